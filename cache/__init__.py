@@ -1,0 +1,1 @@
+"""Abstract caches: which references hit, per level."""

@@ -1,0 +1,1 @@
+"""IPET, user constraints, solvers, and the worst path."""

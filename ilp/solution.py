@@ -1,0 +1,35 @@
+"""The answer of the integer program: a proven bound and the counts that reach it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Solution", "Step", "WorstPath"]
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """``cycles`` is the proven dual bound (rule 23); counts are integers, re-checked exactly."""
+
+    cycles: int
+    optimal: bool  # the counts reach ``cycles``
+    nodes: tuple[int, ...]  # executions per node
+    edges: tuple[int, ...]  # traversals per edge
+    solver: str  # name and version
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One execution of a node on the worst path; ``edge`` is the edge taken out of it."""
+
+    node: int
+    edge: int | None  # None at the end of the path
+
+
+@dataclass(frozen=True, slots=True)
+class WorstPath:
+    """Contiguous steps from the entry to an exit, or the reason why the counts form no path."""
+
+    steps: tuple[Step, ...]
+    cycles: int  # sum of the costs of the steps; equals Solution.cycles when realisable
+    unrealisable: str | None  # rule 26

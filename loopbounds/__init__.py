@@ -1,0 +1,1 @@
+"""Loop bounds by slicing and model checking."""

@@ -1,0 +1,20 @@
+"""What is known of a loop's iterations, and on what evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["LoopBound"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBound:
+    """``bound`` = most executions of the header per entry from outside (rule 18), or None."""
+
+    loop: int  # index into Supergraph.loops
+    bound: int | None
+    exact: bool | None  # a counterexample to bound - 1 exists (rule 22); None: not known
+    method: str  # "nusmv", "fact", or "" when there is no bound
+    evidence: str  # one line: what was proved, or where the fact stands
+    reason: str  # why there is no bound, and which fact would help; "" when bounded
+    seconds: float

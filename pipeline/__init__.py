@@ -1,0 +1,1 @@
+"""Core models and block times."""

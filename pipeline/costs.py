@@ -1,0 +1,40 @@
+"""Cycles per node and edge of a supergraph, by cause: what the ILP maximises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+__all__ = ["Cause", "Costs"]
+
+
+class Cause(IntEnum):
+    """Where cycles go. The value indexes the tuples in ``Costs``."""
+
+    ISSUE = 0
+    STALL = 1  # waiting for a result or a unit
+    BRANCH = 2
+    FETCH_MISS = 3
+    LOAD_MISS = 4
+    STORE = 5
+    OTHER = 6  # exception entry, drain at exit
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """``nodes[n][cause]`` and ``edges[e][cause]`` in cycles, for every node and edge index.
+
+    A path costs the sum over its nodes and edges; nothing is charged elsewhere.
+    """
+
+    nodes: tuple[tuple[int, ...], ...]
+    edges: tuple[tuple[int, ...], ...]
+    assumptions: tuple[str, ...] = ()
+
+    def node_cycles(self, node: int) -> int:
+        """All cycles of one execution of ``node``."""
+        return sum(self.nodes[node])
+
+    def edge_cycles(self, edge: int) -> int:
+        """All cycles of one traversal of ``edge``."""
+        return sum(self.edges[edge])

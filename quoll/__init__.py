@@ -1,0 +1,1 @@
+"""Quoll: from an ELF file to a supergraph with values."""

@@ -1,0 +1,1 @@
+"""The ARM instruction set: decoding and semantics. Nothing outside knows an encoding."""

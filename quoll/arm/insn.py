@@ -1,0 +1,130 @@
+"""What one decoded ARM or Thumb instruction is: the value every later stage works on.
+
+Registers are numbered 0 to 15 (13 = sp, 14 = lr, 15 = pc). ``decode.py`` makes these values;
+``semantics.py`` says what they compute.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+__all__ = ["LR", "PC", "SP", "Access", "Cond", "Flow", "Insn", "Memory", "Shift"]
+
+SP, LR, PC = 13, 14, 15
+
+
+class Cond(IntEnum):
+    """Condition field, with its encoding (ARM ARM A8.3)."""
+
+    EQ = 0
+    NE = 1
+    CS = 2
+    CC = 3
+    MI = 4
+    PL = 5
+    VS = 6
+    VC = 7
+    HI = 8
+    LS = 9
+    GE = 10
+    LT = 11
+    GT = 12
+    LE = 13
+    AL = 14
+
+
+class Flow(Enum):
+    """What an instruction does to the program counter, as far as its encoding tells.
+
+    Whether an INDIRECT transfer is a return, a call or a jump is decided by ``quoll.cfg`` from
+    what the written value is.
+    """
+
+    NEXT = "next"
+    JUMP = "jump"  # b, cbz: direct target
+    CALL = "call"  # bl, blx imm: direct target, lr = next
+    INDIRECT = "indirect"  # pc written from a register, memory or arithmetic
+    INDIRECT_CALL = "indirect call"  # blx reg
+    EXCEPTION_RETURN = "exception return"  # movs pc / subs pc / ldm ..^ with pc / rfe / eret
+    TRAP = "trap"  # svc, bkpt, udf, hvc, smc
+    UNDEFINED = "undefined"  # bytes that no encoding covers
+
+
+class Shift(Enum):
+    """How the last register operand is shifted (data processing) or the index scaled (memory)."""
+
+    NONE = "none"
+    IMMEDIATE = "immediate"  # lsl/lsr/asr/ror #n, rrx
+    REGISTER = "register"
+
+
+class Access(Enum):
+    """Direction of a data access."""
+
+    LOAD = "load"
+    STORE = "store"
+    PRELOAD = "preload"  # pld: a hint, no result
+    SWAP = "swap"  # swp, swpb: load then store
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The data access of an instruction: ``count`` transfers of ``size`` bytes each.
+
+    The first address is ``base + offset`` (``offset`` = ``displacement`` or the scaled index,
+    subtracted if ``subtract``); post-indexed forms access ``base`` itself. For ldm/stm the
+    ``displacement`` is that of the lowest address transferred (0, 4, -4*n, -4*n+4).
+    """
+
+    access: Access
+    size: int  # bytes per transfer: 1, 2 or 4 (ldrd/strd: count 2, size 4)
+    count: int  # transfers at consecutive addresses
+    base: int | None  # register number; PC for literals; None for coprocessor-defined
+    index: int | None
+    displacement: int
+    subtract: bool  # the index register is subtracted
+    scale_shift: int  # lsl amount of the index, 0 if none; see ``shift``
+    shift: Shift
+    lsl: bool  # the index shift, if any, is a left shift
+    pre_indexed: bool  # False: post-indexed
+    writeback: bool
+    exclusive: bool  # ldrex/strex
+    user: bool  # ldrt/strt, or ldm/stm ^ of user-bank registers
+
+
+@dataclass(frozen=True, slots=True)
+class Insn:
+    """One instruction. ``target`` is the direct target of JUMP and CALL, with bit 0 clear."""
+
+    addr: int
+    raw: bytes
+    thumb: bool
+    mnemonic: str  # base mnemonic, lower case, without condition, 's' or width: ldr, add, mov, b
+    text: str  # as a disassembler prints it
+    cond: Cond  # AL when unconditional; IT-block conditions are folded in
+    flow: Flow
+    target: int | None
+    target_thumb: bool  # instruction set at ``target``
+    sets_flags: bool
+    reads_flags: bool  # beyond ``cond``: adc, sbc, rrx, mrs ...
+    reads: frozenset[int]
+    writes: frozenset[int]
+    shift: Shift
+    memory: Memory | None
+    transfers: tuple[int, ...]  # registers moved by the memory access, lowest address first
+
+    @property
+    def size(self) -> int:
+        """Length in bytes: 2 or 4."""
+        return len(self.raw)
+
+    @property
+    def next(self) -> int:
+        """Address of the following instruction."""
+        return self.addr + len(self.raw)
+
+    @property
+    def conditional(self) -> bool:
+        """Whether the condition field can make it a no-op."""
+        return self.cond is not Cond.AL

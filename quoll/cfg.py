@@ -1,0 +1,108 @@
+"""Control-flow graphs of functions: what the binary may execute next.
+
+``Program`` is the result of extraction: every function reachable from the entries, each a
+``Cfg`` of basic blocks. A call ends its block; so does anything else that writes the pc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from quoll.arm.insn import Insn
+
+__all__ = ["Block", "Cfg", "Edge", "EdgeKind", "JumpTable", "Program", "Unresolved"]
+
+
+class EdgeKind(Enum):
+    """Why control may pass from one block to another."""
+
+    FALLTHROUGH = "fallthrough"  # next in memory: no branch, branch not taken, call not made
+    TAKEN = "taken"  # direct branch
+    INDIRECT = "indirect"  # resolved jump through a table or computed address
+    ACROSS = "across"  # from a call to where it returns; a supergraph has CALL and RETURN instead
+    CALL = "call"  # supergraph only: call site to callee entry (tail calls too)
+    RETURN = "return"  # supergraph only: callee's returning block to where its call returns
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A basic block: ``insns`` run one after another, the last one may transfer control."""
+
+    index: int  # position in Cfg.blocks
+    insns: tuple[Insn, ...]
+    calls: tuple[int, ...] = ()  # callee entries the last instruction may transfer to
+    tail: bool = False  # ``calls`` are tail calls: the callee returns to our caller
+    returns: bool = False  # the last instruction may return to the caller
+    exits: bool = False  # a path may end after the last instruction (return to user, end point)
+
+    @property
+    def addr(self) -> int:
+        """Address of the first instruction."""
+        return self.insns[0].addr
+
+    @property
+    def end(self) -> int:
+        """Address after the last instruction."""
+        return self.insns[-1].next
+
+    @property
+    def last(self) -> Insn:
+        """The instruction that decides where control goes."""
+        return self.insns[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An edge between blocks of one function, by block index."""
+
+    src: int
+    dst: int
+    kind: EdgeKind
+
+
+@dataclass(frozen=True, slots=True)
+class JumpTable:
+    """A resolved indirect jump or call: the places its target was read from, if any."""
+
+    addr: int  # of the branch
+    table: int | None  # address of the first entry, None for computed targets
+    targets: tuple[int, ...]  # one per entry, in table order; duplicates kept
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """A place where extraction does not know what comes next."""
+
+    addr: int
+    where: str  # printed place
+    reason: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cfg:
+    """One function: ``blocks[0]`` holds the entry. Blocks are sorted by address after it."""
+
+    entry: int
+    name: str
+    thumb: bool
+    blocks: tuple[Block, ...]
+    edges: tuple[Edge, ...]
+    returns: bool  # False: proved never to return
+
+    def successors(self, block: int) -> list[Edge]:
+        """Outgoing edges of ``block``, in order of ``edges``."""
+        return [e for e in self.edges if e.src == block]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """All functions reachable from ``entries``, keyed by entry address."""
+
+    functions: Mapping[int, Cfg]
+    entries: tuple[int, ...]
+    jump_tables: tuple[JumpTable, ...] = ()
+    unresolved: tuple[Unresolved, ...] = ()
+    assumptions: tuple[str, ...] = field(default=())

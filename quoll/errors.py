@@ -1,0 +1,96 @@
+"""Everything this project raises on purpose, and the exit status each class means.
+
+    WcetError                      status
+    ├── UsageError                 2   the command line asks for something impossible
+    ├── InputError                 3   a file is not what it should be (ELF, platform, trace)
+    ├── FactsError                 4   a facts file is wrong, or a place in it does not exist
+    ├── ControlFlowError           5   the graph cannot be completed (unresolved branch, recursion)
+    ├── UnboundedLoop              6   a loop has no bound
+    ├── TimingError                7   the core or board description has no row for something
+    ├── SolverError                8   NuSMV, CBC or HiGHS is missing, was killed or gave no proof
+    └── InfeasibleError            9   the facts exclude every path
+
+An error is one paragraph: what happened, where (address, symbol, source line), and what to do.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ControlFlowError",
+    "FactsError",
+    "InfeasibleError",
+    "InputError",
+    "SolverError",
+    "TimingError",
+    "UnboundedLoop",
+    "UsageError",
+    "WcetError",
+]
+
+
+class WcetError(Exception):
+    """Base of all errors; ``exit_status`` is what the command line returns for it.
+
+    ``where`` is a printed place such as ``0xf0010234 <sched_next+0x14> sched.c:41``;
+    ``hint`` says what the user can do. Both may be absent.
+    """
+
+    exit_status = 1
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.message}" if self.where else self.message
+        return f"{text} ({self.hint})" if self.hint else text
+
+
+class UsageError(WcetError):
+    """The command line asks for something impossible."""
+
+    exit_status = 2
+
+
+class InputError(WcetError):
+    """A file cannot be read as what it should be."""
+
+    exit_status = 3
+
+
+class FactsError(WcetError):
+    """A fact is malformed, contradictory, unused, or names a place that does not exist."""
+
+    exit_status = 4
+
+
+class ControlFlowError(WcetError):
+    """Control flow that the binary alone does not determine, or that is not supported."""
+
+    exit_status = 5
+
+
+class UnboundedLoop(WcetError):
+    """At least one loop on a path has no bound."""
+
+    exit_status = 6
+
+
+class TimingError(WcetError):
+    """A timing description lacks a row; there are no default latencies."""
+
+    exit_status = 7
+
+
+class SolverError(WcetError):
+    """An external solver is missing, failed, or did not prove its answer."""
+
+    exit_status = 8
+
+
+class InfeasibleError(WcetError):
+    """The facts given exclude every path."""
+
+    exit_status = 9
