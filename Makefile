@@ -1,0 +1,42 @@
+# Quoll: the targets a developer uses. `make help` lists them.
+
+# Only set-up uses it; afterwards everything runs with .venv/bin/python.
+PYTHON ?= python3
+
+KERNEL := build/bilby/kzm-after/kernel.elf
+PACKAGES := $(wildcard quoll cache pipeline loopbounds ilp wcet)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup kernel recorder analyse check test clean
+
+help:
+	@echo 'make analyse   worst-case bounds of all entries of the kernel for KZM'
+	@echo 'make test      lint, types and every test, those of the kernel included'
+	@echo 'make check     lint and types only'
+	@echo 'make kernel    build the kernel: $(KERNEL)'
+	@echo 'make setup     install what is missing (the others do this by themselves)'
+	@echo 'make clean     remove what was built; .venv stays'
+
+# Ends at once when there is nothing to install.
+setup:
+	@scripts/setup '$(PYTHON)'
+
+kernel: setup
+	@$(MAKE) --no-print-directory -C kernels/bilby
+
+# The QEMU plugin that records what a kernel executes; the tests use it.
+recorder: setup
+	@$(MAKE) --no-print-directory -C kernels/recorder
+
+analyse: kernel
+	@.venv/bin/wcet analyse $(KERNEL) --entry all
+
+check: setup
+	.venv/bin/ruff check .
+	.venv/bin/mypy $(PACKAGES)
+
+test: check kernel recorder
+	.venv/bin/pytest -n 2
+
+clean:
+	rm -rf build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
