@@ -1,0 +1,63 @@
+"""Wall time and memory of each stage of a run, and progress on a terminal."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+__all__ = ["StageUse", "Stages"]
+
+
+@dataclass(frozen=True, slots=True)
+class StageUse:
+    """What a stage used: wall seconds, and the process's peak resident MiB when it ended."""
+
+    seconds: float
+    peak_mib: float
+
+
+class Stages:
+    """Collects ``StageUse`` by stage name; repeated stages (one per entry) add up.
+
+    With ``verbose`` each step is named on standard error while it runs: rewritten in place on a
+    terminal, one line each otherwise.
+    """
+
+    def __init__(self, *, verbose: bool) -> None:
+        self._use: dict[str, StageUse] = {}
+        self._verbose = verbose
+        self._terminal = sys.stderr.isatty()
+
+    @contextmanager
+    def stage(self, name: str, detail: str = "") -> Iterator[None]:
+        """Time the body as part of stage ``name``."""
+        self.say(f"{name}{': ' + detail if detail else ''}")
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds = time.perf_counter() - start
+            before = self._use.get(name, StageUse(0.0, 0.0))
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            self._use[name] = StageUse(before.seconds + seconds, max(before.peak_mib, peak))
+
+    def say(self, text: str) -> None:
+        """Show what is being done."""
+        if not self._verbose:
+            return
+        if self._terminal:
+            sys.stderr.write(f"\r\x1b[K{text[:100]}")
+        else:
+            sys.stderr.write(f"wcet: {text}\n")
+        sys.stderr.flush()
+
+    def done(self) -> dict[str, StageUse]:
+        """Clear the progress line and return the figures in order of first use."""
+        if self._verbose and self._terminal:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+        return dict(self._use)
