@@ -8,3 +8,219 @@
 
 Addresses are the virtual ones the code runs at.
 """
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from quoll.attributes import BuildAttributes, parse_attributes
+from quoll.elf import LARGEST_FILE, WORD, ElfFile, Section, Segment, parse_elf
+from quoll.errors import InputError
+from quoll.lines import DebugSections, LineTable, SourceLine, decode_lines
+from quoll.symbols import Symbol, SymbolTable, symbol_table
+
+__all__ = ["Image", "RawMemory", "SourceLine", "Symbol"]
+
+
+@dataclass(frozen=True, slots=True)
+class RawMemory:
+    """Bytes dumped from a running system: they replace what the ELF has at ``addr``."""
+
+    addr: int
+    path: str
+    writable: bool = True
+    executable: bool = True
+
+
+class Image:
+    """What is loaded, from one ELF file and any number of raw dumps over it."""
+
+    def __init__(
+        self, elf: ElfFile, sha256: str, raw: tuple[tuple[RawMemory, bytes], ...] = ()
+    ) -> None:
+        self.sha256 = sha256
+        self.entry = elf.entry & ~1
+        self.symbols: SymbolTable = symbol_table(elf.symbols)
+        self.attributes: BuildAttributes = parse_attributes(elf.attributes)
+        self.segments: tuple[Segment, ...] = _overlay(elf.segments, raw)
+        self.sections: tuple[Section, ...] = elf.sections
+        self._debug: DebugSections = elf.debug
+        self._dumped = tuple((r.addr, r.addr + len(data)) for r, data in raw)
+        self._segment_addrs = [s.addr for s in self.segments]
+        self._section_addrs = [s.addr for s in self.sections]
+
+    @classmethod
+    def load(cls, path: str | Path, raw: tuple[RawMemory, ...] = ()) -> Image:
+        """Read the ELF at ``path``. Raises InputError naming the file and what is wrong."""
+        data = _file_bytes(path)
+        digest = hashlib.sha256(data)
+        dumps = tuple((r, _file_bytes(r.path)) for r in raw)
+        for dump, content in dumps:
+            if not content or dump.addr + len(content) > WORD:
+                raise InputError(f"{dump.path}: {len(content)} bytes do not fit at 0x{dump.addr:x}")
+            digest.update(dump.addr.to_bytes(4, "little") + content)
+        return cls(parse_elf(data, str(path)), digest.hexdigest(), dumps)
+
+    @property
+    def cpu(self) -> str | None:
+        """Tag_CPU_name of the build attributes, such as ``ARM1136JF-S``."""
+        return self.attributes.cpu
+
+    @cached_property
+    def lines(self) -> LineTable:
+        """The DWARF line table, decoded on first use."""
+        return decode_lines(self._debug, self.is_executable)
+
+    def read(self, addr: int, count: int) -> bytes | None:
+        """``count`` bytes at ``addr`` as they are when the image has been loaded."""
+        parts: list[bytes] = []
+        while count > 0:
+            segment = self.segment_at(addr)
+            if segment is None:
+                return None
+            start = addr - segment.addr
+            take = min(count, segment.size - start)
+            part = segment.data[start : start + take]
+            parts.append(part.ljust(take, b"\0"))
+            addr, count = addr + take, count - take
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def constant(self, addr: int, count: int) -> int | None:
+        """Little-endian value of ``count`` bytes that no store changes (rules 1, S2), or None."""
+        if any(not self._constant_at(addr + i) for i in range(count)):
+            return None
+        content = self.read(addr, count)
+        return None if content is None else int.from_bytes(content, "little")
+
+    def _constant_at(self, addr: int) -> bool:
+        segment = self.segment_at(addr)
+        if segment is None or addr - segment.addr >= len(segment.data):
+            return False
+        section = self.section_at(addr)
+        if section is not None:
+            return section.stored and not section.writable
+        return not segment.writable
+
+    def segment_at(self, addr: int) -> Segment | None:
+        """The segment that loads the byte at ``addr``."""
+        at = bisect_right(self._segment_addrs, addr) - 1
+        if at < 0 or addr - self.segments[at].addr >= self.segments[at].size:
+            return None
+        return self.segments[at]
+
+    def section_at(self, addr: int) -> Section | None:
+        """The section holding ``addr``: None without section headers and in a raw dump."""
+        at = bisect_right(self._section_addrs, addr) - 1
+        if at < 0 or addr - self.sections[at].addr >= self.sections[at].size:
+            return None
+        if any(low <= addr < high for low, high in self._dumped):
+            return None
+        return self.sections[at]
+
+    def is_executable(self, addr: int) -> bool:
+        """Whether the byte is in an executable section, or segment where there are none."""
+        segment = self.segment_at(addr)
+        if segment is None:
+            return False
+        section = self.section_at(addr)
+        return segment.executable if section is None else section.executable
+
+    def physical(self, addr: int) -> int | None:
+        """The physical address at which the byte at ``addr`` is loaded."""
+        segment = self.segment_at(addr)
+        return None if segment is None else segment.physical + addr - segment.addr
+
+    def symbol(self, name: str) -> Symbol | None:
+        """The symbol of that name; a global one before local ones.
+
+        Raises InputError when several local symbols share the name.
+        """
+        named = self.symbols.named(name)
+        candidates = [s for s in named if not s.local] or list(named)
+        if len({(s.addr, s.thumb) for s in candidates}) > 1:
+            places = ", ".join(self.place(s.addr) for s in candidates)
+            raise InputError(f"several symbols are named {name}: {places}", hint="use an address")
+        return candidates[-1] if candidates else None
+
+    def symbol_at(self, addr: int) -> tuple[Symbol, int] | None:
+        """The symbol that covers ``addr`` and the offset into it."""
+        symbol = self.symbols.covering(addr, self._floor(addr))
+        return None if symbol is None else (symbol, addr - symbol.addr)
+
+    def _floor(self, addr: int) -> int:
+        """Below this address symbols do not speak of ``addr``."""
+        part = self.section_at(addr) or self.segment_at(addr)
+        return part.addr if part else addr
+
+    def line(self, addr: int) -> SourceLine | None:
+        """The source line that the instruction at ``addr`` was compiled from."""
+        return self.lines.line(addr)
+
+    def addresses_of_line(self, file: str, line: int) -> tuple[int, ...]:
+        """Where code of ``line`` starts, in every recorded file that is or ends in ``file``."""
+        paths = self.lines.paths_named(file)
+        return tuple(sorted({a for p in paths for a in self.lines.addresses(p, line)}))
+
+    def place(self, addr: int) -> str:
+        """``addr`` for people: ``0xf0010010 <schedule+0x10> sched.c:41``."""
+        text = f"0x{addr:08x}"
+        if found := self.symbol_at(addr):
+            symbol, offset = found
+            text += f" <{symbol.name}+0x{offset:x}>" if offset else f" <{symbol.name}>"
+        line = self.line(addr)
+        return f"{text} {line}" if line else text
+
+    def thumb_at(self, addr: int) -> bool | None:
+        """Instruction set at ``addr`` by mapping symbols, else by the symbol there, else None."""
+        kind = self.symbols.mapping(addr, self._floor(addr))
+        if kind in ("a", "t"):
+            return kind == "t"
+        functions = {s.thumb for s in self.symbols.at(addr) if s.kind == "func"}
+        return functions.pop() if len(functions) == 1 else None
+
+    def is_marked_data(self, addr: int) -> bool:
+        """Whether mapping symbols say that ``addr`` is data; control flow may know better."""
+        return self.symbols.mapping(addr, self._floor(addr)) == "d"
+
+
+def _file_bytes(path: str | Path) -> bytes:
+    try:
+        if Path(path).stat().st_size > LARGEST_FILE:
+            raise InputError(f"{path} is larger than 1 GiB", hint="strip what is not debug lines")
+        return Path(path).read_bytes()
+    except OSError as fault:
+        raise InputError(f"{path}: {fault.strerror or fault}") from fault
+
+
+def _overlay(
+    segments: tuple[Segment, ...], raw: tuple[tuple[RawMemory, bytes], ...]
+) -> tuple[Segment, ...]:
+    """``segments`` with each dump cut out of them and put in its place, later dumps on top."""
+    pieces = list(segments)
+    for dump, data in raw:
+        low, high = dump.addr, dump.addr + len(data)
+        kept = [part for s in pieces for part in (_cut(s, 0, low), _cut(s, high, WORD)) if part]
+        kept.append(Segment(low, low, len(data), data, dump.writable, dump.executable))
+        pieces = sorted(kept, key=lambda s: s.addr)
+    return tuple(pieces)
+
+
+def _cut(segment: Segment, low: int, high: int) -> Segment | None:
+    """The part of ``segment`` between two addresses."""
+    start = max(segment.addr, low)
+    end = min(segment.addr + segment.size, high)
+    if start >= end:
+        return None
+    skip = start - segment.addr
+    return Segment(
+        start,
+        segment.physical + skip,
+        end - start,
+        segment.data[skip : end - segment.addr],
+        segment.writable,
+        segment.executable,
+    )
