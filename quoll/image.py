@@ -67,7 +67,7 @@ class Image:
 
     @property
     def cpu(self) -> str | None:
-        """Tag_CPU_name of the build attributes, such as ``ARM1136JF-S``."""
+        """Tag_CPU_name of the build attributes: ``ARM1136JF-S``, or ``6J`` from GCC 12."""
         return self.attributes.cpu
 
     @cached_property
