@@ -1,0 +1,197 @@
+"""The fixed-point engine: every abstract interpretation of a graph runs here.
+
+States flow along edges in weak topological order; heads of components widen after some joins,
+one descending pass narrows, and a last pass over every edge checks the result (rule 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Generic, Protocol, TypeVar
+
+from quoll.errors import WcetError
+from quoll.wto import FlowGraph, WeakOrder
+
+__all__ = ["Domain", "Fixpoint", "solve"]
+
+S = TypeVar("S")
+
+JOINS_BEFORE_WIDENING = 2
+VISITS = 10_000  # of one node; only a domain whose widening does not end can need more
+
+
+class Domain(Protocol[S]):
+    """What the engine needs to know of a domain. Bottom (unreachable) is None."""
+
+    def transfer(self, edge: int, state: S) -> S | None:
+        """What holds at the target of ``edge`` when ``state`` holds at the start of its source.
+
+        None if the edge cannot be taken from ``state``.
+        """
+
+    def join(self, node: int, a: S, b: S) -> S:
+        """A state that covers both at the start of ``node``; ``a`` is the one already there."""
+
+    def widen(self, node: int, old: S, new: S) -> S:
+        """A state that covers both; repeated widening of a state ends after finitely many steps."""
+
+    def leq(self, a: S, b: S) -> bool:
+        """Whether ``b`` covers ``a``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixpoint(Generic[S]):
+    """``states[n]`` holds whenever control is at the start of ``n``; None: never reached.
+
+    ``dead`` are the edges that no execution takes: their source is not reached, or the transfer
+    from its state is infeasible.
+    """
+
+    states: tuple[S | None, ...]
+    dead: frozenset[int]
+    visits: int  # nodes processed, repetitions included
+    narrowed: bool
+
+
+def solve(graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S) -> Fixpoint[S]:
+    """The states of all nodes when ``entry`` holds at the start of the entry node.
+
+    Raises WcetError if the states do not cover each other along some edge, which is an error of
+    the domain, never of the input.
+    """
+    ascent = _Ascent(graph, order, domain, entry)
+    ascent.run()
+    states: list[S | None] = ascent.states
+    if ascent.widened:
+        narrowed = _narrow(graph, order, domain, entry, states)
+        dead, uncovered = _check(graph, order, domain, entry, narrowed)
+        if uncovered is None:
+            return Fixpoint(tuple(narrowed), dead, ascent.visits, True)
+    dead, uncovered = _check(graph, order, domain, entry, states)
+    if uncovered is not None:
+        raise WcetError(
+            f"the fixed point does not hold along the edge {uncovered}",
+            hint="this is an error of the analysis, please report it",
+        )
+    return Fixpoint(tuple(states), dead, ascent.visits, False)
+
+
+class _Ascent(Generic[S]):
+    """The ascending iteration."""
+
+    def __init__(self, graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S) -> None:
+        self.graph, self.order, self.domain = graph, order, domain
+        self.states: list[S | None] = [None] * len(graph.successors)
+        self.states[graph.entry] = entry
+        self.in_edges = _count_in_edges(graph, order)
+        self.in_edges[graph.entry] += 1
+        self.joins = [0] * len(graph.successors)
+        self.widened = False
+        self.visits = 0
+
+    def run(self) -> None:
+        graph, position, nodes = self.graph, self.order.position, self.order.nodes
+        seen = [0] * len(graph.successors)
+        queue, queued = [position[graph.entry]], {position[graph.entry]}
+        while queue:
+            at = heappop(queue)
+            queued.discard(at)
+            node = nodes[at]
+            state = self.states[node]
+            assert state is not None
+            self.visits += 1
+            seen[node] += 1
+            if seen[node] > VISITS:
+                raise WcetError(f"the fixed point does not end at node {node}")
+            for edge in graph.successors[node]:
+                out = self.domain.transfer(edge, state)
+                target = graph.targets[edge]
+                if out is None or not self._arrive(target, out, position[target] <= at):
+                    continue
+                if position[target] not in queued:
+                    queued.add(position[target])
+                    heappush(queue, position[target])
+
+    def _arrive(self, node: int, out: S, backwards: bool) -> bool:
+        """Add ``out`` to the state of ``node``; False if it was covered already."""
+        old = self.states[node]
+        if old is None:
+            self.states[node] = out
+            return True
+        if self.domain.leq(out, old):
+            return False
+        if self.in_edges[node] == 1:
+            self.states[node] = out
+        elif backwards and self.joins[node] >= JOINS_BEFORE_WIDENING:
+            self.states[node] = self.domain.widen(node, old, out)
+            self.widened = True
+        else:
+            self.joins[node] += backwards
+            self.states[node] = self.domain.join(node, old, out)
+        return True
+
+
+def _count_in_edges(graph: FlowGraph, order: WeakOrder) -> list[int]:
+    count = [0] * len(graph.successors)
+    for node in order.nodes:
+        for edge in graph.successors[node]:
+            count[graph.targets[edge]] += 1
+    return count
+
+
+def _narrow(
+    graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S, wide: Sequence[S | None]
+) -> list[S | None]:
+    """One descending pass: every state recomputed from its predecessors, without widening."""
+    states: list[S | None] = [None] * len(graph.successors)
+    states[graph.entry] = entry
+    for node in order.nodes:
+        if order.is_head(node):
+            for edge in _backward_edges(graph, order, node):
+                source = wide[graph.sources[edge]]
+                out = None if source is None else domain.transfer(edge, source)
+                if out is not None:
+                    _merge(domain, states, node, out)
+        state = states[node]
+        if state is None:
+            continue
+        for edge in graph.successors[node]:
+            target = graph.targets[edge]
+            if order.position[target] > order.position[node]:
+                out = domain.transfer(edge, state)
+                if out is not None:
+                    _merge(domain, states, target, out)
+    return states
+
+
+def _merge(domain: Domain[S], states: list[S | None], node: int, out: S) -> None:
+    old = states[node]
+    states[node] = out if old is None else domain.join(node, old, out)
+
+
+def _backward_edges(graph: FlowGraph, order: WeakOrder, head: int) -> list[int]:
+    inside = order.nodes[order.position[head] : order.end[head]]
+    return [e for n in inside for e in graph.successors[n] if graph.targets[e] == head]
+
+
+def _check(
+    graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S, states: Sequence[S | None]
+) -> tuple[frozenset[int], str | None]:
+    """One pass over every edge (rule 5): the dead edges, and an edge that is not covered."""
+    start = states[graph.entry]
+    if start is None or not domain.leq(entry, start):
+        return frozenset(), "into the entry"
+    dead: list[int] = []
+    for node, edges in enumerate(graph.successors):
+        state = states[node]
+        for edge in edges:
+            out = None if state is None else domain.transfer(edge, state)
+            if out is None:
+                dead.append(edge)
+                continue
+            target = states[graph.targets[edge]]
+            if target is None or not domain.leq(out, target):
+                return frozenset(), f"{node} -> {graph.targets[edge]}"
+    return frozenset(dead), None

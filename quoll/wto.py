@@ -1,0 +1,129 @@
+"""Weak topological order: the order in which a fixed point is computed, and where it widens.
+
+Source: Bourdoncle, "Efficient chaotic iteration strategies with widenings", FMPA 1993. Computed
+here by decomposing strongly connected components from the outside in, without recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["FlowGraph", "WeakOrder"]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowGraph:
+    """Nodes 0 to ``len(successors) - 1``; an edge is an index into ``sources`` and ``targets``."""
+
+    entry: int
+    sources: Sequence[int]
+    targets: Sequence[int]
+    successors: Sequence[Sequence[int]]  # node -> outgoing edges
+
+
+@dataclass(frozen=True, slots=True)
+class WeakOrder:
+    """``nodes`` in order, reachable ones only; a component is contiguous and starts at its head.
+
+    Every cycle passes the head of a component that contains the whole cycle; an edge goes
+    backwards only to the head of a component that contains its source.
+    """
+
+    nodes: tuple[int, ...]
+    position: tuple[int, ...]  # node -> index in ``nodes``, -1 when unreachable
+    end: tuple[int, ...]  # node -> position after its component if a head, else -1
+
+    def is_head(self, node: int) -> bool:
+        """Whether ``node`` is the head of a component (a loop header)."""
+        return self.end[node] >= 0
+
+    @staticmethod
+    def of(graph: FlowGraph) -> WeakOrder:
+        """The weak topological order of what ``graph.entry`` reaches."""
+        return _Decomposition(graph).run()
+
+
+class _Decomposition:
+    """Splits the graph into components, then each component without its head, and so on."""
+
+    def __init__(self, graph: FlowGraph) -> None:
+        self.graph = graph
+        count = len(graph.successors)
+        self.region = [0] * count  # the component being split that a node belongs to
+        self.position = [-1] * count
+        self.end = [-1] * count
+        self.nodes: list[int] = []
+        self.regions = 0
+
+    def run(self) -> WeakOrder:
+        # Work still to be emitted, last first: a component (root first), or a head to close.
+        work: list[tuple[int, list[int]]] = [(-1, c) for c in self._components([self.graph.entry])]
+        while work:
+            head, component = work.pop()
+            if head >= 0:
+                self.end[head] = len(self.nodes)
+                continue
+            root = component[0]
+            self.position[root] = len(self.nodes)
+            self.nodes.append(root)
+            if len(component) == 1 and not self._loops_to_itself(root):
+                continue
+            self.regions += 1
+            for node in component[1:]:
+                self.region[node] = self.regions
+            self.region[root] = -1
+            work.append((root, []))
+            heads = [self.graph.targets[e] for e in self.graph.successors[root]]
+            inside = [n for n in heads if self.region[n] == self.regions]
+            work.extend((-1, c) for c in self._components(inside))
+        return WeakOrder(tuple(self.nodes), tuple(self.position), tuple(self.end))
+
+    def _loops_to_itself(self, node: int) -> bool:
+        return any(self.graph.targets[e] == node for e in self.graph.successors[node])
+
+    def _components(self, roots: Sequence[int]) -> list[list[int]]:
+        """Components of the region of ``roots``, the last in topological order first.
+
+        Tarjan's algorithm; each component lists first the node where the search entered it.
+        """
+        region = self.region[roots[0]] if roots else 0
+        targets, successors, member = self.graph.targets, self.graph.successors, self.region
+        index: dict[int, int] = {}
+        low: dict[int, int] = {}
+        open_nodes: list[int] = []
+        is_open: set[int] = set()
+        found: list[list[int]] = []
+        for start in roots:
+            if start in index:
+                continue
+            path = [(start, iter(successors[start]))]
+            index[start] = low[start] = len(index)
+            open_nodes.append(start)
+            is_open.add(start)
+            while path:
+                node, edges = path[-1]
+                for edge in edges:
+                    target = targets[edge]
+                    if member[target] != region:
+                        continue
+                    if target not in index:
+                        index[target] = low[target] = len(index)
+                        open_nodes.append(target)
+                        is_open.add(target)
+                        path.append((target, iter(successors[target])))
+                        break
+                    if target in is_open and index[target] < low[node]:
+                        low[node] = index[target]
+                else:
+                    path.pop()
+                    if path and low[node] < low[path[-1][0]]:
+                        low[path[-1][0]] = low[node]
+                    if low[node] == index[node]:
+                        component = [open_nodes.pop()]
+                        while component[-1] != node:
+                            component.append(open_nodes.pop())
+                        component.reverse()
+                        is_open.difference_update(component)
+                        found.append(component)
+        return found
