@@ -95,7 +95,21 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Insn:
-    """One instruction. ``target`` is the direct target of JUMP and CALL, with bit 0 clear."""
+    """One instruction. ``target`` is the direct target of JUMP and CALL, with bit 0 clear.
+
+    ``reads`` and ``writes`` hold the pc only where it is an operand or the destination of a
+    computed transfer; not for the increment of every instruction, nor for direct branches.
+    Flags are N, Z, C, V and GE. ``sources`` follows the assembler's order, repeats included:
+
+    - data processing: Rn, Rm, Rs (Rs gives a register-specified shift its amount);
+    - multiplication: the two factors, then the accumulator (RdLo, RdHi when it is long);
+    - bfi, bfc, movt: the destination comes last;
+    - memory: base, index, then what is stored, in the order of ``transfers``.
+
+    ``mov`` stands for lsl, lsr, asr, ror and rrx too, ``ldm``/``stm`` for push and pop of a list
+    and all four directions, ``mcr`` for mcr2 and so on. For swp, ``transfers`` is the register
+    loaded, then the register stored.
+    """
 
     addr: int
     raw: bytes
@@ -113,6 +127,7 @@ class Insn:
     shift: Shift
     memory: Memory | None
     transfers: tuple[int, ...]  # registers moved by the memory access, lowest address first
+    sources: tuple[int, ...] = ()  # registers read, in operand order; see the class docstring
 
     @property
     def size(self) -> int:

@@ -1,0 +1,386 @@
+"""From bytes to ``Insn``: ARM and Thumb, ARMv4 to ARMv7-A, little-endian.
+
+Capstone says what an encoding is: its name, condition, whether it sets flags, and its operands in
+assembler order. Data accesses are read from the encoding itself (``addressing.py``) and register
+roles from operand positions (``operands.py``), because capstone's own lists of registers read
+and written, of written-back bases and of post-indexed offsets have gaps.
+
+Capstone carries IT-block state from one call to the next, so an instruction inside an IT block
+is decoded behind an ``it`` of its own condition, and an ``it`` in front of enough ``nop``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import capstone
+from capstone import arm
+
+from quoll.arm.addressing import Transfer, arm_access, thumb_access
+from quoll.arm.insn import LR, PC, Access, Cond, Flow, Insn, Memory, Shift
+from quoll.arm.operands import Operands, Roles, roles
+from quoll.errors import InputError
+
+__all__ = ["decode", "it_conditions"]
+
+THUMB_NOP = b"\x00\xbf"
+IT_BLOCK = 4  # instructions an ``it`` covers at most
+CACHED = 1 << 17  # distinct encodings kept
+
+
+def decode(code: bytes, addr: int, thumb: bool, it: tuple[Cond, ...] = ()) -> Insn:
+    """The instruction at the start of ``code``, which stands at ``addr``.
+
+    ``it`` holds the conditions of this and the following instructions of an IT block, as
+    ``it_conditions`` gives them. An encoding nobody knows has ``Flow.UNDEFINED``. Raises
+    ``InputError`` when ``code`` ends inside the instruction.
+    """
+    length = _length(code, thumb)
+    if length == 0 or len(code) < length:
+        raise InputError(f"the code ends inside the instruction at {addr:#x}")
+    insn = _at_zero(bytes(code[:length]), thumb, it[:1])
+    return _at(insn, addr)
+
+
+def it_conditions(insn: Insn) -> tuple[Cond, ...]:
+    """Conditions of the instructions after an ``it``, in order; empty for any other (A8.8.54)."""
+    if insn.mnemonic != "it":
+        return ()
+    first, mask = insn.raw[0] >> 4, insn.raw[0] & 15
+    length = IT_BLOCK - ((mask & -mask).bit_length() - 1)
+    bits = (first & 1, mask >> 3 & 1, mask >> 2 & 1, mask >> 1 & 1)
+    return tuple(Cond(min(first & 14 | bit, Cond.AL)) for bit in bits[:length])
+
+
+def _length(code: bytes, thumb: bool) -> int:
+    """Bytes of the first instruction, 0 when ``code`` is too short to tell (A6.1)."""
+    if not thumb:
+        return 4
+    if len(code) < 2:
+        return 0
+    return 4 if code[1] >> 3 >= 0x1D else 2
+
+
+def _at(insn: Insn, addr: int) -> Insn:
+    """``insn``, decoded at address 0, moved to ``addr``."""
+    if insn.target is None:
+        return replace(insn, addr=addr)
+    aligned = insn.thumb and insn.mnemonic == "blx"  # A8.8.25: relative to Align(PC, 4)
+    target = (insn.target + (addr & ~3 if aligned else addr)) & 0xFFFFFFFF
+    text = f"{insn.text.rpartition('#')[0]}{target:#x}"
+    return replace(insn, addr=addr, target=target, text=text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Disassembly:
+    """What capstone says, in plain values."""
+
+    name: str
+    mnemonic: str
+    text: str
+    cond: Cond
+    sets_flags: bool
+    operands: Operands
+    special: frozenset[int]  # registers that are neither general nor VFP: apsr, cpsr, fpscr ...
+    target: int | None
+
+
+class _Capstone:
+    """One handle per instruction set, with details on."""
+
+    def __init__(self) -> None:
+        self._arm = capstone.Cs(capstone.CS_ARCH_ARM, capstone.CS_MODE_ARM)
+        self._thumb = capstone.Cs(capstone.CS_ARCH_ARM, capstone.CS_MODE_THUMB)
+        self._arm.detail = self._thumb.detail = True
+
+    def __call__(self, raw: bytes, thumb: bool, it: tuple[Cond, ...]) -> _Disassembly | None:
+        if not thumb:
+            return self._first(self._arm, raw, 0)
+        if it:
+            prefix = bytes([it[0] << 4 | 8, 0xBF])
+            insns = list(self._thumb.disasm(prefix + raw, -2 & 0xFFFFFFFF, 2))
+            return _plain(insns[1]) if len(insns) == 2 else None
+        if raw[-1] == 0xBF and len(raw) == 2:
+            raw += THUMB_NOP * IT_BLOCK
+        return self._first(self._thumb, raw, 0)
+
+    def _first(self, handle: Any, raw: bytes, addr: int) -> _Disassembly | None:
+        insns = list(handle.disasm(raw, addr))
+        return _plain(insns[0]) if insns else None
+
+
+_disassemble = _Capstone()
+
+GENERAL = {
+    number: index
+    for index, number in enumerate(
+        [arm.ARM_REG_R0 + n for n in range(13)] + [arm.ARM_REG_SP, arm.ARM_REG_LR, arm.ARM_REG_PC]
+    )
+}
+SHIFT_REGISTER_TYPES = frozenset(
+    [
+        arm.ARM_SFT_ASR_REG,
+        arm.ARM_SFT_LSL_REG,
+        arm.ARM_SFT_LSR_REG,
+        arm.ARM_SFT_ROR_REG,
+        arm.ARM_SFT_RRX_REG,
+    ]
+)
+FLAG_REGISTERS = frozenset([arm.ARM_REG_APSR_NZCV, arm.ARM_REG_APSR, arm.ARM_REG_CPSR])
+
+
+def _plain(insn: Any) -> _Disassembly:
+    registers: list[int | None] = []
+    special: set[int] = set()
+    shift, shift_register, target = Shift.NONE, None, None
+    for operand in insn.operands:
+        if operand.type == arm.ARM_OP_REG:
+            registers.append(GENERAL.get(operand.reg))
+            if operand.reg not in GENERAL:
+                special.add(operand.reg)
+            kind = operand.shift.type
+            if kind in SHIFT_REGISTER_TYPES:
+                shift, shift_register = Shift.REGISTER, GENERAL[operand.shift.value]
+            elif kind == arm.ARM_SFT_RRX or (kind and operand.shift.value):
+                shift = Shift.IMMEDIATE
+        elif operand.type == arm.ARM_OP_IMM:
+            target = operand.imm & 0xFFFFFFFF
+    return _Disassembly(
+        name=insn.insn_name(),
+        mnemonic=insn.mnemonic,
+        text=f"{insn.mnemonic} {insn.op_str}".strip(),
+        cond=Cond(insn.cc - 1) if insn.cc else Cond.AL,
+        sets_flags=_suffixed(insn.insn_name(), insn.mnemonic),
+        operands=Operands(tuple(registers), len(insn.operands), shift, shift_register),
+        special=frozenset(special),
+        target=target,
+    )
+
+
+def _suffixed(name: str, mnemonic: str) -> bool:
+    """Whether the printed mnemonic has an 's'; update_flags of capstone is wrong for adc."""
+    return name in ("movs", "subs") or mnemonic.startswith(name + "s")
+
+
+@lru_cache(maxsize=CACHED)
+def _at_zero(raw: bytes, thumb: bool, it: tuple[Cond, ...]) -> Insn:
+    known = _disassemble(raw, thumb, it)
+    if known is None:
+        return _undefined(raw, thumb)
+    access = _access(raw, thumb, known.name)
+    role = _roles(raw, thumb, known, access)
+    mnemonic = _mnemonic(known, access)
+    memory, transfers = access if access else (None, ())
+    flow = _flow(known, role, memory)
+    shift = _shift(known, role, memory)
+    branch = flow in (Flow.JUMP, Flow.CALL)
+    return Insn(
+        addr=0,
+        raw=raw,
+        thumb=thumb,
+        mnemonic=mnemonic,
+        text=known.text,
+        cond=_cond(known, raw, thumb),
+        flow=flow,
+        target=known.target if branch else None,
+        target_thumb=branch and thumb != (mnemonic == "blx"),
+        sets_flags=_sets_flags(known, flow, raw, thumb),
+        reads_flags=_reads_flags(known),
+        reads=frozenset(role.sources),
+        writes=_writes(role, memory, flow),
+        shift=shift,
+        memory=memory,
+        transfers=transfers,
+        sources=role.sources,
+    )
+
+
+def _undefined(raw: bytes, thumb: bool) -> Insn:
+    nothing: frozenset[int] = frozenset()
+    return Insn(
+        addr=0,
+        raw=raw,
+        thumb=thumb,
+        mnemonic="undefined",
+        text=f".inst {int.from_bytes(raw, 'little'):#x}",
+        cond=Cond.AL,
+        flow=Flow.UNDEFINED,
+        target=None,
+        target_thumb=False,
+        sets_flags=False,
+        reads_flags=False,
+        reads=nothing,
+        writes=nothing,
+        shift=Shift.NONE,
+        memory=None,
+        transfers=(),
+    )
+
+
+# names that share space with loads and stores in ``addressing`` but access nothing
+NO_ACCESS = frozenset(["clrex", "dmb", "dsb", "hint", "isb", "nop"])
+
+
+def _access(raw: bytes, thumb: bool, name: str) -> Transfer | None:
+    if name in NO_ACCESS:
+        return None
+    first = int.from_bytes(raw[:2], "little")
+    if not thumb:
+        return arm_access(int.from_bytes(raw, "little"))
+    return thumb_access(first, int.from_bytes(raw[2:], "little") if len(raw) == 4 else None)
+
+
+def _status_mask(raw: bytes, thumb: bool) -> int:
+    """Fields that an msr writes, f s x c from bit 3 down; 0 for the SPSR (A8.8.111, B9.3.11)."""
+    word = int.from_bytes(raw, "little")
+    if thumb:
+        return 0 if word & 1 << 4 else word >> 24 & 15
+    return 0 if word & 1 << 22 else word >> 16 & 15
+
+
+def _roles(raw: bytes, thumb: bool, known: _Disassembly, access: Transfer | None) -> Roles:
+    if known.name in ("subs", "eret") and not known.operands.registers:
+        return Roles((PC,), (LR,))  # Thumb: subs pc, lr, #n
+    if known.name in ("mrc", "mrc2"):
+        return Roles(tuple(r for r in known.operands.registers if r is not None), ())
+    if known.name.startswith("srs"):
+        return Roles((), (13, LR))
+    return roles(known.name, known.operands, access)
+
+
+SAME_NAME = {
+    "addw": "add",
+    "adr": "add",
+    "cdp2": "cdp",
+    "fconstd": "vmov",
+    "fconsts": "vmov",
+    "eret": "sub",
+    "fldmdbx": "vldm",
+    "fldmiax": "vldm",
+    "fmdhr": "vmov",
+    "fmdlr": "vmov",
+    "fmstat": "vmrs",
+    "fstmdbx": "vstm",
+    "fstmiax": "vstm",
+    "lsl": "mov",
+    "lsr": "mov",
+    "asr": "mov",
+    "ror": "mov",
+    "rrx": "mov",
+    "mcr2": "mcr",
+    "mcrr2": "mcrr",
+    "mrc2": "mrc",
+    "mrrc2": "mrrc",
+    "neg": "rsb",
+    "subs": "sub",
+    "subw": "sub",
+    "movs": "mov",
+    "trap": "udf",
+}
+STEMS = ("ldm", "stm", "vldm", "vstm", "srs", "rfe", "ldc", "stc")
+UNPRIVILEGED = {
+    f"{stem}{size}t": f"{stem}{size}"
+    for stem in ("ldr", "str")
+    for size in ("", "b", "h", "sb", "sh")
+}
+
+
+def _mnemonic(known: _Disassembly, access: Transfer | None) -> str:
+    name = known.name
+    if name == "hint":
+        return known.mnemonic.partition(".")[0]
+    if name in ("push", "pop") and access:
+        memory, _ = access
+        single = known.operands.count == 1 and memory.displacement in (-4, 4) and memory.count == 1
+        return _push_pop(name, single and not memory.pre_indexed)
+    if name in ("vpush", "vpop"):
+        return "vstm" if name == "vpush" else "vldm"
+    for stem in STEMS:
+        if name.startswith(stem):
+            return stem
+    return UNPRIVILEGED.get(name) or SAME_NAME.get(name, name)
+
+
+def _push_pop(name: str, single: bool) -> str:
+    if name == "pop":
+        return "ldr" if single else "ldm"
+    return "str" if single else "stm"
+
+
+def _cond(known: _Disassembly, raw: bytes, thumb: bool) -> Cond:
+    if known.name == "it" or (not thumb and raw[3] >> 4 == 15):
+        return Cond.AL
+    return known.cond
+
+
+TRAPS = frozenset(["bkpt", "hlt", "hvc", "smc", "svc", "trap", "udf"])
+
+
+def _flow(known: _Disassembly, role: Roles, memory: Memory | None) -> Flow:
+    name = known.name
+    if name in TRAPS:
+        return Flow.TRAP
+    if name in ("b", "cbz", "cbnz"):
+        return Flow.JUMP
+    if name in ("bl", "blx"):
+        return Flow.INDIRECT_CALL if known.operands.registers else Flow.CALL
+    if name in ("bx", "bxj", "tbb", "tbh"):
+        return Flow.INDIRECT
+    if PC in role.destinations:
+        restores = name.startswith("rfe") or name == "eret"
+        if restores or (memory is None and known.sets_flags) or known.text.endswith("^"):
+            return Flow.EXCEPTION_RETURN
+        return Flow.INDIRECT
+    if memory is not None and memory.writeback and memory.base == PC:
+        return Flow.INDIRECT  # UNPREDICTABLE: nothing may be concluded about what comes next
+    return Flow.NEXT
+
+
+PARALLEL = frozenset(  # A4.4.5: set GE
+    sign + form for sign in "su" for form in ("add16", "add8", "asx", "sax", "sub16", "sub8")
+)
+COMPARES = frozenset(["cmn", "cmp", "fmstat", "teq", "tst"])
+
+
+def _sets_flags(known: _Disassembly, flow: Flow, raw: bytes, thumb: bool) -> bool:
+    name = known.name
+    if known.sets_flags or name in COMPARES or name in PARALLEL:
+        return True
+    if name == "msr":
+        return bool(_status_mask(raw, thumb) & 0b1100)
+    if name in ("mrc", "mrc2", "vmrs"):
+        return bool(known.special & FLAG_REGISTERS)
+    return flow is Flow.EXCEPTION_RETURN
+
+
+READ_FLAGS = frozenset(["adc", "rrx", "rsc", "sbc", "sel"])
+
+
+def _reads_flags(known: _Disassembly) -> bool:
+    if known.name == "mrs":
+        return bool(known.special & FLAG_REGISTERS)
+    return known.name in READ_FLAGS or "rrx" in known.text
+
+
+def _writes(role: Roles, memory: Memory | None, flow: Flow) -> frozenset[int]:
+    writes = set(role.destinations)
+    if memory is not None and memory.writeback:
+        writes.add(13 if memory.base is None else memory.base)
+    if flow in (Flow.CALL, Flow.INDIRECT_CALL):
+        writes.add(LR)
+    if flow in (Flow.INDIRECT, Flow.INDIRECT_CALL):
+        writes.add(PC)
+    return frozenset(writes)
+
+
+SHIFT_NAMES = frozenset(["asr", "lsl", "lsr", "ror", "rrx"])
+
+
+def _shift(known: _Disassembly, role: Roles, memory: Memory | None) -> Shift:
+    if memory is not None:
+        return memory.shift if memory.access is not Access.SWAP else Shift.NONE
+    if known.name in SHIFT_NAMES:
+        return Shift.REGISTER if len(role.sources) == 2 else Shift.IMMEDIATE
+    return known.operands.shift
