@@ -111,7 +111,8 @@ def test_addresses_of_a_line_are_where_it_starts() -> None:
 def test_bytes_constants_and_rights() -> None:
     image = Image.load(build(PROGRAM))
     table, counter, main = image.symbol("table"), image.symbol("counter"), image.symbol("main")
-    assert table and counter
+    assert table
+    assert counter
     assert main
     assert [image.constant(table.addr + 4 * i, 4) for i in range(4)] == [11, 22, 33, 44]
     assert image.constant(table.addr + 4, 1) == 22
@@ -137,7 +138,8 @@ def test_zero_initialised_memory_is_readable_and_no_constant() -> None:
 def test_symbols_mapping_and_places() -> None:
     image = Image.load(build(ASSEMBLY, language="S"))
     main, alias, small = image.symbol("main"), image.symbol("alias"), image.symbol("small")
-    assert main and alias
+    assert main
+    assert alias
     assert small
     assert (main.addr, main.thumb, main.kind) == (0x8000, False, "func")
     assert (small.thumb, small.size, small.addr % 2) == (True, 2, 0)
