@@ -1,0 +1,88 @@
+"""Timing parameters of a board: what memory costs, how branches behave, what entry and exit add.
+
+All figures are cycles of the core. They come from a platform file, each with its source; nothing
+here has a default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from cache.reference import Hit
+
+__all__ = ["BranchModel", "EntryState", "MemoryLatencies", "Profile", "Timing"]
+
+
+class Profile(Enum):
+    """Which column of a core description is used (rule 17)."""
+
+    WCET = "wcet"
+    NOMINAL = "nominal"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLatencies:
+    """Cycles that an access adds to a hit, computed from its parts (rule 9)."""
+
+    access: int  # one external memory access, with the L2 as it is (off or on)
+    l2_hit: int | None  # None: no L2, or off
+    line_rest: int  # from the first word of a line fill to the last
+    dirty_l1_victims: bool  # a data fill may first write a dirty line back
+    dirty_l2_victims: bool  # filling the L2 may write a dirty line of it back
+
+    def _beyond_l1(self, l2: Hit | None) -> int:
+        if self.l2_hit is not None and l2 is Hit.AH:
+            return self.l2_hit
+        victim = self.access if self.l2_hit is not None and self.dirty_l2_victims else 0
+        return self.access + victim
+
+    def fetch_miss(self, l2: Hit | None) -> int:
+        """A line of instructions."""
+        return self._beyond_l1(l2) + self.line_rest
+
+    def load_miss(self, l2: Hit | None) -> int:
+        """A line of data, and the write-back of the line it replaces, which may miss in L2."""
+        victim = self._beyond_l1(Hit.NC) if self.dirty_l1_victims else 0
+        return self._beyond_l1(l2) + self.line_rest + victim
+
+    def store_word(self, l2: Hit | None) -> int:
+        """A word written past L1 (rule 14a)."""
+        return self._beyond_l1(l2)
+
+    @property
+    def uncached_word(self) -> int:
+        """A word read from or written to uncached memory or a device."""
+        return self.access
+
+    @property
+    def write_back(self) -> int:
+        """A dirty L1 line written out, missing in L2."""
+        return self._beyond_l1(Hit.NC)
+
+
+@dataclass(frozen=True, slots=True)
+class BranchModel:
+    """Predictor off. ``constant``: every branch, taken or not, costs just this."""
+
+    constant: int | None  # None: by the core's rows and the distance from the flag setter
+
+
+@dataclass(frozen=True, slots=True)
+class EntryState:
+    """What may be outstanding when an exception is taken (rule 15)."""
+
+    load_misses: int
+    store_words: int
+    fetch_misses: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Everything the pipeline stage needs beside the core description."""
+
+    core: str  # name of a file in pipeline/cores
+    profile: Profile
+    memory: MemoryLatencies
+    branches: BranchModel
+    entry: EntryState

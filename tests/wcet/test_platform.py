@@ -1,0 +1,114 @@
+"""Platform files: the two that ship, how one is chosen, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cache.memory_map import Cacheability
+from cache.reference import Hit
+from quoll.errors import InputError
+from wcet.platform import DIRECTORY, for_image, load, names
+
+KZM = (DIRECTORY / "kzm.toml").read_text()
+
+
+def test_shipped_platforms_load() -> None:
+    assert {"kzm", "kzm-paper"} <= set(names())
+    for name in names():
+        platform = load(name)
+        assert platform.name == name
+        assert set(platform.entries) == {
+            "syscall",
+            "undefined",
+            "prefetch-abort",
+            "data-abort",
+            "interrupt",
+        }
+        assert all(text.startswith(f"{name}: ") for text in platform.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "architecture"), [("6J", "v6"), ("ARM1136JF-S", None), ("arm1136j(f)-s", "v6")]
+)
+def test_chosen_by_build_attributes(cpu: str, architecture: str | None) -> None:
+    platform, reason = for_image(cpu, architecture)
+    assert platform.name == "kzm"
+    assert reason == f"Tag_CPU_name is {cpu}"
+
+
+def test_chosen_by_architecture_when_the_cpu_is_unknown() -> None:
+    assert for_image("Gadget-3", "v6")[1] == "Tag_CPU_arch is v6"
+
+
+@pytest.mark.parametrize(("cpu", "architecture"), [(None, None), ("Cortex-M3", "v7-M")])
+def test_no_platform_fits(cpu: str | None, architecture: str | None) -> None:
+    with pytest.raises(InputError, match="no platform is known"):
+        for_image(cpu, architecture)
+
+
+def test_miss_costs_are_computed_from_their_parts() -> None:
+    off, on = load("kzm").timing.memory, load("kzm").with_l2(True).timing.memory
+    assert (off.fetch_miss(None), off.load_miss(None), off.store_word(None)) == (63, 123, 60)
+    assert (on.fetch_miss(Hit.AH), on.fetch_miss(Hit.NC)) == (29, 195)
+    assert (on.load_miss(Hit.AH), on.load_miss(Hit.NC)) == (29 + 192, 195 + 192)
+    assert (on.store_word(Hit.AH), on.store_word(Hit.NC)) == (26, 192)
+    paper = load("kzm-paper").with_l2(True).timing.memory
+    assert (paper.fetch_miss(Hit.AH), paper.fetch_miss(Hit.NC), paper.load_miss(Hit.NC)) == (
+        26,
+        96,
+        96,
+    )
+
+
+def test_l2_is_off_unless_asked_for() -> None:
+    platform = load("kzm")
+    assert not platform.l2_enabled
+    assert platform.with_l2(True).l2_enabled
+    assert platform.with_l2(True).with_l2(False) == platform
+
+
+def test_memory_map() -> None:
+    memory = load("kzm").hierarchy.memory
+    assert memory.cacheability(0xF0010000, 0xF001FFFF) is Cacheability.ALWAYS
+    assert memory.cacheability(0xF8000000, 0xF8000003) is Cacheability.NEVER
+    assert memory.cacheability(0xF7FFFFFC, 0xF8000003) is Cacheability.MAYBE
+    assert memory.cacheability(0x10000, 0x10003) is Cacheability.MAYBE
+    assert memory.physical(0xF0010234) == 0x80010234
+    assert memory.physical(0xFFFF0008) is None
+    assert memory.fixed(0xFFFF0008)
+    assert not memory.fixed(0x8000)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("l2_hit = {", "l2_hitt = {", "latency.l2_hit: missing"),
+        ('kind = "device"', 'kind = "magic"', r"memory\[1\].kind: must be one of"),
+        ("size = 16_384", "size = 16_383", "caches.l1i.size: must be a power of two"),
+        ("value = 60,", "value = true,", "latency.memory_l2_off.value: must be an integer"),
+        ("value = 60,", "value = 0,", "must be from 1"),
+        ("0xF80FFFFF]", "0xF7000000]", r"memory\[1\].virtual: must be"),
+        ("[0xF8000000,", "[0xF7FFFFFF,", "overlap"),
+        ("fixed = true", "fixed = 1", r"memory\[0\].fixed: must be true or false"),
+        ("[tlb]\n", "[tlb]\nextra = 1\n", "tlb.extra: unknown key"),
+        ("name =", "nom =", ": name: missing"),
+        ("[entries]", "[entries", "not a TOML file"),
+        ("[assumptions]", "[assumption]", "assumptions: missing"),
+    ],
+)
+def test_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in KZM
+    file = tmp_path / "board.toml"
+    file.write_text(KZM.replace(old, new, 1))
+    with pytest.raises(InputError, match=message) as error:
+        load(str(file))
+    assert str(file) in str(error.value)
+
+
+def test_unknown_name_and_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no platform 'kzn'.*kzm"):
+        load("kzn")
+    with pytest.raises(InputError, match="No such file"):
+        load(str(tmp_path / "none.toml"))

@@ -1,0 +1,231 @@
+"""Platforms: core, caches, latencies, clock, entries and exits of a board, from a TOML file.
+
+    platform, reason = for_image(cpu="6J", architecture="v6")
+    platform = load("kzm-paper").with_l2(True)
+
+A board is one file in ``wcet/platforms``, or any file named by its path. A file that lacks a
+figure, has an unknown key or contradicts itself is an InputError that names the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+from cache.geometry import Geometry, Hierarchy
+from cache.memory_map import MemoryMap, Region, RegionKind
+from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
+from quoll.errors import InputError
+from wcet.toml_table import Table
+
+__all__ = ["EntryPoint", "Platform", "for_image", "load", "names"]
+
+DIRECTORY = Path(__file__).parent / "platforms"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """Where the paths of an exception start: the first symbol that exists, else ``vector``."""
+
+    vector: int
+    symbols: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """A board as the analyses see it, with the L2 as it is: on or off."""
+
+    name: str
+    description: str
+    path: Path
+    cpus: tuple[str, ...]  # Tag_CPU_name of ELFs built for it
+    architectures: tuple[str, ...]  # Tag_CPU_arch of ELFs built for it
+    clock_hz: int
+    entries: Mapping[str, EntryPoint]
+    exits: tuple[str, ...]  # a path may end at symbols that begin with one of these
+    hierarchy: Hierarchy
+    timing: Timing
+    l2: Geometry | None  # the L2 there is, enabled or not
+    access_by_l2: tuple[int, int]  # cycles of a memory access with the L2 off, on
+    l2_hit: int
+    assumptions: tuple[str, ...]
+    sources: Mapping[str, str]  # key of each figure -> where it comes from
+
+    @property
+    def l2_enabled(self) -> bool:
+        """Whether the L2 is on."""
+        return self.hierarchy.l2 is not None
+
+    def with_l2(self, on: bool) -> Platform:
+        """The same board with the L2 on or off. Raises InputError if it has none."""
+        if on and self.l2 is None:
+            raise InputError(f"{self.path}: platform {self.name} has no level-2 cache")
+        memory = replace(
+            self.timing.memory,
+            access=self.access_by_l2[on],
+            l2_hit=self.l2_hit if on else None,
+        )
+        return replace(
+            self,
+            hierarchy=replace(self.hierarchy, l2=self.l2 if on else None),
+            timing=replace(self.timing, memory=memory),
+        )
+
+
+def names() -> tuple[str, ...]:
+    """Names of the platforms that come with the project, sorted."""
+    return tuple(sorted(p.stem for p in DIRECTORY.glob("*.toml")))
+
+
+def load(name: str) -> Platform:
+    """The platform called ``name``, or described by the file at path ``name`` (``*.toml``)."""
+    if name.endswith(".toml"):
+        return _platform(Path(name))
+    if name not in names():
+        raise InputError(
+            f"no platform {name!r}",
+            hint=f"known: {', '.join(names())}; or give the path of a .toml file",
+        )
+    return _platform(DIRECTORY / f"{name}.toml")
+
+
+def for_image(cpu: str | None, architecture: str | None) -> tuple[Platform, str]:
+    """The platform for an ELF's build attributes, and the attribute that chose it.
+
+    Raises InputError when none or several fit.
+    """
+    platforms = [load(name) for name in names()]
+    for value, tag, field in (
+        (cpu, "Tag_CPU_name", "cpus"),
+        (architecture, "Tag_CPU_arch", "architectures"),
+    ):
+        if value is None:
+            continue
+        wanted = value.casefold()
+        fitting = [p for p in platforms if wanted in map(str.casefold, getattr(p, field))]
+        if len(fitting) == 1:
+            return fitting[0], f"{tag} is {value}"
+        if fitting:
+            raise InputError(
+                f"{tag} {value} fits several platforms: {', '.join(p.name for p in fitting)}",
+                hint="choose one with --platform",
+            )
+    raise InputError(
+        f"no platform is known for CPU {cpu!r}, architecture {architecture!r}",
+        hint=f"choose one with --platform: {', '.join(names())}",
+    )
+
+
+def _platform(path: Path) -> Platform:
+    top = Table.load(path)
+    name = top.text("name")
+    caches, latency, core = top.table("caches"), top.table("latency"), top.table("core")
+    access = (latency.figure("memory_l2_off", 1), latency.figure("memory_l2_on", 1))
+    l2_hit = latency.figure("l2_hit", 1)
+    line_rest = latency.figure("line_rest")
+    latency.close()
+    l1i, l1d = _geometry(caches.table("l1i")), _geometry(caches.table("l1d"))
+    l2_enabled, l2 = _l2(caches)
+    caches.text("model", ("one-way",))
+    aligned = caches.flag("aligned")
+    caches.close()
+    dirty = top.table("dirty_victims")
+    memory = MemoryLatencies(access[0], None, line_rest, dirty.flag("l1"), dirty.flag("l2"))
+    dirty.close()
+    core_name = core.text("name")
+    profile = Profile(core.text("profile", tuple(p.value for p in Profile)))
+    fetch_ahead = core.figure("fetch_ahead")
+    core.close()
+    platform = Platform(
+        name=name,
+        description=top.text("description"),
+        path=path,
+        cpus=top.texts("cpus"),
+        architectures=top.texts("architectures"),
+        clock_hz=top.figure("clock_hz", 1),
+        entries=_entries(top.table("entries")),
+        exits=top.texts("exits"),
+        hierarchy=Hierarchy(l1i, l1d, None, _memory_map(top), fetch_ahead, aligned),
+        timing=Timing(
+            core_name, profile, memory, _branches(top.table("branch")), _entry_state(top)
+        ),
+        l2=l2,
+        access_by_l2=access,
+        l2_hit=l2_hit,
+        assumptions=_assumptions(top, name),
+        sources=top.sources,
+    )
+    top.close()
+    return platform.with_l2(l2_enabled)
+
+
+def _geometry(table: Table) -> Geometry:
+    geometry = Geometry(table.number("size", 1), table.number("ways", 1), table.number("line", 4))
+    for key, value in (("size", geometry.size), ("line", geometry.line_bytes)):
+        if value & (value - 1):
+            raise table.error(key, f"must be a power of two, not {value}")
+    if geometry.size % (geometry.ways * geometry.line_bytes):
+        raise table.error("size", "must be a multiple of ways × line")
+    table.sources[table.name] = table.text("source")
+    table.close()
+    return geometry
+
+
+def _l2(caches: Table) -> tuple[bool, Geometry | None]:
+    if not caches.present("l2"):
+        return False, None
+    table = caches.table("l2")
+    return table.flag("enabled"), _geometry(table)
+
+
+def _entries(table: Table) -> dict[str, EntryPoint]:
+    entries: dict[str, EntryPoint] = {}
+    for name in table.remaining():
+        entry = table.table(name)
+        entries[name] = EntryPoint(entry.number("vector", 0, 0xFFFFFFFF), entry.texts("symbols"))
+        entry.close()
+    return entries
+
+
+def _memory_map(top: Table) -> MemoryMap:
+    regions: list[Region] = []
+    for table in top.tables("memory"):
+        low, high = table.address_range("virtual")
+        physical = table.number("physical", 0, 0xFFFFFFFF) if table.present("physical") else None
+        kind = RegionKind(table.text("kind", tuple(k.value for k in RegionKind)))
+        regions.append(Region(table.text("name"), low, high, kind, physical, table.flag("fixed")))
+        table.close()
+    regions.sort(key=lambda r: r.low)
+    for a, b in pairwise(regions):
+        if b.low <= a.high:
+            raise top.error("memory", f"regions {a.name!r} and {b.name!r} overlap")
+    return MemoryMap(tuple(regions))
+
+
+def _branches(table: Table) -> BranchModel:
+    table.text("predictor", ("off",))
+    model = table.text("model", ("constant", "flag-distance"))
+    constant = table.figure("cycles", 1) if model == "constant" else None
+    table.close()
+    return BranchModel(constant)
+
+
+def _entry_state(top: Table) -> EntryState:
+    table = top.table("entry_state")
+    state = EntryState(
+        table.figure("load_misses"), table.figure("store_words"), table.figure("fetch_misses")
+    )
+    table.close()
+    return state
+
+
+def _assumptions(top: Table, name: str) -> tuple[str, ...]:
+    tlb = top.table("tlb")
+    tlb.text("model", ("assumed-resident",))
+    tlb.close()
+    table = top.table("assumptions")
+    if not table.present("tlb"):
+        raise table.error("tlb", "missing: tlb.model is assumed-resident")
+    return tuple(f"{name}: {key}: {table.text(key)}" for key in table.remaining())
