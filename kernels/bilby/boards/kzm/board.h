@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* KZM-ARM11-01 (i.MX31): where memory and devices are.  Numbers only. */
+#ifndef BILBY_BOARD_H
+#define BILBY_BOARD_H
+
+/* Physical memory.  0x88000000 aliases it: the size is fixed, never probed. */
+#define RAM_BASE     0x80000000
+#define RAM_BYTES    0x08000000
+#define KERNEL_PHYSICAL 0x80010000 /* of the kernel's first byte */
+#define BOOT_HEAP    0x80100000    /* objects of the first thread */
+#define USER_IMAGE   0x80200000    /* where the first program is loaded */
+#define ROOT_FRAME_1M_BASE  0x80300000
+#define ROOT_FRAME_16M_BASE 0x81000000
+#define UNTYPED_REGIONS { { 0x80400000, 22 }, { 0x80800000, 23 }, \
+                          { 0x82000000, 25 }, { 0x84000000, 26 } }
+
+/* The kernel window: the top 256 MiB of every address space. */
+#define WINDOW_BASE  0xf0000000
+#define DEVICE_WINDOW 0xf8000000   /* one 1 MiB section, uncached */
+#define VECTOR_PAGE  0xffff0000
+
+/* Devices. */
+#define AVIC_BASE    0x68000000
+#define UART_BASE    0x43f90000    /* mapped by users only */
+#define TIMER_BASE   0x53f94000    /* EPIT1, mapped by users only */
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The kernel's contents page: its states, its few global variables, and every
+ * function that one file offers to another, grouped by file, callers first.
+ *
+ * Order of an operation: entry.S -> entries.c -> syscall.c -> decode_... (checks
+ * everything, changes nothing) -> the change itself (cannot fail) -> leaves.
+ */
+#ifndef BILBY_KERNEL_H
+#define BILBY_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <board.h>
+#include <layout.h>
+#include <limits.h>
+
+/* tcb.regs: r0 to r14, and these. */
+#define REG_SP 13
+#define REG_LR 14
+#define REG_PC 15
+#define REG_CPSR 16
+#define REG_BADGE 0   /* r0 */
+#define REG_MESSAGE 1 /* r1 */
+#define REG_WORDS 2   /* r2 to r5 */
+
+/* cpsr of a user thread: its own flags and Thumb bit; the rest is fixed. */
+#define CPSR_USER_MASK  0xf80f0020u
+#define CPSR_THUMB      0x00000020u
+#define CPSR_USER_FIXED 0x00000150u /* imprecise aborts and FIQ masked, user mode */
+#define CPSR_IDLE       0x0000015fu /* the same in system mode */
+
+/* tcb.state */
+enum {
+    THREAD_INACTIVE,         /* never started, or stopped by a fault; the idle thread */
+    THREAD_RUNNING,          /* current, or in a ready queue */
+    THREAD_BLOCKED_SEND,     /* queued on an endpoint, sending state */
+    THREAD_BLOCKED_RECEIVE,  /* queued on an endpoint, receiving state */
+    THREAD_BLOCKED_WAIT,     /* queued on a notification */
+    THREAD_BLOCKED_REPLY,    /* its reply capability is in some thread's hands */
+};
+
+/* endpoint.state */
+enum { EP_IDLE, EP_SENDING, EP_RECEIVING };
+
+struct ipc_buffer { word_t w[IPC_BUFFER_BYTES / 4]; };
+
+/* ---- state ------------------------------------------------------------ */
+extern struct tcb *current_thread;        /* never null after boot */
+extern struct tcb idle_thread;            /* lowest of all; in no queue */
+extern struct slot irq_slots[IRQ_LINES];  /* notification of each line */
+extern struct page_directory kernel_directory;
+
+_Noreturn void kernel_panic(void);        /* entry.S */
+
+/* ---- entries.c: called from entry.S ----------------------------------- */
+void handle_syscall(word_t address, word_t message, word_t number);
+void handle_interrupt(void);
+void handle_undefined(void);
+void handle_prefetch_abort(void);
+void handle_data_abort(void);
+
+/* ---- syscall.c, fastpath.c -------------------------------------------- */
+void syscall_invoke(word_t address, word_t message, bool blocking, bool call);
+void syscall_receive(word_t address);
+bool fastpath_call(word_t address, word_t message);
+bool fastpath_reply_receive(word_t address, word_t message);
+
+/*
+ * ---- decode: one per capability that can be invoked --------------------
+ * The message of the current thread is in its registers and buffer; the
+ * capabilities it sent have been looked up into struct invocation.  Each returns
+ * an ERROR_ code and has changed nothing unless that is ERROR_NONE.
+ */
+struct invocation {
+    struct slot *slot;                  /* of the invoked capability */
+    word_t label;
+    word_t length;                      /* message words */
+    word_t extra_count;
+    struct slot *extra[EXTRA_CAPS_MAX]; /* slots of the capabilities sent */
+};
+word_t decode_untyped(const struct invocation *call);        /* untyped.c */
+word_t decode_cnode(const struct invocation *call);          /* cnode.c */
+word_t decode_tcb(const struct invocation *call);            /* tcb.c */
+word_t decode_page_table(const struct invocation *call);     /* vspace */
+word_t decode_frame(const struct invocation *call);          /* frame.c */
+word_t decode_irq_control(const struct invocation *call);    /* irq.c */
+word_t decode_irq_handler(const struct invocation *call);    /* irq.c */
+
+/* ---- cspace.c: addresses to slots ------------------------------------- */
+struct slot *cspace_resolve(const struct cap *root, word_t address, word_t bits);
+struct slot *cspace_lookup(struct tcb *thread, word_t address);
+word_t cspace_find_empty(const struct cap *root, word_t index, word_t depth,
+                         struct slot **found);
+
+/* ---- slot.c: the derivation list -------------------------------------- */
+void slot_insert(struct slot *to, const struct cap *cap, struct slot *after,
+                 bool revocable);
+void slot_empty(struct slot *slot);
+bool slot_is_empty(const struct slot *slot);
+word_t slot_derive(const struct slot *from, struct cap *result);
+void slot_copy(struct slot *to, const struct cap *cap, struct slot *from);
+
+/* ---- endpoint.c, notification.c, reply.c, fault.c ---------------------- */
+void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge,
+                   bool blocking, bool call, bool may_grant);
+void endpoint_receive(struct tcb *receiver, struct endpoint *endpoint, bool may_grant);
+void notification_signal(struct notification *notification, word_t badge);
+void notification_wait(struct tcb *waiter, struct notification *notification);
+void reply_expect(struct tcb *caller, struct tcb *server, bool may_grant);
+void reply_send(struct tcb *server, struct slot *reply);
+void fault_raise(struct tcb *thread, word_t fault, word_t address, word_t status);
+void fault_write_message(struct tcb *thread, struct tcb *handler);
+bool fault_read_answer(struct tcb *thread, struct tcb *handler);
+
+/* ---- message.c --------------------------------------------------------- */
+word_t message_word(const struct tcb *thread, word_t index);
+void message_transfer(struct tcb *from, struct tcb *to,
+                      const struct endpoint *through, bool may_grant);
+
+/* ---- thread.c, sched (one of sched_*.c) -------------------------------- */
+void thread_init(struct tcb *thread);
+void thread_set_pc(struct tcb *thread, word_t pc, word_t cpsr);
+void thread_wake(struct tcb *thread);
+void thread_set_priority(struct tcb *thread, word_t priority);
+void sched_wake(struct tcb *thread);
+void sched_yield(void);
+void sched_remove(struct tcb *thread);
+void sched_run(void);
+void sched_switch(struct tcb *thread);
+
+/* ---- create.c ----------------------------------------------------------- */
+word_t create_size_bits(word_t type, word_t size_bits);
+void create_clear(word_t base, word_t bytes);
+void create_cap(struct cap *cap, word_t type, word_t base, word_t size_bits);
+
+/* ---- vspace (one of vspace_*.c), asid.c --------------------------------- */
+word_t vspace_find(struct page_directory *directory, word_t address, word_t size,
+                   word_t **entry);
+void vspace_write(struct slot *frame, word_t *entry, word_t descriptor, word_t size);
+void vspace_init_directory(struct page_directory *directory);
+void vspace_map_table(struct slot *table, word_t *entry);
+void asid_switch(struct page_directory *directory);
+
+/* ---- window addresses ---------------------------------------------------- */
+static inline word_t to_physical(word_t window)
+{
+    return window - WINDOW_BASE + RAM_BASE;
+}
+static inline word_t to_window(word_t physical)
+{
+    return physical - RAM_BASE + WINDOW_BASE;
+}
+
+/* Sections of what is used once, before the first thread. */
+#define BOOT_CODE __attribute__((section(".boot.text"), noinline))
+#define BOOT_CONST __attribute__((section(".boot.rodata")))
+
+#endif

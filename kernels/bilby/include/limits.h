@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Every number that bounds a loop of the kernel.  The comment "bound:" beside a
+ * loop is an expression over these names and those of bilby/api.h;
+ * tools/facts.py evaluates it for the analyser.
+ */
+#ifndef BILBY_LIMITS_H
+#define BILBY_LIMITS_H
+
+#include <bilby/api.h>
+
+#define ADDRESS_BITS     32  /* of a capability address; each level resolves at least one */
+#define GUARD_BITS       18  /* of a guard's value; its leading bits are zero */
+#define CNODE_RADIX_MAX  12
+#define UNTYPED_BITS_MIN 4
+#define UNTYPED_BITS_MAX 26
+
+#define PRIORITY_WORDS   8   /* 256 priorities in words of 32 */
+#define IRQ_LINES        64
+#define GENERAL_REGISTERS 13 /* r0 to r12 */
+
+#define LINE_BYTES       32  /* of a cache line */
+#define CHUNK_BYTES      1024 /* what is cleared or copied without a pause */
+#define CHUNK_LINES      32
+
+/*
+ * Limits of one retype, which is atomic in this version: the objects, and the
+ * bytes to clear.  Untyped regions are not cleared when they are made from
+ * another, so only the count limits those.  Frames of 1 MiB and 16 MiB are above
+ * the limit: they come from boot until clearing can be preempted.
+ */
+#define RETYPE_OBJECTS_MAX 32
+#define RETYPE_BYTES_MAX   65536
+#define RETYPE_CHUNKS_MAX  64
+
+#define KERNEL_DESCRIPTORS      256 /* of a page directory: the kernel window */
+#define KERNEL_DESCRIPTOR_LINES 32
+#define BACK_POINTER_NIBBLES    8
+#define LARGE_DESCRIPTORS       16  /* equal descriptors of a 64 KiB or 16 MiB mapping */
+#define HARDWARE_ASIDS          256
+
+/* Boot only. */
+#define BOOT_IMAGE_FRAMES  192
+#define BOOT_UNTYPEDS      16
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the ARM1136 (r0p4) needs told: caches, TLB, barriers, fault registers.
+ * Each function is one coprocessor operation, except where it says otherwise.
+ *
+ * Table walks do not look into the data cache: a descriptor is cleaned to memory
+ * (machine_clean_line, then machine_drain) before it may be walked.
+ * Instruction fetches do not either: see machine_publish_line.
+ */
+#ifndef BILBY_MACHINE_H
+#define BILBY_MACHINE_H
+
+#include <layout.h>
+
+/* Wait until earlier writes and cache operations have reached memory. */
+static inline void machine_drain(void)
+{
+    __asm__ volatile("mcr p15, 0, %0, c7, c10, 4" : : "r"(0) : "memory");
+}
+
+/* Forget prefetched instructions, so that the next is fetched anew. */
+static inline void machine_flush_prefetch(void)
+{
+    __asm__ volatile("mcr p15, 0, %0, c7, c5, 4" : : "r"(0) : "memory");
+}
+
+/* Write the data cache line of this address back to memory. */
+static inline void machine_clean_line(const volatile void *address)
+{
+    __asm__ volatile("mcr p15, 0, %0, c7, c10, 1" : : "r"(address) : "memory");
+}
+
+/* Write the line back and drop any instructions cached from it (two operations). */
+static inline void machine_publish_line(const volatile void *address)
+{
+    machine_clean_line(address);
+    __asm__ volatile("mcr p15, 0, %0, c7, c5, 1" : : "r"(address) : "memory");
+}
+
+/* Drop the translations of one address space number. */
+static inline void machine_tlb_flush_asid(word_t asid)
+{
+    __asm__ volatile("mcr p15, 0, %0, c8, c7, 2" : : "r"(asid) : "memory");
+}
+
+static inline void machine_tlb_flush(void)
+{
+    __asm__ volatile("mcr p15, 0, %0, c8, c7, 0" : : "r"(0) : "memory");
+}
+
+/*
+ * Change the address space.  Between the two writes the number is 0, which no
+ * user space has, so that no walk of one space can enter the TLB under the
+ * number of another; fetches of the kernel hit global entries throughout.
+ */
+static inline void machine_switch_space(word_t table_base, word_t asid)
+{
+    machine_drain();
+    __asm__ volatile("mcr p15, 0, %0, c13, c0, 1" : : "r"(0) : "memory");
+    machine_flush_prefetch();
+    __asm__ volatile("mcr p15, 0, %0, c2, c0, 0" : : "r"(table_base) : "memory");
+    machine_flush_prefetch();
+    __asm__ volatile("mcr p15, 0, %0, c13, c0, 1" : : "r"(asid) : "memory");
+    machine_flush_prefetch();
+}
+
+/* Open no exclusive reservation for the next thread: a store that may fail. */
+static inline void machine_clear_exclusive(word_t *scratch)
+{
+    word_t failed;
+    __asm__ volatile("strex %0, %2, [%1]" : "=&r"(failed) : "r"(scratch), "r"(0) : "memory");
+}
+
+static inline word_t machine_data_fault_address(void)
+{
+    word_t value;
+    __asm__ volatile("mrc p15, 0, %0, c6, c0, 0" : "=r"(value));
+    return value;
+}
+
+static inline word_t machine_data_fault_status(void)
+{
+    word_t value;
+    __asm__ volatile("mrc p15, 0, %0, c5, c0, 0" : "=r"(value));
+    return value;
+}
+
+static inline word_t machine_prefetch_fault_status(void)
+{
+    word_t value;
+    __asm__ volatile("mrc p15, 0, %0, c5, c0, 1" : "=r"(value));
+    return value;
+}
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Hardware address space numbers: 8 bits, tag the TLB entries of user pages.
+ *
+ * Number 0 belongs to no user space; it is loaded while the table base changes.
+ * A space gets the next number in turn when it becomes current without one.  The
+ * space that had the number loses it, and the number is flushed from the TLB
+ * before reuse.  All of this is constant time.
+ *
+ * Invariant: owner[n] == d  <=>  d->asid == n, for n != 0.
+ */
+#include <kernel.h>
+#include <machine.h>
+
+#define TABLE_WALK 0x18 /* table walks: outer write-back */
+
+static struct page_directory *owner[HARDWARE_ASIDS];
+static word_t last_asid;
+static struct page_directory *current_directory;
+
+static void assign(struct page_directory *directory)
+{
+    word_t asid = last_asid + 1;
+
+    if (asid == HARDWARE_ASIDS)
+        asid = 1;
+    last_asid = asid;
+    if (owner[asid] != NULL)
+        owner[asid]->asid = 0;
+    owner[asid] = directory;
+    directory->asid = asid;
+    machine_tlb_flush_asid(asid);
+}
+
+/* Make it the current address space. */
+void asid_switch(struct page_directory *directory)
+{
+    if (directory == current_directory && directory->asid != 0)
+        return;
+    if (directory->asid == 0)
+        assign(directory);
+    current_directory = directory;
+    machine_switch_space(to_physical((word_t)directory) | TABLE_WALK, directory->asid);
+}

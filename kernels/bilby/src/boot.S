@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From reset state to C: build the kernel's page directory, turn on the MMU and
+ * the caches, jump into the kernel window.  Linked high, runs low until then, so
+ * it is position-independent: physical addresses are link addresses + r10.
+ */
+#include <board.h>
+
+#define SCTLR_MMU        (1 << 0)
+#define SCTLR_DCACHE     (1 << 2)
+#define SCTLR_ICACHE     (1 << 12)
+#define SCTLR_HIGH_VECTORS (1 << 13)
+#define SCTLR_UNALIGNED  (1 << 22)
+#define SCTLR_EXTENDED   (1 << 23)  /* ARMv6 descriptors */
+#define SCTLR_BITS (SCTLR_MMU | SCTLR_DCACHE | SCTLR_ICACHE | SCTLR_HIGH_VECTORS \
+                    | SCTLR_UNALIGNED | SCTLR_EXTENDED)
+
+/* Descriptors: see vspace.h for the bits. */
+#define SECTION          0x2
+#define SECTION_CACHED   (3 << 2)
+#define SECTION_DEVICE   (1 << 2)
+#define SECTION_KERNEL   (1 << 10)  /* privileged read and write, global */
+#define SECTION_NEVER    (1 << 4)   /* no execution */
+#define TABLE            0x1
+#define PAGE_KERNEL_READ ((1 << 9) | (1 << 4))
+#define PAGE_CACHED      (3 << 2)
+#define PAGE             0x2
+#define TTBR_WALK        0x18       /* walks: outer write-back */
+
+    .section .boot.text, "ax"
+    .arm
+    .global _start
+    .type _start, %function
+_start:
+    cpsid   aif, #0x13
+    /* r10: what to add to a link address to get a physical one. */
+    ldr     r10, =KERNEL_PHYSICAL - (WINDOW_BASE + KERNEL_PHYSICAL - RAM_BASE)
+
+    /* Caches and TLB may hold anything. */
+    mov     r0, #0
+    mcr     p15, 0, r0, c7, c7, 0   /* invalidate both caches */
+    mcr     p15, 0, r0, c8, c7, 0   /* invalidate the TLB */
+    mcr     p15, 0, r0, c7, c10, 4
+
+    /* Clear .bss, which holds the tables. */
+    ldr     r1, =__bss_start
+    ldr     r2, =__bss_end
+    add     r1, r1, r10
+    add     r2, r2, r10
+1:  str     r0, [r1], #4            /* bound: .bss / 4 */
+    cmp     r1, r2
+    blo     1b
+
+    /* r4: the kernel's page directory, physical. */
+    ldr     r4, =kernel_directory
+    add     r4, r4, r10
+
+    /* The window: RAM in sections; only the first may be executed. */
+    ldr     r1, =WINDOW_BASE
+    add     r2, r4, r1, lsr #18
+    ldr     r3, =RAM_BASE | SECTION | SECTION_CACHED | SECTION_KERNEL
+    str     r3, [r2], #4
+    orr     r3, r3, #SECTION_NEVER
+    mov     r5, #(RAM_BYTES >> 20) - 1
+2:  add     r3, r3, #1 << 20        /* bound: RAM_BYTES / 1 MiB */
+    str     r3, [r2], #4
+    subs    r5, r5, #1
+    bne     2b
+
+    /* Where this code runs now, until boot_main removes it. */
+    ldr     r3, =RAM_BASE | SECTION | SECTION_CACHED | SECTION_KERNEL
+    add     r2, r4, #RAM_BASE >> 18
+    str     r3, [r2]
+
+    /* The interrupt controller. */
+    ldr     r1, =DEVICE_WINDOW
+    add     r2, r4, r1, lsr #18
+    ldr     r3, =AVIC_BASE | SECTION | SECTION_DEVICE | SECTION_KERNEL | SECTION_NEVER
+    str     r3, [r2]
+
+    /* The vector page, through a table of its own. */
+    ldr     r1, =VECTOR_PAGE
+    ldr     r5, =vector_table
+    add     r5, r5, r10
+    orr     r3, r5, #TABLE
+    add     r2, r4, r1, lsr #20 - 2
+    bic     r2, r2, #3
+    str     r3, [r2]
+    ldr     r3, =__vectors_physical
+    orr     r3, r3, #PAGE_CACHED | PAGE
+    orr     r3, r3, #PAGE_KERNEL_READ & 0xff
+    orr     r3, r3, #PAGE_KERNEL_READ & 0xff00
+    add     r5, r5, #((VECTOR_PAGE >> 12) & 0xff) << 2
+    str     r3, [r5]
+
+    /* Walks start at kernel_directory; domain 0 is checked; number 0. */
+    mov     r0, #0
+    mcr     p15, 0, r0, c7, c10, 4
+    mcr     p15, 0, r0, c2, c0, 2
+    orr     r1, r4, #TTBR_WALK
+    mcr     p15, 0, r1, c2, c0, 0
+    mov     r1, #1
+    mcr     p15, 0, r1, c3, c0, 0
+    mcr     p15, 0, r0, c13, c0, 1
+
+    /* On; branch prediction stays off. */
+    mrc     p15, 0, r1, c1, c0, 0
+    ldr     r2, =SCTLR_BITS
+    orr     r1, r1, r2
+    bic     r1, r1, #1 << 11
+    ldr     r3, =high
+    mcr     p15, 0, r1, c1, c0, 0
+    mcr     p15, 0, r0, c7, c5, 4
+    bx      r3
+high:
+    ldr     sp, =kernel_stack_top
+    bl      boot_main
+    b       return_to_current
+    .size _start, . - _start
+    .ltorg

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Addresses of capability spaces.
+ *
+ * An address is resolved from its most significant bit.  Each CNode compares the
+ * next bits with its guard and uses the following ones as an index.  An address
+ * must be used up exactly: a capability met too early is an error.
+ */
+#include <kernel.h>
+
+static word_t low_bits(word_t count)
+{
+    return (1u << count) - 1;
+}
+
+/*
+ * The slot that the low "bits" bits of an address (1 to 32 of them) lead to, from
+ * this root; null if none.  Every level resolves its radix, which is at least 1.
+ */
+struct slot *cspace_resolve(const struct cap *root, word_t address, word_t bits)
+{
+    const struct cap *node = root;
+    struct slot *slot = NULL;
+
+    /* bound: ADDRESS_BITS + 1: each turn takes at least one bit of at most 32 */
+    while (bits != 0) {
+        word_t radix = cnode_cap_radix(node);
+        word_t level = radix + cnode_cap_guard_size(node);
+        word_t rest;
+
+        if (cap_type(node) != CAP_CNODE || level > bits)
+            return NULL;
+        bits -= level;
+        rest = address >> bits;
+        if (((rest >> radix) & low_bits(level - radix)) != cnode_cap_guard(node))
+            return NULL;
+        slot = (struct slot *)cnode_cap_object(node) + (rest & low_bits(radix));
+        node = &slot->cap;
+    }
+    return slot;
+}
+
+/* The slot of a full address in a thread's own space; null if none. */
+struct slot *cspace_lookup(struct tcb *thread, word_t address)
+{
+    return cspace_resolve(&thread->cspace.cap, address, ADDRESS_BITS);
+}
+
+/* The slot at an index of given depth below a CNode, to be filled: it must be empty. */
+word_t cspace_find_empty(const struct cap *root, word_t index, word_t depth,
+                         struct slot **found)
+{
+    struct slot *slot;
+
+    if (cap_type(root) != CAP_CNODE)
+        return ERROR_INVALID_CAPABILITY;
+
+    if (depth < 1 || depth > ADDRESS_BITS)
+        return ERROR_RANGE;
+
+    slot = cspace_resolve(root, index, depth);
+    if (slot == NULL)
+        return ERROR_LOOKUP_FAILED;
+
+    if (!slot_is_empty(slot))
+        return ERROR_SLOT_OCCUPIED;
+
+    *found = slot;
+    return ERROR_NONE;
+}

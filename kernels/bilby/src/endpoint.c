@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Endpoints: senders and receivers meet, or queue in order of arrival.
+ *
+ * Invariants: state EP_IDLE <=> the queue is empty; EP_SENDING: every thread in
+ * it is THREAD_BLOCKED_SEND; EP_RECEIVING: THREAD_BLOCKED_RECEIVE; each points
+ * back with waits_on.  Every step is constant time.
+ */
+#include <kernel.h>
+#include <endpoint_queue.h>
+
+/* The message itself: a fault, or what the sender has in its registers. */
+static void transfer(struct tcb *from, struct tcb *to, const struct endpoint *endpoint,
+                     word_t badge, bool may_grant)
+{
+    if (from->fault != 0)
+        fault_write_message(from, to);
+    else
+        message_transfer(from, to, endpoint, may_grant);
+    to->regs[REG_BADGE] = badge;
+}
+
+/* After the transfer: the sender waits for its answer, or goes on. */
+static void settle_sender(struct tcb *sender, struct tcb *receiver, bool call)
+{
+    if (call) {
+        reply_expect(sender, receiver, receiver->may_grant);
+    } else {
+        sender->regs[REG_BADGE] = 0;
+        if (sender->state != THREAD_RUNNING)
+            thread_wake(sender);
+    }
+}
+
+void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge,
+                   bool blocking, bool call, bool may_grant)
+{
+    struct tcb *receiver;
+
+    if (endpoint->state == EP_RECEIVING) {
+        receiver = endpoint_dequeue(endpoint);
+        transfer(sender, receiver, endpoint, badge, may_grant);
+        thread_wake(receiver);
+        settle_sender(sender, receiver, call);
+    } else if (blocking) {
+        sender->state = THREAD_BLOCKED_SEND;
+        sender->send_badge = badge;
+        sender->send_call = call;
+        sender->may_grant = may_grant;
+        endpoint->state = EP_SENDING;
+        endpoint_enqueue(endpoint, sender);
+    } else {
+        sender->regs[REG_BADGE] = 0;
+    }
+}
+
+/* The receiver's slot for a reply capability is empty. */
+void endpoint_receive(struct tcb *receiver, struct endpoint *endpoint, bool may_grant)
+{
+    struct tcb *sender;
+
+    receiver->may_grant = may_grant;
+    if (endpoint->state == EP_SENDING) {
+        sender = endpoint_dequeue(endpoint);
+        transfer(sender, receiver, endpoint, sender->send_badge, sender->may_grant);
+        settle_sender(sender, receiver, sender->send_call);
+    } else {
+        receiver->state = THREAD_BLOCKED_RECEIVE;
+        endpoint->state = EP_RECEIVING;
+        endpoint_enqueue(endpoint, receiver);
+    }
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Entry from and exit to user threads.
+ *
+ * On entry the banked stack pointer is free: it first holds the current thread,
+ * whose r0 to r14 are stored through it, then (in supervisor mode) the top of
+ * the one kernel stack, from a literal.  Nothing survives on that stack between
+ * two entries.  Interrupts stay masked from the vector to the exit.
+ *
+ * The pc that is saved: after a system call the next instruction (a preempted
+ * call will move it back onto the SVC), otherwise the instruction that faulted
+ * or was interrupted.
+ *
+ * There is one exit.  It returns to the current thread, which may be the idle
+ * thread: idle_loop, in system mode with interrupts enabled.
+ */
+#include <layout_asm.h>
+
+#define MODE_SUPERVISOR 0x13
+#define CPSR_MODE_LOW   0x0f /* zero in user mode only */
+#define CPSR_THUMB      0x20
+
+    /* Store r0-r14 of the interrupted thread; sp (banked) points to it. */
+    .macro save_registers
+    ldr     sp, =current_thread
+    ldr     sp, [sp]
+    stmia   sp, {r0-r14}^
+    .endm
+
+    /* Store pc and cpsr; clobbers r8, which is saved. */
+    .macro save_status
+    mrs     r8, spsr
+    str     lr, [sp, #TCB_REGS + 60]
+    str     r8, [sp, #TCB_REGS + 64]
+    .endm
+
+    /* An exception that only user code may raise. */
+    .macro panic_unless_from_user
+    mrs     sp, spsr
+    tst     sp, #CPSR_MODE_LOW
+    bne     kernel_panic
+    .endm
+
+    .macro function name
+    .global \name
+    .type \name, %function
+\name:
+    .endm
+
+    .text
+    .arm
+
+function entry_svc
+    save_registers
+    save_status
+    mov     r2, r7
+    ldr     sp, =kernel_stack_top
+    bl      handle_syscall
+    b       return_to_current
+    .size entry_svc, . - entry_svc
+
+function entry_irq
+    save_registers
+    sub     lr, lr, #4
+    save_status
+    cps     #MODE_SUPERVISOR
+    ldr     sp, =kernel_stack_top
+    bl      handle_interrupt
+    b       return_to_current
+    .size entry_irq, . - entry_irq
+
+function entry_undefined
+    panic_unless_from_user
+    save_registers
+    mrs     r8, spsr
+    tst     r8, #CPSR_THUMB
+    subeq   lr, lr, #4
+    subne   lr, lr, #2
+    save_status
+    cps     #MODE_SUPERVISOR
+    ldr     sp, =kernel_stack_top
+    bl      handle_undefined
+    b       return_to_current
+    .size entry_undefined, . - entry_undefined
+
+function entry_prefetch_abort
+    panic_unless_from_user
+    save_registers
+    sub     lr, lr, #4
+    save_status
+    cps     #MODE_SUPERVISOR
+    ldr     sp, =kernel_stack_top
+    bl      handle_prefetch_abort
+    b       return_to_current
+    .size entry_prefetch_abort, . - entry_prefetch_abort
+
+function entry_data_abort
+    panic_unless_from_user
+    save_registers
+    sub     lr, lr, #8
+    save_status
+    cps     #MODE_SUPERVISOR
+    ldr     sp, =kernel_stack_top
+    bl      handle_data_abort
+    b       return_to_current
+    .size entry_data_abort, . - entry_data_abort
+
+    .ltorg
+
+/* Supervisor mode.  The only way out of the kernel. */
+function return_to_current
+    ldr     sp, =current_thread
+    ldr     sp, [sp]
+    ldr     r0, [sp, #TCB_REGS + 64]
+    ldr     lr, [sp, #TCB_REGS + 60]
+    msr     spsr_cxsf, r0
+    ldmia   sp, {r0-r14}^
+    nop
+    .global exit_to_user
+exit_to_user:
+    movs    pc, lr
+    .size return_to_current, . - return_to_current
+
+/* The kernel is at fault: stop for good.  Never returns, and never reached: */
+/* fact: kernel_panic executes at most 0 times   # only a fault of the kernel leads there */
+function kernel_panic
+    cpsid   if
+1:  b       1b
+    .size kernel_panic, . - kernel_panic
+
+    .ltorg
+
+/* The one kernel stack. */
+    .section .bss.stack, "aw", %nobits
+    .balign 4096
+    .global kernel_stack
+    .type kernel_stack, %object
+kernel_stack:
+    .space  4096
+    .size kernel_stack, . - kernel_stack
+    .global kernel_stack_top
+kernel_stack_top:
+
+/* The idle thread: system mode, interrupts enabled.  Not part of any path. */
+    .section .idle.text, "ax"
+function idle_loop
+    mov     r0, #0
+1:  mcr     p15, 0, r0, c7, c0, 4   /* wait for interrupt */
+    b       1b
+    .size idle_loop, . - idle_loop

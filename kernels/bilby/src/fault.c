@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Faults of user threads become calls to their fault handlers.
+ *
+ * The handler is an endpoint, named by an address in the thread's own capability
+ * space.  Without a handler that can be sent to, the thread stops for good.
+ */
+#include <kernel.h>
+
+/* The current thread cannot go on at its pc. */
+void fault_raise(struct tcb *thread, word_t fault, word_t address, word_t status)
+{
+    struct slot *handler = cspace_lookup(thread, thread->fault_handler);
+
+    thread->fault = fault;
+    thread->fault_info[0] = address;
+    thread->fault_info[1] = status;
+    if (handler == NULL || cap_type(&handler->cap) != CAP_ENDPOINT
+        || !endpoint_cap_can_send(&handler->cap)) {
+        thread->state = THREAD_INACTIVE;
+        return;
+    }
+    endpoint_send(thread, (struct endpoint *)endpoint_cap_object(&handler->cap),
+                  endpoint_cap_badge(&handler->cap), true, true, false);
+}
+
+/* The message that the handler receives; api.h has its words. */
+void fault_write_message(struct tcb *thread, struct tcb *handler)
+{
+    word_t length = MESSAGE_REGISTERS;
+
+    handler->regs[REG_WORDS] = thread->regs[REG_PC];
+    handler->regs[REG_WORDS + 1] = thread->regs[REG_SP];
+    handler->regs[REG_WORDS + 2] = thread->regs[REG_CPSR];
+    handler->regs[REG_WORDS + 3] = thread->fault_info[0];
+    if (handler->buffer != NULL) {
+        handler->buffer->w[BUFFER_WORDS + MESSAGE_REGISTERS] = thread->fault_info[1];
+        length = FAULT_WORDS;
+    }
+    handler->regs[REG_MESSAGE] = message_make(length, 0, 0, thread->fault);
+}
+
+/* Apply the handler's answer; false if the thread is to stay stopped. */
+bool fault_read_answer(struct tcb *thread, struct tcb *handler)
+{
+    word_t message = handler->regs[REG_MESSAGE];
+    word_t length = message_length(message);
+
+    thread->fault = 0;
+    if (message_label(message) != 0) {
+        thread->state = THREAD_INACTIVE;
+        return false;
+    }
+    if (length >= 2)
+        thread->regs[REG_SP] = handler->regs[REG_WORDS + 1];
+    if (length >= 1)
+        thread_set_pc(thread, handler->regs[REG_WORDS],
+                      length >= 3 ? handler->regs[REG_WORDS + 2]
+                                  : thread->regs[REG_CPSR]);
+    return true;
+}

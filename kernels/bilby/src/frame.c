@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Invocations of frames: map, once per capability. */
+#include <kernel.h>
+#include <vspace.h>
+
+static word_t memory_type(const struct cap *frame, word_t flags)
+{
+    if (frame_cap_device(frame))
+        return MEMORY_DEVICE;
+    return flags & MAP_UNCACHED ? MEMORY_UNCACHED : MEMORY_CACHED;
+}
+
+/* The descriptor for a frame: user access, tagged with the address space. */
+static word_t descriptor(const struct cap *frame, bool write, bool execute, word_t type)
+{
+    word_t base = frame_cap_base(frame) << 12;
+
+    switch (frame_cap_size(frame)) {
+    case SIZE_4K:
+        return base | PAGE_SMALL | PAGE_LOCAL | type | (write ? PAGE_WRITE : PAGE_READ)
+            | (execute ? 0 : PAGE_SMALL_NEVER);
+    case SIZE_64K:
+        return base | PAGE_LARGE | PAGE_LOCAL | type | (write ? PAGE_WRITE : PAGE_READ)
+            | (execute ? 0 : PAGE_LARGE_NEVER);
+    case SIZE_1M:
+        return base | SECTION | SECTION_LOCAL | type
+            | (write ? SECTION_WRITE : SECTION_READ) | (execute ? 0 : SECTION_NEVER);
+    default:
+        return base | SECTION | SECTION_SUPER | SECTION_LOCAL | type
+            | (write ? SECTION_WRITE : SECTION_READ) | (execute ? 0 : SECTION_NEVER);
+    }
+}
+
+word_t decode_frame(const struct invocation *call)
+{
+    struct slot *slot = call->slot;
+    const struct cap *frame = &slot->cap;
+    word_t size = frame_cap_size(frame);
+    word_t address, rights, flags, error;
+    word_t *entry = NULL;
+    bool write;
+
+    if (call->label != LABEL_FRAME_MAP)
+        return ERROR_ILLEGAL_OPERATION;
+
+    if (call->length < 3 || call->extra_count < 1)
+        return ERROR_TRUNCATED;
+
+    if (cap_type(&call->extra[0]->cap) != CAP_PAGE_DIRECTORY)
+        return ERROR_INVALID_CAPABILITY;
+
+    if (frame_cap_entry(frame) != 0)
+        return ERROR_ALREADY_MAPPED;
+
+    address = message_word(current_thread, 0);
+    if (address >= WINDOW_BASE)
+        return ERROR_RANGE;
+
+    if (address & ((1u << (12 + 4 * size)) - 1))
+        return ERROR_ALIGNMENT;
+
+    rights = message_word(current_thread, 1);
+    write = rights & RIGHT_WRITE;
+    if (write && !frame_cap_can_write(frame))
+        return ERROR_NO_RIGHT;
+
+    flags = message_word(current_thread, 2);
+    if ((flags & MAP_EXECUTE) && frame_cap_device(frame))
+        return ERROR_NO_RIGHT;
+
+    error = vspace_find((struct page_directory *)
+                        page_directory_cap_object(&call->extra[0]->cap),
+                        address, size, &entry);
+    if (error != ERROR_NONE)
+        return error;
+
+    vspace_write(slot, entry,
+                 descriptor(frame, write, flags & MAP_EXECUTE, memory_type(frame, flags)),
+                 size);
+    return ERROR_NONE;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls that wait for their answer.
+ *
+ * Each thread has a master reply capability in its own TCB.  A call derives the
+ * one that answers it, into the "caller" slot of the thread that received it.
+ *
+ * Invariant: a thread is THREAD_BLOCKED_REPLY <=> its master has one descendant,
+ * unless the holder gave it up by receiving again; then it waits for good.
+ */
+#include <kernel.h>
+
+/* The caller now waits for the server, whose caller slot is empty. */
+void reply_expect(struct tcb *caller, struct tcb *server, bool may_grant)
+{
+    struct cap cap;
+
+    reply_cap_make(&cap, (word_t)caller, 0, may_grant);
+    slot_insert(&server->caller, &cap, &caller->reply, false);
+    caller->state = THREAD_BLOCKED_REPLY;
+}
+
+/* Answer, if there is somebody to answer, and use the capability up. */
+void reply_send(struct tcb *server, struct slot *reply)
+{
+    struct tcb *caller;
+    bool may_grant;
+
+    if (slot_is_empty(reply)) {
+        server->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_INVALID_CAPABILITY;
+        return;
+    }
+    caller = (struct tcb *)reply_cap_object(&reply->cap);
+    may_grant = reply_cap_can_grant(&reply->cap);
+    slot_empty(reply);
+    server->regs[REG_BADGE] = 0;
+    if (caller->fault != 0) {
+        if (fault_read_answer(caller, server))
+            thread_wake(caller);
+        return;
+    }
+    message_transfer(server, caller, NULL, may_grant);
+    caller->regs[REG_BADGE] = 0;
+    thread_wake(caller);
+}

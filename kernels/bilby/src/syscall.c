@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * System calls: find the capability, check the right, act by its kind.
+ *
+ * Addresses that one system call can resolve (each of up to 32 levels):
+ *   reply-and-receive: 11.  The answer: the caller's receive slot (root, index)
+ *     and 3 capabilities; the endpoint; a waiting sender's message: 2 and 3.
+ *   call, send: 6.  The endpoint, and one message.
+ *   invocation: 6.  The object, 3 capabilities, and two more by copy and mint.
+ */
+#include <kernel.h>
+
+static void fail(word_t error)
+{
+    current_thread->regs[REG_BADGE] = SYSCALL_FAILED | error;
+    current_thread->regs[REG_MESSAGE] = message_make(0, 0, 0, error);
+}
+
+/* Look up the capabilities that an invocation sends. */
+static word_t find_extra(struct invocation *call, word_t message)
+{
+    word_t count = message_extra(message);
+
+    if (count != 0 && current_thread->buffer == NULL)
+        return ERROR_TRUNCATED;
+    /* bound: EXTRA_CAPS_MAX + 1: count is a two-bit field */
+    for (word_t i = 0; i < count; i++) {
+        call->extra[i] = cspace_lookup(current_thread,
+                                       current_thread->buffer->w[BUFFER_CAPS + i]);
+        if (call->extra[i] == NULL)
+            return ERROR_LOOKUP_FAILED;
+    }
+    call->extra_count = count;
+    return ERROR_NONE;
+}
+
+/* The message as an invocation: what it says, before any kind of object is known. */
+static word_t read_invocation(struct invocation *call, struct slot *slot, word_t message)
+{
+    word_t length = message_length(message);
+
+    if (length > MESSAGE_WORDS_MAX)
+        return ERROR_RANGE;
+    if (length > MESSAGE_REGISTERS && current_thread->buffer == NULL)
+        return ERROR_TRUNCATED;
+    call->slot = slot;
+    call->label = message_label(message);
+    call->length = length;
+    return find_extra(call, message);
+}
+
+static word_t dispatch(const struct invocation *call)
+{
+    switch (cap_type(&call->slot->cap)) {
+    case CAP_UNTYPED:
+        return decode_untyped(call);
+    case CAP_CNODE:
+        return decode_cnode(call);
+    case CAP_TCB:
+        return decode_tcb(call);
+    case CAP_FRAME:
+        return decode_frame(call);
+    case CAP_PAGE_TABLE:
+        return decode_page_table(call);
+    case CAP_IRQ_CONTROL:
+        return decode_irq_control(call);
+    case CAP_IRQ_HANDLER:
+        return decode_irq_handler(call);
+    default:
+        return ERROR_ILLEGAL_OPERATION;
+    }
+}
+
+/* An operation on an object; its error code is the label of the result. */
+static void invoke_object(struct slot *slot, word_t message)
+{
+    struct invocation call;
+    word_t error = read_invocation(&call, slot, message);
+
+    if (error == ERROR_NONE)
+        error = dispatch(&call);
+    current_thread->regs[REG_BADGE] = 0;
+    current_thread->regs[REG_MESSAGE] = message_make(0, 0, 0, error);
+}
+
+/* Call, send and non-blocking send. */
+void syscall_invoke(word_t address, word_t message, bool blocking, bool call)
+{
+    struct slot *slot = cspace_lookup(current_thread, address);
+    struct cap *cap;
+
+    if (slot == NULL) {
+        fail(ERROR_LOOKUP_FAILED);
+        return;
+    }
+    cap = &slot->cap;
+    switch (cap_type(cap)) {
+    case CAP_NULL:
+        fail(ERROR_INVALID_CAPABILITY);
+        return;
+    case CAP_ENDPOINT:
+        if (!endpoint_cap_can_send(cap)) {
+            fail(ERROR_NO_RIGHT);
+            return;
+        }
+        endpoint_send(current_thread, (struct endpoint *)endpoint_cap_object(cap),
+                      endpoint_cap_badge(cap), blocking, call,
+                      endpoint_cap_can_grant(cap));
+        return;
+    case CAP_NOTIFICATION:
+        if (!notification_cap_can_send(cap)) {
+            fail(ERROR_NO_RIGHT);
+            return;
+        }
+        current_thread->regs[REG_BADGE] = 0;
+        current_thread->regs[REG_MESSAGE] = 0;
+        notification_signal((struct notification *)notification_cap_object(cap),
+                            notification_cap_badge(cap));
+        return;
+    default:
+        if (!call) {
+            fail(ERROR_ILLEGAL_OPERATION);
+            return;
+        }
+        invoke_object(slot, message);
+        return;
+    }
+}
+
+/* Receive a message or a signal.  A call still unanswered is given up. */
+void syscall_receive(word_t address)
+{
+    struct slot *slot = cspace_lookup(current_thread, address);
+    struct cap *cap;
+
+    if (slot == NULL) {
+        fail(ERROR_LOOKUP_FAILED);
+        return;
+    }
+    cap = &slot->cap;
+    switch (cap_type(cap)) {
+    case CAP_ENDPOINT:
+        if (!endpoint_cap_can_receive(cap)) {
+            fail(ERROR_NO_RIGHT);
+            return;
+        }
+        if (!slot_is_empty(&current_thread->caller))
+            slot_empty(&current_thread->caller);
+        endpoint_receive(current_thread, (struct endpoint *)endpoint_cap_object(cap),
+                         endpoint_cap_can_grant(cap));
+        return;
+    case CAP_NOTIFICATION:
+        if (!notification_cap_can_receive(cap)) {
+            fail(ERROR_NO_RIGHT);
+            return;
+        }
+        notification_wait(current_thread,
+                          (struct notification *)notification_cap_object(cap));
+        return;
+    default:
+        fail(ERROR_INVALID_CAPABILITY);
+        return;
+    }
+}

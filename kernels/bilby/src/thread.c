@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What happens to a thread as a whole: birth, waking, priority, becoming current. */
+#include <kernel.h>
+#include <machine.h>
+
+/* A cleared TCB becomes an inactive user thread with its own end of a reply. */
+void thread_init(struct tcb *thread)
+{
+    thread->state = THREAD_INACTIVE;
+    thread->regs[REG_CPSR] = CPSR_USER_FIXED;
+    reply_cap_make(&thread->reply.cap, (word_t)thread, 1, 0);
+    thread->reply.prev = 3; /* alone in its list, revocable, first of its kind */
+}
+
+/* Where it goes on, and its flags; what a user may not choose is forced. */
+void thread_set_pc(struct tcb *thread, word_t pc, word_t cpsr)
+{
+    cpsr = (cpsr & CPSR_USER_MASK) | CPSR_USER_FIXED;
+    thread->regs[REG_CPSR] = cpsr;
+    thread->regs[REG_PC] = pc & ((cpsr & CPSR_THUMB) ? ~1u : ~3u);
+}
+
+/* A blocked or inactive thread, in no queue, may run again. */
+void thread_wake(struct tcb *thread)
+{
+    thread->state = THREAD_RUNNING;
+    sched_wake(thread);
+}
+
+void thread_set_priority(struct tcb *thread, word_t priority)
+{
+    bool was_queued = thread->queued;
+
+    if (was_queued)
+        sched_remove(thread);
+    thread->priority = priority;
+    if (was_queued)
+        sched_wake(thread);
+}
+
+/* Make it current: it is runnable and in no queue.  The idle thread runs in any space. */
+void sched_switch(struct tcb *thread)
+{
+    if (thread != &idle_thread)
+        asid_switch((struct page_directory *)
+                    page_directory_cap_object(&thread->vspace.cap));
+    machine_clear_exclusive(&current_thread->reserved0[0]);
+    current_thread = thread;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Untyped memory: retype makes objects out of what is unused.
+ *
+ * The kernel allocates nothing itself.  Objects of one retype lie side by side,
+ * aligned to their size, from the first unused byte on.  The operation is atomic
+ * in this version, so what it clears is limited (limits.h).
+ *
+ * Invariant: no object lies at or above the "free" mark of its untyped region.
+ */
+#include <kernel.h>
+
+#define WORD_TYPE       0
+#define WORD_SIZE_BITS  1
+#define WORD_NODE_INDEX 2
+#define WORD_NODE_DEPTH 3
+#define WORD_FIRST      4
+#define WORD_COUNT      5
+#define RETYPE_WORDS    6
+
+struct retype {
+    word_t type;
+    word_t size_bits;     /* as the user gave it */
+    word_t object_bits;   /* log2 of the bytes of one object */
+    word_t count;
+    word_t base;          /* of the first object, in the kernel window */
+    struct slot *slots;   /* where the first capability goes */
+};
+
+/* The CNode that receives the capabilities: the one sent, or one below it. */
+static word_t find_node(const struct invocation *call, struct cap **node)
+{
+    word_t depth = message_word(current_thread, WORD_NODE_DEPTH);
+    struct slot *slot;
+
+    if (call->extra_count < 1)
+        return ERROR_TRUNCATED;
+
+    if (cap_type(&call->extra[0]->cap) != CAP_CNODE)
+        return ERROR_INVALID_CAPABILITY;
+
+    if (depth > ADDRESS_BITS)
+        return ERROR_RANGE;
+
+    slot = call->extra[0];
+    if (depth != 0)
+        slot = cspace_resolve(&call->extra[0]->cap,
+                              message_word(current_thread, WORD_NODE_INDEX), depth);
+    if (slot == NULL)
+        return ERROR_LOOKUP_FAILED;
+
+    if (cap_type(&slot->cap) != CAP_CNODE)
+        return ERROR_INVALID_CAPABILITY;
+
+    *node = &slot->cap;
+    return ERROR_NONE;
+}
+
+/* "count" empty slots of a CNode. */
+static word_t find_slots(const struct cap *node, word_t first, word_t count,
+                         struct slot **found)
+{
+    struct slot *slots = (struct slot *)cnode_cap_object(node);
+    word_t size = 1u << cnode_cap_radix(node);
+
+    if (count < 1 || count > RETYPE_OBJECTS_MAX)
+        return ERROR_RANGE;
+
+    if (first >= size || count > size - first)
+        return ERROR_RANGE;
+
+    /* bound: RETYPE_OBJECTS_MAX + 1: count was checked above */
+    for (word_t i = 0; i < count; i++)
+        if (!slot_is_empty(&slots[first + i]))
+            return ERROR_SLOT_OCCUPIED;
+    *found = &slots[first];
+    return ERROR_NONE;
+}
+
+/* What kind of object, and how many: within the limits of an atomic retype. */
+static word_t check_size(struct retype *plan)
+{
+    plan->object_bits = create_size_bits(plan->type, plan->size_bits);
+    if (plan->object_bits == 0)
+        return ERROR_INVALID_ARGUMENT;
+
+    if (plan->type != TYPE_UNTYPED
+        && (plan->object_bits > 16 || plan->count << plan->object_bits > RETYPE_BYTES_MAX))
+        return ERROR_RANGE;
+
+    if (plan->type == TYPE_PAGE_DIRECTORY && plan->count != 1)
+        return ERROR_RANGE;
+
+    return ERROR_NONE;
+}
+
+/* The memory: after the mark, aligned, and not beyond the region. */
+static word_t check_memory(const struct cap *untyped, struct retype *plan)
+{
+    word_t bits = untyped_cap_size_bits(untyped);
+    word_t mask = (1u << plan->object_bits) - 1;
+    word_t start = ((untyped_cap_free(untyped) << 4) + mask) & ~mask;
+    word_t left;
+
+    if (start >> bits != 0)
+        return ERROR_NO_MEMORY;
+    left = (1u << bits) - start;
+    if (plan->count > left >> plan->object_bits)
+        return ERROR_NO_MEMORY;
+
+    plan->base = untyped_cap_object(untyped) + start;
+    return ERROR_NONE;
+}
+
+static void retype(struct slot *untyped, const struct retype *plan)
+{
+    word_t bytes = plan->count << plan->object_bits;
+    word_t end = plan->base + bytes - untyped_cap_object(&untyped->cap);
+    word_t base = plan->base;
+    struct cap cap;
+
+    untyped_cap_set_free(&untyped->cap, end >> 4);
+    if (plan->type != TYPE_UNTYPED)
+        create_clear(base, bytes);
+    if (plan->type == TYPE_PAGE_DIRECTORY)
+        vspace_init_directory((struct page_directory *)base);
+    /* bound: RETYPE_OBJECTS_MAX + 1: find_slots checked the count */
+    for (word_t i = 0; i < plan->count; i++) {
+        create_cap(&cap, plan->type, base, plan->size_bits);
+        slot_insert(&plan->slots[i], &cap, untyped, true);
+        base += 1u << plan->object_bits;
+    }
+}
+
+word_t decode_untyped(const struct invocation *call)
+{
+    struct retype plan;
+    struct cap *node;
+    word_t error;
+
+    if (call->label != LABEL_UNTYPED_RETYPE)
+        return ERROR_ILLEGAL_OPERATION;
+
+    if (call->length < RETYPE_WORDS)
+        return ERROR_TRUNCATED;
+
+    plan.type = message_word(current_thread, WORD_TYPE);
+    plan.size_bits = message_word(current_thread, WORD_SIZE_BITS);
+    plan.count = message_word(current_thread, WORD_COUNT);
+    error = find_node(call, &node);
+    if (error != ERROR_NONE)
+        return error;
+
+    error = find_slots(node, message_word(current_thread, WORD_FIRST), plan.count,
+                       &plan.slots);
+    if (error != ERROR_NONE)
+        return error;
+
+    error = check_size(&plan);
+    if (error != ERROR_NONE)
+        return error;
+
+    error = check_memory(&call->slot->cap, &plan);
+    if (error != ERROR_NONE)
+        return error;
+
+    retype(call->slot, &plan);
+    return ERROR_NONE;
+}

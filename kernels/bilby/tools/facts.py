@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Collect the loop bounds that stand beside the loops, for the analyser.
+
+    facts.py -I DIR... SOURCE... > kernel.facts
+
+Beside each for or while loop, on the line before it, stands
+
+    /* bound: EXPRESSION */      or      /* bound: EXPRESSION: reason */
+
+EXPRESSION is over the numbers of limits.h and bilby/api.h.  It is the maximum
+number of times that the loop's header runs per entry of the loop: one more than
+the turns, since the test may come first.  A comment "fact: ..." is passed on as
+it stands.  A loop without a bound, a bound without a loop, and the loops that
+have no line of their own (do, for(;;), goto) are errors.
+"""
+
+import argparse
+import ast
+import operator
+import re
+import sys
+from pathlib import Path
+
+DEFINE = re.compile(r"^#define\s+(\w+)\s+([^/\n]+?)\s*(?:/\*.*)?$", re.M)
+BOUND = re.compile(r"/\*\s*bound:\s*([^:*]+(?:\*[^/][^:*]*)*?)\s*(?::\s*(.*?))?\s*\*/")
+FACT = re.compile(r"/\*\s*fact:\s*(.+?)\s*\*/")
+LOOP = re.compile(r"^\s*(?:\}\s*)?(for|while)\s*\(")
+REFUSED = re.compile(r"^\s*do\s*(\{|$)|\bfor\s*\(\s*;\s*;|\bgoto\b|\bwhile\s*\(\s*(1|true)\s*\)")
+
+OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.floordiv,
+}
+
+
+class FactError(Exception):
+    """A source line that breaks the rules; the message begins with its place."""
+
+
+def read_limits(directories: list[Path]) -> dict[str, str]:
+    limits: dict[str, str] = {}
+    for directory in directories:
+        for name in ("limits.h", "bilby/api.h"):
+            path = directory / name
+            if path.exists():
+                limits.update(DEFINE.findall(path.read_text(encoding="utf-8")))
+    return limits
+
+
+def evaluate(text: str, limits: dict[str, str]) -> int:
+    def walk(node: ast.expr) -> int:
+        if isinstance(node, ast.Constant) and isinstance(node.value, int):
+            return node.value
+        if isinstance(node, ast.Name) and node.id in limits:
+            return evaluate(limits[node.id], limits)
+        if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+            return OPERATORS[type(node.op)](walk(node.left), walk(node.right))
+        raise FactError(f"'{ast.unparse(node)}' is not a limit")
+
+    return walk(ast.parse(text.strip(), mode="eval").body)
+
+
+def facts_of(path: Path, limits: dict[str, str]) -> list[str]:
+    facts = []
+    pending: tuple[int, str, str] | None = None
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        place = f"{path.name}:{number}"
+        code = re.sub(r"/\*.*?\*/|//.*", "", line)
+        if REFUSED.search(code):
+            raise FactError(f"{place}: a loop of a form that has no line of its own")
+        if match := FACT.search(line):
+            facts.append(match[1])
+        if LOOP.match(code):
+            if pending is None:
+                raise FactError(f"{place}: a loop without a bound")
+            _, expression, reason = pending
+            try:
+                value = evaluate(expression, limits)
+            except (FactError, SyntaxError) as error:
+                raise FactError(f"{place}: {error}") from error
+            note = expression + (f": {reason}" if reason else "")
+            facts.append(f"loop {place} at most {value}   # {note}")
+            pending = None
+        elif pending is not None:
+            raise FactError(f"{path.name}:{pending[0]}: a bound without a loop")
+        if match := BOUND.search(line):
+            pending = (number, match[1], match[2] or "")
+    return facts
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-I", dest="include", type=Path, action="append", default=[])
+    parser.add_argument("sources", type=Path, nargs="+")
+    options = parser.parse_args()
+    limits = read_limits(options.include)
+    lines = [
+        "# Generated from the comments beside the loops; edit those.",
+        "# loop PLACE at most N: its header runs at most N times per entry of the loop.",
+    ]
+    try:
+        for path in options.sources:
+            lines += facts_of(path, limits)
+    except FactError as error:
+        print(f"facts.py: {error}", file=sys.stderr)
+        return 1
+    print("\n".join(lines))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
