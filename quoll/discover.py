@@ -1,0 +1,348 @@
+"""One function under construction: what control flow reaches from its entry.
+
+A ``FunctionBuilder`` decodes along direct control flow only. Whoever owns it tells it what
+indirect transfers do and which callees return; each answer may uncover more code. Blocks belong
+to every function that reaches them, so functions that share a tail, or fall through into one
+another, each hold a copy and each is complete by itself. Bytes are code because control reaches
+them, whatever mapping symbols say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from dataclasses import dataclass
+
+from quoll.arm.decode import decode, it_conditions
+from quoll.arm.insn import Cond, Flow, Insn
+from quoll.cfg import Block, Cfg, Edge, EdgeKind, Unresolved
+from quoll.errors import ControlFlowError
+from quoll.image import Image
+
+__all__ = ["Callee", "FunctionBuilder", "falls_through"]
+
+LONGEST = 4  # bytes of an instruction
+COMPARE_AND_BRANCH = ("cbz", "cbnz")
+ENDS_BY_TRAP = ("udf", "bkpt")
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """The entry of a function and its instruction set."""
+
+    entry: int
+    thumb: bool
+
+
+def falls_through(insn: Insn) -> bool:
+    """Whether the next instruction in memory may follow without the transfer being made."""
+    return insn.flow is Flow.NEXT or insn.conditional or insn.mnemonic in COMPARE_AND_BRANCH
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """An address to explore, and why."""
+
+    addr: int
+    thumb: bool
+    it: tuple[Cond, ...]
+
+
+class FunctionBuilder:
+    """Grows monotonically: instructions, edges and callees are only added.
+
+    ``sites`` are the indirect transfers, whose effect the owner decides; ``version`` counts
+    changes, so that a decision can be repeated when the code around it has grown.
+    """
+
+    def __init__(
+        self,
+        image: Image,
+        callee: Callee,
+        ends: frozenset[int],
+        is_function: Callable[[int], bool],
+        returning: Set[int],
+    ) -> None:
+        self.entry, self.thumb = callee.entry, callee.thumb
+        self.insns: dict[int, Insn] = {}
+        self.sites: set[int] = set()
+        self.calls: dict[int, set[int]] = {}
+        self.tails: set[int] = set()
+        self.returns: set[int] = set()
+        self.exits: set[int] = set()
+        self.callees: dict[Callee, set[int]] = {}  # and the instructions that call it
+        self.unresolved: dict[int, Unresolved] = {}
+        self.version = 0
+        self._image = image
+        self._ends = ends
+        self._is_function = is_function
+        self._returning = returning
+        self._tail_returns: set[int] = set()
+        self._new_callees: list[Callee] = []
+        self._new_inlined: list[int] = []
+        self._edges: set[tuple[int, int, EdgeKind]] = set()
+        self._leaders = {callee.entry}
+        self._it: dict[int, tuple[Cond, ...]] = {}
+        self._pending = [_Pending(callee.entry, callee.thumb, ())]
+
+    @property
+    def may_return(self) -> bool:
+        """Whether a return was found, or something not understood that may return (rule 3)."""
+        return bool(self.returns or self._tail_returns or self.unresolved)
+
+    def before(self, insn: Insn) -> Insn | None:
+        """The instruction that always runs just before ``insn``, if there is one."""
+        if insn.addr in self._leaders:
+            return None
+        for size in (2, 4) if insn.thumb else (4,):
+            previous = self.insns.get(insn.addr - size)
+            if previous is not None and previous.next == insn.addr:
+                return previous
+        return None
+
+    def take_new_callees(self) -> list[Callee]:
+        """The callees found since the last time."""
+        new, self._new_callees = self._new_callees, []
+        return new
+
+    def take_new_inlined(self) -> list[int]:
+        """The branch targets found since the last time."""
+        new, self._new_inlined = self._new_inlined, []
+        return new
+
+    def returns_at(self, insn: int) -> None:
+        """The instruction ``insn`` may return to the caller."""
+        if insn not in self.returns:
+            self.returns.add(insn)
+            self.version += 1
+
+    def explore(self) -> None:
+        """Decode everything reached so far."""
+        while self._pending:
+            at = self._pending.pop()
+            self._run(at.addr, at.thumb, at.it)
+            self.version += 1
+
+    def jump(self, insn: int, target: Callee, kind: EdgeKind) -> None:
+        """Control may pass without a call to ``target``: a tail call if a function starts there.
+
+        A jump back to the entry is a loop.
+        """
+        if target.entry != self.entry and self._is_function(target.entry):
+            self.call(insn, target, tail=True)
+        else:
+            self._new_inlined.append(target.entry)
+            self.branch(insn, target, kind)
+
+    def branch(self, insn: int, target: Callee, kind: EdgeKind) -> None:
+        """Control may pass inside this function from the instruction ``insn`` to ``target``."""
+        edge = (insn, target.entry, kind)
+        if edge in self._edges:
+            return
+        if not self._is_code(target):
+            self._refuse_target(insn, target)
+            return
+        self._edges.add(edge)
+        self._leaders.add(target.entry)
+        self._pending.append(_Pending(target.entry, target.thumb, ()))
+        self.version += 1
+
+    def call(self, insn: int, callee: Callee, *, tail: bool) -> None:
+        """The instruction ``insn`` may call ``callee``, whose return is ours if ``tail``."""
+        if not self._is_code(callee):
+            self._refuse_target(insn, callee)
+            return
+        if callee not in self.callees:
+            self._new_callees.append(callee)
+        sites = self.callees.setdefault(callee, set())
+        if insn in sites:
+            return
+        sites.add(insn)
+        self.calls.setdefault(insn, set()).add(callee.entry)
+        self.version += 1
+        if tail:
+            self.tails.add(insn)
+        if callee.entry in self._returning:
+            self._come_back(insn)
+
+    def returned(self, callee: Callee) -> None:
+        """``callee`` may return: explore what follows the calls of it."""
+        for insn in sorted(self.callees.get(callee, ())):
+            self._come_back(insn)
+
+    def _come_back(self, insn: int) -> None:
+        if insn in self.tails:
+            self._tail_returns.add(insn)
+        else:
+            self.continue_after(insn)
+
+    def continue_after(self, insn: int) -> None:
+        """Control comes back to the instruction after the call ``insn``."""
+        call = self.insns[insn]
+        self.branch(insn, Callee(call.next, call.thumb), EdgeKind.ACROSS)
+
+    def _is_code(self, target: Callee) -> bool:
+        aligned = target.entry % (2 if target.thumb else 4) == 0
+        return aligned and self._image.is_executable(target.entry)
+
+    def _refuse_target(self, insn: int, target: Callee) -> None:
+        self.refuse(
+            insn,
+            f"control may pass to {self._image.place(target.entry)}, which is not code",
+            "state the real targets: targets of PLACE are PLACE, ...",
+        )
+
+    def refuse(self, insn: int, reason: str, hint: str) -> None:
+        """What happens at the instruction ``insn`` is not known."""
+        if insn not in self.unresolved:
+            self.unresolved[insn] = Unresolved(insn, self._image.place(insn), reason, hint)
+            self.version += 1
+
+    def _run(self, addr: int, thumb: bool, it: tuple[Cond, ...]) -> None:
+        """Decode one instruction after another until control may go elsewhere."""
+        came_from: int | None = None
+        while True:
+            known = self.insns.get(addr)
+            if known is not None:
+                self._leaders.add(addr)
+                self._meet(known, thumb, it)
+                return
+            insn = self._decode(addr, thumb, it, came_from)
+            if insn is None:
+                return
+            self.insns[addr] = insn
+            self._it[addr] = it
+            it = it[1:] or it_conditions(insn)
+            if self._ends_here(insn):
+                return
+            came_from, addr = addr, insn.next
+            if insn.flow is not Flow.NEXT:
+                self._edges.add((came_from, addr, EdgeKind.FALLTHROUGH))
+                self._leaders.add(addr)
+
+    def _meet(self, known: Insn, thumb: bool, it: tuple[Cond, ...]) -> None:
+        """Control reaches an instruction again: it must be the same one."""
+        if known.thumb != thumb:
+            self.refuse(
+                known.addr,
+                "control reaches this address as ARM and as Thumb code",
+                "one of the branches to it is resolved wrongly: state its targets",
+            )
+        elif self._it[known.addr] != it:
+            self.refuse(
+                known.addr, "a branch leads into an IT block", "that is unpredictable: rewrite it"
+            )
+
+    def _decode(
+        self, addr: int, thumb: bool, it: tuple[Cond, ...], came_from: int | None
+    ) -> Insn | None:
+        code = self._code(addr, thumb)
+        if code is not None:
+            return decode(code, addr, thumb, it)
+        if came_from is None:
+            raise ControlFlowError(
+                "there is no code here", where=self._image.place(addr), hint="check the address"
+            )
+        self.refuse(
+            came_from,
+            f"control runs on to {self._image.place(addr)}, which is not code",
+            "state that the call before it never returns: FUNCTION never returns",
+        )
+        return None
+
+    def _code(self, addr: int, thumb: bool) -> bytes | None:
+        """The bytes of one instruction, None if they are not all executable."""
+        if addr % (2 if thumb else 4) or not self._image.is_executable(addr):
+            return None
+        code = self._image.read(addr, LONGEST)
+        return self._image.read(addr, 2) if code is None and thumb else code
+
+    def _ends_here(self, insn: Insn) -> bool:
+        """Record what ``insn`` does; whether the next instruction is not reached from it."""
+        flow = insn.flow
+        if insn.addr in self._ends and flow is not Flow.EXCEPTION_RETURN:
+            self.exits.add(insn.addr)
+            return True
+        if flow is Flow.NEXT:
+            return False
+        if flow is Flow.EXCEPTION_RETURN:
+            self.exits.add(insn.addr)
+        elif flow is Flow.CALL:
+            assert insn.target is not None
+            self.call(insn.addr, Callee(insn.target, insn.target_thumb), tail=False)
+        elif flow is Flow.JUMP:
+            assert insn.target is not None
+            self.jump(insn.addr, Callee(insn.target, insn.target_thumb), EdgeKind.TAKEN)
+        elif flow in (Flow.INDIRECT, Flow.INDIRECT_CALL):
+            self.sites.add(insn.addr)
+        elif flow is Flow.TRAP and insn.mnemonic in ENDS_BY_TRAP:
+            return not insn.conditional
+        elif flow is Flow.TRAP:
+            self.refuse(
+                insn.addr,
+                f"{insn.text} raises an exception inside the analysed code",
+                "analyse its handler as an entry of its own and end this path here",
+            )
+            return False
+        else:
+            self.refuse(
+                insn.addr,
+                f"{insn.text} is no known instruction",
+                "state that the call before it never returns, or end the path before it",
+            )
+        return not falls_through(insn)
+
+    def build(self, name: str, *, returns: bool) -> Cfg:
+        """The function as it is known now. Blocks start at leaders; each is one run of code."""
+        order = sorted(self.insns)
+        position = {addr: i for i, addr in enumerate(order)}
+        starts = sorted(self._leaders & self.insns.keys())
+        starts.sort(key=lambda addr: addr != self.entry)
+        blocks = [
+            self._block(index, self._run_of(order, position[start]))
+            for index, start in enumerate(starts)
+        ]
+        index_at = {block.addr: block.index for block in blocks}
+        return Cfg(
+            self.entry,
+            name,
+            self.thumb,
+            tuple(blocks),
+            self._block_edges(blocks, index_at),
+            returns,
+        )
+
+    def _run_of(self, order: list[int], first: int) -> list[Insn]:
+        """Instructions from the leader on, up to one that ends the block."""
+        run = [self.insns[order[first]]]
+        while not self._ends_block(run[-1]) and run[-1].next not in self._leaders:
+            following = self.insns.get(run[-1].next)
+            if following is None or following.thumb != run[-1].thumb:
+                break
+            run.append(following)
+        return run
+
+    def _ends_block(self, insn: Insn) -> bool:
+        return insn.flow is not Flow.NEXT or insn.addr in self.exits
+
+    def _block(self, index: int, insns: list[Insn]) -> Block:
+        last = insns[-1].addr
+        return Block(
+            index,
+            tuple(insns),
+            calls=tuple(sorted(self.calls.get(last, ()))),
+            tail=last in self.tails,
+            returns=last in self.returns or last in self.unresolved,
+            exits=last in self.exits,
+        )
+
+    def _block_edges(self, blocks: list[Block], index_at: dict[int, int]) -> tuple[Edge, ...]:
+        last_to_block = {block.last.addr: block.index for block in blocks}
+        edges = {
+            Edge(last_to_block[src], index_at[dst], kind)
+            for src, dst, kind in self._edges
+            if dst in index_at
+        }
+        for block in blocks:
+            if not self._ends_block(block.last) and block.end in index_at:
+                edges.add(Edge(block.index, index_at[block.end], EdgeKind.FALLTHROUGH))
+        return tuple(sorted(edges, key=lambda e: (e.src, e.dst, e.kind.value)))

@@ -1,0 +1,108 @@
+"""What an indirect transfer does, as far as its encoding and its neighbour tell.
+
+These are the forms that need no values: a literal, and the return idioms of the ARM procedure
+call standard. A return recognised by its form only is an assumption of the result, named where
+it is used, until the values at that place confirm it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quoll.arm.insn import LR, PC, SP, Access, Cond, Flow, Insn, Shift
+from quoll.discover import Callee
+from quoll.image import Image
+
+__all__ = ["Effect", "by_form", "callee_at", "links"]
+
+FRAME_POINTER = 11
+ARM_PIPELINE, THUMB_PIPELINE = 8, 4  # pc reads as the address plus this (A2.3)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Where an indirect transfer may go: ``targets``, and back to the caller if ``returns``."""
+
+    targets: tuple[Callee, ...] = ()
+    returns: bool = False
+    table: int | None = None  # address of the first entry the targets were read from
+    verified: bool = False  # by values, not by its form
+
+
+def callee_at(value: int, *, thumb: bool, interworks: bool = True) -> Callee:
+    """The code that a branch to ``value`` runs: bit 0 selects Thumb if the branch interworks."""
+    return Callee(value & ~1, bool(value & 1) if interworks else thumb)
+
+
+def links(before: Insn | None, insn: Insn) -> bool:
+    """Whether ``mov lr, pc`` before ``insn`` makes it a call (ARM code before ARMv5T)."""
+    return (
+        before is not None
+        and before.mnemonic == "mov"
+        and not before.thumb
+        and before.writes == {LR}
+        and before.sources == (PC,)
+        and before.cond in (insn.cond, Cond.AL)
+        and before.next == insn.addr
+    )
+
+
+def by_form(image: Image, before: Insn | None, insn: Insn) -> Effect | None:
+    """The effect of the indirect transfer ``insn``; ``before`` always runs just before it."""
+    if _is_literal(insn):
+        return _literal(image, insn)
+    if insn.flow is Flow.INDIRECT and (_is_return(insn) or _pops_for(before, insn)):
+        return Effect(returns=True)
+    if insn.mnemonic == "bx" and insn.sources == (PC,):
+        pc = (insn.addr + (THUMB_PIPELINE if insn.thumb else ARM_PIPELINE)) & ~3
+        return Effect((Callee(pc, False),), verified=True)
+    return None
+
+
+def _is_literal(insn: Insn) -> bool:
+    memory = insn.memory
+    return (
+        memory is not None
+        and insn.mnemonic == "ldr"
+        and memory.base == PC
+        and memory.index is None
+        and memory.size == 4
+        and insn.transfers == (PC,)
+    )
+
+
+def _literal(image: Image, insn: Insn) -> Effect | None:
+    assert insn.memory is not None
+    pc = (insn.addr + (THUMB_PIPELINE if insn.thumb else ARM_PIPELINE)) & ~3
+    place = (pc + insn.memory.displacement) & 0xFFFFFFFF
+    value = image.constant(place, 4)
+    if value is None:
+        return None
+    return Effect((callee_at(value, thumb=insn.thumb),), table=place, verified=True)
+
+
+def _is_return(insn: Insn) -> bool:
+    memory = insn.memory
+    if memory is None:
+        return insn.mnemonic in ("bx", "mov") and insn.sources == (LR,) and insn.shift is Shift.NONE
+    if memory.access is not Access.LOAD or PC not in insn.transfers:
+        return False
+    if memory.base == SP:
+        return memory.index is None and (memory.writeback or SP in insn.transfers)
+    return memory.base == FRAME_POINTER and SP in insn.transfers
+
+
+def _pops_for(before: Insn | None, insn: Insn) -> bool:
+    """``pop {r3}; bx r3``: how Thumb code of ARMv4T returns."""
+    if before is None or before.memory is None or insn.mnemonic != "bx":
+        return False
+    memory = before.memory
+    return (
+        memory.access is Access.LOAD
+        and memory.base == SP
+        and memory.writeback
+        and before.next == insn.addr
+        and not before.conditional
+        and bool(insn.sources)
+        and insn.sources[0] in before.transfers
+    )
