@@ -1,0 +1,147 @@
+"""A builder for ops written by hand: conditions, data accesses, and lists of unknown results."""
+
+from __future__ import annotations
+
+from quoll.arm.insn import PC, Access, Cond, Insn, Memory, Shift
+from quoll.arm.ops import (
+    FLAGS,
+    C,
+    N,
+    Op,
+    OpCode,
+    Space,
+    V,
+    Var,
+    Z,
+    const,
+    general,
+    temp,
+)
+
+__all__ = ["Builder"]
+
+
+class Builder:
+    """Appends ops; temporaries are numbered from ``first`` on."""
+
+    def __init__(self, first: int = 0) -> None:
+        self.ops: list[Op] = []
+        self._count = first
+
+    def fresh(self, size: int = 4) -> Var:
+        """A new temporary."""
+        self._count += 1
+        return temp(self._count - 1, size)
+
+    def emit(self, code: OpCode, out: Var | None, *ins: Var) -> None:
+        """Append ``out = code(ins)``."""
+        self.ops.append(Op(code, out, ins))
+
+    def value(self, code: OpCode, *ins: Var, size: int = 4) -> Var:
+        """Append an op with a new temporary as its result, and return that."""
+        out = self.fresh(size)
+        self.emit(code, out, *ins)
+        return out
+
+    def unknown(self, *outs: Var) -> None:
+        """Any value in each of ``outs``."""
+        for out in outs:
+            self.emit(OpCode.UNKNOWN, out)
+
+    def unknown_flags(self) -> None:
+        """Any value in N, Z, C and V."""
+        self.unknown(*FLAGS)
+
+    def append(self, ops: list[Op]) -> None:
+        """Append ops from elsewhere: their temporaries and labels are renumbered."""
+        first, start = self._count, len(self.ops)
+        for op in ops:
+            ins = list(op.ins)
+            labelled = op.code in (OpCode.BRANCH, OpCode.CBRANCH)
+            if labelled:
+                ins[0] = const(ins[0].offset + start)
+            shifted = [_renumbered(var, first) for var in ins]
+            out = _renumbered(op.out, first) if op.out else None
+            self.ops.append(Op(op.code, out, tuple(shifted)))
+            for var in (*shifted, *([out] if out else [])):
+                if var.space is Space.TEMP:
+                    self._count = max(self._count, var.offset + 1)
+
+    def guard(self, cond: Cond) -> int | None:
+        """Skip to a label still to be set when ``cond`` (A8.3) fails; the op to set it in."""
+        if cond is Cond.AL:
+            return None
+        self.emit(OpCode.CBRANCH, None, const(0), self._failed(cond))
+        return len(self.ops) - 1
+
+    def close(self, guard: int | None) -> None:
+        """Let ``guard`` skip to here."""
+        if guard is not None:
+            op = self.ops[guard]
+            self.ops[guard] = Op(op.code, None, (const(len(self.ops)), *op.ins[1:]))
+
+    def _failed(self, cond: Cond) -> Var:
+        opposite = Cond(cond ^ 1)
+        if opposite in _FLAG:
+            return _FLAG[opposite]
+        if cond in _FLAG:
+            return self.value(OpCode.BOOL_NEGATE, _FLAG[cond], size=1)
+        if cond in (Cond.HI, Cond.LS):
+            clear = self.value(OpCode.BOOL_NEGATE, C, size=1)
+            lower = self.value(OpCode.BOOL_OR, clear, Z, size=1)
+            return self._unless(cond is Cond.LS, lower)
+        less = self.value(OpCode.BOOL_XOR, N, V, size=1)
+        if cond in (Cond.GE, Cond.LT):
+            return self._unless(cond is Cond.LT, less)
+        less = self.value(OpCode.BOOL_OR, less, Z, size=1)
+        return self._unless(cond is Cond.LE, less)
+
+    def _unless(self, negate: bool, flag: Var) -> Var:
+        return self.value(OpCode.BOOL_NEGATE, flag, size=1) if negate else flag
+
+    def register(self, number: int, insn: Insn) -> Var:
+        """A register as an operand; the pc is ahead by two instructions (A2.3)."""
+        if number != PC:
+            return general(number)
+        ahead = insn.addr + (4 if insn.thumb else 8)
+        return const(ahead & ~3 if insn.thumb else ahead)
+
+    def address(self, insn: Insn, memory: Memory) -> tuple[Var, Var]:
+        """The lowest address accessed, and the value an indexed base is left with."""
+        if memory.base is None:
+            raise ValueError("an access without a base register has no address")
+        base = self.value(OpCode.COPY, self.register(memory.base, insn))
+        offset = self._offset(insn, memory)
+        code = OpCode.INT_SUB if memory.subtract else OpCode.INT_ADD
+        moved = self.value(code, base, offset)
+        return (moved if memory.pre_indexed else base), moved
+
+    def _offset(self, insn: Insn, memory: Memory) -> Var:
+        if memory.index is None:
+            return const(memory.displacement)
+        index = self.register(memory.index, insn)
+        if memory.shift is Shift.NONE:
+            return index
+        if memory.lsl:
+            return self.value(OpCode.INT_LEFT, index, const(memory.scale_shift))
+        return self.value(OpCode.UNKNOWN, index)
+
+    def accesses(self, memory: Memory, lowest: Var) -> list[Var]:
+        """Load, or store unknown values, at all places of ``memory``; what was loaded."""
+        loaded = []
+        for number in range(memory.count):
+            place = self.value(OpCode.INT_ADD, lowest, const(number * memory.size))
+            if memory.access is Access.LOAD:
+                loaded.append(self.value(OpCode.LOAD, place, size=memory.size))
+            elif memory.access is Access.STORE:
+                value = self.fresh(memory.size)
+                self.unknown(value)
+                self.emit(OpCode.STORE, None, place, value)
+        return loaded
+
+
+_FLAG = {Cond.EQ: Z, Cond.CS: C, Cond.MI: N, Cond.VS: V}
+
+
+def _renumbered(var: Var, first: int) -> Var:
+    return temp(var.offset + first, var.size) if var.space is Space.TEMP else var

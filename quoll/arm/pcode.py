@@ -1,0 +1,271 @@
+"""From bytes to ops through pypcode: Ghidra's SLEIGH specification of ARMv7 and Thumb-2.
+
+The specification keeps context (instruction set, IT block) by address, for as long as its
+library lives, and an instruction may set it for all higher addresses. So nothing that sets it is
+translated here (``it`` and ``blx`` to an address are lifted in ``semantics.py``), a probe checks
+before each translation that no context has leaked, and a leak rebuilds the translator.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pypcode
+
+from quoll.arm.ops import GE, C, N, Op, OpCode, Q, Space, V, Var, Z, const, general, temp
+from quoll.errors import ControlFlowError
+
+__all__ = ["translate"]
+
+LANGUAGE = "ARM:LE:32:v7"  # decodes ARMv4 to ARMv7-A and Thumb-2
+
+REGISTERS = {f"r{n}": general(n) for n in range(13)}
+REGISTERS |= {"sp": general(13), "lr": general(14), "NG": N, "ZR": Z, "CY": C, "OV": V, "Q": Q}
+REGISTERS |= {f"GE{n + 1}": GE[n] for n in range(4)}
+
+# Registers of the specification that carry values only within one instruction
+SCRATCH = frozenset(
+    ["ISAModeSwitch", "TB", "mult_addr", "pc", "shift_carry", "tmpCY", "tmpNG", "tmpOV", "tmpZR"]
+)
+
+# user-defined operations without effect on registers, flags or memory
+NO_EFFECT = frozenset(
+    [
+        "ClearExclusiveLocal",
+        "DataMemoryBarrier",
+        "DataSynchronizationBarrier",
+        "ExclusiveAccess",
+        "HintPreloadData",
+        "HintPreloadDataForWrite",
+        "HintPreloadInstruction",
+        "InstructionSynchronizationBarrier",
+        "setISAMode",
+    ]
+)
+LEAVING = frozenset(["BRANCHIND", "CALLIND", "RETURN"])
+PAST_END = 1 << 30  # the label of the end of the instruction
+
+
+class _Translator:
+    """A pypcode context for one instruction set, rebuilt when its context has leaked."""
+
+    def __init__(self, thumb: bool) -> None:
+        self._thumb = thumb
+        self._probe = b"\x00\x20\x00\x20" if thumb else b"\x00\x00\xa0\xe3"
+        self._context = self._build()
+        self._expected = self._probed(0x1000)
+
+    def _build(self) -> Any:
+        context = pypcode.Context(LANGUAGE)
+        if self._thumb:
+            context.setVariableDefault("TMode", 1)
+        return context
+
+    def _probed(self, addr: int) -> tuple[int, int]:
+        ops = self._context.translate(self._probe, addr, max_instructions=1).ops
+        return len(ops), ops[0].inputs[0].size
+
+    def __call__(self, raw: bytes, addr: int) -> list[Any]:
+        if self._probed(addr) != self._expected:
+            self._context = self._build()
+        ops: list[Any] = self._context.translate(raw, addr, max_instructions=1).ops
+        return ops
+
+
+@cache
+def _translator(thumb: bool) -> _Translator:
+    return _Translator(thumb)
+
+
+@cache
+def _register_bytes() -> dict[int, tuple[Var, int]]:
+    """Each byte of the specification's register space: the register it is in, and which byte."""
+    registers = pypcode.Context(LANGUAGE).registers
+    return {
+        registers[name].offset + byte: (var, byte)
+        for name, var in REGISTERS.items()
+        for byte in range(var.size)
+    }
+
+
+@cache
+def _scratch_offsets() -> frozenset[int]:
+    registers = pypcode.Context(LANGUAGE).registers
+    return frozenset(registers[name].offset for name in SCRATCH)
+
+
+@cache
+def _register_offset(name: str) -> int:
+    offset: int = pypcode.Context(LANGUAGE).registers[name].offset
+    return offset
+
+
+def translate(raw: bytes, thumb: bool, addr: int) -> list[Op]:
+    """The ops of the instruction ``raw`` at ``addr`` outside any IT block.
+
+    Raises ``ControlFlowError`` when the specification does not know the encoding, gives it
+    another length, or uses a register or operation that has no counterpart here.
+    """
+    try:
+        pcode = _translator(thumb)(raw, addr)
+    except (pypcode.BadDataError, pypcode.UnimplError) as error:
+        raise _unsupported(raw, addr, f"no semantics ({error})") from error
+    if pcode[0].inputs[0].size != len(raw):
+        raise _unsupported(raw, addr, "semantics of another length")
+    return _Translation(raw, thumb, addr).run(pcode)
+
+
+def _unsupported(raw: bytes, addr: int, what: str) -> ControlFlowError:
+    return ControlFlowError(
+        f"{what} for the instruction {raw.hex()}",
+        where=f"{addr:#x}",
+        hint="report the instruction; replacing its function by a bound avoids it",
+    )
+
+
+class _Translation:
+    """State of one translation: numbered temporaries, and where each p-code op begins."""
+
+    def __init__(self, raw: bytes, thumb: bool, addr: int) -> None:
+        self._raw, self._thumb, self._addr = raw, thumb, addr
+        self._next = addr + len(raw) & 0xFFFFFFFF
+        self._temps: dict[tuple[str, int, int], Var] = {}
+        self._ops: list[Op] = []
+        self._starts: list[int] = []
+        self._count = 0
+        self._goto_thumb: Var = const(thumb, 1)
+
+    def run(self, pcode: list[Any]) -> list[Op]:
+        for number, op in enumerate(pcode):
+            self._starts.append(len(self._ops))
+            self._one(number, op)
+        self._starts.append(len(self._ops))
+        return [self._resolved(op) for op in self._ops]
+
+    def _fresh(self, size: int) -> Var:
+        self._count += 1
+        return temp(self._count - 1, size)
+
+    def _emit(self, code: OpCode, out: Var | None, *ins: Var) -> None:
+        self._ops.append(Op(code, out, ins))
+
+    def _one(self, number: int, op: Any) -> None:
+        name = op.opcode.name
+        if name == "IMARK":
+            return
+        if name in ("BRANCH", "CBRANCH", "CALL"):
+            self._branch(number, op)
+        elif name in LEAVING:
+            self._emit(OpCode.GOTO, None, self._read(op.inputs[0]), self._goto_thumb)
+        elif name == "CALLOTHER":
+            self._user_defined(op)
+        elif name == "LOAD":
+            self._write(OpCode.LOAD, op.output, self._read(op.inputs[1]))
+        elif name == "STORE":
+            address, value = self._read(op.inputs[1]), self._read(op.inputs[2])
+            self._emit(OpCode.STORE, None, address, value)
+        elif name not in OpCode.__members__:
+            raise _unsupported(self._raw, self._addr, f"semantics using {name}")
+        else:
+            self._write(OpCode[name], op.output, *map(self._read, op.inputs))
+
+    def _branch(self, number: int, op: Any) -> None:
+        """Labels become p-code numbers first, negative so that ``_resolved`` knows them."""
+        target = op.inputs[0]
+        condition = [self._read(op.inputs[1])] if op.opcode.name == "CBRANCH" else []
+        if target.space.name == "const":
+            displacement = (target.offset ^ 1 << 31) - (1 << 31)
+            label = Var(Space.CONST, -1 - (number + displacement), 4)
+        elif target.offset == self._next and condition:
+            label = Var(Space.CONST, -1 - PAST_END, 4)
+        else:
+            self._leave(target.offset, condition)
+            return
+        self._emit(OpCode.CBRANCH if condition else OpCode.BRANCH, None, label, *condition)
+
+    def _leave(self, target: int, condition: list[Var]) -> None:
+        if condition:
+            stay = self._fresh(1)
+            self._emit(OpCode.BOOL_NEGATE, stay, *condition)
+            past = Var(Space.CONST, -1 - PAST_END, 4)
+            self._emit(OpCode.CBRANCH, None, past, stay)
+        self._emit(OpCode.GOTO, None, const(target), self._goto_thumb)
+
+    def _resolved(self, op: Op) -> Op:
+        if op.code not in (OpCode.BRANCH, OpCode.CBRANCH):
+            return op
+        number = -1 - op.ins[0].offset
+        index = len(self._ops) if number == PAST_END else self._starts[number]
+        return Op(op.code, None, (const(index), *op.ins[1:]))
+
+    def _user_defined(self, op: Any) -> None:
+        name = pypcode.PcodePrettyPrinter.fmt_op(op).partition("= ")
+        called = (name[2] or name[0]).partition("(")[0].strip()
+        inputs = [self._read(varnode) for varnode in op.inputs[1:]]
+        if op.output is not None:
+            self._write(OpCode.UNKNOWN, op.output, *inputs)
+        elif called not in NO_EFFECT:
+            raise _unsupported(self._raw, self._addr, f"semantics using {called}")
+
+    def _read(self, varnode: Any) -> Var:
+        space, offset, size = varnode.space.name, varnode.offset, varnode.size
+        if space == "const":
+            return const(offset, size)
+        if space == "ram":
+            loaded = self._fresh(size)
+            self._emit(OpCode.LOAD, loaded, const(offset))
+            return loaded
+        if space == "unique":
+            return self._temporary(space, offset, size)
+        if offset in _scratch_offsets():
+            return self._temporary(space, offset, size)
+        whole, start = self._register(varnode)
+        if whole.size == size:
+            return whole
+        piece = self._fresh(size)
+        self._emit(OpCode.SUBPIECE, piece, whole, const(start))
+        return piece
+
+    def _temporary(self, space: str, offset: int, size: int) -> Var:
+        known = self._temps.get((space, offset, size))
+        if known is None:  # the specification forgot to set it; seldom does the result depend on it
+            known = self._temps[space, offset, size] = self._fresh(size)
+            self._emit(OpCode.UNKNOWN, known)
+        return known
+
+    def _register(self, varnode: Any) -> tuple[Var, int]:
+        """The register that holds ``varnode``, and the byte in it where ``varnode`` begins."""
+        found = _register_bytes().get(varnode.offset)
+        if found is None or found[1] + varnode.size > found[0].size:
+            what = f"semantics using register {varnode.getRegisterName()}"
+            raise _unsupported(self._raw, self._addr, what)
+        return found
+
+    def _write(self, code: OpCode, varnode: Any, *ins: Var) -> None:
+        space, offset, size = varnode.space.name, varnode.offset, varnode.size
+        if space == "register" and offset not in _scratch_offsets():
+            whole, start = self._register(varnode)
+            if whole.size == size:
+                self._emit(code, whole, *ins)
+            else:
+                piece = self._fresh(size)
+                self._emit(code, piece, *ins)
+                self._insert(whole, start, piece)
+            return
+        if space not in ("register", "unique"):
+            raise _unsupported(self._raw, self._addr, f"semantics writing {space}")
+        out = self._temps.get((space, offset, size)) or self._fresh(size)
+        self._temps[space, offset, size] = out
+        self._emit(code, out, *ins)
+        if space == "register" and offset == _register_offset("TB"):
+            self._goto_thumb = out
+
+    def _insert(self, whole: Var, start: int, piece: Var) -> None:
+        """Replace the bytes of ``whole`` from ``start`` on by ``piece``."""
+        rest, wide, shifted = (self._fresh(whole.size) for _ in range(3))
+        mask = (1 << 8 * piece.size) - 1 << 8 * start
+        self._emit(OpCode.INT_AND, rest, whole, const(~mask, whole.size))
+        self._emit(OpCode.INT_ZEXT, wide, piece)
+        self._emit(OpCode.INT_LEFT, shifted, wide, const(8 * start))
+        self._emit(OpCode.INT_OR, whole, rest, shifted)

@@ -1,0 +1,219 @@
+"""Ops of instructions whose effect the SLEIGH specification leaves out or gets wrong.
+
+The specification describes user-level integer code. It has no processor modes: a write to the
+CPSR, a user-bank list or an exception return does to it what its user-level look-alike does. And
+coprocessor, VFP and NEON results are of no use to an analysis of addresses and loops, so they
+are unknown here (their accesses, and the registers they write, are not).
+
+Each function returns the ops of the instruction when its condition holds. The rules for banked
+registers are in B1.3.2 and B1.3.3 of the ARM Architecture Reference Manual (ARM DDI 0406C).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quoll.arm.build import Builder
+from quoll.arm.insn import LR, SP, Access, Insn, Memory
+from quoll.arm.ops import BANKED, FLAGS, GE, Op, OpCode, Q, Var, const, general
+from quoll.errors import ControlFlowError
+
+__all__ = ["is_system", "system_ops", "unknown_results"]
+
+STATUS_BITS = ((FLAGS[0], 31), (FLAGS[1], 30), (FLAGS[2], 29), (FLAGS[3], 28), (Q, 27))
+GE_BITS = tuple((GE[n], 16 + n) for n in range(4))
+STATE_BIT = 5  # CPSR.T
+UNSHARED = range(8)  # r0 to r7 are the same in every mode
+COPROCESSOR = frozenset(["cdp", "ldc", "mcr", "mcrr", "mrc", "mrrc", "stc"])
+
+
+def is_system(insn: Insn) -> bool:
+    """Whether ``system_ops`` lifts ``insn``."""
+    if insn.memory is not None and insn.memory.user and insn.mnemonic in ("ldm", "stm"):
+        return True
+    return insn.mnemonic in _LIFTERS or is_unknown(insn)
+
+
+def is_unknown(insn: Insn) -> bool:
+    """Whether the results are unknown: coprocessor, VFP, NEON."""
+    return insn.mnemonic in COPROCESSOR or insn.mnemonic[0] in "fv"
+
+
+def system_ops(insn: Insn) -> list[Op]:
+    """Ops of an instruction for which ``is_system`` holds."""
+    build = Builder()
+    if insn.memory is not None and insn.memory.user:
+        _user_bank(build, insn, insn.memory)
+    elif is_unknown(insn):
+        _unknown(build, insn)
+    else:
+        _LIFTERS[insn.mnemonic](build, insn)
+    return build.ops
+
+
+def unknown_results(insn: Insn) -> list[Op]:
+    """``insn`` with all its results unknown, its data accesses exact."""
+    build = Builder()
+    _unknown(build, insn)
+    return build.ops
+
+
+def _unknown(build: Builder, insn: Insn) -> None:
+    """Registers, flags and stored values unknown; addresses and the written-back base exact."""
+    memory = insn.memory
+    base = None
+    if memory is not None and memory.access is not Access.PRELOAD:
+        lowest, indexed = build.address(insn, memory)
+        build.accesses(memory, lowest)
+        if memory.writeback and memory.base is not None:
+            base = memory.base
+            build.emit(OpCode.COPY, general(base), _after(build, insn, memory, indexed))
+    build.unknown(*(general(r) for r in sorted(insn.writes) if r not in (base, 15)))
+    if insn.sets_flags:
+        build.unknown_flags()
+
+
+def _after(build: Builder, insn: Insn, memory: Memory, indexed: Var) -> Var:
+    """The base after a list; any other access leaves the indexed address (A8.8.368)."""
+    if insn.mnemonic not in ("vldm", "vstm", "ldm", "stm") or memory.base is None:
+        return indexed
+    length = 4 * memory.count
+    up = memory.displacement >= 0
+    code = OpCode.INT_ADD if up else OpCode.INT_SUB
+    return build.value(code, general(memory.base), const(length))
+
+
+def _user_bank(build: Builder, insn: Insn, memory: Memory) -> None:
+    """ldm and stm of user registers (B9.3.5, B9.3.17): r8 to r14 may be banked."""
+    lowest, _ = build.address(insn, memory)
+    for number, register in enumerate(insn.transfers):
+        place = build.value(OpCode.INT_ADD, lowest, const(4 * number))
+        if memory.access is Access.LOAD:
+            value = build.value(OpCode.LOAD, place)
+            if register in UNSHARED:
+                build.emit(OpCode.COPY, general(register), value)
+        elif register in UNSHARED:
+            build.emit(OpCode.STORE, None, place, general(register))
+        else:
+            build.emit(OpCode.STORE, None, place, build.value(OpCode.UNKNOWN))
+    if memory.access is Access.LOAD:
+        build.unknown(*(general(r) for r in insn.transfers if r not in UNSHARED and r < SP))
+
+
+def _enter_mode(build: Builder, mode: Var) -> None:
+    for number in BANKED:
+        build.emit(OpCode.BANK, general(number), general(number), mode)
+
+
+def _bit(build: Builder, word: Var, bit: int) -> Var:
+    shifted = build.value(OpCode.INT_RIGHT, word, const(bit))
+    masked = build.value(OpCode.INT_AND, shifted, const(1))
+    return build.value(OpCode.SUBPIECE, masked, const(0), size=1)
+
+
+def _set_status(build: Builder, word: Var, mask: int) -> None:
+    """Write ``word`` to the fields f, s, x, c (bits 3 to 0 of ``mask``) of the CPSR."""
+    bits = (STATUS_BITS if mask & 8 else ()) + (GE_BITS if mask & 4 else ())
+    values = [(flag, _bit(build, word, bit)) for flag, bit in bits]
+    for flag, value in values:
+        build.emit(OpCode.COPY, flag, value)
+    if mask & 1:
+        _enter_mode(build, word)
+
+
+def _msr(build: Builder, insn: Insn) -> None:
+    word = int.from_bytes(insn.raw, "little")
+    spsr, mask = (4, 24) if insn.thumb else (22, 16)
+    if word >> spsr & 1:
+        return
+    _set_status(build, _msr_operand(insn, word), word >> mask & 15)
+
+
+def _msr_operand(insn: Insn, word: int) -> Var:
+    if insn.sources:
+        return general(insn.sources[0])
+    value, rotation = word & 0xFF, word >> 7 & 30  # A5.2.4
+    return const(value >> rotation | value << 32 - rotation)
+
+
+def _mrs(build: Builder, insn: Insn) -> None:
+    """Mode, masks and state bits are not tracked, so the word read is unknown."""
+    build.unknown(*(general(r) for r in insn.writes))
+
+
+def _cps(build: Builder, insn: Insn) -> None:
+    """Only a change of mode has an effect on registers (B9.3.2)."""
+    word = int.from_bytes(insn.raw, "little")
+    if insn.thumb and len(insn.raw) == 2:
+        return
+    changes, mode = (word >> 24 & 1, word >> 16 & 31) if insn.thumb else (word >> 17 & 1, word & 31)
+    if changes:
+        _enter_mode(build, const(mode))
+
+
+def _srs(build: Builder, insn: Insn) -> None:
+    """Store r14 and SPSR on the stack of another mode (B9.3.16)."""
+    memory = insn.memory
+    if memory is None:
+        raise ValueError("srs without an access")
+    word = int.from_bytes(insn.raw, "little")
+    mode = const(word >> 16 & 31 if insn.thumb else word & 31)
+    stack = build.value(OpCode.BANK, general(SP), mode)
+    lowest = build.value(OpCode.INT_ADD, stack, const(memory.displacement))
+    build.emit(OpCode.STORE, None, lowest, general(LR))
+    above = build.value(OpCode.INT_ADD, lowest, const(4))
+    build.emit(OpCode.STORE, None, above, build.value(OpCode.UNKNOWN))
+    if memory.writeback:
+        build.emit(OpCode.UNKNOWN, general(SP), general(SP), stack)
+
+
+def _rfe(build: Builder, insn: Insn) -> None:
+    """Load pc and CPSR (B9.3.13)."""
+    memory = insn.memory
+    if memory is None or memory.base is None:
+        raise ValueError("rfe without an access")
+    lowest, _ = build.address(insn, memory)
+    target = build.value(OpCode.LOAD, lowest)
+    above = build.value(OpCode.INT_ADD, lowest, const(4))
+    status = build.value(OpCode.LOAD, above)
+    if memory.writeback:
+        base = general(memory.base)
+        code = OpCode.INT_ADD if memory.displacement >= 0 else OpCode.INT_SUB
+        build.emit(code, base, base, const(8))
+    _set_status(build, status, 0b1111)
+    build.emit(OpCode.GOTO, None, target, _bit(build, status, STATE_BIT))
+
+
+def _setend(build: Builder, insn: Insn) -> None:
+    big = insn.raw[0] >> 3 & 1 if insn.thumb else insn.raw[1] >> 1 & 1
+    if big:
+        raise ControlFlowError(
+            "setend be: big-endian data is not supported",
+            where=f"{insn.addr:#x}",
+            hint="the analysed code must stay little-endian",
+        )
+
+
+def _nothing(build: Builder, insn: Insn) -> None:
+    """Hints, barriers and ``it``: no effect on registers, flags or memory."""
+
+
+def _trap(build: Builder, insn: Insn) -> None:
+    build.emit(OpCode.TRAP, None)
+
+
+NO_EFFECT = (
+    *("clrex", "csdb", "dbg", "dmb", "dsb", "hint", "isb", "it", "nop"),
+    *("pld", "pldw", "pli", "sev", "sevl", "wfe", "wfi", "yield"),
+)
+TRAPS = ("bkpt", "hlt", "hvc", "smc", "svc", "udf", "undefined")
+
+_LIFTERS: dict[str, Callable[[Builder, Insn], None]] = {
+    "cps": _cps,
+    "mrs": _mrs,
+    "msr": _msr,
+    "rfe": _rfe,
+    "setend": _setend,
+    "srs": _srs,
+}
+_LIFTERS |= dict.fromkeys(NO_EFFECT, _nothing) | dict.fromkeys(TRAPS, _trap)
