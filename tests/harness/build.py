@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def make(folder: str) -> None:
+def make(folder: str, *arguments: str) -> None:
     """Runs ``make`` in a folder of the checkout; does nothing when all is up to date.
 
     The lock keeps test processes that run at the same time from building the same files.
@@ -17,14 +17,15 @@ def make(folder: str) -> None:
     (ROOT / "build").mkdir(exist_ok=True)
     with (ROOT / "build" / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        command = ["make", "--silent", "--no-print-directory", "-C", folder, *arguments]
         done = subprocess.run(
-            ["make", "--silent", "--no-print-directory", "-C", folder],
+            command,
             cwd=ROOT,
             capture_output=True,
             text=True,
             check=False,
         )
-    assert done.returncode == 0, f"make -C {folder} failed:\n{done.stdout}{done.stderr}"
+    assert done.returncode == 0, f"{' '.join(command)}:\n{done.stdout}{done.stderr}"
 
 
 def recorder() -> Path:
@@ -33,7 +34,8 @@ def recorder() -> Path:
     return ROOT / "build" / "recorder" / "librecorder.so"
 
 
-def kernel() -> Path:
-    """The kernel for KZM, the one that ``make analyse`` analyses."""
-    make("kernels/bilby")
-    return ROOT / "build" / "bilby" / "kzm-after" / "kernel.elf"
+def kernel(name: str = "kzm-after") -> Path:
+    """The kernel of a build, ``BOARD-PRESET``; its programs and facts are beside it."""
+    board, preset = name.split("-", 1)
+    make("kernels/bilby", f"BOARD={board}", f"PRESET={preset}")
+    return ROOT / "build" / "bilby" / name / "kernel.elf"

@@ -11,8 +11,9 @@ from subprocess import CompletedProcess
 from quoll.trace import Trace
 from tests.harness import build
 
-# Far more than any run needs; a kernel that hangs must not hang the tests.
-SECONDS = 120
+# Far more than any run needs; a kernel that hangs must not hang the tests. The
+# kernel's own script has a limit of 120 s, which has to be the one that strikes.
+SECONDS = 150
 
 # One instruction takes 1 ns of virtual time, so that every run is the same.
 KZM = [
@@ -67,7 +68,7 @@ def run_bilby(
     build_name: str = "kzm-after", program: str = "tests", trace: Path | None = None
 ) -> CompletedProcess[str]:
     """Boots the kernel with a user-level program, and records it when given a file."""
-    build.kernel()
+    build.kernel(build_name)
     recording = plugin(trace) if trace else []
     return run([str(build.ROOT / "kernels/bilby/run"), build_name, program, *recording])
 

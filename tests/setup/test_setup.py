@@ -1,0 +1,218 @@
+"""When set-up does something, and what an interruption leaves behind.
+
+The real ``scripts/setup``, run by the real ``make``, from a path with spaces. What it would
+install is played by small programs that note how they were called: the question here is which
+steps run, not whether Debian and the package index work.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = [
+    *["Makefile", "pyproject.toml", "requirements.txt", "requirements-nusmv.txt"],
+    "scripts/setup",
+]
+
+# Makes .venv/bin/python another copy of itself; that one plays pip. BREAK names a
+# word of a call at which it fails with MESSAGE, or kills set-up and all it started.
+PYTHON = """#!/bin/bash
+echo "python $*" >> "$LOG"
+case "$*" in
+    "-V") echo "Python 3.99" ;;
+    "-m venv .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+esac
+[[ -z $BREAK || " $* " != *" $BREAK "* ]] && exit 0
+[ "$MESSAGE" ] || kill -KILL 0
+echo "$MESSAGE"
+exit 1
+"""
+NOTE = '#!/bin/bash\necho "$(basename "$0") $*" >> "$LOG"\n'
+DPKG_QUERY = '#!/bin/bash\n[[ " $MISSING " == *" ${!#} "* ]] || echo -n installed\n'
+STUBS = {
+    "python-of-test": PYTHON,
+    "dpkg-query": DPKG_QUERY,
+    "id": '#!/bin/bash\necho "${USER_ID:-0}"\n',
+    "sudo": "#!/bin/bash\nexit 1\n",
+    **dict.fromkeys(
+        ["NuSMV", "gcc", "arm-none-eabi-gcc", "qemu-system-arm", "apt-get", "dpkg"], NOTE
+    ),
+}
+
+
+@dataclass
+class Checkout:
+    """A copy of the files of set-up, and the programs it finds on PATH."""
+
+    root: Path
+    stubs: Path
+    log: Path
+
+    def setup(self, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["make", "setup", "PYTHON=python-of-test"],
+            cwd=self.root,
+            env={"PATH": f"{self.stubs}:/usr/bin:/bin", "LOG": str(self.log), **variables},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            check=False,
+        )
+
+    def calls(self) -> list[str]:
+        """The calls noted since the last time, questions about versions left out."""
+        text = self.log.read_text() if self.log.exists() else ""
+        self.log.unlink(missing_ok=True)
+        questions = ("python -c", "python -V")
+        return [line for line in text.splitlines() if not line.startswith(questions)]
+
+    def made(self) -> bool:
+        """Whether the calls since the last time made a virtual environment from nothing."""
+        return "python -m venv .venv" in self.calls()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    root, stubs = tmp_path / "a path with spaces", tmp_path / "stubs"
+    for name in FILES:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, root / name)
+    stubs.mkdir()
+    for name, text in STUBS.items():
+        (stubs / name).write_text(text)
+        (stubs / name).chmod(0o755)
+    return Checkout(root, stubs, tmp_path / "log")
+
+
+def test_the_second_run_does_nothing(checkout: Checkout) -> None:
+    first = checkout.setup()
+    assert first.returncode == 0, first.stdout
+    calls = checkout.calls()
+    assert "python -m venv .venv" in calls
+    assert [call for call in calls if "--require-hashes -r requirements.txt" in call]
+    assert [call for call in calls if call.endswith("--editable .")]
+    assert not [call for call in calls if call.startswith(("apt-get", "dpkg"))]
+
+    second = checkout.setup()
+    assert (second.returncode, second.stdout, checkout.calls()) == (0, "", [])
+
+
+@pytest.mark.parametrize("moment", [".venv", "requirements.txt", "--editable"])
+def test_an_interrupted_run_is_repaired(checkout: Checkout, moment: str) -> None:
+    killed = checkout.setup(BREAK=moment)
+    assert killed.returncode == -signal.SIGKILL
+    assert not (checkout.root / ".venv/.quoll-setup").exists()
+    (checkout.root / ".venv/half-made").touch()
+    checkout.calls()
+
+    assert checkout.setup().returncode == 0
+    assert checkout.made()
+    assert not (checkout.root / ".venv/half-made").exists()
+    assert (checkout.setup().stdout, checkout.calls()) == ("", [])
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "pyproject.toml", "scripts/setup"])
+def test_a_changed_requirement_brings_the_environment_up_to_date(
+    checkout: Checkout, name: str
+) -> None:
+    checkout.setup()
+    checkout.calls()
+    with (checkout.root / name).open("a") as file:
+        file.write("# changed\n")
+
+    assert checkout.setup().returncode == 0
+    calls = checkout.calls()
+    assert [call for call in calls if "-r requirements.txt" in call]
+    assert "python -m venv .venv" not in calls
+    assert (checkout.setup().stdout, checkout.calls()) == ("", [])
+
+
+def test_an_update_that_is_interrupted_is_not_trusted(checkout: Checkout) -> None:
+    checkout.setup()
+    (checkout.root / "requirements.txt").write_text("# changed\n")
+    checkout.setup(BREAK="requirements.txt")
+    checkout.calls()
+
+    assert checkout.setup().returncode == 0
+    assert checkout.made()
+
+
+def test_a_moved_checkout_is_set_up_again(checkout: Checkout) -> None:
+    checkout.setup()
+    checkout.calls()
+    checkout.root = checkout.root.rename(checkout.root.with_name("moved"))
+
+    assert checkout.setup().returncode == 0
+    assert checkout.calls() != []
+    assert (checkout.setup().stdout, checkout.calls()) == ("", [])
+
+
+def test_a_virtual_environment_that_set_up_did_not_finish_is_made_again(
+    checkout: Checkout,
+) -> None:
+    (checkout.root / ".venv").mkdir()
+    done = checkout.setup()
+    assert done.returncode == 0
+    assert "unfinished" in done.stdout
+    assert checkout.made()
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", "checksum"),
+        ("ERROR: No matching distribution found", "Check the network"),
+    ],
+)
+def test_a_failed_download_says_why_and_is_not_complete(
+    checkout: Checkout, message: str, said: str
+) -> None:
+    failed = checkout.setup(BREAK="requirements.txt", MESSAGE=message)
+    assert failed.returncode != 0
+    assert message in failed.stdout
+    assert said in paragraph(failed.stdout)
+    assert not (checkout.root / ".venv/.quoll-setup").exists()
+
+
+def test_missing_packages_are_installed_by_root(checkout: Checkout) -> None:
+    done = checkout.setup(MISSING="gcc qemu-system-arm")
+    assert done.returncode == 0, done.stdout
+    calls = checkout.calls()
+    [update, install] = [call for call in calls if call.startswith("apt-get")]
+    assert update.endswith(" update")
+    assert install.endswith(" install --no-install-recommends gcc qemu-system-arm")
+    assert calls.index(install) < calls.index("python -m venv .venv")
+
+
+def test_missing_packages_without_rights_are_named(checkout: Checkout) -> None:
+    failed = checkout.setup(MISSING="qemu-system-arm", USER_ID="1000")
+    assert failed.returncode != 0
+    assert "apt-get install --no-install-recommends qemu-system-arm" in paragraph(failed.stdout)
+    assert checkout.calls() == []
+    assert not (checkout.root / ".venv").exists()
+
+
+def test_without_nusmv_and_elsewhere_than_x86_64_it_must_be_on_the_path(
+    checkout: Checkout,
+) -> None:
+    (checkout.stubs / "NuSMV").unlink()
+    uname = checkout.stubs / "uname"
+    uname.write_text('#!/bin/bash\n[ "$1" = -m ] && echo aarch64 || echo Linux\n')
+    uname.chmod(0o755)
+    failed = checkout.setup()
+    assert failed.returncode != 0
+    assert "Linux aarch64. Put NuSMV on PATH" in paragraph(failed.stdout)
+
+
+def paragraph(output: str) -> str:
+    """What set-up said when it stopped, on one line."""
+    return " ".join(output.partition("set-up stopped:")[2].split())
