@@ -16,7 +16,11 @@ __all__ = ["Context", "Node", "SuperEdge", "SuperLoop", "Supergraph"]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A call string, parent-linked and interned: equality of index is equality of string."""
+    """A call string, parent-linked: contexts of different index are different activations.
+
+    Indices differ where strings do; two have the same string only where node splitting has copied
+    the calling block (``quoll.reducible``), once for each copy.
+    """
 
     parent: int | None
     call_site: int | None  # address of the call instruction in the parent's function

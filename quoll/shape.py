@@ -1,0 +1,67 @@
+"""The shape of one function for virtual inlining: its graph, made reducible, as integers.
+
+Where a function's loops have several entries, blocks are copied (``quoll.reducible``), so a block
+may stand for several vertices of the shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quoll.cfg import Cfg, EdgeKind
+from quoll.errors import ControlFlowError
+from quoll.image import Image
+from quoll.reducible import TooManyCopies, split_nodes
+
+__all__ = ["Shape", "shape_of"]
+
+COPIES_PER_BLOCK, COPIES = 8, 64  # limit of copies: this many times the blocks, plus
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Vertex 0 is the entry. ``blocks[v]`` is the index of v's block in the function."""
+
+    cfg: Cfg
+    blocks: tuple[int, ...]
+    edges: tuple[tuple[int, int, EdgeKind], ...]  # within the function, without ACROSS
+    across: tuple[tuple[int, ...], ...]  # vertex -> where its calls return to
+    callers: tuple[int, ...]  # vertices that call
+
+
+def shape_of(cfg: Cfg, image: Image) -> Shape:
+    """The reducible graph of ``cfg``.
+
+    Raises ControlFlowError naming the blocks when that would need too many copies.
+    """
+    successors: list[list[int]] = [[] for _ in cfg.blocks]
+    kinds: dict[tuple[int, int], list[EdgeKind]] = {}
+    for edge in cfg.edges:
+        if (edge.src, edge.dst) not in kinds:
+            successors[edge.src].append(edge.dst)
+        kinds.setdefault((edge.src, edge.dst), []).append(edge.kind)
+    try:
+        split = split_nodes(successors, 0, COPIES + COPIES_PER_BLOCK * len(cfg.blocks))
+    except TooManyCopies as fault:
+        places = ", ".join(image.place(cfg.blocks[n].addr) for n in fault.region[:16])
+        raise ControlFlowError(
+            f"loops of {cfg.name} with several entries need too many copies: blocks {places}",
+            where=image.place(cfg.entry),
+            hint="remove jumps into these loops, or compile with less optimisation",
+        ) from fault
+    edges = []
+    across: list[list[int]] = [[] for _ in split.origin]
+    for src, following in enumerate(split.successors):
+        for dst in following:
+            for kind in kinds[split.origin[src], split.origin[dst]]:
+                if kind is EdgeKind.ACROSS and cfg.blocks[split.origin[src]].calls:
+                    across[src].append(dst)
+                else:
+                    edges.append((src, dst, kind))
+    return Shape(
+        cfg,
+        split.origin,
+        tuple(edges),
+        tuple(tuple(a) for a in across),
+        tuple(v for v, block in enumerate(split.origin) if cfg.blocks[block].calls),
+    )

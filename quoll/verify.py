@@ -1,0 +1,340 @@
+"""The invariants of programs and supergraphs. Every test that builds one runs these.
+
+Program
+    P1  functions are keyed by their entry; every entry and every callee is a function
+    P2  block i has index i; block 0 starts at the entry; the others ascend by address
+    P3  the instructions of a block are contiguous and of one instruction set; no two blocks of
+        a function share an instruction; only the last one of a block may transfer control
+    P4  each edge is once there, starts and ends at blocks, and is legal for the last instruction:
+        FALLTHROUGH to the next address, TAKEN to the target, ACROSS after a call to the next
+        address, INDIRECT after an indirect transfer; CALL and RETURN do not occur
+    P5  what the last instruction may do is there: a conditional one falls through, a direct jump
+        has its edge or its tail call, a call has its callee, an indirect transfer has an effect
+        or is unresolved
+    P6  ACROSS is there exactly when a callee may return, or the call is unresolved
+    P7  every block is reached from block 0
+    P8  ``returns`` is there exactly when a block returns or a tail callee does
+
+Supergraph
+    S1  a context's parent is below it, its call site is a call of its function in the parent
+    S2  adjacency lists are exactly the edges
+    S3  every node is on a path from the entry to an exit
+    S4  erasing contexts maps every edge to one of the program: a local edge within one context,
+        CALL from a call site to the callee's entry in its context, RETURN from a returning block
+        to the end of an ACROSS edge of the calling context (through tail calls)
+    S5  exits are blocks that exit, or return with no caller
+    S6  the graph is reducible, its loops are all its loops, outer ones first; ``entries`` and
+        ``backs`` divide the edges into the header
+    S7  each call of a node has its context, and each local edge of a node is there if both ends
+        are (checked for graphs from which no edge was removed)
+
+All violations are collected, then raised together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from quoll.arm.insn import Flow
+from quoll.cfg import Block, Cfg, Edge, EdgeKind, Program
+from quoll.discover import falls_through
+from quoll.loops import find_loops, retreating_edges
+from quoll.supergraph import Supergraph
+
+__all__ = ["InvariantError", "verify_program", "verify_supergraph"]
+
+SHOWN = 20
+TRANSFERS = frozenset(f for f in Flow if f is not Flow.NEXT)
+
+
+class InvariantError(AssertionError):
+    """A graph is not what its type promises: a defect of this project."""
+
+
+def verify_program(program: Program) -> None:
+    """Check P1 to P8. Raises InvariantError listing every violation."""
+    _raise([f for entry, cfg in program.functions.items() for f in _function(program, entry, cfg)])
+
+
+def verify_supergraph(graph: Supergraph, program: Program, *, complete: bool = True) -> None:
+    """Check S1 to S6, and S7 if ``complete``. Raises InvariantError listing every violation."""
+    faults = [*_contexts(graph, program), *_adjacency(graph), *_paths(graph), *_loop_nest(graph)]
+    faults.extend(_erased(graph, program))
+    if complete:
+        faults.extend(_complete(graph, program))
+    _raise(faults)
+
+
+def _raise(faults: list[str]) -> None:
+    if faults:
+        more = [f"and {len(faults) - SHOWN} more"] if len(faults) > SHOWN else []
+        raise InvariantError("\n".join([*faults[:SHOWN], *more]))
+
+
+def _function(program: Program, entry: int, cfg: Cfg) -> Iterator[str]:
+    name = f"{cfg.name} at {entry:#x}"
+    if cfg.entry != entry:
+        yield f"P1 {name}: keyed by another address"
+    if not cfg.blocks or cfg.blocks[0].addr != entry:
+        yield f"P2 {name}: block 0 is not the entry"
+        return
+    addrs = [b.addr for b in cfg.blocks[1:]]
+    if [b.index for b in cfg.blocks] != list(range(len(cfg.blocks))) or addrs != sorted(set(addrs)):
+        yield f"P2 {name}: blocks are out of order"
+    seen: set[int] = set()
+    for block in cfg.blocks:
+        yield from (f"P1 {name}: calls {c:#x}" for c in block.calls if c not in program.functions)
+        yield from _contiguous(name, block, seen)
+    yield from _edges(name, cfg)
+    unresolved = {u.addr for u in program.unresolved}
+    for block in cfg.blocks:
+        yield from _effects(program, name, cfg, block, unresolved)
+    yield from _reach_and_return(program, name, cfg)
+
+
+def _contiguous(name: str, block: Block, seen: set[int]) -> Iterator[str]:
+    for insn, after in pairwise(block.insns):
+        if insn.next != after.addr or insn.thumb != after.thumb:
+            yield f"P3 {name}: gap after {insn.addr:#x}"
+        if insn.flow in TRANSFERS:
+            yield f"P3 {name}: transfer inside a block at {insn.addr:#x}"
+    for insn in block.insns:
+        if insn.addr in seen:
+            yield f"P3 {name}: {insn.addr:#x} is in two blocks"
+        seen.add(insn.addr)
+
+
+def _edges(name: str, cfg: Cfg) -> Iterator[str]:
+    if len(set(cfg.edges)) != len(cfg.edges):
+        yield f"P4 {name}: an edge is there twice"
+    for edge in cfg.edges:
+        if not (0 <= edge.src < len(cfg.blocks) and 0 <= edge.dst < len(cfg.blocks)):
+            yield f"P4 {name}: {edge} does not join blocks"
+        elif not _legal(cfg, edge):
+            src, dst = cfg.blocks[edge.src], cfg.blocks[edge.dst]
+            yield f"P4 {name}: {edge.kind.value} from {src.last.addr:#x} to {dst.addr:#x}"
+
+
+def _legal(cfg: Cfg, edge: Edge) -> bool:
+    block, target = cfg.blocks[edge.src], cfg.blocks[edge.dst].addr
+    last = block.last
+    if edge.kind is EdgeKind.FALLTHROUGH:
+        may = last.flow is Flow.TRAP or falls_through(last)
+        return may and target == block.end and (last.flow is not Flow.NEXT or not block.exits)
+    if edge.kind is EdgeKind.TAKEN:
+        return last.flow is Flow.JUMP and target == last.target
+    if edge.kind is EdgeKind.ACROSS:
+        return target == block.end and last.flow in (
+            Flow.CALL,
+            Flow.INDIRECT_CALL,
+            Flow.INDIRECT,
+        )
+    return edge.kind is EdgeKind.INDIRECT and last.flow is Flow.INDIRECT
+
+
+def _effects(
+    program: Program, name: str, cfg: Cfg, block: Block, unresolved: set[int]
+) -> Iterator[str]:
+    last = block.last
+    kinds = {edge.kind for edge in cfg.successors(block.index)}
+    where = f"{name}: {last.addr:#x}"
+    if last.addr in unresolved or (block.exits and last.flow is not Flow.EXCEPTION_RETURN):
+        return
+    if falls_through(last) and EdgeKind.FALLTHROUGH not in kinds:
+        yield f"P5 {where} does not fall through"
+    if last.flow is Flow.JUMP and EdgeKind.TAKEN not in kinds and last.target not in block.calls:
+        yield f"P5 {where} does not reach its target"
+    if last.flow is Flow.CALL and last.target not in block.calls:
+        yield f"P5 {where} does not call its target"
+    if last.flow is Flow.EXCEPTION_RETURN and not block.exits:
+        yield f"P5 {where} does not exit"
+    if last.flow is Flow.INDIRECT_CALL and not block.calls:
+        yield f"P5 {where} calls nothing"
+    if last.flow is Flow.INDIRECT and not (
+        block.calls or block.returns or EdgeKind.INDIRECT in kinds
+    ):
+        yield f"P5 {where} goes nowhere"
+    comes_back = not block.tail and any(program.functions[c].returns for c in block.calls)
+    if comes_back != (EdgeKind.ACROSS in kinds):
+        yield f"P6 {where}: its callees {'do' if comes_back else 'do not'} return"
+
+
+def _reach_and_return(program: Program, name: str, cfg: Cfg) -> Iterator[str]:
+    successors: list[list[int]] = [[] for _ in cfg.blocks]
+    for edge in cfg.edges:
+        successors[edge.src].append(edge.dst)
+    for block in set(range(len(cfg.blocks))) - _reached(successors, 0):
+        yield f"P7 {name}: {cfg.blocks[block].addr:#x} is not reached"
+    returns = any(
+        b.returns or (b.tail and any(program.functions[c].returns for c in b.calls))
+        for b in cfg.blocks
+    )
+    if returns and not cfg.returns:
+        yield f"P8 {name}: returns but is said not to"
+    if cfg.returns and not returns:
+        yield f"P8 {name}: is said to return but does not"
+
+
+def _reached(successors: list[list[int]], start: int) -> set[int]:
+    seen: set[int] = set()
+    pending = [start]
+    while pending:
+        node = pending.pop()
+        if node not in seen:
+            seen.add(node)
+            pending.extend(successors[node])
+    return seen
+
+
+def _contexts(graph: Supergraph, program: Program) -> Iterator[str]:
+    for index, context in enumerate(graph.contexts):
+        if context.parent is None:
+            if index or context.call_site is not None:
+                yield f"S1 context {index} has no parent"
+            continue
+        if not 0 <= context.parent < index:
+            yield f"S1 context {index} has parent {context.parent}"
+            continue
+        caller = program.functions[graph.contexts[context.parent].function]
+        if not any(
+            b.last.addr == context.call_site and context.function in b.calls for b in caller.blocks
+        ):
+            yield f"S1 context {index}: no call at {context.call_site or 0:#x}"
+
+
+def _adjacency(graph: Supergraph) -> Iterator[str]:
+    outward: list[list[int]] = [[] for _ in graph.nodes]
+    inward: list[list[int]] = [[] for _ in graph.nodes]
+    for index, edge in enumerate(graph.edges):
+        outward[edge.src].append(index)
+        inward[edge.dst].append(index)
+    if tuple(map(tuple, outward)) != graph.successors:
+        yield "S2 successors are not the edges"
+    if tuple(map(tuple, inward)) != graph.predecessors:
+        yield "S2 predecessors are not the edges"
+
+
+def _paths(graph: Supergraph) -> Iterator[str]:
+    after: list[list[int]] = [[] for _ in graph.nodes]
+    before: list[list[int]] = [[] for _ in graph.nodes]
+    for edge in graph.edges:
+        after[edge.src].append(edge.dst)
+        before[edge.dst].append(edge.src)
+    nodes = set(range(len(graph.nodes)))
+    ends = {n for exit_ in graph.exits for n in _reached(before, exit_)}
+    yield from (f"S3 node {n} is not reached" for n in nodes - _reached(after, graph.entry))
+    yield from (f"S3 node {n} reaches no exit" for n in nodes - ends)
+
+
+def _loop_nest(graph: Supergraph) -> Iterator[str]:
+    successors = [[graph.edges[e].dst for e in out] for out in graph.successors]
+    for src, dst in retreating_edges(successors, graph.entry):
+        yield f"S6 the edge from node {src} to {dst} makes the graph irreducible"
+    found = find_loops(successors, graph.entry)
+    if [(o.header, o.nodes, o.parent) for o in graph.loops] != [
+        (o.header, o.nodes, o.parent) for o in found
+    ]:
+        yield "S6 the loops are not the loops of the graph"
+    for i, loop in enumerate(graph.loops):
+        inward = graph.predecessors[loop.header]
+        if sorted((*loop.entries, *loop.backs)) != sorted(inward) or loop.index != i:
+            yield f"S6 loop {i}: its edges are not those into its header"
+        if any(graph.edges[e].src not in loop.nodes for e in loop.backs) or any(
+            graph.edges[e].src in loop.nodes for e in loop.entries
+        ):
+            yield f"S6 loop {i}: entries and backs are mixed up"
+        if not loop.backs or (not loop.entries and loop.header != graph.entry):
+            yield f"S6 loop {i} has no entries or no backs"
+
+
+def _local(program: Program) -> dict[int, set[tuple[int, int, EdgeKind]]]:
+    """Edges of each function by block addresses."""
+    return {
+        entry: {(cfg.blocks[e.src].addr, cfg.blocks[e.dst].addr, e.kind) for e in cfg.edges}
+        for entry, cfg in program.functions.items()
+    }
+
+
+def _erased(graph: Supergraph, program: Program) -> Iterator[str]:
+    local = _local(program)
+    for i, edge in enumerate(graph.edges):
+        src, dst = graph.nodes[edge.src], graph.nodes[edge.dst]
+        caller, callee = graph.contexts[src.context], graph.contexts[dst.context]
+        if edge.kind is EdgeKind.CALL:
+            legal = (
+                callee.parent == src.context
+                and callee.call_site == src.block.last.addr
+                and callee.function in src.block.calls
+                and dst.block.addr == callee.function
+            )
+        elif edge.kind is EdgeKind.RETURN:
+            legal = src.block.returns and _returns_to(graph, program, local, src.context, edge.dst)
+        else:
+            step = (src.block.addr, dst.block.addr, edge.kind)
+            legal = src.context == dst.context and step in local[caller.function]
+            legal = legal and edge.kind is not EdgeKind.ACROSS
+        if not legal:
+            yield f"S4 edge {i}: {edge.kind.value} {src.block.addr:#x} to {dst.block.addr:#x}"
+    for exit_ in graph.exits:
+        node = graph.nodes[exit_]
+        alone = _caller(graph, program, node.context) is None
+        if not (node.block.exits or (node.block.returns and alone)):
+            yield f"S5 node {exit_} at {node.block.addr:#x} is no exit"
+    if graph.nodes[graph.entry].block.addr != graph.contexts[0].function:
+        yield "S5 the entry node is not the entry"
+
+
+def _caller(graph: Supergraph, program: Program, context: int) -> tuple[int, int] | None:
+    """The context and call site to which a return from ``context`` leads; None at the root."""
+    while True:
+        at = graph.contexts[context]
+        if at.parent is None:
+            return None
+        function = program.functions[graph.contexts[at.parent].function]
+        block = next(b for b in function.blocks if b.last.addr == at.call_site)
+        assert at.call_site is not None
+        if not block.tail:
+            return at.parent, at.call_site
+        context = at.parent
+
+
+def _returns_to(
+    graph: Supergraph,
+    program: Program,
+    local: dict[int, set[tuple[int, int, EdgeKind]]],
+    context: int,
+    node: int,
+) -> bool:
+    """Whether a return from ``context`` may lead to ``node``."""
+    caller = _caller(graph, program, context)
+    if caller is None:
+        return False
+    parent, site = caller
+    target = graph.nodes[node]
+    function = graph.contexts[parent].function
+    block = next(b for b in program.functions[function].blocks if b.last.addr == site)
+    step = (block.addr, target.block.addr, EdgeKind.ACROSS)
+    return target.context == parent and step in local[function]
+
+
+def _complete(graph: Supergraph, program: Program) -> Iterator[str]:
+    steps: dict[tuple[int, int], list[tuple[int, EdgeKind]]] = {}
+    for entry, edges in _local(program).items():
+        for src, dst, kind in edges:
+            if kind is not EdgeKind.ACROSS:
+                steps.setdefault((entry, src), []).append((dst, kind))
+    present = {(node.context, node.block.addr) for node in graph.nodes}
+    opened = {(c.parent, c.call_site, c.function) for c in graph.contexts}
+    for n, node in enumerate(graph.nodes):
+        there = {
+            (graph.nodes[graph.edges[e].dst].block.addr, graph.edges[e].kind)
+            for e in graph.successors[n]
+        }
+        function = graph.contexts[node.context].function
+        for dst, kind in steps.get((function, node.block.addr), ()):
+            if (dst, kind) not in there and (node.context, dst) in present:
+                yield f"S7 node {n}: no {kind.value} from {node.block.addr:#x} to {dst:#x}"
+        for callee in node.block.calls:
+            if (node.context, node.block.last.addr, callee) not in opened:
+                yield f"S7 node {n}: {callee:#x} has no context here"
