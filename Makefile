@@ -22,11 +22,11 @@ setup:
 	@scripts/setup '$(PYTHON)'
 
 kernel: setup
-	@$(MAKE) --no-print-directory -C kernels/bilby
+	@$(MAKE) --silent --no-print-directory -C kernels/bilby
 
 # The QEMU plugin that records what a kernel executes; the tests use it.
 recorder: setup
-	@$(MAKE) --no-print-directory -C kernels/recorder
+	@$(MAKE) --silent --no-print-directory -C kernels/recorder
 
 analyse: kernel
 	@.venv/bin/wcet analyse $(KERNEL) --entry all
