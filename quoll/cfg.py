@@ -90,7 +90,7 @@ class Cfg:
     thumb: bool
     blocks: tuple[Block, ...]
     edges: tuple[Edge, ...]
-    returns: bool  # False: proved never to return
+    returns: bool  # False: proved, or stated by the user, never to return
 
     def successors(self, block: int) -> list[Edge]:
         """Outgoing edges of ``block``, in order of ``edges``."""

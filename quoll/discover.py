@@ -292,13 +292,16 @@ class FunctionBuilder:
         return not falls_through(insn)
 
     def build(self, name: str, *, returns: bool) -> Cfg:
-        """The function as it is known now. Blocks start at leaders; each is one run of code."""
+        """The function as it is known now. Blocks start at leaders; each is one run of code.
+
+        Without ``returns`` control ends at its returns: the user said that it never returns.
+        """
         order = sorted(self.insns)
         position = {addr: i for i, addr in enumerate(order)}
         starts = sorted(self._leaders & self.insns.keys())
         starts.sort(key=lambda addr: addr != self.entry)
         blocks = [
-            self._block(index, self._run_of(order, position[start]))
+            self._block(index, self._run_of(order, position[start]), returns=returns)
             for index, start in enumerate(starts)
         ]
         index_at = {block.addr: block.index for block in blocks}
@@ -324,14 +327,14 @@ class FunctionBuilder:
     def _ends_block(self, insn: Insn) -> bool:
         return insn.flow is not Flow.NEXT or insn.addr in self.exits
 
-    def _block(self, index: int, insns: list[Insn]) -> Block:
+    def _block(self, index: int, insns: list[Insn], *, returns: bool) -> Block:
         last = insns[-1].addr
         return Block(
             index,
             tuple(insns),
             calls=tuple(sorted(self.calls.get(last, ()))),
             tail=last in self.tails,
-            returns=last in self.returns or last in self.unresolved,
+            returns=returns and (last in self.returns or last in self.unresolved),
             exits=last in self.exits,
         )
 

@@ -9,8 +9,8 @@ Program
         FALLTHROUGH to the next address, TAKEN to the target, ACROSS after a call to the next
         address, INDIRECT after an indirect transfer; CALL and RETURN do not occur
     P5  what the last instruction may do is there: a conditional one falls through, a direct jump
-        has its edge or its tail call, a call has its callee, an indirect transfer has an effect
-        or is unresolved
+        has its edge or its tail call, a call has its callee, an indirect transfer has an effect,
+        is unresolved, or is a return of a function stated never to return
     P6  ACROSS is there exactly when a callee may return, or the call is unresolved
     P7  every block is reached from block 0
     P8  ``returns`` is there exactly when a block returns or a tail callee does
@@ -151,9 +151,8 @@ def _effects(
         yield f"P5 {where} does not exit"
     if last.flow is Flow.INDIRECT_CALL and not block.calls:
         yield f"P5 {where} calls nothing"
-    if last.flow is Flow.INDIRECT and not (
-        block.calls or block.returns or EdgeKind.INDIRECT in kinds
-    ):
+    silent = cfg.returns and not (block.calls or block.returns or EdgeKind.INDIRECT in kinds)
+    if last.flow is Flow.INDIRECT and silent:
         yield f"P5 {where} goes nowhere"
     comes_back = not block.tail and any(program.functions[c].returns for c in block.calls)
     if comes_back != (EdgeKind.ACROSS in kinds):

@@ -1,0 +1,68 @@
+"""Programs as short text, for expectations drawn by hand: one block per line."""
+
+from __future__ import annotations
+
+from quoll.cfg import Block, Cfg, Program
+from quoll.extract import extract
+from quoll.facts import Facts
+from quoll.image import Image
+from quoll.verify import verify_program
+from tests.quoll.building import build
+
+__all__ = ["assemble", "extracted", "sketch"]
+
+HEADER = ".syntax unified\n.text\n.arm\n.global main\n.type main, %function\n"
+
+
+def assemble(text: str, *flags: str, thumb: bool = False, cpu: str = "arm1136jf-s") -> Image:
+    """The image of assembly ``text`` that defines ``main``."""
+    source = HEADER + (".thumb\n.thumb_func\n" if thumb else "") + text + "\n"
+    return Image.load(build(source, *flags, language="S", cpu=cpu))
+
+
+def extracted(
+    image: Image,
+    *names: str,
+    facts: Facts | None = None,
+    ends: frozenset[int] = frozenset(),
+) -> Program:
+    """The verified program of the entries ``names``, ``main`` if there are none."""
+    entries = []
+    for name in names or ("main",):
+        symbol = image.symbol(name)
+        assert symbol, name
+        entries.append(symbol.addr | symbol.thumb)
+    program = extract(image, entries, facts or Facts(), ends)
+    verify_program(program)
+    return program
+
+
+def sketch(image: Image, program: Program) -> str:
+    """``block (instructions): what it may do`` for each block, below its function's name.
+
+    Blocks are named by the nearest label; labels of the form ``x1`` are part of the test.
+    """
+    lines = []
+    for entry in sorted(program.functions):
+        cfg = program.functions[entry]
+        lines.append(f"{cfg.name}{'' if cfg.returns else ' never returns'}")
+        lines += [f"  {_block(image, cfg, block)}" for block in cfg.blocks]
+    lines += [f"? {_label(image, u.addr)}: {u.reason}" for u in program.unresolved]
+    return "\n".join(lines)
+
+
+def _block(image: Image, cfg: Cfg, block: Block) -> str:
+    effects = [f"{'tail ' if block.tail else ''}calls {_label(image, c)}" for c in block.calls]
+    effects += ["returns"] * block.returns + ["exits"] * block.exits
+    effects += [
+        f"{edge.kind.value} {_label(image, cfg.blocks[edge.dst].addr)}"
+        for edge in cfg.successors(block.index)
+    ]
+    return f"{_label(image, block.addr)} ({len(block.insns)}): {', '.join(effects) or 'stops'}"
+
+
+def _label(image: Image, addr: int) -> str:
+    found = image.symbol_at(addr)
+    if found is None:
+        return f"{addr:#x}"
+    return f"{found[0].name}+{found[1]}" if found[1] else found[0].name
