@@ -12,21 +12,24 @@ class Kind(Enum):
     """What a reference is to the memory system."""
 
     FETCH = "fetch"
+    PREFETCH = "prefetch"  # a line that may be fetched past a transfer of control (rule 8)
     LOAD = "load"
     STORE = "store"
+    WRITE_BACK = "write-back"  # dirty lines that a maintenance operation writes out
 
 
 class Hit(Enum):
-    """Classification at one level: always hit, always miss, not classified."""
+    """Classification at one level."""
 
     AH = "always hit"
     AM = "always miss"
+    FM = "first miss"  # at most one miss per entry of the loop ``scope``
     NC = "not classified"
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One line (FETCH) or one data access, in one node.
+    """One cache line of one access, in one node (or, for PREFETCH, on one edge).
 
     FETCH references are one per cache line entered; LOAD and STORE one per cache line that the
     access may touch (an ldm of unknown alignment may touch one more than its size suggests).
@@ -37,14 +40,29 @@ class Reference:
     low: int | None  # lowest and highest address the first byte may have; None: unknown
     high: int | None
     words: int  # 32-bit words transferred to or from this line (stores are charged per word)
-    cacheable: bool
+    cacheable: bool  # False: never cached
     l1: Hit
     l2: Hit | None  # None: no L2
+    uncached: bool = False  # may be uncached memory or a device (True whenever not cacheable)
+    scope: int | None = None  # index of the loop of a first miss
+    paid: bool = False  # a miss was charged before, as a possible prefetch; nothing is due
+
+    @property
+    def due(self) -> bool:
+        """Whether the cost of a miss is to be charged where the reference stands."""
+        return self.l1 not in (Hit.AH, Hit.FM) and not self.paid
 
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """References per node of the supergraph, in program order."""
+    """References of a supergraph.
+
+    ``references`` per node in program order; ``prefetches`` per edge; ``first_misses`` per edge
+    the lines that are charged once when the edge enters a loop: for each loop of which it is an
+    entry, those lines of its FM references that miss at most once until the loop is left.
+    """
 
     references: tuple[tuple[Reference, ...], ...]
+    prefetches: tuple[tuple[Reference, ...], ...]
+    first_misses: tuple[tuple[Reference, ...], ...]
     assumptions: tuple[str, ...] = ()

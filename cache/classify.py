@@ -1,0 +1,48 @@
+"""Classification of every memory reference of a supergraph: the entrance to this package.
+
+L1 is analysed in full. Nothing is ever known of L2: an access reaches it only if L1 misses, L1
+is never *proved* to miss from an unknown initial state (the real cache has more ways than the
+model counts), so every access is uncertain there, and join(access, no access) adds nothing to
+what is known, which is nothing at the start (rules 6 and 10). All L2 references are therefore
+not classified, at the cost of a miss; ``docs/caches.md`` has the argument.
+"""
+
+from __future__ import annotations
+
+from cache.flow import FlowOrder
+from cache.geometry import Hierarchy
+from cache.instructions import classify_fetches
+from cache.loads_stores import Addresses, classify_data
+from cache.persistence import LoopScopes
+from cache.reference import Classification, Reference
+from quoll.supergraph import Supergraph
+
+__all__ = ["classify"]
+
+
+def classify(graph: Supergraph, values: Addresses, hierarchy: Hierarchy) -> Classification:
+    """Classify fetches, loads and stores of all nodes when the caches start unknown and dirty."""
+    flow, scopes = FlowOrder.of(graph), LoopScopes.of(graph)
+    fetches = classify_fetches(graph, flow, scopes, hierarchy)
+    data = classify_data(graph, flow, scopes, hierarchy, values)
+    references = tuple(_in_order(f, d) for f, d in zip(fetches.nodes, data.nodes, strict=True))
+    first: list[tuple[Reference, ...]] = [()] * len(graph.edges)
+    for loop in graph.loops:
+        lines = fetches.loops.get(loop.index, ()) + data.loops.get(loop.index, ())
+        if lines:
+            for edge in loop.entries:
+                first[edge] += lines
+    return Classification(references, fetches.edges, tuple(first), ASSUMPTIONS)
+
+
+def _in_order(fetches: tuple[Reference, ...], data: tuple[Reference, ...]) -> tuple[Reference, ...]:
+    """Fetches before the data accesses of the same instruction."""
+    if not data:
+        return fetches
+    return tuple(sorted(fetches + data, key=lambda r: r.insn))
+
+
+ASSUMPTIONS = (
+    "caches: nothing is known of their contents at the entry, and every line may be dirty",
+    "caches: replacement evicts a line only to make room in its own set",
+)

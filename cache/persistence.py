@@ -1,0 +1,70 @@
+"""Lines that miss at most once while a loop runs.
+
+A line is persistent in a loop when no other line of its set is accessed in it, fetches past
+transfers and partly known addresses included, and nothing in the loop makes the cache forget:
+nothing can then evict it before the loop is left. This holds for every replacement policy that
+evicts only to make room in the set of the line that is filled; conflict counting with more than
+one line per set would not hold for the round-robin counter shared by all sets (rule 7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from quoll.supergraph import Supergraph
+
+__all__ = ["LoopScopes", "persistent_lines", "scope_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopScopes:
+    """The loops around each node in which a miss may be charged once, outermost first.
+
+    A loop that the path may start inside, or that has a way in beside its header, has no edge
+    that is passed exactly once per run of it, and is left out.
+    """
+
+    around: tuple[tuple[int, ...], ...]
+    eligible: frozenset[int]
+
+    @staticmethod
+    def of(graph: Supergraph) -> LoopScopes:
+        """The scopes of ``graph``."""
+        around: list[list[int]] = [[] for _ in graph.nodes]
+        eligible: set[int] = set()
+        for loop in graph.loops:
+            if graph.entry in loop.nodes:
+                continue
+            ways_in = {
+                e
+                for n in loop.nodes
+                for e in graph.predecessors[n]
+                if graph.edges[e].src not in loop.nodes
+            }
+            if ways_in != set(loop.entries):
+                continue
+            eligible.add(loop.index)
+            for node in loop.nodes:
+                around[node].append(loop.index)
+        size = {loop.index: len(loop.nodes) for loop in graph.loops}
+        for loops in around:
+            loops.sort(key=lambda i: -size[i])
+        return LoopScopes(tuple(map(tuple, around)), frozenset(eligible))
+
+
+def persistent_lines(touched: Iterable[frozenset[int] | None], sets: int) -> frozenset[int]:
+    """Lines that are alone in their set among all that are ``touched``; None: any line is."""
+    alone: dict[int, int | None] = {}
+    for lines in touched:
+        if lines is None:
+            return frozenset()
+        for line in lines:
+            at = line % sets
+            alone[at] = line if alone.get(at, line) == line else None
+    return frozenset(line for line in alone.values() if line is not None)
+
+
+def scope_of(line: int, loops: Sequence[int], persistent: Sequence[frozenset[int]]) -> int | None:
+    """The outermost of ``loops`` in which ``line`` is persistent."""
+    return next((loop for loop in loops if line in persistent[loop]), None)

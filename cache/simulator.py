@@ -1,0 +1,151 @@
+"""Concrete caches: what the hardware does, access by access. The twin of the must analysis.
+
+``Cache`` is one L1 cache: read-allocate, write-back, an invalid way filled first, else a victim
+chosen by the policy. Round-robin uses one counter for all sets (ARM1136JF-S TRM, DDI 0211,
+chapter 7). With one way it is the direct-mapped cache of the "one-way" model.
+
+``FetchUnit`` runs ahead of execution by a number of bytes that its caller chooses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from random import Random
+
+from cache.geometry import Geometry
+
+__all__ = ["Cache", "FetchUnit", "Outcome", "Policy"]
+
+
+class Policy(Enum):
+    """How a victim is chosen among valid ways."""
+
+    ROUND_ROBIN = "round-robin"  # one counter for all sets
+    RANDOM = "random"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of a load or fetch: whether it hit, and the dirty line that was written back, if any."""
+
+    hit: bool
+    victim: int | None = None
+
+
+@dataclass(slots=True)
+class _Way:
+    line: int | None = None
+    dirty: bool = False
+
+
+class Cache:
+    """One cache. Lines are numbered as ``Geometry.line`` does."""
+
+    def __init__(self, geometry: Geometry, policy: Policy, random: Random) -> None:
+        self.geometry = geometry
+        self._policy = policy
+        self._random = random
+        self._counter = random.randrange(geometry.ways)
+        self._sets = [[_Way() for _ in range(geometry.ways)] for _ in range(geometry.sets)]
+
+    def pollute(self, lines: list[int], fraction: float = 0.9) -> None:
+        """Fill ways at random with lines drawn from ``lines``, most of them dirty."""
+        of_set: dict[int, list[int]] = {}
+        for line in lines:
+            of_set.setdefault(self.geometry.set_of(line), []).append(line)
+        for at, ways in enumerate(self._sets):
+            choice = list(dict.fromkeys(of_set.get(at, [])))
+            self._random.shuffle(choice)
+            for way, line in zip(ways, choice, strict=False):
+                if self._random.random() < fraction:
+                    way.line, way.dirty = line, self._random.random() < 0.7
+
+    def _find(self, line: int) -> _Way | None:
+        for way in self._sets[self.geometry.set_of(line)]:
+            if way.line == line:
+                return way
+        return None
+
+    def resident(self, line: int) -> bool:
+        """Whether a load of ``line`` would hit."""
+        return self._find(line) is not None
+
+    def load(self, line: int) -> Outcome:
+        """A read or fetch; allocates."""
+        if self._find(line) is not None:
+            return Outcome(True)
+        way = self._victim(self._sets[self.geometry.set_of(line)])
+        written = way.line if way.dirty else None
+        way.line, way.dirty = line, False
+        return Outcome(False, written)
+
+    def _victim(self, ways: list[_Way]) -> _Way:
+        for way in ways:
+            if way.line is None:
+                return way
+        if self._policy is Policy.RANDOM:
+            return self._random.choice(ways)
+        self._counter = (self._counter + 1) % len(ways)
+        return ways[self._counter]
+
+    def store(self, line: int) -> bool:
+        """A write: whether it hit. It never allocates."""
+        way = self._find(line)
+        if way is None:
+            return False
+        way.dirty = True
+        return True
+
+    def clean(self, line: int) -> bool:
+        """Write ``line`` back if it is dirty: whether it was. It stays."""
+        way = self._find(line)
+        if way is None or not way.dirty:
+            return False
+        way.dirty = False
+        return True
+
+    def clean_all(self) -> int:
+        """Write every dirty line back: how many."""
+        return sum(way.line is not None and self.clean(way.line) for s in self._sets for way in s)
+
+    def invalidate(self, line: int) -> None:
+        """Drop ``line``."""
+        way = self._find(line)
+        if way is not None:
+            way.line, way.dirty = None, False
+
+    def invalidate_all(self) -> None:
+        """Drop everything."""
+        for ways in self._sets:
+            for way in ways:
+                way.line, way.dirty = None, False
+
+
+@dataclass(slots=True)
+class FetchUnit:
+    """Sequential fetch from the target of the last transfer, line by line.
+
+    ``log`` holds, for the current run, the lines fetched and whether each hit.
+    """
+
+    cache: Cache
+    until: int = 0  # address up to which the run has been fetched
+    log: dict[int, bool] = field(default_factory=dict)
+    misses: int = 0
+
+    def redirect(self, addr: int) -> None:
+        """A transfer of control to ``addr``: what was fetched ahead is thrown away."""
+        self.until = addr
+        self.log = {}
+
+    def fetch_to(self, addr: int) -> None:
+        """Have everything below ``addr`` fetched."""
+        geometry = self.cache.geometry
+        while self.until < addr:
+            line = geometry.line(self.until)
+            if line not in self.log:
+                hit = self.cache.load(line).hit
+                self.log[line] = hit
+                self.misses += not hit
+            self.until = min(addr, (line + 1) * geometry.line_bytes)

@@ -1,0 +1,204 @@
+"""Random supergraphs with real instructions, and concrete walks through them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from random import Random
+
+from quoll.arm.decode import decode
+from quoll.arm.insn import Insn
+from quoll.cfg import Block, EdgeKind
+from quoll.dominators import reverse_postorder
+from quoll.image import Image
+from quoll.loops import find_loops
+from quoll.supergraph import Context, Node, SuperEdge, Supergraph, SuperLoop
+from quoll.valueset import ValueSet
+from tests.quoll.building import TEXT_BASE, build
+
+CODE = 0xF0010000
+DATA = 0xF0020000
+DEVICE = 0xF8000000
+FOREIGN = 0x00100000  # in no region: may be cached or not
+
+PLAIN = """
+    add r0, r1, r2
+    ldr r3, [r4]
+    ldr r3, [r4]
+    ldr r3, [r4]
+    ldrb r3, [r4]
+    ldrne r3, [r4]
+    pld [r4]
+    str r3, [r4]
+    strb r3, [r4]
+    streq r3, [r4]
+    ldrd r2, r3, [r4]
+    strd r2, r3, [r4]
+    ldm r4, {r0-r3, r5-r9}
+    ldmeq r4, {r0-r3}
+    stm r4, {r0-r3, r5-r9}
+    swp r0, r1, [r4]
+    ldrex r0, [r4]
+    strex r0, r1, [r4]
+"""
+MAINTENANCE = """
+    mcr p15, 0, r0, c7, c5, 0
+    mcr p15, 0, r0, c7, c5, 1
+    mcr p15, 0, r0, c7, c5, 4
+    mcr p15, 0, r0, c7, c6, 0
+    mcr p15, 0, r0, c7, c10, 0
+    mcr p15, 0, r0, c7, c10, 1
+    mcr p15, 0, r0, c7, c10, 4
+    mcr p15, 0, r0, c7, c14, 0
+    mcr p15, 0, r0, c13, c0, 1
+    mcr p15, 0, r0, c9, c0, 0
+"""
+ENDS = "beq .\nb .\nbl .\nbx lr\n"
+
+
+@cache
+def pool(text: str) -> tuple[Insn, ...]:
+    """The instructions of an assembler text, decoded as if each stood at address 0."""
+    image = Image.load(build(f".text\n.global main\nmain:\n{text}", language="asm"))
+    count = len([line for line in text.splitlines() if line.strip()])
+    code = image.read(TEXT_BASE, 4 * count)
+    assert code is not None
+    return tuple(decode(code[4 * i : 4 * i + 4], 0, False) for i in range(count))
+
+
+def at(insn: Insn, addr: int) -> Insn:
+    """``insn`` moved to ``addr``."""
+    return replace(insn, addr=addr)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A random supergraph and what its value analysis is to say."""
+
+    graph: Supergraph
+    values: dict[tuple[int, int], ValueSet | None]
+
+    def access(self, node: int, insn: int) -> ValueSet | None:
+        return self.values[node, insn]
+
+
+def random_program(random: Random, *, maintenance: bool = True, blocks: int = 8) -> Program:
+    """Blocks at a few close and a few conflicting places, joined by random edges."""
+    plain, special = pool(PLAIN), pool(MAINTENANCE)
+    beq, jump, call, back = pool(ENDS)
+    made: list[Block] = []
+    followed: list[bool] = []  # by the next block in memory
+    addr = CODE
+    for index in range(random.randint(2, blocks)):
+        if not index or not followed[-1] or random.random() < 0.2:
+            if index and followed[-1]:
+                followed[-1] = False
+            addr = CODE + 4096 * random.randrange(3) + 4 * random.randrange(40)
+            addr += 4096 * 4 * index  # blocks never overlap
+        insns = []
+        for _ in range(random.randint(0, 9)):
+            choice = special if maintenance and random.random() < 0.05 else plain
+            insns.append(at(random.choice(choice), addr))
+            addr += 4
+        end = random.choice([beq, beq, jump, call, back, None])
+        if end is not None or not insns:
+            insns.append(at(end or beq, addr))
+            addr += 4
+        made.append(Block(index, tuple(insns)))
+        followed.append(end in (None, beq))
+    edges = _edges(random, made, followed)
+    return _program(random, made, edges)
+
+
+def _edges(random: Random, blocks: Sequence[Block], followed: Sequence[bool]) -> list[SuperEdge]:
+    edges: list[SuperEdge] = []
+    for i, block in enumerate(blocks):
+        last = block.last
+        next_in_memory = i + 1 < len(blocks) and blocks[i + 1].addr == block.end
+        if next_in_memory and (last.flow.name == "NEXT" or last.conditional):
+            edges.append(SuperEdge(i, i + 1, EdgeKind.FALLTHROUGH))
+        if last.flow.name == "NEXT":
+            continue
+        kind = {"JUMP": EdgeKind.TAKEN, "CALL": EdgeKind.CALL}.get(last.flow.name, EdgeKind.RETURN)
+        for target in {random.randrange(len(blocks)) for _ in range(random.choice([1, 1, 2]))}:
+            edges.append(SuperEdge(i, target, kind))
+    return edges
+
+
+def _program(random: Random, blocks: Sequence[Block], edges: list[SuperEdge]) -> Program:
+    successors: list[list[int]] = [[] for _ in blocks]
+    for e in edges:
+        successors[e.src].append(e.dst)
+    kept = sorted(reverse_postorder(successors, 0))
+    number = {old: new for new, old in enumerate(kept)}
+    edges = [SuperEdge(number[e.src], number[e.dst], e.kind) for e in edges if e.src in number]
+    nodes = tuple(Node(0, blocks[old]) for old in kept)
+    out: list[list[int]] = [[] for _ in nodes]
+    into: list[list[int]] = [[] for _ in nodes]
+    for i, e in enumerate(edges):
+        out[e.src].append(i)
+        into[e.dst].append(i)
+    graph = Supergraph(
+        contexts=(Context(None, None, CODE),),
+        nodes=nodes,
+        edges=tuple(edges),
+        successors=tuple(map(tuple, out)),
+        predecessors=tuple(map(tuple, into)),
+        entry=0,
+        exits=(),
+        loops=tuple(_loops(edges, len(nodes), into)),
+    )
+    values = {
+        (n, i): _values(random)
+        for n, node in enumerate(nodes)
+        for i, insn in enumerate(node.block.insns)
+        if insn.memory is not None
+    }
+    return Program(graph, values)
+
+
+def _loops(edges: list[SuperEdge], count: int, into: list[list[int]]) -> list[SuperLoop]:
+    """Natural loops; cycles without a dominating header are left out."""
+    successors: list[list[int]] = [[] for _ in range(count)]
+    for e in edges:
+        successors[e.src].append(e.dst)
+    return [
+        SuperLoop(
+            index,
+            loop.header,
+            tuple(i for i in into[loop.header] if edges[i].src not in loop.nodes),
+            tuple(i for i in into[loop.header] if edges[i].src in loop.nodes),
+            loop.nodes,
+            loop.parent,
+        )
+        for index, loop in enumerate(find_loops(successors, 0))
+    ]
+
+
+def _values(random: Random) -> ValueSet | None:
+    base = DATA + 4096 * random.randrange(2) + 4 * random.randrange(24)
+    choice = random.random()
+    if choice < 0.6:
+        return ValueSet.of(base)
+    if choice < 0.7:
+        return ValueSet(base, base + 4 * random.randint(1, 12) * 4, 4)
+    if choice < 0.75:
+        return ValueSet(base, base + 8192, 4096)
+    if choice < 0.8:
+        return ValueSet.of(DEVICE + 4 * random.randrange(8))
+    if choice < 0.85:
+        return ValueSet.of(FOREIGN + 4 * random.randrange(64))
+    if choice < 0.9:
+        return ValueSet(base, base + (1 << 14), 4)
+    return None
+
+
+def concrete_address(random: Random, insn: Insn, values: ValueSet | None) -> int:
+    """A member of ``values``, aligned as the architecture or the platform demands."""
+    assert insn.memory is not None
+    if values is not None:
+        return random.choice(list(values)[:4096])
+    align = 4 if insn.memory.count > 1 else insn.memory.size
+    place = random.choice([DATA, DATA + 4096, DATA + 3 * 4096, DEVICE])
+    return place + align * random.randrange(4096 // align)

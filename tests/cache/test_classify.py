@@ -1,0 +1,171 @@
+"""Classification against concrete caches: what is claimed to hit hits, what misses is charged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from cache.classify import classify
+from cache.geometry import Geometry
+from cache.reference import Hit, Kind, Reference
+from quoll.cfg import Block, EdgeKind
+from quoll.supergraph import Context, Node, SuperEdge, Supergraph, SuperLoop
+from quoll.valueset import ValueSet
+from tests.cache.graphs import CODE, DATA, DEVICE, Program, at, pool
+from tests.cache.walks import Tally, check, hierarchy
+
+CASES = 5000  # of the 100,000 in tests/campaigns/caches.py
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_claims_hold_on_concrete_caches(part: int) -> None:
+    """Rules 6, 8, 9, 10, 12: random programs, contents, addresses, prefetches, two policies."""
+    total = Tally()
+    for seed in range(part, CASES, 4):
+        try:
+            tally = check(Random(seed))
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
+        total.hits += tally.hits
+        total.first += tally.first
+        total.paid += tally.paid
+        for kind in total.charged:
+            total.charged[kind] += tally.charged[kind]
+            total.happened[kind] += tally.happened[kind]
+    # The generator must reach what is claimed: hits, first misses, charges paid in advance,
+    # and charges that are met by real misses.
+    assert min(total.hits, total.first) > 10_000
+    assert total.paid > 100
+    assert all(total.happened[kind] > total.charged[kind] // 10 for kind in total.charged)
+
+
+def straight(text: str, values: list[ValueSet | None], addr: int = CODE) -> Program:
+    """One block of the instructions of ``text``."""
+    insns = tuple(at(insn, addr + 4 * i) for i, insn in enumerate(pool(text)))
+    graph = Supergraph(
+        (Context(None, None, addr),), (Node(0, Block(0, insns)),), (), ((),), ((),), 0, (0,), ()
+    )
+    left = iter(values)
+    return Program(
+        graph, {(0, i): next(left) for i, insn in enumerate(insns) if insn.memory is not None}
+    )
+
+
+def data(text: str, *values: ValueSet | None) -> list[tuple[int, Kind, Hit, int]]:
+    """(instruction, kind, class, words) of the data references of a block."""
+    program = straight(text, list(values))
+    references = classify(program.graph, program, hierarchy(0)).references[0]
+    return [(r.insn, r.kind, r.l1, r.words) for r in references if r.kind is not Kind.FETCH]
+
+
+HERE = ValueSet.of(DATA)
+
+
+@pytest.mark.parametrize(
+    ("between", "value", "after"),
+    [
+        ("ldr r3, [r4]", HERE, Hit.AH),
+        ("ldr r3, [r4]", ValueSet.of(DATA + 32), Hit.AH),
+        ("ldr r3, [r4]", ValueSet.of(DATA + 4096), Hit.NC),
+        ("ldr r3, [r4]", ValueSet(DATA + 32, DATA + 4092, 4), Hit.AH),
+        ("ldr r3, [r4]", ValueSet(DATA + 32, DATA + 4096, 4), Hit.NC),
+        ("ldr r3, [r4]", None, Hit.NC),
+        ("ldrne r3, [r4]", ValueSet.of(DATA + 4096), Hit.NC),
+        ("pld [r4]", ValueSet.of(DATA + 4096), Hit.NC),
+        ("str r3, [r4]", ValueSet.of(DATA + 4096), Hit.AH),
+        ("str r3, [r4]", None, Hit.AH),
+        ("ldr r3, [r4]", ValueSet.of(DEVICE), Hit.AH),
+        ("mcr p15, 0, r0, c7, c14, 1", None, Hit.NC),
+        ("mcr p15, 0, r0, c7, c10, 1", None, Hit.AH),
+        ("mcr p15, 0, r0, c2, c0, 0", None, Hit.AH),
+        ("mcr p15, 1, r0, c7, c5, 0", None, Hit.NC),
+    ],
+)
+def test_what_is_resident_after(between: str, value: ValueSet | None, after: Hit) -> None:
+    """Rule 6: a line loaded once, then one access, then a load and a store of the line."""
+    values = [HERE, HERE, HERE] if between.startswith("mcr") else [HERE, value, HERE, HERE]
+    found = data(f"ldr r0, [r1]\n{between}\nldr r0, [r1]\nstr r0, [r1]\n", *values)
+    assert found[0] == (0, Kind.LOAD, Hit.NC, 1)
+    # Whatever happened before, the load leaves the line resident for the store.
+    assert found[-2:] == [(2, Kind.LOAD, after, 1), (3, Kind.STORE, Hit.AH, 1)]
+
+
+@pytest.mark.parametrize(
+    "first", ["ldrne r0, [r1]", "pld [r1]", "str r0, [r1]", "swp r0, r2, [r1]"]
+)
+def test_what_leaves_nothing_resident(first: str) -> None:
+    found = data(f"{first}\nldr r0, [r1]\n", HERE, HERE)
+    assert found[-1] == (1, Kind.LOAD, Hit.NC, 1)
+
+
+def test_lists_cross_lines() -> None:
+    words = "ldm r4, {r0-r3, r5-r9}\n"
+    assert [w for *_, w in data(words, ValueSet.of(DATA + 28))] == [1, 8]
+    assert [w for *_, w in data(words, ValueSet.of(DATA + 20))] == [3, 6]
+    assert len(data(words, None)) == 2
+    assert len(data("ldm r4, {r0-r3, r5-r10}\n", None)) == 3
+    assert [w for *_, w in data("strd r2, r3, [r4]\n", None)] == [1, 1]
+    # Aligned to lines, nine words take two of them and eight take one.
+    aligned = ValueSet(DATA, DATA + 320, 32)
+    assert len(data(words, aligned)) == 2
+    assert len(data("ldm r4, {r0-r3, r5-r8}\n", aligned)) == 1
+
+
+def test_devices_are_charged_and_change_nothing() -> None:
+    found = data("ldr r0, [r1]\nstr r0, [r1]\n", ValueSet.of(DEVICE), ValueSet.of(DEVICE))
+    assert found == [(0, Kind.LOAD, Hit.AM, 1), (1, Kind.STORE, Hit.AM, 1)]
+
+
+def test_cleaning_writes_back() -> None:
+    assert data("mcr p15, 0, r0, c7, c10, 1\n") == [(0, Kind.WRITE_BACK, Hit.NC, 8)]
+    assert data("mcr p15, 0, r0, c7, c10, 0\n") == [(0, Kind.WRITE_BACK, Hit.NC, 4096)]
+
+
+def loop(length: int, *, ahead: int, conflict: bool = False) -> tuple[Supergraph, list[Reference]]:
+    """Entry block, then a loop of ``length`` instructions; the references inside it."""
+    (add, *_), (beq, *_) = pool("add r0, r1, r2\n"), pool("beq .\n")
+    first = Block(0, tuple(at(add, CODE + 4 * i) for i in range(8)))
+    far = CODE + 4096 if conflict else CODE + 32
+    body = Block(
+        1, (*(at(add, far + 4 * i) for i in range(length - 1)), at(beq, far + 4 * length - 4))
+    )
+    edges = (
+        SuperEdge(0, 1, EdgeKind.FALLTHROUGH),
+        SuperEdge(1, 1, EdgeKind.TAKEN),
+    )
+    graph = Supergraph(
+        (Context(None, None, CODE),), (Node(0, first), Node(0, body)), edges,
+        ((0,), (1,)), ((), (0, 1)), 0, (1,),
+        (SuperLoop(0, 1, (0,), (1,), frozenset([1]), None),),
+    )  # fmt: skip
+    classes = classify(graph, Program(graph, {}), hierarchy(ahead))
+    return graph, [*classes.references[1], *classes.prefetches[1], *classes.first_misses[0]]
+
+
+def test_a_loop_is_fetched_once_per_entry() -> None:
+    _, references = loop(16, ahead=0)
+    # Two lines in the body, each a first miss, charged on the edge into the loop.
+    assert [(r.kind, r.l1, r.due) for r in references] == [(Kind.FETCH, Hit.FM, False)] * 4
+
+
+def test_lines_past_the_loop_are_prefetched_once_per_entry() -> None:
+    _, references = loop(16, ahead=48)
+    inside, past, charged = references[:2], references[2:4], references[4:]
+    assert {r.l1 for r in inside + past} == {Hit.FM}
+    assert [r.kind for r in past] == [Kind.PREFETCH] * 2
+    assert sorted(r.low or 0 for r in charged) == [CODE + 32 * i for i in range(1, 5)]
+
+
+def test_a_long_loop_misses_every_time() -> None:
+    _, references = loop(8 * 129, ahead=0)
+    # 129 lines in 128 sets: only the first and the last compete.
+    assert [r.l1 for r in references[:129]].count(Hit.NC) == 2
+
+
+def test_l2_is_never_claimed() -> None:
+    program = straight("ldr r0, [r1]\nldr r0, [r1]\n", [HERE, HERE])
+    caches = replace(hierarchy(0), l2=Geometry(131072, 8, 32))
+    references = classify(program.graph, program, caches).references[0]
+    assert {r.l2 for r in references} == {Hit.NC}

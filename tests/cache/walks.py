@@ -1,0 +1,231 @@
+"""Concrete walks: a path with addresses through concrete caches, checked against the classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from cache.classify import classify
+from cache.geometry import Geometry, Hierarchy
+from cache.maintenance import UNKNOWN, cache_operation
+from cache.memory_map import MemoryMap, Region, RegionKind
+from cache.reference import Classification, Hit, Kind, Reference
+from cache.simulator import Cache, FetchUnit, Policy
+from quoll.arm.insn import Access, Insn
+from quoll.cfg import EdgeKind
+from tests.cache.graphs import (
+    CODE,
+    DATA,
+    DEVICE,
+    FOREIGN,
+    Program,
+    concrete_address,
+    random_program,
+)
+
+L1 = Geometry(16384, 4, 32)
+ONE_WAY = Geometry(4096, 1, 32)
+MEMORY = MemoryMap(
+    (
+        Region("ram", 0xF0000000, 0xF7FFFFFF, RegionKind.CACHED, 0x80000000, True),
+        Region("device", DEVICE, DEVICE + 0xFFFFF, RegionKind.DEVICE, None, True),
+    )
+)
+
+
+def hierarchy(fetch_ahead: int) -> Hierarchy:
+    """L1 caches as on the i.MX31, no L2."""
+    return Hierarchy(L1, L1, None, MEMORY, fetch_ahead, aligned=True)
+
+
+@dataclass
+class Tally:
+    """Per kind what was charged and what happened, and what the walk covered."""
+
+    charged: dict[str, int] = field(default_factory=lambda: {"fetch": 0, "load": 0, "store": 0})
+    happened: dict[str, int] = field(default_factory=lambda: {"fetch": 0, "load": 0, "store": 0})
+    hits: int = 0  # claimed and confirmed
+    first: int = 0  # first misses met
+    paid: int = 0
+
+
+class Walk:
+    """One execution of a program on concrete caches."""
+
+    def __init__(
+        self, program: Program, classes: Classification, ahead: int, geometry: Geometry,
+        policy: Policy, random: Random,
+    ) -> None:  # fmt: skip
+        self.program, self.classes, self.ahead, self.random = program, classes, ahead, random
+        self.icache = Cache(geometry, policy, random)
+        self.dcache = Cache(geometry, policy, random)
+        pools = [[b // 32 + 128 * k + i for k in range(4) for i in range(8)] for b in (CODE, DATA)]
+        for cache, lines in zip((self.icache, self.dcache), pools, strict=True):
+            cache.pollute(lines, random.choice([0.0, 0.5, 1.0]))
+        self.fetch = FetchUnit(self.icache)
+        self.entered: set[int] = set()  # lines of the run of which an instruction was executed
+        self.waiting: list[int] = []  # lines that missed and of which none was executed yet
+        self.foreign_cached = random.random() < 0.5
+        self.tally = Tally()
+
+    def run(self, steps: int) -> Tally:
+        graph = self.program.graph
+        node = graph.entry
+        self._redirect(graph.nodes[node].block.addr)
+        for _ in range(steps):
+            self._block(node)
+            self._compare()
+            if not graph.successors[node]:
+                break
+            edge = self.random.choice(graph.successors[node])
+            self._edge(edge)
+            node = graph.edges[edge].dst
+        return self.tally
+
+    def _compare(self) -> None:
+        """What was charged covers what happened; a line fetched ahead is charged when entered."""
+        self.tally.happened["fetch"] = self.fetch.misses - len(self.waiting)
+        for kind, charged in self.tally.charged.items():
+            assert self.tally.happened[kind] <= charged, (kind, self.tally)
+
+    def _redirect(self, addr: int) -> None:
+        self.fetch.redirect(addr)
+        self.entered.clear()
+
+    def _fetch_to(self, addr: int) -> None:
+        before = set(self.fetch.log)
+        self.fetch.fetch_to(addr)
+        self.waiting += [n for n, hit in self.fetch.log.items() if n not in before and not hit]
+
+    def _edge(self, edge: int) -> None:
+        graph = self.program.graph
+        for reference in self.classes.first_misses[edge]:
+            self.tally.charged["load" if reference.kind is Kind.LOAD else "fetch"] += 1
+        for reference in self.classes.prefetches[edge]:
+            self._charge(reference)
+            assert reference.low is not None
+            line = reference.low // 32
+            if reference.l1 is Hit.AH:
+                assert self.fetch.log.get(line, True), f"claimed to hit: {reference}"
+        taken = graph.edges[edge]
+        if taken.kind is not EdgeKind.FALLTHROUGH:
+            self.waiting.clear()
+            self._redirect(graph.nodes[taken.dst].block.addr)
+
+    def _block(self, node: int) -> None:
+        references = self.classes.references[node]
+        for index, insn in enumerate(self.program.graph.nodes[node].block.insns):
+            self._fetch_to(insn.next)
+            self._fetch_to(insn.next + self.random.randint(0, self.ahead))
+            line = insn.addr // 32
+            entering = line not in self.entered
+            self.entered.add(line)
+            self.waiting = [n for n in self.waiting if n != line]
+            here = [r for r in references if r.insn == index]
+            for reference in here:
+                self._charge(reference)
+                if entering and reference.kind is Kind.FETCH and reference.l1 is Hit.AH:
+                    assert reference.low == line * 32
+                    assert self.fetch.log[line], f"claimed to hit: {reference}"
+                    self.tally.hits += 1
+            executed = not insn.conditional or self.random.random() < 0.5
+            if insn.memory is not None and executed:
+                self._data(node, index, insn, [r for r in here if r.kind is not Kind.FETCH])
+            elif executed:
+                self._maintain(insn)
+
+    def _charge(self, reference: Reference) -> None:
+        self.tally.first += reference.l1 is Hit.FM
+        self.tally.paid += reference.paid
+        if not reference.due:
+            return
+        if reference.kind is Kind.STORE:
+            self.tally.charged["store"] += reference.words
+        elif reference.kind is Kind.LOAD and not reference.cacheable:
+            self.tally.charged["load"] += reference.words
+        elif reference.kind is Kind.LOAD:
+            self.tally.charged["load"] += max(1, reference.words if reference.uncached else 1)
+        elif reference.kind in (Kind.FETCH, Kind.PREFETCH):
+            self.tally.charged["fetch"] += 1
+
+    def _data(self, node: int, index: int, insn: Insn, here: list[Reference]) -> None:
+        memory = insn.memory
+        assert memory is not None
+        addr = concrete_address(self.random, insn, self.program.values[node, index])
+        size = memory.size * memory.count
+        cached = not DEVICE <= addr < DEVICE + 0x100000
+        if addr < FOREIGN + 4096:
+            cached = self.foreign_cached
+        loads = [r for r in here if r.kind is Kind.LOAD]
+        stores = [r for r in here if r.kind is Kind.STORE]
+        if memory.access is Access.PRELOAD and self.random.random() < 0.5:
+            return
+        lines = L1.lines(addr, size)
+        assert len(lines) <= max(len(loads), len(stores)), (hex(addr), here)
+        for position, line in enumerate(lines):
+            low, high = max(addr, line * 32), min(addr + size, line * 32 + 32)
+            words = (high - 1) // 4 - low // 4 + 1
+            if memory.access is not Access.STORE:
+                self._load(line, words, cached, loads[min(position, len(loads) - 1)])
+            if memory.access in (Access.STORE, Access.SWAP):
+                self._store(line, words, cached, stores[min(position, len(stores) - 1)])
+
+    def _load(self, line: int, words: int, cached: bool, reference: Reference) -> None:
+        if not cached:
+            assert reference.l1 is not Hit.AH
+            self.tally.happened["load"] += words
+            return
+        outcome = self.dcache.load(line)
+        self.tally.happened["load"] += not outcome.hit
+        if reference.l1 is Hit.AH:
+            assert outcome.hit, f"claimed to hit: {reference}"
+            self.tally.hits += 1
+
+    def _store(self, line: int, words: int, cached: bool, reference: Reference) -> None:
+        hit = cached and self.dcache.store(line)
+        self.tally.happened["store"] += 0 if hit else words
+        if reference.l1 is Hit.AH:
+            assert hit, f"claimed to hit: {reference}"
+            self.tally.hits += 1
+
+    def _maintain(self, insn: Insn) -> None:
+        """Effects of the operations in ``MAINTENANCE``, written down from the manual."""
+        if insn.mnemonic != "mcr":
+            return
+        word = int.from_bytes(insn.raw, "little")
+        register = (word >> 16 & 15, word & 15, word >> 5 & 7)
+        code, data = (b // 32 + self.random.randrange(16) for b in (CODE, DATA))
+        match register:
+            case (7, 5, 0):
+                self.icache.invalidate_all()
+            case (7, 5, 1):
+                self.icache.invalidate(code)
+            case (7, 5, 4):
+                self._redirect(insn.next)
+            case (7, 6, 0):
+                self.dcache.invalidate_all()
+            case (7, 10, 0):
+                self.dcache.clean_all()
+            case (7, 10, 1):
+                self.dcache.clean(data)
+            case (7, 14, 0):
+                self.dcache.clean_all()
+                self.dcache.invalidate_all()
+            case (9, 0, 0):  # lockdown: any line may go
+                self.dcache.invalidate(data)
+                self.icache.invalidate(code)
+                assert cache_operation(insn) is UNKNOWN
+            case (7, 10, 4) | (13, 0, 1):
+                pass
+            case other:
+                raise AssertionError(f"no concrete effect for {other} in {insn.text}")
+
+
+def check(random: Random) -> Tally:
+    """One random program, walked on the model's own cache and on the real one."""
+    ahead = random.choice([0, 8, 48])
+    program = random_program(random, maintenance=random.random() < 0.5)
+    classes = classify(program.graph, program, hierarchy(ahead))
+    geometry = random.choice([ONE_WAY, L1])
+    policy = random.choice(list(Policy))
+    return Walk(program, classes, ahead, geometry, policy, random).run(60)
