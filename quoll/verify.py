@@ -28,7 +28,7 @@ Supergraph
     S7  each call of a node has its context, and each local edge of a node is there if both ends
         are (checked for graphs from which no edge was removed)
 
-All violations are collected, then raised together.
+All violations are collected, then raised together; P1, P2, S1 and S2 before the others.
 """
 
 from __future__ import annotations
@@ -54,13 +54,15 @@ class InvariantError(AssertionError):
 
 def verify_program(program: Program) -> None:
     """Check P1 to P8. Raises InvariantError listing every violation."""
-    _raise([f for entry, cfg in program.functions.items() for f in _function(program, entry, cfg)])
+    functions = program.functions.items()
+    _raise([fault for entry, cfg in functions for fault in _keys(program, entry, cfg)])
+    _raise([fault for entry, cfg in functions for fault in _function(program, cfg)])
 
 
 def verify_supergraph(graph: Supergraph, program: Program, *, complete: bool = True) -> None:
     """Check S1 to S6, and S7 if ``complete``. Raises InvariantError listing every violation."""
-    faults = [*_contexts(graph, program), *_adjacency(graph), *_paths(graph), *_loop_nest(graph)]
-    faults.extend(_erased(graph, program))
+    _raise([*_contexts(graph, program), *_adjacency(graph)])
+    faults = [*_paths(graph), *_loop_nest(graph), *_erased(graph, program)]
     if complete:
         faults.extend(_complete(graph, program))
     _raise(faults)
@@ -72,19 +74,26 @@ def _raise(faults: list[str]) -> None:
         raise InvariantError("\n".join([*faults[:SHOWN], *more]))
 
 
-def _function(program: Program, entry: int, cfg: Cfg) -> Iterator[str]:
+def _keys(program: Program, entry: int, cfg: Cfg) -> Iterator[str]:
     name = f"{cfg.name} at {entry:#x}"
     if cfg.entry != entry:
         yield f"P1 {name}: keyed by another address"
+    for callee in {c for block in cfg.blocks for c in block.calls} - program.functions.keys():
+        yield f"P1 {name}: calls {callee:#x}, which is no function"
     if not cfg.blocks or cfg.blocks[0].addr != entry:
         yield f"P2 {name}: block 0 is not the entry"
-        return
     addrs = [b.addr for b in cfg.blocks[1:]]
     if [b.index for b in cfg.blocks] != list(range(len(cfg.blocks))) or addrs != sorted(set(addrs)):
         yield f"P2 {name}: blocks are out of order"
+    for edge in cfg.edges:
+        if not (0 <= edge.src < len(cfg.blocks) and 0 <= edge.dst < len(cfg.blocks)):
+            yield f"P4 {name}: {edge} does not join blocks"
+
+
+def _function(program: Program, cfg: Cfg) -> Iterator[str]:
+    name = f"{cfg.name} at {cfg.entry:#x}"
     seen: set[int] = set()
     for block in cfg.blocks:
-        yield from (f"P1 {name}: calls {c:#x}" for c in block.calls if c not in program.functions)
         yield from _contiguous(name, block, seen)
     yield from _edges(name, cfg)
     unresolved = {u.addr for u in program.unresolved}
@@ -109,9 +118,7 @@ def _edges(name: str, cfg: Cfg) -> Iterator[str]:
     if len(set(cfg.edges)) != len(cfg.edges):
         yield f"P4 {name}: an edge is there twice"
     for edge in cfg.edges:
-        if not (0 <= edge.src < len(cfg.blocks) and 0 <= edge.dst < len(cfg.blocks)):
-            yield f"P4 {name}: {edge} does not join blocks"
-        elif not _legal(cfg, edge):
+        if not _legal(cfg, edge):
             src, dst = cfg.blocks[edge.src], cfg.blocks[edge.dst]
             yield f"P4 {name}: {edge.kind.value} from {src.last.addr:#x} to {dst.addr:#x}"
 
