@@ -22,14 +22,24 @@ static struct page_directory *root_directory;
 void idle_loop(void);
 void boot_main(void);
 
-/* Cleared memory of 2^bits bytes, aligned; at most 64 KiB. */
+/* Clear memory, in pieces that the limits allow. */
+BOOT_CODE static void clear(word_t base, word_t bytes)
+{
+    word_t piece = bytes < RETYPE_BYTES_MAX ? bytes : RETYPE_BYTES_MAX;
+
+    /* bound: (16 * 1024 * 1024) / RETYPE_BYTES_MAX + 1 */
+    for (word_t done = 0; done < bytes; done += piece)
+        create_clear(base + done, piece);
+}
+
+/* Cleared memory of 2^bits bytes, aligned. */
 BOOT_CODE static word_t allocate(word_t bits)
 {
     word_t size = 1u << bits;
     word_t base = (heap + size - 1) & ~(size - 1);
 
     heap = base + size;
-    create_clear(base, size);
+    clear(base, size);
     return base;
 }
 
@@ -111,12 +121,8 @@ BOOT_CODE static void give_memory(struct boot_info *info)
     static const struct region regions[] BOOT_CONST = UNTYPED_REGIONS;
     word_t count = sizeof(regions) / sizeof(regions[0]);
 
-    /* bound: (1024 * 1024) / RETYPE_BYTES_MAX + 1 */
-    for (word_t i = 0; i < 1024 * 1024; i += RETYPE_BYTES_MAX)
-        create_clear(to_window(ROOT_FRAME_1M_BASE) + i, RETYPE_BYTES_MAX);
-    /* bound: (16 * 1024 * 1024) / RETYPE_BYTES_MAX + 1 */
-    for (word_t i = 0; i < 16 * 1024 * 1024; i += RETYPE_BYTES_MAX)
-        create_clear(to_window(ROOT_FRAME_16M_BASE) + i, RETYPE_BYTES_MAX);
+    clear(to_window(ROOT_FRAME_1M_BASE), 1024 * 1024);
+    clear(to_window(ROOT_FRAME_16M_BASE), 16 * 1024 * 1024);
     frame_cap_make(&root_slot(ROOT_FRAME_1M)->cap, ROOT_FRAME_1M_BASE >> 12, SIZE_1M, 1, 0, 0);
     frame_cap_make(&root_slot(ROOT_FRAME_16M)->cap, ROOT_FRAME_16M_BASE >> 12, SIZE_16M, 1, 0, 0);
     info->untyped_count = count;

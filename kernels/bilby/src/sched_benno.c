@@ -97,10 +97,15 @@ static struct tcb *highest_ready(void)
     return ready[word * 32 + bit].head;
 }
 
-/* The thread has just become runnable. */
+/*
+ * The thread has just become runnable.  If it is less urgent than the current
+ * one it cannot run at once, and takes its turn.
+ */
 void sched_wake(struct tcb *thread)
 {
-    if (woken == NULL) {
+    if (thread->priority < current_thread->priority) {
+        append(thread);
+    } else if (woken == NULL) {
         woken = thread;
     } else if (thread->priority > woken->priority) {
         append(woken);

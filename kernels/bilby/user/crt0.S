@@ -35,4 +35,5 @@ exit_block:
     .bss
     .balign 8
     .space  8192
+    .global main_stack_top
 main_stack_top:

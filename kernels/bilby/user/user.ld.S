@@ -12,6 +12,7 @@ PHDRS
 {
     text PT_LOAD FLAGS(5);
     data PT_LOAD FLAGS(6);
+    dirt PT_LOAD FLAGS(4);
 }
 
 SECTIONS
@@ -32,6 +33,8 @@ SECTIONS
         . = ALIGN(4096);
     } :data
     __image_end = .;
+    /* Not part of the program: lies in free memory before the kernel starts. */
+    .dirt DIRT : AT(DIRT) { *(.dirt) } :dirt
     __text_bytes = __text_end - IMAGE_BASE;
     __image_bytes = __image_end - IMAGE_BASE;
 

@@ -124,7 +124,7 @@
 #define ROOT_UNTYPED        16 /* up to 16 of them */
 #define ROOT_IMAGE          32 /* the frames of the program, in order */
 #define ROOT_FREE           256 /* first slot that is surely empty */
-#define ROOT_RADIX          12
+#define ROOT_RADIX          13
 
 /* Where the first thread finds itself; its program begins at IMAGE_BASE. */
 #define IMAGE_BASE    0x00100000

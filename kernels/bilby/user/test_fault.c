@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests: faults of user threads, their handlers, and resuming. */
+#include "tests.h"
+
+#define HOLE        0x001f0800u /* inside the table, not mapped */
+#define HOLE_FRAME  0x001f0000u
+#define NO_TABLE    0x40000000u
+#define FAULT_SLOT  CHILD_OTHER
+#define TRANSLATION_SECTION 5 /* fault status, ARMv6 */
+#define TRANSLATION_PAGE    7
+#define PERMISSION_PAGE     15
+#define PERMISSION_SECTION  13
+#define STATUS(value) ((value) & 0xf)
+#define WRITE_FAULT   (1u << 11)
+
+/* A child whose faults come to "endpoint" with badge 42. */
+static struct child faulting_child(void (*run)(word_t), word_t argument, word_t endpoint)
+{
+    struct child child = make_child(run, argument, 10, FAULT_SLOT);
+
+    give(&child, FAULT_SLOT, endpoint, RIGHT_SEND, 42);
+    start(&child);
+    return child;
+}
+
+/* Answer a fault with 0 to 3 words. */
+static void answer(word_t label, word_t length, word_t pc, word_t sp, word_t cpsr)
+{
+    struct message m = { 0, message_make(length, 0, 0, label), { pc, sp, cpsr, 0 } };
+
+    syscall(SYS_REPLY, &m);
+}
+
+static word_t fault_status(void)
+{
+    return BUFFER[BUFFER_WORDS + 4];
+}
+
+/* ---- data ----------------------------------------------------------------- */
+
+static void read_word(word_t address)
+{
+    tell(*(volatile word_t *)address);
+    rest();
+}
+
+static void write_word(word_t address)
+{
+    *(volatile word_t *)address = 77;
+    tell(*(volatile word_t *)address);
+    rest();
+}
+
+static bool data_fault_resumes(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    word_t frame = make(TYPE_FRAME_4K, 0);
+    word_t *window = look_at(frame);
+    struct child child = faulting_child(read_word, HOLE, endpoint);
+    struct message m = receive(endpoint);
+
+    window[0x200] = 1234567;
+    SAME(m.badge, 42);
+    SAME(message_label(m.info), FAULT_DATA_ABORT);
+    SAME(message_length(m.info), FAULT_WORDS);
+    SAME(m.w[3], HOLE);
+    SAME(STATUS(fault_status()), TRANSLATION_PAGE);
+    SAME(fault_status() & WRITE_FAULT, 0);
+    SAME(m.w[0] >= (word_t)read_word && m.w[0] < (word_t)read_word + 64, true);
+    SAME(frame_map(copy_of(frame), child.directory, HOLE_FRAME, RIGHT_READ, 0), 0);
+    answer(0, 0, 0, 0, 0);
+    SAME(wait_report(), 1234567);
+    return true;
+}
+
+static bool write_fault_resumes(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    struct child child = faulting_child(write_word, NO_TABLE, endpoint);
+    struct message m = receive(endpoint);
+
+    SAME(message_label(m.info), FAULT_DATA_ABORT);
+    SAME(m.w[3], NO_TABLE);
+    SAME(STATUS(fault_status()), TRANSLATION_SECTION);
+    SAME(fault_status() & WRITE_FAULT, WRITE_FAULT);
+    SAME(page_table_map(make(TYPE_PAGE_TABLE, 0), child.directory, NO_TABLE), 0);
+    answer(0, 0, 0, 0, 0);
+    m = receive(endpoint); /* again: now the page is missing */
+    SAME(m.w[3], NO_TABLE);
+    SAME(STATUS(fault_status()), TRANSLATION_PAGE);
+    SAME(frame_map(make(TYPE_FRAME_4K, 0), child.directory, NO_TABLE, RIGHT_WRITE, 0), 0);
+    answer(0, 0, 0, 0, 0);
+    SAME(wait_report(), 77);
+    return true;
+}
+
+/* What a user may not touch: text for writing, the kernel at all. */
+static bool protected_memory(void)
+{
+    static const struct { word_t address; bool write; word_t status; } tries[] = {
+        { IMAGE_BASE, true, PERMISSION_PAGE },
+        { ROOT_INFO, true, TRANSLATION_PAGE },
+        { 0xf0010000, false, PERMISSION_SECTION },
+        { 0xf0010000, true, PERMISSION_SECTION },
+        { 0xf0100000, true, PERMISSION_SECTION },
+        { 0xf8000040, false, PERMISSION_SECTION },
+        { 0xffff0000, false, PERMISSION_PAGE },
+        { 0xfffffffc, true, TRANSLATION_PAGE },
+    };
+
+    for (word_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+        word_t endpoint = make(TYPE_ENDPOINT, 0);
+        struct message m;
+
+        faulting_child(tries[i].write ? write_word : read_word, tries[i].address, endpoint);
+        m = receive(endpoint);
+        SAME(message_label(m.info), FAULT_DATA_ABORT);
+        SAME(m.w[3], tries[i].address);
+        SAME(STATUS(fault_status()), tries[i].status);
+    }
+    return true;
+}
+
+/* ---- instructions ------------------------------------------------------------ */
+
+static void landing(word_t value)
+{
+    tell(value);
+    rest();
+}
+
+static void jump(word_t address)
+{
+    ((void (*)(word_t))address)(99);
+    rest();
+}
+
+static bool prefetch_fault_resumes(void)
+{
+    static const struct { word_t address, status; } tries[] = {
+        { NO_TABLE + 0x100, TRANSLATION_SECTION },
+        { HOLE, TRANSLATION_PAGE },
+        { ROOT_BUFFER, PERMISSION_PAGE },          /* data is not executed */
+        { 0xf0010000, PERMISSION_SECTION },
+    };
+
+    for (word_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+        word_t endpoint = make(TYPE_ENDPOINT, 0);
+        struct message m;
+
+        faulting_child(jump, tries[i].address, endpoint);
+        m = receive(endpoint);
+        SAME(m.badge, 42);
+        SAME(message_label(m.info), FAULT_PREFETCH_ABORT);
+        SAME(m.w[0], tries[i].address);
+        SAME(m.w[3], tries[i].address);
+        SAME(STATUS(fault_status()), tries[i].status);
+        answer(0, 1, (word_t)landing, 0, 0);
+        SAME(wait_report(), 99);
+    }
+    return true;
+}
+
+void undefined_arm(word_t value);
+void undefined_thumb(word_t value);
+extern char undefined_arm_at[], undefined_arm_next[], undefined_thumb_at[];
+__asm__(
+    "    .text\n"
+    "    .arm\n"
+    "    .global undefined_arm, undefined_arm_at, undefined_arm_next\n"
+    "    .type undefined_arm, %function\n"
+    "undefined_arm:\n"
+    "    mov     r4, r0\n"
+    "undefined_arm_at:\n"
+    "    .inst   0xe7f000f0\n"          /* permanently undefined */
+    "undefined_arm_next:\n"
+    "    mov     r0, r4\n"
+    "    b       landing_from_asm\n"
+    "    .global undefined_thumb, undefined_thumb_at\n"
+    "    .type undefined_thumb, %function\n"
+    "undefined_thumb:\n"
+    "    mov     r4, r0\n"
+    "    ldr     r1, =thumb_part + 1\n"
+    "    bx      r1\n"
+    "    .ltorg\n"
+    "    .thumb\n"
+    "thumb_part:\n"
+    "    nop\n"
+    "undefined_thumb_at:\n"
+    "    .inst.n 0xde00\n"              /* permanently undefined */
+    "    nop\n"
+    "    .arm\n"
+    "    .balign 4\n");
+void landing_from_asm(word_t value);
+void landing_from_asm(word_t value)
+{
+    landing(value);
+}
+
+static bool undefined_resumes(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    struct message m;
+
+    faulting_child(undefined_arm, 321, endpoint);
+    m = receive(endpoint);
+    SAME(m.badge, 42);
+    SAME(message_label(m.info), FAULT_UNDEFINED);
+    SAME(message_length(m.info), FAULT_WORDS);
+    SAME(m.w[0], (word_t)undefined_arm_at);
+    SAME(m.w[2] & 0x1ff, 0x150);
+    answer(0, 1, (word_t)undefined_arm_next, 0, 0);
+    SAME(wait_report(), 321);
+    return true;
+}
+
+static bool undefined_thumb_resumes(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    struct message m;
+
+    faulting_child(undefined_thumb, 322, endpoint);
+    m = receive(endpoint);
+    SAME(message_label(m.info), FAULT_UNDEFINED);
+    SAME(m.w[0], (word_t)undefined_thumb_at);
+    SAME(m.w[2] & 0x20, 0x20);
+    answer(0, 3, (word_t)undefined_arm_next, m.w[1], m.w[2] & ~0x20u); /* back to ARM */
+    SAME(wait_report(), 322);
+    return true;
+}
+
+static void use_vfp(word_t unused)
+{
+    (void)unused;
+    __asm__ volatile(".inst 0xeef10a10"); /* fmrx r0, fpscr: no access was given */
+    tell(1);
+    rest();
+}
+
+static bool vfp_is_undefined(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    struct message m;
+
+    faulting_child(use_vfp, 0, endpoint);
+    m = receive(endpoint);
+    SAME(message_label(m.info), FAULT_UNDEFINED);
+    answer(0, 1, m.w[0] + 4, 0, 0);
+    SAME(wait_report(), 1);
+    return true;
+}
+
+/* Privileged instructions do not work in user mode. */
+static void use_cp15(word_t unused)
+{
+    (void)unused;
+    __asm__ volatile("mcr p15, 0, r0, c8, c7, 0");
+    tell(1);
+    rest();
+}
+
+static bool cp15_is_undefined(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+
+    faulting_child(use_cp15, 0, endpoint);
+    SAME(message_label(receive(endpoint).info), FAULT_UNDEFINED);
+    return true;
+}
+
+/* ---- handlers ------------------------------------------------------------------ */
+
+static bool no_handler_stops(void)
+{
+    struct child child = make_child(read_word, HOLE, 20, 0xffffffff);
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    struct child deaf = make_child(read_word, HOLE, 20, FAULT_SLOT);
+
+    give(&deaf, FAULT_SLOT, endpoint, RIGHT_RECEIVE, 0); /* cannot be sent to */
+    start(&child);
+    start(&deaf);
+    run_child(landing, 3, 10, 0, 0);
+    SAME(wait_report(), 3);
+    /* Stopped threads can be given new registers and go on. */
+    SAME(tcb_write_registers(child.tcb, (word_t)landing, 0x00100000 + 0x1000, 0, 4),
+         ERROR_NONE);
+    SAME(tcb_resume(deaf.tcb), ERROR_NONE); /* faults again, stops again */
+    run_child(landing, 5, 10, 0, 0);
+    SAME(wait_report(), 5);
+    return true;
+}
+
+static bool other_label_stops(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    struct child child = faulting_child(read_word, HOLE, endpoint);
+
+    receive(endpoint);
+    SAME(tcb_resume(child.tcb), ERROR_ILLEGAL_OPERATION); /* it waits for the answer */
+    answer(1, 0, 0, 0, 0);
+    run_child(landing, 6, 5, 0, 0);
+    SAME(wait_report(), 6); /* not the child */
+    SAME(tcb_resume(child.tcb), ERROR_NONE);
+    SAME(receive(endpoint).w[3], HOLE); /* the same fault again */
+    return true;
+}
+
+/* The handler is itself a child, which receives while the fault happens. */
+static void handler(word_t target)
+{
+    struct message m = receive(CHILD_ENDPOINT);
+
+    for (;;) {
+        word_t label = message_label(m.info);
+
+        m.badge = CHILD_ENDPOINT;
+        m.info = message_make(1, 0, 0, 0);
+        m.w[0] = label == FAULT_UNDEFINED ? (word_t)undefined_arm_next : target;
+        syscall(SYS_REPLY_RECEIVE, &m);
+    }
+}
+
+static bool handler_in_other_space(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+
+    run_child(handler, (word_t)landing, 10, endpoint, 0);
+    run_child(landing, 1, 5, 0, 0);
+    SAME(wait_report(), 1);
+    faulting_child(undefined_arm, 600, endpoint);
+    SAME(wait_report(), 600);
+    faulting_child(jump, NO_TABLE, endpoint);
+    SAME(wait_report(), 99);
+    faulting_child(read_word, HOLE, endpoint);
+    wait_report(); /* landing, with what r0 was */
+    return true;
+}
+
+/* The answer cannot make a thread privileged. */
+static bool answer_cannot_privilege(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    struct message m;
+
+    faulting_child(undefined_arm, 0, endpoint);
+    m = receive(endpoint);
+    answer(0, 3, (word_t)use_cp15, m.w[1], 0x1f);
+    m = receive(endpoint);
+    SAME(message_label(m.info), FAULT_UNDEFINED);
+    SAME(m.w[2] & 0x1ff, 0x150);
+    return true;
+}
+
+const struct test fault_tests[] = {
+    { data_fault_resumes, "a read of an unmapped page reaches its handler and is resumed" },
+    { write_fault_resumes, "a write without table, then without page, is resumed each time" },
+    { protected_memory, "text cannot be written, the kernel and its devices not be touched" },
+    { prefetch_fault_resumes, "a jump to what cannot be executed reaches its handler" },
+    { undefined_resumes, "an undefined instruction reaches its handler, which skips it" },
+    { undefined_thumb_resumes, "the same in Thumb state, and back to ARM state" },
+    { vfp_is_undefined, "floating point is undefined" },
+    { cp15_is_undefined, "a privileged coprocessor operation is undefined" },
+    { no_handler_stops, "without a usable handler only the faulting thread stops" },
+    { other_label_stops, "a fault answered with another label leaves the thread stopped" },
+    { handler_in_other_space, "a waiting handler in a third address space handles all kinds" },
+    { answer_cannot_privilege, "a handler's answer cannot make a thread privileged" },
+    { NULL, NULL },
+};

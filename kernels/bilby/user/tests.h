@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A test: a sentence, and a function that says whether it holds. */
+#ifndef USER_TESTS_H
+#define USER_TESTS_H
+
+#include "world.h"
+
+struct test {
+    bool (*run)(void);
+    const char *sentence;
+};
+
+/* Each file's tests, ended by an empty one. */
+extern const struct test object_tests[], ipc_tests[], transfer_tests[], sched_tests[],
+    fault_tests[], space_tests[], hostile_tests[];
+
+/* False, with a line that says where and what, unless the two are equal. */
+bool same(const char *what, word_t got, word_t expected);
+
+#define SAME(got, expected) do { \
+        if (!same(#got, (got), (expected))) return false; } while (0)
+
+#endif
