@@ -9,13 +9,17 @@ __all__ = ["Solution", "Step", "WorstPath"]
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """``cycles`` is the proven dual bound (rule 23); counts are integers, re-checked exactly."""
+    """``cycles`` is the proven dual bound (rule 23); counts are integers, re-checked exactly.
+
+    Counts are empty when a time limit left none that satisfy every row.
+    """
 
     cycles: int
     optimal: bool  # the counts reach ``cycles``
     nodes: tuple[int, ...]  # executions per node
     edges: tuple[int, ...]  # traversals per edge
     solver: str  # name and version
+    method: str = ""  # what the bound rests on, as ``ilp.solve`` names it
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class WorstPath:
-    """Contiguous steps from the entry to an exit, or the reason why the counts form no path."""
+    """Contiguous steps from the entry to an exit, and the reason if they are not an execution.
+
+    With a reason the steps may break a constraint or a bound, or be absent.
+    """
 
     steps: tuple[Step, ...]
     cycles: int  # sum of the costs of the steps; equals Solution.cycles when realisable

@@ -1,0 +1,186 @@
+"""Whether a path is one that the program, the loop bounds and the user's constraints allow.
+
+The judge of what the integer program and the path builder produce. It shares no code with them:
+it walks the steps with a stack of invocations, counts, and compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from ilp.constraint import Constraint
+from ilp.solution import Step
+from pipeline.costs import Costs
+from quoll.arm.insn import Flow
+from quoll.cfg import EdgeKind
+from quoll.facts import AtMost, Conflict, Consistent
+from quoll.supergraph import Supergraph
+
+__all__ = ["check_path", "path_cycles"]
+
+
+def path_cycles(costs: Costs, steps: Iterable[Step]) -> int:
+    """Cycles of a path: the costs of its nodes and edges."""
+    return sum(
+        costs.node_cycles(s.node) + (0 if s.edge is None else costs.edge_cycles(s.edge))
+        for s in steps
+    )
+
+
+def check_path(
+    graph: Supergraph,
+    bounds: Sequence[int],
+    constraints: Sequence[Constraint],
+    steps: Sequence[Step],
+) -> tuple[str, ...]:
+    """Everything that is wrong with ``steps`` as an execution; empty if nothing is.
+
+    Checked: contiguous, from the entry to an exit; at most ``bounds[l]`` header executions per
+    entry of loop l (rule 18); calls return to the frame that made them; every constraint, per
+    invocation (rule 24).
+    """
+    broken = contiguity(graph, steps)
+    if broken:
+        return tuple(broken)
+    walker = Walker(graph, bounds, constraints)
+    for step in steps:
+        walker.execute(step)
+    return tuple(dict.fromkeys(walker.finish(steps[-1].node)))
+
+
+def contiguity(graph: Supergraph, steps: Sequence[Step]) -> list[str]:
+    """Whether each step's edge leads from it to the next, and both ends are right."""
+    if not steps:
+        return ["the path has no steps"]
+    wrong = []
+    if steps[0].node != graph.entry:
+        wrong.append("the path does not start at the entry")
+    if steps[-1].edge is not None or steps[-1].node not in graph.exits:
+        wrong.append("the path does not end at an exit")
+    for number, (now, then) in enumerate(pairwise(steps)):
+        edge = None if now.edge is None else graph.edges[now.edge]
+        if edge is None or (edge.src, edge.dst) != (now.node, then.node):
+            wrong.append(f"step {number} does not lead to step {number + 1}")
+    return wrong
+
+
+@dataclass(slots=True)
+class Frame:
+    """An invocation that is open: its context, and the counts of each constraint about it."""
+
+    context: int
+    partial: bool  # it began before the path did
+    left: bool = False  # by a tail call: the callee returns in its place
+    a: dict[int, int] = field(default_factory=dict)  # by index of the constraint
+    b: dict[int, int] = field(default_factory=dict)
+
+
+class Walker:
+    """Executes steps and notes what they violate."""
+
+    def __init__(
+        self, graph: Supergraph, bounds: Sequence[int], constraints: Sequence[Constraint]
+    ) -> None:
+        self._graph, self._bounds, self._constraints = graph, bounds, constraints
+        self._violations: list[str] = []
+        self._headers: dict[int, list[tuple[int, bool]]] = {}  # edge -> (loop, is an entry)
+        for loop in graph.loops:
+            for e in loop.entries:
+                self._headers.setdefault(e, []).append((loop.index, True))
+            for e in loop.backs:
+                self._headers.setdefault(e, []).append((loop.index, False))
+        self._runs = [int(loop.header == graph.entry) for loop in graph.loops]
+        self._member: dict[int, list[tuple[int, bool]]] = {}  # node -> (constraint, it is an a)
+        for i, constraint in enumerate(constraints):
+            for n in constraint.a:
+                self._member.setdefault(n, []).append((i, True))
+            for n in constraint.b:
+                self._member.setdefault(n, []).append((i, False))
+        self._totals = [0] * len(constraints)
+        start = graph.nodes[graph.entry]
+        chain: list[int] = []
+        at: int | None = start.context
+        while at is not None:
+            chain.append(at)
+            at = graph.contexts[at].parent
+        fresh = start.block.addr == graph.contexts[start.context].function
+        self._stack = [Frame(c, c != start.context or not fresh) for c in reversed(chain)]
+
+    def execute(self, step: Step) -> None:
+        """Run the block of a step, then take its edge."""
+        for i, is_a in self._member.get(step.node, ()):
+            self._count(i, is_a)
+        if step.edge is not None:
+            self._take(step.edge)
+
+    def _count(self, i: int, is_a: bool) -> None:
+        constraint = self._constraints[i]
+        if constraint.function is None:
+            self._totals[i] += 1
+            return
+        for frame in reversed(self._stack):
+            if self._graph.contexts[frame.context].function == constraint.function:
+                counter = frame.a if is_a else frame.b
+                counter[i] = counter.get(i, 0) + 1
+                return
+
+    def _take(self, e: int) -> None:
+        for loop, entering in self._headers.get(e, ()):
+            self._runs[loop] = 1 if entering else self._runs[loop] + 1
+            if self._runs[loop] > self._bounds[loop]:
+                header = self._graph.nodes[self._graph.loops[loop].header]
+                self._violations.append(
+                    f"the loop at {header.block.addr:#x} in context {header.context} runs more "
+                    f"than {self._bounds[loop]} times per entry"
+                )
+        edge = self._graph.edges[e]
+        to = self._graph.nodes[edge.dst].context
+        if edge.kind is EdgeKind.CALL:
+            self._stack[-1].left = self._graph.nodes[edge.src].block.tail
+            self._stack.append(Frame(to, False))
+        elif edge.kind is EdgeKind.RETURN:
+            while self._stack and self._stack[-1].context != to:
+                self._close(self._stack.pop(), cut=False)
+            if self._stack:
+                self._stack[-1].left = False
+        if not self._stack or self._stack[-1].context != to:
+            self._violations.append(f"edge {e} returns to an invocation that is not open")
+            self._stack.append(Frame(to, False))
+
+    def _close(self, frame: Frame, *, cut: bool) -> None:
+        """Judge the constraints of an invocation that is over, or ``cut`` short."""
+        for i in sorted(frame.a.keys() | frame.b.keys()):
+            constraint = self._constraints[i]
+            parent = self._graph.contexts[frame.context].parent
+            caller = None if parent is None else self._graph.contexts[parent].function
+            if constraint.caller not in (None, caller):
+                continue
+            a, b = frame.a.get(i, 0), frame.b.get(i, 0)
+            match constraint.fact:
+                case Conflict():
+                    broken = a > 0 and b > 0
+                case Consistent():
+                    broken = a != b and not cut and not frame.partial
+                case AtMost(count=most):
+                    broken = a > most
+            if broken:
+                counts = f"{a} times" if isinstance(constraint.fact, AtMost) else f"{a} and {b}"
+                self._violations.append(
+                    f"{constraint} is broken in context {frame.context}: counts {counts}"
+                )
+
+    def finish(self, last: int) -> list[str]:
+        """Close what is open at the end of the path, after node ``last``."""
+        block = self._graph.nodes[last].block
+        finished = block.returns or block.last.flow is Flow.EXCEPTION_RETURN
+        while self._stack:
+            frame = self._stack.pop()
+            self._close(frame, cut=not finished)
+            finished = finished and bool(self._stack) and self._stack[-1].left
+        for total, constraint in zip(self._totals, self._constraints, strict=True):
+            limit = constraint.fact.count if isinstance(constraint.fact, AtMost) else None
+            if constraint.function is None and limit is not None and total > limit:
+                self._violations.append(f"{constraint} is broken: {total} times")
+        return self._violations

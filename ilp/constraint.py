@@ -1,0 +1,200 @@
+"""User constraints with their places found in a supergraph.
+
+A place denotes the nodes, in every context, whose block contains an instruction at one of its
+addresses; its count is the sum of theirs (rule 29). A block executes as a whole except for its
+conditional instructions, so a place at one of those is refused: the constraint would be applied
+to executions of the block in which the instruction does nothing. A line whose instructions stand
+in several blocks, one of which also carries other instructions, is refused for the same reason:
+the compiler may have moved a part of the line under different control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from quoll.arm.insn import Flow, Insn
+from quoll.cfg import Block
+from quoll.errors import FactsError
+from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, Source
+from quoll.image import Image
+from quoll.places import find_place
+from quoll.supergraph import Supergraph
+
+__all__ = [
+    "Constraint",
+    "Locate",
+    "Located",
+    "locate_in",
+    "resolve_constraints",
+    "unused_constraints",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A place: its address, or the start of each range of a line, and what belongs to it."""
+
+    addresses: tuple[int, ...]
+    covers: Callable[[int], bool]  # of an instruction's address
+    line: bool  # written as file.c:LINE
+
+
+Locate = Callable[[str, Source], Located]  # raises FactsError for a place that does not exist
+
+
+def locate_in(image: Image) -> Locate:
+    """Places of a binary."""
+
+    def locate(text: str, source: Source) -> Located:
+        place = find_place(image, text, source)
+        return Located(
+            place.addresses, lambda addr: place.covers(image, addr), place.line is not None
+        )
+
+    return locate
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A fact about counts, with nodes for places and entry addresses for functions."""
+
+    fact: Conflict | Consistent | AtMost
+    a: frozenset[int]
+    b: frozenset[int]  # empty for AtMost
+    function: int | None
+    caller: int | None
+
+    def __str__(self) -> str:
+        return f"{self.fact.source}: {self.fact}"
+
+
+def resolve_constraints(graph: Supergraph, facts: Facts, locate: Locate) -> tuple[Constraint, ...]:
+    """The constraints that have an effect on this graph.
+
+    A constraint whose places or function do not occur in this graph is left out; see
+    ``unused_constraints``. Raises FactsError where a place does not exist or cannot be counted,
+    or a fact relates a block to itself.
+    """
+    blocks = BlockCopies(graph)
+    kept = []
+    for fact in facts.facts:
+        if isinstance(fact, (Conflict, Consistent, AtMost)):
+            constraint = resolve_one(graph, fact, locate, blocks)
+            if effective(constraint):
+                kept.append(constraint)
+    return tuple(kept)
+
+
+def unused_constraints(
+    facts: Facts, per_entry: Iterable[tuple[Constraint, ...]]
+) -> tuple[Fact, ...]:
+    """The constraints of ``facts`` that have an effect in none of the analysed entries."""
+    used = {constraint.fact.source for constraints in per_entry for constraint in constraints}
+    return tuple(
+        fact
+        for fact in facts.facts
+        if isinstance(fact, (Conflict, Consistent, AtMost)) and fact.source not in used
+    )
+
+
+class BlockCopies:
+    """The blocks of a graph, which its contexts share, and the nodes that are copies of each."""
+
+    def __init__(self, graph: Supergraph) -> None:
+        self._nodes: dict[int, list[int]] = {}
+        self._blocks: dict[int, Block] = {}
+        for n, node in enumerate(graph.nodes):
+            self._nodes.setdefault(id(node.block), []).append(n)
+            self._blocks.setdefault(id(node.block), node.block)
+        self._at: dict[int, list[int]] = {}
+        for key, block in self._blocks.items():
+            for insn in block.insns:
+                self._at.setdefault(insn.addr, []).append(key)
+
+    def covering(self, place: Located) -> list[tuple[Block, list[int]]]:
+        """Each block with an instruction of ``place``, and its nodes."""
+        addresses = filter(place.covers, self._at) if place.line else place.addresses
+        keys = dict.fromkeys(key for a in addresses for key in self._at.get(a, ()))
+        return [(self._blocks[key], self._nodes[key]) for key in keys]
+
+
+def resolve_one(
+    graph: Supergraph, fact: Conflict | Consistent | AtMost, locate: Locate, blocks: BlockCopies
+) -> Constraint:
+    """One fact; nodes outside of the invocations it is about are dropped."""
+    places = (fact.place,) if isinstance(fact, AtMost) else (fact.a, fact.b)
+    function = entry_of(fact, fact.function, locate)
+    caller = entry_of(fact, fact.caller, locate)
+    inside = contexts_inside(graph, function, caller)
+    sets = []
+    for text in places:
+        place = locate(text, fact.source)
+        found = blocks.covering(place)
+        check_countable(fact, text, place, [block for block, _ in found])
+        nodes = (n for _, copies in found for n in copies)
+        sets.append(frozenset(n for n in nodes if inside[graph.nodes[n].context]))
+    a, b = sets[0], sets[1] if len(sets) > 1 else frozenset[int]()
+    if a & b:
+        raise FactsError(
+            f"'{fact}' relates the block at {graph.nodes[min(a & b)].block.addr:#x} to itself",
+            where=str(fact.source),
+            hint="both places are in one basic block and always execute together",
+        )
+    return Constraint(fact, a, b, function, caller)
+
+
+def effective(constraint: Constraint) -> bool:
+    """Whether any row would come of it: a conflict needs both of its places."""
+    if isinstance(constraint.fact, Conflict):
+        return bool(constraint.a and constraint.b)
+    return bool(constraint.a or constraint.b)
+
+
+def entry_of(fact: Conflict | Consistent | AtMost, name: str | None, locate: Locate) -> int | None:
+    """The entry address of a function named in a fact."""
+    return None if name is None else locate(name, fact.source).addresses[0]
+
+
+def check_countable(
+    fact: Conflict | Consistent | AtMost, text: str, place: Located, blocks: list[Block]
+) -> None:
+    """Refuse a place that does not execute exactly when its blocks do (rule 29)."""
+    mixed = False
+    for block in blocks:
+        here = [insn for insn in block.insns if place.covers(insn.addr)]
+        mixed |= len(here) < len(block.insns)
+        for insn in here:
+            if not runs_with_block(block, insn):
+                raise FactsError(
+                    f"'{text}' is at {insn.addr:#x}, a conditional instruction ({insn.text}): "
+                    "how often it takes effect is not how often it is reached",
+                    where=str(fact.source),
+                    hint="choose a place that a branch leads to",
+                )
+    if place.line and len(blocks) > 1 and mixed:
+        raise FactsError(
+            f"line '{text}' is in several blocks that also carry other lines, "
+            "perhaps under different control",
+            where=str(fact.source),
+            hint="choose one of the addresses: " + ", ".join(hex(b.addr) for b in blocks),
+        )
+
+
+def runs_with_block(block: Block, insn: Insn) -> bool:
+    """Unconditional, or the branch that ends the block: it executes when it is reached."""
+    return not insn.conditional or (insn is block.last and insn.flow is Flow.JUMP)
+
+
+def contexts_inside(graph: Supergraph, function: int | None, caller: int | None) -> list[bool]:
+    """Per context: whether it belongs to an invocation that the fact is about."""
+    if function is None:
+        return [True] * len(graph.contexts)
+    inside: list[bool] = []
+    for context in graph.contexts:
+        if context.function == function:
+            parent = None if context.parent is None else graph.contexts[context.parent].function
+            inside.append(caller is None or parent == caller)
+        else:
+            inside.append(context.parent is not None and inside[context.parent])
+    return inside

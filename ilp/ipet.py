@@ -1,0 +1,148 @@
+"""IPET: the longest path through a supergraph as an integer program.
+
+Li and Malik, "Performance analysis of embedded software using implicit path enumeration" (DAC
+1995), over the virtually inlined graph. The variables are x_e, the traversals of each edge, and
+end_n, whether the path ends after exit n; the count of a node is the sum over the edges into it,
+plus 1 for the entry. Costs of nodes are folded into the edges that lead to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ilp.constraint import Constraint
+from ilp.flowfacts import Counts, constraint_rows
+from ilp.instance import Calls
+from ilp.model import Model, Row
+from ilp.nest import LoopNest
+from pipeline.costs import Costs
+from quoll.supergraph import Supergraph, SuperLoop
+
+__all__ = ["Ipet", "build_ipet"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ipet:
+    """A program and what its variables stand for.
+
+    Variable e is the edge e; after the edges come the exits, in the order of ``graph.exits``;
+    after those the auxiliary variables of user constraints.
+    """
+
+    nest: LoopNest
+    calls: Calls
+    model: Model
+
+    @property
+    def graph(self) -> Supergraph:
+        """The graph whose paths are counted."""
+        return self.nest.graph
+
+    def edge_counts(self, values: Sequence[int]) -> tuple[int, ...]:
+        """Traversals per edge."""
+        return tuple(values[: len(self.graph.edges)])
+
+    def node_counts(self, values: Sequence[int]) -> tuple[int, ...]:
+        """Executions per node."""
+        counts = [0] * len(self.graph.nodes)
+        counts[self.graph.entry] = 1
+        for edge, count in zip(self.graph.edges, values, strict=False):
+            counts[edge.dst] += count
+        return tuple(counts)
+
+    def last_node(self, values: Sequence[int]) -> int:
+        """The exit that the path ends with."""
+        ends = values[len(self.graph.edges) :]
+        return next(n for n, end in zip(self.graph.exits, ends, strict=False) if end)
+
+
+def build_ipet(
+    graph: Supergraph, costs: Costs, bounds: Sequence[int], constraints: Iterable[Constraint] = ()
+) -> Ipet:
+    """The program for ``graph``; ``bounds`` has one number per loop (rule 18).
+
+    Raises ControlFlowError if the loops do not cover the cycles of the graph, SolverError if the
+    figures are too large to be exact.
+    """
+    nest = LoopNest.build(graph, bounds)
+    calls = Calls(nest)
+    counts = Counts(graph)
+    rows = [flow_row(graph, node) for node in range(len(graph.nodes))]
+    rows += [loop_row(graph, loop, bounds[loop.index]) for loop in graph.loops]
+    names = edge_names(graph) + [f"end.{node_name(graph, n)}" for n in graph.exits]
+    upper = [nest.most_edge(e) for e in range(len(graph.edges))] + [1] * len(graph.exits)
+    for number, constraint in enumerate(constraints):
+        extra = constraint_rows(calls, counts, constraint, number, len(names))
+        rows += extra.rows
+        names += extra.names
+        upper += [1] * len(extra.names)
+    node_cycles = [sum(causes) for causes in costs.nodes]
+    objective = [
+        sum(causes) + node_cycles[edge.dst]
+        for edge, causes in zip(graph.edges, costs.edges, strict=True)
+    ]
+    objective += [0] * (len(names) - len(objective))
+    model = Model(
+        tuple(names), tuple(upper), tuple(objective), node_cycles[graph.entry], tuple(rows)
+    )
+    model.require_exact()
+    return Ipet(nest, calls, model)
+
+
+def flow_row(graph: Supergraph, node: int) -> Row:
+    """What enters a node leaves it, or ends the path there.
+
+        sum(x_e : e out of n) + end_n - sum(x_e : e into n) = [n is the entry]
+
+    Summed over all nodes this says that the path ends exactly once.
+    """
+    terms: dict[int, int] = {}
+    for e in graph.successors[node]:
+        terms[e] = terms.get(e, 0) + 1
+    for e in graph.predecessors[node]:
+        terms[e] = terms.get(e, 0) - 1
+    for position, n in enumerate(graph.exits):
+        if n == node:
+            terms[len(graph.edges) + position] = 1
+    return Row(
+        f"flow.{node_name(graph, node)}", "flow", nonzero(terms), True, int(node == graph.entry)
+    )
+
+
+def loop_row(graph: Supergraph, loop: SuperLoop, b: int) -> Row:
+    """Header executions per entry (rule 18); a start inside the loop is an entry.
+
+    sum(x_e : e back edge) <= (b - 1) * sum(x_e : e entry edge)
+                              + b * [the path starts in the loop] - [it starts at the header]
+    """
+    terms = dict.fromkeys(loop.backs, 1)
+    terms |= dict.fromkeys(loop.entries, 1 - b)
+    rhs = b * (graph.entry in loop.nodes) - (graph.entry == loop.header)
+    return Row(
+        f"loop{loop.index}.{node_name(graph, loop.header)}",
+        f"loop bound {b} at {graph.nodes[loop.header].block.addr:#x}",
+        nonzero(terms),
+        False,
+        rhs,
+    )
+
+
+def nonzero(terms: dict[int, int]) -> tuple[tuple[int, int], ...]:
+    """The terms of a row, without those that cancel."""
+    return tuple((j, a) for j, a in terms.items() if a)
+
+
+def node_name(graph: Supergraph, node: int) -> str:
+    """``n9.c4.8010``: node 9, the block at 0x8010 in context 4."""
+    at = graph.nodes[node]
+    return f"n{node}.c{at.context}.{at.block.addr:x}"
+
+
+def edge_names(graph: Supergraph) -> list[str]:
+    """``x17.c4.8010.8024``: edge 17, in context 4, from the block at 0x8010 to that at 0x8024."""
+    nodes = [(node.context, f"{node.block.addr:x}") for node in graph.nodes]
+    return [
+        f"x{i}.c{nodes[e.src][0]}.{nodes[e.src][1]}.{nodes[e.dst][1]}"
+        for i, e in enumerate(graph.edges)
+    ]

@@ -1,0 +1,103 @@
+"""An integer program as a value: what every solver is given and every answer is checked against.
+
+    maximise    constant + sum(objective[j] * x[j])
+    subject to  sum(a * x[j] for (j, a) in row.terms)  <= or =  row.rhs      for every row
+                0 <= x[j] <= upper[j], x[j] integer                          for every j
+
+All figures are integers, so an answer can be checked without rounding (rule 23).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from quoll.errors import SolverError
+from quoll.facts import Source
+
+__all__ = ["EXACT", "Matrix", "Model", "Row"]
+
+EXACT = 2**53  # every integer up to here is a double
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``sum(a * x[j]) = rhs`` if ``equal``, else ``<= rhs``; variables are distinct."""
+
+    name: str
+    origin: str  # the equation's family, or the fact's place and text
+    terms: tuple[tuple[int, int], ...]  # (variable, coefficient)
+    equal: bool
+    rhs: int
+    fact: Source | None = None  # rows without one describe the program and cannot clash
+
+    def holds(self, values: Sequence[int]) -> bool:
+        """Whether integer ``values`` satisfy the row."""
+        total = sum(a * values[j] for j, a in self.terms)
+        return total == self.rhs if self.equal else total <= self.rhs
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """The rows as a sparse matrix: row i has entries ``start[i]`` to ``start[i+1]``."""
+
+    start: npt.NDArray[np.int64]
+    column: npt.NDArray[np.int64]
+    coefficient: npt.NDArray[np.float64]  # exact: all are below ``EXACT``
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """An integer program; ``names``, ``upper`` and ``objective`` have one item per variable."""
+
+    names: tuple[str, ...]
+    upper: tuple[int, ...]
+    objective: tuple[int, ...]
+    constant: int
+    rows: tuple[Row, ...]
+
+    def value(self, values: Sequence[int]) -> int:
+        """The objective at integer ``values``."""
+        return self.constant + sum(c * x for c, x in zip(self.objective, values, strict=True) if x)
+
+    def violations(self, values: Sequence[int]) -> tuple[str, ...]:
+        """What integer ``values`` break: names of rows, and of variables out of range."""
+        rows = [row.name for row in self.rows if not row.holds(values)]
+        ranges = zip(self.names, values, self.upper, strict=True)
+        return (*rows, *(name for name, x, most in ranges if not 0 <= x <= most))
+
+    def matrix(self) -> Matrix:
+        """The coefficients as arrays."""
+        start = np.cumsum([0, *(len(row.terms) for row in self.rows)], dtype=np.int64)
+        column = np.array([j for row in self.rows for j, _ in row.terms], dtype=np.int64)
+        figure = np.array([a for row in self.rows for _, a in row.terms], dtype=np.float64)
+        return Matrix(start, column, figure)
+
+    def without_facts(self, keep: frozenset[Source] = frozenset()) -> Model:
+        """The model without the rows of user facts, except those in ``keep``."""
+        return replace(
+            self, rows=tuple(row for row in self.rows if row.fact is None or row.fact in keep)
+        )
+
+    def with_rows(self, rows: Sequence[Row]) -> Model:
+        """The model with more rows."""
+        return replace(self, rows=(*self.rows, *rows))
+
+    def require_exact(self) -> None:
+        """Raise SolverError if a figure is too large to be handed to a solver as a double."""
+        for name, cycles, most in zip(self.names, self.objective, self.upper, strict=True):
+            if max(cycles, 1) * most >= EXACT:
+                raise SolverError(
+                    f"'{name}' may contribute {cycles} x {most} cycles, "
+                    "which is more than 2^53 and cannot be computed exactly",
+                    hint="a loop bound is far too large; give a smaller one",
+                )
+        for row in self.rows:
+            if any(abs(a) >= EXACT for _, a in row.terms) or abs(row.rhs) >= EXACT:
+                raise SolverError(
+                    f"row '{row.name}' ({row.origin}) has a coefficient above 2^53",
+                    hint="a loop bound is far too large; give a smaller one",
+                )

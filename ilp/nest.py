@@ -1,0 +1,155 @@
+"""The loop nest of a supergraph, checked, and how often it lets each node execute.
+
+IPET bounds cycles only through their loops, and the path builder walks the nest, so both rest on
+these properties, which ``LoopNest.build`` verifies:
+
+    a loop is entered at its header only, by exactly its entry edges
+    loops are nested or disjoint, and a parent comes before its children
+    without all back edges the graph is acyclic
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from loopbounds.bound import LoopBound
+from quoll.errors import ControlFlowError, UnboundedLoop
+from quoll.supergraph import Supergraph, SuperLoop
+
+__all__ = ["LoopNest", "checked_bounds", "topological_order"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopNest:
+    """Which loop is the innermost of each node, and how often everything can execute.
+
+    A path may start inside a loop (at a preemption point); ``started`` holds those loops.
+    """
+
+    graph: Supergraph
+    bounds: tuple[int, ...]  # per loop: header executions per entry (rule 18)
+    innermost: tuple[int | None, ...]  # per node
+    started: frozenset[int]
+
+    @staticmethod
+    def build(graph: Supergraph, bounds: Sequence[int]) -> LoopNest:
+        """Verify the nest. Raises ControlFlowError naming the loop that is not natural."""
+        innermost: list[int | None] = [None] * len(graph.nodes)
+        for loop in graph.loops:
+            verify_loop(graph, loop)
+            for node in loop.nodes:
+                if innermost[node] != loop.parent:
+                    raise ControlFlowError(
+                        "two loops overlap without one containing the other",
+                        where=hex(graph.nodes[loop.header].block.addr),
+                        hint="give a loop bound to a region with one entry",
+                    )
+                innermost[node] = loop.index
+        topological_order(graph)
+        started = frozenset(loop.index for loop in graph.loops if graph.entry in loop.nodes)
+        return LoopNest(graph, tuple(bounds), tuple(innermost), started)
+
+    def iterations(self, loop: int) -> int:
+        """Most passes through the body per entry of ``loop``.
+
+        One more than the bound when the path starts inside: the first pass is a part of one.
+        """
+        partial = loop in self.started and self.graph.loops[loop].header != self.graph.entry
+        return self.bounds[loop] + partial
+
+    def most_node(self, node: int, inside: Callable[[int], bool] = lambda _: True) -> int:
+        """Most executions of ``node``: the product of the iterations of the loops around it.
+
+        Between two executions of a node the header of a loop around it executes (the graph is
+        reducible). With ``inside``, a predicate on header nodes that holds from some depth of
+        the nest inwards, only loops it accepts count: executions per entry of that region.
+        """
+        product, loop = 1, self.innermost[node]
+        while loop is not None and inside(self.graph.loops[loop].header):
+            product *= self.iterations(loop)
+            loop = self.graph.loops[loop].parent
+        return product
+
+    def most_edge(self, edge: int) -> int:
+        """Most traversals of ``edge`` on one path."""
+        e = self.graph.edges[edge]
+        return min(self.most_node(e.src), self.most_node(e.dst))
+
+    def chain(self, node: int) -> tuple[int, ...]:
+        """The loops around ``node``, innermost first."""
+        loops: list[int] = []
+        loop = self.innermost[node]
+        while loop is not None:
+            loops.append(loop)
+            loop = self.graph.loops[loop].parent
+        return tuple(loops)
+
+
+def verify_loop(graph: Supergraph, loop: SuperLoop) -> None:
+    """Entry and back edges are exactly the edges into the header; no other edge enters."""
+    into_header = set(graph.predecessors[loop.header])
+    backs = {e for e in into_header if graph.edges[e].src in loop.nodes}
+    if set(loop.backs) != backs or set(loop.entries) != into_header - backs:
+        raise ControlFlowError(
+            "the edges into a loop header are not its entry and back edges",
+            where=hex(graph.nodes[loop.header].block.addr),
+        )
+    for node in loop.nodes:
+        for e in graph.predecessors[node]:
+            if node != loop.header and graph.edges[e].src not in loop.nodes:
+                raise ControlFlowError(
+                    "a loop is entered other than at its header (irreducible control flow)",
+                    where=hex(graph.nodes[node].block.addr),
+                    hint="exclude the extra entry, or compile the function without jump threading",
+                )
+
+
+def topological_order(graph: Supergraph) -> list[int]:
+    """All nodes, each after its predecessors, back edges left out.
+
+    Raises ControlFlowError if a cycle contains no back edge: nothing would bound it.
+    """
+    backs = {e for loop in graph.loops for e in loop.backs}
+    waiting = [sum(e not in backs for e in edges) for edges in graph.predecessors]
+    order = [n for n, count in enumerate(waiting) if count == 0]
+    for node in order:
+        for e in graph.successors[node]:
+            if e not in backs:
+                dst = graph.edges[e].dst
+                waiting[dst] -= 1
+                if waiting[dst] == 0:
+                    order.append(dst)
+    if len(order) < len(graph.nodes):
+        stuck = next(n for n, count in enumerate(waiting) if count)
+        raise ControlFlowError(
+            "a cycle of the graph belongs to no loop, so nothing bounds it",
+            where=hex(graph.nodes[stuck].block.addr),
+        )
+    return order
+
+
+def checked_bounds(
+    graph: Supergraph, bounds: Sequence[LoopBound], place: Callable[[int], str] = hex
+) -> tuple[int, ...]:
+    """One number per loop: the least of its bounds.
+
+    Raises UnboundedLoop naming every loop that has none, each with why and what would help.
+    """
+    least: dict[int, int] = {}
+    reasons: dict[int, str] = {}
+    for b in bounds:
+        if b.bound is None:
+            reasons[b.loop] = b.reason
+        else:
+            least[b.loop] = min(b.bound, least.get(b.loop, b.bound))
+    missing = [loop for loop in graph.loops if loop.index not in least]
+    if missing:
+        headers = {loop.index: place(graph.nodes[loop.header].block.addr) for loop in missing}
+        texts = dict.fromkeys(f"{at}: {reasons.get(i, 'not bounded')}" for i, at in headers.items())
+        raise UnboundedLoop(
+            f"{len(texts)} loop{'s have' if len(texts) > 1 else ' has'} no bound: "
+            + "; ".join(texts),
+            hint="give each in a facts file: loop PLACE at most N",
+        )
+    return tuple(least[loop.index] for loop in graph.loops)

@@ -1,0 +1,179 @@
+"""From a model to a proven bound: solvers are asked, exact integers decide (rule 23).
+
+The linear relaxation is solved first. When its solution is integral, satisfies every row, and
+equals the bound certified from its duals in exact integers, that bound is proved whatever the
+solver's tolerances are, and nothing else runs: this is the case of a program without user
+constraints. Otherwise the integer program is solved with gaps of 0, and the bound is the smaller
+of the certificate and the solver's dual bound rounded up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, floor
+
+import numpy as np
+import numpy.typing as npt
+
+from ilp.answer import Answer, Solver, Status
+from ilp.cbc import Cbc
+from ilp.certificate import certified_bound
+from ilp.highs import Highs
+from ilp.model import Model
+from quoll.errors import InfeasibleError, SolverError, UsageError
+
+__all__ = ["Proof", "maximise", "solver_named"]
+
+INTEGRAL = 1e-5  # a count this near to an integer is tried as that integer, then checked exactly
+TOLERANCE = 1e-6  # absolute tolerance of the solvers' dual bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """``bound`` is never exceeded; ``values`` satisfy every row, or are None if none are known."""
+
+    bound: int
+    values: tuple[int, ...] | None
+    attained: bool  # the values' objective equals the bound
+    method: str  # what the bound rests on
+    solver: str
+
+    def __post_init__(self) -> None:
+        assert self.values is not None or not self.attained
+
+
+def solver_named(name: str) -> Solver:
+    """The solver for ``--solver``."""
+    solvers: dict[str, Callable[[], Solver]] = {"cbc": Cbc, "highs": Highs}
+    if name not in solvers:
+        raise UsageError(f"there is no solver '{name}'", hint="solvers: cbc, highs")
+    return solvers[name]()
+
+
+def maximise(model: Model, solver: Solver, seconds: float | None = None) -> Proof:
+    """The proven maximum of ``model`` and values that reach it.
+
+    Raises InfeasibleError naming a smallest set of facts that exclude every path, SolverError if
+    the solver fails, contradicts exact arithmetic, or proves nothing within ``seconds``.
+    """
+    deadline = None if seconds is None else time.monotonic() + seconds
+    relaxed = solver.solve(model, relaxed=True, seconds=seconds)
+    certificate = None
+    values = None
+    if relaxed.status is Status.INFEASIBLE:
+        raise infeasible(model, solver, seconds)
+    if relaxed.duals is not None:
+        certificate = certified_bound(model, relaxed.duals)
+        values = exact_values(model, relaxed)
+        if values is not None and model.value(values) == certificate:
+            return Proof(certificate, values, True, "exact dual certificate", solver.name)
+    left = None if deadline is None else deadline - time.monotonic()
+    if left is not None and left <= 0:
+        return stopped(model, solver, certificate, values, None)
+    answer = solver.solve(model, relaxed=False, seconds=left)
+    if answer.status is Status.INFEASIBLE:
+        raise infeasible(model, solver, seconds)
+    return combine(model, solver, certificate, answer, values)
+
+
+def combine(
+    model: Model,
+    solver: Solver,
+    certificate: int | None,
+    answer: Answer,
+    relaxed: tuple[int, ...] | None,
+) -> Proof:
+    """The verdict on an integer solution, or on an interrupted search."""
+    candidates = [v for v in (exact_values(model, answer), relaxed) if v is not None]
+    best = max(candidates, key=model.value, default=None)
+    claimed = None if answer.bound is None else model.constant + rounded_up(answer.bound)
+    bounds = [b for b in (certificate, claimed) if b is not None]
+    if best is not None and bounds and model.value(best) > min(bounds):
+        raise SolverError(
+            f"{solver.name} claims a maximum of {min(bounds)} cycles, "
+            f"but its counts reach {model.value(best)}",
+            hint="use the other solver, and report this model (--lp FILE)",
+        )
+    if answer.status is Status.STOPPED or not bounds:
+        return stopped(model, solver, certificate, best, claimed)
+    bound = min(bounds)
+    method = "exact dual certificate" if bound == certificate else "dual bound of branch and bound"
+    return Proof(bound, best, best is not None and model.value(best) == bound, method, solver.name)
+
+
+def stopped(
+    model: Model,
+    solver: Solver,
+    certificate: int | None,
+    values: tuple[int, ...] | None,
+    claimed: int | None,
+) -> Proof:
+    """What an interrupted search has proved, labelled; SolverError if that is nothing."""
+    bounds = [b for b in (certificate, claimed) if b is not None]
+    if not bounds:
+        raise SolverError(
+            f"{solver.name} proved no bound within the time limit",
+            hint="give more time (--time-limit), or use --solver highs",
+        )
+    bound = min(bounds)
+    return Proof(
+        bound,
+        values,
+        values is not None and model.value(values) == bound,
+        "dual bound when the time limit was reached",
+        solver.name,
+    )
+
+
+def exact_values(model: Model, answer: Answer) -> tuple[int, ...] | None:
+    """The values as integers if they are integral and satisfy every row exactly."""
+    if answer.values is None:
+        return None
+    near: npt.NDArray[np.float64] = np.rint(answer.values)
+    if not np.isfinite(near).all() or np.abs(near - answer.values).max(initial=0.0) > INTEGRAL:
+        return None
+    values = tuple(int(x) for x in near)
+    return None if model.violations(values) else values
+
+
+def rounded_up(bound: float) -> int:
+    """The least integer not below ``bound``, which is exact up to the solver's tolerance.
+
+    The maximum is an integer, so a bound within the tolerance above an integer means that one.
+    """
+    tolerance = TOLERANCE + abs(bound) * 2.0**-50
+    down = floor(bound)
+    return down if bound - down <= tolerance else ceil(bound)
+
+
+def infeasible(model: Model, solver: Solver, seconds: float | None) -> InfeasibleError:
+    """The error naming facts that clash; without any one of them there would be a path.
+
+    Deletion filter: Chinneck and Dravnieks, "Locating minimal infeasible constraint sets in linear
+    programs" (1991).
+    """
+    keep = dict.fromkeys(row.fact for row in model.rows if row.fact is not None)
+    texts = {row.fact: row.origin for row in model.rows if row.fact is not None}
+    for fact in list(keep):
+        rest = frozenset(f for f in keep if f != fact)
+        if not feasible(model.without_facts(rest), solver, seconds):
+            del keep[fact]
+    if not keep and not feasible(model.without_facts(), solver, seconds):
+        return InfeasibleError(
+            "no path leads from the entry to an exit within the loop bounds",
+            hint="a loop bound is smaller than what the code needs",
+        )
+    return InfeasibleError(
+        "these facts together exclude every path: " + "; ".join(texts[f] for f in keep),
+        hint="without any one of them there is a path; at least one is wrong",
+    )
+
+
+def feasible(model: Model, solver: Solver, seconds: float | None) -> bool:
+    """Whether the model has a solution; an interrupted search counts as yes."""
+    for relaxed in (True, False):
+        if solver.solve(model, relaxed=relaxed, seconds=seconds).status is Status.INFEASIBLE:
+            return False
+    return True

@@ -1,0 +1,112 @@
+"""From costs, bounds and constraints to the proven bound and the path that reaches it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ilp.answer import Solver
+from ilp.check import check_path, path_cycles
+from ilp.constraint import Constraint
+from ilp.cuts import cost_cuts, repeated_contexts
+from ilp.ipet import Ipet, build_ipet
+from ilp.model import Model, Row
+from ilp.nest import checked_bounds
+from ilp.path import Order, build_path
+from ilp.solution import Solution, Step, WorstPath
+from ilp.solve import Proof, maximise
+from loopbounds.bound import LoopBound
+from pipeline.costs import Costs
+from quoll.errors import SolverError
+from quoll.supergraph import Supergraph
+
+__all__ = ["WorstCase", "worst_case"]
+
+ROUNDS = 5  # cuts are added at most this often (rule 26)
+SHUFFLES = 8  # random orders tried before counts are called unrealisable
+
+
+@dataclass(frozen=True, slots=True)
+class WorstCase:
+    """The answer for one entry, and the program that it solves (``ilp.model_text`` writes it)."""
+
+    solution: Solution
+    path: WorstPath
+    model: Model
+
+
+def worst_case(
+    graph: Supergraph,
+    costs: Costs,
+    bounds: Sequence[LoopBound],
+    constraints: Sequence[Constraint] = (),
+    *,
+    solver: Solver,
+    seconds: float | None = None,
+    place: Callable[[int], str] = hex,
+) -> WorstCase:
+    """The longest path through ``graph``.
+
+    ``seconds`` limits each run of the solver; ``place`` prints addresses in errors. Raises
+    UnboundedLoop naming the loops without a bound, InfeasibleError naming the facts that exclude
+    every path, SolverError if nothing is proved, ControlFlowError if the loops do not cover the
+    cycles of the graph.
+    """
+    ipet = build_ipet(graph, costs, checked_bounds(graph, bounds, place), constraints)
+    cuts: list[Row] = []
+    for _ in range(ROUNDS):
+        model = ipet.model.with_rows(cuts)
+        proof = maximise(model, solver, seconds)
+        path = realise(ipet, costs, constraints, proof)
+        if path.unrealisable is None or proof.values is None:
+            break
+        new = cost_cuts(ipet, costs, constraints, proof.values, solver, seconds)
+        if not new:
+            break
+        cuts += new
+    return WorstCase(solution_of(ipet, proof), path, model)
+
+
+def solution_of(ipet: Ipet, proof: Proof) -> Solution:
+    """The proof in terms of the graph; without counts if none are known."""
+    values = proof.values
+    return Solution(
+        cycles=proof.bound,
+        optimal=proof.attained,
+        nodes=() if values is None else ipet.node_counts(values),
+        edges=() if values is None else ipet.edge_counts(values),
+        solver=proof.solver,
+        method=proof.method,
+    )
+
+
+def realise(ipet: Ipet, costs: Costs, constraints: Sequence[Constraint], proof: Proof) -> WorstPath:
+    """An execution order of the counts that passes the checker, or one that does not and why."""
+    if proof.values is None:
+        return WorstPath((), 0, "the solver was stopped before it found any counts")
+    if not proof.attained:
+        note = f"the counts known reach {ipet.model.value(proof.values)} of {proof.bound} cycles"
+    else:
+        note = None
+    edges, last = ipet.edge_counts(proof.values), ipet.last_node(proof.values)
+    wrong: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    for order in orders(bool(repeated_contexts(ipet, constraints))):
+        try:
+            steps = build_path(ipet.nest, edges, last, order)
+        except SolverError as error:
+            return WorstPath((), 0, f"counts not realisable: {error}")
+        wrong = check_path(ipet.graph, ipet.nest.bounds, constraints, steps)
+        if not wrong:
+            return WorstPath(steps, path_cycles(costs, steps), note)
+    return WorstPath(steps, path_cycles(costs, steps), "counts not realisable: " + "; ".join(wrong))
+
+
+def orders(several: bool) -> Iterator[Order]:
+    """Ways of choosing among edges; one is enough unless invocations have to be told apart."""
+    yield lambda edges: edges[0]
+    if several:
+        yield lambda edges: edges[-1]
+        for seed in range(SHUFFLES):
+            yield random.Random(seed).choice

@@ -1,0 +1,31 @@
+"""IPET against the search over all paths, on thousands of random programs."""
+
+from __future__ import annotations
+
+import pytest
+
+from ilp.answer import Solver
+from ilp.cbc import Cbc
+from ilp.highs import Highs
+from tests.ilp.judging import Tally, judge
+
+
+@pytest.mark.parametrize(
+    ("solver", "first", "cases"), [(Highs(), 0, 2500), (Cbc(), 10_000, 500)], ids=["highs", "cbc"]
+)
+def test_the_bound_is_the_longest_allowed_path(solver: Solver, first: int, cases: int) -> None:
+    tally = Tally()
+    for seed in range(first, first + cases):
+        try:
+            judge(seed, solver, tally)
+        except AssertionError as error:
+            raise AssertionError(f"case {seed}: {error}") from error
+    seen = tally.seen
+    assert seen["exact"] > cases * 0.6, tally
+    assert seen["repeated"] > cases * 0.05, tally
+    assert seen["exact, infeasible"] < cases * 0.2, tally
+    assert seen["dual bound of branch and bound"] > cases * 0.02, tally
+    for form in ("Conflict in", "Consistent in", "AtMost in", "AtMost"):
+        assert seen[form] > cases * 0.05, tally
+    for outcome in ("cut and solved again", "repeated, not realisable"):
+        assert seen[outcome] > 0, tally
