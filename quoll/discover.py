@@ -13,7 +13,7 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass
 
 from quoll.arm.decode import decode, it_conditions
-from quoll.arm.insn import Cond, Flow, Insn
+from quoll.arm.insn import LR, PC, SP, Cond, Flow, Insn
 from quoll.cfg import Block, Cfg, Edge, EdgeKind, Unresolved
 from quoll.errors import ControlFlowError
 from quoll.image import Image
@@ -36,6 +36,13 @@ class Callee:
 def falls_through(insn: Insn) -> bool:
     """Whether the next instruction in memory may follow without the transfer being made."""
     return insn.flow is Flow.NEXT or insn.conditional or insn.mnemonic in COMPARE_AND_BRANCH
+
+
+def _sets_lr_by_convention(insn: Insn) -> bool:
+    """Calls, ``mov lr, pc`` before one, and loads from the stack."""
+    if insn.memory is not None:
+        return insn.memory.base == SP
+    return insn.flow is not Flow.NEXT or insn.sources == (PC,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,9 @@ class FunctionBuilder:
         self.entry, self.thumb = callee.entry, callee.thumb
         self.insns: dict[int, Insn] = {}
         self.sites: set[int] = set()
+        self.keeps_lr = True  # lr is only written by calls and by loads from the stack
         self.calls: dict[int, set[int]] = {}
+        self.long_jumps: set[int] = set()  # bl that do not call
         self.tails: set[int] = set()
         self.returns: set[int] = set()
         self.exits: set[int] = set()
@@ -164,6 +173,19 @@ class FunctionBuilder:
         if callee.entry in self._returning:
             self._come_back(insn)
 
+    def _is_long_jump(self, insn: Insn, target: Callee) -> bool:
+        """Whether ``bl`` only jumps, as GCC does in Thumb code to reach beyond 2 KiB.
+
+        It does when the target is inside the function that holds the instruction.
+        """
+        if not (insn.thumb and target.thumb) or self._is_function(target.entry):
+            return False
+        found = self._image.symbol_at(insn.addr)
+        if found is None or found[0].kind != "func":
+            return False
+        symbol = found[0]
+        return symbol.addr < target.entry < symbol.addr + symbol.size
+
     def returned(self, callee: Callee) -> None:
         """``callee`` may return: explore what follows the calls of it."""
         for insn in sorted(self.callees.get(callee, ())):
@@ -210,6 +232,8 @@ class FunctionBuilder:
             if insn is None:
                 return
             self.insns[addr] = insn
+            if LR in insn.writes and not _sets_lr_by_convention(insn):
+                self.keeps_lr = False
             self._it[addr] = it
             it = it[1:] or it_conditions(insn)
             if self._ends_here(insn):
@@ -268,7 +292,12 @@ class FunctionBuilder:
             self.exits.add(insn.addr)
         elif flow is Flow.CALL:
             assert insn.target is not None
-            self.call(insn.addr, Callee(insn.target, insn.target_thumb), tail=False)
+            target = Callee(insn.target, insn.target_thumb)
+            if self._is_long_jump(insn, target):
+                self.long_jumps.add(insn.addr)
+                self.jump(insn.addr, target, EdgeKind.TAKEN)
+            else:
+                self.call(insn.addr, target, tail=False)
         elif flow is Flow.JUMP:
             assert insn.target is not None
             self.jump(insn.addr, Callee(insn.target, insn.target_thumb), EdgeKind.TAKEN)

@@ -157,7 +157,9 @@ class _Extraction:
 
     def _decide(self, function: FunctionBuilder, insn: Insn) -> None:
         before = function.before(insn)
-        effect = self._stated_effect(insn) or by_form(self._image, before, insn)
+        effect = self._stated_effect(insn) or by_form(
+            self._image, before, insn, keeps_lr=function.keeps_lr
+        )
         calls = insn.flow is Flow.INDIRECT_CALL or links(before, insn)
         if effect is None:
             self._leave_open(function, insn, calls=calls)
@@ -218,6 +220,8 @@ class _Extraction:
         }
         sites = {site for entry in reached for site in self._functions[entry].sites}
         self._check_stated(functions)
+        if any(self._functions[entry].long_jumps for entry in reached):
+            self._assume("Thumb bl to a place inside its own function is a long jump, not a call")
         for entry in sorted(reached & self._never.keys()):
             fact = self._never[entry]
             self._assume(f"{fact.function} never returns ({fact.source})")

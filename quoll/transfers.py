@@ -47,11 +47,14 @@ def links(before: Insn | None, insn: Insn) -> bool:
     )
 
 
-def by_form(image: Image, before: Insn | None, insn: Insn) -> Effect | None:
-    """The effect of the indirect transfer ``insn``; ``before`` always runs just before it."""
+def by_form(image: Image, before: Insn | None, insn: Insn, *, keeps_lr: bool) -> Effect | None:
+    """The effect of the indirect transfer ``insn``; ``before`` always runs just before it.
+
+    With ``keeps_lr`` the function computes nothing in lr, so that it is a return address.
+    """
     if _is_literal(insn):
         return _literal(image, insn)
-    if insn.flow is Flow.INDIRECT and (_is_return(insn) or _pops_for(before, insn)):
+    if insn.flow is Flow.INDIRECT and (_is_return(insn, keeps_lr) or _pops_for(before, insn)):
         return Effect(returns=True)
     if insn.mnemonic == "bx" and insn.sources == (PC,):
         pc = (insn.addr + (THUMB_PIPELINE if insn.thumb else ARM_PIPELINE)) & ~3
@@ -81,10 +84,11 @@ def _literal(image: Image, insn: Insn) -> Effect | None:
     return Effect((callee_at(value, thumb=insn.thumb),), table=place, verified=True)
 
 
-def _is_return(insn: Insn) -> bool:
+def _is_return(insn: Insn, keeps_lr: bool) -> bool:
     memory = insn.memory
     if memory is None:
-        return insn.mnemonic in ("bx", "mov") and insn.sources == (LR,) and insn.shift is Shift.NONE
+        by_lr = insn.mnemonic in ("bx", "mov") and insn.sources == (LR,)
+        return by_lr and keeps_lr and insn.shift is Shift.NONE
     if memory.access is not Access.LOAD or PC not in insn.transfers:
         return False
     if memory.base == SP:
@@ -94,7 +98,7 @@ def _is_return(insn: Insn) -> bool:
 
 def _pops_for(before: Insn | None, insn: Insn) -> bool:
     """``pop {r3}; bx r3``: how Thumb code of ARMv4T returns."""
-    if before is None or before.memory is None or insn.mnemonic != "bx":
+    if before is None or before.memory is None or insn.mnemonic not in ("bx", "mov"):
         return False
     memory = before.memory
     return (

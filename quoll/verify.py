@@ -6,8 +6,9 @@ Program
     P3  the instructions of a block are contiguous and of one instruction set; no two blocks of
         a function share an instruction; only the last one of a block may transfer control
     P4  each edge is once there, starts and ends at blocks, and is legal for the last instruction:
-        FALLTHROUGH to the next address, TAKEN to the target, ACROSS after a call to the next
-        address, INDIRECT after an indirect transfer; CALL and RETURN do not occur
+        FALLTHROUGH to the next address, TAKEN to the target (also of a bl that only jumps),
+        ACROSS after a call to the next address, INDIRECT after an indirect transfer; CALL and
+        RETURN do not occur
     P5  what the last instruction may do is there: a conditional one falls through, a direct jump
         has its edge or its tail call, a call has its callee, an indirect transfer has an effect,
         is unresolved, or is a return of a function stated never to return
@@ -130,7 +131,7 @@ def _legal(cfg: Cfg, edge: Edge) -> bool:
         may = last.flow is Flow.TRAP or falls_through(last)
         return may and target == block.end and (last.flow is not Flow.NEXT or not block.exits)
     if edge.kind is EdgeKind.TAKEN:
-        return last.flow is Flow.JUMP and target == last.target
+        return last.flow in (Flow.JUMP, Flow.CALL) and target == last.target
     if edge.kind is EdgeKind.ACROSS:
         return target == block.end and last.flow in (
             Flow.CALL,
@@ -152,7 +153,7 @@ def _effects(
         yield f"P5 {where} does not fall through"
     if last.flow is Flow.JUMP and EdgeKind.TAKEN not in kinds and last.target not in block.calls:
         yield f"P5 {where} does not reach its target"
-    if last.flow is Flow.CALL and last.target not in block.calls:
+    if last.flow is Flow.CALL and last.target not in block.calls and EdgeKind.TAKEN not in kinds:
         yield f"P5 {where} does not call its target"
     if last.flow is Flow.EXCEPTION_RETURN and not block.exits:
         yield f"P5 {where} does not exit"

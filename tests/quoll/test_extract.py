@@ -446,3 +446,48 @@ def test_entries_must_be_code() -> None:
     constant = assemble("main: bx lr\n .type table, %object\ntable: .word 1")
     with pytest.raises(UsageError, match="is data"):
         extracted(constant, "table")
+
+
+def test_thumb_bl_inside_its_function_is_a_long_jump() -> None:
+    """GCC reaches beyond 2 KiB this way where lr is saved: bl as b, in both directions."""
+    image = assemble(
+        """
+        main:   push {r4, lr}
+                cmp r0, #0
+                bne x1
+                bl x2
+        x1:     adds r0, #1
+                pop {r4, pc}
+        x2:     adds r0, #2
+                bl x1
+                .size main, . - main
+        """,
+        thumb=True,
+        cpu="arm926ej-s",
+    )
+    program = extracted(image)
+    expected = """
+        main
+          main (3): fallthrough main+6, taken x1
+          main+6 (1): taken x2
+          x1 (2): returns
+          x2 (2): taken x1
+    """
+    assert sketch(image, program) == dedent(expected).strip()
+    assert any("long jump" in a for a in program.assumptions)
+
+
+def test_a_computed_lr_is_no_return_address() -> None:
+    """The case helpers of libgcc return through a table: by its form ``bx lr`` would be wrong."""
+    drawn(
+        """
+        main:   ldrb r1, [lr, r0]
+                add lr, lr, r1, lsl #2
+                bx lr
+        """,
+        """
+        main
+          main (3): returns
+        ? main+8: the targets of the indirect jump bx lr are not known
+        """,
+    )
