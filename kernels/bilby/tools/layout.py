@@ -228,7 +228,12 @@ def emit_word(record: Record) -> list[str]:
         ]
     params = ", ".join(f"word_t {item.name}" for item in record.fields)
     value = " | ".join(setter_expression(item, item.name) for item in record.fields)
-    return [*out, f"static inline word_t {record.name}_make({params})", f"{{ return {value}; }}", ""]
+    return [
+        *out,
+        f"static inline word_t {record.name}_make({params})",
+        f"{{ return {value}; }}",
+        "",
+    ]
 
 
 def emit_c(records: list[Record]) -> str:
@@ -331,7 +336,14 @@ def emit_doc(records: list[Record]) -> str:
     for record in records:
         if record.kind != "word":
             continue
-        out += [f"### {record.name}", "", f"{record.doc}.", "", "| bits | field | meaning |", "|---|---|---|"]
+        out += [
+            f"### {record.name}",
+            "",
+            f"{record.doc}.",
+            "",
+            "| bits | field | meaning |",
+            "|---|---|---|",
+        ]
         out += [f"| {i.high}:{i.low} | {i.name} | {i.doc} |" for i in record.fields]
         out.append("")
     return "\n".join(out).rstrip("\n") + "\n"
