@@ -180,11 +180,8 @@ class FunctionBuilder:
         """
         if not (insn.thumb and target.thumb) or self._is_function(target.entry):
             return False
-        found = self._image.symbol_at(insn.addr)
-        if found is None or found[0].kind != "func":
-            return False
-        symbol = found[0]
-        return symbol.addr < target.entry < symbol.addr + symbol.size
+        symbol = self._image.symbols.function_around(insn.addr)
+        return symbol is not None and symbol.addr < target.entry < symbol.addr + symbol.size
 
     def returned(self, callee: Callee) -> None:
         """``callee`` may return: explore what follows the calls of it."""

@@ -78,6 +78,15 @@ class SymbolTable:
                 return symbol
         return None
 
+    def function_around(self, addr: int) -> Symbol | None:
+        """The function symbol of known size that includes ``addr``."""
+        top = bisect_right(self._addrs, addr) - 1
+        for at in range(top, max(top - FARTHEST, -1), -1):
+            symbol = self.symbols[at]
+            if symbol.kind == "func" and symbol.addr + symbol.size > addr:
+                return symbol
+        return None
+
     def mapping(self, addr: int, floor: int) -> str | None:
         """What the last mapping symbol between ``floor`` and ``addr`` says: a, t, d or None."""
         at = bisect_right(self._mapping_addrs, addr) - 1
