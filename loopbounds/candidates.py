@@ -1,0 +1,217 @@
+"""Guess relations that make ``count <= n`` inductive. Guesses only: every one is proved later.
+
+Templates over a loop variable ``x`` with initial value ``x0`` and ``k = count - 1``:
+
+    x = x0 + s*k                       affine induction
+    k <= x0 - x, k <= x - x0           progress of at least one per iteration
+    x - x0 = 0 (mod 2**j)              congruence
+    x = x0 >> j*k, x <= ones >> j*k    halving, clearing from the top, count-leading-zeros loops
+    low k bits of x are 0              doubling, and x &= x - 1
+    u <= v, u - u0 <= v0 - u0          compared terms: displacement within the initial distance
+    s*k <= v0 - u0                     the bound itself, as a term over parameters
+
+A guess stays if it holds in every state of the runs given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import gcd
+
+from loopbounds import terms
+from loopbounds.evaluate import compile_terms
+from loopbounds.model import COUNT, COUNT_WIDTH, Model, Variable
+from loopbounds.runs import Run
+from loopbounds.terms import Term, const, eq, operation, scale, sub, substitute, ule
+
+__all__ = ["candidates", "holding", "likely_bounds"]
+
+K = terms.add(COUNT, const(-1, COUNT_WIDTH))
+MOST = 80  # candidates
+
+
+def candidates(model: Model, runs: Sequence[Run]) -> list[Term]:
+    """Candidate invariants that survive ``runs``, over parameters, state and ``COUNT``."""
+    found: dict[Term, None] = dict.fromkeys([*model.constraints, *model.hints])
+    for index, variable in enumerate(model.state):
+        found.update(dict.fromkeys(_of_variable(variable, index, runs)))
+    for guess in _of_comparisons(model, runs):
+        found[guess] = None
+    found.update(dict.fromkeys(_of_pairs(model)))
+    usable = [c for c in found if c.constant is None and c.width == 1]
+    return holding(model, usable, runs)[:MOST]
+
+
+def holding(model: Model, guesses: Sequence[Term], runs: Sequence[Run]) -> list[Term]:
+    """The guesses that hold in every recorded state."""
+    order = [*model.parameters, *(v.symbol for v in model.state), COUNT]
+    check = compile_terms(guesses, order)
+    alive = list(range(len(guesses)))
+    for run in runs:
+        for state, count in zip(run.states, run.counts, strict=True):
+            values = check([*run.parameters, *state, count])
+            alive = [i for i in alive if values[i]]
+    return [guesses[i] for i in alive]
+
+
+def _steps(index: int, runs: Sequence[Run]) -> set[int]:
+    """Differences of one variable between consecutive header executions."""
+    return {
+        after[index] - before[index]
+        for run in runs
+        for (before, i), (after, j) in zip(
+            zip(run.states, run.counts, strict=True),
+            zip(run.states[1:], run.counts[1:], strict=True),
+            strict=False,
+        )
+        if j == i + 1
+    }
+
+
+def _of_variable(variable: Variable, index: int, runs: Sequence[Run]) -> Iterator[Term]:
+    x, x0 = variable.symbol, variable.initial
+    width = x.width
+    steps = {s % (1 << width) for s in _steps(index, runs)}
+    if not steps:
+        return
+    if steps == {0}:
+        yield eq(x, x0)
+        return
+    if width == 1:
+        return
+    k = _counter(width)
+    if len(steps) == 1:
+        yield eq(x, terms.add(x0, scale(k, steps.pop())))
+        return
+    yield from _progress(x, x0, k)
+    common = gcd(*steps, 1 << width)
+    if common > 1:
+        yield eq(operation("and", sub(x, x0), const(common - 1, width)), const(0, width))
+    wrap = _wrap(index, runs)
+    if wrap:
+        yield eq(x, operation("and", terms.add(x0, k), const(wrap, width)))
+        yield eq(x, operation("and", sub(x0, k), const(wrap, width)))
+    if width == COUNT_WIDTH:
+        yield from _shifts(x, x0)
+
+
+def _wrap(index: int, runs: Sequence[Run]) -> int:
+    """The mask of the narrowest word that holds every value of a variable."""
+    top = max(state[index] for run in runs for state in run.states)
+    return (1 << top.bit_length()) - 1
+
+
+def _counter(width: int) -> Term:
+    if width <= COUNT_WIDTH:
+        return terms.extract(K, 0, width)
+    return terms.zext(K, width)
+
+
+def _progress(x: Term, x0: Term, k: Term) -> Iterator[Term]:
+    yield ule(k, sub(x0, x))
+    yield ule(x, x0)
+    yield ule(k, sub(x, x0))
+    yield ule(x0, x)
+
+
+def _shifts(x: Term, x0: Term) -> Iterator[Term]:
+    ones = const(-1, COUNT_WIDTH)
+    for j in (1, 2, 3, 4, 8):
+        places = scale(K, j)
+        yield eq(x, operation("lshr", x0, places))
+        yield eq(x, terms.shl(x0, places))
+        yield ule(x, operation("lshr", ones, places))
+        yield eq(
+            operation("and", x, terms.negate(terms.shl(ones, places))), const(0, COUNT_WIDTH)
+        )
+    yield ule(x, operation("lshr", x0, K))
+
+
+def _of_comparisons(model: Model, runs: Sequence[Run]) -> Iterator[Term]:
+    """Relations between terms that the step compares."""
+    initial = {v.symbol: v.initial for v in model.state}
+    fixed = set(model.inputs)
+    strides = _strides(model, runs)
+    for u, v in _compared(model):
+        if terms.symbols((u, v)) & fixed:
+            continue
+        yield from (ule(u, v), ule(v, u))
+        if u.width == COUNT_WIDTH:
+            yield from (terms.sle(u, v), terms.sle(v, u))
+        u0, v0 = substitute(u, initial), substitute(v, initial)
+        for a, a0, b0 in ((u, u0, v0), (v, v0, u0)):
+            if a is a0:
+                continue
+            yield ule(sub(a, a0), sub(b0, a0))
+            yield ule(sub(a0, a), sub(a0, b0))
+            for distance in (sub(b0, a0), sub(a0, b0)):
+                yield from _reach(distance, strides)
+                for bits in (8, 16):
+                    wrapped = operation("and", distance, const((1 << bits) - 1, u.width))
+                    yield from _reach(wrapped, [1])
+
+
+def _reach(distance: Term, strides: Sequence[int]) -> Iterator[Term]:
+    if distance.constant is not None or distance.width > COUNT_WIDTH:
+        return
+    distance = terms.zext(distance, COUNT_WIDTH)
+    for s in strides:
+        yield ule(scale(K, s), distance)
+        if s & (s - 1) == 0:
+            yield ule(K, operation("lshr", distance, const(s.bit_length() - 1, COUNT_WIDTH)))
+            yield ule(COUNT, operation("lshr", distance, const(s.bit_length() - 1, COUNT_WIDTH)))
+    for factor, atom in zip(distance.factors, distance.args, strict=False):
+        if distance.op == "linear" and factor in strides:
+            yield from (ule(K, atom), ule(COUNT, atom))
+
+
+def _strides(model: Model, runs: Sequence[Run]) -> list[int]:
+    found = {1}
+    for index, variable in enumerate(model.state):
+        steps = {s % (1 << variable.symbol.width) for s in _steps(index, runs)}
+        if len(steps) == 1:
+            size = steps.pop()
+            found.add(min(size, (1 << variable.symbol.width) - size))
+    return sorted(s for s in found if 0 < s < 1 << 20)
+
+
+def _compared(model: Model) -> list[tuple[Term, Term]]:
+    """Pairs under a comparison in the step, also with both sides brought to the header."""
+    pairs: dict[tuple[Term, Term], None] = {}
+    symbols = {v.symbol for v in model.state}
+    for t in terms.walk([model.again, *(v.next for v in model.state)]):
+        if t.op not in ("eq", "ult", "slt") or t.args[0].width == 1:
+            continue
+        if not terms.symbols(t.args) & symbols:
+            continue
+        pairs[t.args[0], t.args[1]] = None
+        first, second = (_without_constant(a) for a in t.args)
+        pairs[first, second] = None
+    return list(pairs)[:12]
+
+
+def _without_constant(t: Term) -> Term:
+    return sub(t, const(t.value, t.width)) if t.op == "linear" else t
+
+
+def likely_bounds(model: Model, runs: Sequence[Run]) -> list[int]:
+    """Constant distances between compared terms, in strides: bounds worth trying first."""
+    initial = {v.symbol: v.initial for v in model.state}
+    found = set()
+    for u, v in _compared(model):
+        distance = sub(substitute(v, initial), substitute(u, initial))
+        if distance.constant is not None:
+            for value in (distance.value, terms.neg(distance).value):
+                found |= {value // s + d for s in _strides(model, runs) for d in (0, 1, 2)}
+    return sorted(found)
+
+
+def _of_pairs(model: Model) -> Iterator[Term]:
+    """Two variables that move together or against each other."""
+    combine: tuple[Callable[[Term, Term], Term], ...] = (sub, terms.add)
+    state = [v for v in model.state if v.symbol.width > 1][:6]
+    for i, first in enumerate(state):
+        for second in state[i + 1 :]:
+            if first.symbol.width == second.symbol.width:
+                for f in combine:
+                    yield eq(f(first.symbol, second.symbol), f(first.initial, second.initial))

@@ -1,0 +1,209 @@
+"""Ask NuSMV whether invariants of a model hold: the only place that runs the model checker.
+
+A query is one model text and a list of checks. It runs in a child process of its own (NuSMV is
+not re-entrant and may run out of memory), under a time and a memory limit. What counts as an
+answer is narrow (rule 19): the child ends by itself with status 0, every check is framed by its
+own markers, and between the markers stands exactly one verdict line, which names the property
+that was asked for. Anything else is ``Verdict.FAILED``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from quoll.errors import SolverError
+
+__all__ = ["Algorithm", "Answer", "Check", "Limits", "State", "Verdict", "ask", "find_solver"]
+
+CHILD = Path(__file__).with_name("nusmv_child.py")
+LIBRARY = Path(sys.prefix) / "lib" / "nusmv" / "libdependencies.so"
+EXECUTABLES = ("NuSMV", "nuXmv")
+
+State = Mapping[str, int]
+
+
+class Algorithm(Enum):
+    """How an invariant is checked."""
+
+    INDUCTION = "een-sorensson"  # k-induction: the only one whose "is true" is used (rule 19)
+    STEP = "classic"  # one step of induction: its failures show why a candidate is not inductive
+
+
+class Verdict(Enum):
+    """What NuSMV said of one invariant."""
+
+    TRUE = "true"
+    FALSE = "false"  # violated; the trace starts in an initial state
+    UNKNOWN = "unknown"  # neither; for STEP the trace is a failed induction step
+    FAILED = "solver failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One invariant and the depth of the search.
+
+    The model says ``DEFINE name := ...; INVARSPEC NAME spec_name := name``.
+    """
+
+    name: str
+    algorithm: Algorithm = Algorithm.INDUCTION
+    depth: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one query may use."""
+
+    seconds: float = 20.0
+    memory: int = 1 << 30  # bytes of address space
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The verdict on one check; ``trace`` lists states, inputs of a step under the new state."""
+
+    verdict: Verdict
+    trace: tuple[State, ...] = field(default=())
+    reason: str = ""  # of FAILED
+
+
+def find_solver() -> Path:
+    """The NuSMV or nuXmv on PATH, else the library that set-up installs.
+
+    Raises SolverError when there is neither.
+    """
+    for name in EXECUTABLES:
+        found = shutil.which(name)
+        if found:
+            return Path(found)
+    if LIBRARY.is_file():
+        return LIBRARY
+    raise SolverError(
+        "NuSMV is missing, so no loop bound can be proved",
+        where=str(LIBRARY),
+        hint="run 'make setup', or put NuSMV on PATH",
+    )
+
+
+def ask(model: str, checks: Sequence[Check], limits: Limits, solver: Path) -> tuple[Answer, ...]:
+    """One answer per check. Never raises for what the solver does: that is ``FAILED``."""
+    with tempfile.TemporaryDirectory(prefix="quoll-nusmv-") as folder:
+        Path(folder, "model.smv").write_text(model)
+        Path(folder, "commands").write_text(_script(checks))
+        command = [sys.executable, "-I", "-S", str(CHILD), str(limits.memory), str(solver)]
+        try:
+            child = subprocess.run(
+                [*command, "-source", "commands"],
+                cwd=folder,
+                env={**os.environ, "HOME": folder},  # no start-up file of the user
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                timeout=limits.seconds,
+                text=True,
+                errors="replace",
+                check=False,
+            )
+        except subprocess.TimeoutExpired as expired:
+            output = expired.stdout or b""
+            text = output.decode(errors="replace") if isinstance(output, bytes) else output
+            return _answers(text, checks, f"no answer within {limits.seconds:g} s")
+        except OSError as error:
+            return _answers("", checks, f"could not be started: {error.strerror}")
+    return _answers(child.stdout, checks, _failure(child.returncode, child.stderr))
+
+
+def _script(checks: Sequence[Check]) -> str:
+    lines = [
+        "set on_failure_script_quits",
+        "set sat_solver MiniSat",
+        "set default_trace_plugin 1",
+        "read_model -i model.smv",
+        "flatten_hierarchy",
+        "encode_variables",
+        "build_boolean_model",
+        "bmc_setup",
+    ]
+    for index, check in enumerate(checks):
+        depth = f" -k {check.depth}" if check.algorithm is Algorithm.INDUCTION else ""
+        lines += [
+            f"echo quoll-begin {index}",
+            f"check_invar_bmc -a {check.algorithm.value}{depth} -P spec_{check.name}",
+            f"echo quoll-end {index}",
+        ]
+    return "\n".join([*lines, "quit", ""])
+
+
+def _failure(status: int, errors: str) -> str:
+    """Why a child that ended cannot be believed, or '' when it can."""
+    if status == 0:
+        return ""
+    said = " ".join(errors.split())[-200:]
+    ending = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
+    return f"{ending}: {said}" if said else ending
+
+
+def _answers(output: str, checks: Sequence[Check], failure: str) -> tuple[Answer, ...]:
+    return tuple(
+        _answer(output, index, check, failure or "its output is not understood")
+        for index, check in enumerate(checks)
+    )
+
+
+def _answer(output: str, index: int, check: Check, failure: str) -> Answer:
+    """A check whose frame is complete keeps its verdict when a later one kills the child."""
+    frame = re.findall(rf"^quoll-begin {index} *\n(.*?)^quoll-end {index} *$", output, re.M | re.S)
+    if len(frame) != 1:
+        return Answer(Verdict.FAILED, reason=failure)
+    verdicts = [v for line in frame[0].splitlines() if (v := _verdict(line, check)) is not None]
+    if len(verdicts) != 1:
+        return Answer(Verdict.FAILED, reason=failure)
+    return Answer(verdicts[0], _trace(frame[0]))
+
+
+def _verdict(line: str, check: Check) -> Verdict | None:
+    words = line.split()
+    if words == ["--", "invariant", check.name, "is", "true"]:
+        return Verdict.TRUE
+    if words == ["--", "invariant", check.name, "is", "false"]:
+        return Verdict.FALSE
+    if " ".join(words).startswith(f"-- cannot prove the invariant {check.name} is true or false"):
+        return Verdict.UNKNOWN
+    return None
+
+
+_ASSIGNMENT = re.compile(r"^  ([A-Za-z_][A-Za-z0-9_]*) = (TRUE|FALSE|0u[dhob]?\d+_[0-9a-fA-F]+)$")
+_BASES = {"d": 10, "h": 16, "o": 8, "b": 2}
+
+
+def _trace(frame: str) -> tuple[State, ...]:
+    """The states of the trace in ``frame``, each with the inputs that led to it."""
+    states: list[dict[str, int]] = []
+    inputs: dict[str, int] = {}
+    at: dict[str, int] | None = None
+    for line in frame.splitlines():
+        if line.startswith("-> State:"):
+            at = dict(inputs)
+            states.append(at)
+            inputs = {}
+        elif line.startswith("-> Input:"):
+            at = inputs
+        elif at is not None and (match := _ASSIGNMENT.match(line)):
+            at[match[1]] = _value(match[2])
+    return tuple(states)
+
+
+def _value(text: str) -> int:
+    if text in ("TRUE", "FALSE"):
+        return int(text == "TRUE")
+    prefix, digits = text.split("_")
+    return int(digits, _BASES[prefix[2]])

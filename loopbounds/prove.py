@@ -1,0 +1,208 @@
+"""Find and prove the largest number of header executions of a model (rules 18, 19, 22).
+
+    1. INIT is shown satisfiable: a model with no initial state satisfies everything.
+    2. Runs give a lower bound on any bound, and candidate invariants.
+    3. Candidates that are not inductive are weeded out by NuSMV's own failed induction steps.
+    4. ``candidates and count <= n`` is proved by k-induction, for the smallest n found.
+
+A candidate is never assumed: it is a conjunct of what step 4 proves. What weeding drops costs
+precision only. So a result depends on NuSMV's "is true" for one property and nothing else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+
+from loopbounds import nusmv, terms
+from loopbounds.candidates import candidates, likely_bounds
+from loopbounds.evaluate import compile_terms
+from loopbounds.model import COUNT, COUNT_WIDTH, Model, at_most
+from loopbounds.nusmv import Algorithm, Answer, Check, Limits, State, Verdict
+from loopbounds.runs import Run, explore, longest
+from loopbounds.terms import FALSE, Term
+
+__all__ = ["Budget", "Outcome", "prove"]
+
+HUGE = 1 << 30  # a bound no proof is expected for; candidates may rely on it
+FRAMES = (1, 4)  # induction depths, in the order they are tried
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one loop may use: seconds in total, and the limits of each query."""
+
+    seconds: float = 30.0
+    query: Limits = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """``bound`` proved, or None and why. ``reached``: executions of the longest run found."""
+
+    bound: int | None
+    reached: int
+    invariants: tuple[Term, ...]
+    failed: str  # what the solver failed with; "" when it answered
+    model: str  # SMV text of the proof
+    seconds: float
+
+    @property
+    def tight(self) -> bool:
+        """Whether a run of the model reaches the bound."""
+        return self.bound == self.reached
+
+
+class _SolverFailed(Exception):
+    """NuSMV gave no answer that can be believed."""
+
+
+class _OutOfTime(Exception):
+    """The budget of this loop is spent."""
+
+
+class _Session:
+    """One loop's queries, under one budget."""
+
+    def __init__(self, model: Model, budget: Budget, solver: Path) -> None:
+        self._model, self._budget, self._solver = model, budget, solver
+        self._start = time.perf_counter()
+        self.text = ""
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._start
+
+    def ask(self, properties: Sequence[tuple[str, Term]], checks: Sequence[Check]) -> list[Answer]:
+        """Answers that did not fail. Raises _SolverFailed or _OutOfTime otherwise."""
+        left = self._budget.seconds - self.seconds
+        if left <= 0:
+            raise _OutOfTime
+        query = self._budget.query
+        limits = Limits(min(query.seconds, left), query.memory)
+        self.text = self._model.smv(properties)
+        answers = list(nusmv.ask(self.text, checks, limits, self._solver))
+        for answer in answers:
+            if answer.verdict is Verdict.FAILED:
+                raise _SolverFailed(answer.reason)
+        return answers
+
+
+def prove(model: Model, budget: Budget, solver: Path) -> Outcome:
+    """The smallest bound that is proved. Never raises for what the solver does."""
+    session = _Session(model, budget, solver)
+    reached, invariants = 1, []
+    bound, text, failed = None, "", ""
+    try:
+        seed = _initial_state(session)
+        runs = explore(model, [seed] if seed is not None else [])
+        reached = longest(runs)
+        guesses = candidates(model, runs)
+        bound, invariants, text = _search(session, model, guesses, runs)
+    except _SolverFailed as failure:
+        failed = f"solver failed: {failure}"
+    except _OutOfTime:
+        failed = f"not proved within {budget.seconds:g} s"
+    return Outcome(bound, reached, tuple(invariants), failed, text, session.seconds)
+
+
+def _initial_state(session: _Session) -> State | None:
+    """An initial state; raises _SolverFailed when there is none (rule 19: INIT satisfiable)."""
+    [answer] = session.ask([("never", FALSE)], [Check("never", depth=0)])
+    if answer.verdict is not Verdict.FALSE or not answer.trace:
+        raise _SolverFailed("the model has no initial state")
+    return answer.trace[0]
+
+
+def _conjunction(parts: Sequence[Term]) -> Term:
+    return reduce(terms.both, parts, terms.TRUE)
+
+
+def _search(
+    session: _Session, model: Model, guesses: list[Term], runs: list[Run]
+) -> tuple[int | None, list[Term], str]:
+    """(bound, the candidates proved with it, the model text of the proof)."""
+    first = longest(runs)
+    guesses, proved = _weed(session, model, guesses, first)
+    if proved:
+        return first, guesses, session.text
+    guesses, proved = _weed(session, model, guesses, HUGE)
+    bound = HUGE if proved else None
+    likely = [n for n in likely_bounds(model, runs) if first <= n < HUGE]
+    return _narrow(session, guesses, likely, first, bound)
+
+
+def _weed(
+    session: _Session, model: Model, guesses: list[Term], bound: int
+) -> tuple[list[Term], bool]:
+    """Drop candidates until the rest, with ``count <= bound``, is inductive or only that fails.
+
+    Returns what is left and whether all of it is proved.
+    """
+    guesses = list(guesses)
+    while True:
+        whole = terms.both(_conjunction(guesses), at_most(bound))
+        checks = [Check("all", depth=FRAMES[0]), Check("step", Algorithm.STEP)]
+        proof, step = session.ask([("all", whole), ("step", whole)], checks)
+        if proof.verdict is Verdict.TRUE:
+            return guesses, True
+        witness = proof if proof.verdict is Verdict.FALSE else step
+        kept = _surviving(model, guesses, witness.trace)
+        if len(kept) == len(guesses):
+            return guesses, False
+        guesses = kept
+
+
+def _surviving(model: Model, guesses: list[Term], trace: Sequence[State]) -> list[Term]:
+    """The guesses that hold in every state of a trace but the first of a failed step."""
+    order = [*model.parameters, *(v.symbol for v in model.state), COUNT]
+    if not guesses:
+        return []
+    check = compile_terms(guesses, order)
+    alive = set(range(len(guesses)))
+    for state in trace[-1:]:
+        values = check([state[s.name] for s in order])
+        alive = {i for i in alive if values[i]}
+    return [g for i, g in enumerate(guesses) if i in alive]
+
+
+def _narrow(
+    session: _Session, guesses: list[Term], likely: list[int], low: int, high: int | None
+) -> tuple[int | None, list[Term], str]:
+    """Search for the smallest provable n >= low, several n per query, for each depth."""
+    facts = _conjunction(guesses)
+    text = session.text if high is not None else ""
+    for depth in FRAMES:
+        while high is None or low < high:
+            between = [n for n in likely if low <= n and (high is None or n < high)]
+            tries = sorted({*_ladder(low, high), *between[-4:]})
+            properties = [(f"at_{n}", terms.both(facts, at_most(n))) for n in tries]
+            answers = session.ask(properties, [Check(name, depth=depth) for name, _ in properties])
+            good = [n for n, a in zip(tries, answers, strict=True) if a.verdict is Verdict.TRUE]
+            if good:
+                high, text = min(good), session.text
+            bad = [n for n in tries if high is None or n < high]
+            if bad:
+                low = max(bad) + 1
+            if high is None:
+                break
+        if high is not None and high < HUGE:
+            return high, guesses, text
+        low = 1
+    return None, guesses, ""
+
+
+def _ladder(low: int, high: int | None) -> list[int]:
+    """Up to eight values from ``low`` to below ``high``."""
+    if high is None:
+        return sorted({min(HUGE, low << s) for s in (0, 1, 3, 6, 10, 15, 21, 30)})
+    span = high - low
+    if span <= 8:
+        return list(range(low, high))
+    if high > 64 * max(low, 1):
+        steps = (high.bit_length() - low.bit_length()) / 8
+        return sorted({min(high - 1, int(low * 2 ** (i * steps))) for i in range(8)})
+    return sorted({low + span * i // 8 for i in range(8)})

@@ -1,0 +1,290 @@
+"""From a loop of the supergraph to its model: what decides how often the header runs.
+
+Backwards from the loop's exits: the condition under which an iteration leads back to the header,
+the cells it reads at the header, what an iteration leaves in those, and so on until nothing new
+is read. Cells that an iteration does not change, and the values at entry, are followed up the
+whole graph to where they come from; what is not known there is a parameter of the model, within
+the range that value analysis gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from loopbounds import terms
+from loopbounds.code import Code
+from loopbounds.effects import FLAG
+from loopbounds.model import Model, Variable
+from loopbounds.scope import Cell, Scope, Scopes
+from loopbounds.terms import FALSE, TRUE, Term, both, const, either, sym
+from quoll.cfg import EdgeKind
+from quoll.valueset import ANY, ValueSet
+
+__all__ = ["Registers", "Slice", "slice_loop"]
+
+LARGE = 600  # terms in a condition, beyond which a branch is a free choice
+CELLS = 24  # cells of a slice, beyond which the others are any word in each iteration
+CHAIN = 60  # dominators above a loop whose conditions are looked at
+FACTS = 12  # of those conditions, how many a model takes
+
+Registers = Callable[[int, int], ValueSet]  # (node, register) -> values when the node begins
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """``model`` of a loop. ``faithful``: its runs are runs of the program (rule 22).
+
+    ``origins`` says for each symbol of the model, by name, what it stands for.
+    """
+
+    model: Model
+    faithful: bool
+    origins: dict[str, str]
+    s1: bool  # rests on assumption S1 (rule 1)
+
+
+def slice_loop(code: Code, scopes: Scopes, loop: int, registers: Registers) -> Slice:
+    """The model of one loop."""
+    return _Slicer(code, scopes, loop, registers).build()
+
+
+class _Slicer:
+    def __init__(self, code: Code, scopes: Scopes, loop: int, registers: Registers) -> None:
+        self._code, self._loop, self._registers = code, code.graph.loops[loop], registers
+        self._scope: Scope = scopes.of_loop(loop)
+        self._whole: Scope = scopes.whole
+        self._again = FALSE
+        self._changing: dict[Term, Term] = {}  # leaf -> value after an iteration
+        self._fixed: dict[Term, Term] = {}  # leaf -> value at entry
+        self._lost: set[Term] = set()  # leaves that are any word in each iteration
+
+    def build(self) -> Slice:
+        before = self._scope.exact, self._whole.exact
+        self._scope.exact = self._whole.exact = True
+        self._again = self._continues()
+        self._close()
+        initial = {leaf: self._entry(self._scope.leaves[leaf]) for leaf in self._changing}
+        model, origins = self._assemble(initial)
+        faithful = self._scope.exact and self._whole.exact and not model.inputs
+        s1 = self._scope.s1_used or self._whole.s1_used
+        self._scope.exact, self._whole.exact = before
+        return Slice(model, faithful, origins, s1)
+
+    # --- The step ---------------------------------------------------------------------------
+
+    def _continues(self) -> Term:
+        """When an iteration that starts at the header comes back to it."""
+        graph, order = self._code.graph, self._code.acyclic.order
+        backs = frozenset(self._loop.backs)
+        ahead: dict[int, Term] = {}
+        for node in sorted(self._loop.nodes, key=lambda n: -order[n]):
+            ways = []
+            for e in graph.successors[node]:
+                target = graph.edges[e].dst
+                if e in backs:
+                    ways.append((e, TRUE))
+                elif target in self._loop.nodes and order[target] > order[node]:
+                    ways.append((e, ahead[target]))
+                else:
+                    ways.append((e, FALSE))
+            ahead[node] = self._choose(node, ways)
+        return ahead[self._loop.header]
+
+    def _choose(self, node: int, ways: list[tuple[int, Term]]) -> Term:
+        if all(term is FALSE for _, term in ways):
+            return FALSE
+        if self._complete(node) and all(term is ways[0][1] for _, term in ways):
+            return ways[0][1]
+        result = FALSE
+        for e, term in ways:
+            if term is not FALSE:
+                result = either(result, both(self._scope.taken(e), term))
+        if len(terms.walk([result])) <= LARGE:
+            return result
+        self._scope.exact = False
+        result = FALSE
+        for e, term in ways:
+            choice = self._scope.choice(node, e)
+            result = either(result, both(choice, term)) if term is not FALSE else result
+        return result
+
+    def _complete(self, node: int) -> bool:
+        """Whether the edges out of a node are all that can happen after it."""
+        kinds = [self._code.graph.edges[e].kind for e in self._code.graph.successors[node]]
+        leaves = self._code.effect(node).leaves
+        stays = EdgeKind.FALLTHROUGH in kinds
+        goes = any(kind is not EdgeKind.FALLTHROUGH for kind in kinds)
+        return (stays or leaves is TRUE) and (goes or leaves is FALSE)
+
+    def _close(self) -> None:
+        """Follow what the step reads until it reads nothing new."""
+        todo = [self._again]
+        seen: set[Term] = set()
+        while todo:
+            for leaf in sorted(terms.symbols([todo.pop()]) - seen, key=lambda t: t.serial):
+                if leaf not in self._scope.leaves:
+                    continue
+                seen.add(leaf)
+                cell = self._scope.leaves[leaf]
+                if len(self._changing) >= CELLS:
+                    self._lost.add(leaf)
+                    self._scope.exact = False
+                    continue
+                after = self._scope.after_iteration(cell)
+                if after is leaf:
+                    self._fixed[leaf] = self._entry(cell)
+                else:
+                    self._changing[leaf] = after
+                    todo.append(after)
+
+    # --- The start --------------------------------------------------------------------------
+
+    def _entry(self, cell: Cell) -> Term:
+        """The value of a cell when the loop is entered, over leaves and inputs of the graph."""
+        if not isinstance(cell, int):
+            address = self._global_address(cell[0])
+            if address is None:
+                self._whole.exact = False
+                return self._whole.unknown(self._loop.header, cell)
+            cell = address, cell[1]
+        return self._whole.at_entries(self._loop.header, self._loop.entries, cell)
+
+    def _global_address(self, address: Term) -> Term | None:
+        """An address over leaves of this loop as one over leaves of the graph."""
+        values: dict[Term, Term] = {}
+        for leaf in terms.symbols([address]):
+            cell = self._scope.leaves.get(leaf)
+            if cell is None or self._scope.after_iteration(cell) is not leaf:
+                return None
+            values[leaf] = self._entry(cell)
+        result = terms.substitute(address, values)
+        return result if terms.symbols([result]) <= self._whole.leaves.keys() else None
+
+    def _conditions(self, wanted: set[Term]) -> list[Term]:
+        """Conditions that hold whenever the loop is entered, about ``wanted`` symbols."""
+        acyclic, graph = self._code.acyclic, self._code.graph
+        found: list[Term] = []
+        node = self._loop.header
+        for _ in range(CHAIN):
+            above = acyclic.dominator[node]
+            if above == node:
+                break
+            condition = self._whole.entered(node)
+            found.append(condition)
+            node = above
+        del graph
+        return _relevant(found, wanted)
+
+    # --- The model --------------------------------------------------------------------------
+
+    def _assemble(self, initial: dict[Term, Term]) -> tuple[Model, dict[str, str]]:
+        starts = list(initial.values())
+        steps = [terms.substitute(t, self._fixed) for t in (self._again, *self._changing.values())]
+        leaves = list(self._changing)
+        local = self._scope.origin.keys() | self._lost
+        inputs = _sorted(terms.symbols(steps) & local)
+        known = set(leaves) | set(inputs)
+        wanted = terms.symbols([*starts, *self._fixed.values(), *steps]) - known
+        conditions = self._conditions(wanted)
+        conditions += self._ranges(initial)
+        wanted |= terms.symbols(conditions)
+        conditions += self._parameter_ranges(wanted)
+        parameters = _sorted(terms.symbols([*starts, *steps, *conditions]) - known)
+        names = _rename("x", leaves) | _rename("i", inputs) | _rename("p", parameters)
+        origins = {names[s].name: self._describe(s) for s in (*leaves, *inputs, *parameters)}
+
+        def named(term: Term) -> Term:
+            return terms.substitute(term, names)
+
+        again, *following = map(named, steps)
+        state = tuple(
+            Variable(names[leaf], named(initial[leaf]), after)
+            for leaf, after in zip(leaves, following, strict=True)
+        )
+        hints = [named(h) for h in self._hints(leaves)]
+        model = Model(
+            tuple(names[p] for p in parameters),
+            state,
+            tuple(names[i] for i in inputs),
+            tuple(dict.fromkeys(c for c in map(named, conditions) if c is not TRUE)),
+            again,
+            tuple(h for h in hints if h is not TRUE),
+        )
+        return model, origins
+
+    def _header_range(self, leaf: Term) -> ValueSet:
+        cell = self._scope.leaves[leaf]
+        if not isinstance(cell, int) or cell >= FLAG:
+            return ANY
+        return self._registers(self._loop.header, cell)
+
+    def _hints(self, leaves: Iterable[Term]) -> list[Term]:
+        return [part for leaf in leaves for part in _within(leaf, self._header_range(leaf))]
+
+    def _ranges(self, initial: dict[Term, Term]) -> list[Term]:
+        """What value analysis says of the cells at the header holds at the first visit too."""
+        values = initial | self._fixed
+        return [
+            part
+            for leaf, value in values.items()
+            for part in _within(value, self._header_range(leaf))
+        ]
+
+    def _parameter_ranges(self, parameters: Iterable[Term]) -> list[Term]:
+        found = []
+        for symbol in _sorted(parameters):
+            node, cell = self._whole.source(symbol)
+            if isinstance(cell, int) and cell < FLAG:
+                found += _within(symbol, self._registers(node, cell))
+        return found
+
+    def _describe(self, symbol: Term) -> str:
+        scope = self._scope if symbol in self._scope.leaves else self._whole
+        if symbol in self._scope.origin:
+            scope = self._scope
+        node, cell = scope.source(symbol)
+        where = self._code.image.place(self._code.graph.nodes[node].block.addr)
+        if isinstance(cell, int):
+            what = f"r{cell}" if cell < FLAG else "a flag"
+        elif cell is not None:
+            what = f"memory at {cell[0]!r}"
+        else:
+            what = "a word read"
+        return f"{what} at {where}"
+
+
+def _sorted(symbols: Iterable[Term]) -> list[Term]:
+    return sorted(symbols, key=lambda t: t.serial)
+
+
+def _rename(prefix: str, symbols: list[Term]) -> dict[Term, Term]:
+    return {s: sym(f"{prefix}{i}", s.width) for i, s in enumerate(symbols)}
+
+
+def _within(term: Term, values: ValueSet) -> list[Term]:
+    """Membership in a strided interval, as far as bounds and powers of two express it."""
+    if values == ANY or term.constant is not None or term.width != 32:
+        return []
+    if values.exact is not None:
+        return [terms.eq(term, const(values.low, 32))]
+    found = [terms.ule(const(values.low, 32), term), terms.ule(term, const(values.high, 32))]
+    step = values.stride & -values.stride
+    if step > 1:
+        offset = terms.operation("and", term, const(step - 1, 32))
+        found.append(terms.eq(offset, const(values.low & (step - 1), 32)))
+    return [c for c in found if c is not TRUE]
+
+
+def _relevant(conditions: list[Term], wanted: set[Term]) -> list[Term]:
+    """Conditions that share symbols with ``wanted``, or with each other in a chain to it."""
+    wanted, kept = set(wanted), []
+    left = [c for c in conditions if c.constant is None]
+    for _ in range(3):
+        for c in list(left):
+            used = terms.symbols([c])
+            if used & wanted and len(used - wanted) <= 2 and len(kept) < FACTS:
+                kept.append(c)
+                left.remove(c)
+                wanted |= used
+    return kept

@@ -1,0 +1,495 @@
+"""Bit-vector terms: what a register or a branch holds, as an expression over symbols.
+
+Terms are interned: equal structure is the same object, so they are compared with ``is``. Width 1
+is Boolean. Arithmetic is modulo 2**width and kept in linear normal form (constant plus multiples
+of other terms), so that ``(p + 8) - 4 - p`` is the constant 4 without further ado. Comparisons
+are built from equal, unsigned less and signed less alone; Boolean operators from and, not, xor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from loopbounds import arithmetic
+
+__all__ = [
+    "FALSE",
+    "TRUE",
+    "Term",
+    "add",
+    "both",
+    "carry",
+    "concat",
+    "const",
+    "either",
+    "eq",
+    "extract",
+    "ite",
+    "mask",
+    "neg",
+    "negate",
+    "operation",
+    "scale",
+    "sext",
+    "shl",
+    "sle",
+    "slt",
+    "sub",
+    "substitute",
+    "sym",
+    "symbols",
+    "ule",
+    "ult",
+    "walk",
+    "zext",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Term:
+    """``op`` of ``args``. ``value``: of a constant, the constant of a sum, the low bit of a slice.
+
+    ``linear`` terms are ``value + sum(c * a for c, a in zip(factors, args))``.
+    """
+
+    op: str
+    width: int
+    args: tuple[Term, ...]
+    value: int
+    factors: tuple[int, ...]
+    name: str
+    serial: int  # order of creation: arguments come before what uses them
+
+    def __repr__(self) -> str:
+        if self.op == "const":
+            return f"{self.value:#x}"
+        if self.op == "sym":
+            return self.name
+        if self.op == "linear":
+            parts = [f"{c:#x}*{a!r}" for c, a in zip(self.factors, self.args, strict=True)]
+            return f"({' + '.join([*parts, hex(self.value)])})"
+        return f"{self.op}({', '.join(map(repr, self.args))})"
+
+    @property
+    def constant(self) -> int | None:
+        """The value of a constant term."""
+        return self.value if self.op == "const" else None
+
+
+_Key = tuple[str, int, tuple[int, ...], int, tuple[int, ...], str]
+_TABLE: dict[_Key, Term] = {}
+
+
+def _make(
+    op: str,
+    width: int,
+    args: tuple[Term, ...] = (),
+    value: int = 0,
+    factors: tuple[int, ...] = (),
+    name: str = "",
+) -> Term:
+    key = (op, width, tuple(a.serial for a in args), value, factors, name)
+    term = _TABLE.get(key)
+    if term is None:
+        term = _TABLE[key] = Term(op, width, args, value, factors, name, len(_TABLE))
+    return term
+
+
+def mask(width: int) -> int:
+    """The largest word of ``width`` bits."""
+    return (1 << width) - 1
+
+
+def const(value: int, width: int) -> Term:
+    """A constant, reduced modulo 2**width."""
+    return _make("const", width, value=value & mask(width))
+
+
+def sym(name: str, width: int) -> Term:
+    """A symbol: any word of ``width`` bits."""
+    return _make("sym", width, name=name)
+
+
+TRUE = const(1, 1)
+FALSE = const(0, 1)
+
+
+# --- Linear arithmetic ---------------------------------------------------------------------------
+
+
+def _parts(term: Term) -> tuple[dict[Term, int], int]:
+    if term.op == "const":
+        return {}, term.value
+    if term.op == "linear":
+        return dict(zip(term.args, term.factors, strict=True)), term.value
+    return {term: 1}, 0
+
+
+def _linear(width: int, parts: Mapping[Term, int], value: int) -> Term:
+    limit = mask(width)
+    kept = sorted(
+        ((a, c & limit) for a, c in parts.items() if c & limit), key=lambda p: p[0].serial
+    )
+    value &= limit
+    if not kept:
+        return const(value, width)
+    if value == 0 and len(kept) == 1 and kept[0][1] == 1:
+        return kept[0][0]
+    return _make(
+        "linear", width, tuple(a for a, _ in kept), value, tuple(c for _, c in kept)
+    )
+
+
+def add(a: Term, b: Term) -> Term:
+    """Sum modulo 2**width."""
+    parts, value = _parts(a)
+    more, constant = _parts(b)
+    for atom, factor in more.items():
+        parts[atom] = parts.get(atom, 0) + factor
+    return _linear(a.width, parts, value + constant)
+
+
+def scale(a: Term, factor: int) -> Term:
+    """A constant multiple."""
+    parts, value = _parts(a)
+    return _linear(a.width, {t: c * factor for t, c in parts.items()}, value * factor)
+
+
+def neg(a: Term) -> Term:
+    """Two's complement."""
+    return scale(a, -1)
+
+
+def sub(a: Term, b: Term) -> Term:
+    """Difference modulo 2**width."""
+    return add(a, neg(b))
+
+
+# --- Bits ----------------------------------------------------------------------------------------
+
+
+def zext(a: Term, width: int) -> Term:
+    """Zero extension."""
+    if width == a.width:
+        return a
+    if a.constant is not None:
+        return const(a.value, width)
+    if a.op == "zext":
+        return zext(a.args[0], width)
+    return _make("zext", width, (a,))
+
+
+def sext(a: Term, width: int) -> Term:
+    """Sign extension."""
+    if width == a.width:
+        return a
+    if a.constant is not None:
+        return const(arithmetic.signed(a.value, a.width), width)
+    if a.op == "zext":
+        return zext(a, width)
+    return _make("sext", width, (a,))
+
+
+def extract(a: Term, low: int, width: int) -> Term:
+    """Bits ``low`` to ``low + width - 1``."""
+    if low == 0 and width == a.width:
+        return a
+    if a.constant is not None:
+        return const(a.value >> low, width)
+    if a.op == "extract":
+        return extract(a.args[0], a.value + low, width)
+    if a.op in ("zext", "sext") and low + width <= a.args[0].width:
+        return extract(a.args[0], low, width)
+    if a.op == "zext" and low >= a.args[0].width:
+        return const(0, width)
+    if a.op == "zext" and low == 0:
+        return zext(a.args[0], width)
+    if a.op == "concat":
+        high_part, low_part = a.args
+        if low + width <= low_part.width:
+            return extract(low_part, low, width)
+        if low >= low_part.width:
+            return extract(high_part, low - low_part.width, width)
+    return _make("extract", width, (a,), low)
+
+
+def concat(high: Term, low: Term) -> Term:
+    """``high`` above ``low``."""
+    width = high.width + low.width
+    if high.constant == 0:
+        return zext(low, width)
+    if high.constant is not None and low.constant is not None:
+        return const(high.value << low.width | low.value, width)
+    adjacent = high.op == low.op == "extract" and high.args == low.args
+    if adjacent and high.value == low.value + low.width:
+        return extract(low.args[0], low.value, width)
+    return _make("concat", width, (high, low))
+
+
+def shl(a: Term, amount: Term) -> Term:
+    """Shift left; an amount of the width or more gives 0."""
+    if amount.constant is not None:
+        return scale(a, 1 << amount.value) if amount.value < a.width else const(0, a.width)
+    return _make("shl", a.width, (a, amount))
+
+
+def ite(condition: Term, a: Term, b: Term) -> Term:
+    """``a`` where ``condition`` holds, else ``b``."""
+    if a is b or condition is TRUE:
+        return a
+    if condition is FALSE:
+        return b
+    if condition.op == "not":
+        return ite(condition.args[0], b, a)
+    if a.op == "ite" and a.args[0] is condition:
+        return ite(condition, a.args[1], b)
+    if b.op == "ite" and b.args[0] is condition:
+        return ite(condition, a, b.args[2])
+    if a.width == 1:
+        if a.constant is not None:
+            return either(condition, b) if a is TRUE else both(negate(condition), b)
+        if b.constant is not None:
+            return either(negate(condition), a) if b is TRUE else both(condition, a)
+    return _make("ite", a.width, (condition, a, b))
+
+
+# --- Conditions ----------------------------------------------------------------------------------
+
+
+def negate(a: Term) -> Term:
+    """Boolean or bitwise complement."""
+    if a.constant is not None:
+        return const(~a.value, a.width)
+    if a.op == "not":
+        return a.args[0]
+    if a.width > 1:
+        return add(neg(a), const(-1, a.width))
+    return _make("not", 1, (a,))
+
+
+def both(a: Term, b: Term) -> Term:
+    """Conjunction."""
+    if a is FALSE or b is FALSE or a is negate(b):
+        return FALSE
+    if a is TRUE or a is b:
+        return b
+    if b is TRUE:
+        return a
+    for x, y in ((a, b), (b, a)):
+        if y.op == "and" and x in y.args:
+            return y
+        if y.op == "and" and negate(x) in y.args:
+            return FALSE
+        if x.op == y.op == "not":
+            merged = _both_negations(x.args[0], y.args[0])
+            if merged is not None:
+                return merged
+    first, second = sorted((a, b), key=lambda t: t.serial)
+    return _make("and", 1, (first, second))
+
+
+def _both_negations(x: Term, y: Term) -> Term | None:
+    """not x and not y, where that is simpler than it looks."""
+    if x.op in ("ult", "slt") and y is eq(*x.args):
+        left, right = x.args
+        return ult(right, left) if x.op == "ult" else slt(right, left)
+    if x.op == y.op == "and":
+        for r, c in (x.args, x.args[::-1]):
+            if r in y.args and negate(c) in y.args:
+                return negate(r)
+    return None
+
+
+def either(a: Term, b: Term) -> Term:
+    """Disjunction."""
+    return negate(both(negate(a), negate(b)))
+
+
+def eq(a: Term, b: Term) -> Term:
+    """Equality."""
+    if a.width == 1:
+        return negate(operation("xor", a, b))
+    parts, value = _parts(sub(a, b))
+    half = 1 << (a.width - 1)
+    positive = {t: c for t, c in parts.items() if c < half}
+    negative = {t: -c for t, c in parts.items() if c >= half}
+    if not positive:
+        positive, negative, value = negative, positive, -value
+    left = _linear(a.width, positive, 0)
+    right = _linear(a.width, negative, -value)
+    if left.constant is not None:
+        return TRUE if left is right else FALSE
+    if right.constant is not None:
+        return _eq_constant(left, right)
+    return _make("eq", 1, (left, right))
+
+
+def _eq_constant(a: Term, b: Term) -> Term:
+    if a.op == "zext":
+        inner = a.args[0]
+        if b.value > mask(inner.width):
+            return FALSE
+        if inner.width == 1:
+            return inner if b.value else negate(inner)
+        return eq(inner, const(b.value, inner.width))
+    if a.op == "ite" and a.args[1].constant is not None and a.args[2].constant is not None:
+        return ite(a.args[0], eq(a.args[1], b), eq(a.args[2], b))
+    return _make("eq", 1, (a, b))
+
+
+def ult(a: Term, b: Term) -> Term:
+    """Unsigned less."""
+    if a is b or b.constant == 0 or a.constant == mask(a.width):
+        return FALSE
+    if a.constant is not None and b.constant is not None:
+        return const(a.value < b.value, 1)
+    if b.constant == 1:
+        return eq(a, const(0, a.width))
+    if a.constant == 0:
+        return negate(eq(b, a))
+    for x, y in ((a, b), (b, a)):
+        if x.op == "zext" and x.args[0].width > 1 and y.constant is not None:
+            inner = x.args[0]
+            if y.value > mask(inner.width):
+                return const(x is a, 1)
+            small = const(y.value, inner.width)
+            return ult(inner, small) if x is a else ult(small, inner)
+    return _make("ult", 1, (a, b))
+
+
+def slt(a: Term, b: Term) -> Term:
+    """Signed less."""
+    if a is b:
+        return FALSE
+    if a.constant is not None and b.constant is not None:
+        width = a.width
+        return const(arithmetic.signed(a.value, width) < arithmetic.signed(b.value, width), 1)
+    return _make("slt", 1, (a, b))
+
+
+def ule(a: Term, b: Term) -> Term:
+    """Unsigned less or equal."""
+    return negate(ult(b, a))
+
+
+def sle(a: Term, b: Term) -> Term:
+    """Signed less or equal."""
+    return negate(slt(b, a))
+
+
+def carry(a: Term, b: Term) -> Term:
+    """Carry out of ``a + b``."""
+    return ult(add(a, b), a)
+
+
+# --- Everything else -----------------------------------------------------------------------------
+
+
+def operation(op: str, *args: Term) -> Term:
+    """An operator of ``loopbounds.arithmetic`` without a constructor of its own here."""
+    width = arithmetic.result_width(op, [a.width for a in args])
+    if all(a.constant is not None for a in args):
+        values = [a.value for a in args]
+        return const(arithmetic.apply(op, values, args[0].width), width)
+    if op in ("and", "or", "xor"):
+        return _bitwise(op, *args)
+    if op in ("lshr", "ashr") and args[1].constant == 0:
+        return args[0]
+    if op == "mul":
+        for a, b in (args, args[::-1]):
+            if b.constant is not None:
+                return scale(a, b.value)
+    if op == "sborrow" and args[1].constant == 0:
+        return FALSE
+    return _make(op, width, args)
+
+
+def _bitwise(op: str, a: Term, b: Term) -> Term:
+    if a.width == 1 and op != "xor":
+        return both(a, b) if op == "and" else either(a, b)
+    if a.constant is not None:
+        a, b = b, a
+    ones = mask(a.width)
+    if a is b:
+        return const(0, a.width) if op == "xor" else a
+    if b.constant is not None:
+        if b.value == 0:
+            return b if op == "and" else a
+        if b.value == ones:
+            return {"and": a, "or": b, "xor": negate(a)}[op]
+        if op == "and" and a.op == "and" and a.args[1].constant is not None:
+            return _bitwise("and", a.args[0], const(a.args[1].value & b.value, a.width))
+        if op == "and" and a.op == "zext" and b.value & mask(a.args[0].width) == mask(
+            a.args[0].width
+        ):
+            return a
+        return _make(op, a.width, (a, b))
+    if a.width == 1:
+        if a.op == "not":
+            return negate(_bitwise("xor", a.args[0], b))
+        if b.op == "not":
+            return negate(_bitwise("xor", a, b.args[0]))
+        less = _signed_less(a, b) or _signed_less(b, a)
+        if less is not None:
+            return less
+    first, second = sorted((a, b), key=lambda t: t.serial)
+    return _make(op, a.width, (first, second))
+
+
+def _signed_less(negative: Term, overflow: Term) -> Term | None:
+    """N xor V after a compare is 'signed less'."""
+    if negative.op != "slt" or negative.args[1].constant != 0:
+        return None
+    if overflow.op == "sborrow" and negative.args[0] is sub(*overflow.args):
+        return slt(*overflow.args)
+    if overflow.op == "scarry" and negative.args[0] is add(*overflow.args):
+        a, b = overflow.args
+        if b.constant is not None and b.value != 1 << (b.width - 1):
+            return slt(a, neg(b))
+    return None
+
+
+def walk(terms: Iterable[Term]) -> list[Term]:
+    """Every term that ``terms`` are built from, arguments before what uses them."""
+    seen: set[Term] = set()
+    stack = list(terms)
+    while stack:
+        term = stack.pop()
+        if term not in seen:
+            seen.add(term)
+            stack.extend(term.args)
+    return sorted(seen, key=lambda t: t.serial)
+
+
+def symbols(terms: Iterable[Term]) -> set[Term]:
+    """The symbols in ``terms``."""
+    return {t for t in walk(terms) if t.op == "sym"}
+
+
+def substitute(term: Term, replacement: Mapping[Term, Term]) -> Term:
+    """``term`` with symbols replaced, simplified again."""
+    done: dict[Term, Term] = {}
+    for t in walk([term]):
+        done[t] = replacement.get(t, t) if not t.args else rebuild(t, [done[a] for a in t.args])
+    return done[term]
+
+
+def rebuild(term: Term, args: list[Term]) -> Term:
+    """The operator of ``term`` on other arguments of the same widths."""
+    if all(a is b for a, b in zip(term.args, args, strict=True)):
+        return term
+    if term.op == "linear":
+        total = const(term.value, term.width)
+        for factor, a in zip(term.factors, args, strict=True):
+            total = add(total, scale(a, factor))
+        return total
+    if term.op == "extract":
+        return extract(args[0], term.value, term.width)
+    if term.op in ("zext", "sext"):
+        return (zext if term.op == "zext" else sext)(args[0], term.width)
+    simple = {"concat": concat, "eq": eq, "ite": ite, "not": negate, "shl": shl}
+    simple |= {"slt": slt, "ult": ult}
+    if term.op in simple:
+        return simple[term.op](*args)
+    return operation(term.op, *args)
