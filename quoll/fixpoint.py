@@ -32,7 +32,10 @@ class Domain(Protocol[S]):
         """
 
     def join(self, node: int, a: S, b: S) -> S:
-        """A state that covers both at the start of ``node``; ``a`` is the one already there."""
+        """A state that covers both at the start of ``node``; ``a`` is the one already there.
+
+        Whatever comes to ``node`` along a backward edge passes here, if need be joined with itself.
+        """
 
     def widen(self, node: int, old: S, new: S) -> S:
         """A state that covers both; repeated widening of a state ends after finitely many steps."""
@@ -118,11 +121,11 @@ class _Ascent(Generic[S]):
         """Add ``out`` to the state of ``node``; False if it was covered already."""
         old = self.states[node]
         if old is None:
-            self.states[node] = out
+            self.states[node] = self.domain.join(node, out, out) if backwards else out
             return True
         if self.domain.leq(out, old):
             return False
-        if self.in_edges[node] == 1:
+        if self.in_edges[node] == 1 and not backwards:
             self.states[node] = out
         elif backwards and self.joins[node] >= JOINS_BEFORE_WIDENING:
             self.states[node] = self.domain.widen(node, old, out)
@@ -153,7 +156,7 @@ def _narrow(
                 source = wide[graph.sources[edge]]
                 out = None if source is None else domain.transfer(edge, source)
                 if out is not None:
-                    _merge(domain, states, node, out)
+                    _merge(domain, states, node, domain.join(node, out, out))
         state = states[node]
         if state is None:
             continue

@@ -1,0 +1,435 @@
+"""Basic blocks compiled for abstract interpretation, once per block.
+
+A block becomes a list of steps: runs of evaluators, and the few points where control inside the
+block parts or meets. Conditional instructions with the same condition in a row part only once.
+Results that nothing reads are not computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quoll import evaluate as ev
+from quoll.arm.insn import Cond, Insn
+from quoll.arm.ops import FLAGS, Op, OpCode, Space, Var
+from quoll.arm.semantics import lift
+from quoll.banks import forget_banks, read_bank, switch_mode
+from quoll.state import FLAG, MODE
+
+__all__ = ["CompiledBlock", "Exit", "Meet", "Part", "Step", "Stop", "Straight", "compile_block"]
+
+LOCATIONS = MODE + 1
+SP = 13
+FIRST_FLAG = 16  # in the numbering of ops
+LABELS = 1 << 16  # labels of one instruction
+
+Micro = tuple[ev.Evaluator, int, int, int, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Straight:
+    """Evaluators one after another."""
+
+    micros: tuple[Micro, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """To ``label`` if the truth value in slot ``condition`` holds (None: always)."""
+
+    label: int
+    condition: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Meet:
+    """``label``: control arrives from the parts that name it; ``unset`` temporaries are void."""
+
+    label: int
+    unset: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """GOTO: control leaves the block to the address in slot ``target``."""
+
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """TRAP: what runs next is not known, nor what it leaves behind."""
+
+
+Step = Straight | Part | Meet | Exit | Stop
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledBlock:
+    """``tail`` are the initial values of the slots after the registers."""
+
+    steps: tuple[Step, ...]
+    tail: tuple[Any, ...]
+
+
+def compile_block(insns: Sequence[Insn]) -> CompiledBlock:
+    """The steps of a block. Raises ControlFlowError for an instruction without semantics."""
+    return _Compiler().run(insns)
+
+
+class _Compiler:
+    """Assigns slots to variables, chooses evaluators, and cuts the ops into steps."""
+
+    def __init__(self) -> None:
+        self.slots: dict[object, int] = {}
+        self.tail: list[Any] = []
+        self.steps: list[Step] = []
+        self.micros: list[Micro] = []
+        self.site = 0
+        self.index = 0  # of the instruction
+        self.group: tuple[Cond, int] | None = None  # condition and label of an open group
+
+    def run(self, insns: Sequence[Insn]) -> CompiledBlock:
+        lifted = _without_dead([lift(insn) for insn in insns])
+        for self.index, (insn, ops) in enumerate(zip(insns, lifted, strict=True)):
+            self._instruction(insn, ops)
+        self._close_group()
+        self._flush()
+        return CompiledBlock(tuple(self.steps), tuple(self.tail))
+
+    def _instruction(self, insn: Insn, ops: Sequence[Op | None]) -> None:
+        guard = None if insn.cond is Cond.AL else _guard(ops)
+        if guard is None or self.group is None or self.group[0] is not insn.cond:
+            self._close_group()
+            if guard is not None:
+                self._open_group(insn.cond, ops, guard)
+        self._body(insn, ops, 0 if guard is None else guard + 1)
+        if any(op is not None and op.out in FLAGS for op in ops):
+            self._close_group()
+
+    def _open_group(self, condition: Cond, ops: Sequence[Op | None], guard: int) -> None:
+        for op in ops[:guard]:
+            if op is not None:
+                self._op(op)
+        branch = ops[guard]
+        assert branch is not None
+        self._part(self._label(len(ops)), branch)
+        self.group = (condition, self._label(len(ops)))
+
+    def _close_group(self) -> None:
+        if self.group is not None:
+            self._flush()
+            self.steps.append(Meet(self.group[1], ()))
+            self.group = None
+
+    def _body(self, insn: Insn, ops: Sequence[Op | None], start: int) -> None:
+        labels = {op.ins[0].offset for op in ops[start:] if op is not None and _is_branch(op)}
+        pairs = _pairs(ops, start)
+        unset: list[int] = []
+        switched = False
+        for number in range(start, len(ops) + 1):
+            if number in labels:
+                self._flush()
+                own = self.group is not None and self.group[1] == self._label(number)
+                self.steps.append(Meet(self._label(number) + LABELS // 2 * own, tuple(unset)))
+            op = ops[number] if number < len(ops) else None
+            if op is None:
+                continue
+            if _is_branch(op):
+                label = self._label(op.ins[0].offset)
+                own = self.group is not None and self.group[1] == label
+                self._part(label + LABELS // 2 * own, op)
+            elif op.code is OpCode.BANK and op.out is not None and op.out.space is Space.REG:
+                if not switched:
+                    self._emit(switch_mode, 0, self._slot(op.ins[1]))
+                switched = True
+            elif number in pairs:
+                self._paired(op, pairs[number])
+            else:
+                self._op(op)
+            if op.out is not None and op.out.space is Space.TEMP:
+                unset.append(self._slot(op.out))
+        if insn.mnemonic == "srs":
+            self._emit(forget_banks, 0, 0)
+
+    def _part(self, label: int, op: Op) -> None:
+        condition = self._slot(op.ins[1]) if op.code is OpCode.CBRANCH else None
+        self._flush()
+        self.steps.append(Part(label, condition))
+
+    def _label(self, number: int) -> int:
+        return self.index * LABELS + number
+
+    def _flush(self) -> None:
+        if self.micros:
+            self.steps.append(Straight(tuple(self.micros)))
+            self.micros = []
+
+    def _emit(self, function: ev.Evaluator, out: int, a: int, b: int = 0, *extra: Any) -> None:
+        """``extra``, if any, follows the site."""
+        self.site += 1
+        self.micros.append((function, out, a, b, (self.site, *extra) if extra else self.site))
+
+    def _slot(self, var: Var) -> int:
+        if var.space is Space.REG:
+            if var.offset < FIRST_FLAG:
+                return var.offset
+            if var.offset < FIRST_FLAG + len(FLAGS):
+                return var.offset - FIRST_FLAG + FLAG
+            return self._new(("untracked",), None)
+        if var.space is Space.CONST:
+            return self._new(("constant", var.offset), var.offset)
+        return self._new((self.index, var.offset), None)
+
+    def _new(self, key: object, value: Any) -> int:
+        slot = self.slots.get(key)
+        if slot is None:
+            slot = self.slots[key] = LOCATIONS + len(self.tail)
+            self.tail.append(value)
+        return slot
+
+    def _op(self, op: Op) -> None:
+        """An op on its own."""
+        if op.code is OpCode.GOTO:
+            self._flush()
+            self.steps.append(Exit(self._slot(op.ins[0])))
+        elif op.code is OpCode.TRAP:
+            self._flush()
+            self.steps.append(Stop())
+        elif op.code is OpCode.STORE:
+            address, value = op.ins
+            places = self._slot(address), self._slot(value)
+            self._emit(ev.store, 0, *places, value.size, self.index)
+        elif op.out is not None:
+            self._result(op, op.out)
+
+    def _result(self, op: Op, out: Var) -> None:
+        if out.space is Space.REG and out.offset == SP:
+            there = self._new((self.index, "sp"), None)
+            self._compute(op, out, there)
+            self._emit(ev.copy_sp, SP, there)
+        elif out.space is Space.REG and out.offset >= FIRST_FLAG + len(FLAGS):
+            return
+        else:
+            self._compute(op, out, self._slot(out))
+
+    def _compute(self, op: Op, out: Var, there: int) -> None:
+        """``op`` into slot ``there``, which stands for ``out``."""
+        inputs = [self._slot(var) for var in op.ins]
+        a = inputs[0] if inputs else 0
+        b = inputs[1] if len(inputs) > 1 else a
+        bits = 8 * (op.ins[0].size if op.ins else out.size)
+        code = op.code
+        flag = out.space is Space.REG and out.offset >= FIRST_FLAG
+        if code is OpCode.COPY or (code is OpCode.INT_ZEXT and out.size <= 4):
+            copy = ev.copy_flag if flag else ev.copy_word if out.size == 4 else ev.copy_any
+            self._emit(copy, there, a)
+        elif code in BOOLEANS:
+            self._emit(BOOLEANS[code], there, a, b)
+        elif code in ev.COMPARISONS:
+            self._compare(op, there, a, b)
+        elif code in (OpCode.INT_CARRY, OpCode.INT_SCARRY, OpCode.INT_SBORROW):
+            self._emit(ev.unknown_flag, there, 0)
+        elif code is OpCode.LOAD:
+            self._emit(ev.load, there, a, a, out.size, self.index)
+        elif code is OpCode.UNKNOWN:
+            self._unknown(out, there)
+        elif code is OpCode.BANK:
+            self._emit(read_bank, there, inputs[1], 0, op.ins[0].offset)
+        elif code is OpCode.INT_ZEXT:
+            self._emit(ev.widen, there, a)
+        elif code is OpCode.INT_SEXT:
+            self._emit(ev.sign_extend, there, a, a, bits, 8 * out.size)
+        elif code is OpCode.SUBPIECE:
+            self._emit(ev.subpiece, there, a, a, 8 * op.ins[1].offset, 8 * out.size)
+        elif code is OpCode.PIECE:
+            self._emit(ev.piece if out.size == 8 else ev.unknown_flag, there, a, b)
+        elif code in ev.UNARY:
+            self._emit(ev.unary, there, a, a, ev.UNARY[code], bits)
+        else:
+            self._binary(op, there, a, b, bits)
+        if flag and code not in TRUTHS:
+            self._emit(ev.copy_flag, there, there)
+
+    def _binary(self, op: Op, there: int, a: int, b: int, bits: int) -> None:
+        if bits == 32 and op.code is OpCode.INT_ADD:
+            self._emit(ev.add, there, a, b)
+        elif bits == 32 and op.code is OpCode.INT_SUB:
+            self._emit(ev.subtract, there, a, b, 0)
+        elif bits == 32 and op.code is OpCode.INT_AND:
+            self._emit(ev.bit_and, there, a, b)
+        else:
+            self._emit(ev.binary, there, a, b, ev.BINARY[op.code], bits)
+
+    def _compare(self, op: Op, there: int, a: int, b: int) -> None:
+        size = op.ins[0].size
+        negated = op.code is OpCode.INT_NOTEQUAL
+        if size == 1 and op.code in (OpCode.INT_EQUAL, OpCode.INT_NOTEQUAL):
+            self._emit(ev.equal_truths, there, a, b, negated)
+        elif size == 4 or (size < 4 and op.code not in SIGNED):
+            self._emit(ev.compare, there, a, b, ev.COMPARISONS[op.code])
+        else:
+            self._emit(ev.unknown_flag, there, 0)
+
+    def _unknown(self, out: Var, there: int) -> None:
+        if out.size in (2, 4) or (out.space is Space.TEMP and out.size == 1):
+            self._emit(ev.unknown_word, there, 0, 0, 8 * out.size)
+        else:
+            self._emit(ev.unknown_flag, there, 0)
+
+    def _paired(self, op: Op, role: _Role) -> None:
+        """A sum or difference with the flags made from its operands."""
+        if role.kind == "absent" or op.out is None:
+            return
+        kept = self._new((self.index, "kept", role.sum), None)
+        if role.kind == "zero":
+            self._emit(ev.difference_is_zero, self._slot(op.out), kept)
+            return
+        if role.kind == "flag":
+            self._pair_flag(op, kept, role)
+            return
+        a, b = (self._slot(var) for var in op.ins)
+        result = self._new((self.index, "result", role.sum), None)
+        if op.code is OpCode.INT_SUB:
+            self._emit(ev.subtract, result, a, b, kept)
+        else:
+            self._emit(ev.keep_operands, kept, a, b)
+            self._emit(ev.add, result, a, b)
+        copy = ev.copy_sp if op.out.space is Space.REG and op.out.offset == SP else ev.copy_word
+        self._emit(copy, self._slot(op.out), result)
+        for flag in role.deferred:
+            self._pair_flag(flag, kept, role)
+
+    def _pair_flag(self, op: Op, kept: int, role: _Role) -> None:
+        assert op.out is not None
+        result = self._new((self.index, "result", role.sum), None)
+        if op.code is OpCode.INT_CARRY:
+            self._emit(ev.carry, self._slot(op.out), kept, result)
+        else:
+            adds = op.code is OpCode.INT_SCARRY
+            self._emit(ev.overflow, self._slot(op.out), kept, result, adds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Role:
+    """What an op is to the sum or difference number ``sum``: "sum", "zero", "flag", "absent"."""
+
+    kind: str
+    sum: int
+    deferred: tuple[Op, ...] = ()  # of a sum: flags that the instruction computes before it
+
+
+BOOLEANS: dict[OpCode, ev.Evaluator] = {
+    OpCode.BOOL_NEGATE: ev.boolean_not,
+    OpCode.BOOL_XOR: ev.boolean_xor,
+    OpCode.BOOL_AND: ev.boolean_and,
+    OpCode.BOOL_OR: ev.boolean_or,
+}
+SIGNED = frozenset([OpCode.INT_SLESS, OpCode.INT_SLESSEQUAL])
+OVERFLOWS = frozenset([OpCode.INT_CARRY, OpCode.INT_SCARRY, OpCode.INT_SBORROW])
+TRUTHS = frozenset([OpCode.COPY, *BOOLEANS, *ev.COMPARISONS, *OVERFLOWS])
+FLAGS_OF = {
+    OpCode.INT_SUB: frozenset([OpCode.INT_SBORROW]),
+    OpCode.INT_ADD: frozenset([OpCode.INT_CARRY, OpCode.INT_SCARRY]),
+}
+
+
+def _is_branch(op: Op) -> bool:
+    return op.code in (OpCode.BRANCH, OpCode.CBRANCH)
+
+
+def _guard(ops: Sequence[Op | None]) -> int | None:
+    """The branch that skips all of an instruction when its condition fails."""
+    for number, op in enumerate(ops):
+        if op is not None and _is_branch(op):
+            skips = op.code is OpCode.CBRANCH and op.ins[0].offset == len(ops)
+            return number if skips else None
+    return None
+
+
+def _pairs(ops: Sequence[Op | None], start: int) -> dict[int, _Role]:
+    """Sums and differences of words whose operands some flag is made from."""
+    roles: dict[int, _Role] = {}
+    for number in range(start, len(ops)):
+        op = ops[number]
+        if op is None or op.code not in FLAGS_OF or op.out is None or op.out.size != 4:
+            continue
+        deferred: list[Op] = []
+        found: dict[int, _Role] = {}
+        for other in range(start, len(ops)):
+            flag = ops[other]
+            if flag is None or other in roles:
+                continue
+            if flag.code in FLAGS_OF[op.code] and flag.ins == op.ins:
+                if other < number and _movable(ops, other, number):
+                    deferred.append(flag)
+                    found[other] = _Role("absent", number)
+                elif other > number and not _written(ops, number, other, op.ins):
+                    found[other] = _Role("flag", number)
+            elif (
+                other > number
+                and op.code is OpCode.INT_SUB
+                and _tests_zero(flag, op.out)
+                and not _written(ops, number + 1, other, (op.out,))
+            ):
+                found[other] = _Role("zero", number)
+        if found:
+            roles |= found
+            roles[number] = _Role("sum", number, tuple(deferred))
+    return roles
+
+
+def _tests_zero(op: Op, value: Var) -> bool:
+    return op.code is OpCode.INT_EQUAL and op.ins == (value, Var(Space.CONST, 0, 4))
+
+
+def _movable(ops: Sequence[Op | None], low: int, high: int) -> bool:
+    """Whether the op at ``low`` may be computed right after the one at ``high`` instead."""
+    op = ops[low]
+    assert op is not None
+    assert op.out is not None
+    reads = any(other is not None and op.out in other.ins for other in ops[low + 1 : high + 1])
+    return not reads and not _written(ops, low + 1, high, (*op.ins, op.out))
+
+
+def _written(ops: Sequence[Op | None], low: int, high: int, wanted: tuple[Var, ...]) -> bool:
+    """Whether an op from ``low`` to before ``high`` writes one of ``wanted``, or control parts."""
+    for op in ops[low:high]:
+        if op is not None and (_is_branch(op) or (op.out is not None and op.out in wanted)):
+            return True
+    return False
+
+
+def _without_dead(lifted: Sequence[tuple[Op, ...]]) -> list[list[Op | None]]:
+    """The ops of all instructions; None in place of those whose results nobody reads."""
+    live: set[object] = set(FLAGS)
+    result: list[list[Op | None]] = []
+    for ops in reversed(lifted):
+        parts = any(map(_is_branch, ops))
+        kept: list[Op | None] = []
+        for op in reversed(ops):
+            if op.code is OpCode.GOTO:
+                live.update(FLAGS)
+            if _is_dead(op, live):
+                kept.append(None)
+                continue
+            if op.out is not None and not parts:
+                live.discard(op.out)
+            live.update(op.ins)
+            kept.append(op)
+        live = {var for var in live if var in FLAGS}
+        result.append(kept[::-1])
+    return result[::-1]
+
+
+def _is_dead(op: Op, live: set[object]) -> bool:
+    out = op.out
+    if (
+        out is None
+        or op.code is OpCode.LOAD
+        or (out.space is Space.REG and out.offset < FIRST_FLAG)
+    ):
+        return False
+    return out not in live

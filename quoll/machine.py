@@ -1,0 +1,179 @@
+"""The abstract machine: registers, temporaries, facts and memory while a block is interpreted.
+
+Values in its slots are terms (one to four bytes), conditions (flags and other truth values),
+``ValueSet`` of 64 bits (eight bytes), or None (unknown).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from quoll import condition as cond
+from quoll.comparison import Compare
+from quoll.condition import Comparison, Condition
+from quoll.memory import Memory
+from quoll.state import MODE, Names, State, live_facts
+from quoll.terms import (
+    MASK,
+    RIGID,
+    SIGN,
+    STACKS,
+    TAINT,
+    Anchored,
+    Fact,
+    Facts,
+    Term,
+    describe,
+    exact_term,
+    is_stack,
+)
+from quoll.valueset import ANY, ValueSet
+
+__all__ = ["Environment", "Machine"]
+
+SP = 13
+FACTS_KEPT = 32  # more than these are searched for facts of no use
+
+
+@dataclass(slots=True)
+class Environment:
+    """What all blocks of one analysis share."""
+
+    constant: Callable[[int, int], int | None]  # value of read-only memory
+    ordinary: Callable[[int], bool]  # whether an address is in a writable section
+    names: Names = field(default_factory=Names)
+    stacks: dict[int, int] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)  # named assumptions
+    constants: dict[tuple[int, int], int | None] = field(default_factory=dict)
+
+    def read(self, addr: int, size: int) -> int | None:
+        """The constant at ``addr``, or None."""
+        key = (addr, size)
+        if key not in self.constants:
+            self.constants[key] = self.constant(addr, size)
+        return self.constants[key]
+
+    def stack(self, top: int) -> int:
+        """The rigid symbol of the stack whose pointer was loaded with ``top``; 0 if too many."""
+        for symbol, base in self.stacks.items():
+            if base == top:
+                return symbol
+        symbol = STACKS + len(self.stacks)
+        if symbol >= RIGID:
+            return 0
+        self.stacks[symbol] = top
+        return symbol
+
+
+class Machine:
+    """The registers, temporaries, facts and memory while ops are evaluated."""
+
+    __slots__ = ("accesses", "banks", "environment", "facts", "memory", "owned", "position", "v")
+
+    def __init__(self, environment: Environment, position: int) -> None:
+        self.environment = environment
+        self.position = position
+        self.v: list[Any] = []
+        self.facts: Facts = {}
+        self.owned = False
+        self.banks: Mapping[int, object] = {}
+        self.memory: Memory
+        self.accesses: MutableMapping[int, Fact] | None = None
+
+    def restore(self, state: State, tail: list[Any]) -> None:
+        """Start from ``state``; ``tail`` are temporaries and constants."""
+        self.v = [*state.registers, *tail]
+        self.resume(state)
+
+    def resume(self, state: State) -> None:
+        """Take everything but the temporaries from ``state``."""
+        environment = self.environment
+        self.v[: MODE + 1] = state.registers
+        self.facts, self.owned = state.facts, False
+        self.banks = state.banks
+        self.memory = Memory(
+            state.frames,
+            state.globals,
+            environment.stacks,
+            environment.ordinary,
+            environment.used,
+        )
+
+    def snapshot(self, facts: Facts | None = None) -> State:
+        """The state now, with ``facts`` in place of the present ones if given."""
+        memory = self.memory
+        memory.own = {}
+        self.owned = False
+        return State(
+            tuple(self.v[: MODE + 1]),
+            memory.frames,
+            memory.globals,
+            self.banks,
+            self.facts if facts is None else facts,
+        )
+
+    def finish(self, start_sp: Term) -> State:
+        """The state at the end of a block: cells below sp and facts of no use are dropped."""
+        memory = self.memory
+        sp = self.v[SP]
+        if memory.frames and (sp >> 32 != start_sp >> 32 or 0 < (sp - start_sp) & MASK < SIGN):
+            memory.forget_below(sp, self.facts)
+        if len(self.facts) > FACTS_KEPT:
+            self.facts = live_facts(
+                self.v[: MODE + 1], (memory.frames, memory.globals, self.banks), self.facts
+            )
+        return self.snapshot()
+
+    def fresh(self, site: object, fact: Fact = ANY) -> Term:
+        """A word within ``fact``: itself if there is only one, else a new symbol."""
+        exact = exact_term(fact)
+        if exact is not None:
+            return exact
+        symbol = self.environment.names.of(self.position, site)
+        if fact is not ANY or symbol in self.facts:
+            if not self.owned:
+                self.facts, self.owned = dict(self.facts), True
+            self.facts[symbol] = fact  # type: ignore[index]
+        return symbol << 32
+
+    def term(self, value: Any, site: object) -> Term:
+        """``value`` as a word."""
+        if type(value) is int:
+            return value
+        if isinstance(value, ValueSet) or value is None:
+            return self.fresh((site, "word"))
+        decided = cond.decide(value, self.facts, self.environment.stacks)
+        if decided is not None:
+            return int(decided)
+        return self.fresh((site, "truth"), ValueSet(0, 1, 1))
+
+    def condition(self, value: Any) -> Condition:
+        """``value`` as a truth value; words count as true unless 0."""
+        if type(value) is int:
+            return bool(value) if value <= MASK else Comparison(Compare.NE, value, 0)
+        return None if isinstance(value, ValueSet) else value
+
+    def words(self, value: Any) -> ValueSet:
+        """The words of a value of up to four bytes."""
+        if type(value) is not int:
+            return ANY if value is None or isinstance(value, ValueSet) else ValueSet(0, 1, 1)
+        if value <= MASK:
+            return ValueSet(value, value, 0)
+        return cond.words(describe(value, self.facts), self.environment.stacks)
+
+    def tainted(self, value: Any) -> bool:
+        """Whether ``value`` may be computed from a stack address."""
+        if type(value) is not int or value <= MASK:
+            return False
+        fact = describe(value, self.facts)
+        return isinstance(fact, Anchored) and (fact.base == TAINT or is_stack(fact.base))
+
+    def write_sp(self, value: Term) -> None:
+        """sp = value; a constant becomes the top of a stack, unless it lies in the present one."""
+        exact = exact_term(describe(value, self.facts))
+        if exact is not None and exact <= MASK:
+            symbol = self.environment.stack(exact)
+            value = symbol << 32 if symbol else exact
+        self.v[SP] = value

@@ -1,0 +1,291 @@
+"""Abstract states: what is known of registers, flags, banks, stack and constant memory.
+
+A state is a set of machine states: those for which words exist for its existential symbols,
+within ``facts``, such that every register, flag and memory cell is what its term or condition
+says (see ``quoll.terms``). States are never changed after construction and share what they can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from quoll.condition import Condition, symbols
+from quoll.terms import (
+    MASK,
+    RIGID,
+    Fact,
+    Facts,
+    Term,
+    covers,
+    describe,
+    entry_symbol,
+    exact_term,
+    union,
+    widen_facts,
+)
+from quoll.valueset import ANY
+
+__all__ = [
+    "FLAG",
+    "MODE",
+    "Cells",
+    "Names",
+    "State",
+    "covered_by",
+    "entry_state",
+    "live_facts",
+    "merge",
+]
+
+REGISTERS: Final = 15  # r0 to lr; then the flags N Z C V, then the mode
+FLAG: Final = 15  # index of N
+MODE: Final = 19
+
+Cells = Mapping[int, object]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """``registers`` are 15 terms, the conditions N Z C V, and the mode (None: unknown).
+
+    ``frames`` and ``globals`` map addresses, as terms, to what is stored there: the term of an
+    aligned word, or (size, term) for one or two bytes. ``frames`` are cells of stacks (they
+    survive stores of unknown address under S1, rule 1), ``globals`` cells at constant addresses
+    of ordinary memory. ``banks`` maps ``mode << 4 | register`` to registers of other modes.
+    """
+
+    registers: tuple[object, ...]
+    frames: Mapping[int, object]
+    globals: Mapping[int, object]
+    banks: Mapping[int, object]
+    facts: Facts
+
+    def term(self, register: int) -> Term:
+        """What r0 to lr holds."""
+        term = self.registers[register]
+        assert type(term) is int
+        return term
+
+    def fact(self, register: int) -> Fact:
+        """The words that r0 to lr may hold."""
+        return describe(self.term(register), self.facts)
+
+
+def entry_state(mode: int | None = None) -> State:
+    """Every register holds its entry symbol; nothing is known of memory."""
+    terms = tuple(entry_symbol(r) << 32 for r in range(REGISTERS))
+    return State((*terms, None, None, None, None, mode), {}, {}, {}, {})
+
+
+@dataclass(slots=True)
+class Names:
+    """Existential symbols, by the position in the weak order that creates them and a slot there.
+
+    Freshness: a position's symbols are gone from a state before the position is reached again,
+    because merging at the head of a component renames all symbols of the component.
+    """
+
+    known: dict[tuple[int, object], int] = field(default_factory=dict)
+    owner: list[int] = field(default_factory=list)  # symbol - RIGID -> position
+
+    def of(self, position: int, slot: object) -> int:
+        """The symbol of ``slot`` at ``position``."""
+        key = (position, slot)
+        symbol = self.known.get(key)
+        if symbol is None:
+            symbol = RIGID + len(self.owner)
+            self.known[key] = symbol
+            self.owner.append(position)
+        return symbol
+
+
+def merge(
+    a: State,
+    b: State,
+    names: Names,
+    span: tuple[int, int],
+    site: object = None,
+    thresholds: Sequence[int] | None = None,
+) -> State:
+    """A state that covers both; ``a`` is the older one.
+
+    ``span`` is the positions of the component headed by the point of merging (empty, but at that
+    point, if it heads none): symbols of these are renamed. Several merges at one position have
+    different ``site``. With ``thresholds`` the result widens ``a``.
+    """
+    return _Merge(a, b, names, span, site, thresholds).run()
+
+
+class _Merge:
+    """Places that differ are grouped into classes with equal differences in both states.
+
+    Each class gets a symbol named after its first place; its fact is the union of what the two
+    states say of that place.
+    """
+
+    def __init__(
+        self,
+        a: State,
+        b: State,
+        names: Names,
+        span: tuple[int, int],
+        site: object,
+        thresholds: Sequence[int] | None,
+    ) -> None:
+        self.a, self.b, self.names, self.site = a, b, names, site
+        self.low, self.high = span
+        self.thresholds = thresholds
+        self.classes: dict[tuple[int, int, int], tuple[int, int]] = {}
+        self.facts = self._common_facts()
+
+    def run(self) -> State:
+        a, b = self.a, self.b
+        registers: list[object] = []
+        for slot, (x, y) in enumerate(zip(a.registers, b.registers, strict=True)):
+            if slot < FLAG:
+                registers.append(self._term(x, y, slot))  # type: ignore[arg-type]
+            elif slot < MODE:
+                registers.append(self._condition(x, y))  # type: ignore[arg-type]
+            else:
+                registers.append(x if x == y else None)
+        frames = self._cells(a.frames, b.frames)
+        cells = self._cells(a.globals, b.globals)
+        banks = self._cells(a.banks, b.banks)
+        return State(tuple(registers), frames, cells, banks, self.facts)
+
+    def _common_facts(self) -> dict[int, Fact]:
+        a, b = self.a.facts, self.b.facts
+        if a is b:
+            return dict(a)
+        if len(b) < len(a):
+            symbols_in_both = [symbol for symbol in b if symbol in a]
+        else:
+            symbols_in_both = [symbol for symbol in a if symbol in b]
+        return {s: a[s] if a[s] is b[s] else self._fact(a[s], b[s]) for s in symbols_in_both}
+
+    def _keep(self, symbol: int) -> bool:
+        """Whether ``symbol`` may stay in the result."""
+        if symbol < RIGID or self.low == self.high:
+            return True
+        return not self.low <= self.names.owner[symbol - RIGID] < self.high
+
+    def _fact(self, old: Fact, new: Fact) -> Fact:
+        if self.thresholds is None:
+            return union(old, new)
+        return widen_facts(old, new, self.thresholds)
+
+    def _term(self, x: Term, y: Term, slot: object) -> Term:
+        if x == y and self._keep(x >> 32):
+            return x
+        key = (x >> 32, y >> 32, (x - y) & MASK)
+        known = self.classes.get(key)
+        if known is None:
+            fact = self._fact(describe(x, self.a.facts), describe(y, self.b.facts))
+            exact = exact_term(fact)
+            if exact is not None:
+                return exact
+            symbol = self.names.of(self.low, (self.site, slot))
+            self.facts[symbol] = fact
+            known = self.classes[key] = (symbol, x & MASK)
+        symbol, offset = known
+        return symbol << 32 | (x - offset) & MASK
+
+    def _condition(self, x: Condition, y: Condition) -> Condition:
+        return x if x == y and all(map(self._keep, symbols(x))) else None
+
+    def _cells(self, a: Mapping[int, object], b: Mapping[int, object]) -> Mapping[int, object]:
+        if a is b and self.low == self.high:
+            return a
+        result: dict[int, object] = {}
+        for key, x in a.items():
+            y = b.get(key)
+            if y is None or not self._keep(key >> 32):
+                continue
+            if type(x) is int and type(y) is int:
+                result[key] = self._term(x, y, (key, 0))
+            elif type(x) is tuple and type(y) is tuple and x[0] == y[0]:
+                result[key] = (x[0], self._term(x[1], y[1], (key, x[0])))
+        return result
+
+
+def covered_by(a: State, b: State) -> bool:
+    """Whether every machine state of ``a`` is one of ``b``."""
+    return a is b or _Cover(a, b).run()
+
+
+class _Cover:
+    """Finds, for each symbol of ``b``, the term of ``a`` that it stands for."""
+
+    def __init__(self, a: State, b: State) -> None:
+        self.a, self.b = a, b
+        self.image: dict[int, Term] = {}
+
+    def run(self) -> bool:
+        a, b = self.a, self.b
+        conditions: list[Condition] = []
+        for slot, (x, y) in enumerate(zip(a.registers, b.registers, strict=True)):
+            if slot < FLAG:
+                if not self._term(x, y):  # type: ignore[arg-type]
+                    return False
+            elif y is not None:
+                if x != y:
+                    return False
+                if slot < MODE:
+                    conditions.append(y)  # type: ignore[arg-type]
+        for condition in conditions:
+            if not all(self._same(symbol) for symbol in symbols(condition)):
+                return False
+        return (
+            self._cells(a.frames, b.frames)
+            and self._cells(a.globals, b.globals)
+            and self._cells(a.banks, b.banks)
+        )
+
+    def _same(self, symbol: int) -> bool:
+        return symbol < RIGID or self._term(symbol << 32, symbol << 32)
+
+    def _term(self, x: Term, y: Term) -> bool:
+        symbol = y >> 32
+        if symbol < RIGID:
+            return x == y or exact_term(describe(x, self.a.facts)) == y
+        base = x & ~MASK | (x - y) & MASK
+        known = self.image.get(symbol)
+        if known is not None:
+            return known == base
+        self.image[symbol] = base
+        fact = self.b.facts.get(symbol, ANY)
+        return covers(fact, describe(base, self.a.facts))
+
+    def _cells(self, a: Mapping[int, object], b: Mapping[int, object]) -> bool:
+        for key, y in b.items():
+            x = a.get(key)
+            if not self._same(key >> 32):
+                return False
+            if type(x) is int and type(y) is int:
+                if not self._term(x, y):
+                    return False
+            elif type(x) is tuple and type(y) is tuple and x[0] == y[0]:
+                if not self._term(x[1], y[1]):
+                    return False
+            else:
+                return False
+        return True
+
+
+def live_facts(
+    registers: Sequence[object], cells: Sequence[Cells], facts: Facts
+) -> dict[int, Fact]:
+    """The facts of symbols that a state still mentions."""
+    live: set[int] = set()
+    for value in registers:
+        if type(value) is int:
+            live.add(value >> 32)
+        elif isinstance(value, tuple):
+            live.update(symbols(value))  # type: ignore[arg-type]
+    for mapping in cells:
+        for key, value in mapping.items():
+            live.add(key >> 32)
+            live.add((value if type(value) is int else value[1]) >> 32)  # type: ignore[index]
+    return {symbol: fact for symbol, fact in facts.items() if symbol in live}

@@ -1,0 +1,164 @@
+"""Terms: what an abstract state says of one word, as ``symbol + offset``.
+
+A term is an int, ``symbol << 32 | offset``. Symbol 0 is no symbol: the term is a constant. Two
+places that hold terms of one symbol hold words that differ by a known constant; this is how
+copies, saved registers and stack addresses are followed, and how a branch on one place refines
+the others.
+
+Symbols below ``RIGID`` stand for the same word throughout an analysis: the registers at its
+entry, and stacks (``STACKS`` on: a constant loaded into sp). All others are existential: a state
+says that there are words for its symbols, within what its facts say of them.
+
+A fact is the set of words of a symbol: a ``ValueSet``, or ``Anchored(base, set)`` for a rigid
+base plus a member of the set. ``Anchored(TAINT, ANY)`` is any word, perhaps computed from a
+stack address; only words without that mark are "unknown pointers" in the sense of S1 (rule 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from quoll import arithmetic
+from quoll.valueset import ANY, ValueSet, join, leq, widen
+
+__all__ = [
+    "ENTRY_SP",
+    "MASK",
+    "RIGID",
+    "STACKS",
+    "TAINT",
+    "TAINTED",
+    "Anchored",
+    "Fact",
+    "Facts",
+    "Term",
+    "covers",
+    "describe",
+    "entry_symbol",
+    "exact_term",
+    "is_stack",
+    "join_facts",
+    "plus",
+    "shift_fact",
+    "union",
+    "widen_facts",
+]
+
+Term = int
+MASK = (1 << 32) - 1
+SIGN = 1 << 31
+
+TAINT = 1  # as a base: some stack address, it is not known which
+ENTRY = 2  # ENTRY + r: register r at entry
+ENTRY_SP = ENTRY + 13
+STACKS = 32  # STACKS + i: the i-th constant that was loaded into sp
+RIGID = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Anchored:
+    """``base`` (a rigid symbol) plus a member of ``offsets``, modulo 2**32."""
+
+    base: int
+    offsets: ValueSet
+
+
+Fact = ValueSet | Anchored
+Facts = Mapping[int, Fact]  # of existential symbols; one that is missing may be any word
+TAINTED = Anchored(TAINT, ANY)
+
+
+def entry_symbol(register: int) -> int:
+    """The symbol of ``register`` at entry."""
+    return ENTRY + register
+
+
+def is_stack(symbol: int) -> bool:
+    """Whether ``symbol`` is an address in a stack: sp at entry, or a constant loaded into sp."""
+    return symbol == ENTRY_SP or STACKS <= symbol < RIGID
+
+
+def plus(term: Term, constant: int) -> Term:
+    """The term of the word that is ``constant`` larger."""
+    return term & ~MASK | (term + constant) & MASK
+
+
+def describe(term: Term, facts: Facts) -> Fact:
+    """The words that ``term`` may be."""
+    symbol = term >> 32
+    if symbol == 0:
+        return ValueSet(term, term, 0)
+    offset = term & MASK
+    if symbol < RIGID:
+        return Anchored(symbol, ValueSet(offset, offset, 0))
+    return shift_fact(facts.get(symbol, ANY), offset)
+
+
+def shift_fact(fact: Fact, offset: int) -> Fact:
+    """``fact`` with ``offset`` added to every member."""
+    if offset == 0 or fact is ANY or fact is TAINTED:
+        return fact
+    added = ValueSet(offset & MASK, offset & MASK, 0)
+    if isinstance(fact, Anchored):
+        return Anchored(fact.base, arithmetic.add(fact.offsets, added))
+    return arithmetic.add(fact, added)
+
+
+def exact_term(fact: Fact) -> Term | None:
+    """The constant, or rigid symbol plus constant, that ``fact`` is the set of, if it is one."""
+    if isinstance(fact, Anchored):
+        offset = fact.offsets.exact
+        return None if offset is None else fact.base << 32 | offset
+    return fact.exact
+
+
+def covers(a: Fact, b: Fact) -> bool:
+    """Whether every member of ``b`` is one of ``a``, and has its mark if it may need one."""
+    if isinstance(a, Anchored):
+        if a.base == TAINT:
+            return True
+        return isinstance(b, Anchored) and a.base == b.base and leq(b.offsets, a.offsets)
+    if isinstance(b, Anchored):
+        return a == ANY and not _on_stack(b)
+    return leq(b, a)
+
+
+def union(a: Fact, b: Fact) -> Fact:
+    """A fact that covers both."""
+    if isinstance(a, Anchored) or isinstance(b, Anchored):
+        if isinstance(a, Anchored) and isinstance(b, Anchored) and a.base == b.base:
+            return Anchored(a.base, join(a.offsets, b.offsets))
+        return TAINTED if _on_stack(a) or _on_stack(b) else ANY
+    return join(a, b)
+
+
+def join_facts(a: Fact | None, b: Fact | None) -> Fact:
+    """``union`` of facts that may be missing."""
+    return union(ANY if a is None else a, ANY if b is None else b)
+
+
+def widen_facts(old: Fact, new: Fact, thresholds: Sequence[int]) -> Fact:
+    """A fact that covers both; chains of it are finite."""
+    if isinstance(old, ValueSet) and isinstance(new, ValueSet):
+        return widen(old, new, thresholds)
+    both = union(old, new)
+    if not isinstance(both, Anchored) or not isinstance(old, Anchored):
+        return both
+    return Anchored(both.base, _widen_offsets(old.offsets, both.offsets))
+
+
+def _widen_offsets(old: ValueSet, new: ValueSet) -> ValueSet:
+    """Offsets from a base are small and of either sign, so they widen to powers of two."""
+    if old == new:
+        return old
+    return widen(old, new, _OFFSET_THRESHOLDS)
+
+
+_OFFSET_THRESHOLDS = sorted(
+    [0] + [1 << n for n in range(4, 32)] + [(1 << 32) - (1 << n) for n in range(4, 31)]
+)
+
+
+def _on_stack(fact: Fact) -> bool:
+    return isinstance(fact, Anchored) and (fact.base == TAINT or is_stack(fact.base))

@@ -1,0 +1,136 @@
+"""Transfer of abstract states through compiled basic blocks.
+
+Where control meets after a conditional instruction, the states in which it was and was not
+executed are merged, each refined by the condition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quoll.compiled import CompiledBlock, Exit, Meet, Part, Step, Straight
+from quoll.condition import Condition, assume, negation
+from quoll.machine import Environment, Machine
+from quoll.state import FLAG, MODE, State, merge
+from quoll.terms import Fact, Facts, Term
+
+__all__ = ["Leave", "Outcome", "run"]
+
+SP = 13
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """The state in which a block leaves by writing the pc, and the term written."""
+
+    state: State
+    target: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What comes out of a block: by falling off its end, and by writing the pc.
+
+    ``decision`` is the last condition on which control parted, and the facts it met.
+    """
+
+    fall: State | None
+    leave: Leave | None
+    decision: tuple[Condition, Facts] | None
+
+
+def run(
+    block: CompiledBlock,
+    state: State,
+    environment: Environment,
+    position: int,
+    accesses: dict[int, Fact] | None = None,
+) -> Outcome:
+    """Interpret ``block`` from ``state``; ``accesses`` collects instruction index -> addresses."""
+    machine = Machine(environment, position)
+    machine.accesses = accesses
+    machine.restore(state, list(block.tail))
+    return _Run(machine, state.term(SP)).steps(block.steps)
+
+
+class _Run:
+    """Control while the steps of one block are interpreted."""
+
+    def __init__(self, machine: Machine, start_sp: Term) -> None:
+        self.machine, self.start_sp = machine, start_sp
+        self.waiting: dict[int, State] = {}
+        self.leave: Leave | None = None
+        self.decision: tuple[Condition, Facts] | None = None
+        self.alive = True
+
+    def steps(self, steps: tuple[Step, ...]) -> Outcome:
+        machine = self.machine
+        for step in steps:
+            if type(step) is Straight:
+                if self.alive:
+                    for function, out, a, b, extra in step.micros:
+                        function(machine, out, a, b, extra)
+            elif type(step) is Meet:
+                self._meet(step)
+            elif not self.alive:
+                continue
+            elif type(step) is Part:
+                self._part(step)
+            elif type(step) is Exit:
+                target = machine.term(machine.v[step.target], "target")
+                self.leave = Leave(machine.finish(self.start_sp), target)
+                self.alive = False
+            else:
+                _forget_everything(machine)
+        fall = machine.finish(self.start_sp) if self.alive else None
+        return Outcome(fall, self.leave, self.decision)
+
+    def _part(self, step: Part) -> None:
+        machine = self.machine
+        if step.condition is None:
+            self._wait(step.label, machine.facts)
+            self.alive = False
+            return
+        condition = machine.condition(machine.v[step.condition])
+        stacks = machine.environment.stacks
+        self.decision = (condition, machine.facts)
+        away = assume(condition, machine.facts, stacks)
+        on = assume(negation(condition), machine.facts, stacks)
+        if away is not None:
+            self._wait(step.label, away)
+        if on is None:
+            self.alive = False
+        elif on is not machine.facts:
+            machine.facts, machine.owned = on, False
+
+    def _wait(self, label: int, facts: Facts) -> None:
+        state = self.machine.snapshot(facts)
+        before = self.waiting.get(label)
+        self.waiting[label] = state if before is None else self._merged(before, state, label)
+
+    def _meet(self, step: Meet) -> None:
+        state = self.waiting.pop(step.label, None)
+        if state is None:
+            return
+        if self.alive:
+            state = self._merged(self.machine.snapshot(), state, step.label)
+        self.machine.resume(state)
+        self.alive = True
+        for slot in step.unset:
+            self.machine.v[slot] = None
+
+    def _merged(self, a: State, b: State, label: int) -> State:
+        position = self.machine.position
+        names = self.machine.environment.names
+        return merge(a, b, names, (position, position), ("meet", label, len(self.waiting)))
+
+
+def _forget_everything(machine: Machine) -> None:
+    """After a trap: its handler may have changed anything."""
+    for register in range(FLAG):
+        machine.v[register] = machine.fresh(("trap", register))
+    for flag in range(FLAG, MODE):
+        machine.v[flag] = None
+    machine.v[MODE] = None
+    machine.banks = {}
+    machine.memory.forget_all()

@@ -1,0 +1,124 @@
+"""Random instruction sequences: the concrete result is in the abstract result."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from quoll.arm.decode import decode
+from quoll.arm.insn import Flow, Insn
+from quoll.arm.interpreter import Machine
+from quoll.arm.semantics import lift
+from quoll.compiled import compile_block
+from quoll.errors import ControlFlowError
+from quoll.memory import Memory
+from quoll.terms import Fact
+from quoll.transfer import run
+from quoll.valueset import ValueSet
+from tests.quoll.values import encodings
+from tests.quoll.values.concretes import (
+    READ_ONLY,
+    differences,
+    environment,
+    in_stack,
+    random_pair,
+)
+
+START = 0x10000
+
+
+class Excluded(Exception):
+    """The execution is outside what the analysis speaks of: S1 or S2 does not hold in it."""
+
+
+class Watched:
+    """The memory of a machine, with the addresses stored to by the current instruction."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        self.stores: list[int] = []
+
+    def load(self, addr: int, size: int) -> int:
+        return self.memory.load(addr, size)  # type: ignore[no-any-return, call-arg, return-value]
+
+    def store(self, addr: int, size: int, value: int) -> None:
+        self.stores.append(addr)
+        self.memory.store(addr, size, value)  # type: ignore[call-arg]
+
+
+def sequence(rng: random.Random, thumb: bool) -> list[Insn]:
+    insns: list[Insn] = []
+    at = START
+    length = rng.choice([1, 1, 2, 3, 6, 12])
+    while len(insns) < length:
+        raw = encodings.thumb(rng) if thumb else encodings.arm(rng)
+        insn = decode(raw, at, thumb)
+        try:
+            lift(insn)
+        except ControlFlowError:
+            continue
+        if insn.flow is not Flow.NEXT:
+            continue
+        insns.append(insn)
+        at = insn.next
+    if not thumb and rng.random() < 0.5:
+        insns.append(decode(encodings.arm_branch(rng), at, False))
+    return insns
+
+
+def execute(insns: list[Insn], machine: Machine, accesses: dict[int, Fact]) -> bool:
+    """Run to the end; whether the block was left by a branch."""
+    memory = Watched(machine.memory)  # type: ignore[arg-type]
+    machine.memory = memory  # type: ignore[assignment]
+    for index, insn in enumerate(insns):
+        memory.stores.clear()
+        machine.step(insn)
+        for addr in memory.stores:
+            fact = accesses.get(index)
+            unknown = isinstance(fact, ValueSet) and fact.exact is None
+            if addr in READ_ONLY or (unknown and in_stack(addr)):
+                raise Excluded
+    return machine.registers[15] != insns[-1].next
+
+
+def check(seed: int, thumb: bool) -> Counter[str]:
+    """One case. Counts what it was, to show that cases vary."""
+    rng = random.Random(seed)
+    around = environment()
+    state, machine, rigid = random_pair(rng, around)
+    assert not differences(state, machine, rigid, around.stacks)
+    insns = sequence(rng, thumb)
+    accesses: dict[int, Fact] = {}
+    outcome = run(compile_block(insns), state, around, 1, accesses)
+    try:
+        left = execute(insns, machine, accesses)
+    except Excluded:
+        return Counter(excluded=1)
+    after = outcome.fall if not left else outcome.leave and outcome.leave.state
+    text = "\n".join(f"{i.addr:x} {i.text}" for i in insns)
+    assert after is not None, f"seed {seed}: not reached by\n{text}"
+    wrong = differences(after, machine, rigid, around.stacks)
+    assert not wrong, f"seed {seed}: {wrong} after\n{text}"
+    known = sum(after.fact(r) != ValueSet(0, 0xFFFFFFFF, 1) for r in range(15))
+    return Counter(
+        checked=1,
+        left=int(left),
+        stored=int(bool(after.frames or after.globals)),
+        conditional=int(any(i.conditional for i in insns)),
+        registers_known=known,
+    )
+
+
+@pytest.mark.parametrize("thumb", [False, True], ids=["arm", "thumb"])
+def test_covers_execution(thumb: bool) -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(2000):
+        counts += check(seed, thumb)
+    assert counts["checked"] > 1500
+    assert counts["stored"] > 800
+    assert counts["registers_known"] > 10 * counts["checked"]
+    if not thumb:
+        assert counts["left"] > 250
+        assert counts["conditional"] > 800
