@@ -305,6 +305,32 @@ static bool other_label_stops(void)
     return true;
 }
 
+/* The fault waits in the queue of the endpoint until somebody receives. */
+static bool fault_waits_for_handler(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    struct message m;
+
+    faulting_child(undefined_arm, 801, endpoint);
+    faulting_child(jump, HOLE, endpoint);
+    run_child(landing, 2, 5, 0, 0);
+    SAME(wait_report(), 2); /* both have faulted by now */
+    m = receive(endpoint);
+    SAME(m.badge, 42);
+    SAME(message_label(m.info), FAULT_UNDEFINED);
+    SAME(message_length(m.info), FAULT_WORDS);
+    SAME(m.w[0], (word_t)undefined_arm_at);
+    answer(0, 1, (word_t)undefined_arm_next, 0, 0);
+    m = receive(endpoint);
+    SAME(m.badge, 42);
+    SAME(message_label(m.info), FAULT_PREFETCH_ABORT);
+    SAME(STATUS(fault_status()), TRANSLATION_PAGE);
+    answer(0, 1, (word_t)landing, 0, 0);
+    SAME(wait_report(), 801);
+    SAME(wait_report(), 99);
+    return true;
+}
+
 /* The handler is itself a child, which receives while the fault happens. */
 static void handler(word_t target)
 {
@@ -362,6 +388,7 @@ const struct test fault_tests[] = {
     { cp15_is_undefined, "a privileged coprocessor operation is undefined" },
     { no_handler_stops, "without a usable handler only the faulting thread stops" },
     { other_label_stops, "a fault answered with another label leaves the thread stopped" },
+    { fault_waits_for_handler, "faults wait in order until their handler receives" },
     { handler_in_other_space, "a waiting handler in a third address space handles all kinds" },
     { answer_cannot_privilege, "a handler's answer cannot make a thread privileged" },
     { NULL, NULL },

@@ -311,9 +311,61 @@ static bool answer_waiting_sender(void)
     return true;
 }
 
+/* Several receivers: each message goes to the one that has waited longest. */
+static bool receivers_in_turn(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+
+    for (word_t i = 0; i < 3; i++)
+        run_child(receive_once, 0, 30 - i, endpoint, i);
+    run_child(send_once, 99, 2, report, 0); /* until all have blocked */
+    SAME(wait_report(), 99);
+    for (word_t i = 0; i < 3; i++) {
+        SAME(send(SYS_SEND, endpoint, i * 10), 0);
+        SAME(wait_report(), i * 10);
+    }
+    SAME(send(SYS_NB_SEND, endpoint, 77), 0); /* all were served */
+    return true;
+}
+
+static void send_then_tell(word_t value)
+{
+    send(SYS_SEND, CHILD_ENDPOINT, value);
+    tell(value);
+    rest();
+}
+
+/* One system call wakes two threads, both more urgent than the server. */
+static bool two_woken_at_once(void)
+{
+    static const word_t senders[] = { 40, 25 };
+
+    for (word_t i = 0; i < 2; i++) {
+        word_t endpoint = make(TYPE_ENDPOINT, 0);
+        word_t first, second;
+
+        run_child(caller, 1, 30, endpoint, 3);
+        run_child(send_once, 99, 2, report, 0);
+        SAME(wait_report(), 99);
+        run_child(send_then_tell, 1000, senders[i], endpoint, 0);
+        run_child(send_once, 98, 2, report, 0);
+        SAME(wait_report(), 98);
+        run_child(server, 0, 20, endpoint, 0);
+        first = wait_report();
+        second = wait_report();
+        SAME(first, senders[i] > 30 ? 1000 : 4);
+        SAME(second, senders[i] > 30 ? 4 : 1000);
+    }
+    return true;
+}
+
 static bool wrong_kind(void)
 {
     struct message m = receive(ROOT_TCB);
+    word_t notification = badged(make(TYPE_NOTIFICATION, 0), RIGHT_RECEIVE, 1);
+
+    SAME(send(SYS_SEND, notification, 0), SYSCALL_FAILED | ERROR_NO_RIGHT);
+    SAME(receive(0x12345678).badge, SYSCALL_FAILED | ERROR_LOOKUP_FAILED);
 
     SAME(m.badge, SYSCALL_FAILED | ERROR_INVALID_CAPABILITY);
     SAME(message_label(m.info), ERROR_INVALID_CAPABILITY);
@@ -338,6 +390,8 @@ const struct test ipc_tests[] = {
     { without_buffer, "a thread without a buffer receives four words and no capability" },
     { queue_is_fair, "senders are received in order of arrival" },
     { answer_waiting_sender, "reply-and-receive takes a sender that already waits" },
+    { receivers_in_turn, "messages go to receivers in order of arrival" },
+    { two_woken_at_once, "of two threads that one call wakes the more urgent runs first" },
     { wrong_kind, "sending to and receiving from the wrong thing are errors" },
     { NULL, NULL },
 };

@@ -84,6 +84,19 @@ static bool raise_at_most_to_own(void)
     return true;
 }
 
+/* Lowers itself below a ready thread, which then runs first. */
+static bool lowering_oneself_yields(void)
+{
+    struct child child = make_child(raiser, 5, 30, 0);
+
+    give(&child, CHILD_OTHER, child.tcb, RIGHTS_ALL, 0);
+    start(&child);
+    run_child(tell_once, 7, 20, 0, 0);
+    SAME(wait_report(), 7);
+    SAME(wait_report(), ERROR_NONE);
+    return true;
+}
+
 static void yielder(word_t value)
 {
     struct message m = { 0, 0, { 0, 0, 0, 0 } };
@@ -401,6 +414,7 @@ const struct test sched_tests[] = {
     { equal_in_turn, "threads of one priority run in order of becoming ready" },
     { priority_changes, "a thread in a ready queue moves when its priority changes" },
     { raise_at_most_to_own, "a thread cannot give a priority above its own" },
+    { lowering_oneself_yields, "a thread that lowers itself below a ready one gives way" },
     { yield_alternates, "yield lets the other thread of the same priority run" },
     { yield_needs_nobody, "yield returns at once when nobody else is ready" },
     { waking_preempts, "a more urgent thread runs as soon as it is woken" },
