@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from quoll.arm.insn import Flow, Insn
+from quoll.arm.insn import LR, Flow, Insn
 from quoll.cfg import Cfg, EdgeKind, JumpTable, Program
 from quoll.discover import Callee, FunctionBuilder
 from quoll.errors import FactsError, UsageError
 from quoll.facts import Facts, NeverReturns, Targets
 from quoll.image import Image
+from quoll.linkage import holds_return_address
 from quoll.places import find_place, resolve
 from quoll.transfers import Effect, by_form, links
 
@@ -157,9 +158,8 @@ class _Extraction:
 
     def _decide(self, function: FunctionBuilder, insn: Insn) -> None:
         before = function.before(insn)
-        effect = self._stated_effect(insn) or by_form(
-            self._image, before, insn, keeps_lr=function.keeps_lr
-        )
+        keeps_lr = function.keeps_lr or self._keeps_lr(function, insn)
+        effect = self._stated_effect(insn) or by_form(self._image, before, insn, keeps_lr=keeps_lr)
         calls = insn.flow is Flow.INDIRECT_CALL or links(before, insn)
         if effect is None:
             self._leave_open(function, insn, calls=calls)
@@ -176,6 +176,13 @@ class _Extraction:
                 function.call(insn.addr, target, tail=False)
             else:
                 function.jump(insn.addr, target, EdgeKind.INDIRECT)
+
+    def _keeps_lr(self, function: FunctionBuilder, insn: Insn) -> bool:
+        if LR not in insn.sources or insn.memory is not None:
+            return False
+        cfg = self._cfg(function)
+        block = next(b.index for b in cfg.blocks if b.last.addr == insn.addr)
+        return holds_return_address(cfg, block)
 
     def _leave_open(self, function: FunctionBuilder, insn: Insn, *, calls: bool) -> None:
         kind = "call" if calls else "jump"

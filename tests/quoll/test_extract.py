@@ -491,3 +491,29 @@ def test_a_computed_lr_is_no_return_address() -> None:
         ? main+8: the targets of the indirect jump bx lr are not known
         """,
     )
+
+
+def test_lr_as_a_scratch_register() -> None:
+    """Between saving and reloading it lr is computed with; that is no obstacle to a return."""
+    drawn(
+        """
+        main:   cmp r0, #0
+                bxeq lr
+                str lr, [sp, #-4]!
+                add lr, r0, r1
+                add r0, lr, lr
+                cmp r0, #9
+                beq x1
+                ldr lr, [sp], #4
+                bx lr
+        x1:     bx lr
+        """,
+        """
+        main
+          main (2): returns, fallthrough main+8
+          main+8 (5): fallthrough main+28, taken x1
+          main+28 (2): returns
+          x1 (1): returns
+        ? x1: the targets of the indirect jump bx lr are not known
+        """,
+    )
