@@ -17,14 +17,16 @@ class Cause(IntEnum):
     FETCH_MISS = 3
     LOAD_MISS = 4
     STORE = 5
-    OTHER = 6  # exception entry, drain at exit
+    OTHER = 6  # exception entry, drain at exit, write-backs of maintenance operations
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
     """``nodes[n][cause]`` and ``edges[e][cause]`` in cycles, for every node and edge index.
 
-    A path costs the sum over its nodes and edges; nothing is charged elsewhere.
+    A path costs the sum over its nodes and edges; nothing is charged elsewhere. What an
+    exception costs before its first instruction is in the entry node, what leaving costs in the
+    exit nodes.
     """
 
     nodes: tuple[tuple[int, ...], ...]

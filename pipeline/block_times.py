@@ -1,0 +1,198 @@
+"""Times of blocks whose references all hit, followed across block boundaries.
+
+For every node of a supergraph the pipeline state at its start is the maximum over all ways to
+get there; the worst possible state stands at the entry (rule 15). A node costs the cycles from
+its first issue slot to the slot after its last instruction; where that is a transfer of control,
+each edge adds what the transfer takes beyond its own slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cache.flow import FlowOrder
+from cache.loads_stores import Addresses
+from pipeline.core import Core, load_core
+from pipeline.demand import Demand, demand
+from pipeline.maxplus import State, Step, Stepper, join, leq, worst
+from pipeline.timing import Timing
+from quoll.arm.insn import Flow, Insn
+from quoll.cfg import Block, EdgeKind
+from quoll.fixpoint import solve
+from quoll.supergraph import Supergraph
+
+__all__ = ["BlockTime", "BlockTimes", "block_times"]
+
+BRANCHES = frozenset(["b", "bl", "blx", "bx"])
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTime:
+    """Cycles of one block from one state: ``issue + stall`` in the node, the rest on edges.
+
+    ``taken`` and ``falls`` are the extra cycles and the state after the last instruction
+    transfers control, and after it does not; ``drain`` is how long the last results are still
+    under way after ``taken`` (after ``falls`` for a block that cannot transfer).
+    """
+
+    issue: int
+    stall: int
+    taken: tuple[int, State] | None
+    falls: tuple[int, State]
+    drain: int
+    steps: tuple[Step, ...]
+
+    @property
+    def leaving(self) -> int:
+        """Extra cycles when the path ends after the block, the longer way."""
+        return max(self.falls[0], self.taken[0] if self.taken is not None else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTimes:
+    """Per node its time; None where the entry does not lead."""
+
+    nodes: tuple[BlockTime | None, ...]
+    takes: tuple[bool, ...]  # per edge: whether the source's last instruction transfers control
+    core: Core
+
+
+def block_times(
+    graph: Supergraph,
+    flow: FlowOrder,
+    addresses: Addresses,
+    timing: Timing,
+    *,
+    aligned: bool,
+    entry: State | None = None,
+) -> BlockTimes:
+    """Times of all nodes. ``entry`` is the state at the entry, the worst there is by default.
+
+    ``aligned``: data accesses are aligned to their size. Raises TimingError, naming the
+    instruction, where the core description has no row.
+    """
+    model = _Model(graph, addresses, timing, aligned)
+    start = model.start if entry is None else entry
+    fixed = solve(flow.graph, flow.order, model, start)
+    nodes = tuple(
+        None if state is None else model.time(n, state) for n, state in enumerate(fixed.states)
+    )
+    return BlockTimes(nodes, tuple(model.takes), model.core)
+
+
+class _Model:
+    """Instance of ``quoll.fixpoint.Domain`` over ``State``."""
+
+    def __init__(
+        self, graph: Supergraph, addresses: Addresses, timing: Timing, aligned: bool
+    ) -> None:
+        self.graph, self.addresses, self.timing, self.aligned = graph, addresses, timing, aligned
+        self.core = load_core(timing.core, timing.profile)
+        self.flags_to_target = self.core.row("FLAGS_TO_TARGET").latency[0]
+        self.start = worst(self.core.longest, self.flags_to_target)
+        self.takes = [self._takes(e) for e in range(len(graph.edges))]
+        self._times: dict[tuple[object, ...], BlockTime] = {}
+        self._demands: dict[tuple[object, ...], Sequence[Demand]] = {}
+        self._lists: dict[int, tuple[int, ...]] = {}
+        self._aligned8: list[tuple[bool, ...] | None] = [None] * len(graph.nodes)
+
+    def _takes(self, edge: int) -> bool:
+        kind = self.graph.edges[edge].kind
+        last = self.graph.nodes[self.graph.edges[edge].src].block.last
+        return kind is not EdgeKind.FALLTHROUGH and transfers(last)
+
+    def transfer(self, edge: int, state: State) -> State | None:
+        time = self.time(self.graph.edges[edge].src, state)
+        if self.takes[edge]:
+            assert time.taken is not None
+            return time.taken[1]
+        return time.falls[1]
+
+    def join(self, node: int, a: State, b: State) -> State:
+        return join(a, b)
+
+    def widen(self, node: int, old: State, new: State) -> State:
+        return join(old, new)  # figures never exceed ``core.longest`` by more than an issue
+
+    def leq(self, a: State, b: State) -> bool:
+        return a == b or leq(a, b)
+
+    def time(self, node: int, state: State) -> BlockTime:
+        block = self.graph.nodes[node].block
+        key = (id(block), self._alignment(node, block), state)
+        time = self._times.get(key)
+        if time is None:
+            time = self._times[key] = self._run(block, key[1], state)
+        return time
+
+    def _alignment(self, node: int, block: Block) -> tuple[bool, ...]:
+        """Per instruction that moves several words: whether it starts at a multiple of 8."""
+        known = self._aligned8[node]
+        if known is None:
+            lists = self._lists.get(id(block))
+            if lists is None:
+                lists = self._lists[id(block)] = tuple(
+                    i
+                    for i, insn in enumerate(block.insns)
+                    if insn.memory is not None and insn.memory.count > 1
+                )
+            known = self._aligned8[node] = tuple(self._is_aligned8(node, i) for i in lists)
+        return known
+
+    def _is_aligned8(self, node: int, insn: int) -> bool:
+        values = self.addresses.access(node, insn)
+        return values is not None and (values.low | values.stride) % 8 == 0
+
+    def _demands_of(self, block: Block, alignment: tuple[bool, ...]) -> Sequence[Demand]:
+        key = (id(block), alignment)
+        demands = self._demands.get(key)
+        if demands is None:
+            aligned8 = dict(zip(self._lists[id(block)], alignment, strict=True))
+            demands = self._demands[key] = [
+                demand(self.core, insn, aligned=self.aligned, aligned8=aligned8.get(i, False))
+                for i, insn in enumerate(block.insns)
+            ]
+        return demands
+
+    def _run(self, block: Block, alignment: tuple[bool, ...], state: State) -> BlockTime:
+        demands = self._demands_of(block, alignment)
+        stepper = Stepper(state, self.timing.profile, self.flags_to_target)
+        for d in demands:
+            stepper.run(d)
+        last, step = demands[-1], stepper.steps[-1]
+        stall = sum(s.stall for s in stepper.steps)
+        if last.taken is None:
+            end = stepper.at
+            after = stepper.after(end)
+            return BlockTime(
+                end - stall, stall, None, (0, after), max(0, *after), tuple(stepper.steps)
+            )
+        slot = step.start + 1
+        taken, falls = self._transfer(block.last, last, step.start, stepper.target_allowed)
+        states = stepper.after(taken), stepper.after(falls)
+        return BlockTime(
+            slot - stall,
+            stall,
+            (taken - slot, states[0]),
+            (falls - slot, states[1]),
+            max(0, *states[0]),
+            tuple(stepper.steps),
+        )
+
+    def _transfer(self, insn: Insn, d: Demand, start: int, allowed: int) -> tuple[int, int]:
+        """Next issue slot after a transfer of control, taken and not taken."""
+        assert d.taken is not None
+        constant = self.timing.branches.constant
+        if constant is not None and insn.mnemonic in BRANCHES:
+            return start + constant, start + constant
+        taken = start + d.taken
+        if constant is None and d.flags_to_target:
+            taken = max(taken, allowed)
+        # Without a row for the failing case the instruction always transfers control.
+        return taken, start + (d.not_taken if d.not_taken is not None else d.taken)
+
+
+def transfers(insn: Insn) -> bool:
+    """Whether ``insn`` may write the pc."""
+    return insn.flow not in (Flow.NEXT, Flow.TRAP, Flow.UNDEFINED)

@@ -1,0 +1,184 @@
+"""From classes and block times to cycles: the sum that the ILP maximises.
+
+Every access beyond L1 is charged in full where it is due, as if the pipeline stood still
+meanwhile. This covers every overlap and every order in which memory serves fills, write-backs
+and stores: in each cycle either memory is busy with an access that is charged, or the pipeline
+moves at least as far as it does when all references hit, because a delay never makes an in-order
+pipeline faster (rules 14 and 16). Stores are charged per word (rule 14a).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cache.flow import FlowOrder
+from cache.geometry import Hierarchy
+from cache.loads_stores import Addresses
+from cache.reference import Classification, Kind, Reference
+from pipeline.block_times import BlockTime, BlockTimes, block_times
+from pipeline.costs import Cause, Costs
+from pipeline.maxplus import Step
+from pipeline.timing import MemoryLatencies, Timing
+from quoll.arm.insn import Insn
+from quoll.supergraph import Supergraph
+
+__all__ = ["Charges", "InsnTime", "access_cycles", "charge"]
+
+WORDS_PER_LINE = 8
+CAUSES = {
+    Kind.FETCH: Cause.FETCH_MISS,
+    Kind.PREFETCH: Cause.FETCH_MISS,
+    Kind.LOAD: Cause.LOAD_MISS,
+    Kind.STORE: Cause.STORE,
+    Kind.WRITE_BACK: Cause.OTHER,
+}
+Cycles = tuple[int, ...]  # by Cause
+NONE: Cycles = (0,) * len(Cause)
+
+
+@dataclass(frozen=True, slots=True)
+class InsnTime:
+    """One instruction of a node: pipeline, and the references that are due at it."""
+
+    insn: Insn
+    step: Step
+    branch: int  # cycles of a transfer of control beyond its issue slot, the longer way
+    references: tuple[tuple[Reference, int], ...]  # each with the cycles charged for it here
+
+
+@dataclass(frozen=True, slots=True)
+class Charges:
+    """Costs, and what they are made of."""
+
+    costs: Costs
+    graph: Supergraph
+    classes: Classification
+    times: BlockTimes
+    memory: MemoryLatencies
+
+    def explain(self, node: int) -> tuple[InsnTime, ...]:
+        """Instruction by instruction what ``node`` costs, apart from its edges.
+
+        Empty for a node that the entry does not reach.
+        """
+        time = self.times.nodes[node]
+        if time is None:
+            return ()
+        insns = self.graph.nodes[node].block.insns
+        rows: list[InsnTime] = []
+        for index, (insn, step) in enumerate(zip(insns, time.steps, strict=True)):
+            references = tuple(
+                (r, access_cycles(r, self.memory) if r.due else 0)
+                for r in self.classes.references[node]
+                if r.insn == index
+            )
+            last = index == len(insns) - 1
+            rows.append(InsnTime(insn, step, time.leaving if last else 0, references))
+        return tuple(rows)
+
+
+def access_cycles(reference: Reference, memory: MemoryLatencies) -> int:
+    """Cycles of ``reference`` when it misses, or goes past the caches."""
+    if reference.kind is Kind.STORE:
+        cached = reference.words * memory.store_word(reference.l2)
+    elif reference.kind is Kind.WRITE_BACK:
+        return reference.words // WORDS_PER_LINE * memory.write_back
+    elif reference.kind is Kind.LOAD:
+        cached = memory.load_miss(reference.l2)
+    else:
+        cached = memory.fetch_miss(reference.l2)
+    past = reference.words * memory.uncached_word
+    if not reference.cacheable:
+        return past
+    return max(cached, past) if reference.uncached else cached
+
+
+def charge(
+    graph: Supergraph,
+    classes: Classification,
+    addresses: Addresses,
+    hierarchy: Hierarchy,
+    timing: Timing,
+    *,
+    exception: bool = True,
+) -> Charges:
+    """Cycles of all nodes and edges.
+
+    ``exception``: the path starts by taking an exception, whose own cycles are charged; else by
+    arriving at the first instruction in any other way.
+    """
+    flow = FlowOrder.of(graph)
+    times = block_times(graph, flow, addresses, timing, aligned=hierarchy.aligned)
+    misses = _Misses(timing.memory)
+    exits = frozenset(graph.exits)
+    nodes: list[Cycles] = []
+    for index, time in enumerate(times.nodes):
+        if time is None:
+            nodes.append(NONE)
+            continue
+        cycles = list(misses.sum(classes.references[index]))
+        cycles[Cause.ISSUE] += time.issue
+        cycles[Cause.STALL] += time.stall
+        if index in exits:
+            cycles[Cause.BRANCH] += time.leaving
+            cycles[Cause.OTHER] += time.drain
+        if index == graph.entry:
+            cycles[Cause.OTHER] += _entry(times, timing, exception=exception)
+        nodes.append(tuple(cycles))
+    edges = tuple(
+        _edge(times, misses, classes, index, times.nodes[edge.src])
+        for index, edge in enumerate(graph.edges)
+    )
+    assumptions = tuple(dict.fromkeys(classes.assumptions))
+    return Charges(Costs(tuple(nodes), edges, assumptions), graph, classes, times, timing.memory)
+
+
+def _edge(
+    times: BlockTimes, misses: _Misses, classes: Classification, edge: int, time: BlockTime | None
+) -> Cycles:
+    if time is None:
+        return NONE
+    takes = times.takes[edge]
+    way = time.taken if takes and time.taken is not None else time.falls
+    cycles = list(misses.sum(classes.prefetches[edge]))
+    for reference in classes.first_misses[edge]:
+        cycles[CAUSES[reference.kind]] += access_cycles(reference, misses.memory)
+    cycles[Cause.BRANCH] += way[0]
+    return tuple(cycles)
+
+
+def _entry(times: BlockTimes, timing: Timing, *, exception: bool) -> int:
+    """Taking the exception, and memory accesses begun before it (rule 15)."""
+    state, memory = timing.entry, timing.memory
+    outstanding = (
+        state.load_misses * memory.load_miss(None)
+        + state.store_words * memory.store_word(None)
+        + state.fetch_misses * memory.fetch_miss(None)
+    )
+    taking = (
+        times.core.row("EXCEPTION_ENTRY", condition).issue for condition in ("any", "asynchronous")
+    )
+    return outstanding + (max(taking) if exception else 0)
+
+
+class _Misses:
+    """Sums of what is due, by cause; tuples of references repeat across contexts."""
+
+    def __init__(self, memory: MemoryLatencies) -> None:
+        self.memory = memory
+        self._known: dict[int, tuple[tuple[Reference, ...], Cycles]] = {}
+
+    def sum(self, references: tuple[Reference, ...]) -> Cycles:
+        """Cycles of the references that are due."""
+        if not references:
+            return NONE
+        known = self._known.get(id(references))
+        if known is not None:
+            return known[1]
+        cycles = [0] * len(Cause)
+        for reference in references:
+            if reference.due:
+                cycles[CAUSES[reference.kind]] += access_cycles(reference, self.memory)
+        result = tuple(cycles)
+        self._known[id(references)] = (references, result)  # kept alive, so ids stay unique
+        return result

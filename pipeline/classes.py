@@ -1,0 +1,297 @@
+"""Which row of a core description an instruction takes, and which registers play which role.
+
+The classes are those of the ARM11 cycle-timing tables (ARM1136JF-S TRM, DDI 0211, and
+ARM1176JZF-S TRM, DDI 0301, chapter 16). Nothing here knows a figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cache.maintenance import UNKNOWN, cache_operation
+from quoll.arm.insn import PC, SP, Access, Flow, Insn, Memory, Shift
+from quoll.errors import TimingError
+
+__all__ = ["BRANCHES", "InsnClass", "classify_insn"]
+
+NOT_SHIFTED = frozenset(
+    ["adc", "add", "and", "bic", "cmn", "cmp", "eor", "mov", "mvn", "orr", "rsb", "rsc", "sbc",
+     "sub", "teq", "tst"]
+)  # fmt: skip
+SATURATING = {"qadd": "QADD_QSUB", "qsub": "QADD_QSUB", "qdadd": "QDADD_QDSUB",
+              "qdsub": "QDADD_QDSUB"}  # fmt: skip
+PARALLEL = ("add16", "add8", "addsubx", "asx", "sax", "sub16", "sub8", "subaddx")
+PLAIN = {
+    "clz": "CLZ", "nop": "NOP", "sel": "SEL", "setend": "SETEND", "usad8": "USAD8",
+    "usada8": "USADA8", "ssat": "SSAT_USAT", "usat": "SSAT_USAT", "ssat16": "SSAT_USAT",
+    "usat16": "SSAT_USAT", "rev": "REV", "rev16": "REV", "revsh": "REV", "pkhbt": "PKH",
+    "pkhtb": "PKH", "sxtb": "EXTEND", "sxth": "EXTEND", "sxtb16": "EXTEND", "uxtb": "EXTEND",
+    "uxth": "EXTEND", "uxtb16": "EXTEND", "sxtab": "EXTEND_ADD", "sxtah": "EXTEND_ADD",
+    "sxtab16": "EXTEND_ADD", "uxtab": "EXTEND_ADD", "uxtah": "EXTEND_ADD",
+    "uxtab16": "EXTEND_ADD",
+}  # fmt: skip
+FLAG_SETTING_MULTIPLIES = frozenset(["mla", "mul", "smlal", "smull", "umlal", "umull"])
+HALVES = ("bb", "bt", "tb", "tt")
+MULTIPLIES = {
+    **{name: name.upper() for name in [*FLAG_SETTING_MULTIPLIES, "umaal", "smmul", "smmla"]},
+    "smmls": "SMMLS", "smmulr": "SMMUL", "smmlar": "SMMLA", "smmlsr": "SMMLS",
+    **{f"smul{h}": "SMULXY" for h in HALVES},
+    **{f"smla{h}": "SMLAXY" for h in HALVES},
+    **{f"smlal{h}": "SMLALXY" for h in HALVES},
+    **{f"smulw{h}": "SMULWY" for h in "bt"},
+    **{f"smlaw{h}": "SMLAWY" for h in "bt"},
+    **{f"{name}{x}": name.upper() for x in ("", "x")
+       for name in ("smuad", "smusd", "smlad", "smlsd", "smlald", "smlsld")},
+}  # fmt: skip
+BRANCHES = frozenset(["b", "bl", "blx", "bx"])
+WORD = 4
+
+
+@dataclass(frozen=True, slots=True)
+class InsnClass:
+    """Rows of an instruction: what it does when it falls through, and when it is taken.
+
+    ``row`` holds the figures of everything but the transfer of control; ``taken`` and
+    ``not_taken`` are set for instructions that may write the pc. ``results`` are the registers
+    written, in the order of the row's latencies; ``held`` those that a store reads late.
+    ``roles`` names operands as the early and late columns do. ``address`` registers are waited
+    for even if the condition fails. ``updates`` is the base that is written back.
+    """
+
+    row: tuple[str, str]
+    taken: tuple[str, str] | None = None
+    not_taken: tuple[str, str] | None = None
+    flag_rule: bool = False  # the target also waits for the flag setter (row FLAGS_TO_TARGET)
+    with_list: tuple[str, str] | None = None  # row of the same list without the pc
+    results: tuple[int, ...] = ()
+    held: tuple[int, ...] = ()
+    roles: Mapping[str, int] = field(default_factory=dict)
+    address: frozenset[int] = frozenset()
+    updates: int | None = None
+
+
+def classify_insn(insn: Insn, *, aligned: bool, aligned8: bool) -> InsnClass:
+    """The class of ``insn``. Raises TimingError if it has none.
+
+    ``aligned``: data accesses are aligned to their size; ``aligned8``: the first address of
+    this access is a multiple of 8.
+    """
+    if insn.memory is not None:
+        found = _memory(insn, insn.memory, aligned, aligned8)
+    elif PC in insn.writes or insn.mnemonic in BRANCHES:
+        found = _transfer(insn)
+    else:
+        found = _plain(insn)
+    if found is None:
+        raise TimingError(
+            "no timing class is known for this instruction",
+            where=f"{insn.addr:#x}: {insn.text}",
+            hint="the core description covers ARMv6 without VFP",
+        )
+    return found
+
+
+def _results(insn: Insn) -> tuple[int, ...]:
+    return tuple(sorted(insn.writes - {PC}))
+
+
+def _shifted_roles(insn: Insn) -> dict[str, int]:
+    """Rn, Rm, Rs of data processing, from the end of the operand list."""
+    names = ("Rs", "Rm", "Rn") if insn.shift is Shift.REGISTER else ("Rm", "Rn")
+    return dict(zip(names, reversed(insn.sources), strict=False))
+
+
+def _data_processing(insn: Insn) -> str:
+    if insn.shift is Shift.REGISTER:
+        return "DP_SHIFT_REG"
+    if insn.shift is Shift.IMMEDIATE:
+        return "DP_SHIFT_IMM"
+    return "DP_REG" if insn.sources else "DP_IMM"
+
+
+def _plain(insn: Insn) -> InsnClass | None:
+    name = insn.mnemonic
+    if name in NOT_SHIFTED:
+        return InsnClass(
+            (_data_processing(insn), "any"), results=_results(insn), roles=_shifted_roles(insn)
+        )
+    if name in PLAIN:
+        roles = dict(zip(("Rm", "Rn"), reversed(insn.sources), strict=False))
+        if name in ("usad8", "usada8"):
+            roles = dict(zip(("Rm", "Rs", "Rn"), insn.sources, strict=False))
+        return InsnClass((PLAIN[name], "any"), results=_results(insn), roles=roles)
+    if name in SATURATING:
+        roles = dict(zip(("Rm", "Rn"), insn.sources, strict=True))
+        return InsnClass((SATURATING[name], "any"), results=_results(insn), roles=roles)
+    if name in MULTIPLIES:
+        return _multiply(insn)
+    if name[:1] in ("q", "s", "u") and name[1:] in PARALLEL:
+        plain = name[0] != "q"
+        return InsnClass(
+            ("PAR_ADDSUB" if plain else "PAR_SAT_HALVE", "any"), results=_results(insn)
+        )
+    if name[:2] in ("sh", "uh", "uq") and name[2:] in PARALLEL:
+        return InsnClass(("PAR_SAT_HALVE", "any"), results=_results(insn))
+    return _system(insn)
+
+
+def _multiply(insn: Insn) -> InsnClass:
+    setting = insn.sets_flags and insn.mnemonic in FLAG_SETTING_MULTIPLIES
+    row = MULTIPLIES[insn.mnemonic] + ("S" if setting else "")
+    names = ("Rm", "Rs", "RdLo", "RdHi") if len(insn.sources) == 4 else ("Rm", "Rs", "Rn")
+    roles = dict(zip(names, insn.sources, strict=False))
+    results = _results(insn)
+    if len(results) == 2:  # RdLo before RdHi (ARM ARM A8.8.189), which need not be in that order
+        word = int.from_bytes(insn.raw, "little")
+        results = (word >> 12 & 15, word >> 16 & 15)
+    return InsnClass((row, "any"), results=results, roles=roles)
+
+
+def _system(insn: Insn) -> InsnClass | None:
+    name, word = insn.mnemonic, int.from_bytes(insn.raw, "little")
+    row: str | None = None
+    if name == "mrs":
+        row = "MRS"
+    elif name == "msr" and not insn.thumb:
+        flags_only = word >> 16 & 15 == 8
+        row = "MSR_SPSR" if word & 1 << 22 else "MSR_CPSR_F" if flags_only else "MSR_CPSR"
+    elif name.startswith("cps"):
+        row = "CPS_MODE" if not insn.thumb and word & 1 << 17 else "CPS_IFLAGS"
+    elif name in ("mcr", "mrc", "mcrr", "mrrc"):
+        row = _coprocessor(insn, word)
+    elif insn.flow is Flow.TRAP:
+        row = "EXCEPTION_ENTRY"
+    return None if row is None else InsnClass((row, "any"), results=_results(insn))
+
+
+CP15_ROWS = {(5, 4): "ISB_PREFETCH_FLUSH", (10, 4): "DSB", (10, 5): "DMB", (0, 4): "WFI"}
+CP15_WHOLE = frozenset([(10, 0), (14, 0)])  # clean, clean and invalidate: line by line
+
+
+def _coprocessor(insn: Insn, word: int) -> str | None:
+    """Row of a register transfer to or from CP15; other coprocessors have none."""
+    if insn.thumb or word >> 8 & 15 != 15:
+        return None
+    if insn.mnemonic != "mcr":
+        return insn.mnemonic.upper() if insn.mnemonic != "mcrr" else None
+    register, operation = word >> 16 & 15, (word & 15, word >> 5 & 7)
+    if register == 7:
+        if cache_operation(insn) is UNKNOWN:
+            return None
+        whole = "CP15_CACHE_ALL" if operation in CP15_WHOLE else "CP15_CACHE_LINE"
+        return CP15_ROWS.get(operation, whole)
+    return "CP15_TLB" if register == 8 else "MCR"
+
+
+def _transfer(insn: Insn) -> InsnClass | None:
+    """Branches and data processing that writes the pc."""
+    results, name = _results(insn), insn.mnemonic
+    if name in BRANCHES:
+        row = "B" if insn.target is not None else "BX"
+        return InsnClass(
+            (row, "not_taken"), (row, "taken"), (row, "not_taken"), True, results=results
+        )
+    if name not in NOT_SHIFTED:
+        return None
+    row = "DP_PC"
+    if insn.flow is Flow.EXCEPTION_RETURN or insn.sets_flags:
+        row = "DP_PC_S"
+    elif name == "mov":
+        row = "MOV_PC" if insn.shift is Shift.NONE else "MOV_PC_SHIFT"
+    return InsnClass(
+        (_data_processing(insn), "any"),
+        (row, "taken"),
+        ("DP_PC", "not_taken"),
+        flag_rule=True,
+        roles=_shifted_roles(insn),
+    )
+
+
+def _memory(insn: Insn, memory: Memory, aligned: bool, aligned8: bool) -> InsnClass | None:
+    address = frozenset(r for r in (memory.base, memory.index) if r is not None)
+    roles = {name: r for name, r in (("Rn", memory.base), ("Rm", memory.index)) if r is not None}
+    updates = memory.base if memory.writeback else None
+    results = tuple(r for r in insn.transfers if r != PC) if _loads(memory) else ()
+    held = insn.transfers if memory.access is Access.STORE else ()
+    mode = _mode(memory)
+    row: tuple[str, str] | None
+    with_list = taken = not_taken = None
+    name = insn.mnemonic
+    if name.startswith(("rfe", "srs")):
+        row = (name[:3].upper(), "any")
+        taken = row if name.startswith("rfe") else None
+        results = held = ()
+    elif memory.access is Access.PRELOAD:
+        row = ("PLD", "any")
+    elif memory.access is Access.SWAP:
+        row, results = ("SWP", "any"), insn.transfers[:1]
+    elif memory.exclusive:
+        if memory.size * memory.count != WORD:
+            return None
+        loads = memory.access is Access.LOAD
+        row = ("LDREX" if loads else "STREX", "any")
+        held = ()
+        results = results if loads else tuple(sorted(insn.writes))
+    elif name.startswith(("ldrd", "strd")):
+        row = (name[:4].upper(), f"{mode} {'aligned8' if aligned8 else 'unaligned8'}")
+    elif name.startswith(("ldm", "stm", "pop", "push")):
+        row, taken, not_taken, with_list = _list(insn, memory, aligned8)
+    elif name.startswith(("ldr", "str")) and PC in insn.transfers and _loads(memory):
+        row = ("LDR", f"{mode} {_alignment(memory, aligned)}")
+        taken, not_taken = ("LDR_PC", f"{mode} taken"), ("LDR_PC", "not_taken")
+    elif name.startswith(("ldr", "str")):
+        row = _single(memory, mode, aligned, signed=name.startswith("ldrs"))
+    else:
+        return None
+    return InsnClass(
+        row, taken, not_taken, False, with_list, results, held, roles, address, updates
+    )
+
+
+def _loads(memory: Memory) -> bool:
+    return memory.access in (Access.LOAD, Access.SWAP)
+
+
+def _mode(memory: Memory) -> str:
+    """One-cycle addressing: constant offset, or an index added, unshifted or times four."""
+    if memory.index is None:
+        return "mode1"
+    plain = memory.scale_shift == 0 or (memory.lsl and memory.scale_shift == 2)
+    return "mode1" if plain and not memory.subtract else "mode2"
+
+
+def _alignment(memory: Memory, aligned: bool) -> str:
+    """Base and offset must each be aligned, not just their sum, to count as aligned."""
+    if memory.size == 1:
+        return "aligned"
+    if not aligned:
+        return "unaligned"
+    if memory.index is None:
+        return "aligned" if memory.displacement % memory.size == 0 else "maybe_unaligned"
+    scaled = memory.lsl and 1 << memory.scale_shift >= memory.size
+    return "aligned" if scaled else "maybe_unaligned"
+
+
+def _single(memory: Memory, mode: str, aligned: bool, *, signed: bool) -> tuple[str, str]:
+    alignment = _alignment(memory, aligned)
+    if memory.access is Access.STORE:
+        return ("STR", f"{mode} {'aligned' if alignment == 'aligned' else 'unaligned'}")
+    narrow = memory.size < WORD or signed
+    return ("LDRB_LDRH_SIGNED" if narrow else "LDR", f"{mode} {alignment}")
+
+
+def _list(
+    insn: Insn, memory: Memory, aligned8: bool
+) -> tuple[tuple[str, str], tuple[str, str] | None, tuple[str, str] | None, tuple[str, str] | None]:
+    """Rows of ldm and stm: n registers without the pc, and the pc on top of them."""
+    alignment = "aligned8" if aligned8 else "unaligned8"
+    kind = "LDM" if memory.access is Access.LOAD else "STM"
+    if kind == "STM" or PC not in insn.transfers:
+        return (f"{kind}_{memory.count}", alignment), None, None, None
+    # A list of the pc alone takes the time of a list of one.
+    without = (f"LDM_{max(memory.count - 1, 1)}", alignment)
+    row = ("LDM_PC", "sp taken" if memory.base == SP else "other taken")
+    if insn.flow is Flow.EXCEPTION_RETURN:
+        row = ("LDM_PC_S", "taken")
+    return without, row, ("LDM_PC", "not_taken"), without

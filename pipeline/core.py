@@ -1,0 +1,122 @@
+"""Core descriptions: timing figures per instruction class, as rows of a table.
+
+``pipeline/cores/NAME.csv`` has one row per class and condition, with the source of its figures
+and how far it is to be trusted:
+
+    class, condition        what the row is about
+    issue, memory           cycles in the issue stage; cycles in the load/store unit
+    latency                 from the first cycle to a result, one per result, ``;`` between them;
+                            a single one holds for all results
+                            (of stores: until a stored register may be overwritten)
+    early, late             operands needed a cycle before, and not before a cycle after, the rest
+    wcet_issue, wcet_latency    upper bounds over all sources
+    confidence              seen, derived, recall, seed or assumption
+    source, note
+
+The documented figures are the *nominal* profile, the bounds the *wcet* profile (rule 17), which
+gives no credit for late operands. A row that is not there is an error, never a default.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pipeline.timing import Profile
+from quoll.errors import InputError, TimingError
+
+__all__ = ["Core", "Row", "load_core"]
+
+DIRECTORY = Path(__file__).parent / "cores"
+COLUMNS = (
+    "class", "condition", "issue", "memory", "latency", "early", "late",
+    "wcet_issue", "wcet_latency", "confidence", "source", "note",
+)  # fmt: skip
+WITH_LIST = "1+M"  # memory cycles: one more than the same list without the pc
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Figures of one class under one condition, in one profile. Cycles; 0: does not apply."""
+
+    issue: int
+    memory: int
+    with_list: bool  # ``memory`` is to be added to that of the list without the pc
+    latency: tuple[int, ...]
+    early: tuple[str, ...]
+    late: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """All rows of a core in one profile."""
+
+    name: str
+    profile: Profile
+    rows: dict[tuple[str, str], Row]
+
+    def row(self, name: str, condition: str = "any") -> Row:
+        """The row of a class. Raises TimingError if there is none."""
+        row = self.rows.get((name, condition))
+        if row is None:
+            raise TimingError(
+                f"core {self.name} has no row {name}, {condition}",
+                hint=f"add one to {self.name}.csv",
+            )
+        return row
+
+    @property
+    def longest(self) -> int:
+        """Cycles after its issue that an instruction occupies a register or unit, at most."""
+        return (
+            max(max((*row.latency, row.memory + 1)) - row.issue for row in self.rows.values()) + 1
+        )
+
+
+@cache
+def load_core(name: str, profile: Profile) -> Core:
+    """The core called ``name``. Raises InputError if its file is missing or malformed."""
+    path = DIRECTORY / f"{name}.csv"
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            table = list(csv.DictReader(file))
+    except OSError as error:
+        raise InputError(f"core description {path}: {error.strerror}") from error
+    rows: dict[tuple[str, str], Row] = {}
+    for number, cells in enumerate(table, 2):
+        if tuple(cells) != COLUMNS or not cells["source"]:
+            raise InputError(f"{path}:{number}: must have the columns {', '.join(COLUMNS)}")
+        key = (cells["class"], cells["condition"])
+        if key in rows:
+            raise InputError(f"{path}:{number}: {', '.join(key)} stands here twice")
+        try:
+            rows[key] = _row(cells, profile)
+        except ValueError as error:
+            raise InputError(f"{path}:{number}: not a number of cycles: {error}") from error
+    return Core(name, profile, rows)
+
+
+def _row(cells: dict[str, str], profile: Profile) -> Row:
+    nominal = _figures(cells["issue"]), _figures(cells["latency"])
+    bound = _figures(cells["wcet_issue"]), _figures(cells["wcet_latency"])
+    for low, high in zip(nominal, bound, strict=True):
+        if bool(low) != bool(high) or (low and max(low) > max(high)):
+            raise ValueError(f"wcet figures {high} do not cover {low}")
+    issue, latency = bound if profile is Profile.WCET else nominal
+    with_list = cells["memory"] == WITH_LIST
+    memory = 1 if with_list else int(cells["memory"] or 0)
+    late = cells["late"] if profile is Profile.NOMINAL else ""
+    return Row(
+        max(issue, default=0),
+        memory,
+        with_list,
+        latency,
+        tuple(cells["early"].split()),
+        tuple(late.split()),
+    )
+
+
+def _figures(cell: str) -> tuple[int, ...]:
+    return tuple(int(figure) for figure in cell.split(";")) if cell else ()

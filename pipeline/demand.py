@@ -1,0 +1,105 @@
+"""What one instruction asks of an in-order pipeline, in cycles: rows made concrete.
+
+All times count from the first cycle of the instruction's issue.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipeline.classes import InsnClass, classify_insn
+from pipeline.core import Core, Row
+from quoll.arm.insn import Cond, Insn
+from quoll.errors import TimingError
+
+__all__ = ["Demand", "demand"]
+
+FLAG_READERS_OF_STATUS = frozenset(["mrs", "sel"])
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Waits are (register, cycles): start >= ready time of the register + cycles.
+
+    ``results`` and ``locks`` are (register, latency). ``taken`` and ``not_taken`` are the cycles
+    to the next instruction of a transfer of control; None where it does not apply.
+    """
+
+    issue: int
+    memory: int  # cycles in the load/store unit, 0 if it is not used
+    waits: tuple[tuple[int, int], ...]
+    results: tuple[tuple[int, int], ...]
+    locks: tuple[tuple[int, int], ...]
+    reads_flags: bool
+    sets_flags: bool
+    address: frozenset[int]
+    updates: tuple[int, int] | None  # base written back, and its latency
+    taken: int | None
+    not_taken: int | None
+    flags_to_target: int  # 0: the target does not wait for the flag setter
+    cond: Cond
+
+
+def demand(core: Core, insn: Insn, *, aligned: bool, aligned8: bool) -> Demand:
+    """The demand of ``insn`` on ``core``. Raises TimingError naming it if a row is missing."""
+    try:
+        return _demand(core, insn, classify_insn(insn, aligned=aligned, aligned8=aligned8))
+    except TimingError as error:
+        if error.where is not None:
+            raise
+        where = f"{insn.addr:#x}: {insn.text}"
+        raise TimingError(error.message, where=where, hint=error.hint) from error
+
+
+def _demand(core: Core, insn: Insn, kind: InsnClass) -> Demand:
+    row = core.row(*kind.row)
+    taken = not_taken = None
+    issue, extra, memory = row.issue, 0, row.memory
+    if kind.taken is not None:
+        transfer = core.row(*kind.taken)
+        taken = transfer.issue
+        if transfer.with_list:
+            extra, memory = 1, memory + 1  # the pc is loaded first, the others follow
+    if kind.not_taken is not None:
+        not_taken = max(core.row(*kind.not_taken).issue, row.issue)
+    elif insn.conditional and kind.taken is not None:
+        not_taken = row.issue
+    updates = None
+    if kind.updates is not None:
+        updates = (kind.updates, core.row("BASE_WRITEBACK").latency[0])
+    flags = core.row("FLAGS_TO_TARGET").latency[0] if kind.flag_rule else 0
+    return Demand(
+        issue=issue,
+        memory=memory,
+        waits=_waits(insn, kind, row),
+        results=_latencies(kind.results, row, extra),
+        locks=_latencies(kind.held, row, 0),
+        reads_flags=insn.conditional or insn.reads_flags,
+        sets_flags=insn.sets_flags,
+        address=kind.address,
+        updates=updates,
+        taken=taken,
+        not_taken=not_taken,
+        flags_to_target=flags,
+        cond=insn.cond,
+    )
+
+
+def _latencies(registers: tuple[int, ...], row: Row, extra: int) -> tuple[tuple[int, int], ...]:
+    """Each register with its latency; a row without one gives its result when it has issued.
+
+    A stored register without a lock (single stores) is read on time and may be overwritten.
+    """
+    if not row.latency:
+        return () if row.memory else tuple((r, row.issue) for r in registers)
+    last = len(row.latency) - 1
+    return tuple((r, row.latency[min(i, last)] + extra) for i, r in enumerate(registers))
+
+
+def _waits(insn: Insn, kind: InsnClass, row: Row) -> tuple[tuple[int, int], ...]:
+    early = {kind.roles[role] for role in row.early if role in kind.roles}
+    late = {kind.roles[role] for role in row.late if role in kind.roles}
+    reads = insn.reads | frozenset(kind.held)
+    # A register in two roles is needed at the earlier time.
+    late -= {r for role, r in kind.roles.items() if role not in row.late}
+    return tuple((r, 1 if r in early else -1 if r in late else 0) for r in sorted(reads))

@@ -1,0 +1,278 @@
+"""A concrete in-order pipeline with caches and one memory bus, cycle by cycle: the twin of the
+abstract block times.
+
+It reads the same core description but shares no timing logic with the abstract code: it holds a
+scoreboard of cycles and asks, cycle after cycle, whether the next instruction may issue. What
+the hardware decides at run time and the manual does not fix (how far fetch runs ahead, when a
+victim is written back, which stores wait in the write buffer) is drawn at random.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from random import Random
+
+from cache.simulator import Cache, FetchUnit
+from pipeline.classes import InsnClass, classify_insn
+from pipeline.core import Core
+from pipeline.timing import MemoryLatencies
+from quoll.arm.insn import Access, Insn
+
+__all__ = ["Executed", "Machine", "Memory", "OnChip"]
+
+OUTSTANDING = 3  # data misses under way (TRM, chapter 7)
+LONG_AGO = -1  # a cycle in which everything never used is ready
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """One step of a trace: ``passed`` says whether the condition held, ``taken`` whether the pc
+    was written; ``address`` is that of the first byte accessed; ``cached`` its memory type."""
+
+    insn: Insn
+    passed: bool
+    taken: bool
+    address: int | None = None
+    cached: bool = True
+
+
+class Memory:
+    """One bus, one transaction at a time, first come first served. Times are cycles."""
+
+    def __init__(self, latencies: MemoryLatencies, free: int = 0) -> None:
+        self.latencies = latencies
+        self.free = free
+
+    def line(self, now: int) -> tuple[int, int]:
+        """Fill a line: when the first word is there, and when all are."""
+        first = max(now, self.free) + self.latencies.access
+        self.free = first + self.latencies.line_rest
+        return first, self.free
+
+    def write(self, now: int, words: int = 1) -> int:
+        """Write words, or read them uncached, one by one: when it is done."""
+        self.free = max(now, self.free) + words * self.latencies.access
+        return self.free
+
+
+class OnChip:
+    """Both caches and what fetch has brought in."""
+
+    def __init__(self, icache: Cache, dcache: Cache, ahead: int, random: Random) -> None:
+        self.dcache = dcache
+        self.fetch = FetchUnit(icache)
+        self.ahead = ahead
+        self.random = random
+
+
+@dataclass(slots=True)
+class _Scoreboard:
+    """First cycles in which things are possible."""
+
+    result: dict[int, int] = field(default_factory=dict)  # register usable as a normal operand
+    unlocked: dict[int, int] = field(default_factory=dict)  # register may be overwritten
+    flags: int = 0
+    setter: int | None = None  # last cycle of the last flag setter
+    unit: int = 0
+    bypassed: int | None = None  # base written back by the instruction just before
+
+
+class Machine:
+    """Executes a trace. ``clock`` is the next issue slot."""
+
+    def __init__(
+        self, core: Core, memory: Memory, chip: OnChip, *, aligned: bool = True, buffer: int = 8
+    ) -> None:
+        self.core, self.memory, self.chip, self.aligned = core, memory, chip, aligned
+        self.buffer_words = buffer
+        self.clock = 0
+        self.board = _Scoreboard()
+        self.fills: list[int] = []  # completion of data fills under way
+        self.buffer: deque[int] = deque()  # completion of buffered writes
+        self.line_ready: dict[int, int] = {}  # instruction line -> when it can be executed from
+        self.data_ready: dict[int, int] = {}  # data line -> when its fill is complete
+
+    def start(self, addr: int) -> None:
+        """Control arrives at ``addr``."""
+        self.chip.fetch.redirect(addr)
+
+    def run(self, trace: list[Executed]) -> int:
+        """Execute ``trace``; the cycle in which everything it began is finished."""
+        for step in trace:
+            self.execute(step)
+        return self.finished
+
+    @property
+    def finished(self) -> int:
+        """When the last result is there, the units are idle and memory is quiet."""
+        board = self.board
+        return max(
+            self.clock, board.unit, board.flags, self.memory.free, *board.result.values(),
+            *board.unlocked.values(), 0,
+        )  # fmt: skip
+
+    def execute(self, step: Executed) -> None:
+        """Execute one instruction and set ``clock`` to the next issue slot."""
+        insn = step.insn
+        aligned8 = step.address is not None and step.address % 8 == 0
+        kind = classify_insn(insn, aligned=self.aligned, aligned8=aligned8)
+        self._fetch(insn.next, self.clock)
+        ready = self.line_ready.get((insn.next - 1) // self._iline, 0)
+        cycle = max(self.clock, ready)
+        while not self._may_issue(step, kind, cycle):
+            cycle += 1
+        self._begin(step, kind, cycle)
+
+    @property
+    def _iline(self) -> int:
+        return self.chip.fetch.cache.geometry.line_bytes
+
+    def _fetch(self, until: int, now: int) -> None:
+        """Bring instructions in; a line that misses can be executed from when it has arrived."""
+        fetch = self.chip.fetch
+        before = set(fetch.log)
+        fetch.fetch_to(until)
+        for line, hit in fetch.log.items():
+            if line not in before and not hit:
+                self.line_ready[line] = self.memory.line(now)[0]
+
+    def _may_issue(self, step: Executed, kind: InsnClass, cycle: int) -> bool:
+        insn, board = step.insn, self.board
+        if (insn.conditional or insn.reads_flags) and cycle < board.flags:
+            return False
+        if any(cycle < self._needed(r, kind, insn) for r in self._operands(step, kind)):
+            return False
+        if insn.memory is not None and step.passed:
+            self.fills = [f for f in self.fills if f > cycle]
+            if cycle < board.unit or len(self.fills) >= OUTSTANDING:
+                return False
+        if not step.passed:
+            return True
+        written = [*kind.results, *([kind.updates] if kind.updates is not None else [])]
+        if any(cycle < board.unlocked.get(r, 0) for r in written):
+            return False
+        return all(cycle >= board.result.get(r, 0) for r in kind.results)
+
+    @staticmethod
+    def _operands(step: Executed, kind: InsnClass) -> frozenset[int]:
+        """A failed instruction waits for the registers of its address only."""
+        if not step.passed:
+            return kind.address
+        return step.insn.reads | frozenset(kind.held)
+
+    def _needed(self, register: int, kind: InsnClass, insn: Insn) -> int:
+        """First cycle in which the instruction may start for the sake of ``register``."""
+        row = self.core.row(*kind.row)
+        at = self.board.result.get(register, LONG_AGO)
+        roles = [role for role, r in kind.roles.items() if r == register]
+        if any(role in row.early for role in roles):
+            direct = register == self.board.bypassed and insn.memory is not None
+            return at if direct and register in kind.address else at + 1
+        if roles and all(role in row.late for role in roles):
+            return at - 1
+        return at
+
+    def _begin(self, step: Executed, kind: InsnClass, cycle: int) -> None:
+        board = self.board
+        board.bypassed = None
+        issue = self._effects(step, kind, cycle) if step.passed else 1
+        if kind.taken is not None and step.taken:
+            self._redirect(kind, cycle)
+            return
+        if kind.not_taken is not None:
+            issue = self.core.row(*kind.not_taken).issue
+        self.clock = cycle + issue
+        self._fetch(step.insn.next + self.chip.random.randint(0, self.chip.ahead), cycle)
+
+    def _redirect(self, kind: InsnClass, cycle: int) -> None:
+        """A transfer of control: wrong-path fetches may start before it takes effect."""
+        assert kind.taken is not None
+        fetch = self.chip.fetch
+        self._fetch(fetch.until, cycle)
+        self.clock = cycle + self.core.row(*kind.taken).issue
+        if kind.flag_rule and self.board.setter is not None:
+            distance = self.core.row("FLAGS_TO_TARGET").latency[0]
+            self.clock = max(self.clock, self.board.setter + distance)
+
+    def _effects(self, step: Executed, kind: InsnClass, cycle: int) -> int:
+        """What an executed instruction does; returns its cycles in the issue stage."""
+        row, board, insn = self.core.row(*kind.row), self.board, step.insn
+        later = 0
+        busy = row.memory
+        if kind.taken is not None and self.core.row(*kind.taken).with_list:
+            later, busy = 1, busy + 1
+        delay = 0
+        if insn.memory is not None:
+            board.unit = cycle + busy
+            delay = self._access(step, cycle)
+        elif row.memory:
+            board.unit = cycle + busy
+        for index, register in enumerate(kind.results):
+            if row.latency:
+                latency = row.latency[min(index, len(row.latency) - 1)] + later
+                board.result[register] = cycle + latency + delay
+            elif not row.memory:
+                board.result[register] = cycle + row.issue
+        if kind.updates is not None:
+            base = self.core.row("BASE_WRITEBACK").latency[0]
+            now = board.result.get(kind.updates, 0)
+            board.result[kind.updates] = max(now, cycle + base)
+            board.bypassed = kind.updates
+        for index, register in enumerate(kind.held):
+            if row.latency:
+                lock = cycle + row.latency[min(index, len(row.latency) - 1)]
+                board.unlocked[register] = max(board.unlocked.get(register, 0), lock)
+        if insn.sets_flags:
+            board.flags = cycle + row.issue
+            board.setter = cycle + row.issue - 1
+        return row.issue
+
+    def _access(self, step: Executed, cycle: int) -> int:
+        """The data access: cycles by which results are later than for hits."""
+        memory, addr = step.insn.memory, step.address
+        assert memory is not None
+        assert addr is not None
+        done = cycle
+        cache = self.chip.dcache
+        size = memory.size * memory.count
+        for line in cache.geometry.lines(addr, size):
+            low = max(addr, line * cache.geometry.line_bytes)
+            high = min(addr + size, (line + 1) * cache.geometry.line_bytes)
+            words = (high - 1) // 4 - low // 4 + 1
+            if memory.access is not Access.STORE:
+                done = max(done, self._read(line, words, step.cached, cycle))
+            if memory.access in (Access.STORE, Access.SWAP):
+                self._write(line, words, step.cached, cycle)
+        return done - cycle
+
+    def _read(self, line: int, words: int, cached: bool, cycle: int) -> int:
+        if not cached:
+            done = self.memory.write(cycle, words)
+            self.fills.append(done)
+            return done
+        outcome = self.chip.dcache.load(line)
+        if outcome.hit:
+            return self.data_ready.get(line, 0)
+        dirty = outcome.victim is not None and self.memory.latencies.dirty_l1_victims
+        before = self.chip.random.random() < 0.5
+        if dirty and before:
+            self.memory.write(cycle)
+        first, complete = self.memory.line(cycle)
+        if dirty and not before:
+            self.memory.write(cycle)
+        self.fills.append(complete)
+        self.data_ready[line] = complete
+        return first
+
+    def _write(self, line: int, words: int, cached: bool, cycle: int) -> None:
+        """A store that misses goes to the write buffer; when that is full, the unit waits."""
+        if cached and self.chip.dcache.store(line):
+            return
+        for _ in range(words):
+            while self.buffer and self.buffer[0] <= cycle:
+                self.buffer.popleft()
+            if len(self.buffer) >= self.buffer_words:
+                cycle = self.buffer.popleft()
+                self.board.unit = max(self.board.unit, cycle + 1)
+            self.buffer.append(self.memory.write(cycle))
