@@ -10,12 +10,13 @@ them, whatever mapping symbols say.
 from __future__ import annotations
 
 from collections.abc import Callable, Set
+from contextlib import suppress
 from dataclasses import dataclass
 
 from quoll.arm.decode import decode, it_conditions
 from quoll.arm.insn import LR, PC, SP, Cond, Flow, Insn
 from quoll.cfg import Block, Cfg, Edge, EdgeKind, Unresolved
-from quoll.errors import ControlFlowError
+from quoll.errors import ControlFlowError, InputError
 from quoll.image import Image
 
 __all__ = ["Callee", "FunctionBuilder", "falls_through"]
@@ -84,6 +85,7 @@ class FunctionBuilder:
         self._image = image
         self._ends = ends
         self._is_function = is_function
+        self._window: tuple[int, bytes] = (0, b"")
         self._returning = returning
         self._tail_returns: set[int] = set()
         self._new_callees: list[Callee] = []
@@ -258,7 +260,8 @@ class FunctionBuilder:
     ) -> Insn | None:
         code = self._code(addr, thumb)
         if code is not None:
-            return decode(code, addr, thumb, it)
+            with suppress(InputError):  # the code ends inside the instruction
+                return decode(code, addr, thumb, it)
         if came_from is None:
             raise ControlFlowError(
                 "there is no code here", where=self._image.place(addr), hint="check the address"
@@ -271,11 +274,13 @@ class FunctionBuilder:
         return None
 
     def _code(self, addr: int, thumb: bool) -> bytes | None:
-        """The bytes of one instruction, None if they are not all executable."""
-        if addr % (2 if thumb else 4) or not self._image.is_executable(addr):
+        """The bytes at ``addr`` of at most one instruction, None if it is not code."""
+        if addr % (2 if thumb else 4):
             return None
-        code = self._image.read(addr, LONGEST)
-        return self._image.read(addr, 2) if code is None and thumb else code
+        start, code = self._window
+        if not start <= addr < start + len(code):
+            start, code = self._window = self._image.code_around(addr) or (0, b"")
+        return code[addr - start : addr - start + LONGEST] or None
 
     def _ends_here(self, insn: Insn) -> bool:
         """Record what ``insn`` does; whether the next instruction is not reached from it."""

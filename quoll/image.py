@@ -49,6 +49,7 @@ class Image:
         self.segments: tuple[Segment, ...] = _overlay(elf.segments, raw)
         self.sections: tuple[Section, ...] = elf.sections
         self._debug: DebugSections = elf.debug
+        self._code: dict[int, bytes] = {}  # by start
         self._dumped = tuple((r.addr, r.addr + len(data)) for r, data in raw)
         self._segment_addrs = [s.addr for s in self.segments]
         self._section_addrs = [s.addr for s in self.sections]
@@ -128,6 +129,20 @@ class Image:
             return False
         section = self.section_at(addr)
         return segment.executable if section is None else section.executable
+
+    def code_around(self, addr: int) -> tuple[int, bytes] | None:
+        """The executable section or segment that holds ``addr``: its start and stored bytes."""
+        segment = self.segment_at(addr)
+        if segment is None or not self.is_executable(addr):
+            return None
+        section = self.section_at(addr)
+        if section is None:
+            return segment.addr, segment.data
+        start = max(section.addr, segment.addr)
+        if start not in self._code:
+            end = section.addr + section.size
+            self._code[start] = segment.data[start - segment.addr : end - segment.addr]
+        return start, self._code[start]
 
     def physical(self, addr: int) -> int | None:
         """The physical address at which the byte at ``addr`` is loaded."""
