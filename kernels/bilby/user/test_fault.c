@@ -184,11 +184,11 @@ __asm__(
     "    bx      r1\n"
     "    .ltorg\n"
     "    .thumb\n"
+    "    .balign 4\n"
     "thumb_part:\n"
-    "    nop\n"
     "undefined_thumb_at:\n"
     "    .inst.n 0xde00\n"              /* permanently undefined */
-    "    nop\n"
+    "    .inst.n 0xde00\n"              /* at 2 modulo 4 */
     "    .arm\n"
     "    .balign 4\n");
 void landing_from_asm(word_t value);
@@ -224,6 +224,9 @@ static bool undefined_thumb_resumes(void)
     SAME(message_label(m.info), FAULT_UNDEFINED);
     SAME(m.w[0], (word_t)undefined_thumb_at);
     SAME(m.w[2] & 0x20, 0x20);
+    answer(0, 3, m.w[0] + 3, m.w[1], m.w[2]); /* the next, with the lowest bit set */
+    m = receive(endpoint);
+    SAME(m.w[0], (word_t)undefined_thumb_at + 2);
     answer(0, 3, (word_t)undefined_arm_next, m.w[1], m.w[2] & ~0x20u); /* back to ARM */
     SAME(wait_report(), 322);
     return true;

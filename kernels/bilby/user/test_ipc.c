@@ -359,6 +359,169 @@ static bool two_woken_at_once(void)
     return true;
 }
 
+/* Calls while something less urgent than itself, more than the server, is ready. */
+static bool fastpath_respects_priority(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+
+    run_child(server, 0, 10, endpoint, 0);
+    run_child(send_once, 99, 2, report, 0);
+    SAME(wait_report(), 99); /* the server waits */
+    run_child(send_once, 1, 20, report, 0);
+    run_child(caller, 1, 30, endpoint, 5);
+    SAME(wait_report(), 1); /* before the server could answer */
+    SAME(wait_report(), 6);
+    return true;
+}
+
+/* The same for the answer: the caller is less urgent than a ready thread. */
+static void busy_server(word_t unused)
+{
+    struct message m = receive(CHILD_ENDPOINT);
+
+    (void)unused;
+    for (;;) {
+        send(SYS_NB_SEND, CHILD_OTHER, 0); /* makes a thread of priority 20 ready */
+        m = reply_receive(CHILD_ENDPOINT, 0, m.w[0]);
+    }
+}
+
+static void on_signal(word_t value)
+{
+    receive(CHILD_ENDPOINT);
+    tell(value);
+    rest();
+}
+
+static bool answer_respects_priority(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    word_t notification = make(TYPE_NOTIFICATION, 0);
+    struct child child = make_child(busy_server, 0, 30, 0);
+
+    give(&child, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
+    give(&child, CHILD_OTHER, notification, RIGHTS_ALL, 0);
+    start(&child);
+    run_child(on_signal, 2, 20, notification, 0);
+    run_child(caller, 1, 10, endpoint, 0);
+    SAME(wait_report(), 2);
+    SAME(wait_report(), 0);
+    return true;
+}
+
+/* Short calls that would meet a waiting server, were they permitted. */
+static void forbidden_caller(word_t unused)
+{
+    struct message m;
+    word_t right = 0;
+
+    (void)unused;
+    m = call(CHILD_OTHER, 0, 1); /* no right to send */
+    right += m.badge == (SYSCALL_FAILED | ERROR_NO_RIGHT);
+    m = call(CHILD_ENDPOINT | 1u << 20, 0, 1); /* outside the guard */
+    right += m.badge == (SYSCALL_FAILED | ERROR_LOOKUP_FAILED);
+    m = call(CHILD_ENDPOINT | 1u << 31, 0, 1);
+    right += m.badge == (SYSCALL_FAILED | ERROR_LOOKUP_FAILED);
+    m = call(CHILD_ENDPOINT, 0, 1);
+    right += m.w[0] == 2;
+    tell(right);
+    rest();
+}
+
+static bool fastpath_checks(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    struct child child = make_child(forbidden_caller, 0, 20, 0);
+
+    run_child(server, 0, 20, endpoint, 0);
+    give(&child, CHILD_ENDPOINT, endpoint, RIGHT_SEND, 0);
+    give(&child, CHILD_OTHER, endpoint, RIGHT_RECEIVE, 0);
+    start(&child);
+    SAME(wait_report(), 4);
+    return true;
+}
+
+/* Answers a call, but may not receive: the answer arrives, the receive fails. */
+static void deaf_server(word_t unused)
+{
+    struct message m = receive(CHILD_ENDPOINT);
+
+    (void)unused;
+    m = reply_receive(CHILD_OTHER, 0, m.w[0] + 1);
+    tell(m.badge);
+    rest();
+}
+
+static bool reply_receive_without_right(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    struct child child = make_child(deaf_server, 0, 20, 0);
+
+    give(&child, CHILD_ENDPOINT, endpoint, RIGHT_RECEIVE, 0);
+    give(&child, CHILD_OTHER, endpoint, RIGHT_SEND, 0);
+    start(&child);
+    run_child(caller, 1, 20, endpoint, 0);
+    SAME(wait_report(), SYSCALL_FAILED | ERROR_NO_RIGHT);
+    SAME(wait_report(), 1);
+    return true;
+}
+
+/* Five words between equals: one more than the fastpath takes. */
+static void five_words(word_t unused)
+{
+    struct message m = { CHILD_ENDPOINT, message_make(5, 0, 0, 0), { 1, 2, 3, 4 } };
+
+    (void)unused;
+    BUFFER[BUFFER_WORDS + 4] = 55;
+    syscall(SYS_CALL, &m);
+    tell(message_length(m.info) << 8 | BUFFER[BUFFER_WORDS + 4]);
+    rest();
+}
+
+static void five_server(word_t unused)
+{
+    struct message m = receive(CHILD_ENDPOINT);
+
+    (void)unused;
+    m.badge = CHILD_ENDPOINT;
+    BUFFER[BUFFER_WORDS + 4] += 11;
+    m.info = message_make(message_length(m.info), 0, 0, 0);
+    syscall(SYS_REPLY_RECEIVE, &m);
+}
+
+static bool five_words_between_equals(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+
+    run_child(five_server, 0, 20, endpoint, 0);
+    run_child(five_words, 0, 20, endpoint, 0);
+    SAME(wait_report(), 5 << 8 | 66);
+    return true;
+}
+
+/* One answer per call; receiving again gives the call up. */
+static bool one_answer_per_call(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    struct message m = { 0, message_make(1, 0, 0, 0), { 5, 0, 0, 0 } };
+
+    run_child(caller, 1, 20, endpoint, 0);
+    receive(endpoint);
+    syscall(SYS_REPLY, &m);
+    SAME(m.badge, 0);
+    syscall(SYS_REPLY, &m);
+    SAME(m.badge, SYSCALL_FAILED | ERROR_INVALID_CAPABILITY);
+    SAME(wait_report(), 5);
+
+    run_child(caller, 1, 20, endpoint, 0);
+    receive(endpoint);
+    run_child(send_once, 6, 20, endpoint, 0);
+    SAME(receive(endpoint).w[0], 6); /* no call: there is nothing to answer */
+    syscall(SYS_REPLY, &m);
+    SAME(m.badge, SYSCALL_FAILED | ERROR_INVALID_CAPABILITY);
+    return true;
+}
+
 static bool wrong_kind(void)
 {
     struct message m = receive(ROOT_TCB);
@@ -392,6 +555,12 @@ const struct test ipc_tests[] = {
     { answer_waiting_sender, "reply-and-receive takes a sender that already waits" },
     { receivers_in_turn, "messages go to receivers in order of arrival" },
     { two_woken_at_once, "of two threads that one call wakes the more urgent runs first" },
+    { fastpath_respects_priority, "a call does not pass over a ready thread above the server" },
+    { answer_respects_priority, "an answer does not pass over a ready thread above the caller" },
+    { fastpath_checks, "short calls need the right to send and the whole address" },
+    { reply_receive_without_right, "reply-and-receive without the right to receive still answers" },
+    { five_words_between_equals, "five words travel between threads of equal priority" },
+    { one_answer_per_call, "a call is answered once, and given up by receiving again" },
     { wrong_kind, "sending to and receiving from the wrong thing are errors" },
     { NULL, NULL },
 };

@@ -9,6 +9,19 @@ __attribute__((section(".dirt"), used)) static const word_t dirt[DIRT_WORDS] = {
     [0 ... DIRT_WORDS - 1] = 0xdeadbeef
 };
 
+static void small_waiter(word_t value)
+{
+    receive(CHILD_ENDPOINT);
+    tell(value);
+    rest();
+}
+
+static void small_sender(word_t value)
+{
+    send(SYS_SEND, CHILD_ENDPOINT, value);
+    rest();
+}
+
 static bool frames_are_cleared(void)
 {
     word_t slot = new_slots(16);
@@ -23,6 +36,24 @@ static bool frames_are_cleared(void)
     }
     for (word_t i = 0; i < 16; i++)
         SAME(((word_t *)(SCRATCH_BASE + (i << 12)))[5], i);
+    return true;
+}
+
+/* Small objects from dirty memory work: nobody waits, nothing is pending. */
+static bool small_objects_are_cleared(void)
+{
+    word_t slot = new_slots(64);
+
+    SAME(untyped_retype(ROOT_UNTYPED, TYPE_NOTIFICATION, 0, ROOT_CNODE, 0, 0, slot, 32), 0);
+    SAME(untyped_retype(ROOT_UNTYPED, TYPE_ENDPOINT, 0, ROOT_CNODE, 0, 0, slot + 32, 32), 0);
+    for (word_t i = 0; i < 32; i += 10) {
+        SAME(send(SYS_NB_SEND, slot + 32 + i, 0), 0);
+        run_child(small_waiter, i, 10, slot + i, 0);
+        run_child(small_sender, i, 9, slot + 32 + i, 0);
+        SAME(receive(slot + 32 + i).w[0], i); /* the waiter has blocked, the sender not */
+        SAME(send(SYS_SEND, slot + i, 0), 0);
+        SAME(wait_report(), i);
+    }
     return true;
 }
 
@@ -199,6 +230,7 @@ static bool rights_shrink(void)
 
 const struct test object_tests[] = {
     { frames_are_cleared, "frames made from dirty memory read as zero and are writable" },
+    { small_objects_are_cleared, "notifications and endpoints made from dirty memory work" },
     { every_type, "every type of object can be made" },
     { cnode_is_cleared, "a new CNode has only empty slots, and a slot is filled once" },
     { untyped_of_untyped, "untyped memory is handed out once, to the last byte" },

@@ -124,6 +124,19 @@ static bool guards(void)
     return true;
 }
 
+/* A CNode that contains itself: every even depth leads somewhere, no odd one. */
+static bool cyclic_space(void)
+{
+    word_t cnode = make(TYPE_CNODE, 2);
+
+    for (word_t i = 0; i < 4; i++)
+        SAME(cnode_copy(cnode, i, 2, ROOT_CNODE, cnode, 32, RIGHTS_ALL), 0);
+    for (word_t depth = 1; depth <= 32; depth++)
+        SAME(cnode_copy(cnode, 0x9999, depth, ROOT_CNODE, cnode, 32, RIGHTS_ALL),
+             depth % 2 ? ERROR_LOOKUP_FAILED : ERROR_SLOT_OCCUPIED);
+    return true;
+}
+
 /* ---- address spaces ------------------------------------------------------------- */
 
 #define LARGE_ADDRESS 0x20000000u
@@ -319,6 +332,7 @@ const struct test space_tests[] = {
     { deep_copy, "a CNode invocation resolves every depth from 1 to 32" },
     { deep_fault_handler, "a fault handler 32 levels deep receives" },
     { guards, "every bit of an 18-bit guard is compared" },
+    { cyclic_space, "a CNode that contains itself resolves 16 times and no further" },
     { large_pages, "a 64 KiB frame is mapped whole, and overlaps are refused" },
     { sections, "1 MiB and 16 MiB frames are mapped whole, and overlaps are refused" },
     { map_errors, "mapping refuses wrong addresses, tables, rights and second mappings" },

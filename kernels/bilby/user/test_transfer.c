@@ -17,6 +17,12 @@ static void fresh_receive_slot(void)
     set_receive_slot(ROOT_CNODE, receive_index, 32);
 }
 
+static void tell_low(word_t value)
+{
+    tell(value);
+    rest();
+}
+
 /* Sends the capabilities at CHILD_FREE and following through CHILD_ENDPOINT. */
 static void send_caps(word_t count)
 {
@@ -161,6 +167,103 @@ static bool missing_and_uncopyable(void)
     return message_without_cap(transfer(&cap, 1, endpoint, RIGHTS_ALL));
 }
 
+/* The sender waits first: its rights are those it had then. */
+static bool no_grant_when_waiting(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+
+    for (word_t may = 0; may < 2; may++) {
+        struct child child = make_child(send_caps, 1, 10, 0);
+        struct message m;
+
+        give(&child, CHILD_ENDPOINT, endpoint, may ? RIGHTS_ALL : RIGHT_SEND, 9);
+        give(&child, CHILD_FREE, make(TYPE_NOTIFICATION, 0), RIGHTS_ALL, 0);
+        start(&child);
+        run_child(tell_low, 3, 5, 0, 0);
+        SAME(wait_report(), 3); /* the sender has blocked */
+        fresh_receive_slot();
+        m = receive(endpoint);
+        SAME(message_extra(m.info), may);
+        SAME(wait_report(), 0);
+    }
+    return true;
+}
+
+/* A server that hands its notification to every caller, between equals. */
+static void giving_server(word_t unused)
+{
+    struct message m = receive(CHILD_ENDPOINT);
+
+    (void)unused;
+    m = reply_receive(CHILD_OTHER, 0, 0); /* first answer: none, by the fastpath */
+    m.badge = CHILD_OTHER;
+    m.info = message_make(0, 1, 0, 0);
+    BUFFER[BUFFER_CAPS] = CHILD_FREE;
+    syscall(SYS_REPLY_RECEIVE, &m);
+}
+
+static void asks_twice(word_t unused)
+{
+    struct message m = { CHILD_ENDPOINT, 0, { 0, 0, 0, 0 } };
+
+    (void)unused;
+    set_receive_slot(CHILD_CNODE, CHILD_FREE, 32);
+    syscall(SYS_CALL, &m);
+    m.badge = CHILD_ENDPOINT;
+    m.info = 0;
+    syscall(SYS_CALL, &m);
+    tell(message_extra(m.info));
+    rest();
+}
+
+/* The right to grant in an answer is that of the receive the call came through. */
+static bool answer_rights_follow_receive(void)
+{
+    for (word_t may = 0; may < 2; may++) {
+        word_t endpoint = make(TYPE_ENDPOINT, 0);
+        struct child child = make_child(giving_server, 0, 20, 0);
+
+        give(&child, CHILD_ENDPOINT, endpoint, may ? RIGHT_RECEIVE : RIGHTS_ALL, 0);
+        give(&child, CHILD_OTHER, endpoint, may ? RIGHTS_ALL : RIGHT_RECEIVE, 0);
+        give(&child, CHILD_FREE, make(TYPE_NOTIFICATION, 0), RIGHTS_ALL, 0);
+        start(&child);
+        run_child(asks_twice, 0, 20, endpoint, 0);
+        SAME(wait_report(), may);
+    }
+    return true;
+}
+
+/* A short call with a capability, to a waiting server of equal priority. */
+static void takes_cap(word_t unused)
+{
+    struct message m = { CHILD_ENDPOINT, 0, { 0, 0, 0, 0 } };
+
+    (void)unused;
+    set_receive_slot(CHILD_CNODE, CHILD_FREE, 32);
+    syscall(SYS_RECEIVE, &m);
+    tell(message_extra(m.info));
+    rest();
+}
+
+static void calls_with_cap(word_t unused)
+{
+    struct message m = { CHILD_ENDPOINT, message_make(1, 1, 0, 0), { 0, 0, 0, 0 } };
+
+    (void)unused;
+    BUFFER[BUFFER_CAPS] = CHILD_PARK;
+    syscall(SYS_CALL, &m);
+}
+
+static bool short_call_with_cap(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+
+    run_child(takes_cap, 0, 20, endpoint, 0);
+    run_child(calls_with_cap, 0, 20, endpoint, 0);
+    SAME(wait_report(), 1);
+    return true;
+}
+
 /* Asks for a capability and uses it. */
 static void ask(word_t unused)
 {
@@ -271,6 +374,9 @@ const struct test transfer_tests[] = {
     { bad_receive_depth, "a receive depth of 0, too little, over 32: the same" },
     { no_grant_no_cap, "without the right to grant: the same" },
     { missing_and_uncopyable, "an empty slot of the sender: the same" },
+    { no_grant_when_waiting, "a waiting sender keeps the right to grant that it came with" },
+    { short_call_with_cap, "a short call between equals carries a capability" },
+    { answer_rights_follow_receive, "an answer may grant if the call was received so" },
     { answer_carries_cap, "an answer carries a capability if the server may grant" },
     { full_exchange, "reply-and-receive with 120 words and 3 capabilities both ways" },
     { NULL, NULL },
