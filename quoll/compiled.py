@@ -16,9 +16,20 @@ from quoll.arm.insn import Cond, Insn
 from quoll.arm.ops import FLAGS, Op, OpCode, Space, Var
 from quoll.arm.semantics import lift
 from quoll.banks import forget_banks, read_bank, switch_mode
+from quoll.pairs import Role, find_roles, is_branch, written
 from quoll.state import FLAG, MODE
 
-__all__ = ["CompiledBlock", "Exit", "Meet", "Part", "Step", "Stop", "Straight", "compile_block"]
+__all__ = [
+    "CompiledBlock",
+    "Exit",
+    "Meet",
+    "Part",
+    "Step",
+    "Stop",
+    "Straight",
+    "Swap",
+    "compile_block",
+]
 
 LOCATIONS = MODE + 1
 SP = 13
@@ -52,10 +63,21 @@ class Meet:
 
 
 @dataclass(frozen=True, slots=True)
+class Swap:
+    """What follows concerns the control that waits at ``label``; the present one waits instead."""
+
+    label: int
+
+
+@dataclass(frozen=True, slots=True)
 class Exit:
-    """GOTO: control leaves the block to the address in slot ``target``."""
+    """GOTO: control leaves the block to the address in slot ``target``.
+
+    Bits that say no more than the instruction set are still in it; slot ``thumb`` decides.
+    """
 
     target: int
+    thumb: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +85,7 @@ class Stop:
     """TRAP: what runs next is not known, nor what it leaves behind."""
 
 
-Step = Straight | Part | Meet | Exit | Stop
+Step = Straight | Part | Meet | Swap | Exit | Stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +116,34 @@ class _Compiler:
     def run(self, insns: Sequence[Insn]) -> CompiledBlock:
         lifted = _without_dead([lift(insn) for insn in insns])
         for self.index, (insn, ops) in enumerate(zip(insns, lifted, strict=True)):
-            self._instruction(insn, ops)
+            self._instruction(insn, ops, _rejoins(insns, lifted, self.index))
         self._close_group()
         self._flush()
         return CompiledBlock(tuple(self.steps), tuple(self.tail))
 
-    def _instruction(self, insn: Insn, ops: Sequence[Op | None]) -> None:
+    def _instruction(self, insn: Insn, ops: Sequence[Op | None], rejoins: bool) -> None:
         guard = None if insn.cond is Cond.AL else _guard(ops)
+        if self.group is not None and guard is None and rejoins:
+            self._body(insn, ops, 0)
+            self._swap()
+            self._body(insn, ops, 0)
+            return
+        if self.group is not None and guard is not None and insn.cond == self.group[0] ^ 1:
+            self._swap()
         if guard is None or self.group is None or self.group[0] is not insn.cond:
             self._close_group()
             if guard is not None:
                 self._open_group(insn.cond, ops, guard)
         self._body(insn, ops, 0 if guard is None else guard + 1)
-        if any(op is not None and op.out in FLAGS for op in ops):
+        if _sets_flags(ops):
             self._close_group()
+
+    def _swap(self) -> None:
+        assert self.group is not None
+        condition, label = self.group
+        self._flush()
+        self.steps.append(Swap(label))
+        self.group = (Cond(condition ^ 1), label)
 
     def _open_group(self, condition: Cond, ops: Sequence[Op | None], guard: int) -> None:
         for op in ops[:guard]:
@@ -125,8 +161,8 @@ class _Compiler:
             self.group = None
 
     def _body(self, insn: Insn, ops: Sequence[Op | None], start: int) -> None:
-        labels = {op.ins[0].offset for op in ops[start:] if op is not None and _is_branch(op)}
-        pairs = _pairs(ops, start)
+        labels = {op.ins[0].offset for op in ops[start:] if op is not None and is_branch(op)}
+        pairs = find_roles(ops, start)
         unset: list[int] = []
         switched = False
         for number in range(start, len(ops) + 1):
@@ -137,7 +173,7 @@ class _Compiler:
             op = ops[number] if number < len(ops) else None
             if op is None:
                 continue
-            if _is_branch(op):
+            if is_branch(op):
                 label = self._label(op.ins[0].offset)
                 own = self.group is not None and self.group[1] == label
                 self._part(label + LABELS // 2 * own, op)
@@ -147,6 +183,11 @@ class _Compiler:
                 switched = True
             elif number in pairs:
                 self._paired(op, pairs[number])
+            elif _aligns_target(ops, number):
+                self._emit(
+                    ev.copy_any, self._new((self.index, "unmasked"), None), self._slot(op.ins[0])
+                )
+                self._op(op)
             else:
                 self._op(op)
             if op.out is not None and op.out.space is Space.TEMP:
@@ -194,7 +235,9 @@ class _Compiler:
         """An op on its own."""
         if op.code is OpCode.GOTO:
             self._flush()
-            self.steps.append(Exit(self._slot(op.ins[0])))
+            unmasked = self.slots.get((self.index, "unmasked"))
+            target = self._slot(op.ins[0]) if unmasked is None else unmasked
+            self.steps.append(Exit(target, self._slot(op.ins[1])))
         elif op.code is OpCode.TRAP:
             self._flush()
             self.steps.append(Stop())
@@ -279,7 +322,7 @@ class _Compiler:
         else:
             self._emit(ev.unknown_flag, there, 0)
 
-    def _paired(self, op: Op, role: _Role) -> None:
+    def _paired(self, op: Op, role: Role) -> None:
         """A sum or difference with the flags made from its operands."""
         if role.kind == "absent" or op.out is None:
             return
@@ -302,7 +345,7 @@ class _Compiler:
         for flag in role.deferred:
             self._pair_flag(flag, kept, role)
 
-    def _pair_flag(self, op: Op, kept: int, role: _Role) -> None:
+    def _pair_flag(self, op: Op, kept: int, role: Role) -> None:
         assert op.out is not None
         result = self._new((self.index, "result", role.sum), None)
         if op.code is OpCode.INT_CARRY:
@@ -310,15 +353,6 @@ class _Compiler:
         else:
             adds = op.code is OpCode.INT_SCARRY
             self._emit(ev.overflow, self._slot(op.out), kept, result, adds)
-
-
-@dataclass(frozen=True, slots=True)
-class _Role:
-    """What an op is to the sum or difference number ``sum``: "sum", "zero", "flag", "absent"."""
-
-    kind: str
-    sum: int
-    deferred: tuple[Op, ...] = ()  # of a sum: flags that the instruction computes before it
 
 
 BOOLEANS: dict[OpCode, ev.Evaluator] = {
@@ -330,75 +364,47 @@ BOOLEANS: dict[OpCode, ev.Evaluator] = {
 SIGNED = frozenset([OpCode.INT_SLESS, OpCode.INT_SLESSEQUAL])
 OVERFLOWS = frozenset([OpCode.INT_CARRY, OpCode.INT_SCARRY, OpCode.INT_SBORROW])
 TRUTHS = frozenset([OpCode.COPY, *BOOLEANS, *ev.COMPARISONS, *OVERFLOWS])
-FLAGS_OF = {
-    OpCode.INT_SUB: frozenset([OpCode.INT_SBORROW]),
-    OpCode.INT_ADD: frozenset([OpCode.INT_CARRY, OpCode.INT_SCARRY]),
-}
-
-
-def _is_branch(op: Op) -> bool:
-    return op.code in (OpCode.BRANCH, OpCode.CBRANCH)
+CONTROL = frozenset([OpCode.BRANCH, OpCode.CBRANCH, OpCode.GOTO, OpCode.TRAP])
+APART = 4  # unconditional instructions that are interpreted for both ways of a condition
+ALIGNMENTS = (0xFFFFFFFE, 0xFFFFFFFC)
 
 
 def _guard(ops: Sequence[Op | None]) -> int | None:
     """The branch that skips all of an instruction when its condition fails."""
     for number, op in enumerate(ops):
-        if op is not None and _is_branch(op):
+        if op is not None and is_branch(op):
             skips = op.code is OpCode.CBRANCH and op.ins[0].offset == len(ops)
             return number if skips else None
     return None
 
 
-def _pairs(ops: Sequence[Op | None], start: int) -> dict[int, _Role]:
-    """Sums and differences of words whose operands some flag is made from."""
-    roles: dict[int, _Role] = {}
-    for number in range(start, len(ops)):
-        op = ops[number]
-        if op is None or op.code not in FLAGS_OF or op.out is None or op.out.size != 4:
-            continue
-        deferred: list[Op] = []
-        found: dict[int, _Role] = {}
-        for other in range(start, len(ops)):
-            flag = ops[other]
-            if flag is None or other in roles:
-                continue
-            if flag.code in FLAGS_OF[op.code] and flag.ins == op.ins:
-                if other < number and _movable(ops, other, number):
-                    deferred.append(flag)
-                    found[other] = _Role("absent", number)
-                elif other > number and not _written(ops, number, other, op.ins):
-                    found[other] = _Role("flag", number)
-            elif (
-                other > number
-                and op.code is OpCode.INT_SUB
-                and _tests_zero(flag, op.out)
-                and not _written(ops, number + 1, other, (op.out,))
-            ):
-                found[other] = _Role("zero", number)
-        if found:
-            roles |= found
-            roles[number] = _Role("sum", number, tuple(deferred))
-    return roles
+def _aligns_target(ops: Sequence[Op | None], number: int) -> bool:
+    """Whether the op clears the low bits of the address that a GOTO at the end goes to."""
+    op, last = ops[number], ops[-1]
+    if op is None or op.code is not OpCode.INT_AND or op.ins[1].offset not in ALIGNMENTS:
+        return False
+    goes = last is not None and last.code is OpCode.GOTO and last.ins[0] == op.out
+    return goes and op.out is not None and not written(ops, number + 1, len(ops), (op.out,))
 
 
-def _tests_zero(op: Op, value: Var) -> bool:
-    return op.code is OpCode.INT_EQUAL and op.ins == (value, Var(Space.CONST, 0, 4))
+def _sets_flags(ops: Sequence[Op | None]) -> bool:
+    return any(op is not None and op.out in FLAGS for op in ops)
 
 
-def _movable(ops: Sequence[Op | None], low: int, high: int) -> bool:
-    """Whether the op at ``low`` may be computed right after the one at ``high`` instead."""
-    op = ops[low]
-    assert op is not None
-    assert op.out is not None
-    reads = any(other is not None and op.out in other.ins for other in ops[low + 1 : high + 1])
-    return not reads and not _written(ops, low + 1, high, (*op.ins, op.out))
+def _rejoins(insns: Sequence[Insn], lifted: Sequence[Sequence[Op | None]], index: int) -> bool:
+    """Whether the unconditional ``index`` stands among instructions of one condition.
 
-
-def _written(ops: Sequence[Op | None], low: int, high: int, wanted: tuple[Var, ...]) -> bool:
-    """Whether an op from ``low`` to before ``high`` writes one of ``wanted``, or control parts."""
-    for op in ops[low:high]:
-        if op is not None and (_is_branch(op) or (op.out is not None and op.out in wanted)):
-            return True
+    Both ways of the condition then go on apart, so that a choice made by two instructions with
+    opposite conditions stays one choice.
+    """
+    if insns[index].cond is not Cond.AL:
+        return False
+    before = next((i.cond for i in reversed(insns[:index]) if i.cond is not Cond.AL), Cond.AL)
+    for insn, ops in list(zip(insns, lifted, strict=True))[index : index + APART]:
+        if insn.cond is not Cond.AL:
+            return insn.cond in (before, before ^ 1) and _guard(ops) is not None
+        if _sets_flags(ops) or any(op is not None and op.code in CONTROL for op in ops):
+            return False
     return False
 
 
@@ -407,7 +413,7 @@ def _without_dead(lifted: Sequence[tuple[Op, ...]]) -> list[list[Op | None]]:
     live: set[object] = set(FLAGS)
     result: list[list[Op | None]] = []
     for ops in reversed(lifted):
-        parts = any(map(_is_branch, ops))
+        parts = any(map(is_branch, ops))
         kept: list[Op | None] = []
         for op in reversed(ops):
             if op.code is OpCode.GOTO:

@@ -47,6 +47,7 @@ class Environment:
     stacks: dict[int, int] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)  # named assumptions
     constants: dict[tuple[int, int], int | None] = field(default_factory=dict)
+    limits: dict[int, set[int]] = field(default_factory=dict)  # position -> thresholds
 
     def read(self, addr: int, size: int) -> int | None:
         """The constant at ``addr``, or None."""
@@ -54,6 +55,28 @@ class Environment:
         if key not in self.constants:
             self.constants[key] = self.constant(addr, size)
         return self.constants[key]
+
+    def note_limits(self, position: int, condition: Condition, facts: Facts) -> None:
+        """Remember the constants that symbols are compared with, as thresholds of widening."""
+        if not isinstance(condition, Comparison):
+            return
+        _, a, b = condition
+        for x, y in ((a, b), (b, a)):
+            if x >> 32 < RIGID:
+                continue
+            fact, other = describe(x & ~MASK, facts), describe(y, facts)
+            word = cond.words(other, self.stacks).exact
+            if isinstance(fact, Anchored):
+                same = isinstance(other, Anchored) and other.base == fact.base
+                if same and isinstance(other, Anchored):
+                    word = other.offsets.exact
+                elif word is not None:
+                    base = self.stacks.get(fact.base)
+                    word = None if base is None else word - base
+            if word is not None:
+                limit = word - x & MASK
+                near = (limit, limit - 1 & MASK, limit + 1 & MASK)
+                self.limits.setdefault(position, set()).update(near)
 
     def stack(self, top: int) -> int:
         """The rigid symbol of the stack whose pointer was loaded with ``top``; 0 if too many."""

@@ -29,12 +29,10 @@ from quoll.terms import (
 )
 from quoll.valueset import ANY, ValueSet
 
-__all__ = ["S1", "S2", "Memory"]
+__all__ = ["S1", "S2", "Memory", "live_frames"]
 
 S1 = "S1: a store of unknown address does not hit live stack frames"
 S2 = "S2: a store of unknown address does not hit read-only memory"
-
-WIDEST_LOOP = 64  # offsets that are looked up one by one
 
 
 class Memory:
@@ -92,7 +90,7 @@ class Memory:
 
     def forget_below(self, sp: Term, facts: Facts) -> None:
         """Drop the cells below sp, which are no longer part of a frame."""
-        kept = self._live(sp, facts)
+        kept = live_frames(self.frames, sp, facts)
         if len(kept) < len(self.frames):
             self.frames = self.own["frames"] = kept
 
@@ -187,21 +185,9 @@ class Memory:
 
     def _keep_live(self, sp: Term, facts: Facts) -> None:
         self.used.add(S1)
-        kept = self._live(sp, facts)
+        kept = live_frames(self.frames, sp, facts)
         if len(kept) < len(self.frames):
             self.frames = self.own["frames"] = kept
-
-    def _live(self, sp: Term, facts: Facts) -> dict[int, object]:
-        """The cells at or above sp in the stack it points into."""
-        where = describe(sp, facts)
-        if not isinstance(where, Anchored) or not is_stack(where.base):
-            return {}
-        top = where.offsets.high
-        return {
-            key: cell
-            for key, cell in self.frames.items()
-            if key >> 32 == where.base and (key - top) & MASK < SIGN
-        }
 
     def _cut(self, name: str, symbol: int, offset: int, size: int) -> None:
         """Remove the cells that overlap ``size`` bytes at ``offset`` from ``symbol``."""
@@ -217,6 +203,19 @@ class Memory:
             if at + width > offset:
                 cells = self._writable(name)
                 del cells[key]
+
+
+def live_frames(frames: Mapping[int, object], sp: Term, facts: Facts) -> dict[int, object]:
+    """The cells at or above sp in the stack it points into."""
+    where = describe(sp, facts)
+    if not isinstance(where, Anchored) or not is_stack(where.base):
+        return {}
+    top = where.offsets.high
+    return {
+        key: cell
+        for key, cell in frames.items()
+        if key >> 32 == where.base and (key - top) & MASK < SIGN
+    }
 
 
 def _exact(address: Term, facts: Facts) -> Term | None:

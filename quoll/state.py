@@ -34,6 +34,7 @@ __all__ = [
     "Names",
     "State",
     "covered_by",
+    "entry_register",
     "entry_state",
     "live_facts",
     "merge",
@@ -42,6 +43,8 @@ __all__ = [
 REGISTERS: Final = 15  # r0 to lr; then the flags N Z C V, then the mode
 FLAG: Final = 15  # index of N
 MODE: Final = 19
+ARGUMENTS: Final = (0, 1, 2, 3, 12)
+BEFORE: Final = -1  # the position of symbols that are there at entry
 
 Cells = Mapping[int, object]
 
@@ -73,10 +76,24 @@ class State:
         return describe(self.term(register), self.facts)
 
 
-def entry_state(mode: int | None = None) -> State:
-    """Every register holds its entry symbol; nothing is known of memory."""
-    terms = tuple(entry_symbol(r) << 32 for r in range(REGISTERS))
+def entry_state(names: Names, mode: int | None = None) -> State:
+    """Nothing is known of registers and memory.
+
+    Registers that a function may have to give back hold their entry symbol, the others (r0 to
+    r3, r12) an existential one, so that branches refine what is known of arguments.
+    """
+    symbols = [names.of(BEFORE, r) if r in ARGUMENTS else entry_symbol(r) for r in range(REGISTERS)]
+    terms = tuple(symbol << 32 for symbol in symbols)
     return State((*terms, None, None, None, None, mode), {}, {}, {}, {})
+
+
+def entry_register(symbol: int, names: Names) -> int | None:
+    """The register that ``symbol`` stands for in ``entry_state``."""
+    if symbol < RIGID:
+        register = symbol - entry_symbol(0)
+        return register if 0 <= register < REGISTERS else None
+    known = {names.known.get((BEFORE, r)): r for r in ARGUMENTS}
+    return known.get(symbol)
 
 
 @dataclass(slots=True)

@@ -145,19 +145,7 @@ def widen_facts(old: Fact, new: Fact, thresholds: Sequence[int]) -> Fact:
     both = union(old, new)
     if not isinstance(both, Anchored) or not isinstance(old, Anchored):
         return both
-    return Anchored(both.base, _widen_offsets(old.offsets, both.offsets))
-
-
-def _widen_offsets(old: ValueSet, new: ValueSet) -> ValueSet:
-    """Offsets from a base are small and of either sign, so they widen to powers of two."""
-    if old == new:
-        return old
-    return widen(old, new, _OFFSET_THRESHOLDS)
-
-
-_OFFSET_THRESHOLDS = sorted(
-    [0] + [1 << n for n in range(4, 32)] + [(1 << 32) - (1 << n) for n in range(4, 31)]
-)
+    return Anchored(both.base, widen(old.offsets, both.offsets, thresholds))
 
 
 def _on_stack(fact: Fact) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quoll.compiled import CompiledBlock, Exit, Meet, Part, Step, Straight
+from quoll.compiled import CompiledBlock, Exit, Meet, Part, Step, Straight, Swap
 from quoll.condition import Condition, assume, negation
 from quoll.machine import Environment, Machine
 from quoll.state import FLAG, MODE, State, merge
@@ -21,10 +21,14 @@ SP = 13
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """The state in which a block leaves by writing the pc, and the term written."""
+    """The state in which a block leaves by writing the pc, and the term written.
+
+    The lowest bits of ``target`` are not part of the address; ``thumb`` is the instruction set.
+    """
 
     state: State
     target: Term
+    thumb: Condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +76,16 @@ class _Run:
                         function(machine, out, a, b, extra)
             elif type(step) is Meet:
                 self._meet(step)
+            elif type(step) is Swap:
+                self._swap(step.label)
             elif not self.alive:
                 continue
             elif type(step) is Part:
                 self._part(step)
             elif type(step) is Exit:
                 target = machine.term(machine.v[step.target], "target")
-                self.leave = Leave(machine.finish(self.start_sp), target)
+                thumb = machine.condition(machine.v[step.thumb])
+                self.leave = Leave(machine.finish(self.start_sp), target, thumb)
                 self.alive = False
             else:
                 _forget_everything(machine)
@@ -94,6 +101,7 @@ class _Run:
         condition = machine.condition(machine.v[step.condition])
         stacks = machine.environment.stacks
         self.decision = (condition, machine.facts)
+        machine.environment.note_limits(machine.position, condition, machine.facts)
         away = assume(condition, machine.facts, stacks)
         on = assume(negation(condition), machine.facts, stacks)
         if away is not None:
@@ -118,6 +126,14 @@ class _Run:
         self.alive = True
         for slot in step.unset:
             self.machine.v[slot] = None
+
+    def _swap(self, label: int) -> None:
+        other = self.waiting.pop(label, None)
+        if self.alive:
+            self.waiting[label] = self.machine.snapshot()
+        self.alive = other is not None
+        if other is not None:
+            self.machine.resume(other)
 
     def _merged(self, a: State, b: State, label: int) -> State:
         position = self.machine.position

@@ -1,0 +1,83 @@
+"""The domain of values: abstract states flowing through compiled blocks along typed edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from quoll.cfg import EdgeKind
+from quoll.compiled import CompiledBlock
+from quoll.fixpoint import Domain
+from quoll.machine import Environment
+from quoll.state import State, covered_by, merge
+from quoll.transfer import Outcome, run
+from quoll.wto import FlowGraph, WeakOrder
+
+__all__ = ["ValueDomain"]
+
+CLIMBS = 6  # widenings of one head that stop at thresholds
+SIGN_LIMITS = (0, (1 << 31) - 1, 1 << 31)
+
+
+class ValueDomain(Domain[State]):
+    """Transfer, join and widening of states on one graph.
+
+    ``special`` computes the state along edges of kinds that need more than the block: from the
+    edge, and what comes out of its source.
+    """
+
+    def __init__(
+        self,
+        graph: FlowGraph,
+        order: WeakOrder,
+        blocks: Sequence[CompiledBlock],
+        kinds: Sequence[EdgeKind],
+        environment: Environment,
+        special: Mapping[EdgeKind, Callable[[int, Outcome], State | None]],
+    ) -> None:
+        self.graph, self.order, self.blocks, self.kinds = graph, order, blocks, kinds
+        self.environment, self.special = environment, special
+        self._last: tuple[int, State, Outcome] | None = None
+        self._climbs: dict[int, int] = {}
+
+    def outcome(self, node: int, state: State) -> Outcome:
+        """What comes out of ``node`` from ``state``."""
+        last = self._last
+        if last is not None and last[0] == node and last[1] is state:
+            return last[2]
+        position = self.order.position[node]
+        outcome = run(self.blocks[node], state, self.environment, position)
+        self._last = (node, state, outcome)
+        return outcome
+
+    def transfer(self, edge: int, state: State) -> State | None:
+        """The state along ``edge``: how its source ends decides."""
+        outcome = self.outcome(self.graph.sources[edge], state)
+        kind = self.kinds[edge]
+        special = self.special.get(kind)
+        if special is not None:
+            return special(edge, outcome)
+        if kind is EdgeKind.FALLTHROUGH:
+            return outcome.fall
+        return None if outcome.leave is None else outcome.leave.state
+
+    def join(self, node: int, a: State, b: State) -> State:
+        """Both states; symbols of the component headed by ``node`` are renamed."""
+        return merge(a, b, self.environment.names, self._span(node), "head")
+
+    def widen(self, node: int, old: State, new: State) -> State:
+        """As ``join``, with growing facts taken to the next constant that code compares with."""
+        span = self._span(node)
+        climbs = self._climbs[node] = self._climbs.get(node, 0) + 1
+        limits = set(SIGN_LIMITS)
+        if climbs <= CLIMBS:
+            for position in range(*span):
+                limits |= self.environment.limits.get(position, set())
+        return merge(old, new, self.environment.names, span, "head", sorted(limits))
+
+    def leq(self, a: State, b: State) -> bool:
+        """Whether ``b`` covers ``a``."""
+        return covered_by(a, b)
+
+    def _span(self, node: int) -> tuple[int, int]:
+        position = self.order.position[node]
+        return position, max(self.order.end[node], position)

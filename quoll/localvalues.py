@@ -1,0 +1,150 @@
+"""Values inside one function, for any caller: registers at entry are symbols.
+
+Callees are not entered. After a call the registers that the callee preserves are as before, and
+so are the registers saved in our frame; ``preserved`` says what a function gives back, so that
+every callee can be checked instead of trusting the procedure call standard (rule 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quoll.arm.insn import LR, SP, Insn
+from quoll.cfg import Cfg, EdgeKind
+from quoll.compiled import CompiledBlock, compile_block
+from quoll.domain import ValueDomain
+from quoll.fixpoint import Fixpoint, solve
+from quoll.image import Image
+from quoll.machine import Environment
+from quoll.memory import S1, live_frames
+from quoll.state import FLAG, MODE, State, entry_state
+from quoll.terms import entry_symbol
+from quoll.transfer import Outcome
+from quoll.wto import FlowGraph, WeakOrder
+
+__all__ = ["CALLEE_SAVED", "BlockCode", "Callees", "LocalValues", "environment_of"]
+
+CALLEE_SAVED = frozenset([*range(4, 12), SP])
+Callees = Callable[[int], frozenset[int]]  # entry -> registers that the function preserves
+
+
+class BlockCode:
+    """Compiled blocks of one image, each compiled once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[tuple[int, bytes, int], ...], CompiledBlock] = {}
+
+    def __call__(self, insns: tuple[Insn, ...]) -> CompiledBlock:
+        """The compiled form of ``insns``."""
+        key = tuple((insn.addr, insn.raw, int(insn.cond)) for insn in insns)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = compile_block(insns)
+        return known
+
+
+def environment_of(image: Image) -> Environment:
+    """The constants and the ordinary memory of ``image``."""
+
+    def ordinary(addr: int) -> bool:
+        segment = image.segment_at(addr)
+        return segment is not None and image.constant(addr, 1) is None
+
+    return Environment(image.constant, ordinary)
+
+
+def procedure_call_standard(entry: int) -> frozenset[int]:
+    """What a function preserves if it keeps to the standard (AAPCS 6.1.1)."""
+    return CALLEE_SAVED
+
+
+class LocalValues:
+    """States at the start of the blocks of ``cfg``, which may still be incomplete.
+
+    Raises ControlFlowError for an instruction without semantics.
+    """
+
+    def __init__(
+        self,
+        cfg: Cfg,
+        image: Image,
+        code: BlockCode | None = None,
+        callees: Callees = procedure_call_standard,
+    ) -> None:
+        self.cfg, self.image, self.callees = cfg, image, callees
+        self.code = code or BlockCode()
+        self.environment = environment_of(image)
+        edges = [e for e in cfg.edges if e.kind not in (EdgeKind.CALL, EdgeKind.RETURN)]
+        successors: list[list[int]] = [[] for _ in cfg.blocks]
+        for index, edge in enumerate(edges):
+            successors[edge.src].append(index)
+        self.graph = FlowGraph(0, [e.src for e in edges], [e.dst for e in edges], successors)
+        self.kinds = [e.kind for e in edges]
+        self.order = WeakOrder.of(self.graph)
+        self.domain = ValueDomain(
+            self.graph,
+            self.order,
+            [self.code(block.insns) for block in cfg.blocks],
+            self.kinds,
+            self.environment,
+            {EdgeKind.ACROSS: self._after_call},
+        )
+        self.fixpoint: Fixpoint[State] = solve(
+            self.graph, self.order, self.domain, entry_state(self.environment.names)
+        )
+
+    @property
+    def assumptions(self) -> frozenset[str]:
+        """The named assumptions (rule 1) that the states rest on."""
+        return frozenset(self.environment.used)
+
+    def outcome(self, block: int) -> Outcome | None:
+        """What comes out of ``block``; None if it is never reached."""
+        state = self.fixpoint.states[block]
+        return None if state is None else self.domain.outcome(block, state)
+
+    def preserved(self) -> frozenset[int]:
+        """The callee-saved registers that hold their entry value at every return."""
+        kept = CALLEE_SAVED
+        for block in self.cfg.blocks:
+            if not block.returns and not (block.tail and block.calls):
+                continue
+            outcome = self.outcome(block.index)
+            if outcome is None or outcome.leave is None:
+                continue
+            state = outcome.leave.state
+            kept &= {r for r in CALLEE_SAVED if state.term(r) == entry_symbol(r) << 32}
+            if block.tail:
+                for callee in block.calls:
+                    kept &= self.callees(callee)
+        return kept
+
+    def _after_call(self, edge: int, outcome: Outcome) -> State | None:
+        leave = outcome.leave
+        if leave is None:
+            return None
+        source = self.graph.sources[edge]
+        kept = CALLEE_SAVED
+        for callee in self.cfg.blocks[source].calls:
+            kept &= self.callees(callee)
+        before = leave.state
+        names, position = self.environment.names, self.order.position[source]
+        registers = [
+            before.registers[r] if r in kept else names.of(position, ("call", r)) << 32
+            for r in range(FLAG)
+        ]
+        flags = [None] * (MODE - FLAG)
+        self.environment.used.add(S1)
+        live = live_frames(before.frames, before.term(SP), before.facts)
+        frames = {key: cell for key, cell in live.items() if _is_saved(cell)}
+        return State(
+            (*registers, *flags, before.registers[MODE]), frames, {}, before.banks, before.facts
+        )
+
+
+def _is_saved(cell: object) -> bool:
+    """Whether a cell holds a callee-saved register, or lr, as it was at entry."""
+    return type(cell) is int and cell in SAVED
+
+
+SAVED = frozenset(entry_symbol(register) << 32 for register in (*CALLEE_SAVED, LR))
