@@ -20,14 +20,16 @@ from math import gcd
 
 from loopbounds import terms
 from loopbounds.evaluate import compile_terms
+from loopbounds.interval import interval
 from loopbounds.model import COUNT, COUNT_WIDTH, Model, Variable
 from loopbounds.runs import Run
-from loopbounds.terms import Term, const, eq, operation, scale, sub, substitute, ule
+from loopbounds.terms import Term, const, eq, mask, operation, scale, sub, substitute, ule
 
 __all__ = ["candidates", "holding", "likely_bounds"]
 
 K = terms.add(COUNT, const(-1, COUNT_WIDTH))
 MOST = 80  # candidates
+BITWISE = frozenset({"and", "or", "xor", "shl", "lshr", "ashr", "clz"})
 
 
 def candidates(model: Model, runs: Sequence[Run]) -> list[Term]:
@@ -38,6 +40,7 @@ def candidates(model: Model, runs: Sequence[Run]) -> list[Term]:
     for guess in _of_comparisons(model, runs):
         found[guess] = None
     found.update(dict.fromkeys(_of_pairs(model)))
+    found.update(dict.fromkeys(_of_ranges(model)))
     usable = [c for c in found if c.constant is None and c.width == 1]
     return holding(model, usable, runs)[:MOST]
 
@@ -72,12 +75,12 @@ def _of_variable(variable: Variable, index: int, runs: Sequence[Run]) -> Iterato
     x, x0 = variable.symbol, variable.initial
     width = x.width
     steps = {s % (1 << width) for s in _steps(index, runs)}
-    if not steps:
-        return
-    if steps == {0}:
+    if not steps - {0}:
         yield eq(x, x0)
-        return
     if width == 1:
+        return
+    yield terms.negate(eq(x, const(0, width)))
+    if x not in terms.symbols([variable.next]):
         return
     k = _counter(width)
     if len(steps) == 1:
@@ -88,10 +91,11 @@ def _of_variable(variable: Variable, index: int, runs: Sequence[Run]) -> Iterato
     if common > 1:
         yield eq(operation("and", sub(x, x0), const(common - 1, width)), const(0, width))
     wrap = _wrap(index, runs)
-    if wrap:
+    if 0 < wrap < mask(width):
         yield eq(x, operation("and", terms.add(x0, k), const(wrap, width)))
         yield eq(x, operation("and", sub(x0, k), const(wrap, width)))
-    if width == COUNT_WIDTH:
+    operators = {t.op for t in terms.walk([variable.next])}
+    if width == COUNT_WIDTH and operators & BITWISE:
         yield from _shifts(x, x0)
 
 
@@ -192,6 +196,16 @@ def _compared(model: Model) -> list[tuple[Term, Term]]:
 
 def _without_constant(t: Term) -> Term:
     return sub(t, const(t.value, t.width)) if t.op == "linear" else t
+
+
+def _of_ranges(model: Model) -> Iterator[Term]:
+    """A variable stays within what its initial and next values can be."""
+    for v in model.state:
+        if v.symbol.width == 1:
+            continue
+        ends = interval(v.initial), interval(v.next)
+        yield ule(const(min(low for low, _ in ends), v.symbol.width), v.symbol)
+        yield ule(v.symbol, const(max(high for _, high in ends), v.symbol.width))
 
 
 def likely_bounds(model: Model, runs: Sequence[Run]) -> list[int]:

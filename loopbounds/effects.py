@@ -57,6 +57,18 @@ class Effect:
     unknown: frozenset[Term]
     leaves: Term
 
+    def on_edge(self, register: int, falls_through: bool) -> Term | None:
+        """What a written register holds on one kind of edge out of the block; None: unwritten."""
+        term = self.registers.get(register)
+        if term is None or term.op != "ite":
+            return term
+        condition, yes, no = term.args
+        for side, holds in ((condition, True), (negate(condition), False)):
+            if side is self.leaves:
+                chosen = no if falls_through is holds else yes
+                return None if chosen is register_symbol(register) else chosen
+        return term
+
 
 @cache
 def register_symbol(number: int) -> Term:

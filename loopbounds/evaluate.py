@@ -10,7 +10,6 @@ from loopbounds.terms import Term, mask, walk
 __all__ = ["compile_terms", "evaluate"]
 
 _CODE = {
-    "and": "{0} & {1}",
     "or": "{0} | {1}",
     "xor": "{0} ^ {1}",
     "not": "1 - {0}",
@@ -48,6 +47,8 @@ def compile_terms(
 
 def _code(term: Term, args: list[str]) -> str:
     width = term.args[0].width
+    if term.op == "and":
+        return " & ".join(args)
     if term.op in _CODE:
         return _CODE[term.op].format(*args, sign=1 << (width - 1), mask=mask(width))
     if term.op == "linear":

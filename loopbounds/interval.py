@@ -33,7 +33,7 @@ def _apply(term: Term, args: list[Interval]) -> Interval:
     if term.op == "ite":
         return min(args[1][0], args[2][0]), max(args[1][1], args[2][1])
     if term.op == "and":
-        return 0, min(args[0][1], args[1][1])
+        return 0, min(high for _, high in args)
     if term.op in ("or", "xor"):
         return 0, mask(max(args[0][1].bit_length(), args[1][1].bit_length()))
     if term.op == "lshr" and args[1][0] == args[1][1] < term.width:

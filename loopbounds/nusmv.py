@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,7 @@ __all__ = ["Algorithm", "Answer", "Check", "Limits", "State", "Verdict", "ask", 
 CHILD = Path(__file__).with_name("nusmv_child.py")
 LIBRARY = Path(sys.prefix) / "lib" / "nusmv" / "libdependencies.so"
 EXECUTABLES = ("NuSMV", "nuXmv")
+PATIENCE = 6  # the machine may be busy with other work
 
 State = Mapping[str, int]
 
@@ -61,9 +63,9 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one query may use."""
+    """What one query may use. The clock allows ``PATIENCE`` times the processor's seconds."""
 
-    seconds: float = 20.0
+    seconds: int = 10  # of processor time
     memory: int = 1 << 30  # bytes of address space
 
 
@@ -99,7 +101,8 @@ def ask(model: str, checks: Sequence[Check], limits: Limits, solver: Path) -> tu
     with tempfile.TemporaryDirectory(prefix="quoll-nusmv-") as folder:
         Path(folder, "model.smv").write_text(model)
         Path(folder, "commands").write_text(_script(checks))
-        command = [sys.executable, "-I", "-S", str(CHILD), str(limits.memory), str(solver)]
+        bounds = [str(limits.memory), str(limits.seconds)]
+        command = [sys.executable, "-I", "-S", str(CHILD), *bounds, str(solver)]
         try:
             child = subprocess.run(
                 [*command, "-source", "commands"],
@@ -108,7 +111,7 @@ def ask(model: str, checks: Sequence[Check], limits: Limits, solver: Path) -> tu
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                timeout=limits.seconds,
+                timeout=PATIENCE * limits.seconds,
                 text=True,
                 errors="replace",
                 check=False,
@@ -116,7 +119,7 @@ def ask(model: str, checks: Sequence[Check], limits: Limits, solver: Path) -> tu
         except subprocess.TimeoutExpired as expired:
             output = expired.stdout or b""
             text = output.decode(errors="replace") if isinstance(output, bytes) else output
-            return _answers(text, checks, f"no answer within {limits.seconds:g} s")
+            return _answers(text, checks, f"no answer within {PATIENCE * limits.seconds} s")
         except OSError as error:
             return _answers("", checks, f"could not be started: {error.strerror}")
     return _answers(child.stdout, checks, _failure(child.returncode, child.stderr))
@@ -147,6 +150,8 @@ def _failure(status: int, errors: str) -> str:
     """Why a child that ended cannot be believed, or '' when it can."""
     if status == 0:
         return ""
+    if status in (-signal.SIGXCPU, -signal.SIGKILL):
+        return "killed: out of time, or by somebody"
     said = " ".join(errors.split())[-200:]
     ending = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
     return f"{ending}: {said}" if said else ending

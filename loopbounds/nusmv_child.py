@@ -1,11 +1,12 @@
 """Run NuSMV in this process: a script, never imported.
 
-    python nusmv_child.py MEMORY_BYTES SOLVER [ARGUMENT ...]
+    python nusmv_child.py MEMORY_BYTES CPU_SECONDS SOLVER [ARGUMENT ...]
 
 SOLVER is an executable, which then replaces this process, or the shared library of NuSMV 2.5.4,
 whose start-up sequence is ``NuSMVCore_init_data``, ``_init`` with one row for the add-ons,
-``_init_cmd_options``, ``_main``, and ``_quit`` when that returns true. The address space is
-limited first, and the process dies with its parent, so that a runaway solver harms nobody.
+``_init_cmd_options``, ``_main``, and ``_quit`` when that returns true. Address space
+and processor time are limited first, and the process dies with its parent, so that a runaway
+solver harms nobody.
 """
 
 import ctypes
@@ -37,9 +38,11 @@ def run_library(path: str, arguments: list[str]) -> int:
 
 def main() -> int:
     """Limit this process, then run the solver."""
-    memory, solver, arguments = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    memory, seconds = int(sys.argv[1]), int(sys.argv[2])
+    solver, arguments = sys.argv[3], sys.argv[4:]
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if not solver.endswith(".so"):
         os.execv(solver, [solver, *arguments])

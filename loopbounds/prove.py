@@ -11,16 +11,18 @@ precision only. So a result depends on NuSMV's "is true" for one property and no
 
 from __future__ import annotations
 
+import resource
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 
 from loopbounds import nusmv, terms
 from loopbounds.candidates import candidates, likely_bounds
+from loopbounds.coarsen import coarsen, influential, without_large
 from loopbounds.evaluate import compile_terms
-from loopbounds.model import COUNT, COUNT_WIDTH, Model, at_most
+from loopbounds.model import COUNT, Model, at_most
 from loopbounds.nusmv import Algorithm, Answer, Check, Limits, State, Verdict
 from loopbounds.runs import Run, explore, longest
 from loopbounds.terms import FALSE, Term
@@ -33,9 +35,9 @@ FRAMES = (1, 4)  # induction depths, in the order they are tried
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one loop may use: seconds in total, and the limits of each query."""
+    """What one loop may use: the solver's processor time in total, and per query."""
 
-    seconds: float = 30.0
+    seconds: int = 30
     query: Limits = Limits()
 
 
@@ -69,16 +71,12 @@ class _Session:
 
     def __init__(self, model: Model, budget: Budget, solver: Path) -> None:
         self._model, self._budget, self._solver = model, budget, solver
-        self._start = time.perf_counter()
+        self._start = _child_seconds()
         self.text = ""
-
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self._start
 
     def ask(self, properties: Sequence[tuple[str, Term]], checks: Sequence[Check]) -> list[Answer]:
         """Answers that did not fail. Raises _SolverFailed or _OutOfTime otherwise."""
-        left = self._budget.seconds - self.seconds
+        left = self._budget.seconds - int(_child_seconds() - self._start)
         if left <= 0:
             raise _OutOfTime
         query = self._budget.query
@@ -92,29 +90,62 @@ class _Session:
 
 
 def prove(model: Model, budget: Budget, solver: Path) -> Outcome:
-    """The smallest bound that is proved. Never raises for what the solver does."""
+    """The smallest bound that is proved, for a simpler model where that suffices.
+
+    Never raises for what the solver does.
+    """
+    start = time.perf_counter()
+    whole, simple = influential(without_large(model)), coarsen(model)
+    outcome = _prove(simple, budget, solver)
+    if simple != whole:
+        if outcome.bound is None:
+            outcome = _prove(whole, budget, solver)
+        else:
+            outcome = replace(outcome, reached=longest(explore(whole)))
+    return replace(outcome, seconds=time.perf_counter() - start)
+
+
+def _prove(model: Model, budget: Budget, solver: Path) -> Outcome:
     session = _Session(model, budget, solver)
-    reached, invariants = 1, []
+    reached = 1
+    invariants: list[Term] = []
     bound, text, failed = None, "", ""
     try:
-        seed = _initial_state(session)
-        runs = explore(model, [seed] if seed is not None else [])
+        seed = _first_run(session, model)
+        runs = [seed, *explore(model, [seed.parameters])]
         reached = longest(runs)
         guesses = candidates(model, runs)
         bound, invariants, text = _search(session, model, guesses, runs)
     except _SolverFailed as failure:
         failed = f"solver failed: {failure}"
     except _OutOfTime:
-        failed = f"not proved within {budget.seconds:g} s"
-    return Outcome(bound, reached, tuple(invariants), failed, text, session.seconds)
+        failed = f"not proved within {budget.seconds} s"
+    return Outcome(bound, reached, tuple(invariants), failed, text, 0.0)
 
 
-def _initial_state(session: _Session) -> State | None:
-    """An initial state; raises _SolverFailed when there is none (rule 19: INIT satisfiable)."""
-    [answer] = session.ask([("never", FALSE)], [Check("never", depth=0)])
-    if answer.verdict is not Verdict.FALSE or not answer.trace:
+def _child_seconds() -> float:
+    """Processor time of the solvers that this process has run."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _first_run(session: _Session, model: Model) -> Run:
+    """A short run found by the solver, three executions if there are any of that many.
+
+    Raises _SolverFailed when there is no initial state (rule 19: INIT satisfiable).
+    """
+    properties = [("never", FALSE), ("two", at_most(2))]
+    some, longer = session.ask(properties, [Check("never", depth=0), Check("two", depth=3)])
+    if some.verdict is not Verdict.FALSE or not some.trace:
         raise _SolverFailed("the model has no initial state")
-    return answer.trace[0]
+    trace = longer.trace if longer.verdict is Verdict.FALSE else some.trace
+    return Run(
+        tuple(trace[0][p.name] for p in model.parameters),
+        tuple(tuple(at[v.symbol.name] for v in model.state) for at in trace),
+        tuple(at[COUNT.name] for at in trace),
+        trace[-1][COUNT.name],
+        False,
+    )
 
 
 def _conjunction(parts: Sequence[Term]) -> Term:

@@ -6,7 +6,7 @@ The twin of the model checker's view (rule 19): a run is an execution that the S
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from loopbounds.evaluate import compile_terms
@@ -52,8 +52,8 @@ class Stepper:
         return tuple(following) if again else None
 
 
-def explore(model: Model, seeds: Sequence[Mapping[str, int]] = ()) -> list[Run]:
-    """Runs from many initial states, deterministic; ``seeds`` are initial states to try first."""
+def explore(model: Model, seeds: Sequence[tuple[int, ...]] = ()) -> list[Run]:
+    """Runs from many initial states, deterministic; ``seeds`` are parameters to try first."""
     stepper = Stepper(model)
     chance = random.Random(1)
     choices = _Choices(model, chance)
@@ -81,10 +81,9 @@ def longest(runs: Sequence[Run]) -> int:
 
 
 def _starts(
-    model: Model, choices: _Choices, seeds: Sequence[Mapping[str, int]]
+    model: Model, choices: _Choices, seeds: Sequence[tuple[int, ...]]
 ) -> Iterator[tuple[int, ...]]:
-    for seed in seeds:
-        yield tuple(seed[p.name] for p in model.parameters)
+    yield from seeds
     extremes = [choices.values(p) for p in model.parameters]
     for same in range(max(map(len, extremes), default=0)):
         yield tuple(v[same % len(v)] for v in extremes)

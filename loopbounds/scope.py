@@ -58,7 +58,7 @@ class Scope:
         self.exact = True  # False once something was given up that the program determines
         self.s1_used = False
         self._at: dict[tuple[int, Cell], Term] = {}
-        self._after: dict[tuple[int, Cell], Term] = {}
+        self._after: dict[tuple[int, Term], Term] = {}
         self._loads: dict[tuple[int, Term], Term] = {}
         self._edges: dict[int, Term] = {}
         self._reach: dict[tuple[int, tuple[int, ...]], dict[int, Term] | None] = {}
@@ -78,11 +78,22 @@ class Scope:
         """The value of ``cell`` when ``node`` has run."""
         if isinstance(cell, int):
             written = self.code.effect(node).registers.get(cell)
-            return self.at(node, cell) if written is None else self._value(node, cell, written)
+            return self.at(node, cell) if written is None else self._value(node, written)
         return self.memory(node, 1 << 30, *cell)
 
-    def _value(self, node: int, cell: Cell, effect: Term) -> Term:
-        key = node, cell
+    def along(self, edge: int, cell: Cell) -> Term:
+        """The value of ``cell`` when control takes ``edge``."""
+        taken = self.code.graph.edges[edge]
+        if not isinstance(cell, int):
+            return self.after(taken.src, cell)
+        falls_through = taken.kind is EdgeKind.FALLTHROUGH
+        written = self.code.effect(taken.src).on_edge(cell, falls_through)
+        if written is None:
+            return self.at(taken.src, cell)
+        return self._value(taken.src, written)
+
+    def _value(self, node: int, effect: Term) -> Term:
+        key = node, effect
         known = self._after.get(key)
         if known is None:
             known = self._after[key] = self.instance(node, effect)
@@ -104,7 +115,8 @@ class Scope:
     def _limited(self, node: int, term: Term) -> Term:
         if len(term.args) and len(terms.walk([term])) > LARGE:
             self.exact = False
-            return self._input(node, f"large{term.serial}", term.width, frame=True)
+            lost = self.tainted(term)
+            return self._input(node, f"large{term.serial}", term.width, frame=lost)
         return term
 
     def _find(self, node: int, cell: Cell) -> Term:
@@ -118,10 +130,10 @@ class Scope:
                 return self._input(node, f"havoc_{_name(cell)}", _width(cell), cell)
             edges = self._incoming(node)
             if len(edges) != 1:
-                return self._join(node, edges, lambda source: self.after(source, cell))
+                return self._join(node, edges, lambda e: self.along(e, cell))
             node = self.code.graph.edges[edges[0]].src
             if not isinstance(cell, int) or cell in self.code.effect(node).registers:
-                return self.after(node, cell)
+                return self.along(edges[0], cell)
             known = self._at.get((node, cell))
             if known is not None:
                 return known
@@ -154,13 +166,13 @@ class Scope:
         """The value of ``cell`` when an iteration has come back to the header of this loop."""
         assert self._loop is not None
         edges = self.code.graph.loops[self._loop].backs
-        return self._join(self.start, edges, lambda source: self.after(source, cell))
+        return self._join(self.start, edges, lambda e: self.along(e, cell))
 
     def at_entries(self, header: int, edges: Sequence[int], cell: Cell) -> Term:
         """The value of ``cell`` when a loop is entered, seen from outside."""
         if header == self.start:
             return self._leaf(cell)
-        return self._join(header, edges, lambda source: self.after(source, cell))
+        return self._join(header, edges, lambda e: self.along(e, cell))
 
     def entered(self, node: int) -> Term:
         """What holds when ``node`` is reached, given that its dominator is."""
@@ -192,7 +204,7 @@ class Scope:
 
     def _join(self, node: int, edges: Sequence[int], value: Callable[[int], Term]) -> Term:
         graph = self.code.graph
-        values = [value(graph.edges[e].src) for e in edges]
+        values = [value(e) for e in edges]
         if all(v is values[0] for v in values[1:]):
             return values[0]
         guards = self._guards(node, edges)
@@ -395,7 +407,7 @@ class Scope:
         graph = self.code.graph
         start = inner.at(inner.start, register)
         return any(
-            inner.after(graph.edges[e].src, register) is not start
+            inner.along(e, register) is not start
             for e in graph.loops[loop].backs
         )
 
@@ -480,9 +492,9 @@ class Scopes:
     def _comes_from_stack(self, loop: int, cell: int, visiting: set[tuple[int, Cell]]) -> bool:
         graph, scope = self.code.graph, self.of_loop(loop)
         for e in graph.loops[loop].entries:
-            if self.whole.tainted(self.whole.after(graph.edges[e].src, cell), visiting):
+            if self.whole.tainted(self.whole.along(e, cell), visiting):
                 return True
         for e in graph.loops[loop].backs:
-            if scope.tainted(scope.after(graph.edges[e].src, cell), visiting):
+            if scope.tainted(scope.along(e, cell), visiting):
                 return True
         return False

@@ -26,7 +26,8 @@ __all__ = ["Registers", "Slice", "slice_loop"]
 LARGE = 600  # terms in a condition, beyond which a branch is a free choice
 CELLS = 24  # cells of a slice, beyond which the others are any word in each iteration
 CHAIN = 60  # dominators above a loop whose conditions are looked at
-FACTS = 12  # of those conditions, how many a model takes
+FACTS = 40  # of those conditions, how many a model takes
+SMALL = 2000  # terms in a condition that a model takes
 
 Registers = Callable[[int, int], ValueSet]  # (node, register) -> values when the node begins
 
@@ -163,7 +164,7 @@ class _Slicer:
 
     def _conditions(self, wanted: set[Term]) -> list[Term]:
         """Conditions that hold whenever the loop is entered, about ``wanted`` symbols."""
-        acyclic, graph = self._code.acyclic, self._code.graph
+        acyclic = self._code.acyclic
         found: list[Term] = []
         node = self._loop.header
         for _ in range(CHAIN):
@@ -173,7 +174,6 @@ class _Slicer:
             condition = self._whole.entered(node)
             found.append(condition)
             node = above
-        del graph
         return _relevant(found, wanted)
 
     # --- The model --------------------------------------------------------------------------
@@ -279,11 +279,12 @@ def _within(term: Term, values: ValueSet) -> list[Term]:
 def _relevant(conditions: list[Term], wanted: set[Term]) -> list[Term]:
     """Conditions that share symbols with ``wanted``, or with each other in a chain to it."""
     wanted, kept = set(wanted), []
-    left = [c for c in conditions if c.constant is None]
-    for _ in range(3):
+    small = [c for whole in conditions for c in terms.conjuncts(whole)]
+    left = [c for c in small if c.constant is None and len(terms.walk([c])) <= SMALL]
+    for _ in range(2):
         for c in list(left):
             used = terms.symbols([c])
-            if used & wanted and len(used - wanted) <= 2 and len(kept) < FACTS:
+            if used & wanted and len(kept) < FACTS:
                 kept.append(c)
                 left.remove(c)
                 wanted |= used

@@ -41,9 +41,10 @@ class Printer:
         if term.op == "sym":
             raise KeyError(f"symbol {term.name} is not part of the model")
         args = [self._names[a] for a in term.args]
-        return self._line(f"t{term.serial}", self._expression(term, args))
+        return self._line(self._expression(term, args))
 
-    def _line(self, name: str, expression: str) -> str:
+    def _line(self, expression: str) -> str:
+        name = f"t{len(self.lines)}"
         self.lines.append(f"  {name} := {expression};")
         return name
 
@@ -51,6 +52,8 @@ class Printer:
         op, width = term.op, term.args[0].width
         if op == "linear":
             return self._sum(term, args)
+        if op == "and":
+            return " & ".join(args)
         if op in _INFIX:
             return f"{args[0]} {_INFIX[op][width == 1]} {args[1]}"
         if op == "not":
@@ -75,7 +78,7 @@ class Printer:
         if op in ("shl", "lshr", "ashr"):
             return self._shift(term, args)
         if op == "clz":
-            return self._leading_zeros(term.serial, args[0], width)
+            return self._leading_zeros(args[0], width)
         if op == "popcount":
             return self._bit_count(args[0], width)
         if op in ("sborrow", "scarry"):
@@ -120,8 +123,7 @@ class Printer:
         stages = (width - 1).bit_length()
         for stage in range(min(stages, amount_width)):
             test = self._bits(amount, stage, 1)
-            name = f"t{term.serial}_{stage}"
-            value = self._line(name, f"{test} ? ({value} {smv} {1 << stage}) : {value}")
+            value = self._line(f"{test} ? ({value} {smv} {1 << stage}) : {value}")
         inside = f"unsigned({value})" if op == "ashr" else value
         if width != 1 << stages:
             raise KeyError(f"shift of a word of {width} bits by a variable")
@@ -131,7 +133,8 @@ class Printer:
         small = beyond if amount_width - stages == 1 else f"{beyond} != {word(0, amount_width - stages)}"
         return f"({small}) ? {out} : {inside}"
 
-    def _leading_zeros(self, serial: int, value: str, width: int) -> str:
+    def _leading_zeros(self, value: str, width: int) -> str:
+        """Halve the word: is its upper half 0?"""
         if width & (width - 1):
             raise KeyError(f"leading zeros of a word of {width} bits")
         parts, half = [], width // 2
@@ -139,11 +142,9 @@ class Printer:
             test = f"{self._bits(value, width - half, half)} = {word(0, half)}"
             if half == 1:
                 test = f"!{self._bits(value, width - 1, 1)}"
-            parts.append(f"(z{serial}_{half} ? {word(half, width)} : {word(0, width)})")
-            self._line(f"z{serial}_{half}", test)
-            value = self._line(
-                f"t{serial}_{half}", f"z{serial}_{half} ? ({value} << {half}) : {value}"
-            )
+            zero = self._line(test)
+            parts.append(f"({zero} ? {word(half, width)} : {word(0, width)})")
+            value = self._line(f"{zero} ? ({value} << {half}) : {value}")
             half //= 2
         last = self._bits(value, width - 1, 1)
         parts.append(f"({last} ? {word(0, width)} : {word(1, width)})")
@@ -163,7 +164,6 @@ class Printer:
 
 # (words, Booleans)
 _INFIX = {
-    "and": ("&", "&"),
     "or": ("|", "|"),
     "xor": ("xor", "xor"),
     "eq": ("=", "<->"),

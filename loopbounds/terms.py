@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 from loopbounds import arithmetic
 
@@ -21,6 +22,7 @@ __all__ = [
     "both",
     "carry",
     "concat",
+    "conjuncts",
     "const",
     "either",
     "eq",
@@ -246,12 +248,27 @@ def ite(condition: Term, a: Term, b: Term) -> Term:
         return ite(condition, a.args[1], b)
     if b.op == "ite" and b.args[0] is condition:
         return ite(condition, a, b.args[2])
+    if a.width > 1 and (narrow := _same_extension(a, b)):
+        return zext(ite(condition, *narrow), a.width)
     if a.width == 1:
         if a.constant is not None:
             return either(condition, b) if a is TRUE else both(negate(condition), b)
         if b.constant is not None:
             return either(negate(condition), a) if b is TRUE else both(condition, a)
     return _make("ite", a.width, (condition, a, b))
+
+
+def _same_extension(a: Term, b: Term) -> tuple[Term, Term] | None:
+    """Two bits behind the same zero extension."""
+    bits = []
+    for t in (a, b):
+        if t.op == "zext" and t.args[0].width == 1:
+            bits.append(t.args[0])
+        elif t.constant in (0, 1):
+            bits.append(const(t.value, 1))
+    if len(bits) < 2 or (a.constant is not None and b.constant is not None):
+        return None
+    return bits[0], bits[1]
 
 
 # --- Conditions ----------------------------------------------------------------------------------
@@ -268,41 +285,65 @@ def negate(a: Term) -> Term:
     return _make("not", 1, (a,))
 
 
+def conjuncts(a: Term) -> tuple[Term, ...]:
+    """What holds when ``a`` does; none for TRUE."""
+    if a is TRUE:
+        return ()
+    return a.args if a.op == "and" and a.width == 1 else (a,)
+
+
 def both(a: Term, b: Term) -> Term:
-    """Conjunction."""
-    if a is FALSE or b is FALSE or a is negate(b):
+    """Conjunction: of any number of terms, flattened."""
+    parts = list(conjuncts(a))
+    for new in conjuncts(b):
+        parts = _conjoin(parts, new)
+    if FALSE in parts:
         return FALSE
-    if a is TRUE or a is b:
-        return b
-    if b is TRUE:
-        return a
-    for x, y in ((a, b), (b, a)):
-        if y.op == "and" and x in y.args:
-            return y
-        if y.op == "and" and negate(x) in y.args:
-            return FALSE
-        if x.op == y.op == "not":
-            merged = _both_negations(x.args[0], y.args[0])
+    return _all(parts)
+
+
+def _all(parts: Iterable[Term]) -> Term:
+    parts = sorted(set(parts), key=lambda t: t.serial)
+    if len(parts) < 2:
+        return parts[0] if parts else TRUE
+    return _make("and", 1, tuple(parts))
+
+
+def _conjoin(parts: list[Term], new: Term) -> list[Term]:
+    """One more conjunct, merged with what is there."""
+    if new in parts:
+        return parts
+    opposite = negate(new)
+    if opposite in parts:
+        return [FALSE]
+    for old in parts:
+        if old.op == new.op == "not":
+            merged = _not_less_and_not_equal(old.args[0], new.args[0]) or (
+                _not_less_and_not_equal(new.args[0], old.args[0])
+            )
             if merged is not None:
-                return merged
-    first, second = sorted((a, b), key=lambda t: t.serial)
-    return _make("and", 1, (first, second))
+                return _conjoin([p for p in parts if p is not old], merged)
+    return [*parts, new]
 
 
-def _both_negations(x: Term, y: Term) -> Term | None:
-    """not x and not y, where that is simpler than it looks."""
-    if x.op in ("ult", "slt") and y is eq(*x.args):
-        left, right = x.args
-        return ult(right, left) if x.op == "ult" else slt(right, left)
-    if x.op == y.op == "and":
-        for r, c in (x.args, x.args[::-1]):
-            if r in y.args and negate(c) in y.args:
-                return negate(r)
+def _not_less_and_not_equal(less: Term, equal: Term) -> Term | None:
+    """not (x < y) and not (x = y) is y < x."""
+    if less.op in ("ult", "slt") and equal is eq(*less.args):
+        left, right = less.args
+        return ult(right, left) if less.op == "ult" else slt(right, left)
     return None
 
 
 def either(a: Term, b: Term) -> Term:
-    """Disjunction."""
+    """Disjunction; what both sides have in common is factored out."""
+    first, second = conjuncts(a), conjuncts(b)
+    common = set(first) & set(second)
+    if common:
+        rest = either(_all(set(first) - common), _all(set(second) - common))
+        return both(_all(common), rest)
+    for x, y in ((first, second), (second, first)):  # x or (not x and z) is x or z
+        if len(x) == 1 and negate(x[0]) in y:
+            return either(x[0], _all(set(y) - {negate(x[0])}))
     return negate(both(negate(a), negate(b)))
 
 
@@ -488,6 +529,8 @@ def rebuild(term: Term, args: list[Term]) -> Term:
         return extract(args[0], term.value, term.width)
     if term.op in ("zext", "sext"):
         return (zext if term.op == "zext" else sext)(args[0], term.width)
+    if term.op == "and" and term.width == 1:
+        return reduce(both, args)
     simple = {"concat": concat, "eq": eq, "ite": ite, "not": negate, "shl": shl}
     simple |= {"slt": slt, "ult": ult}
     if term.op in simple:
