@@ -69,13 +69,14 @@ class FunctionBuilder:
         ends: frozenset[int],
         is_function: Callable[[int], bool],
         returning: Set[int],
+        inline: Set[int] = frozenset(),
     ) -> None:
         self.entry, self.thumb = callee.entry, callee.thumb
         self.insns: dict[int, Insn] = {}
         self.sites: set[int] = set()
+        self.settled: set[int] = set()  # sites that need no proof
         self.keeps_lr = True  # lr is only written by calls and by loads from the stack
         self.calls: dict[int, set[int]] = {}
-        self.long_jumps: set[int] = set()  # bl that do not call
         self.tails: set[int] = set()
         self.returns: set[int] = set()
         self.exits: set[int] = set()
@@ -87,6 +88,7 @@ class FunctionBuilder:
         self._is_function = is_function
         self._window: tuple[int, bytes] = (0, b"")
         self._returning = returning
+        self._inline = inline
         self._tail_returns: set[int] = set()
         self._new_callees: list[Callee] = []
         self._new_inlined: list[int] = []
@@ -94,6 +96,11 @@ class FunctionBuilder:
         self._leaders = {callee.entry}
         self._it: dict[int, tuple[Cond, ...]] = {}
         self._pending = [_Pending(callee.entry, callee.thumb, ())]
+
+    @property
+    def growing(self) -> bool:
+        """Whether something is left to explore."""
+        return bool(self._pending)
 
     @property
     def may_return(self) -> bool:
@@ -136,9 +143,11 @@ class FunctionBuilder:
     def jump(self, insn: int, target: Callee, kind: EdgeKind) -> None:
         """Control may pass without a call to ``target``: a tail call if a function starts there.
 
-        A jump back to the entry is a loop.
+        A jump back to the entry is a loop, and a jump that does not leave sp and lr for the callee
+        is no tail call: what it reaches is part of this function.
         """
-        if target.entry != self.entry and self._is_function(target.entry):
+        own = target.entry == self.entry or insn in self._inline
+        if not own and self._is_function(target.entry):
             self.call(insn, target, tail=True)
         else:
             self._new_inlined.append(target.entry)
@@ -296,7 +305,6 @@ class FunctionBuilder:
             assert insn.target is not None
             target = Callee(insn.target, insn.target_thumb)
             if self._is_long_jump(insn, target):
-                self.long_jumps.add(insn.addr)
                 self.jump(insn.addr, target, EdgeKind.TAKEN)
             else:
                 self.call(insn.addr, target, tail=False)

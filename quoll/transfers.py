@@ -1,8 +1,8 @@
 """What an indirect transfer does, as far as its encoding and its neighbour tell.
 
 These are the forms that need no values: a literal, and the return idioms of the ARM procedure
-call standard. A return recognised by its form only is an assumption of the result, named where
-it is used, until the values at that place confirm it.
+call standard. A return recognised by its form only is an assumption of the result until values
+confirm it (``quoll.confirm``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ class Effect:
     targets: tuple[Callee, ...] = ()
     returns: bool = False
     table: int | None = None  # address of the first entry the targets were read from
-    verified: bool = False  # by values, not by its form
 
 
 def callee_at(value: int, *, thumb: bool, interworks: bool = True) -> Callee:
@@ -58,7 +57,7 @@ def by_form(image: Image, before: Insn | None, insn: Insn, *, keeps_lr: bool) ->
         return Effect(returns=True)
     if insn.mnemonic == "bx" and insn.sources == (PC,):
         pc = (insn.addr + (THUMB_PIPELINE if insn.thumb else ARM_PIPELINE)) & ~3
-        return Effect((Callee(pc, False),), verified=True)
+        return Effect((Callee(pc, False),))
     return None
 
 
@@ -81,7 +80,7 @@ def _literal(image: Image, insn: Insn) -> Effect | None:
     value = image.constant(place, 4)
     if value is None:
         return None
-    return Effect((callee_at(value, thumb=insn.thumb),), table=place, verified=True)
+    return Effect((callee_at(value, thumb=insn.thumb),), table=place)
 
 
 def _is_return(insn: Insn, keeps_lr: bool) -> bool:

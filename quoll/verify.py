@@ -11,7 +11,8 @@ Program
         RETURN do not occur
     P5  what the last instruction may do is there: a conditional one falls through, a direct jump
         has its edge or its tail call, a call has its callee, an indirect transfer has an effect,
-        is unresolved, or is a return of a function stated never to return
+        is unresolved, is proved never to be made (a jump table without targets), or is a return
+        of a function stated never to return
     P6  ACROSS is there exactly when a callee may return, or the call is unresolved
     P7  every block is reached from block 0
     P8  ``returns`` is there exactly when a block returns or a tail callee does
@@ -98,6 +99,7 @@ def _function(program: Program, cfg: Cfg) -> Iterator[str]:
         yield from _contiguous(name, block, seen)
     yield from _edges(name, cfg)
     unresolved = {u.addr for u in program.unresolved}
+    unresolved |= {table.addr for table in program.jump_tables if not table.targets}
     for block in cfg.blocks:
         yield from _effects(program, name, cfg, block, unresolved)
     yield from _reach_and_return(program, name, cfg)

@@ -19,7 +19,14 @@ def drawn(text: str, expected: str, *entries: str, thumb: bool = False, **option
     """Compare the sketch of assembly ``text`` with a drawing."""
     image = assemble(text, thumb=thumb, cpu="cortex-a8" if thumb else "arm1136jf-s")
     program = extracted(image, *entries, **options)  # type: ignore[arg-type]
-    assert sketch(image, program) == dedent(expected).strip()
+    assert shortened(sketch(image, program)) == dedent(expected).strip()
+
+
+def shortened(text: str) -> str:
+    """The drawing with the reasons that values give in few words."""
+    text = text.replace("known: it does not come from constants and an index with few values", "X")
+    text = text.replace("not X", "not constant")
+    return text.replace(" as it was when the function was entered", " at entry")
 
 
 def test_branches_calls_and_returns() -> None:
@@ -52,19 +59,21 @@ def test_conditional_calls_and_literal_pools() -> None:
     drawn(
         """
         main:   ldr r0, =0xe12fff1e     @ bx lr as data: never decoded
-                cmp r0, #0
+                push {lr}
+                cmp r1, #0
                 bleq helper
                 ldmfd sp!, {pc}
                 .ltorg
                 .type helper, %function
-        helper: ldr pc, [sp], #4
+        helper: str lr, [sp, #-4]!
+                ldr pc, [sp], #4
         """,
         """
         main
-          main (3): calls helper, across main+12, fallthrough main+12
-          main+12 (1): returns
+          main (4): calls helper, across main+16, fallthrough main+16
+          main+16 (1): returns
         helper
-          helper (1): returns
+          helper (2): returns
         """,
     )
 
@@ -323,19 +332,79 @@ def test_what_is_not_known_is_listed() -> None:
         main:   push {lr}
                 blx r3
                 cmp r0, #1
-                addls pc, pc, r0, lsl #2
+                ldrls pc, [r1, r0]
                 .word 0xffffffff
-                b 0x20000000
         """,
         """
         main
           main (2): returns, across main+8
           main+8 (2): returns, fallthrough main+16
           main+16 (1): returns
-        ? main+4: the targets of the indirect call blx r3 are not known
-        ? main+12: the targets of the indirect jump addls pc, pc, r0, lsl #2 are not known
+        ? main+4: the targets of blx r3 are not known: the target depends on r3 at entry
+        ? main+12: the targets of ldrls pc, [r1, r0] are not known: the target is not constant
         ? main+16: .inst 0xffffffff is no known instruction
         """,
+    )
+
+
+def test_returns_that_are_none() -> None:
+    """What is popped here is not what was pushed, and sp is not what it was."""
+    drawn(
+        """
+        main:   push {r4, lr}
+                bl helper
+                ldr sp, [r0]
+                pop {r4, pc}
+                .type helper, %function
+        helper: pop {pc}
+        """,
+        """
+        main
+          main (2): calls helper, across main+8
+          main+8 (2): returns
+        helper
+          helper (1): returns
+        ? main+12: pop {r4, pc} is not proved to return to the caller: the target is not constant
+        ? helper: pop {pc} is not proved to return to the caller: the target is not constant
+        """,
+    )
+
+
+def test_a_jump_that_leaves_sp_changed_is_no_tail_call() -> None:
+    """``epilogue`` has a function symbol, but it pops what main has pushed: a part of main."""
+    drawn(
+        """
+        main:   push {r4, lr}
+                bl other
+                b epilogue
+                .type other, %function
+        other:  push {r4, lr}
+                b epilogue
+                .type epilogue, %function
+        epilogue: pop {r4, pc}
+        """,
+        """
+        main
+          main (2): calls other, across main+8
+          main+8 (1): taken epilogue
+          epilogue (1): returns
+        other
+          other (2): taken epilogue
+          epilogue (1): returns
+        """,
+    )
+
+
+def test_an_unproved_return_that_restores_sp_is_an_assumption() -> None:
+    """A store at an unknown index of a local array may hit the return address."""
+    image = assemble(
+        "main: push {r4, lr}\n sub sp, sp, #8\n str r1, [sp, r0, lsl #2]\n add sp, sp, #8\n"
+        " pop {r4, pc}"
+    )
+    program = extracted(image)
+    assert program.unresolved == ()
+    assert "pop {r4, pc} at 0x00008010 <main+0x10> prog.S:10 returns to the caller" in (
+        program.assumptions
     )
 
 
@@ -474,7 +543,6 @@ def test_thumb_bl_inside_its_function_is_a_long_jump() -> None:
           x2 (2): taken x1
     """
     assert sketch(image, program) == dedent(expected).strip()
-    assert any("long jump" in a for a in program.assumptions)
 
 
 def test_a_computed_lr_is_no_return_address() -> None:
@@ -488,7 +556,7 @@ def test_a_computed_lr_is_no_return_address() -> None:
         """
         main
           main (3): returns
-        ? main+8: the targets of the indirect jump bx lr are not known
+        ? main+8: the targets of bx lr are not known: the target is not constant
         """,
     )
 
@@ -514,6 +582,6 @@ def test_lr_as_a_scratch_register() -> None:
           main+8 (5): fallthrough main+28, taken x1
           main+28 (2): returns
           x1 (1): returns
-        ? x1: the targets of the indirect jump bx lr are not known
+        ? x1: the targets of bx lr are not known: the target is not constant
         """,
     )

@@ -1,0 +1,238 @@
+"""Functions growing together until nothing changes: the work behind extraction.
+
+Direct flow is followed first. Then indirect transfers whose form says nothing are decided by
+values. Only when the graphs stand still are the claims made from form checked, again by values;
+each answer may uncover more code, and then all this is repeated for the functions that grew.
+What remains undecided is refused, which keeps it in sight to the end.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from quoll.arm.insn import LR, Flow, Insn
+from quoll.cfg import Block, Cfg, EdgeKind, JumpTable
+from quoll.confirm import Confirmed, Confirmer, Doubt, gives_back_all
+from quoll.discover import Callee, FunctionBuilder
+from quoll.image import Image
+from quoll.linkage import holds_return_address
+from quoll.statements import Statements
+from quoll.transfers import Effect, by_form, links
+
+__all__ = ["Growth", "function_name"]
+
+STATE_TARGETS = "state them: targets of PLACE are PLACE, ..."
+
+
+class Growth:
+    """The functions under construction and what is known of them."""
+
+    def __init__(self, image: Image, statements: Statements, ends: frozenset[int]) -> None:
+        self.functions: dict[int, FunctionBuilder] = {}
+        self.returning: set[int] = set()
+        self.tables: dict[int, JumpTable] = {}
+        self.assumptions: dict[str, None] = {}
+        self._image = image
+        self._statements = statements
+        self._ends = ends
+        self._confirmer = Confirmer(image)
+        self._callers: dict[Callee, set[int]] = {}
+        self._sharers: dict[int, set[int]] = {}  # branch target -> functions holding it
+        self._inline: dict[int, set[int]] = {}  # function -> jumps that are no tail calls
+        self._queue: deque[int] = deque()
+        self._open: set[int] = set()  # functions with transfers that their form does not decide
+        self._unchecked: set[int] = set()  # functions that have changed since values were asked
+        self._asked: dict[int, int] = {}  # function -> version at which values were asked
+        self._formed: dict[int, set[int]] = {}  # function -> transfers whose form was looked at
+        self._by_form: dict[int, set[int]] = {}  # function -> returns and calls to be confirmed
+        self._unproved: dict[int, dict[int, str]] = {}  # function -> return -> assumption
+
+    def require(self, callee: Callee) -> None:
+        """Make sure that ``callee`` is a function; those that held its code call it instead."""
+        known = self.functions.get(callee.entry)
+        if known is not None:
+            if known.thumb != callee.thumb:
+                known.refuse(
+                    callee.entry,
+                    "the function is called as ARM and as Thumb code",
+                    "one of its callers is resolved wrongly: state its targets",
+                )
+            return
+        self._start(callee)
+        for sharer in sorted(self._sharers.pop(callee.entry, set()) - {callee.entry}):
+            self._restart(sharer)
+
+    def _start(self, callee: Callee) -> None:
+        self.functions[callee.entry] = FunctionBuilder(
+            self._image,
+            callee,
+            self._ends,
+            self._is_function,
+            self.returning,
+            frozenset(self._inline.get(callee.entry, ())),
+        )
+        self._formed[callee.entry] = set()
+        self._by_form[callee.entry] = set()
+        self._asked.pop(callee.entry, None)
+        self._queue.append(callee.entry)
+
+    def _restart(self, entry: int) -> None:
+        function = self.functions[entry]
+        self._start(Callee(function.entry, function.thumb))
+
+    def _is_function(self, addr: int) -> bool:
+        return addr in self.functions or any(s.kind == "func" for s in self._image.symbols.at(addr))
+
+    def run(self) -> None:
+        """Grow until nothing changes."""
+        while True:
+            while self._queue:
+                self._grow(self.functions[self._queue.popleft()])
+            if self._open:
+                ask, self._open = sorted(self._open), set()
+            elif self._unchecked:
+                ask, self._unchecked = sorted(self._unchecked), set()
+            else:
+                return
+            for entry in ask:
+                self._ask_values(self.functions[entry])
+
+    def _grow(self, function: FunctionBuilder) -> None:
+        function.explore()
+        for site in sorted(function.sites - self._formed[function.entry]):
+            self._ask_form(function, function.insns[site])
+        for target in function.take_new_inlined():
+            self._sharers.setdefault(target, set()).add(function.entry)
+        for callee in function.take_new_callees():
+            self._callers.setdefault(callee, set()).add(function.entry)
+            self.require(callee)
+        self._note_return(function)
+        if function.growing:
+            self._queue.append(function.entry)
+        if function.version != self._asked.get(function.entry):
+            self._unchecked.add(function.entry)
+
+    def _note_return(self, function: FunctionBuilder) -> None:
+        entry = function.entry
+        never = entry in self._statements.never
+        if not function.may_return or entry in self.returning or never:
+            return
+        self.returning.add(entry)
+        callee = Callee(entry, function.thumb)
+        for caller in sorted(self._callers.get(callee, ())):
+            self.functions[caller].returned(callee)
+            self._queue.append(caller)
+
+    def _ask_form(self, function: FunctionBuilder, insn: Insn) -> None:
+        """Apply what is stated of an indirect transfer, or what its form says."""
+        self._formed[function.entry].add(insn.addr)
+        before = function.before(insn)
+        stated = self._statements.effect(insn)
+        keeps_lr = function.keeps_lr or self._keeps_lr(function, insn)
+        effect = stated or by_form(self._image, before, insn, keeps_lr=keeps_lr)
+        calls = insn.flow is Flow.INDIRECT_CALL or links(before, insn)
+        if effect is None:
+            self._open.add(function.entry)
+            return
+        if stated or not (effect.returns or links(before, insn)):
+            function.settled.add(insn.addr)
+        else:
+            self._by_form[function.entry].add(insn.addr)
+        self._apply(function, insn, effect, calls=calls)
+
+    def _keeps_lr(self, function: FunctionBuilder, insn: Insn) -> bool:
+        if LR not in insn.sources or insn.memory is not None:
+            return False
+        cfg = self.cfg(function)
+        block = next(b.index for b in cfg.blocks if b.last.addr == insn.addr)
+        return holds_return_address(cfg, block)
+
+    def _apply(self, function: FunctionBuilder, insn: Insn, effect: Effect, *, calls: bool) -> None:
+        if effect.returns:
+            function.returns_at(insn.addr)
+        if effect.targets:
+            targets = tuple(t.entry for t in effect.targets)
+            self.tables[insn.addr] = JumpTable(insn.addr, effect.table, targets)
+        for target in effect.targets:
+            if calls:
+                function.call(insn.addr, target, tail=False)
+            else:
+                function.jump(insn.addr, target, EdgeKind.INDIRECT)
+
+    def _ask_values(self, function: FunctionBuilder) -> None:
+        """Decide open transfers of a function and check what was claimed from form."""
+        entry = function.entry
+        self._asked[entry] = function.version
+        self._unproved[entry] = {}
+        cfg = self.cfg(function)
+        undecided = function.sites - function.settled
+        if gives_back_all(cfg) and undecided <= self._by_form[entry]:
+            return
+        confirmed = self._confirmer(cfg)
+        if isinstance(confirmed, str):
+            for site in sorted(undecided):
+                self._doubt(function, function.insns[site], Doubt(confirmed))
+            return
+        self.assumptions.update(dict.fromkeys(sorted(confirmed.assumptions)))
+        for block in cfg.blocks:
+            if block.tail and self._is_no_tail_call(block, confirmed):
+                self._inline.setdefault(entry, set()).add(block.last.addr)
+                self._restart(entry)
+                return
+            if block.last.addr in undecided:
+                self._decide(function, block, confirmed)
+        if self._confirmer.note(entry, confirmed.preserved):
+            self._unchecked |= self._callers.get(Callee(entry, function.thumb), set())
+        self._queue.append(entry)
+
+    def _is_no_tail_call(self, block: Block, confirmed: Confirmed) -> bool:
+        """Whether a jump to functions that may return does not leave sp and lr for them."""
+        returns = any(callee in self.returning for callee in block.calls)
+        return returns and not confirmed.is_tail_call(block.index)
+
+    def _decide(self, function: FunctionBuilder, block: Block, confirmed: Confirmed) -> None:
+        insn = block.last
+        answer = confirmed.effect(block.index)
+        if isinstance(answer, Doubt):
+            self._doubt(function, insn, answer)
+            return
+        effect, calls = answer
+        self._apply(function, insn, effect, calls=calls or insn.flow is Flow.INDIRECT_CALL)
+
+    def _doubt(self, function: FunctionBuilder, insn: Insn, doubt: Doubt) -> None:
+        """Values do not tell what ``insn`` does."""
+        if insn.addr in self._by_form[function.entry]:
+            if doubt.balanced:
+                self._unproved[function.entry][insn.addr] = (
+                    f"{insn.text} at {self._image.place(insn.addr)} returns to the caller"
+                )
+            elif not doubt.dead:
+                reason = f"{insn.text} is not proved to return to the caller: {doubt.reason}"
+                function.refuse(insn.addr, reason, STATE_TARGETS)
+            return
+        if doubt.dead:
+            self.tables.setdefault(insn.addr, JumpTable(insn.addr, None, ()))
+            return
+        calls = insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn)
+        reason = f"the targets of {insn.text} are not known: {doubt.reason}"
+        function.refuse(insn.addr, reason, STATE_TARGETS)
+        if calls:
+            function.continue_after(insn.addr)
+
+    def unproved(self, entry: int) -> list[str]:
+        """What is assumed of the function at ``entry`` because values did not prove it."""
+        return list(self._unproved.get(entry, {}).values())
+
+    def cfg(self, function: FunctionBuilder) -> Cfg:
+        """The function as it is known now."""
+        name = function_name(self._image, function.entry)
+        return function.build(name, returns=function.entry in self.returning)
+
+
+def function_name(image: Image, entry: int) -> str:
+    """What the function at ``entry`` is called: its symbol, or the nearest one and an offset."""
+    found = image.symbol_at(entry)
+    if found is None:
+        return f"0x{entry:08x}"
+    symbol, offset = found
+    return f"{symbol.name}+0x{offset:x}" if offset else symbol.name
