@@ -372,7 +372,8 @@ def _thumb_single(first: int, second: int) -> Transfer:
     size = 1 << (first >> 5 & 3)
     base, register = first & 15, second >> 12
     load = first & 0x10
-    hint = bool(load) and register == PC and size < 4
+    indexed = base != PC and not first & 0x80 and second & 0x900 == 0x900
+    hint = bool(load) and register == PC and size < 4 and not indexed
     access = Access.PRELOAD if hint else _direction(load)
     registers = () if hint else (register,)
     size = 1 if hint else size

@@ -126,6 +126,14 @@ class Builder:
             return self.value(OpCode.INT_LEFT, index, const(memory.scale_shift))
         return self.value(OpCode.UNKNOWN, index)
 
+    def past_list(self, insn: Insn, memory: Memory, base: int) -> None:
+        """Move the base of a list (ldm, stm, vldm, vstm, rfe) past it, up or down."""
+        up = memory.displacement >= 0
+        if insn.size == 4:  # the U bit, in the first halfword of Thumb encodings
+            up = bool(insn.raw[0 if insn.thumb else 2] & 0x80)
+        code = OpCode.INT_ADD if up else OpCode.INT_SUB
+        self.emit(code, general(base), general(base), const(memory.size * memory.count))
+
     def accesses(self, memory: Memory, lowest: Var) -> list[Var]:
         """Load, or store unknown values, at all places of ``memory``; what was loaded."""
         loaded = []

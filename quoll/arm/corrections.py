@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from quoll.arm.insn import Insn
-from quoll.arm.ops import Op
+from quoll.arm.access import access_ops
+from quoll.arm.build import Builder
+from quoll.arm.insn import LR, PC, Cond, Flow, Insn
+from quoll.arm.ops import C, Op, OpCode, Var, const, general
+from quoll.arm.pcode import translate
+from quoll.arm.system import unknown_results
 
-__all__ = ["CORRECTIONS", "Correction"]
+__all__ = ["CORRECTIONS", "Correction", "unconditional"]
+
+ARM_ALWAYS = 0xE0
+STATUS_SETTING = 1 << 20  # the S bit
+LOGICAL = frozenset(["and", "bic", "eor", "mov", "mvn", "orn", "orr", "teq", "tst"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,4 +28,146 @@ class Correction:
     ops: Callable[[Insn], list[Op]]
 
 
-CORRECTIONS: tuple[Correction, ...] = ()
+def unconditional(insn: Insn) -> bytes:
+    """The encoding of ``insn`` with the condition AL; IT conditions are in no encoding."""
+    if insn.thumb or insn.cond is Cond.AL:
+        return insn.raw
+    return insn.raw[:3] + bytes([insn.raw[3] & 15 | ARM_ALWAYS])
+
+
+def _returns_to_link(insn: Insn) -> bool:
+    is_thumb_form = insn.thumb and insn.size == 4 and insn.flow is Flow.EXCEPTION_RETURN
+    return (is_thumb_form and insn.memory is None) or insn.text.startswith("eret")
+
+
+def _to_link(insn: Insn) -> list[Op]:
+    amount = insn.raw[2] if insn.thumb else 0
+    build = Builder()
+    target = build.value(OpCode.INT_SUB, general(LR), const(amount))
+    build.emit(OpCode.GOTO, None, target, const(0, 1))
+    return build.ops
+
+
+def _computes_pc(insn: Insn) -> bool:
+    arithmetic = insn.mnemonic not in ("bx", "bxj", "blx")
+    return not insn.thumb and insn.memory is None and PC in insn.writes and arithmetic
+
+
+def _by_way_of_register(insn: Insn) -> list[Op]:
+    free = next(number for number in range(13) if number not in insn.reads)
+    word = int.from_bytes(unconditional(insn), "little") & ~STATUS_SETTING
+    word = word & ~(PC << 12) | free << 12
+    ops = translate(word.to_bytes(4, "little"), False, insn.addr)
+    if ops is None:
+        return unknown_results(insn)
+    build = Builder()
+    target = build.fresh()
+    build.append(ops)
+    found = {general(free): target}
+    build.ops = [
+        Op(op.code, op.out and found.get(op.out, op.out), tuple(found.get(v, v) for v in op.ins))
+        for op in build.ops
+    ]
+    odd = build.value(OpCode.INT_AND, target, const(1))
+    build.emit(OpCode.GOTO, None, target, build.value(OpCode.SUBPIECE, odd, const(0), size=1))
+    return build.ops
+
+
+def _narrow_or_pair_literal(insn: Insn) -> bool:
+    """Halfwords, signed bytes and pairs relative to the pc."""
+    based_on_pc = insn.memory is not None and insn.memory.base == PC
+    return based_on_pc and insn.mnemonic in ("ldrd", "ldrh", "ldrsb", "ldrsh", "strd", "strh")
+
+
+def _arm_unprivileged_halfword(insn: Insn) -> bool:
+    unprivileged = insn.memory is not None and insn.memory.user
+    return not insn.thumb and insn.mnemonic in ("ldrh", "ldrsb", "ldrsh", "strh") and unprivileged
+
+
+def _thumb_ascending_store(insn: Insn) -> bool:
+    """stmia.w sp!, which the specification takes for push; stm with its base in the list."""
+    memory = insn.memory
+    if memory is None or not insn.thumb or insn.mnemonic != "stm" or memory.displacement != 0:
+        return False
+    return insn.size == 4 or memory.base in insn.transfers
+
+
+def _thumb_logical(insn: Insn) -> bool:
+    """Shifted registers (A6.3.11) and modified immediates (A6.3.1) with a shifter carry."""
+    if not (insn.thumb and insn.size == 4 and insn.sets_flags and insn.mnemonic in LOGICAL):
+        return False
+    first = int.from_bytes(insn.raw[:2], "little")
+    return first & 0xFE00 == 0xEA00 or first & 0xFA00 == 0xF000
+
+
+def _with_shifter_carry(insn: Insn) -> list[Op]:
+    ops = translate(insn.raw, True, insn.addr)
+    if ops is None:
+        return unknown_results(insn)
+    build = Builder()
+    carry = _shifter_carry(build, insn)
+    build.append([op for op in ops if op.out != C])
+    if carry is not None:
+        build.emit(OpCode.COPY, C, carry)
+    return build.ops
+
+
+def _shifter_carry(build: Builder, insn: Insn) -> Var | None:
+    """The carry out of the shifter (A8.4.1, A6.3.2), None if it is C itself."""
+    first, second = (int.from_bytes(insn.raw[n : n + 2], "little") for n in (0, 2))
+    amount = second >> 10 & 0x1C | second >> 6 & 3
+    if first >> 12 == 0xF:
+        rotation = (first >> 10 & 1) << 4 | second >> 11 & 0xE | second >> 7 & 1
+        if rotation < 8:
+            return None
+        value = 0x80 | second & 0x7F
+        return const((value << 32 >> rotation & 0xFFFFFFFF) >> 31, 1)
+    kind, register = second >> 4 & 3, general(second & 15)
+    if kind == 0 and amount == 0:
+        return None
+    if kind == 0:
+        bit = 32 - amount
+    else:
+        bit = amount - 1 if amount or kind == 3 else 31  # lsr and asr by 32; 0 is rrx for ror
+    shifted = build.value(OpCode.INT_RIGHT, register, const(max(bit, 0)))
+    masked = build.value(OpCode.INT_AND, shifted, const(1))
+    return build.value(OpCode.SUBPIECE, masked, const(0), size=1)
+
+
+def _arm_absolute_differences(insn: Insn) -> bool:
+    return not insn.thumb and insn.mnemonic == "usada8"
+
+
+CORRECTIONS: tuple[Correction, ...] = (
+    Correction(
+        "subs pc, lr, #n of Thumb and eret: flags from the subtraction, state from the address",
+        _returns_to_link,
+        _to_link,
+    ),
+    Correction(
+        "data processing to the pc: spsr without S, flags with it, the state of bit 0 twice",
+        _computes_pc,
+        _by_way_of_register,
+    ),
+    Correction(
+        "literals of ldrh, ldrsb, ldrsh, ldrd: used as addresses, and the pair swapped (Thumb)",
+        _narrow_or_pair_literal,
+        access_ops,
+    ),
+    Correction(
+        "ldrht, ldrsbt, ldrsht, strht of ARM: a word is stored, register forms are missing",
+        _arm_unprivileged_halfword,
+        access_ops,
+    ),
+    Correction(
+        "stmia of Thumb: with sp taken for push, with its base in the list not written back",
+        _thumb_ascending_store,
+        access_ops,
+    ),
+    Correction(
+        "logical instructions of Thumb-2 with S: C is left alone",
+        _thumb_logical,
+        _with_shifter_carry,
+    ),
+    Correction("usada8 of ARM: registers mixed up", _arm_absolute_differences, unknown_results),
+)

@@ -243,6 +243,8 @@ def _status_mask(raw: bytes, thumb: bool) -> int:
 def _roles(raw: bytes, thumb: bool, known: _Disassembly, access: Transfer | None) -> Roles:
     if known.name in ("subs", "eret") and not known.operands.registers:
         return Roles((PC,), (LR,))  # Thumb: subs pc, lr, #n
+    if known.name == "adr":
+        return Roles(tuple(r for r in known.operands.registers if r is not None), (PC,))
     if known.name in ("mrc", "mrc2"):
         return Roles(tuple(r for r in known.operands.registers if r is not None), ())
     if known.name.startswith("srs"):

@@ -5,15 +5,14 @@ Ops of an instruction are compiled once to a Python function over the register l
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Hashable
 from itertools import pairwise
 from typing import Protocol
 
 from quoll.arm.expressions import EXPRESSIONS, NAMESPACE, expression
 from quoll.arm.insn import PC, Insn
 from quoll.arm.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
-from quoll.arm.semantics import lift
+from quoll.arm.semantics import identity, lift
 from quoll.errors import ControlFlowError
 
 __all__ = ["ByteMemory", "Machine", "Memory", "Oracle", "no_oracle"]
@@ -78,6 +77,7 @@ class Machine:
         self.thumb = False
         self.memory: Memory = memory if memory is not None else ByteMemory()
         self.oracle = oracle
+        self._effects: dict[Hashable, Effect] = {}
 
     def step(self, insn: Insn) -> None:
         """Execute ``insn`` and move the pc.
@@ -85,7 +85,18 @@ class Machine:
         Raises ``ControlFlowError`` at a trap, at an unknown result without an oracle, and where
         there are no semantics.
         """
-        leave = _compiled(lift(insn))(self.registers, self.memory, self.oracle)
+        key = identity(insn)
+        effect = self._effects.get(key)
+        if effect is None:
+            effect = self._effects[key] = _compiled(lift(insn))
+        self._run(insn, effect)
+
+    def execute(self, insn: Insn, ops: tuple[Op, ...]) -> None:
+        """Execute ``ops`` in the place of those of ``insn``; errors as for ``step``."""
+        self._run(insn, _compiled(ops))
+
+    def _run(self, insn: Insn, effect: Effect) -> None:
+        leave = effect(self.registers, self.memory, self.oracle)
         if leave is None:
             self.registers[PC] = insn.next & WORD
             return
@@ -101,7 +112,6 @@ def _trap() -> None:
 NAMES = {**NAMESPACE, "trap": _trap}
 
 
-@cache
 def _compiled(ops: tuple[Op, ...]) -> Effect:
     """A function with the effect of ``ops``; it returns where a GOTO leads, else None."""
     names = dict(NAMES)

@@ -101,16 +101,16 @@ def _register_offset(name: str) -> int:
     return offset
 
 
-def translate(raw: bytes, thumb: bool, addr: int) -> list[Op]:
+def translate(raw: bytes, thumb: bool, addr: int) -> list[Op] | None:
     """The ops of the instruction ``raw`` at ``addr`` outside any IT block.
 
-    Raises ``ControlFlowError`` when the specification does not know the encoding, gives it
-    another length, or uses a register or operation that has no counterpart here.
+    None when the specification does not know the encoding. Raises ``ControlFlowError`` when it
+    gives it another length, or uses a register or operation that has no counterpart here.
     """
     try:
         pcode = _translator(thumb)(raw, addr)
-    except (pypcode.BadDataError, pypcode.UnimplError) as error:
-        raise _unsupported(raw, addr, f"no semantics ({error})") from error
+    except (pypcode.BadDataError, pypcode.UnimplError):
+        return None
     if pcode[0].inputs[0].size != len(raw):
         raise _unsupported(raw, addr, "semantics of another length")
     return _Translation(raw, thumb, addr).run(pcode)
@@ -161,9 +161,9 @@ class _Translation:
         elif name == "CALLOTHER":
             self._user_defined(op)
         elif name == "LOAD":
-            self._write(OpCode.LOAD, op.output, self._read(op.inputs[1]))
+            self._write(OpCode.LOAD, op.output, self._address(op.inputs[1]))
         elif name == "STORE":
-            address, value = self._read(op.inputs[1]), self._read(op.inputs[2])
+            address, value = self._address(op.inputs[1]), self._read(op.inputs[2])
             self._emit(OpCode.STORE, None, address, value)
         elif name not in OpCode.__members__:
             raise _unsupported(self._raw, self._addr, f"semantics using {name}")
@@ -226,6 +226,12 @@ class _Translation:
         piece = self._fresh(size)
         self._emit(OpCode.SUBPIECE, piece, whole, const(start))
         return piece
+
+    def _address(self, varnode: Any) -> Var:
+        """An address operand; no instruction loads an address from memory and then uses it."""
+        if varnode.space.name == "ram":
+            raise _unsupported(self._raw, self._addr, "semantics loading twice")
+        return self._read(varnode)
 
     def _temporary(self, space: str, offset: int, size: int) -> Var:
         known = self._temps.get((space, offset, size))

@@ -12,21 +12,20 @@ ARMv7): where the hardware would take an alignment fault, there is no result to 
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Hashable
 
 from quoll.arm.build import Builder
-from quoll.arm.corrections import CORRECTIONS
-from quoll.arm.insn import LR, PC, Cond, Flow, Insn
-from quoll.arm.ops import BANKED, FLAGS, Op, OpCode, Space, Var, const, general
+from quoll.arm.corrections import CORRECTIONS, unconditional
+from quoll.arm.insn import LR, PC, Flow, Insn
+from quoll.arm.ops import BANKED, FLAGS, GE, Op, OpCode, Q, Space, Var, const, general
 from quoll.arm.pcode import translate
 from quoll.arm.simplify import simplify
-from quoll.arm.system import is_system, system_ops
+from quoll.arm.system import is_system, system_ops, unknown_results
 
-__all__ = ["Op", "OpCode", "Space", "Var", "lift"]
+__all__ = ["Op", "OpCode", "Space", "Var", "identity", "lift", "lift_afresh"]
 
 CACHED = 1 << 17
-ANYWHERE = 0x1000  # where an instruction that does not see its address is translated
-ARM_ALWAYS = 0xE0
+ADDRESSED = (Flow.JUMP, Flow.CALL, Flow.INDIRECT_CALL)  # use their address without reading pc
 
 
 def lift(insn: Insn) -> tuple[Op, ...]:
@@ -35,29 +34,27 @@ def lift(insn: Insn) -> tuple[Op, ...]:
     Falling off the end continues at ``insn.next`` in the same state. Raises ``ControlFlowError``
     when there are no semantics for the instruction.
     """
-    sees_address = PC in insn.reads or insn.flow in (Flow.JUMP, Flow.CALL, Flow.INDIRECT_CALL)
-    return _lifted(_Key(insn, insn.addr if sees_address else None))
+    key = identity(insn)
+    ops = _cache.get(key)
+    if ops is None:
+        if len(_cache) >= CACHED:
+            _cache.clear()
+        ops = _cache[key] = lift_afresh(insn)
+    return ops
 
 
-class _Key:
-    """An instruction as far as its ops depend on it; equality is that of the encoding."""
-
-    __slots__ = ("_identity", "insn")
-
-    def __init__(self, insn: Insn, addr: int | None) -> None:
-        self.insn = insn
-        self._identity = (insn.raw, insn.thumb, insn.cond, insn.sets_flags, addr)
-
-    def __hash__(self) -> int:
-        return hash(self._identity)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self._identity == other._identity
+def identity(insn: Insn) -> Hashable:
+    """What the ops of ``insn`` depend on: equal identities have equal ops."""
+    sees_address = PC in insn.reads or insn.flow in ADDRESSED
+    addr = insn.addr if sees_address else None
+    return (insn.raw, insn.thumb, insn.cond, insn.sets_flags, addr)
 
 
-@lru_cache(maxsize=CACHED)
-def _lifted(key: _Key) -> tuple[Op, ...]:
-    insn = key.insn
+_cache: dict[Hashable, tuple[Op, ...]] = {}
+
+
+def lift_afresh(insn: Insn) -> tuple[Op, ...]:
+    """``lift`` without its memory."""
     build = Builder()
     guard = build.guard(insn.cond)
     build.append(_effect(insn))
@@ -71,19 +68,19 @@ def _effect(insn: Insn) -> list[Op]:
         return _direct(insn, insn.target)
     if is_system(insn):
         return system_ops(insn)
-    for correction in CORRECTIONS:
-        if correction.applies(insn):
-            return correction.ops(insn)
-    ops = translate(_unconditional(insn), insn.thumb, insn.addr)
+    ops = _specified(insn)
     if insn.flow is Flow.EXCEPTION_RETURN:
         return _exception_return(ops)
     return ops if insn.sets_flags else [op for op in ops if op.out not in FLAGS]
 
 
-def _unconditional(insn: Insn) -> bytes:
-    if insn.thumb or insn.cond is Cond.AL:
-        return insn.raw
-    return insn.raw[:3] + bytes([insn.raw[3] & 15 | ARM_ALWAYS])
+def _specified(insn: Insn) -> list[Op]:
+    """The ops of the specification, corrected."""
+    for correction in CORRECTIONS:
+        if correction.applies(insn):
+            return correction.ops(insn)
+    ops = translate(unconditional(insn), insn.thumb, insn.addr)
+    return unknown_results(insn) if ops is None else ops
 
 
 def _direct(insn: Insn, target: int) -> list[Op]:
@@ -95,16 +92,14 @@ def _direct(insn: Insn, target: int) -> list[Op]:
 
 
 def _exception_return(ops: list[Op]) -> list[Op]:
-    """B9.3.20: as without the restore, but flags, mode and state come from the SPSR, unknown."""
+    """B9.3.20: as without the restore, but status and mode come from the SPSR, unknown."""
     build = Builder()
     build.append([op for op in ops if op.out not in FLAGS and op.code is not OpCode.GOTO])
     (leave,) = [op for op in ops if op.code is OpCode.GOTO]
-    offset = len(build.ops)
-    build.unknown_flags()
+    build.unknown(*FLAGS, Q, *GE)
     mode = build.value(OpCode.UNKNOWN)
     for number in BANKED:
         build.emit(OpCode.BANK, general(number), general(number), mode)
     state = build.value(OpCode.UNKNOWN, size=1)
-    assert offset == len(ops) - 1  # the temporaries of ``ops`` keep their numbers
     build.emit(OpCode.GOTO, None, leave.ins[0], state)
     return build.ops

@@ -14,16 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quoll.arm.build import Builder
-from quoll.arm.insn import LR, SP, Access, Insn, Memory
+from quoll.arm.insn import LR, PC, SP, Access, Insn, Memory
 from quoll.arm.ops import BANKED, FLAGS, GE, Op, OpCode, Q, Var, const, general
 from quoll.errors import ControlFlowError
 
-__all__ = ["is_system", "system_ops", "unknown_results"]
+__all__ = ["COPROCESSOR", "is_system", "is_unknown", "system_ops", "unknown_results"]
 
 STATUS_BITS = ((FLAGS[0], 31), (FLAGS[1], 30), (FLAGS[2], 29), (FLAGS[3], 28), (Q, 27))
 GE_BITS = tuple((GE[n], 16 + n) for n in range(4))
 STATE_BIT = 5  # CPSR.T
 UNSHARED = range(8)  # r0 to r7 are the same in every mode
+LISTS = ("ldm", "stm", "vldm", "vstm")
 COPROCESSOR = frozenset(["cdp", "ldc", "mcr", "mcrr", "mrc", "mrrc", "stc"])
 
 
@@ -67,20 +68,16 @@ def _unknown(build: Builder, insn: Insn) -> None:
         build.accesses(memory, lowest)
         if memory.writeback and memory.base is not None:
             base = memory.base
-            build.emit(OpCode.COPY, general(base), _after(build, insn, memory, indexed))
-    build.unknown(*(general(r) for r in sorted(insn.writes) if r not in (base, 15)))
+            if insn.mnemonic in LISTS:
+                build.past_list(insn, memory, base)
+            elif base != PC:
+                build.emit(OpCode.COPY, general(base), indexed)
+    build.unknown(*(general(r) for r in sorted(insn.writes) if r not in (base, PC)))
     if insn.sets_flags:
         build.unknown_flags()
-
-
-def _after(build: Builder, insn: Insn, memory: Memory, indexed: Var) -> Var:
-    """The base after a list; any other access leaves the indexed address (A8.8.368)."""
-    if insn.mnemonic not in ("vldm", "vstm", "ldm", "stm") or memory.base is None:
-        return indexed
-    length = 4 * memory.count
-    up = memory.displacement >= 0
-    code = OpCode.INT_ADD if up else OpCode.INT_SUB
-    return build.value(code, general(memory.base), const(length))
+    if PC in insn.writes:
+        target = build.value(OpCode.UNKNOWN)
+        build.emit(OpCode.GOTO, None, target, build.value(OpCode.UNKNOWN, size=1))
 
 
 def _user_bank(build: Builder, insn: Insn, memory: Memory) -> None:
@@ -98,6 +95,8 @@ def _user_bank(build: Builder, insn: Insn, memory: Memory) -> None:
             build.emit(OpCode.STORE, None, place, build.value(OpCode.UNKNOWN))
     if memory.access is Access.LOAD:
         build.unknown(*(general(r) for r in insn.transfers if r not in UNSHARED and r < SP))
+    if memory.writeback and memory.base is not None:
+        build.unknown(general(memory.base))  # UNPREDICTABLE
 
 
 def _enter_mode(build: Builder, mode: Var) -> None:
@@ -177,9 +176,7 @@ def _rfe(build: Builder, insn: Insn) -> None:
     above = build.value(OpCode.INT_ADD, lowest, const(4))
     status = build.value(OpCode.LOAD, above)
     if memory.writeback:
-        base = general(memory.base)
-        code = OpCode.INT_ADD if memory.displacement >= 0 else OpCode.INT_SUB
-        build.emit(code, base, base, const(8))
+        build.past_list(insn, memory, memory.base)
     _set_status(build, status, 0b1111)
     build.emit(OpCode.GOTO, None, target, _bit(build, status, STATE_BIT))
 
