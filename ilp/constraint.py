@@ -99,15 +99,16 @@ def unused_constraints(
 
 
 class BlockCopies:
-    """The blocks of a graph, which its contexts share, and the nodes that are copies of each."""
+    """The blocks of a graph, by first address and end, and the nodes that are copies of each."""
 
     def __init__(self, graph: Supergraph) -> None:
-        self._nodes: dict[int, list[int]] = {}
-        self._blocks: dict[int, Block] = {}
+        self._nodes: dict[tuple[int, int], list[int]] = {}
+        self._blocks: dict[tuple[int, int], Block] = {}
         for n, node in enumerate(graph.nodes):
-            self._nodes.setdefault(id(node.block), []).append(n)
-            self._blocks.setdefault(id(node.block), node.block)
-        self._at: dict[int, list[int]] = {}
+            extent = node.block.addr, node.block.end
+            self._nodes.setdefault(extent, []).append(n)
+            self._blocks.setdefault(extent, node.block)
+        self._at: dict[int, list[tuple[int, int]]] = {}
         for key, block in self._blocks.items():
             for insn in block.insns:
                 self._at.setdefault(insn.addr, []).append(key)

@@ -127,7 +127,7 @@ def instance_rows(
                 )
             )
         case Conflict():
-            if not a or not b:
+            if not m_a or not m_b:
                 return ExtraRows(())
             if instance.most > 1 or m_a == m_b == 1:
                 #   x_a / M_a + x_b / M_b <= N

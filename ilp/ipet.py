@@ -68,7 +68,8 @@ def build_ipet(
     nest = LoopNest.build(graph, bounds)
     calls = Calls(nest)
     counts = Counts(graph)
-    rows = [flow_row(graph, node) for node in range(len(graph.nodes))]
+    ends = {n: len(graph.edges) + position for position, n in enumerate(graph.exits)}
+    rows = [flow_row(graph, node, ends.get(node)) for node in range(len(graph.nodes))]
     rows += [loop_row(graph, loop, bounds[loop.index]) for loop in graph.loops]
     names = edge_names(graph) + [f"end.{node_name(graph, n)}" for n in graph.exits]
     upper = [nest.most_edge(e) for e in range(len(graph.edges))] + [1] * len(graph.exits)
@@ -90,8 +91,8 @@ def build_ipet(
     return Ipet(nest, calls, model)
 
 
-def flow_row(graph: Supergraph, node: int) -> Row:
-    """What enters a node leaves it, or ends the path there.
+def flow_row(graph: Supergraph, node: int, end: int | None) -> Row:
+    """What enters a node leaves it, or ends the path there (variable ``end``, if it is an exit).
 
         sum(x_e : e out of n) + end_n - sum(x_e : e into n) = [n is the entry]
 
@@ -102,9 +103,8 @@ def flow_row(graph: Supergraph, node: int) -> Row:
         terms[e] = terms.get(e, 0) + 1
     for e in graph.predecessors[node]:
         terms[e] = terms.get(e, 0) - 1
-    for position, n in enumerate(graph.exits):
-        if n == node:
-            terms[len(graph.edges) + position] = 1
+    if end is not None:
+        terms[end] = 1
     return Row(
         f"flow.{node_name(graph, node)}", "flow", nonzero(terms), True, int(node == graph.entry)
     )

@@ -31,6 +31,7 @@ class LoopNest:
     bounds: tuple[int, ...]  # per loop: header executions per entry (rule 18)
     innermost: tuple[int | None, ...]  # per node
     started: frozenset[int]
+    leaving: tuple[frozenset[int], ...]  # per loop: nodes that reach its outside past no header
 
     @staticmethod
     def build(graph: Supergraph, bounds: Sequence[int]) -> LoopNest:
@@ -48,18 +49,25 @@ class LoopNest:
                 innermost[node] = loop.index
         topological_order(graph)
         started = frozenset(loop.index for loop in graph.loops if graph.entry in loop.nodes)
-        return LoopNest(graph, tuple(bounds), tuple(innermost), started)
+        exits = frozenset(graph.exits)
+        leaving = tuple(leaving_nodes(graph, loop, exits) for loop in graph.loops)
+        return LoopNest(graph, tuple(bounds), tuple(innermost), started, leaving)
 
-    def iterations(self, loop: int) -> int:
-        """Most passes through the body per entry of ``loop``.
+    def passes(self, loop: int, node: int) -> int:
+        """Most passes through the body of ``loop`` per entry in which ``node`` executes.
 
-        One more than the bound when the path starts inside: the first pass is a part of one.
+        The bound for the header. Another node may execute in one pass more when the path starts
+        inside, as the first pass is a part of one; and it executes in one less when control
+        leaves the loop only through the header, which then executes once more than the node.
         """
-        partial = loop in self.started and self.graph.loops[loop].header != self.graph.entry
-        return self.bounds[loop] + partial
+        header = self.graph.loops[loop].header
+        if node == header:
+            return self.bounds[loop]
+        partial = loop in self.started and header != self.graph.entry
+        return self.bounds[loop] + partial - (node not in self.leaving[loop])
 
     def most_node(self, node: int, inside: Callable[[int], bool] = lambda _: True) -> int:
-        """Most executions of ``node``: the product of the iterations of the loops around it.
+        """Most executions of ``node``: the product of the passes of the loops around it.
 
         Between two executions of a node the header of a loop around it executes (the graph is
         reducible). With ``inside``, a predicate on header nodes that holds from some depth of
@@ -67,7 +75,7 @@ class LoopNest:
         """
         product, loop = 1, self.innermost[node]
         while loop is not None and inside(self.graph.loops[loop].header):
-            product *= self.iterations(loop)
+            product *= self.passes(loop, node)
             loop = self.graph.loops[loop].parent
         return product
 
@@ -103,6 +111,25 @@ def verify_loop(graph: Supergraph, loop: SuperLoop) -> None:
                     where=hex(graph.nodes[node].block.addr),
                     hint="exclude the extra entry, or compile the function without jump threading",
                 )
+
+
+def leaving_nodes(graph: Supergraph, loop: SuperLoop, exits: frozenset[int]) -> frozenset[int]:
+    """Nodes of ``loop`` other than its header from which it can be left, or the path can end,
+    before the header executes again."""
+    found = {
+        n
+        for n in loop.nodes
+        if n in exits or any(graph.edges[e].dst not in loop.nodes for e in graph.successors[n])
+    }
+    found.discard(loop.header)
+    pending = list(found)
+    while pending:
+        for e in graph.predecessors[pending.pop()]:
+            src = graph.edges[e].src
+            if src in loop.nodes and src != loop.header and src not in found:
+                found.add(src)
+                pending.append(src)
+    return frozenset(found)
 
 
 def topological_order(graph: Supergraph) -> list[int]:

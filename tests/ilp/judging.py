@@ -34,13 +34,16 @@ def judge(seed: int, solver: Solver, tally: Tally) -> None:
     """Raise AssertionError if the answer to case ``seed`` is not what rules 24 and 26 promise."""
     try:
         case = random_case(seed)
+        exact = is_exact(case)
         longest = longest_allowed_path(case)
     except (ControlFlowError, TooManyStates) as reason:
         tally.seen[f"skipped ({type(reason).__name__})"] += 1
         return
-    exact = is_exact(case)
     kind = "exact" if exact else "repeated"
     tally.seen[kind] += 1
+    start = case.graph.nodes[case.graph.entry]
+    if case.graph.contexts[start.context].parent is not None:
+        tally.seen["starts in a callee"] += 1
     for constraint in case.constraints:
         scope = "" if constraint.function is None else " in"
         tally.seen[f"{type(constraint.fact).__name__}{scope}"] += 1

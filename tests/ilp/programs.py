@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
 from ilp.constraint import Constraint, Locate, Located, resolve_constraints
@@ -12,7 +12,7 @@ from loopbounds.bound import LoopBound
 from pipeline.costs import Cause, Costs
 from quoll.arm.insn import Cond, Flow, Insn, Shift
 from quoll.cfg import Block, Cfg, Edge, EdgeKind, Program
-from quoll.expand import expand
+from quoll.expand import expand, without_edges
 from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, Source
 from quoll.supergraph import Supergraph
 
@@ -213,14 +213,18 @@ def loop_bounds(bounds: tuple[int, ...]) -> tuple[LoopBound, ...]:
     return tuple(LoopBound(i, b, True, "nusmv", "", "", 0.0) for i, b in enumerate(bounds))
 
 
-def random_case(seed: int) -> Case | None:
-    """A case, or None if the program has no exit."""
+def random_case(seed: int) -> Case:
+    """A case; some start in the middle, some recur. Raises ControlFlowError if none can end."""
     rng = random.Random(seed)
     drafts = [FunctionDraft(0x1000 * (i + 1)) for i in range(rng.choice((1, 2, 2, 3, 3, 4)))]
     for i, draft in enumerate(drafts):
         callees = [d.entry for d in drafts[i + 1 :]]
         FunctionWriter(rng, draft, callees).write(root=i == 0)
     graph = expanded(drafts)
+    if rng.random() < 0.12:
+        graph = without_edges(replace(graph, entry=rng.randrange(len(graph.nodes))), [])
+    if rng.random() < 0.15:
+        graph = as_recursion(rng, graph)
     by_header = {
         addr: rng.choice((1, 2, 2, 3))
         for addr in sorted({graph.nodes[loop.header].block.addr for loop in graph.loops})
@@ -230,6 +234,15 @@ def random_case(seed: int) -> Case | None:
         tuple(causes(rng, 9) for _ in graph.nodes), tuple(causes(rng, 3) for _ in graph.edges)
     )
     return Case(graph, costs, bounds, random_constraints(rng, graph))
+
+
+def as_recursion(rng: random.Random, graph: Supergraph) -> Supergraph:
+    """The graph with the contexts of one function said to be activations of another."""
+    first, second = (c.function for c in rng.choices(graph.contexts, k=2))
+    contexts = tuple(
+        replace(c, function=first) if c.function == second else c for c in graph.contexts
+    )
+    return replace(graph, contexts=contexts)
 
 
 def causes(rng: random.Random, most: int) -> tuple[int, ...]:

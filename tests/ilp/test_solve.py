@@ -1,0 +1,297 @@
+"""Solvers and the proof of a bound: agreement, lies, interruptions, and every failure of CBC."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ilp.answer import Answer, Solver, Status
+from ilp.cbc import Cbc, bundled, upper_bound
+from ilp.certificate import certified_bound
+from ilp.highs import Highs
+from ilp.model import Model, Row
+from ilp.model_text import to_lp, to_mps
+from ilp.solve import maximise, rounded_up, solver_named
+from quoll.errors import InfeasibleError, SolverError, UsageError
+from quoll.facts import Source
+
+SOLVERS = [Cbc(), Highs()]
+
+
+def models(most_variables: int = 4) -> st.SearchStrategy[Model]:
+    """Small programs, feasible or not, with negative coefficients and equalities."""
+
+    @st.composite
+    def build(draw: st.DrawFn) -> Model:
+        size = draw(st.integers(1, most_variables))
+        upper = draw(st.lists(st.integers(0, 4), min_size=size, max_size=size))
+        rows = []
+        for i in range(draw(st.integers(0, 4))):
+            figures = draw(st.lists(st.integers(-5, 5), min_size=size, max_size=size))
+            terms = tuple((j, a) for j, a in enumerate(figures) if a)
+            fact = Source("f", i, "") if draw(st.booleans()) else None
+            equal = draw(st.booleans()) and draw(st.booleans())
+            rows.append(Row(f"r{i}", "o", terms, equal, draw(st.integers(-6, 20)), fact))
+        objective = draw(st.lists(st.integers(-3, 20), min_size=size, max_size=size))
+        names = tuple(f"x{j}" for j in range(size))
+        constant = draw(st.integers(0, 9))
+        return Model(names, tuple(upper), tuple(objective), constant, tuple(rows))
+
+    return build()
+
+
+def brute_force(model: Model) -> int | None:
+    """The maximum over all integer points."""
+    points = itertools.product(*(range(u + 1) for u in model.upper))
+    return max((model.value(p) for p in points if not model.violations(p)), default=None)
+
+
+def check_against_brute_force(model: Model, solver: Solver) -> None:
+    best = brute_force(model)
+    if best is None:
+        with pytest.raises(InfeasibleError):
+            maximise(model, solver)
+        return
+    proof = maximise(model, solver)
+    assert proof.bound == best
+    assert proof.attained
+    assert proof.values is not None
+    assert model.violations(proof.values) == ()
+    assert model.value(proof.values) == best
+
+
+@settings(max_examples=400)
+@given(models())
+def test_highs_finds_the_maximum(model: Model) -> None:
+    check_against_brute_force(model, Highs())
+
+
+@settings(max_examples=60)
+@given(models())
+def test_cbc_finds_the_maximum(model: Model) -> None:
+    check_against_brute_force(model, Cbc())
+
+
+@settings(max_examples=400)
+@given(models(), st.data())
+def test_any_multipliers_certify_an_upper_bound(model: Model, data: st.DataObject) -> None:
+    size = len(model.rows)
+    figures = st.floats(-1e3, 1e3, allow_nan=False)
+    duals = data.draw(st.lists(figures, min_size=size, max_size=size))
+    best = brute_force(model)
+    bound = certified_bound(model, np.array(duals))
+    assert bound is not None
+    assert best is None or bound >= best
+
+
+def test_certificates_are_exact_beyond_64_bits() -> None:
+    row = Row("r", "o", ((0, 2**40), (1, 1)), False, 2**40 * 3)
+    model = Model(("x", "y"), (2**20, 5), (2**45, 1), 7, (row,))
+    bound = certified_bound(model, np.array([2.0**5]))
+    assert bound == 7 + 3 * 2**45
+    assert certified_bound(model, np.array([np.nan])) is None
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=["cbc", "highs"])
+def test_counts_above_eight_digits_are_exact(solver: Solver) -> None:
+    row = Row("r", "o", ((0, 3), (1, 2)), False, 1_234_567_890_123)
+    model = Model(("x", "y"), (10**9 + 7, 10**12), (4, 2), 1, (row,))
+    proof = maximise(model, solver)
+    assert proof.values == (10**9 + 7, (1_234_567_890_123 - 3 * (10**9 + 7)) // 2)
+    assert proof.attained
+
+
+def knapsack(size: int) -> Model:
+    """A program that needs a search: several dense rows over 0/1 variables."""
+    rng = np.random.default_rng(7)
+    rows = tuple(
+        Row(f"r{i}", "o", tuple((j, int(rng.integers(20, 99))) for j in range(size)), False,
+            size * 30)
+        for i in range(12)
+    )  # fmt: skip
+    objective = tuple(int(rng.integers(50, 99)) for _ in range(size))
+    return Model(tuple(f"x{j}" for j in range(size)), (1,) * size, objective, 0, rows)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=["cbc", "highs"])
+def test_an_interrupted_search_gives_its_bound_labelled(solver: Solver) -> None:
+    model = knapsack(200)
+    proof = maximise(model, solver, 1.5)
+    assert proof.method == "dual bound when the time limit was reached"
+    assert not proof.attained
+    assert sum(model.objective) > proof.bound
+    assert proof.values is None or model.value(proof.values) < proof.bound
+
+
+def test_both_solvers_agree_on_a_search() -> None:
+    model = knapsack(22)
+    proofs = [maximise(model, solver) for solver in SOLVERS]
+    assert proofs[0].bound == proofs[1].bound
+    assert all(p.attained and p.method.startswith("dual bound of branch") for p in proofs)
+
+
+class Scripted:
+    """A solver that says what it is told to."""
+
+    name = "Scripted 1"
+
+    def __init__(self, relaxed: Answer, integer: Answer) -> None:
+        self.answers = {True: relaxed, False: integer}
+
+    def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
+        return self.answers[relaxed]
+
+
+ROW = Row("r", "o", ((0, 2), (1, 2)), False, 5)
+PAIR = Model(("x", "y"), (9, 9), (3, 3), 100, (ROW,))
+NOTHING = Answer(Status.STOPPED, None, None, None)
+
+
+def optimal(values: list[float], bound: float | None) -> Answer:
+    return Answer(Status.OPTIMAL, np.array(values), bound, None)
+
+
+def test_a_bound_below_its_own_counts_is_an_error() -> None:
+    with pytest.raises(SolverError, match="claims a maximum of 104 cycles, but its counts reach"):
+        maximise(PAIR, Scripted(NOTHING, optimal([1, 1], 4.0)))
+
+
+def test_counts_that_break_a_row_are_not_believed() -> None:
+    proof = maximise(PAIR, Scripted(NOTHING, optimal([2, 1], 9.0)))
+    assert (proof.bound, proof.values, proof.attained) == (109, None, False)
+
+
+def test_a_bound_above_the_counts_is_reported_and_not_called_attained() -> None:
+    proof = maximise(PAIR, Scripted(NOTHING, optimal([1, 1], 7.4)))
+    assert (proof.bound, proof.values, proof.attained) == (108, (1, 1), False)
+
+
+def test_fractional_counts_are_not_rounded_into_place() -> None:
+    proof = maximise(PAIR, Scripted(NOTHING, optimal([1.3, 1.0], 7.0)))
+    assert (proof.bound, proof.values) == (107, None)
+
+
+def test_nothing_proved_is_an_error() -> None:
+    with pytest.raises(SolverError, match="proved no bound"):
+        maximise(PAIR, Scripted(NOTHING, NOTHING), 1.0)
+
+
+def test_the_certificate_decides_over_a_looser_dual_bound() -> None:
+    relaxed = Answer(Status.OPTIMAL, np.array([2.5, 0.0]), 7.5, np.array([1.5]))
+    proof = maximise(PAIR, Scripted(relaxed, optimal([1, 1], 9.0)))
+    assert (proof.bound, proof.method) == (107, "exact dual certificate")
+
+
+@pytest.mark.parametrize(
+    ("bound", "expected"),
+    [(4.0, 4), (4.0000004, 4), (3.9999999, 4), (4.001, 5), (-2.5, -2), (1e12 + 0.5, 10**12 + 1)],
+)
+def test_dual_bounds_are_rounded_up(bound: float, expected: int) -> None:
+    assert rounded_up(bound) == expected
+
+
+def program(tmp_path: Path, text: str) -> Cbc:
+    path = tmp_path / "cbc"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return Cbc(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("kill -9 $$", "killed by signal 9"),
+        ("echo out of luck; exit 3", "failed: out of luck"),
+        ("exit 0", "failed: it printed nothing"),
+        ("echo read with 0 errors", "failed: read with 0 errors"),
+        ("echo read with 2 errors; echo Optimal >$7", "failed: read with 2 errors"),
+        ('echo read with 0 errors; for f; do l=$f; done; echo "What" >"$l"', "failed: What"),
+        ('echo read with 0 errors; for f; do l=$f; done; echo "Optimal" >"$l"', "no solution"),
+    ],
+)
+def test_what_cbc_may_do_instead_of_solving(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(SolverError, match=message):
+        maximise(PAIR, program(tmp_path, text))
+
+
+def test_a_solution_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+    body = f"""{bundled()} "$@" || exit 1
+for f; do before=$mid; mid=$last; last=$f; done
+head -c 40 "$before" >"$before.cut"; mv "$before.cut" "$before" """
+    with pytest.raises(SolverError, match="cut off"):
+        maximise(PAIR, program(tmp_path, body))
+
+
+def test_a_missing_solver_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SolverError, match=r"missing: .*/nothing"):
+        maximise(PAIR, Cbc(tmp_path / "nothing"))
+
+
+def test_paths_with_spaces_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "a b  c"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    os.symlink(bundled(), folder / "the solver")
+    assert maximise(PAIR, Cbc(folder / "the solver")).bound == 106
+    assert [p.name for p in folder.iterdir()] == ["the solver"]
+
+
+def test_solvers_are_known_by_name() -> None:
+    assert solver_named("cbc").name == "CBC 2.10.3"
+    assert solver_named("highs").name.startswith("HiGHS 1.")
+    with pytest.raises(UsageError, match="cbc, highs"):
+        solver_named("glpk")
+
+
+def test_cbc_prints_its_bound_with_three_digits() -> None:
+    assert upper_bound("Result - Stopped\nUpper bound:      2404.927\n") == pytest.approx(2404.928)
+    assert upper_bound("Upper bound:   1.5e+06\n") == pytest.approx(1.5e6, abs=0.01)
+    assert upper_bound("Objective value: 3\n") is None
+
+
+@settings(max_examples=40)
+@given(models())
+def test_both_text_formats_mean_the_model(
+    tmp_path_factory: pytest.TempPathFactory, model: Model
+) -> None:
+    import highspy
+
+    best = brute_force(model)
+    folder = tmp_path_factory.mktemp("text")
+    for name, text in (("m.lp", to_lp(model)), ("m.mps", to_mps(model))):
+        (folder / name).write_text(text)
+        highs = highspy.Highs()
+        highs.setOptionValue("output_flag", False)
+        assert highs.readModel(str(folder / name)) != highspy.HighsStatus.kError, text
+        highs.run()
+        if best is None:
+            assert highs.getModelStatus() != highspy.HighsModelStatus.kOptimal
+        else:
+            assert round(highs.getInfo().objective_function_value) == best, text
+
+
+def test_lp_text_reads_like_the_equations() -> None:
+    row = Row("loop0", "loop bound 4 at 0x8010", ((0, 1), (1, -3)), False, 2)
+    text = to_lp(Model(("x0", "x1"), (4, 1), (7, 0), 5, (row,)))
+    assert text.splitlines() == [
+        "\\ cycles on a path; the constant is written as the variable 'one' = 1",
+        "Maximize",
+        " cycles: + 7 x0 + 5 one",
+        "Subject To",
+        "\\ loop bound 4 at 0x8010",
+        " loop0: + x0 - 3 x1 <= 2",
+        "Bounds",
+        " x0 <= 4",
+        " x1 <= 1",
+        " one = 1",
+        "General",
+        " x0",
+        " x1",
+        "End",
+    ]

@@ -1,0 +1,73 @@
+"""The worst path as a tree of calls."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+from ilp.check import path_cycles
+from ilp.highs import Highs
+from ilp.tree import CallTree, fold
+from ilp.worst_case import worst_case
+from pipeline.costs import Cause, Costs
+from quoll.cfg import EdgeKind
+from quoll.errors import ControlFlowError, InfeasibleError
+from tests.ilp.drawn import bounded, costs, draw
+from tests.ilp.programs import random_case
+
+CALL, RETURN = EdgeKind.CALL, EdgeKind.RETURN
+
+
+def test_a_loop_of_calls_by_hand() -> None:
+    graph = draw(
+        [(0, 1), (1, 2, CALL), (2, 3, RETURN), (3, 1), (1, 4)],
+        exits=[4],
+        contexts=[0, 0, 1, 0, 0],
+        functions=[(None, 0x1000), (0, 0x2000)],
+        returns=[2],
+    )
+    plain = costs(graph, {1: 2, 2: 10})
+    branch = tuple(
+        tuple(3 if (e, cause) == (3, Cause.BRANCH) else 0 for cause in Cause)
+        for e in range(len(graph.edges))
+    )
+    charged = Costs(plain.nodes, branch)
+    path = worst_case(graph, charged, bounded(graph, 4), solver=Highs()).path
+    tree = fold(graph, charged, path.steps)
+    assert (tree.cycles, tree.invocations, tree.function) == (4 * 2 + 3 * 10 + 3 * 3, 1, 0x1000)
+    (callee,) = tree.callees
+    assert (callee.cycles, callee.invocations, callee.call_site) == (30, 3, 0x10)
+    assert tree.to_json()["own"] == {"issue": 8, "branch": 9}
+    assert tree.to_json()["blocks"][1] == {
+        "address": "0x1010",
+        "executions": 4,
+        "cycles": {"issue": 8},
+    }
+
+
+def everywhere(tree: CallTree) -> list[CallTree]:
+    """All nodes of a tree."""
+    return [tree, *(below for callee in tree.callees for below in everywhere(callee))]
+
+
+def test_nothing_is_lost_in_folding() -> None:
+    folded = 0
+    for seed in range(150):
+        try:
+            case = random_case(seed)
+            path = worst_case(
+                case.graph, case.costs, case.loop_bounds, case.constraints, solver=Highs()
+            ).path
+        except (ControlFlowError, InfeasibleError):
+            continue
+        tree = fold(case.graph, case.costs, path.steps)
+        parts = everywhere(tree)
+        assert tree.cycles == path_cycles(case.costs, path.steps)
+        assert sum(sum(part.own) for part in parts) == tree.cycles
+        assert sum(b.executions for part in parts for b in part.blocks) == len(path.steps)
+        met = Counter(case.graph.nodes[s.node].context for s in path.steps)
+        assert met.keys() <= {part.context for part in parts}
+        assert len({part.context for part in parts}) == len(parts)
+        assert json.loads(json.dumps(tree.to_json()))["cycles"] == tree.cycles
+        folded += len(parts) > 1
+    assert folded > 50
