@@ -13,7 +13,19 @@ from typing import NamedTuple, TypeAlias
 
 from quoll import arithmetic
 from quoll.comparison import Compare, holds, refine
-from quoll.terms import MASK, RIGID, Anchored, Fact, Facts, Term, describe, join_facts
+from quoll.terms import (
+    MASK,
+    RIGID,
+    Anchored,
+    Fact,
+    Facts,
+    Rotated,
+    Term,
+    describe,
+    join_facts,
+    plain,
+    rotated,
+)
 from quoll.valueset import ANY, ValueSet, meet
 
 __all__ = [
@@ -141,8 +153,8 @@ def symbols(condition: Condition) -> tuple[int, ...]:
 
 def words(fact: Fact, stacks: Stacks) -> ValueSet:
     """The words of ``fact``: with its base added if that is known, any word if it is not."""
-    if isinstance(fact, ValueSet):
-        return fact
+    if not isinstance(fact, Anchored):
+        return plain(fact)
     base = stacks.get(fact.base)
     if base is None:
         return ANY
@@ -227,6 +239,12 @@ def _restrict(term: Term, kept: ValueSet, facts: Facts, stacks: Stacks) -> Facts
         moved = arithmetic.subtract(kept, ValueSet.of(base + offset))
         remaining = meet(fact.offsets, moved)
         restricted: Fact | None = None if remaining is None else Anchored(fact.base, remaining)
+    elif fact == ANY:
+        restricted = rotated(-offset & MASK, kept)
+    elif isinstance(fact, Rotated):
+        moved = plain(rotated(-offset - fact.origin & MASK, kept))
+        remaining = meet(fact.members, moved)
+        restricted = None if remaining is None else rotated(fact.origin, remaining)
     else:
         restricted = meet(fact, arithmetic.subtract(kept, ValueSet(offset, offset, 0)))
     if restricted is None:

@@ -16,7 +16,18 @@ from quoll.arm.ops import OpCode
 from quoll.comparison import Compare
 from quoll.condition import Comparison, Overflow
 from quoll.machine import Machine
-from quoll.terms import MASK, TAINT, TAINTED, Anchored, Fact, Term, describe, exact_term, is_stack
+from quoll.terms import (
+    MASK,
+    TAINT,
+    TAINTED,
+    Anchored,
+    Fact,
+    Term,
+    describe,
+    exact_term,
+    is_stack,
+    plain,
+)
 from quoll.valueset import ANY, ValueSet, join, progression
 
 __all__ = [
@@ -115,11 +126,11 @@ def add(m: Machine, out: int, a: int, b: int, site: Any) -> None:
 def _sum(a: Fact, b: Fact) -> Fact:
     if isinstance(b, Anchored):
         a, b = b, a
-    if isinstance(a, ValueSet):
-        return arithmetic.add(a, b)  # type: ignore[arg-type]
+    if not isinstance(a, Anchored):
+        return arithmetic.add(plain(a), plain(b))
     if isinstance(b, Anchored) or a.base == TAINT:
         return _mixture(a, b)
-    return Anchored(a.base, arithmetic.add(a.offsets, b))
+    return Anchored(a.base, arithmetic.add(a.offsets, plain(b)))
 
 
 def subtract(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
@@ -142,11 +153,11 @@ def subtract(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
 
 
 def _difference(a: Fact, b: Fact) -> Fact:
-    if isinstance(a, ValueSet) and isinstance(b, ValueSet):
-        return arithmetic.subtract(a, b)
+    if not isinstance(a, Anchored) and not isinstance(b, Anchored):
+        return arithmetic.subtract(plain(a), plain(b))
     if isinstance(a, Anchored) and a.base != TAINT:
-        if isinstance(b, ValueSet):
-            return Anchored(a.base, arithmetic.subtract(a.offsets, b))
+        if not isinstance(b, Anchored):
+            return Anchored(a.base, arithmetic.subtract(a.offsets, plain(b)))
         if a.base == b.base:
             return arithmetic.subtract(a.offsets, b.offsets)
     return _mixture(a, b)

@@ -10,7 +10,7 @@ all one case, and entries come from non-writable memory only (rule 1).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from quoll.arm.insn import LR, Flow, Insn
@@ -18,7 +18,7 @@ from quoll.cfg import EdgeKind
 from quoll.condition import decide
 from quoll.localvalues import LocalValues
 from quoll.state import FLAG, State, entry_register
-from quoll.terms import RIGID, Anchored, Fact, Facts, describe, entry_symbol
+from quoll.terms import RIGID, Fact, Facts, Rotated, describe, entry_symbol, plain
 from quoll.transfer import Leave, Outcome, run
 from quoll.valueset import ANY, ValueSet
 
@@ -44,9 +44,14 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Why a transfer is not resolved."""
+    """Why a transfer is not resolved.
+
+    ``reached`` is False if it is never made: the code around it, as far as it is known, excludes
+    that. Once all else is resolved it needs no targets.
+    """
 
     reason: str
+    reached: bool = True
 
 
 def resolve(values: LocalValues, block: int) -> Resolution | Unknown:
@@ -54,9 +59,9 @@ def resolve(values: LocalValues, block: int) -> Resolution | Unknown:
     outcome = values.outcome(block)
     last = values.cfg.blocks[block].last
     if outcome is None:
-        return Unknown("the instruction is not reached")
+        return Unknown("the instruction is not reached", False)
     if outcome.leave is None:
-        return Unknown("the transfer is never made")
+        return Unknown("the transfer is never made", False)
     leave = outcome.leave
     if leave.target == RETURN_ADDRESS:
         return Resolution("return")
@@ -78,16 +83,15 @@ def _links(insn: Insn, leave: Leave) -> bool:
 
 def _target(values: LocalValues, leave: Leave) -> int | None:
     """The one address and instruction set that ``leave`` goes to, if that is known."""
-    words = _words(values, leave.target, leave.state.facts).exact
+    words = _words(leave.target, leave.state.facts).exact
     thumb = decide(leave.thumb, leave.state.facts, values.environment.stacks)
     if words is None or thumb is None:
         return None
     return words | 1 if thumb else words & ~3
 
 
-def _words(values: LocalValues, term: int, facts: Facts) -> ValueSet:
-    fact = describe(term, facts)
-    return ANY if isinstance(fact, Anchored) else fact
+def _words(term: int, facts: Facts) -> ValueSet:
+    return plain(describe(term, facts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +166,10 @@ def _by_index(values: LocalValues, path: _Path) -> tuple[tuple[int, ...], int | 
         fact = leave.state.facts.get(symbol, path.state.facts.get(symbol, ANY))
         # a set of targets may have gaps that the interval hides; an index has none
         limit = 2 if leave.target >> 32 == symbol else LARGEST_TABLE
-        if isinstance(fact, ValueSet) and fact.size <= limit:
-            found = _select(values, path, symbol, fact)
+        members = fact.members if isinstance(fact, Rotated) else plain(fact)
+        if members.size <= limit:
+            origin = fact.origin if isinstance(fact, Rotated) else 0
+            found = _select(values, path, symbol, [origin + x for x in members])
             if found is not None:
                 return found
     return None
@@ -182,7 +188,7 @@ def _symbols(state: State) -> list[int]:
 
 
 def _select(
-    values: LocalValues, path: _Path, symbol: int, indices: ValueSet
+    values: LocalValues, path: _Path, symbol: int, indices: Sequence[int]
 ) -> tuple[tuple[int, ...], int | None] | None:
     """The target for each value of ``symbol``; None if one of them is not constant."""
     targets: list[int] = []

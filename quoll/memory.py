@@ -26,6 +26,7 @@ from quoll.terms import (
     describe,
     exact_term,
     is_stack,
+    plain,
 )
 from quoll.valueset import ANY, ValueSet
 
@@ -144,8 +145,8 @@ class Memory:
 
     def _store_somewhere(self, fact: Fact, size: int, sp: Term, facts: Facts) -> None:
         """A store whose address is one of several."""
-        if isinstance(fact, ValueSet):
-            self._store_in_range(fact, size, sp, facts)
+        if not isinstance(fact, Anchored):
+            self._store_in_range(plain(fact), size, sp, facts)
         elif fact.base == TAINT:
             self.forget_all()
         elif not is_stack(fact.base):

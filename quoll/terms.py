@@ -9,9 +9,10 @@ Symbols below ``RIGID`` stand for the same word throughout an analysis: the regi
 entry, and stacks (``STACKS`` on: a constant loaded into sp). All others are existential: a state
 says that there are words for its symbols, within what its facts say of them.
 
-A fact is the set of words of a symbol: a ``ValueSet``, or ``Anchored(base, set)`` for a rigid
-base plus a member of the set. ``Anchored(TAINT, ANY)`` is any word, perhaps computed from a
-stack address; only words without that mark are "unknown pointers" in the sense of S1 (rule 1).
+A fact is the set of words of a symbol: a ``ValueSet``; ``Rotated`` for one that wraps around
+zero, as -4 to 2 does; or ``Anchored(base, set)`` for a rigid base plus a member of the set.
+``Anchored(TAINT, ANY)`` is any word, perhaps computed from a stack address; only words without
+that mark are "unknown pointers" in the sense of S1 (rule 1).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ __all__ = [
     "Anchored",
     "Fact",
     "Facts",
+    "Rotated",
     "Term",
     "covers",
     "describe",
@@ -39,7 +41,9 @@ __all__ = [
     "exact_term",
     "is_stack",
     "join_facts",
+    "plain",
     "plus",
+    "rotated",
     "shift_fact",
     "union",
     "widen_facts",
@@ -64,7 +68,15 @@ class Anchored:
     offsets: ValueSet
 
 
-Fact = ValueSet | Anchored
+@dataclass(frozen=True, slots=True)
+class Rotated:
+    """``origin`` plus a member of ``members``, modulo 2**32: neither all above nor all below 0."""
+
+    origin: int
+    members: ValueSet
+
+
+Fact = ValueSet | Anchored | Rotated
 Facts = Mapping[int, Fact]  # of existential symbols; one that is missing may be any word
 TAINTED = Anchored(TAINT, ANY)
 
@@ -102,7 +114,25 @@ def shift_fact(fact: Fact, offset: int) -> Fact:
     added = ValueSet(offset & MASK, offset & MASK, 0)
     if isinstance(fact, Anchored):
         return Anchored(fact.base, arithmetic.add(fact.offsets, added))
+    if isinstance(fact, Rotated):
+        return rotated(fact.origin + offset & MASK, fact.members)
     return arithmetic.add(fact, added)
+
+
+def rotated(origin: int, members: ValueSet) -> Fact:
+    """{origin + x}, as a ``ValueSet`` if it does not wrap around zero part of the way."""
+    if origin + members.low > MASK or origin + members.high <= MASK:
+        return arithmetic.add(members, ValueSet(origin, origin, 0))
+    return ANY if members == ANY else Rotated(origin, members)
+
+
+def plain(fact: Fact) -> ValueSet:
+    """The words of ``fact`` as a ``ValueSet``; any word if they hang on a base."""
+    if isinstance(fact, ValueSet):
+        return fact
+    if isinstance(fact, Rotated):
+        return arithmetic.add(fact.members, ValueSet(fact.origin, fact.origin, 0))
+    return ANY
 
 
 def exact_term(fact: Fact) -> Term | None:
@@ -110,7 +140,7 @@ def exact_term(fact: Fact) -> Term | None:
     if isinstance(fact, Anchored):
         offset = fact.offsets.exact
         return None if offset is None else fact.base << 32 | offset
-    return fact.exact
+    return fact.exact if isinstance(fact, ValueSet) else None
 
 
 def covers(a: Fact, b: Fact) -> bool:
@@ -121,7 +151,9 @@ def covers(a: Fact, b: Fact) -> bool:
         return isinstance(b, Anchored) and a.base == b.base and leq(b.offsets, a.offsets)
     if isinstance(b, Anchored):
         return a == ANY and not _on_stack(b)
-    return leq(b, a)
+    if isinstance(a, Rotated):
+        return leq(plain(shift_fact(b, -a.origin & MASK)), a.members)
+    return leq(plain(b), a)
 
 
 def union(a: Fact, b: Fact) -> Fact:
@@ -130,7 +162,9 @@ def union(a: Fact, b: Fact) -> Fact:
         if isinstance(a, Anchored) and isinstance(b, Anchored) and a.base == b.base:
             return Anchored(a.base, join(a.offsets, b.offsets))
         return TAINTED if _on_stack(a) or _on_stack(b) else ANY
-    return join(a, b)
+    if isinstance(a, Rotated):
+        return rotated(a.origin, join(a.members, plain(shift_fact(b, -a.origin & MASK))))
+    return union(b, a) if isinstance(b, Rotated) else join(a, b)
 
 
 def join_facts(a: Fact | None, b: Fact | None) -> Fact:
@@ -142,9 +176,12 @@ def widen_facts(old: Fact, new: Fact, thresholds: Sequence[int]) -> Fact:
     """A fact that covers both; chains of it are finite."""
     if isinstance(old, ValueSet) and isinstance(new, ValueSet):
         return widen(old, new, thresholds)
+    if isinstance(old, Rotated):
+        moved = plain(shift_fact(new, -old.origin & MASK))
+        return rotated(old.origin, widen(old.members, moved, ()))
     both = union(old, new)
     if not isinstance(both, Anchored) or not isinstance(old, Anchored):
-        return both
+        return ANY if isinstance(both, Rotated) else both
     return Anchored(both.base, widen(old.offsets, both.offsets, thresholds))
 
 

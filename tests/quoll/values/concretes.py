@@ -18,8 +18,10 @@ from quoll.terms import (
     TAINT,
     Anchored,
     Fact,
+    Rotated,
     Term,
     entry_symbol,
+    rotated,
 )
 from quoll.valueset import ANY, WORD, ValueSet, progression
 
@@ -104,6 +106,8 @@ class Valuation:
 def member(word: int, fact: Fact, rigid: Mapping[int, int]) -> bool:
     if isinstance(fact, ValueSet):
         return word in fact
+    if isinstance(fact, Rotated):
+        return (word - fact.origin) & MASK in fact.members
     if fact.base == TAINT:
         return True
     return (word - rigid[fact.base]) & MASK in fact.offsets
@@ -142,7 +146,10 @@ def differences(
 
 
 def random_fact(rng: random.Random) -> Fact:
-    kind = rng.randrange(6)
+    kind = rng.randrange(7)
+    if kind == 6:
+        low = -4 * rng.randrange(1, 5)
+        return rotated(low & MASK, progression(0, 4 * rng.randrange(9), 4))
     if kind == 0:
         return ANY
     if kind == 1:
@@ -174,6 +181,9 @@ def random_pair(
         if isinstance(fact, Anchored):
             offset = fact.offsets.low + fact.offsets.stride * rng.randrange(fact.offsets.size)
             words[symbol] = (rigid[fact.base] + offset) & MASK
+        elif isinstance(fact, Rotated):
+            step = fact.members.stride * rng.randrange(fact.members.size)
+            words[symbol] = (fact.origin + fact.members.low + step) & MASK
         elif fact == ANY:
             words[symbol] = rng.choice([rng.randrange(0x60000, 0x70000), rng.randrange(99)])
         else:
