@@ -69,10 +69,14 @@ def resolve(values: LocalValues, block: int) -> Resolution | Unknown:
     target = _target(values, leave)
     if target is not None:
         return Resolution(kind, (target,))
-    for path in _paths(values, block):
+    paths = list(_paths(values, block))
+    for path in paths:
         found = _by_index(values, path)
         if found is not None:
             return Resolution(kind, *found)
+    found = _one_of_two(values, paths[0])
+    if found is not None:
+        return Resolution(kind, *found)
     return Unknown(_reason(values, leave))
 
 
@@ -163,16 +167,26 @@ def _by_index(values: LocalValues, path: _Path) -> tuple[tuple[int, ...], int | 
     if leave is None:
         return None
     for symbol in _symbols(path.state):
+        if leave.target >> 32 == symbol:
+            continue  # the target itself: its interval may hold words that no table has
         fact = leave.state.facts.get(symbol, path.state.facts.get(symbol, ANY))
-        # a set of targets may have gaps that the interval hides; an index has none
-        limit = 2 if leave.target >> 32 == symbol else LARGEST_TABLE
         members = fact.members if isinstance(fact, Rotated) else plain(fact)
-        if members.size <= limit:
+        if members.size <= LARGEST_TABLE:
             origin = fact.origin if isinstance(fact, Rotated) else 0
             found = _select(values, path, symbol, [origin + x for x in members])
             if found is not None:
                 return found
     return None
+
+
+def _one_of_two(values: LocalValues, path: _Path) -> tuple[tuple[int, ...], int | None] | None:
+    """The two targets, if the word written is one of two: then the interval is the set."""
+    leave = _follow(values, path, path.state, [])
+    if leave is None or leave.target >> 32 < RIGID:
+        return None
+    symbol = leave.target >> 32
+    members = plain(leave.state.facts.get(symbol, ANY))
+    return _select(values, path, symbol, list(members)) if members.size == 2 else None
 
 
 def _symbols(state: State) -> list[int]:
