@@ -179,7 +179,7 @@ def test_run_refuses_what_does_not_exist(build: Path) -> None:
 
 # ---- the build --------------------------------------------------------------
 
-PRODUCTS = ["kernel.elf", "kernel.facts", "tests.elf", "hello.elf"]
+PRODUCTS = ["kernel.elf", "kernel.facts", "tests.elf", "linger.elf", "hello.elf"]
 
 
 def copy_source(target: Path) -> Path:

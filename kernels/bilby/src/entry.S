@@ -122,7 +122,8 @@ exit_to_user:
     .size return_to_current, . - return_to_current
 
 /* The kernel is at fault: stop for good.  Never returns, and never reached: */
-/* fact: kernel_panic executes at most 0 times   # only a fault of the kernel leads there */
+/* fact: kernel_panic never returns */
+/* fact: kernel_panic never executes   # only a fault of the kernel leads there */
 function kernel_panic
     cpsid   if
 1:  b       1b

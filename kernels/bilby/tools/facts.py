@@ -76,7 +76,7 @@ def facts_of(path: Path, limits: dict[str, str]) -> list[str]:
         if LOOP.match(code):
             if pending is None:
                 raise FactError(f"{place}: a loop without a bound")
-            _, expression, reason = pending
+            expression, reason = pending[1].strip(), pending[2]
             try:
                 value = evaluate(expression, limits)
             except (FactError, SyntaxError) as error:

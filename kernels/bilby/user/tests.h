@@ -14,6 +14,9 @@ struct test {
 extern const struct test object_tests[], ipc_tests[], transfer_tests[], sched_tests[],
     fault_tests[], space_tests[], hostile_tests[];
 
+/* The end of the program: finish.c or linger.c. */
+_Noreturn void finish(word_t failed);
+
 /* False, with a line that says where and what, unless the two are equal. */
 bool same(const char *what, word_t got, word_t expected);
 
