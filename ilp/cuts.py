@@ -2,9 +2,10 @@
 
 The rows of a constraint in an instance that is entered N > 1 times are a relaxation: they let one
 invocation make up for another. One invocation by itself is an instance that is entered once, where
-the rows are exact; so its maximum W is computed on the part of the graph below it, and
+the rows are exact; so its maximum is computed on the part of the graph below it: W for one that
+is left again, V for one in which the path ends. Then
 
-    sum(cycles spent below the context) <= W * N
+    sum(cycles spent below the context) <= W * left + V * ended,  left + ended = N
 
 holds for every path. It is added only where the counts at hand exceed it.
 """
@@ -62,32 +63,38 @@ def cost_cut(
     solver: Solver,
     seconds: float | None,
 ) -> Row:
-    """``sum(cycles spent below the context) <= W * N``, W proved by a solve of its own."""
-    graph = ipet.graph
+    """``sum(cycles spent below the context) <= W * left + V * ended``, W and V proved here.
+
+    Where no invocation may be left, or none may end the path, W or V is -1, which forces their
+    number to 0.
+    """
+    graph, counts = ipet.graph, Counts(ipet.graph)
     instance = ipet.calls.instance(context)
-    entry = graph.edges[instance.entries[0]].dst
-    region = region_below(ipet.calls, context, entry)
-    inner = build_ipet(
-        region.graph,
-        region.costs(costs),
-        [ipet.nest.bounds[loop] for loop in region.loops],
-        [region.constraint(c) for c in constraints],
-    )
-    counts = Counts(graph)
-    at = f"{graph.contexts[context].function:#x} in context {context}"
-    try:
-        most = maximise(inner.model, solver, seconds).bound
-    except InfeasibleError:
-        never = counts.entries(instance)
-        return Row(f"cut.c{context}", f"no invocation of {at} is allowed", never.terms, False, 0)
+    region = region_below(ipet.calls, context, graph.edges[instance.entries[0]].dst)
+
+    def most(exits: Iterable[int]) -> int:
+        part = region.with_exits(exits)
+        if not part.exits:
+            return -1
+        bounds = [ipet.nest.bounds[loop] for loop in region.loops]
+        inner = [region.constraint(c) for c in constraints]
+        try:
+            model = build_ipet(part, region.costs(costs), bounds, inner).model
+            return maximise(model, solver, seconds).bound
+        except InfeasibleError:
+            return -1
+
+    w, v = most(graph.edges[e].src for e in region.leaving), most(region.ending)
     spent = Sum((), 0).plus(
         *(counts.executions([n]).times(costs.node_cycles(n)) for n in region.nodes),
         *(Sum(((e, costs.edge_cycles(e)),), 0) for e in region.edges),
     )
-    row = spent.minus(counts.entries(instance).times(most))
+    left = Sum(tuple((e, 1) for e in region.leaving), 0)
+    row = spent.minus(left.times(w)).minus(counts.ends(region.ending).times(v))
+    at = f"{graph.contexts[context].function:#x} in context {context}"
     return Row(
         f"cut.c{context}",
-        f"one invocation of {at} takes at most {most} cycles",
+        f"one invocation of {at} takes at most {w} cycles, or {v} when the path ends in it",
         row.terms,
         False,
         -row.constant,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from ilp.constraint import Constraint
 from ilp.instance import Calls
@@ -17,13 +18,21 @@ class Region:
     """``graph`` is the part; ``nodes``, ``edges``, ``loops``: the indices it had in the whole.
 
     Contexts keep their numbers, so constraints of functions above the region see an invocation
-    that began before the path does. A path ends where it leaves the region, or with an exit.
+    that began before the path does. A path through the part ends where it leaves the region
+    (``leaving``, edges of the whole) or where the whole path ends (``ending``, nodes of the whole).
     """
 
     graph: Supergraph
     nodes: tuple[int, ...]
     edges: tuple[int, ...]
     loops: tuple[int, ...]
+    leaving: tuple[int, ...]
+    ending: tuple[int, ...]
+
+    def with_exits(self, nodes: Iterable[int]) -> Supergraph:
+        """The part with only these exits, given as nodes of the whole."""
+        number = {old: new for new, old in enumerate(self.nodes)}
+        return replace(self.graph, exits=tuple(sorted({number[n] for n in nodes})))
 
     def costs(self, costs: Costs) -> Costs:
         """The costs of the part."""
@@ -48,7 +57,9 @@ def region_below(calls: Calls, context: int, entry: int) -> Region:
     nodes = tuple(n for n, here in enumerate(inside) if here)
     number = {old: new for new, old in enumerate(nodes)}
     edges = tuple(i for i, e in enumerate(graph.edges) if inside[e.src] and inside[e.dst])
-    leaves = {e.src for e in graph.edges if inside[e.src] and not inside[e.dst]}
+    leaving = tuple(i for i, e in enumerate(graph.edges) if inside[e.src] and not inside[e.dst])
+    ending = tuple(n for n in graph.exits if inside[n])
+    exits = {graph.edges[i].src for i in leaving} | set(ending)
     loops = tuple(loop.index for loop in graph.loops if inside[loop.header])
     part = [graph.edges[i] for i in edges]
     moved = tuple(SuperEdge(number[e.src], number[e.dst], e.kind) for e in part)
@@ -60,12 +71,14 @@ def region_below(calls: Calls, context: int, entry: int) -> Region:
             successors=adjacency(len(nodes), [e.src for e in moved]),
             predecessors=adjacency(len(nodes), [e.dst for e in moved]),
             entry=number[entry],
-            exits=tuple(number[n] for n in nodes if n in leaves or n in set(graph.exits)),
+            exits=tuple(number[n] for n in sorted(exits)),
             loops=inner_loops(graph, loops, number, edges),
         ),
         nodes,
         edges,
         loops,
+        leaving,
+        ending,
     )
 
 
