@@ -9,6 +9,7 @@ from quoll.compiled import CompiledBlock
 from quoll.fixpoint import Domain
 from quoll.machine import Environment
 from quoll.state import State, covered_by, merge
+from quoll.terms import Fact
 from quoll.transfer import Outcome, run
 from quoll.wto import FlowGraph, WeakOrder
 
@@ -48,6 +49,12 @@ class ValueDomain(Domain[State]):
         outcome = run(self.blocks[node], state, self.environment, position)
         self._last = (node, state, outcome)
         return outcome
+
+    def accesses(self, node: int, state: State) -> dict[int, Fact]:
+        """Addresses of the first data access of each instruction of ``node``, by its index."""
+        found: dict[int, Fact] = {}
+        run(self.blocks[node], state, self.environment, self.order.position[node], found)
+        return found
 
     def transfer(self, edge: int, state: State) -> State | None:
         """The state along ``edge``: how its source ends decides."""

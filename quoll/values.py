@@ -1,0 +1,178 @@
+"""Values in every calling context: registers, data addresses, and edges that cannot be taken.
+
+    values = analyse(graph, image)
+    values.register(node, 3)     what r3 may hold when control is at the start of the node
+    values.access(node, 2)       first addresses of the data access of its third instruction
+    values.dead_edges            edges that no execution takes in their context (rule 4)
+
+The supergraph has every call in it, so that nothing is assumed of callees: registers are saved
+and restored by the code itself. Constants come from non-writable memory; S1 and S2 (rule 1) are
+listed in ``assumptions`` where a store of unknown address made use of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from quoll.arm.insn import Flow
+from quoll.cfg import EdgeKind
+from quoll.compiled import CompiledBlock
+from quoll.condition import Comparison, words
+from quoll.domain import ValueDomain
+from quoll.fixpoint import Fixpoint, solve
+from quoll.image import Image
+from quoll.localvalues import BlockCode, environment_of
+from quoll.machine import Environment
+from quoll.state import State, entry_state
+from quoll.supergraph import Supergraph
+from quoll.terms import Fact, describe
+from quoll.transfer import Outcome
+from quoll.valueset import ANY, ValueSet
+from quoll.wto import FlowGraph, WeakOrder
+
+__all__ = ["Entry", "Values", "analyse"]
+
+SP = 13
+INDIRECT = (Flow.INDIRECT, Flow.INDIRECT_CALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is known when the entry is reached: the processor mode (CPSR bits 4 to 0), registers."""
+
+    mode: int | None = None
+    registers: Mapping[int, ValueSet] = field(default_factory=dict)
+
+
+def analyse(graph: Supergraph, image: Image, entry: Entry | None = None) -> Values:
+    """The values of ``graph``. Raises ControlFlowError for an instruction without semantics."""
+    environment = environment_of(image)
+    flow = FlowGraph(
+        graph.entry, [e.src for e in graph.edges], [e.dst for e in graph.edges], graph.successors
+    )
+    order = WeakOrder.of(flow)
+    code = BlockCode()
+    compiled = {id(node.block): node.block for node in graph.nodes}
+    blocks = {key: code(block.insns) for key, block in compiled.items()}
+    domain = _ContextDomain(
+        graph, flow, order, [blocks[id(n.block)] for n in graph.nodes], environment
+    )
+    start = _start(entry or Entry(), environment)
+    return Values(graph, domain, solve(flow, order, domain, start))
+
+
+def _start(entry: Entry, environment: Environment) -> State:
+    state = entry_state(environment.names, entry.mode)
+    registers, facts = list(state.registers), dict(state.facts)
+    for register, known in entry.registers.items():
+        symbol = environment.names.of(-1, ("given", register))
+        exact = known.exact
+        registers[register] = symbol << 32 if exact is None else exact
+        if exact is None:
+            facts[symbol] = known
+        elif register == SP:
+            registers[register] = environment.stack(exact) << 32
+    return State(tuple(registers), {}, {}, {}, facts)
+
+
+class _ContextDomain(ValueDomain):
+    """Transfer on a supergraph: an indirect transfer goes only where the word written says."""
+
+    def __init__(
+        self,
+        graph: Supergraph,
+        flow: FlowGraph,
+        order: WeakOrder,
+        blocks: Sequence[CompiledBlock],
+        environment: Environment,
+    ) -> None:
+        kinds = [edge.kind for edge in graph.edges]
+        special = {EdgeKind.INDIRECT: self._indirect, EdgeKind.CALL: self._indirect}
+        super().__init__(flow, order, blocks, kinds, environment, special)
+        self._nodes = graph.nodes
+        self._indirect_sources = [n.block.last.flow in INDIRECT for n in graph.nodes]
+
+    def _indirect(self, edge: int, outcome: Outcome) -> State | None:
+        leave = outcome.leave
+        if leave is None:
+            return None
+        if self._indirect_sources[self.graph.sources[edge]]:
+            target = describe(leave.target, leave.state.facts)
+            addr = self._nodes[self.graph.targets[edge]].block.addr
+            possible = words(target, self.environment.stacks)
+            if addr not in possible and addr | 1 not in possible:
+                return None
+        return leave.state
+
+
+class Values:
+    """The result: states at the start of every node, queried by node index."""
+
+    def __init__(self, graph: Supergraph, domain: ValueDomain, fixpoint: Fixpoint[State]) -> None:
+        self._graph, self._domain, self._fixpoint = graph, domain, fixpoint
+        self._accesses: dict[int, dict[int, Fact]] = {}
+
+    @property
+    def dead_edges(self) -> frozenset[int]:
+        """Edges that cannot be taken in their context, those out of unreached nodes included."""
+        return self._fixpoint.dead
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """The named assumptions (rule 1) that the values rest on."""
+        return tuple(sorted(self._domain.environment.used))
+
+    @property
+    def visits(self) -> int:
+        """Nodes interpreted until nothing changed, repetitions included."""
+        return self._fixpoint.visits
+
+    def reached(self, node: int) -> bool:
+        """Whether some execution may reach ``node``, as far as values tell."""
+        return self._fixpoint.states[node] is not None
+
+    def register(self, node: int, register: int) -> ValueSet:
+        """What r0 to lr may hold at the start of ``node``; any word if it is never reached."""
+        state = self._fixpoint.states[node]
+        return ANY if state is None else self._words(state.fact(register))
+
+    def access(self, node: int, insn: int) -> ValueSet | None:
+        """First addresses of the data access of an instruction, in this context.
+
+        None if the instruction makes no access, or is never executed. ANY if nothing is known.
+        """
+        fact = self._node_accesses(node).get(insn)
+        return None if fact is None else self._words(fact)
+
+    def explain(self, edge: int) -> str:
+        """Why ``edge`` is dead: the comparison that decides, with its values; or "not reached"."""
+        source = self._graph.edges[edge].src
+        state = self._fixpoint.states[source]
+        if state is None:
+            return "not reached"
+        outcome = self._domain.outcome(source, state)
+        if outcome.decision is None:
+            target = None if outcome.leave is None else outcome.leave.target
+            return "no such target" if target is None else f"goes to {self._show(target, outcome)}"
+        condition, facts = outcome.decision
+        if not isinstance(condition, Comparison):
+            return f"the condition is always {condition}" if condition is not None else "unknown"
+        left = self._words(describe(condition.a, facts))
+        right = self._words(describe(condition.b, facts))
+        return f"skips when {left} {condition.relation.value} {right}"
+
+    def _show(self, term: int, outcome: Outcome) -> str:
+        assert outcome.leave is not None
+        return str(self._words(describe(term, outcome.leave.state.facts)))
+
+    def _words(self, fact: Fact) -> ValueSet:
+        return words(fact, self._domain.environment.stacks)
+
+    def _node_accesses(self, node: int) -> dict[int, Fact]:
+        known = self._accesses.get(node)
+        if known is None:
+            state = self._fixpoint.states[node]
+            known = {} if state is None else self._domain.accesses(node, state)
+            self._accesses[node] = known
+        return known
