@@ -284,6 +284,7 @@ class Insn:
 class Function:
     name: str
     insns: list[Insn]
+    data: dict[int, int] = field(default_factory=dict)  # words among the instructions
 
 
 LINE = re.compile(r"^\s*([0-9a-f]+):\s+([0-9a-f]{8})\s+(\S+)\s*(.*)$")
@@ -292,13 +293,15 @@ CODE = [".vectors", ".text", ".idle", ".boot"]
 
 
 def disassemble(elf: Path, sections: list[str]) -> list[Function]:
-    """Functions as objdump sees them; data words (.word) are left out."""
+    """Functions as objdump sees them."""
     functions: list[Function] = []
     arguments = [part for section in sections for part in ("-j", section)]
     for line in output(f"{CROSS}objdump", "-d", *arguments, elf).splitlines():
         if match := LABEL.match(line):
             functions.append(Function(match[2], []))
-        elif (match := LINE.match(line)) and not match[3].startswith("."):
+        elif (match := LINE.match(line)) and match[3].startswith("."):
+            functions[-1].data[int(match[1], 16)] = int(match[2], 16)
+        elif match:
             operands = match[4].split(";")[0].split("@")[0].strip()
             functions[-1].insns.append(
                 Insn(int(match[1], 16), int(match[2], 16), match[3], operands)
@@ -312,6 +315,7 @@ def merge_labels(functions: list[Function]) -> list[Function]:
     for function in functions:
         if function.name.startswith("exit_to_") and merged:
             merged[-1].insns += function.insns
+            merged[-1].data |= function.data
         else:
             merged.append(function)
     return merged
@@ -645,6 +649,12 @@ def successors(function: Function) -> dict[int, set[int]]:
                 if entry.mnemonic != "b":
                     break
                 out.add(entry.address)
+        if m == "ldrls" and re.match(r"pc, \[pc, \w+, lsl #2\]", insn.operands):
+            at = insn.address + 8  # a table of addresses, after the branch to the default
+            assert function.data.get(at) in inside, f"no table at {at:#x}"
+            while function.data.get(at) in inside:
+                out.add(function.data[at])
+                at += 4
         out &= inside
     return graph
 
