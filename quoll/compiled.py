@@ -111,6 +111,7 @@ class _Compiler:
         self.micros: list[Micro] = []
         self.site = 0
         self.index = 0  # of the instruction
+        self.copies = 0  # bodies emitted; an instruction may have two
         self.group: tuple[Cond, int] | None = None  # condition and label of an open group
 
     def run(self, insns: Sequence[Insn]) -> CompiledBlock:
@@ -164,6 +165,7 @@ class _Compiler:
         labels = {op.ins[0].offset for op in ops[start:] if op is not None and is_branch(op)}
         pairs = find_roles(ops, start)
         unset: list[int] = []
+        self.copies += 1
         switched = False
         for number in range(start, len(ops) + 1):
             if number in labels:
@@ -244,7 +246,7 @@ class _Compiler:
         elif op.code is OpCode.STORE:
             address, value = op.ins
             places = self._slot(address), self._slot(value)
-            self._emit(ev.store, 0, *places, value.size, self.index)
+            self._emit(ev.store, 0, *places, value.size, (self.index, self.copies))
         elif op.out is not None:
             self._result(op, op.out)
 
@@ -276,7 +278,7 @@ class _Compiler:
         elif code in (OpCode.INT_CARRY, OpCode.INT_SCARRY, OpCode.INT_SBORROW):
             self._emit(ev.unknown_flag, there, 0)
         elif code is OpCode.LOAD:
-            self._emit(ev.load, there, a, a, out.size, self.index)
+            self._emit(ev.load, there, a, a, out.size, (self.index, self.copies))
         elif code is OpCode.UNKNOWN:
             self._unknown(out, there)
         elif code is OpCode.BANK:

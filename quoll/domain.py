@@ -37,17 +37,17 @@ class ValueDomain(Domain[State]):
     ) -> None:
         self.graph, self.order, self.blocks, self.kinds = graph, order, blocks, kinds
         self.environment, self.special = environment, special
-        self._last: tuple[int, State, Outcome] | None = None
+        self._outcomes: dict[int, tuple[State, Outcome]] = {}
         self._climbs: dict[int, int] = {}
 
     def outcome(self, node: int, state: State) -> Outcome:
-        """What comes out of ``node`` from ``state``."""
-        last = self._last
-        if last is not None and last[0] == node and last[1] is state:
-            return last[2]
+        """What comes out of ``node`` from ``state``; the last answer for each node is kept."""
+        known = self._outcomes.get(node)
+        if known is not None and known[0] is state:
+            return known[1]
         position = self.order.position[node]
         outcome = run(self.blocks[node], state, self.environment, position)
-        self._last = (node, state, outcome)
+        self._outcomes[node] = (state, outcome)
         return outcome
 
     def accesses(self, node: int, state: State) -> dict[int, Fact]:

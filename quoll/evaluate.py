@@ -269,11 +269,11 @@ def boolean_xor(m: Machine, out: int, a: int, b: int, site: Any) -> None:
 
 
 def load(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
-    """LOAD; ``extra`` is the site, the size in bytes and the index of the instruction."""
-    site, size, index = extra
+    """LOAD; ``extra`` is the site, the size in bytes, and what the access is noted under."""
+    site, size, access = extra
     address = m.term(m.v[a], (site, "a"))
-    if m.accesses is not None and index not in m.accesses:
-        m.accesses[index] = describe(address, m.facts)
+    if m.accesses is not None:
+        m.note_access(access, address)
     if size > 4:
         m.v[out] = None
         return
@@ -305,10 +305,10 @@ def _loaded(m: Machine, address: Term, size: int) -> Fact:
 
 def store(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
     """STORE of slot ``b`` at slot ``a``; ``extra`` as for ``load``."""
-    site, size, index = extra
+    site, size, access = extra
     address = m.term(m.v[a], (site, "a"))
-    if m.accesses is not None and index not in m.accesses:
-        m.accesses[index] = describe(address, m.facts)
+    if m.accesses is not None:
+        m.note_access(access, address)
     m.memory.store(address, size, m.term(m.v[b], (site, "b")), m.v[13], m.facts)
 
 

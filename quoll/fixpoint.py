@@ -160,6 +160,9 @@ def _narrow(
         state = states[node]
         if state is None:
             continue
+        if state == wide[node]:
+            state = states[node] = wide[node]  # what follows from it is known already
+            assert state is not None
         for edge in graph.successors[node]:
             target = graph.targets[edge]
             if order.position[target] > order.position[node]:

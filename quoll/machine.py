@@ -6,7 +6,7 @@ Values in its slots are terms (one to four bytes), conditions (flags and other t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,7 +103,7 @@ class Machine:
         self.owned = False
         self.banks: Mapping[int, object] = {}
         self.memory: Memory
-        self.accesses: MutableMapping[int, Fact] | None = None
+        self.accesses: dict[tuple[int, int], tuple[Term, Fact]] | None = None
 
     def restore(self, state: State, tail: list[Any]) -> None:
         """Start from ``state``; ``tail`` are temporaries and constants."""
@@ -148,6 +148,13 @@ class Machine:
                 self.v[: MODE + 1], (memory.frames, memory.globals, self.banks), self.facts
             )
         return self.snapshot()
+
+    def note_access(self, access: tuple[int, int], address: Term) -> None:
+        """Keep the lowest address of an access: instruction index, and which copy of it runs."""
+        assert self.accesses is not None
+        known = self.accesses.get(access)
+        if known is None or (address - known[0]) & MASK >= SIGN:
+            self.accesses[access] = (address, describe(address, self.facts))
 
     def fresh(self, site: object, fact: Fact = ANY) -> Term:
         """A word within ``fact``: itself if there is only one, else a new symbol."""

@@ -12,7 +12,7 @@ from quoll.compiled import CompiledBlock, Exit, Meet, Part, Step, Straight, Swap
 from quoll.condition import Condition, assume, negation
 from quoll.machine import Environment, Machine
 from quoll.state import FLAG, MODE, State, merge
-from quoll.terms import Fact, Facts, Term
+from quoll.terms import Fact, Facts, Term, union
 
 __all__ = ["Leave", "Outcome", "run"]
 
@@ -50,11 +50,19 @@ def run(
     position: int,
     accesses: dict[int, Fact] | None = None,
 ) -> Outcome:
-    """Interpret ``block`` from ``state``; ``accesses`` collects instruction index -> addresses."""
+    """Interpret ``block`` from ``state``.
+
+    ``accesses`` collects what the lowest address of each instruction's access may be, by the
+    index of the instruction.
+    """
     machine = Machine(environment, position)
-    machine.accesses = accesses
+    machine.accesses = None if accesses is None else {}
     machine.restore(state, list(block.tail))
-    return _Run(machine, state.term(SP)).steps(block.steps)
+    outcome = _Run(machine, state.term(SP)).steps(block.steps)
+    if accesses is not None:
+        for (index, _), (_, fact) in (machine.accesses or {}).items():
+            accesses[index] = union(accesses[index], fact) if index in accesses else fact
+    return outcome
 
 
 class _Run:
