@@ -7,11 +7,12 @@ a function gives back.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 from quoll.arm.insn import LR, SP
 from quoll.cfg import Cfg
-from quoll.errors import ControlFlowError
+from quoll.errors import WcetError
 from quoll.image import Image
 from quoll.indirect import Resolution, resolve
 from quoll.localvalues import CALLEE_SAVED, BlockCode, LocalValues
@@ -43,10 +44,20 @@ class Confirmed:
         """The named assumptions that the values rest on (rule 1)."""
         return self._values.assumptions
 
-    @property
-    def preserved(self) -> frozenset[int]:
-        """Callee-saved registers, sp among them, that every return gives back."""
-        return self._values.preserved()
+    def preserved(self, assumed: Set[int]) -> frozenset[int]:
+        """Callee-saved registers, sp among them, that every return gives back.
+
+        The returns at ``assumed`` are assumed to give back everything.
+        """
+        kept = CALLEE_SAVED
+        for block in self._values.cfg.blocks:
+            if block.last.addr in assumed or not (block.returns or block.tail):
+                continue
+            kept &= {r for r in CALLEE_SAVED if self.holds(block.index, r)}
+            if block.tail:
+                for callee in block.calls:
+                    kept &= self._values.callees(callee)
+        return kept
 
     def effect(self, block: int) -> tuple[Effect, bool] | Doubt:
         """What the indirect transfer ending ``block`` does, and whether it is a call."""
@@ -54,16 +65,13 @@ class Confirmed:
         thumb = self._values.cfg.blocks[block].last.thumb
         if not isinstance(found, Resolution):
             dead = found.reason in NEVER
-            return Doubt(found.reason, dead, not dead and self._holds(block, SP))
+            return Doubt(found.reason, dead, not dead and self.holds(block, SP))
         targets = tuple(callee_at(target, thumb=thumb) for target in found.targets)
         effect = Effect(targets, found.kind == "return", found.table)
         return effect, found.kind == "call"
 
-    def is_tail_call(self, block: int) -> bool:
-        """Whether the jump ending ``block`` leaves sp and lr as they were at entry."""
-        return self._holds(block, SP) and self._holds(block, LR)
-
-    def _holds(self, block: int, register: int) -> bool:
+    def holds(self, block: int, register: int) -> bool:
+        """Whether ``register`` is as it was at entry when ``block`` transfers control."""
         outcome = self._values.outcome(block)
         if outcome is None or outcome.leave is None:
             return True
@@ -86,7 +94,7 @@ class Confirmer:
         """The values of ``cfg``, or why there are none."""
         try:
             return Confirmed(LocalValues(cfg, self._image, self._code, self.preserved))
-        except ControlFlowError as fault:
+        except WcetError as fault:
             return str(fault)
 
     def preserved(self, entry: int) -> frozenset[int]:

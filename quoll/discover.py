@@ -70,6 +70,7 @@ class FunctionBuilder:
         is_function: Callable[[int], bool],
         returning: Set[int],
         inline: Set[int] = frozenset(),
+        fragments: Set[int] = frozenset(),
     ) -> None:
         self.entry, self.thumb = callee.entry, callee.thumb
         self.insns: dict[int, Insn] = {}
@@ -89,6 +90,7 @@ class FunctionBuilder:
         self._window: tuple[int, bytes] = (0, b"")
         self._returning = returning
         self._inline = inline
+        self._fragments = fragments
         self._tail_returns: set[int] = set()
         self._new_callees: list[Callee] = []
         self._new_inlined: list[int] = []
@@ -304,7 +306,8 @@ class FunctionBuilder:
         elif flow is Flow.CALL:
             assert insn.target is not None
             target = Callee(insn.target, insn.target_thumb)
-            if self._is_long_jump(insn, target):
+            if target.entry in self._fragments or self._is_long_jump(insn, target):
+                self.keeps_lr = False
                 self.jump(insn.addr, target, EdgeKind.TAKEN)
             else:
                 self.call(insn.addr, target, tail=False)
@@ -373,7 +376,7 @@ class FunctionBuilder:
             tuple(insns),
             calls=tuple(sorted(self.calls.get(last, ()))),
             tail=last in self.tails,
-            returns=returns and (last in self.returns or last in self.unresolved),
+            returns=returns and last in self.returns and last not in self.unresolved,
             exits=last in self.exits,
         )
 

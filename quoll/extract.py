@@ -38,7 +38,7 @@ def extract(
     growth = Growth(image, statements, ends)
     roots = [_entry(image, addr) for addr in entries]
     for root in roots:
-        growth.require(root)
+        growth.start(root)
     growth.run()
     return _program(growth, statements, tuple(dict.fromkeys(root.entry for root in roots)))
 

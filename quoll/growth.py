@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from quoll.arm.insn import LR, Flow, Insn
+from quoll.arm.insn import LR, SP, Flow, Insn
 from quoll.cfg import Block, Cfg, EdgeKind, JumpTable
 from quoll.confirm import Confirmed, Confirmer, Doubt, gives_back_all
 from quoll.discover import Callee, FunctionBuilder
@@ -29,6 +29,7 @@ class Growth:
 
     def __init__(self, image: Image, statements: Statements, ends: frozenset[int]) -> None:
         self.functions: dict[int, FunctionBuilder] = {}
+        self.roots: set[int] = set()
         self.returning: set[int] = set()
         self.tables: dict[int, JumpTable] = {}
         self.assumptions: dict[str, None] = {}
@@ -39,6 +40,7 @@ class Growth:
         self._callers: dict[Callee, set[int]] = {}
         self._sharers: dict[int, set[int]] = {}  # branch target -> functions holding it
         self._inline: dict[int, set[int]] = {}  # function -> jumps that are no tail calls
+        self._fragments: set[int] = set()  # targets of bl that are no functions
         self._queue: deque[int] = deque()
         self._open: set[int] = set()  # functions with transfers that their form does not decide
         self._unchecked: set[int] = set()  # functions that have changed since values were asked
@@ -46,6 +48,11 @@ class Growth:
         self._formed: dict[int, set[int]] = {}  # function -> transfers whose form was looked at
         self._by_form: dict[int, set[int]] = {}  # function -> returns and calls to be confirmed
         self._unproved: dict[int, dict[int, str]] = {}  # function -> return -> assumption
+
+    def start(self, root: Callee) -> None:
+        """Begin at a function that nobody needs to call."""
+        self.roots.add(root.entry)
+        self.require(root)
 
     def require(self, callee: Callee) -> None:
         """Make sure that ``callee`` is a function; those that held its code call it instead."""
@@ -70,6 +77,7 @@ class Growth:
             self._is_function,
             self.returning,
             frozenset(self._inline.get(callee.entry, ())),
+            self._fragments,
         )
         self._formed[callee.entry] = set()
         self._by_form[callee.entry] = set()
@@ -81,7 +89,24 @@ class Growth:
         self._start(Callee(function.entry, function.thumb))
 
     def _is_function(self, addr: int) -> bool:
-        return addr in self.functions or any(s.kind == "func" for s in self._image.symbols.at(addr))
+        known = addr in self.functions and addr not in self._fragments
+        return known or self._has_symbol(addr)
+
+    def _has_symbol(self, addr: int) -> bool:
+        return any(s.kind == "func" for s in self._image.symbols.at(addr))
+
+    def _is_fragment(self, entry: int) -> bool:
+        """Whether ``entry`` could be a part of the functions that call it, and is made one.
+
+        Assembly calls pieces of itself that may return for their caller.
+        """
+        callers = self._callers.get(Callee(entry, self.functions[entry].thumb), set())
+        if self._has_symbol(entry) or entry in self.roots or not callers:
+            return False
+        self._fragments.add(entry)
+        for caller in sorted(callers - self._fragments):
+            self._restart(caller)
+        return True
 
     def run(self) -> None:
         """Grow until nothing changes."""
@@ -95,7 +120,8 @@ class Growth:
             else:
                 return
             for entry in ask:
-                self._ask_values(self.functions[entry])
+                if entry not in self._fragments:
+                    self._ask_values(self.functions[entry])
 
     def _grow(self, function: FunctionBuilder) -> None:
         function.explore()
@@ -175,20 +201,33 @@ class Growth:
             return
         self.assumptions.update(dict.fromkeys(sorted(confirmed.assumptions)))
         for block in cfg.blocks:
-            if block.tail and self._is_no_tail_call(block, confirmed):
+            if block.tail and self._is_no_tail_call(function, block, confirmed):
                 self._inline.setdefault(entry, set()).add(block.last.addr)
                 self._restart(entry)
                 return
             if block.last.addr in undecided:
                 self._decide(function, block, confirmed)
-        if self._confirmer.note(entry, confirmed.preserved):
+        if self._confirmer.note(entry, confirmed.preserved(self._unproved[entry].keys())):
             self._unchecked |= self._callers.get(Callee(entry, function.thumb), set())
         self._queue.append(entry)
 
-    def _is_no_tail_call(self, block: Block, confirmed: Confirmed) -> bool:
+    def _is_no_tail_call(
+        self, function: FunctionBuilder, block: Block, confirmed: Confirmed
+    ) -> bool:
         """Whether a jump to functions that may return does not leave sp and lr for them."""
-        returns = any(callee in self.returning for callee in block.calls)
-        return returns and not confirmed.is_tail_call(block.index)
+        insn = block.last
+        if not any(callee in self.returning for callee in block.calls):
+            return False
+        if not confirmed.holds(block.index, SP):
+            return True
+        if confirmed.holds(block.index, LR):
+            return False
+        if not holds_return_address(self.cfg(function), block.index):
+            return True
+        self._unproved[function.entry][insn.addr] = (
+            f"{insn.text} at {self._image.place(insn.addr)} leaves the return address in lr"
+        )
+        return False
 
     def _decide(self, function: FunctionBuilder, block: Block, confirmed: Confirmed) -> None:
         insn = block.last
@@ -204,9 +243,10 @@ class Growth:
         if insn.addr in self._by_form[function.entry]:
             if doubt.balanced:
                 self._unproved[function.entry][insn.addr] = (
-                    f"{insn.text} at {self._image.place(insn.addr)} returns to the caller"
+                    f"{insn.text} at {self._image.place(insn.addr)} returns to the caller "
+                    "and restores the callee-saved registers"
                 )
-            elif not doubt.dead:
+            elif not doubt.dead and not self._is_fragment(function.entry):
                 reason = f"{insn.text} is not proved to return to the caller: {doubt.reason}"
                 function.refuse(insn.addr, reason, STATE_TARGETS)
             return

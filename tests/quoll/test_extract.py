@@ -269,7 +269,7 @@ def test_traps() -> None:
         main
           main (2): fallthrough main+8, taken other
           main+8 (1): stops
-          other (1): returns, fallthrough other+4
+          other (1): fallthrough other+4
           other+4 (1): returns
         ? other: svc #1 raises an exception inside the analysed code
         """,
@@ -337,9 +337,9 @@ def test_what_is_not_known_is_listed() -> None:
         """,
         """
         main
-          main (2): returns, across main+8
-          main+8 (2): returns, fallthrough main+16
-          main+16 (1): returns
+          main (2): across main+8
+          main+8 (2): fallthrough main+16
+          main+16 (1): stops
         ? main+4: the targets of blx r3 are not known: the target depends on r3 at entry
         ? main+12: the targets of ldrls pc, [r1, r0] are not known: the target is not constant
         ? main+16: .inst 0xffffffff is no known instruction
@@ -361,9 +361,9 @@ def test_returns_that_are_none() -> None:
         """
         main
           main (2): calls helper, across main+8
-          main+8 (2): returns
+          main+8 (2): stops
         helper
-          helper (1): returns
+          helper (1): stops
         ? main+12: pop {r4, pc} is not proved to return to the caller: the target is not constant
         ? helper: pop {pc} is not proved to return to the caller: the target is not constant
         """,
@@ -403,8 +403,9 @@ def test_an_unproved_return_that_restores_sp_is_an_assumption() -> None:
     )
     program = extracted(image)
     assert program.unresolved == ()
-    assert "pop {r4, pc} at 0x00008010 <main+0x10> prog.S:10 returns to the caller" in (
-        program.assumptions
+    assert program.assumptions[-1] == (
+        "pop {r4, pc} at 0x00008010 <main+0x10> prog.S:10 returns to the caller "
+        "and restores the callee-saved registers"
     )
 
 
@@ -413,8 +414,8 @@ def test_control_that_leaves_the_code() -> None:
         "main: cmp r0, #0\n beq main - 0x100\n mov r0, #1",
         """
         main
-          main (2): returns, fallthrough main+8
-          main+8 (1): returns
+          main (2): fallthrough main+8
+          main+8 (1): stops
         ? main+4: control may pass to 0x00007f00, which is not code
         ? main+8: control runs on to 0x0000800c, which is not code
         """,
@@ -555,7 +556,7 @@ def test_a_computed_lr_is_no_return_address() -> None:
         """,
         """
         main
-          main (3): returns
+          main (3): stops
         ? main+8: the targets of bx lr are not known: the target is not constant
         """,
     )
@@ -581,7 +582,29 @@ def test_lr_as_a_scratch_register() -> None:
           main (2): returns, fallthrough main+8
           main+8 (5): fallthrough main+28, taken x1
           main+28 (2): returns
-          x1 (1): returns
+          x1 (1): stops
         ? x1: the targets of bx lr are not known: the target is not constant
+        """,
+    )
+
+
+def test_pieces_of_assembly_that_return_for_their_caller() -> None:
+    """As in the soft-float multiplication of libgcc: ``piece`` returns to main or past it."""
+    drawn(
+        """
+        main:   push {r4, lr}
+                bl piece
+                add r0, r0, #1
+                pop {r4, pc}
+        piece:  cmp r0, #0
+                moveq pc, lr
+                pop {r4, pc}
+        """,
+        """
+        main
+          main (2): taken piece
+          main+8 (2): returns
+          piece (2): fallthrough piece+8, indirect main+8
+          piece+8 (1): returns
         """,
     )
