@@ -39,6 +39,7 @@ class DataModel:
     def __init__(self, hierarchy: Hierarchy) -> None:
         self._hierarchy = hierarchy
         self._geometry: Geometry = hierarchy.l1d
+        self._lines_seen: dict[int, tuple[Cacheability, bool]] = {}
 
     def accesses(self, insn: Insn, addresses: ValueSet | None) -> tuple[DataAccess, ...]:
         """The accesses of ``insn`` in order, one per line; none if it does not access memory.
@@ -77,12 +78,20 @@ class DataModel:
     def _at(
         self, insn: Insn, memory: Memory, low: int, high: int, words: int, line: int
     ) -> DataAccess:
-        size = self._geometry.line_bytes
-        kind = self._hierarchy.memory.cacheability(line * size, line * size + size - 1)
-        fixed = kind is Cacheability.ALWAYS and self._hierarchy.memory.fixed(line * size)
+        kind, fixed = self._line(line)
         executed = memory.access is Access.LOAD and not insn.conditional and not memory.exclusive
         certain = fixed and executed
         return DataAccess(memory.access, low, high, words, (line,), kind, fixed, certain)
+
+    def _line(self, line: int) -> tuple[Cacheability, bool]:
+        """Whether a line is cached, and whether that and its translation never change."""
+        seen = self._lines_seen.get(line)
+        if seen is None:
+            size, memory = self._geometry.line_bytes, self._hierarchy.memory
+            kind = memory.cacheability(line * size, line * size + size - 1)
+            fixed = kind is Cacheability.ALWAYS and memory.fixed(line * size)
+            seen = self._lines_seen[line] = (kind, fixed)
+        return seen
 
     def _spread(
         self,

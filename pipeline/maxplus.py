@@ -36,7 +36,7 @@ IDLE: State = (LONG_AGO,) * SIZE
 def worst(longest: int, flags_to_target: int) -> State:
     """Everything busy for as long as anything can be (rule 15)."""
     state = [longest] * SIZE
-    state[TARGET] = max(longest, flags_to_target)
+    state[TARGET] = flags_to_target
     return tuple(state)
 
 

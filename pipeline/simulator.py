@@ -178,6 +178,7 @@ class Machine:
         board.bypassed = None
         issue = self._effects(step, kind, cycle) if step.passed else 1
         if kind.taken is not None and step.taken:
+            self._fetch(step.insn.next + self.chip.random.randint(0, self.chip.ahead), cycle)
             self._redirect(kind, cycle)
             return
         if kind.not_taken is not None:
@@ -186,10 +187,8 @@ class Machine:
         self._fetch(step.insn.next + self.chip.random.randint(0, self.chip.ahead), cycle)
 
     def _redirect(self, kind: InsnClass, cycle: int) -> None:
-        """A transfer of control: wrong-path fetches may start before it takes effect."""
+        """A transfer of control; what was fetched behind it stays in the cache."""
         assert kind.taken is not None
-        fetch = self.chip.fetch
-        self._fetch(fetch.until, cycle)
         self.clock = cycle + self.core.row(*kind.taken).issue
         if kind.flag_rule and self.board.setter is not None:
             distance = self.core.row("FLAGS_TO_TARGET").latency[0]

@@ -54,7 +54,20 @@ MAINTENANCE = """
     mcr p15, 0, r0, c13, c0, 1
     mcr p15, 0, r0, c9, c0, 0
 """
-ENDS = "beq .\nb .\nbl .\nbx lr\n"
+ENDS = """
+    beq .
+    bne .
+    b .
+    bl .
+    bx lr
+    bxeq lr
+    mov pc, lr
+    pop {r4, r5, pc}
+    popne {r4, pc}
+    ldr pc, [r4]
+    addeq pc, r0, r1
+    blxne r3
+"""
 
 
 @cache
@@ -83,10 +96,15 @@ class Program:
         return self.values[node, insn]
 
 
-def random_program(random: Random, *, maintenance: bool = True, blocks: int = 8) -> Program:
-    """Blocks at a few close and a few conflicting places, joined by random edges."""
-    plain, special = pool(PLAIN), pool(MAINTENANCE)
-    beq, jump, call, back = pool(ENDS)
+def random_program(
+    random: Random, *, maintenance: bool = True, blocks: int = 8, text: str = PLAIN
+) -> Program:
+    """Blocks at a few close and a few conflicting places, joined by random edges.
+
+    ``text`` has the instructions they are drawn from.
+    """
+    plain, special = pool(text), pool(MAINTENANCE)
+    ends = pool(ENDS)
     made: list[Block] = []
     followed: list[bool] = []  # by the next block in memory
     addr = CODE
@@ -101,12 +119,12 @@ def random_program(random: Random, *, maintenance: bool = True, blocks: int = 8)
             choice = special if maintenance and random.random() < 0.05 else plain
             insns.append(at(random.choice(choice), addr))
             addr += 4
-        end = random.choice([beq, beq, jump, call, back, None])
+        end = random.choice([*ends, ends[0], None])
         if end is not None or not insns:
-            insns.append(at(end or beq, addr))
+            insns.append(at(end or ends[0], addr))
             addr += 4
         made.append(Block(index, tuple(insns)))
-        followed.append(end in (None, beq))
+        followed.append(insns[-1].conditional or end is None)
     edges = _edges(random, made, followed)
     return _program(random, made, edges)
 

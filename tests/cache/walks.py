@@ -228,4 +228,4 @@ def check(random: Random) -> Tally:
     classes = classify(program.graph, program, hierarchy(ahead))
     geometry = random.choice([ONE_WAY, L1])
     policy = random.choice(list(Policy))
-    return Walk(program, classes, ahead, geometry, policy, random).run(60)
+    return Walk(program, classes, ahead, geometry, policy, random).run(40)

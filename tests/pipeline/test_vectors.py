@@ -94,7 +94,7 @@ LISTS = [(n, 3 + (n - 1) // 2, (n + 1) // 2) for n in range(1, 15)]
 @pytest.mark.parametrize(("count", "latency", "memory"), LISTS)
 def test_lists_follow_the_aligned_table(count: int, latency: int, memory: int) -> None:
     """16.12: M = ceil(n/2) memory cycles, latency 3 + floor(k/2) of register k."""
-    registers = [*[r for r in range(13)][: count - 1], 14]
+    registers = [*range(count - 1), 14]
     listed = ", ".join(f"r{r}" for r in registers)
     text = f"ldmia r13, {{{listed}}}\n"
     assert abstract(text + "add r0, lr, #1", Profile.NOMINAL) == latency + 1

@@ -1,0 +1,278 @@
+"""Random programs on the concrete machine, against what the analysis charges for their path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from cache.classify import classify
+from cache.flow import FlowOrder
+from cache.simulator import Cache, Outcome, Policy
+from pipeline.block_times import block_times, transfers
+from pipeline.charge import Charges, charge
+from pipeline.core import load_core
+from pipeline.costs import Cause
+from pipeline.maxplus import IDLE
+from pipeline.simulator import Executed, Machine, Memory, OnChip
+from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
+from quoll.arm.insn import Insn
+from quoll.cfg import EdgeKind
+from quoll.valueset import ValueSet
+from tests.cache.graphs import (
+    CODE,
+    DATA,
+    DEVICE,
+    FOREIGN,
+    PLAIN,
+    Program,
+    concrete_address,
+    random_program,
+)
+from tests.cache.walks import L1, ONE_WAY, hierarchy
+
+ARITHMETIC = """
+    add r0, r1, r2
+    adds r3, r0, r4
+    cmp r0, r3
+    addne r1, r5, r6
+    moveq r2, r7
+    adc r5, r5, r0
+    mov r6, r1, lsl #3
+    add r7, r0, r1, lsl r2
+    mul r8, r0, r1
+    muls r0, r1, r2
+    mla r2, r8, r1, r0
+    umull r4, r9, r0, r1
+    smlabb r5, r0, r1, r2
+    clz r3, r8
+    uxtb r1, r3
+    uxtb r1, r4
+    mul r6, r4, r1
+    qadd r9, r0, r1
+    mrs r0, cpsr
+    msr cpsr_f, r0
+    mrc p15, 0, r6, c1, c0, 0
+"""
+ACCESSES = """
+    ldr r0, [r4]
+    ldr r1, [r0]
+    ldr r2, [r1, r0, lsl #2]
+    ldr r3, [r2, -r1]
+    ldr r5, [r4], #4
+    ldrb r6, [r5]
+    ldrneb r6, [r1]
+    str r6, [r4, #4]!
+    streq r0, [r4]
+    ldmia r4!, {r0-r3, r5-r7}
+    stmia r4, {r0-r3, r5-r7}
+    ldrd r2, r3, [r0]
+    strd r2, r3, [r4]
+    pld [r1]
+    swp r0, r1, [r4]
+"""
+WARM = ARITHMETIC + ACCESSES
+MIXED = PLAIN + WARM
+MEMORY = MemoryLatencies(60, None, 3, True, True)
+ENTRY = EntryState(3, 8, 1)
+
+
+QUIET = EntryState(0, 0, 0)
+
+
+def timing(profile: Profile, entry: EntryState = ENTRY) -> Timing:
+    """As ``kzm``, in either profile."""
+    return Timing("arm1136", profile, MEMORY, BranchModel(None), entry)
+
+
+@dataclass(frozen=True)
+class Path:
+    """Nodes and edges in turn, and what was executed."""
+
+    nodes: list[int]
+    edges: list[int]
+    steps: list[list[Executed]]  # per node
+
+
+def random_path(program: Program, random: Random, length: int) -> Path:
+    """A walk from the entry, with addresses and conditions that fit it."""
+    graph = program.graph
+    foreign_cached = random.random() < 0.5
+    node, nodes, edges, steps = graph.entry, [], [], []
+    for _ in range(length):
+        nodes.append(node)
+        out = graph.successors[node]
+        edge = random.choice(out) if out and len(nodes) < length else None
+        taken = edge is not None and graph.edges[edge].kind is not EdgeKind.FALLTHROUGH
+        if edge is None:
+            taken = transfers(graph.nodes[node].block.last)
+        steps.append(_executed(program, node, taken, foreign_cached, random))
+        if edge is None:
+            break
+        edges.append(edge)
+        node = graph.edges[edge].dst
+    return Path(nodes, edges, steps)
+
+
+def _executed(
+    program: Program, node: int, taken: bool, foreign_cached: bool, random: Random
+) -> list[Executed]:
+    block = program.graph.nodes[node].block
+    found = []
+    for index, insn in enumerate(block.insns):
+        last = index == len(block.insns) - 1 and transfers(insn)
+        passed = not insn.conditional or random.random() < 0.5
+        if last:
+            passed = taken or not insn.conditional
+        address, cached = None, True
+        if insn.memory is not None:
+            address = concrete_address(random, insn, program.values[node, index])
+            device = DEVICE <= address < DEVICE + 0x100000
+            cached = not device and (address >= FOREIGN + 4096 or foreign_cached)
+        found.append(Executed(insn, passed, last and taken, address, cached))
+    return found
+
+
+def random_machine(random: Random, ahead: int, entry: EntryState) -> Machine:
+    """Any state that an entry may find: contents, outstanding accesses, busy registers."""
+    geometry = random.choice([L1, ONE_WAY])
+    policy = random.choice(list(Policy))
+    caches = [Cache(geometry, policy, random) for _ in range(2)]
+    for cache, base in zip(caches, (CODE, DATA), strict=True):
+        lines = [base // 32 + 128 * k + i for k in range(4) for i in range(12)]
+        cache.pollute(lines, random.choice([0.0, 0.6, 1.0]))
+    core = load_core("arm1136", Profile.NOMINAL)
+    machine = Machine(core, Memory(MEMORY), OnChip(caches[0], caches[1], ahead, random))
+    for _ in range(random.randint(0, entry.load_misses)):
+        machine.fills.append(machine.memory.line(0)[1])
+        machine.memory.write(0)
+    for _ in range(random.randint(0, entry.store_words)):
+        machine.buffer.append(machine.memory.write(0))
+    for _ in range(random.randint(0, entry.fetch_misses)):
+        machine.memory.line(0)
+    if random.random() < 0.7:
+        _busy(machine, random)
+    return machine
+
+
+def _busy(machine: Machine, random: Random) -> None:
+    """Results, locks, flags and the unit as some instructions before may have left them."""
+    longest, board = machine.core.longest, machine.board
+    for register in range(15):
+        board.result[register] = random.randint(-1, longest)
+        board.unlocked[register] = random.randint(-1, longest)
+    board.flags = random.randint(-1, 6)
+    board.setter = random.choice([None, random.randint(-9, 0)])
+    board.unit = random.randint(-1, longest)
+
+
+class WarmCache(Cache):
+    """A cache that holds everything."""
+
+    def load(self, line: int) -> Outcome:
+        return Outcome(True)
+
+    def store(self, line: int) -> bool:
+        return True
+
+
+def warm_machine(random: Random) -> Machine:
+    """Only the pipeline is at work."""
+    caches = [WarmCache(ONE_WAY, Policy.ROUND_ROBIN, random) for _ in range(2)]
+    core = load_core("arm1136", Profile.NOMINAL)
+    return Machine(core, Memory(MEMORY), OnChip(caches[0], caches[1], 0, random))
+
+
+def check_warm(random: Random, profile: Profile, length: int = 8) -> Case:
+    """As ``check`` when everything hits, from an idle or a busy pipeline."""
+    program = random_program(random, maintenance=False, text=WARM)
+    for key in program.values:
+        program.values[key] = ValueSet.of(DATA + 4 * random.randrange(200))
+    flow = FlowOrder.of(program.graph)
+    machine = warm_machine(random)
+    idle = random.random() < 0.5
+    if not idle:
+        _busy(machine, random)
+    times = block_times(
+        program.graph, flow, program, timing(profile), aligned=True, entry=IDLE if idle else None
+    )
+    path = random_path(program, random, length)
+    concrete = run(machine, program, path)
+    bound = stalls = 0
+    for node in path.nodes:
+        time = times.nodes[node]
+        assert time is not None
+        bound += time.issue + time.stall
+        stalls += time.stall
+    for edge in path.edges:
+        source = times.nodes[program.graph.edges[edge].src]
+        assert source is not None
+        way = source.taken if times.takes[edge] else source.falls
+        assert way is not None
+        bound += way[0]
+    assert time is not None
+    bound += time.leaving + time.drain
+    assert concrete <= bound, f"{concrete} cycles, but the bound is {bound}"
+    return Case(concrete, bound, stalls)
+
+
+def run(machine: Machine, program: Program, path: Path) -> int:
+    """Cycles from the exception's first instruction until all is quiet.
+
+    Lines that were fetched for instructions past the end of the path are not its own.
+    """
+    graph = program.graph
+    machine.start(graph.nodes[path.nodes[0]].block.addr)
+    last: Insn | None = None
+    for position, steps in enumerate(path.steps):
+        final = position == len(path.steps) - 1
+        for step in steps:
+            if final and step is steps[-1]:
+                machine.chip.ahead = 0
+            machine.execute(step)
+            last = step.insn
+        if not final and steps[-1].taken:
+            machine.start(graph.nodes[path.nodes[position + 1]].block.addr)
+    assert last is not None
+    executed = (last.next - 1) // 32
+    beyond = sum(not hit for line, hit in machine.chip.fetch.log.items() if line > executed)
+    return machine.finished - beyond * MEMORY.fetch_miss(None)
+
+
+def charged(charges: Charges, path: Path) -> int:
+    """What the analysis charges for ``path``, leaving after its last node."""
+    costs = charges.costs
+    time = charges.times.nodes[path.nodes[-1]]
+    assert time is not None
+    return (
+        sum(costs.node_cycles(n) for n in path.nodes)
+        + sum(costs.edge_cycles(e) for e in path.edges)
+        + time.leaving
+        + time.drain
+    )
+
+
+@dataclass(frozen=True)
+class Case:
+    """One comparison, in cycles."""
+
+    concrete: int
+    bound: int
+    stalls: int
+
+
+def check(random: Random, profile: Profile = Profile.WCET, length: int = 12) -> Case:
+    """One random program, path and initial state. Raises AssertionError if the bound is lower."""
+    ahead = random.choice([0, 8, 48])
+    text = random.choice([MIXED, WARM, ACCESSES])
+    program = random_program(random, maintenance=False, text=text)
+    caches = hierarchy(ahead)
+    classes = classify(program.graph, program, caches)
+    entry = random.choice([ENTRY, QUIET])
+    costs = timing(profile, entry)
+    charges = charge(program.graph, classes, program, caches, costs, exception=False)
+    path = random_path(program, random, length)
+    concrete = run(random_machine(random, ahead, entry), program, path)
+    bound = charged(charges, path)
+    assert concrete <= bound, f"{concrete} cycles, but {bound} are charged"
+    stalls = sum(charges.costs.nodes[n][Cause.STALL] for n in path.nodes)
+    return Case(concrete, bound, stalls)
