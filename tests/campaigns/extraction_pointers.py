@@ -1,0 +1,85 @@
+"""What kind of transfer an unresolved place is.
+
+Only calls through pointers that the program keeps in memory or is handed as arguments may remain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+from quoll.arm.insn import LR, SP, Flow, Insn
+from quoll.cfg import Cfg, Program, Unresolved
+from quoll.image import Image
+from quoll.localvalues import LocalValues
+from quoll.terms import entry_symbol
+from quoll.transfers import links
+
+__all__ = ["Remaining", "remaining"]
+
+RETURN_HELPERS = "__gnu_thumb1_case_"  # return to a place that data after the call selects
+CALL_HELPERS = ("_call_via_", "_interwork_", ".Lchange_")  # call through a register
+
+
+class Remaining(Enum):
+    """Kinds of unresolved places."""
+
+    CALL = "function-pointer call"
+    TAIL_CALL = "function-pointer tail call"
+    SYSTEM = "system call"
+    HELPER = "libgcc helper analysed without its caller"
+    CONTEXT = "longjmp or unwinding"
+    RETURN = "return not proved"
+    OTHER = "other"
+
+
+CONTEXT_SWITCHES = (
+    "longjmp",
+    "_Unwind",
+    "unwind",
+    "restore_core_regs",
+    "__gnu_Unwind",
+    "___Unwind",
+)
+
+
+def remaining(image: Image, program: Program) -> Iterable[tuple[Remaining, Unresolved]]:
+    """Each unresolved place of ``program`` with its kind."""
+    places = {u.addr: u for u in program.unresolved}
+    for cfg in program.functions.values():
+        if not places:
+            return
+        values: LocalValues | None = None
+        for block in cfg.blocks:
+            unresolved = places.pop(block.last.addr, None)
+            if unresolved is None:
+                continue
+            values = values or LocalValues(cfg, image)
+            before = block.insns[-2] if len(block.insns) > 1 else None
+            yield _kind(cfg, block.index, before, block.last, values, unresolved), unresolved
+
+
+def _kind(
+    cfg: Cfg, block: int, before: Insn | None, insn: Insn, values: LocalValues, why: Unresolved
+) -> Remaining:
+    if insn.flow is Flow.TRAP:
+        return Remaining.SYSTEM
+    if any(part in cfg.name for part in CONTEXT_SWITCHES):
+        return Remaining.CONTEXT
+    if RETURN_HELPERS in cfg.name or cfg.name.startswith(CALL_HELPERS):
+        return Remaining.HELPER
+    if "not proved to return" in why.reason:
+        return Remaining.RETURN
+    if insn.flow is Flow.INDIRECT_CALL or links(before, insn):
+        return Remaining.CALL
+    outcome = values.outcome(block)
+    if outcome is None or outcome.leave is None:
+        return Remaining.OTHER
+    state = outcome.leave.state
+    if state.term(LR) in (insn.next, insn.next | 1):
+        return Remaining.CALL
+    if insn.mnemonic in ("bx", "mov", "ldr", "ldm") and all(
+        state.term(register) == entry_symbol(register) << 32 for register in (SP, LR)
+    ):
+        return Remaining.TAIL_CALL
+    return Remaining.OTHER
