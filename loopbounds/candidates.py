@@ -125,9 +125,7 @@ def _shifts(x: Term, x0: Term) -> Iterator[Term]:
         yield eq(x, operation("lshr", x0, places))
         yield eq(x, terms.shl(x0, places))
         yield ule(x, operation("lshr", ones, places))
-        yield eq(
-            operation("and", x, terms.negate(terms.shl(ones, places))), const(0, COUNT_WIDTH)
-        )
+        yield eq(operation("and", x, terms.negate(terms.shl(ones, places))), const(0, COUNT_WIDTH))
     yield ule(x, operation("lshr", x0, K))
 
 

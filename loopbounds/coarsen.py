@@ -14,24 +14,67 @@ from dataclasses import replace
 from loopbounds import terms
 from loopbounds.interval import interval
 from loopbounds.model import Model, Variable
-from loopbounds.terms import TRUE, Term, conjuncts, const, sym
+from loopbounds.terms import FALSE, TRUE, Term, conjuncts, const, sym
 
-__all__ = ["coarsen", "influential", "without_large"]
+__all__ = ["coarsen", "easy", "influential", "without_determined_inputs", "without_large"]
 
 LARGE = 60  # terms, beyond which a condition or value is hard
 JOIN = 15  # terms, beyond which a choice between initial values is any word
+ROUNDS = 2  # of using constraints in one another, and of following them to others
+NEW = 2  # symbols that a constraint may add
 HARD = frozenset({"mul", "udiv", "urem"})
 SHIFTS = frozenset({"shl", "lshr", "ashr"})
 
 
 def coarsen(model: Model) -> Model:
     """Every run of ``model`` corresponds to a run of the result with as many executions."""
-    model = _cut(model)
+    for _ in range(ROUNDS):
+        model = _simplified(model)
+    model = _simplified(_cut(without_determined_inputs(model)))
     again = TRUE
     for c in conjuncts(model.again):
-        if _easy(c):
+        if easy(c):
             again = terms.both(again, c)
     return influential(_with_easy_values(model, again))
+
+
+def without_determined_inputs(model: Model) -> Model:
+    """Replace inputs that ``again`` equates with a term: another value ends the run.
+
+    The havoc of a loop inside is such an input, where its exit fixes the value.
+    """
+    inputs = set(model.inputs)
+    for c in conjuncts(model.again):
+        solved = _solved(c, inputs)
+        if solved is not None:
+            model = _substituted(model, dict([solved]))
+            inputs.discard(solved[0])
+    return model
+
+
+def _solved(condition: Term, inputs: set[Term]) -> tuple[Term, Term] | None:
+    """``(i, t)`` where the condition is ``i = t`` for an input ``i`` that is not in ``t``."""
+    if condition.op != "eq":
+        return None
+    difference = terms.sub(*condition.args)
+    parts = difference.args if difference.op == "linear" else (difference,)
+    factors = difference.factors if difference.op == "linear" else (1,)
+    for atom, factor in zip(parts, factors, strict=True):
+        if atom in inputs and factor in (1, terms.mask(atom.width)):
+            rest = terms.sub(difference, terms.scale(atom, factor))
+            if atom not in terms.symbols([rest]):
+                return atom, terms.neg(rest) if factor == 1 else rest
+    return None
+
+
+def _substituted(model: Model, values: Mapping[Term, Term]) -> Model:
+    """The step of a model with inputs replaced; next values matter only where it goes on."""
+    return replace(
+        model,
+        inputs=tuple(i for i in model.inputs if i not in values),
+        state=tuple(replace(v, next=terms.substitute(v.next, values)) for v in model.state),
+        again=terms.substitute(model.again, values),
+    )
 
 
 def _cut(model: Model) -> Model:
@@ -76,7 +119,8 @@ def _replace(term: Term, known: Mapping[Term, Term]) -> Term:
     return done[term]
 
 
-def _easy(term: Term) -> bool:
+def easy(term: Term) -> bool:
+    """Small, and without operators that a solver finds hard."""
     parts = terms.walk([term])
     return len(parts) <= LARGE and not any(map(_hard, parts))
 
@@ -91,14 +135,14 @@ def _with_easy_values(model: Model, again: Term) -> Model:
     parameters, inputs, state = list(model.parameters), list(model.inputs), []
     for i, v in enumerate(model.state):
         initial, following = v.initial, v.next
-        if not _easy(initial):
+        if not easy(initial):
             initial = sym(f"some{i}", v.symbol.width)
             parameters.append(initial)
-        if not _easy(following):
+        if not easy(following):
             following = sym(f"any{i}", v.symbol.width)
             inputs.append(following)
         state.append(Variable(v.symbol, initial, following))
-    constraints = tuple(c for c in model.constraints if _easy(c))
+    constraints = tuple(c for c in model.constraints if easy(c))
     return Model(tuple(parameters), tuple(state), tuple(inputs), constraints, again, model.hints)
 
 
@@ -113,9 +157,7 @@ def influential(model: Model) -> Model:
     following = {v.symbol: v.next for v in model.state}
     needed = _closure(terms.symbols([model.again]), following)
     state = tuple(v for v in model.state if v.symbol in needed)
-    used = terms.symbols(
-        [model.again, *(v.next for v in state), *(v.initial for v in state)]
-    )
+    used = terms.symbols([model.again, *(v.next for v in state), *(v.initial for v in state)])
     constraints = _connected(model.constraints, used)
     used |= terms.symbols(constraints)
     parameters = tuple(p for p in model.parameters if p in used)
@@ -143,14 +185,47 @@ def _closure(start: Iterable[Term], following: Mapping[Term, Term]) -> set[Term]
 
 
 def _connected(constraints: tuple[Term, ...], used: set[Term]) -> tuple[Term, ...]:
-    """Constraints that share a symbol with ``used``, directly or through one another."""
-    used, kept, changed = set(used), set(), True
-    while changed:
-        changed = False
+    """Constraints that share a symbol with ``used``, or with one that does, and add few."""
+    used, kept = set(used), set()
+    for _ in range(ROUNDS):
+        reached = set(used)
         for c in constraints:
             symbols = terms.symbols([c])
-            if c not in kept and symbols & used:
+            if symbols & used and len(symbols - used) <= NEW:
                 kept.add(c)
-                changed = changed or not symbols <= used
-                used |= symbols
+                reached |= symbols
+        used = reached
     return tuple(c for c in constraints if c in kept)
+
+
+def _propagated(constraints: tuple[Term, ...]) -> dict[Term, Term]:
+    """What the small constraints decide: terms that are true, or constant, wherever they occur."""
+    known: dict[Term, Term] = {}
+    for c in constraints:
+        if len(terms.walk([c])) <= JOIN:
+            known[c] = TRUE
+            known[terms.negate(c)] = FALSE
+            if c.op == "eq" and c.args[1].constant is not None:
+                known[c.args[0]] = c.args[1]
+    return known
+
+
+def _simplified(model: Model) -> Model:
+    """Constraints hold throughout a run: use each in the others and in the step."""
+    small = tuple(dict.fromkeys(p for c in model.constraints for p in conjuncts(c)))
+    known = _propagated(small)
+    kept = [c for c in small if known.get(c) is TRUE]
+    for c in small:
+        if c not in kept:
+            kept += conjuncts(_replace(c, known))
+    return Model(
+        model.parameters,
+        tuple(
+            Variable(v.symbol, _replace(v.initial, known), _replace(v.next, known))
+            for v in model.state
+        ),
+        model.inputs,
+        tuple(dict.fromkeys(kept)),
+        _replace(model.again, known),
+        model.hints,
+    )

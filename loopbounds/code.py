@@ -64,7 +64,14 @@ class Code:
 
     def near_stack(self, value: int) -> bool:
         """Whether a constant may be an address in a stack."""
-        return any(top - FRAMES <= value <= top for top in self.stack_tops())
+        return any(self._bottom(top) <= value <= top for top in self.stack_tops())
+
+    def _bottom(self, top: int) -> int:
+        """Where the stack below ``top`` ends: the object it is, if it has a symbol."""
+        found = self.image.symbol_at(top - 1)
+        if found is None or found[0].addr + found[0].size < top:
+            return top - FRAMES
+        return found[0].addr
 
     def stack_tops(self) -> frozenset[int]:
         """The constants that are loaded into the stack pointer."""

@@ -6,6 +6,7 @@ leaves unknown are symbols too, one per event, to be replaced by whoever knows t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -248,7 +249,9 @@ def _amount(amount: Term, width: int) -> Term:
     return ite(terms.eq(beyond, const(0, beyond.width)), low, const(-1, width))
 
 
-_COMPARISONS = {
+_Binary = Callable[[Term, Term], Term]
+
+_COMPARISONS: dict[OpCode, _Binary] = {
     OpCode.INT_EQUAL: terms.eq,
     OpCode.INT_NOTEQUAL: lambda a, b: negate(terms.eq(a, b)),
     OpCode.INT_LESS: terms.ult,
@@ -259,7 +262,7 @@ _COMPARISONS = {
     OpCode.INT_SCARRY: lambda a, b: terms.operation("scarry", a, b),
     OpCode.INT_SBORROW: lambda a, b: terms.operation("sborrow", a, b),
 }
-_WORDS = {
+_WORDS: dict[OpCode, _Binary] = {
     OpCode.INT_ADD: terms.add,
     OpCode.INT_SUB: terms.sub,
     OpCode.INT_2COMP: lambda a, b: terms.neg(a),
@@ -274,7 +277,7 @@ _SHIFTS = {
     OpCode.INT_RIGHT: "lshr",
     OpCode.INT_SRIGHT: "ashr",
 }
-_FLAGS = {
+_FLAGS: dict[OpCode, _Binary] = {
     OpCode.BOOL_NEGATE: lambda a, b: negate(a),
     OpCode.BOOL_XOR: lambda a, b: terms.operation("xor", a, b),
     OpCode.BOOL_AND: both,

@@ -71,8 +71,7 @@ class Model:
         lines += [f"  {name} := {text};" for (name, _), text in zip(properties, texts, strict=True)]
         lines += [f"INIT {text};" for text in ("running", f"executions = {one}", *constraints)]
         lines += [
-            f"INIT {v.symbol.name} = {start};"
-            for v, start in zip(self.state, starts, strict=True)
+            f"INIT {v.symbol.name} = {start};" for v, start in zip(self.state, starts, strict=True)
         ]
         lines += ["TRANS next(running) = go;"]
         counted = f"(go & executions != {last} ? executions + {one} : executions)"
@@ -95,7 +94,5 @@ def at_most(bound: int) -> Term:
 def _declarations(section: str, variables: Sequence[Term]) -> list[str]:
     if not variables:
         return []
-    types = (
-        "boolean" if v.width == 1 else f"unsigned word[{v.width}]" for v in variables
-    )
+    types = ("boolean" if v.width == 1 else f"unsigned word[{v.width}]" for v in variables)
     return [section, *(f"  {v.name} : {t};" for v, t in zip(variables, types, strict=True))]

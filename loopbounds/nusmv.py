@@ -46,7 +46,8 @@ class Verdict(Enum):
     TRUE = "true"
     FALSE = "false"  # violated; the trace starts in an initial state
     UNKNOWN = "unknown"  # neither; for STEP the trace is a failed induction step
-    FAILED = "solver failed"
+    EXPIRED = "out of time"  # the limits given were reached
+    FAILED = "solver failed"  # killed, crashed, out of memory, or not understood
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class Answer:
 
     verdict: Verdict
     trace: tuple[State, ...] = field(default=())
-    reason: str = ""  # of FAILED
+    reason: str = ""  # of EXPIRED and FAILED
 
 
 def find_solver() -> Path:
@@ -97,7 +98,7 @@ def find_solver() -> Path:
 
 
 def ask(model: str, checks: Sequence[Check], limits: Limits, solver: Path) -> tuple[Answer, ...]:
-    """One answer per check. Never raises for what the solver does: that is ``FAILED``."""
+    """One answer per check, each asked once. Never raises for what the solver does."""
     with tempfile.TemporaryDirectory(prefix="quoll-nusmv-") as folder:
         Path(folder, "model.smv").write_text(model)
         Path(folder, "commands").write_text(_script(checks))
@@ -109,8 +110,7 @@ def ask(model: str, checks: Sequence[Check], limits: Limits, solver: Path) -> tu
                 cwd=folder,
                 env={**os.environ, "HOME": folder},  # no start-up file of the user
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                capture_output=True,
                 timeout=PATIENCE * limits.seconds,
                 text=True,
                 errors="replace",
@@ -119,10 +119,14 @@ def ask(model: str, checks: Sequence[Check], limits: Limits, solver: Path) -> tu
         except subprocess.TimeoutExpired as expired:
             output = expired.stdout or b""
             text = output.decode(errors="replace") if isinstance(output, bytes) else output
-            return _answers(text, checks, f"no answer within {PATIENCE * limits.seconds} s")
+            return _answers(text, checks, Verdict.EXPIRED, f"{limits.seconds} s")
         except OSError as error:
-            return _answers("", checks, f"could not be started: {error.strerror}")
-    return _answers(child.stdout, checks, _failure(child.returncode, child.stderr))
+            reason = f"could not be started: {error.strerror}"
+            return _answers("", checks, Verdict.FAILED, reason)
+    if child.returncode == -signal.SIGXCPU:
+        return _answers(child.stdout, checks, Verdict.EXPIRED, f"{limits.seconds} s")
+    reason = _failure(child.returncode, child.stderr)
+    return _answers(child.stdout, checks, Verdict.FAILED, reason)
 
 
 def _script(checks: Sequence[Check]) -> str:
@@ -147,32 +151,30 @@ def _script(checks: Sequence[Check]) -> str:
 
 
 def _failure(status: int, errors: str) -> str:
-    """Why a child that ended cannot be believed, or '' when it can."""
+    """Why a child gave no answer."""
     if status == 0:
-        return ""
-    if status in (-signal.SIGXCPU, -signal.SIGKILL):
-        return "killed: out of time, or by somebody"
+        return "its output is not understood"
     said = " ".join(errors.split())[-200:]
     ending = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
     return f"{ending}: {said}" if said else ending
 
 
-def _answers(output: str, checks: Sequence[Check], failure: str) -> tuple[Answer, ...]:
+def _answers(
+    output: str, checks: Sequence[Check], otherwise: Verdict, reason: str
+) -> tuple[Answer, ...]:
+    """A check whose frame is complete keeps its verdict when a later one ends the child."""
     return tuple(
-        _answer(output, index, check, failure or "its output is not understood")
+        _answer(output, index, check) or Answer(otherwise, reason=reason)
         for index, check in enumerate(checks)
     )
 
 
-def _answer(output: str, index: int, check: Check, failure: str) -> Answer:
-    """A check whose frame is complete keeps its verdict when a later one kills the child."""
+def _answer(output: str, index: int, check: Check) -> Answer | None:
     frame = re.findall(rf"^quoll-begin {index} *\n(.*?)^quoll-end {index} *$", output, re.M | re.S)
     if len(frame) != 1:
-        return Answer(Verdict.FAILED, reason=failure)
+        return None
     verdicts = [v for line in frame[0].splitlines() if (v := _verdict(line, check)) is not None]
-    if len(verdicts) != 1:
-        return Answer(Verdict.FAILED, reason=failure)
-    return Answer(verdicts[0], _trace(frame[0]))
+    return Answer(verdicts[0], _trace(frame[0])) if len(verdicts) == 1 else None
 
 
 def _verdict(line: str, check: Check) -> Verdict | None:

@@ -11,16 +11,21 @@ precision only. So a result depends on NuSMV's "is true" for one property and no
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 
 from loopbounds import nusmv, terms
 from loopbounds.candidates import candidates, likely_bounds
-from loopbounds.coarsen import coarsen, influential, without_large
+from loopbounds.coarsen import (
+    coarsen,
+    easy,
+    influential,
+    without_determined_inputs,
+    without_large,
+)
 from loopbounds.evaluate import compile_terms
 from loopbounds.model import COUNT, Model, at_most
 from loopbounds.nusmv import Algorithm, Answer, Check, Limits, State, Verdict
@@ -35,10 +40,10 @@ FRAMES = (1, 4)  # induction depths, in the order they are tried
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one loop may use: the solver's processor time in total, and per query."""
+    """What one loop may use: seconds by the clock, for each of its models, and per query."""
 
-    seconds: int = 30
-    query: Limits = Limits()
+    seconds: int = 40
+    query: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,8 @@ class Outcome:
     bound: int | None
     reached: int
     invariants: tuple[Term, ...]
-    failed: str  # what the solver failed with; "" when it answered
+    relations: int  # how many invariants
+    failed: str  # what the solver failed with; "" when it answered or ran out of time
     model: str  # SMV text of the proof
     seconds: float
 
@@ -57,9 +63,17 @@ class Outcome:
         """Whether a run of the model reaches the bound."""
         return self.bound == self.reached
 
+    def without_terms(self) -> Outcome:
+        """What may leave this process."""
+        return replace(self, invariants=())
+
 
 class _SolverFailed(Exception):
     """NuSMV gave no answer that can be believed."""
+
+
+class _Empty(Exception):
+    """The model was not shown to have an initial state, so nothing follows from it."""
 
 
 class _OutOfTime(Exception):
@@ -71,12 +85,12 @@ class _Session:
 
     def __init__(self, model: Model, budget: Budget, solver: Path) -> None:
         self._model, self._budget, self._solver = model, budget, solver
-        self._start = _child_seconds()
+        self._start = time.perf_counter()
         self.text = ""
 
     def ask(self, properties: Sequence[tuple[str, Term]], checks: Sequence[Check]) -> list[Answer]:
         """Answers that did not fail. Raises _SolverFailed or _OutOfTime otherwise."""
-        left = self._budget.seconds - int(_child_seconds() - self._start)
+        left = self._budget.seconds - int(time.perf_counter() - self._start)
         if left <= 0:
             raise _OutOfTime
         query = self._budget.query
@@ -95,13 +109,14 @@ def prove(model: Model, budget: Budget, solver: Path) -> Outcome:
     Never raises for what the solver does.
     """
     start = time.perf_counter()
-    whole, simple = influential(without_large(model)), coarsen(model)
+    whole = influential(without_large(without_determined_inputs(model)))
+    simple = coarsen(model)
     outcome = _prove(simple, budget, solver)
     if simple != whole:
-        if outcome.bound is None:
+        if outcome.bound is None and not outcome.failed:
             outcome = _prove(whole, budget, solver)
         else:
-            outcome = replace(outcome, reached=longest(explore(whole)))
+            outcome = replace(outcome, reached=longest(explore(influential(model))))
     return replace(outcome, seconds=time.perf_counter() - start)
 
 
@@ -117,27 +132,21 @@ def _prove(model: Model, budget: Budget, solver: Path) -> Outcome:
         guesses = candidates(model, runs)
         bound, invariants, text = _search(session, model, guesses, runs)
     except _SolverFailed as failure:
-        failed = f"solver failed: {failure}"
-    except _OutOfTime:
-        failed = f"not proved within {budget.seconds} s"
-    return Outcome(bound, reached, tuple(invariants), failed, text, 0.0)
-
-
-def _child_seconds() -> float:
-    """Processor time of the solvers that this process has run."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+        bound, failed = None, f"solver failed: {failure}"
+    except (_OutOfTime, _Empty):
+        bound = None
+    return Outcome(bound, reached, tuple(invariants), len(invariants), failed, text, 0.0)
 
 
 def _first_run(session: _Session, model: Model) -> Run:
     """A short run found by the solver, three executions if there are any of that many.
 
-    Raises _SolverFailed when there is no initial state (rule 19: INIT satisfiable).
+    Raises _Empty when no initial state is shown (rule 19: INIT satisfiable).
     """
     properties = [("never", FALSE), ("two", at_most(2))]
     some, longer = session.ask(properties, [Check("never", depth=0), Check("two", depth=3)])
     if some.verdict is not Verdict.FALSE or not some.trace:
-        raise _SolverFailed("the model has no initial state")
+        raise _Empty
     trace = longer.trace if longer.verdict is Verdict.FALSE else some.trace
     return Run(
         tuple(trace[0][p.name] for p in model.parameters),
@@ -181,7 +190,10 @@ def _weed(
         if proof.verdict is Verdict.TRUE:
             return guesses, True
         witness = proof if proof.verdict is Verdict.FALSE else step
-        kept = _surviving(model, guesses, witness.trace)
+        if witness.verdict is Verdict.EXPIRED:
+            kept = [g for g in guesses if easy(g)]
+        else:
+            kept = _surviving(model, guesses, witness.trace)
         if len(kept) == len(guesses):
             return guesses, False
         guesses = kept

@@ -21,14 +21,16 @@ from loopbounds.effects import FLAG, Load, Store, register_symbol
 from loopbounds.interval import interval
 from loopbounds.terms import FALSE, TRUE, Term, both, either, ite, negate, sub, sym
 from quoll.cfg import EdgeKind
+from quoll.valueset import ValueSet
 
-__all__ = ["Cell", "Origin", "Scope"]
+__all__ = ["Cell", "Origin", "Registers", "Scope", "Scopes"]
 
 SP = 13
 GATED = 40  # nodes between a join and its dominator, beyond which a join is a free choice
 LARGE = 400  # terms in a value, beyond which it is replaced by an unknown word
 
 Cell = int | tuple[Term, int]  # a register, or (address, bytes) of memory
+Registers = Callable[[int, int], ValueSet]  # (node, register) -> values when the node begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,6 @@ class Scope:
     # --- Joins ------------------------------------------------------------------------------
 
     def _join(self, node: int, edges: Sequence[int], value: Callable[[int], Term]) -> Term:
-        graph = self.code.graph
         values = [value(e) for e in edges]
         if all(v is values[0] for v in values[1:]):
             return values[0]
@@ -275,9 +276,7 @@ class Scope:
         if graph.edges[edge].kind is EdgeKind.FALLTHROUGH:
             return negate(leaves)
         others = [
-            e
-            for e in graph.successors[source]
-            if graph.edges[e].kind is not EdgeKind.FALLTHROUGH
+            e for e in graph.successors[source] if graph.edges[e].kind is not EdgeKind.FALLTHROUGH
         ]
         if len(others) == 1:
             return leaves
@@ -324,7 +323,7 @@ class Scope:
             if overlap < 0 or overlap + size > store.size:
                 self.exact = False
                 name = f"after{store.position}_{_name((address, size))}"
-                found = self._input(node, name, 8 * size, frame=True)
+                found = self._input(node, name, 8 * size, frame=self.tainted(address))
                 break
             whole = self.instance(node, store.value)
             value = terms.extract(whole, 8 * overlap, 8 * size)
@@ -348,12 +347,22 @@ class Scope:
             if offset >= store.size and offset <= (1 << 32) - size:
                 return None
             return offset if offset < store.size else -1
-        low, high = interval(distance)
+        low, high = interval(distance, self._ranges(distance))
         if low >= store.size and high <= (1 << 32) - size:
             return None
         if self._spared(node, target, address):
             return None
         return -1
+
+    def _ranges(self, term: Term) -> dict[Term, tuple[int, int]]:
+        """What value analysis says of registers at loop headers and at the start."""
+        found: dict[Term, tuple[int, int]] = {}
+        for symbol in terms.symbols([term]):
+            node, cell = self.source(symbol)
+            if isinstance(cell, int) and cell < FLAG:
+                values = self.inner.registers(node, cell)
+                found[symbol] = values.low, values.high
+        return found
 
     def _spared(self, node: int, target: Term, address: Term) -> bool:
         """S1 (rule 1): a store of unknown address does not hit live stack frames."""
@@ -406,10 +415,7 @@ class Scope:
         inner = self.inner.plain(loop) if register == SP else self.inner.of_loop(loop)
         graph = self.code.graph
         start = inner.at(inner.start, register)
-        return any(
-            inner.along(e, register) is not start
-            for e in graph.loops[loop].backs
-        )
+        return any(inner.along(e, register) is not start for e in graph.loops[loop].backs)
 
     def _memory_changed(self, loop: int, address: Term, size: int) -> bool:
         """Whether a store in the loop may hit the cell; its address does not change in the loop."""
@@ -435,8 +441,9 @@ def _name(cell: Cell) -> str:
 class Scopes:
     """The scope of the whole graph and those of its loops, made when first asked for."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: Code, registers: Registers) -> None:
         self.code = code
+        self.registers = registers
         self.whole = Scope(code, None, self)
         self._loops: dict[int, Scope] = {}
         self._plain: dict[int, Scope] = {}
@@ -491,10 +498,7 @@ class Scopes:
 
     def _comes_from_stack(self, loop: int, cell: int, visiting: set[tuple[int, Cell]]) -> bool:
         graph, scope = self.code.graph, self.of_loop(loop)
-        for e in graph.loops[loop].entries:
-            if self.whole.tainted(self.whole.along(e, cell), visiting):
-                return True
-        for e in graph.loops[loop].backs:
-            if scope.tainted(scope.along(e, cell), visiting):
-                return True
-        return False
+        return any(
+            self.whole.tainted(self.whole.along(e, cell), visiting)
+            for e in graph.loops[loop].entries
+        ) or any(scope.tainted(scope.along(e, cell), visiting) for e in graph.loops[loop].backs)

@@ -9,27 +9,25 @@ the range that value analysis gives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from loopbounds import terms
 from loopbounds.code import Code
 from loopbounds.effects import FLAG
 from loopbounds.model import Model, Variable
-from loopbounds.scope import Cell, Scope, Scopes
+from loopbounds.scope import Cell, Registers, Scope, Scopes
 from loopbounds.terms import FALSE, TRUE, Term, both, const, either, sym
 from quoll.cfg import EdgeKind
 from quoll.valueset import ANY, ValueSet
 
-__all__ = ["Registers", "Slice", "slice_loop"]
+__all__ = ["Slice", "slice_loop"]
 
 LARGE = 600  # terms in a condition, beyond which a branch is a free choice
 CELLS = 24  # cells of a slice, beyond which the others are any word in each iteration
 CHAIN = 60  # dominators above a loop whose conditions are looked at
 FACTS = 40  # of those conditions, how many a model takes
 SMALL = 2000  # terms in a condition that a model takes
-
-Registers = Callable[[int, int], ValueSet]  # (node, register) -> values when the node begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +276,8 @@ def _within(term: Term, values: ValueSet) -> list[Term]:
 
 def _relevant(conditions: list[Term], wanted: set[Term]) -> list[Term]:
     """Conditions that share symbols with ``wanted``, or with each other in a chain to it."""
-    wanted, kept = set(wanted), []
+    wanted = set(wanted)
+    kept: list[Term] = []
     small = [c for whole in conditions for c in terms.conjuncts(whole)]
     left = [c for c in small if c.constant is None and len(terms.walk([c])) <= SMALL]
     for _ in range(2):

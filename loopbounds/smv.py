@@ -130,7 +130,11 @@ class Printer:
         if amount_width <= stages:
             return inside
         beyond = self._bits(amount, stages, amount_width - stages)
-        small = beyond if amount_width - stages == 1 else f"{beyond} != {word(0, amount_width - stages)}"
+        small = (
+            beyond
+            if amount_width - stages == 1
+            else f"{beyond} != {word(0, amount_width - stages)}"
+        )
         return f"({small}) ? {out} : {inside}"
 
     def _leading_zeros(self, value: str, width: int) -> str:

@@ -8,7 +8,7 @@ are built from equal, unsigned less and signed less alone; Boolean operators fro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -138,9 +138,7 @@ def _linear(width: int, parts: Mapping[Term, int], value: int) -> Term:
         return const(value, width)
     if value == 0 and len(kept) == 1 and kept[0][1] == 1:
         return kept[0][0]
-    return _make(
-        "linear", width, tuple(a for a, _ in kept), value, tuple(c for _, c in kept)
-    )
+    return _make("linear", width, tuple(a for a, _ in kept), value, tuple(c for _, c in kept))
 
 
 def add(a: Term, b: Term) -> Term:
@@ -461,8 +459,10 @@ def _bitwise(op: str, a: Term, b: Term) -> Term:
             return {"and": a, "or": b, "xor": negate(a)}[op]
         if op == "and" and a.op == "and" and a.args[1].constant is not None:
             return _bitwise("and", a.args[0], const(a.args[1].value & b.value, a.width))
-        if op == "and" and a.op == "zext" and b.value & mask(a.args[0].width) == mask(
-            a.args[0].width
+        if (
+            op == "and"
+            and a.op == "zext"
+            and b.value & mask(a.args[0].width) == mask(a.args[0].width)
         ):
             return a
         return _make(op, a.width, (a, b))
@@ -531,8 +531,16 @@ def rebuild(term: Term, args: list[Term]) -> Term:
         return (zext if term.op == "zext" else sext)(args[0], term.width)
     if term.op == "and" and term.width == 1:
         return reduce(both, args)
-    simple = {"concat": concat, "eq": eq, "ite": ite, "not": negate, "shl": shl}
-    simple |= {"slt": slt, "ult": ult}
-    if term.op in simple:
-        return simple[term.op](*args)
-    return operation(term.op, *args)
+    constructor = _CONSTRUCTORS.get(term.op)
+    return operation(term.op, *args) if constructor is None else constructor(*args)
+
+
+_CONSTRUCTORS: dict[str, Callable[..., Term]] = {
+    "concat": concat,
+    "eq": eq,
+    "ite": ite,
+    "not": negate,
+    "shl": shl,
+    "slt": slt,
+    "ult": ult,
+}

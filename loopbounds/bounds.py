@@ -1,0 +1,159 @@
+"""The bound of every loop of a supergraph, with its evidence: proved, or stated by a fact.
+
+Loops with the same slice and the same initial ranges are one question. A proved bound wins over
+a looser fact; a tighter fact is an assumption, and refuted where the loop's only execution
+exceeds it; a loop with neither is returned without a bound and says what to add.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from loopbounds import nusmv
+from loopbounds.acyclic import Acyclic
+from loopbounds.bound import LoopBound
+from loopbounds.code import Code
+from loopbounds.places import facts_of_loops
+from loopbounds.prove import Budget, Outcome
+from loopbounds.scope import Scopes
+from loopbounds.slice import Slice, slice_loop
+from loopbounds.store import Proof, Store, model_key
+from loopbounds.verdict import judge
+from loopbounds.workers import prove_all
+from quoll.errors import SolverError
+from quoll.facts import Facts
+from quoll.image import Image
+from quoll.supergraph import Supergraph, SuperLoop
+from quoll.valueset import ANY, ValueSet
+
+__all__ = ["BoundOptions", "Progress", "RegisterValues", "bound_loops"]
+
+Progress = Callable[[int, int, str], None]  # questions answered, all questions, place
+
+DEEP = 1_000_000  # frames: values are followed through paths of that many blocks
+
+
+class RegisterValues(Protocol):
+    """What value analysis answers."""
+
+    def register(self, node: int, reg: int) -> ValueSet:
+        """The values of a general register when a node begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundOptions:
+    """How hard to try, and where results are kept."""
+
+    budget: Budget = field(default_factory=Budget)
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    cache: Path | None = None  # folder of proofs
+    models: Path | None = None  # folder to write the SMV models to
+    s1: bool = True  # rule 1: stores of unknown address spare live stack frames
+
+
+def bound_loops(
+    graph: Supergraph,
+    image: Image,
+    values: RegisterValues | None,
+    facts: Facts,
+    options: BoundOptions | None = None,
+    progress: Progress | None = None,
+) -> tuple[LoopBound, ...]:
+    """One ``LoopBound`` per loop of ``graph``, in its order.
+
+    Raises FactsError for a fact that names no loop or is refuted, ControlFlowError for code
+    that has no semantics.
+    """
+    options = options or BoundOptions()
+    stated = facts_of_loops(graph, image, facts)
+    with _deep_recursion():
+        slices = _slices(graph, image, values, options)
+    outcomes = _answers(graph, image, slices, options, progress)
+    return tuple(
+        judge(graph, image, loop, slices[loop.index], outcomes[loop.index], stated[loop.index])
+        for loop in graph.loops
+    )
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, DEEP))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _slices(
+    graph: Supergraph, image: Image, values: RegisterValues | None, options: BoundOptions
+) -> list[Slice]:
+    def registers(node: int, reg: int) -> ValueSet:
+        return ANY if values is None else values.register(node, reg)
+
+    code = Code(graph, Acyclic.of(graph), image, options.s1)
+    scopes = Scopes(code, registers)
+    return [slice_loop(code, scopes, loop.index, registers) for loop in graph.loops]
+
+
+def _answers(
+    graph: Supergraph,
+    image: Image,
+    slices: Sequence[Slice],
+    options: BoundOptions,
+    progress: Progress | None,
+) -> list[Outcome]:
+    """An outcome per loop; each distinct question is asked once."""
+    try:
+        solver = nusmv.find_solver()
+    except SolverError as error:
+        return [_failed(str(error)) for _ in slices]
+    store = Store(options.cache)
+    keys = [model_key(s.model, options.budget, solver) for s in slices]
+    known: dict[str, Outcome] = {}
+    asked: dict[str, int] = {}  # key -> first loop with that question
+    for loop, key in enumerate(keys):
+        proof = None if key in known or key in asked else store.get(key)
+        if proof is not None:
+            known[key] = _remembered(proof)
+        elif key not in known:
+            asked.setdefault(key, loop)
+    questions = list(asked.items())
+
+    def done(index: int, outcome: Outcome) -> None:
+        key, loop = questions[index]
+        known[key] = outcome
+        if outcome.bound is not None:
+            seconds = round(outcome.seconds, 3)
+            store.put(key, Proof(outcome.bound, outcome.reached, outcome.relations, seconds))
+        _keep_model(options.models, key, outcome)
+        if progress is not None:
+            progress(len(known), len(set(keys)), _place(graph, image, graph.loops[loop]))
+
+    models = [slices[loop].model for _, loop in questions]
+    prove_all(models, options.budget, solver, options.workers, done)
+    return [known[key] for key in keys]
+
+
+def _failed(reason: str) -> Outcome:
+    return Outcome(None, 1, (), 0, f"solver failed: {reason}", "", 0.0)
+
+
+def _remembered(proof: Proof) -> Outcome:
+    return Outcome(proof.bound, proof.reached, (), proof.relations, "", "", proof.seconds)
+
+
+def _keep_model(folder: Path | None, key: str, outcome: Outcome) -> None:
+    if folder is not None and outcome.model:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{key[:16]}.smv").write_text(outcome.model)
+
+
+def _place(graph: Supergraph, image: Image, loop: SuperLoop) -> str:
+    return image.place(graph.nodes[loop.header].block.addr)

@@ -1,0 +1,64 @@
+"""Which loops the facts of a user speak of."""
+
+from __future__ import annotations
+
+from quoll.errors import FactsError
+from quoll.facts import Facts, LoopFact
+from quoll.image import Image
+from quoll.places import Place, find_place
+from quoll.supergraph import Supergraph
+
+__all__ = ["facts_of_loops"]
+
+
+def facts_of_loops(graph: Supergraph, image: Image, facts: Facts) -> list[tuple[LoopFact, ...]]:
+    """The facts of each loop, by loop index, the tightest first.
+
+    A place denotes, in each context of its function, the innermost loop there that has code at
+    the place; of a line with code in several nested loops the deepest (a ``for`` line also holds
+    code before the loop). Raises FactsError when the place is reached but in no loop.
+    """
+    found: list[list[LoopFact]] = [[] for _ in graph.loops]
+    for fact in facts.of(LoopFact):
+        place = find_place(image, fact.place, fact.source)
+        reached, loops = _loops_at(graph, image, place)
+        if reached and not loops:
+            raise FactsError(
+                f"'{fact.place}' is in no loop of its function",
+                where=str(fact.source),
+                hint="name a line or address inside the loop, such as that of its condition",
+            )
+        for loop in loops:
+            found[loop].append(fact)
+    return [tuple(sorted(fs, key=lambda f: f.bound)) for fs in found]
+
+
+def _loops_at(graph: Supergraph, image: Image, place: Place) -> tuple[bool, set[int]]:
+    """Whether any code at the place is reached, and the loops it denotes."""
+    depth, innermost = _nest(graph)
+    reached = False
+    deepest: dict[int, set[int]] = {}  # context -> loops
+    for number, node in enumerate(graph.nodes):
+        if not any(place.covers(image, insn.addr) for insn in node.block.insns):
+            continue
+        reached = True
+        loop = innermost[number]
+        if loop is None or graph.nodes[graph.loops[loop].header].context != node.context:
+            continue
+        known = deepest.setdefault(node.context, set())
+        if known and depth[loop] > max(depth[k] for k in known):
+            known.clear()
+        if not known or depth[loop] == max(depth[k] for k in known):
+            known.add(loop)
+    return reached, {loop for loops in deepest.values() for loop in loops}
+
+
+def _nest(graph: Supergraph) -> tuple[list[int], list[int | None]]:
+    """Depth of each loop, and the innermost loop around each node."""
+    depth = [0] * len(graph.loops)
+    innermost: list[int | None] = [None] * len(graph.nodes)
+    for loop in graph.loops:  # outer loops come first
+        depth[loop.index] = 0 if loop.parent is None else depth[loop.parent] + 1
+        for node in loop.nodes:
+            innermost[node] = loop.index
+    return depth, innermost

@@ -1,0 +1,112 @@
+"""What a loop's proof and the user's facts come to, and how it is said."""
+
+from __future__ import annotations
+
+from loopbounds import terms
+from loopbounds.bound import LoopBound
+from loopbounds.prove import Outcome
+from loopbounds.runs import Run, explore
+from loopbounds.slice import Slice
+from quoll.errors import FactsError
+from quoll.facts import LoopFact
+from quoll.image import Image
+from quoll.supergraph import Supergraph, SuperLoop
+
+__all__ = ["judge"]
+
+SHOWN = 3  # states of a trace, origins of values, printed
+
+
+def judge(
+    graph: Supergraph,
+    image: Image,
+    loop: SuperLoop,
+    cut: Slice,
+    outcome: Outcome,
+    stated: tuple[LoopFact, ...],
+) -> LoopBound:
+    """The bound of one loop. Raises FactsError when a fact is refuted."""
+    if outcome.failed:
+        return _unbounded(loop, outcome, outcome.failed)
+    fact = stated[0] if stated else None
+    if fact is not None:
+        _refute(fact, cut)
+    if outcome.bound is not None and (fact is None or outcome.bound <= fact.bound):
+        return _proved(loop, cut, outcome)
+    if fact is not None:
+        return _assumed(loop, outcome, fact)
+    return _unbounded(loop, outcome, _explanation(graph, image, loop, cut))
+
+
+def _proved(loop: SuperLoop, cut: Slice, outcome: Outcome) -> LoopBound:
+    exact = True if outcome.tight and cut.faithful else None
+    evidence = (
+        f"count <= {outcome.bound} is an invariant (k-induction with {outcome.relations} relations)"
+    )
+    evidence += "; reached" if exact else "; not known to be tight"
+    if cut.s1:
+        evidence += "; rests on S1"
+    return LoopBound(loop.index, outcome.bound, exact, "nusmv", evidence, "", outcome.seconds)
+
+
+def _assumed(loop: SuperLoop, outcome: Outcome, fact: LoopFact) -> LoopBound:
+    proved = "" if outcome.bound is None else f"; proved is {outcome.bound}"
+    evidence = f"{fact.source} (assumed, not proved{proved})"
+    return LoopBound(loop.index, fact.bound, None, "fact", evidence, "", outcome.seconds)
+
+
+def _unbounded(loop: SuperLoop, outcome: Outcome, reason: str) -> LoopBound:
+    return LoopBound(loop.index, None, None, "", "", reason, outcome.seconds)
+
+
+def _refute(fact: LoopFact, cut: Slice) -> None:
+    """A loop with a single possible execution that exceeds the fact refutes it.
+
+    Where initial values or memory are free, a longer execution may be one that cannot happen.
+    """
+    if not cut.faithful or cut.model.parameters or cut.model.inputs:
+        return
+    for run in explore(cut.model):
+        if run.executions > fact.bound:
+            raise FactsError(
+                f"the loop is executed {run.executions} times{'' if run.ended else ' or more'} "
+                f"whenever it is entered, not at most {fact.bound}: {_trace(run, cut)}",
+                where=str(fact.source),
+                hint=f"state at least {run.executions}, or remove the fact",
+            )
+
+
+def _trace(run: Run, cut: Slice) -> str:
+    names = [cut.origins[v.symbol.name].split(" at ")[0] for v in cut.model.state]
+    shown = [*range(min(SHOWN, len(run.states))), len(run.states) - 1]
+    return "; ".join(
+        f"execution {run.counts[i]}: "
+        + ", ".join(f"{n} = {x:#x}" for n, x in zip(names, run.states[i], strict=True))
+        for i in dict.fromkeys(shown)
+    )
+
+
+def _explanation(graph: Supergraph, image: Image, loop: SuperLoop, cut: Slice) -> str:
+    """Which values the exit depends on that nothing bounds, and the fact that would help."""
+    where = image.place(graph.nodes[loop.header].block.addr)
+    line = image.line(graph.nodes[loop.header].block.addr)
+    place = f"{line.file}:{line.line}" if line else f"{graph.nodes[loop.header].block.addr:#010x}"
+    model = cut.model
+    deciding = terms.symbols([model.again])
+    for v in model.state:
+        if v.symbol in deciding:
+            deciding |= terms.symbols([v.initial, v.next])
+    free = [s for s in (*model.inputs, *model.parameters) if s in deciding]
+    if model.again is terms.TRUE:
+        why = "no exit of it depends on anything that is known"
+    elif not free:
+        why = "its exit is decided by " + _listed([cut.origins[s.name] for s in deciding])
+    else:
+        why = "nothing bounds " + _listed([cut.origins[s.name] for s in free])
+    return f"{where}: the loop has no bound: {why}; add 'loop {place} at most N'"
+
+
+def _listed(origins: list[str]) -> str:
+    unique = list(dict.fromkeys(origins))
+    more = f" and {len(unique) - SHOWN} more" if len(unique) > SHOWN else ""
+    return ", ".join(unique[:SHOWN]) + more
