@@ -604,7 +604,7 @@ def test_pieces_of_assembly_that_return_for_their_caller() -> None:
         main
           main (2): taken piece
           main+8 (2): returns
-          piece (2): fallthrough piece+8, indirect main+8
+          piece (2): indirect main+8, fallthrough piece+8
           piece+8 (1): returns
         """,
     )
