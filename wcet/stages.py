@@ -55,6 +55,11 @@ class Stages:
             sys.stderr.write(f"wcet: {text}\n")
         sys.stderr.flush()
 
+    def warn(self, text: str) -> None:
+        """Print a warning on standard error, progress or not."""
+        lead = "\r\x1b[K" if self._terminal else ""
+        print(f"{lead}wcet: warning: {text}", file=sys.stderr)
+
     def done(self) -> dict[str, StageUse]:
         """Clear the progress line and return the figures in order of first use."""
         if self._verbose and self._terminal:

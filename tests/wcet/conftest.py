@@ -1,0 +1,36 @@
+"""The shipped kernel, analysed once per test run, and what it executes in QEMU."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quoll.trace import Trace
+from tests.harness import build, qemu
+from wcet.cli import main
+
+ENTRIES = ("syscall", "undefined", "prefetch-abort", "data-abort", "interrupt")
+
+
+@pytest.fixture(scope="session")
+def kernel() -> Path:
+    build.kernel()
+    return build.ROOT / "build" / "bilby" / "kzm-after" / "kernel.elf"
+
+
+@pytest.fixture(scope="session")
+def report(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The JSON of ``wcet analyse --entry all`` on the shipped kernel."""
+    out = tmp_path_factory.mktemp("analyse") / "result.json"
+    assert main(["analyse", str(kernel), "--entry", "all", "--quiet", "--json", str(out)]) == 0
+    document: dict[str, Any] = json.loads(out.read_text())
+    return document
+
+
+@pytest.fixture(scope="session")
+def trace(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    """Every kernel execution of the user-level test suite."""
+    return qemu.record(tmp_path_factory.mktemp("trace") / "tests.trace")

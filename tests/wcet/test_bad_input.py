@@ -1,0 +1,210 @@
+"""Bad input: one clear paragraph, the documented exit status, no half-written file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from wcet.cli import main
+
+START = ".global _start\n.type _start, %function\n_start:\n"
+
+
+@pytest.fixture
+def assemble(tmp_path: Path):  # type: ignore[no-untyped-def]
+    """Link assembly text into an ELF."""
+
+    def build(text: str, *options: str, name: str = "program.elf", link: bool = True) -> Path:
+        source, elf = tmp_path / "program.S", tmp_path / name
+        source.write_text(text)
+        linking = ["-nostdlib", "-Wl,--build-id=none"] if link else ["-c"]
+        command = ["arm-none-eabi-gcc", "-mcpu=arm1136jf-s", "-g", *linking, *options]
+        subprocess.run([*command, "-o", elf, source], check=True, capture_output=True)
+        return elf
+
+    return build
+
+
+def fails(capsys: pytest.CaptureFixture[str], status: int, *arguments: object) -> str:
+    """Run ``wcet`` and check how it fails; returns the message."""
+    assert main([str(a) for a in arguments]) == status
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    lines = [line for line in captured.err.splitlines() if line.startswith("wcet: ")]
+    message = lines[-1]
+    assert message.startswith("wcet: error: "), captured.err
+    assert "Traceback" not in captured.err
+    return message
+
+
+def test_no_such_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert "missing.elf" in fails(capsys, 3, "analyse", tmp_path / "missing.elf", "--quiet")
+
+
+@pytest.mark.parametrize("content", [b"", b"#!/bin/sh\n", b"\x7fELF", b"\x7fELF\x01\x01\x01" * 30])
+def test_not_an_elf(capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "kernel.elf"
+    path.write_bytes(content)
+    assert "kernel.elf" in fails(capsys, 3, "analyse", path, "--quiet")
+
+
+def test_wrong_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    message = fails(capsys, 3, "analyse", Path(sys.executable).resolve(), "--quiet")
+    assert "ARM" in message or "32" in message
+
+
+def test_big_endian(capsys: pytest.CaptureFixture[str], assemble) -> None:  # type: ignore[no-untyped-def]
+    elf = assemble(START + "bx lr\n", "-mbig-endian")
+    assert "endian" in fails(capsys, 3, "analyse", elf, "--quiet")
+
+
+def test_not_linked(capsys: pytest.CaptureFixture[str], assemble) -> None:  # type: ignore[no-untyped-def]
+    elf = assemble(START + "bx lr\n", link=False)
+    assert "link" in fails(capsys, 3, "analyse", elf, "--quiet")
+
+
+def test_no_such_entry(capsys: pytest.CaptureFixture[str], assemble) -> None:  # type: ignore[no-untyped-def]
+    elf = assemble(START + "bx lr\n")
+    message = fails(capsys, 2, "analyse", elf, "--entry", "_strat", "--quiet")
+    assert "_strat" in message
+    assert "_start" in message, "near names are offered"
+
+
+def test_all_entries_of_a_program_without_vectors(
+    capsys: pytest.CaptureFixture[str],
+    assemble,  # type: ignore[no-untyped-def]
+) -> None:
+    elf = assemble(START + "bx lr\n")
+    assert "vector_svc" in fails(capsys, 2, "analyse", elf, "--entry", "all", "--quiet")
+
+
+def test_entry_in_data(capsys: pytest.CaptureFixture[str], assemble) -> None:  # type: ignore[no-untyped-def]
+    elf = assemble(START + "bx lr\n.data\n.global table\n.type table, %object\ntable: .word 1\n")
+    assert "table" in fails(capsys, 2, "analyse", elf, "--entry", "table", "--quiet")
+
+
+def test_unresolved_branch(capsys: pytest.CaptureFixture[str], assemble) -> None:  # type: ignore[no-untyped-def]
+    elf = assemble(START + "ldr r1, [r0]\nbx r1\n")
+    message = fails(capsys, 5, "analyse", elf, "--entry", "_start", "--quiet")
+    assert "_start+0x4" in message
+    assert "program.S:5" in message
+    assert "targets of" in message
+
+
+def test_loop_without_a_bound(capsys: pytest.CaptureFixture[str], assemble) -> None:  # type: ignore[no-untyped-def]
+    elf = assemble(START + "1: ldr r0, [r0]\ncmp r0, #0\nbne 1b\nbx lr\n")
+    message = fails(capsys, 6, "analyse", elf, "--entry", "_start", "--quiet")
+    assert "_start" in message
+    assert "program.S:4" in message
+    assert "at most" in message, "the fact to add is spelled out"
+
+
+def test_the_same_loop_with_a_fact(
+    capsys: pytest.CaptureFixture[str],
+    assemble,
+    tmp_path: Path,  # type: ignore[no-untyped-def]
+) -> None:
+    elf = assemble(START + "1: ldr r0, [r0]\ncmp r0, #0\nbne 1b\nbx lr\n")
+    facts = tmp_path / "more.facts"
+    facts.write_text("loop program.S:4 at most 5  # a list of four\n")
+    arguments = ["analyse", str(elf), "--entry", "_start", "--facts", str(facts), "--quiet"]
+    assert main(arguments) == 0
+    assert "loop program.S:4 at most 5" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("loop nowhere at most 3\n", "nowhere"),
+        ("loop _start+0x400 at most 3\n", "_start"),
+        ("loop program.S:999 at most 3\n", "999"),
+        ("loop program.S:4 at most many\n", "facts"),
+        ("gibberish\n", "facts"),
+    ],
+)
+def test_facts_that_say_nothing(
+    capsys: pytest.CaptureFixture[str],
+    assemble,  # type: ignore[no-untyped-def]
+    tmp_path: Path,
+    text: str,
+    said: str,
+) -> None:
+    elf = assemble(START + "1: subs r0, r0, #1\nbne 1b\nbx lr\n")
+    facts = tmp_path / "wrong.facts"
+    facts.write_text("# a comment\n" + text)
+    message = fails(capsys, 4, "analyse", elf, "--entry", "_start", "--facts", facts, "--quiet")
+    assert "wrong.facts:2" in message
+    assert said in message
+
+
+def test_a_missing_facts_file(
+    capsys: pytest.CaptureFixture[str],
+    assemble,
+    tmp_path: Path,  # type: ignore[no-untyped-def]
+) -> None:
+    elf = assemble(START + "bx lr\n")
+    absent = tmp_path / "absent.facts"
+    message = fails(capsys, 4, "analyse", elf, "--entry", "_start", "--facts", absent, "--quiet")
+    assert "absent.facts" in message
+
+
+def test_no_platform(capsys: pytest.CaptureFixture[str], assemble) -> None:  # type: ignore[no-untyped-def]
+    elf = assemble(START + "bx lr\n")
+    arguments = ["analyse", elf, "--entry", "_start", "--platform", "kmz", "--quiet"]
+    assert "kzm" in fails(capsys, 3, *arguments)
+
+
+def test_failure_leaves_an_existing_output_alone(
+    capsys: pytest.CaptureFixture[str],
+    assemble,
+    tmp_path: Path,  # type: ignore[no-untyped-def]
+) -> None:
+    elf = assemble(START + "ldr r1, [r0]\nbx r1\n")
+    out = tmp_path / "result.json"
+    out.write_text("precious")
+    fails(capsys, 5, "analyse", elf, "--entry", "_start", "--json", out, "--quiet")
+    assert out.read_text() == "precious"
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".")) == []
+
+
+def test_an_output_that_cannot_be_written(
+    capsys: pytest.CaptureFixture[str],
+    assemble,
+    tmp_path: Path,  # type: ignore[no-untyped-def]
+) -> None:
+    elf = assemble(START + "bx lr\n")
+    out = tmp_path / "no-such-folder" / "result.json"
+    fails(capsys, 2, "analyse", elf, "--entry", "_start", "--json", out, "--quiet")
+
+
+def test_cbc_missing(
+    capsys: pytest.CaptureFixture[str],
+    assemble,  # type: ignore[no-untyped-def]
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import ilp.cbc
+
+    monkeypatch.setattr(ilp.cbc, "bundled", lambda: Path("/nonexistent/cbc"))
+    elf = assemble(START + "bx lr\n")
+    message = fails(capsys, 8, "analyse", elf, "--entry", "_start", "--quiet")
+    assert "cbc" in message.lower()
+
+
+def test_cbc_killed(
+    capsys: pytest.CaptureFixture[str],
+    assemble,  # type: ignore[no-untyped-def]
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    import ilp.cbc
+
+    killed = tmp_path / "cbc"
+    killed.write_text("#!/bin/sh\nkill -9 $$\n")
+    killed.chmod(0o755)
+    monkeypatch.setattr(ilp.cbc, "bundled", lambda: killed)
+    elf = assemble(START + "bx lr\n")
+    message = fails(capsys, 8, "analyse", elf, "--entry", "_start", "--quiet")
+    assert "cbc" in message.lower()

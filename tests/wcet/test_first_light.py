@@ -1,0 +1,165 @@
+"""The main job on the shipped kernel: five bounds, their paths, and executions as witnesses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quoll.expand import expand, without_edges
+from quoll.extract import extract
+from quoll.image import Image
+from quoll.supergraph import Supergraph
+from quoll.trace import End, Execution, Trace
+from quoll.values import Values, analyse
+from quoll.witness import MissingEdge, follow
+from tests.harness import build
+from tests.wcet.conftest import ENTRIES
+from wcet.analyse import path_ends
+from wcet.platform import load
+
+LEGAL_EXITS = set((build.ROOT / "kernels/bilby/EXITS").read_text().split())
+
+
+@pytest.fixture(scope="session")
+def image(kernel: Path) -> Image:
+    return Image.load(kernel)
+
+
+@pytest.fixture(scope="session")
+def graphs(image: Image) -> dict[int, Supergraph]:
+    """The full expansion of each entry, by vector address: no fact, no pruning."""
+    vectors = [point.vector for point in load("kzm").entries.values()]
+    program = extract(image, vectors, ends=path_ends(image, load("kzm"), ()))
+    return {vector: expand(program, vector, image) for vector in vectors}
+
+
+@pytest.fixture(scope="session")
+def pruned(image: Image, graphs: dict[int, Supergraph]) -> dict[int, tuple[Supergraph, Values]]:
+    """Each graph without the edges that value analysis calls dead, and its values."""
+    found = {}
+    for vector, graph in graphs.items():
+        smaller = without_edges(graph, analyse(graph, image).dead_edges, image)
+        found[vector] = smaller, analyse(smaller, image)
+    return found
+
+
+@pytest.fixture(scope="session")
+def executions(trace: Trace) -> tuple[Execution, ...]:
+    """Every different execution that ran to its end; the first of those with the same path."""
+    different = {e.pcs.tobytes(): e for e in reversed(trace.executions) if e.end is not End.STOPPED}
+    return tuple(different.values())
+
+
+def test_every_entry_has_a_bound(report: dict[str, Any]) -> None:
+    assert set(report["entries"]) == set(ENTRIES)
+    for entry in report["entries"].values():
+        assert entry["cycles"] > 0
+        assert entry["optimal"], "the counts reach the proven bound"
+        assert entry["microseconds"] == pytest.approx(entry["cycles"] / 532, rel=1e-9)
+        assert all(loop["bound"] is not None for loop in entry["loops"])
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_the_worst_path_is_contiguous_and_adds_up(
+    report: dict[str, Any], graphs: dict[int, Supergraph], image: Image, name: str
+) -> None:
+    """Checked against an expansion of its own, not against the run that made the path."""
+    entry = report["entries"][name]
+    path = entry["path"]
+    assert entry["path_unrealisable"] is None
+    pcs: list[int] = []
+    for step in path:
+        at, end = int(step["address"], 16), int(step["end"], 16)
+        pcs.extend(range(at, end, 4))
+    vector = int(entry["address"], 16)
+    visits = follow(graphs[vector], image, pcs)
+    assert len(visits) >= len(path)
+    last = image.symbol_at(pcs[-1])
+    assert {s.name for s in image.symbols.at(pcs[-1])} & LEGAL_EXITS, last
+    assert sum(step["cycles"] for step in path) == entry["cycles"]
+    assert sum(entry["causes"].values()) == entry["cycles"]
+    assert all(sum(s["causes"].values()) == s["cycles"] for s in path)
+
+
+def test_interrupt_latency_is_longest_masked_path_plus_interrupt(report: dict[str, Any]) -> None:
+    cycles = {name: e["cycles"] for name, e in report["entries"].items()}
+    latency = report["interrupt_latency"]
+    assert latency["cycles"] == max(cycles.values()) + cycles["interrupt"]
+    assert cycles[latency["longest_masked_path"]] == max(cycles.values())
+
+
+def test_every_execution_is_a_path_of_the_graph(
+    executions: tuple[Execution, ...], graphs: dict[int, Supergraph], image: Image
+) -> None:
+    for execution in executions:
+        graph = graphs[execution.entry]
+        visits = follow(graph, image, execution.pcs)
+        length = sum(len(graph.nodes[v.node].block.insns) for v in visits)
+        after = {image.symbol_at(pc) for pc in execution.pcs[length:]}
+        assert {found[0].name for found in after if found} <= {"idle_loop"}
+    assert {e.entry for e in executions} == set(graphs), "each of the five entries was executed"
+    assert len(executions) > 100
+
+
+def test_the_witness_notices_a_missing_instruction(
+    executions: tuple[Execution, ...], graphs: dict[int, Supergraph], image: Image
+) -> None:
+    """The check above can fail: an execution with one instruction cut out is refused."""
+    execution = max(executions, key=lambda e: len(e.pcs))
+    pcs = list(execution.pcs)
+    for at in (1, len(pcs) // 2):
+        with pytest.raises(MissingEdge):
+            follow(graphs[execution.entry], image, pcs[:at] + pcs[at + 1 :])
+
+
+def test_executions_take_no_dead_edge_and_touch_only_addresses_that_values_allow(
+    executions: tuple[Execution, ...], pruned: dict[int, tuple[Supergraph, Values]], image: Image
+) -> None:
+    """Rules 1, 4 and 5 on what really ran: value analysis covers its concrete twin, QEMU."""
+    checked = 0
+    for execution in executions:
+        graph, values = pruned[execution.entry]
+        visits = follow(graph, image, execution.pcs)
+        at = [(v.node, i) for v in visits for i in range(len(graph.nodes[v.node].block.insns))]
+        first: dict[int, int] = {}
+        for access in execution.accesses():
+            if access.index < len(at):
+                first[access.index] = min(access.addr, first.get(access.index, access.addr))
+        for index, address in first.items():
+            allowed = values.access(*at[index])
+            place = image.place(execution.pcs[index])
+            assert allowed is not None, place
+            assert address in allowed, (place, hex(address), allowed)
+            checked += 1
+    assert checked > 10_000
+
+
+def test_no_execution_runs_a_loop_beyond_its_bound(
+    executions: tuple[Execution, ...],
+    report: dict[str, Any],
+    graphs: dict[int, Supergraph],
+    image: Image,
+) -> None:
+    """Loop bounds hold on what really ran: by place, the largest bound of any context."""
+    bounds: dict[str, int] = {}
+    for entry in report["entries"].values():
+        for loop in entry["loops"]:
+            bounds[loop["place"]] = max(bounds.get(loop["place"], 0), loop["bound"])
+    checked = 0
+    for execution in executions:
+        graph = graphs[execution.entry]
+        headers = {loop.header for loop in graph.loops}
+        entries = {edge for loop in graph.loops for edge in loop.entries}
+        count: dict[int, int] = {}
+        arrived: int | None = None
+        for visit in follow(graph, image, execution.pcs):
+            if visit.node in headers:
+                inside = arrived is not None and arrived not in entries
+                count[visit.node] = 1 + (count[visit.node] if inside else 0)
+                place = image.place(graph.nodes[visit.node].block.addr)
+                assert count[visit.node] <= bounds[place], place
+                checked += 1
+            arrived = visit.edge
+    assert checked > 1_000

@@ -1,0 +1,233 @@
+"""The pipeline behind ``wcet analyse``, one stage a line: the index of the project.
+
+ELF -> Image -> Program -> Supergraph -> Values -> Classification -> Costs
+    -> LoopBounds -> Solution -> WorstPath -> Result
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cache.classify import classify
+from ilp.constraint import Constraint, locate_in, resolve_constraints, unused_constraints
+from ilp.model_text import to_lp
+from ilp.solve import solver_named
+from ilp.worst_case import worst_case
+from loopbounds.bounds import BoundOptions, bound_loops
+from pipeline.charge import charge
+from quoll.cfg import Program
+from quoll.errors import FactsError, UsageError
+from quoll.expand import expand, without_edges
+from quoll.extract import extract
+from quoll.facts import Facts, load
+from quoll.image import Image
+from quoll.places import resolve
+from quoll.values import analyse as analyse_values
+from wcet import platform as platforms
+from wcet.atomic import write_atomically
+from wcet.platform import Platform
+from wcet.result import EntryResult, InterruptLatency, Result
+from wcet.stages import Stages
+
+__all__ = ["Options", "analyse"]
+
+ALL = "all"
+INTERRUPT = "interrupt"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user asked for; see ``wcet analyse --help``."""
+
+    entries: tuple[str, ...]
+    platform: str | None
+    l2: bool | None
+    facts: tuple[Path, ...]
+    neighbouring_facts: bool
+    ends: tuple[str, ...]
+    solver: str
+    time_limit: float
+    lp: Path | None
+    bounds: BoundOptions
+
+
+def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
+    """Bound every entry that ``options`` asks for.
+
+    Raises a WcetError of the class that says what is missing; nothing is then written.
+    """
+    with stages.stage("read"):
+        image = Image.load(kernel)
+        platform, reason = choose_platform(image, options)
+        files = facts_files(kernel, options)
+        facts = load(files)
+        entries = find_entries(image, platform, options.entries)
+        ends = path_ends(image, platform, options.ends)
+    with stages.stage("extract"):
+        program = extract(image, entries.values(), facts, ends)
+    run = Run(image, platform, facts, program, options, stages)
+    results: dict[str, EntryResult] = {}
+    constraints = []
+    for name, address in entries.items():
+        results[name], used = run.entry(name, address)
+        constraints.append(used)
+    for fact in unused_constraints(facts, constraints):
+        stages.warn(f"{fact.source}: no analysed entry is constrained by '{fact.source.text}'")
+    return Result(
+        kernel=kernel,
+        image=image,
+        platform=platform,
+        platform_reason=reason,
+        facts_files=tuple(str(f) for f in files),
+        entries=results,
+        latency=interrupt_latency(platform, results),
+        stages=stages.done(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the stages of all entries share."""
+
+    image: Image
+    platform: Platform
+    facts: Facts
+    program: Program
+    options: Options
+    stages: Stages
+
+    def entry(self, name: str, address: int) -> tuple[EntryResult, tuple[Constraint, ...]]:
+        """All stages for one entry."""
+        stage = self.stages.stage
+        with stage("expand", name):
+            plain = expand(self.program, address, self.image)
+        with stage("values", name):
+            dead = analyse_values(plain, self.image).dead_edges
+            graph = without_edges(plain, dead, self.image)
+            values = analyse_values(graph, self.image)
+        with stage("cache", name):
+            classes = classify(graph, values, self.platform.hierarchy)
+        with stage("pipeline", name):
+            charges = charge(
+                graph,
+                classes,
+                values,
+                self.platform.hierarchy,
+                self.platform.timing,
+                exception=name in self.platform.entries,
+            )
+        with stage("loop bounds", name):
+            bounds = bound_loops(
+                graph, self.image, values, self.facts, self.options.bounds, self.progress
+            )
+        with stage("ilp", name):
+            constraints = resolve_constraints(graph, self.facts, locate_in(self.image))
+            answer = worst_case(
+                graph,
+                charges.costs,
+                bounds,
+                constraints,
+                solver=solver_named(self.options.solver),
+                seconds=self.options.time_limit,
+                place=self.image.place,
+            )
+            if self.options.lp:
+                write_atomically(self.options.lp, to_lp(answer.model))
+        assumptions = (
+            *self.platform.assumptions,
+            *self.program.assumptions,
+            *values.assumptions,
+            *classes.assumptions,
+            *charges.costs.assumptions,
+            *(f"loop bound by fact: {b.evidence}" for b in bounds if b.method == "fact"),
+            *(f"fact: {c}" for c in constraints),
+        )
+        result = EntryResult(
+            name=name,
+            symbol=self.image.place(address),
+            address=address,
+            graph=graph,
+            costs=charges.costs,
+            bounds=bounds,
+            solution=answer.solution,
+            path=answer.path,
+            assumptions=tuple(dict.fromkeys(assumptions)),
+        )
+        return result, constraints
+
+    def progress(self, answered: int, asked: int, place: str) -> None:
+        """Show how far model checking has come."""
+        self.stages.say(f"loop bounds: {answered} of {asked}: {place}")
+
+
+def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
+    """The platform asked for, or the one that the ELF's build attributes name."""
+    if options.platform is not None:
+        chosen, reason = platforms.load(options.platform), "asked for"
+    else:
+        chosen, reason = platforms.for_image(image.cpu, image.attributes.arch)
+    if options.l2 is not None:
+        chosen = chosen.with_l2(options.l2)
+    return chosen, reason
+
+
+def facts_files(kernel: Path, options: Options) -> tuple[Path, ...]:
+    """The facts file beside the ELF, if there is one, then those asked for."""
+    beside = kernel.with_suffix(".facts")
+    automatic = options.neighbouring_facts and beside.is_file() and beside not in options.facts
+    return ((beside,) if automatic else ()) + options.facts
+
+
+def find_entries(image: Image, platform: Platform, names: tuple[str, ...]) -> dict[str, int]:
+    """Address of each entry; ``all`` stands for every entry of the platform.
+
+    A name of the platform means the first of its symbols that exists, else its vector. Raises
+    UsageError for what is neither that, nor a symbol, nor an address.
+    """
+    wanted = [n for name in names for n in (platform.entries if name == ALL else [name])]
+    return {name: find_entry(image, platform, name) for name in wanted}
+
+
+def find_entry(image: Image, platform: Platform, name: str) -> int:
+    """Address of one entry."""
+    point = platform.entries.get(name)
+    if point is not None:
+        symbols = filter(None, map(image.symbol, point.symbols))
+        address = next((s.addr | s.thumb for s in symbols), point.vector)
+        if image.read(address & ~1, 2) is None:
+            raise UsageError(
+                f"entry {name}: none of the symbols {', '.join(point.symbols)} exists, and nothing "
+                f"is loaded at the vector {point.vector:#010x}",
+                hint="name a symbol or an address with --entry",
+            )
+        return address
+    try:
+        (address,) = resolve(image, name)
+    except (FactsError, ValueError) as fault:
+        raise UsageError(
+            f"no entry {name!r}: {fault}",
+            hint=f"platform {platform.name} knows {', '.join(platform.entries)}",
+        ) from fault
+    return address
+
+
+def path_ends(image: Image, platform: Platform, places: tuple[str, ...]) -> frozenset[int]:
+    """The platform's exits that this ELF has, and the places asked for."""
+    symbols = (image.symbol(n) for n in image.symbols.names() if n.startswith(platform.exits))
+    asked = (a for place in places for a in resolve(image, place))
+    return frozenset(s.addr for s in symbols if s is not None) | frozenset(asked)
+
+
+def interrupt_latency(
+    platform: Platform, results: Mapping[str, EntryResult]
+) -> InterruptLatency | None:
+    """Rule 21: any masked path may be under way when the interrupt arrives.
+
+    None unless all entries of the platform were analysed, the interrupt among them.
+    """
+    if INTERRUPT not in platform.entries or not platform.entries.keys() <= results.keys():
+        return None
+    longest = max(results, key=lambda name: results[name].cycles)
+    return InterruptLatency(longest, results[longest].cycles, INTERRUPT, results[INTERRUPT].cycles)

@@ -1,0 +1,83 @@
+"""``wcet``: the command line. It parses, calls, prints, and maps errors to exit statuses."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from quoll.errors import WcetError
+from wcet import analyse_command
+
+__all__ = ["main"]
+
+INTERNAL_ERROR = 70
+INTERRUPTED = 130
+
+EPILOG = """\
+exit status:
+   0  a bound (or listing) was printed
+   2  the command line is wrong, or names an entry that does not exist or is not code
+   3  a file is not what it should be: not an ELF, wrong machine, big-endian, unknown board
+   4  a facts file is wrong, or names a place that does not exist
+   5  control flow is not understood: an unresolved branch, recursion
+   6  a loop has no bound
+   7  the core or board description lacks a figure
+   8  NuSMV, CBC or HiGHS is missing, was killed, or proved nothing
+   9  the facts exclude every path
+  70  a defect in this program (set WCET_DEBUG=1 to see the traceback)
+
+No output file is touched unless the run succeeds.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command-line grammar."""
+    top = argparse.ArgumentParser(
+        prog="wcet",
+        description="Sound worst-case execution times of operating-system kernels, from the ELF.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    analyse_command.add_to(commands)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status (see ``EPILOG``)."""
+    try:
+        options = parser().parse_args(arguments)
+        status: int = options.run(options)
+        sys.stdout.flush()
+        return status
+    except WcetError as error:
+        return fail(f"wcet: error: {error}", error.exit_status)
+    except KeyboardInterrupt:
+        return fail("wcet: interrupted; no output was written", INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get("WCET_DEBUG"):
+            traceback.print_exc()
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return fail(
+            f"wcet: defect in this program: {type(error).__name__}: {error} "
+            f"({os.path.basename(place.filename)}:{place.lineno}); please report it with the "
+            "input; WCET_DEBUG=1 shows the traceback",
+            INTERNAL_ERROR,
+        )
+
+
+def fail(message: str, status: int) -> int:
+    """Print ``message`` on standard error, one paragraph, and return ``status``."""
+    lead = "\r\x1b[K" if sys.stderr.isatty() else ""
+    print(lead + " ".join(message.split()), file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

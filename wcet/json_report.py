@@ -1,0 +1,107 @@
+"""A result as JSON. The schema is versioned; fields are only ever added within a version."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ilp.solution import Step
+from pipeline.costs import Cause
+from wcet.result import EntryResult, Result
+
+__all__ = ["SCHEMA_VERSION", "to_json"]
+
+SCHEMA_VERSION = 1
+
+
+def to_json(result: Result) -> str:
+    """The whole result; addresses are hexadecimal strings, times cycles, microseconds, seconds."""
+    latency = result.latency
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "kernel": {
+            "path": str(result.kernel),
+            "sha256": result.image.sha256,
+            "cpu": result.image.cpu,
+        },
+        "platform": {
+            "name": result.platform.name,
+            "chosen": result.platform_reason,
+            "clock_hz": result.platform.clock_hz,
+            "l2": result.platform.l2_enabled,
+        },
+        "facts": list(result.facts_files),
+        "entries": {name: entry_json(result, e) for name, e in result.entries.items()},
+        "interrupt_latency": latency
+        and {
+            "cycles": latency.cycles,
+            "microseconds": result.microseconds(latency.cycles),
+            "longest_masked_path": latency.longest,
+            "longest_masked_cycles": latency.longest_cycles,
+            "interrupt_entry": latency.interrupt,
+            "interrupt_cycles": latency.interrupt_cycles,
+        },
+        "assumptions": list(result.assumptions),
+        "stages": {
+            name: {"seconds": round(use.seconds, 4), "peak_mib": round(use.peak_mib, 1)}
+            for name, use in result.stages.items()
+        },
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
+    """One entry: the bound, where it comes from, and the worst path step by step."""
+    graph = entry.graph
+    return {
+        "symbol": entry.symbol,
+        "address": hex(entry.address),
+        "cycles": entry.cycles,
+        "microseconds": result.microseconds(entry.cycles),
+        "optimal": entry.solution.optimal,
+        "solver": entry.solution.solver,
+        "causes": {cause.name.lower(): cycles for cause, cycles in entry.cycles_by_cause().items()},
+        "contexts": [
+            {
+                "parent": c.parent,
+                "call_site": None if c.call_site is None else hex(c.call_site),
+                "function": result.function(c.function),
+            }
+            for c in graph.contexts
+        ],
+        "blocks": len(graph.nodes),
+        "edges": len(graph.edges),
+        "loops": [
+            {
+                "place": result.image.place(graph.nodes[loop.header].block.addr),
+                "context": graph.nodes[loop.header].context,
+                "bound": bound.bound,
+                "exact": bound.exact,
+                "method": bound.method,
+                "evidence": bound.evidence,
+                "seconds": round(bound.seconds, 4),
+            }
+            for loop, bound in zip(graph.loops, entry.bounds, strict=True)
+        ],
+        "excluded": list(graph.excluded),
+        "path": [step_json(result, entry, step) for step in entry.path.steps],
+        "path_unrealisable": entry.path.unrealisable,
+        "assumptions": list(entry.assumptions),
+    }
+
+
+def step_json(result: Result, entry: EntryResult, step: Step) -> dict[str, Any]:
+    """One block of the worst path, with the edge out of it."""
+    node = entry.graph.nodes[step.node]
+    causes = entry.step_causes(step)
+    line = result.image.line(node.block.addr)
+    return {
+        "address": hex(node.block.addr),
+        "end": hex(node.block.end),
+        "function": result.function(entry.graph.contexts[node.context].function),
+        "line": None if line is None else str(line),
+        "context": node.context,
+        "edge": None if step.edge is None else entry.graph.edges[step.edge].kind.value,
+        "cycles": sum(causes),
+        "causes": {c.name.lower(): causes[c] for c in Cause if causes[c]},
+    }

@@ -1,0 +1,100 @@
+"""The answer to ``wcet analyse``: everything the reports print, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ilp.solution import Solution, Step, WorstPath
+from loopbounds.bound import LoopBound
+from pipeline.costs import Cause, Costs
+from quoll.image import Image
+from quoll.supergraph import Supergraph
+from wcet.platform import Platform
+from wcet.stages import StageUse
+
+__all__ = ["EntryResult", "InterruptLatency", "Result"]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryResult:
+    """One entry: its graph, what each stage found, and the bound in cycles."""
+
+    name: str  # as the user wrote it, or the platform's name for the vector
+    symbol: str  # printed place of the first instruction
+    address: int
+    graph: Supergraph
+    costs: Costs
+    bounds: tuple[LoopBound, ...]
+    solution: Solution
+    path: WorstPath
+    assumptions: tuple[str, ...]
+
+    @property
+    def cycles(self) -> int:
+        """The bound, in cycles of the core."""
+        return self.solution.cycles
+
+    def step_causes(self, step: Step) -> tuple[int, ...]:
+        """Cycles of one step, the edge out of it included, indexed by ``Cause``."""
+        node = self.costs.nodes[step.node]
+        if step.edge is None:
+            return node
+        return tuple(a + b for a, b in zip(node, self.costs.edges[step.edge], strict=True))
+
+    def cycles_by_cause(self) -> dict[Cause, int]:
+        """Where the cycles of the bound go: counts times costs, summed over nodes and edges."""
+        total = [0] * len(Cause)
+        for costs, counts in (
+            (self.costs.nodes, self.solution.nodes),
+            (self.costs.edges, self.solution.edges),
+        ):
+            for cost, count in zip(costs, counts, strict=True):
+                if count:
+                    for cause, cycles in enumerate(cost):
+                        total[cause] += count * cycles
+        return {cause: total[cause] for cause in Cause}
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptLatency:
+    """Longest masked path over all entries, plus the interrupt path (rule 21). Cycles."""
+
+    longest: str  # name of the entry with the longest masked path
+    longest_cycles: int
+    interrupt: str  # name of the interrupt entry
+    interrupt_cycles: int
+
+    @property
+    def cycles(self) -> int:
+        """The sum."""
+        return self.longest_cycles + self.interrupt_cycles
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A whole run. ``latency`` is None unless every entry of the platform was analysed."""
+
+    kernel: Path
+    image: Image
+    platform: Platform
+    platform_reason: str  # why this platform: asked for, or which build attribute chose it
+    facts_files: tuple[str, ...]
+    entries: Mapping[str, EntryResult]
+    latency: InterruptLatency | None
+    stages: Mapping[str, StageUse]
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Every assumption of any entry, each once, in order of first use."""
+        return tuple(dict.fromkeys(a for e in self.entries.values() for a in e.assumptions))
+
+    def function(self, address: int) -> str:
+        """Name of the function at ``address``, or the address where no symbol names it."""
+        found = self.image.symbol_at(address)
+        return found[0].name if found and found[1] == 0 else hex(address)
+
+    def microseconds(self, cycles: int) -> float:
+        """Cycles of the core as microseconds at the platform's clock."""
+        return cycles * 1e6 / self.platform.clock_hz
