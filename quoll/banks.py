@@ -10,14 +10,15 @@ from typing import Any, Final
 
 from quoll.machine import Machine
 from quoll.state import MODE
+from quoll.terms import plus
 
-__all__ = ["forget_banks", "read_bank", "switch_mode"]
+__all__ = ["read_bank", "switch_mode", "write_bank"]
 
 USER: Final = 0x10
 FIQ: Final = 0x11
 SYSTEM: Final = 0x1F
 BANKED: Final = range(8, 15)
-STACK_AND_LINK: Final = (13, 14)
+SP: Final = 13
 
 
 def _mode(m: Machine, slot: int) -> int | None:
@@ -65,6 +66,16 @@ def read_bank(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
     m.v[out] = known if known is not None else m.fresh(site)
 
 
-def forget_banks(m: Machine, out: int, a: int, b: int, site: Any) -> None:
-    """Some register of another mode has changed."""
-    m.banks = {}
+def write_bank(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
+    """sp of the mode in slot ``b`` becomes what it was, slot ``a``, plus ``extra[1]``."""
+    site, change = extra
+    current, target = m.v[MODE], _mode(m, b)
+    if current is None or target is None:
+        m.v[SP] = m.fresh((site, SP))
+        m.banks = {}
+        return
+    value = plus(m.term(m.v[a], (site, "a")), change)
+    if current == target:
+        m.v[SP] = value
+    else:
+        m.banks = {**m.banks, _key(target, SP): value}

@@ -13,9 +13,9 @@ from typing import Any
 
 from quoll import evaluate as ev
 from quoll.arm.insn import Cond, Insn
-from quoll.arm.ops import FLAGS, Op, OpCode, Space, Var
+from quoll.arm.ops import FLAGS, Op, OpCode, Space, Var, general
 from quoll.arm.semantics import lift
-from quoll.banks import forget_banks, read_bank, switch_mode
+from quoll.banks import read_bank, switch_mode, write_bank
 from quoll.pairs import Role, find_roles, is_branch, written
 from quoll.state import FLAG, MODE
 
@@ -183,6 +183,8 @@ class _Compiler:
                 if not switched:
                     self._emit(switch_mode, 0, self._slot(op.ins[1]))
                 switched = True
+            elif insn.mnemonic == "srs" and op.code is OpCode.UNKNOWN and op.out == general(SP):
+                self._store_return_state(insn, ops, self._slot(op.ins[1]))
             elif number in pairs:
                 self._paired(op, pairs[number])
             elif _aligns_target(ops, number):
@@ -194,8 +196,13 @@ class _Compiler:
                 self._op(op)
             if op.out is not None and op.out.space is Space.TEMP:
                 unset.append(self._slot(op.out))
-        if insn.mnemonic == "srs":
-            self._emit(forget_banks, 0, 0)
+
+    def _store_return_state(self, insn: Insn, ops: Sequence[Op | None], stack: int) -> None:
+        """The write-back of srs, to sp of the mode whose stack it stores on (B9.3.16)."""
+        assert insn.memory is not None
+        modes = [op.ins[1] for op in ops if op is not None and op.code is OpCode.BANK]
+        change = 8 if insn.memory.displacement >= 0 else -8
+        self._emit(write_bank, 0, stack, self._slot(modes[0]), change)
 
     def _part(self, label: int, op: Op) -> None:
         condition = self._slot(op.ins[1]) if op.code is OpCode.CBRANCH else None
@@ -305,6 +312,8 @@ class _Compiler:
             self._emit(ev.subtract, there, a, b, 0)
         elif bits == 32 and op.code is OpCode.INT_AND:
             self._emit(ev.bit_and, there, a, b)
+        elif bits == 32 and op.code is OpCode.INT_LEFT:
+            self._emit(ev.shift_left, there, a, b)
         else:
             self._emit(ev.binary, there, a, b, ev.BINARY[op.code], bits)
 

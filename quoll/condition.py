@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 from quoll import arithmetic
 from quoll.comparison import Compare, holds, refine
 from quoll.terms import (
+    BIAS,
     MASK,
     RIGID,
     Anchored,
@@ -158,7 +159,7 @@ def words(fact: Fact, stacks: Stacks) -> ValueSet:
     base = stacks.get(fact.base)
     if base is None:
         return ANY
-    return arithmetic.add(fact.offsets, ValueSet(base, base, 0))
+    return arithmetic.subtract(fact.offsets, ValueSet.of(BIAS - base))
 
 
 def decide(condition: Condition, facts: Facts, stacks: Stacks) -> bool | None:
@@ -236,7 +237,7 @@ def _restrict(term: Term, kept: ValueSet, facts: Facts, stacks: Stacks) -> Facts
         base = stacks.get(fact.base)
         if base is None:
             return facts
-        moved = arithmetic.subtract(kept, ValueSet.of(base + offset))
+        moved = arithmetic.subtract(kept, ValueSet.of(base + offset - BIAS))
         remaining = meet(fact.offsets, moved)
         restricted: Fact | None = None if remaining is None else Anchored(fact.base, remaining)
     elif fact == ANY:

@@ -17,16 +17,21 @@ from quoll.comparison import Compare
 from quoll.condition import Comparison, Overflow
 from quoll.machine import Machine
 from quoll.terms import (
+    BIAS,
     MASK,
     TAINT,
     TAINTED,
     Anchored,
     Fact,
+    Rotated,
     Term,
+    add_facts,
     describe,
     exact_term,
     is_stack,
     plain,
+    scale_fact,
+    subtract_facts,
 )
 from quoll.valueset import ANY, ValueSet, join, progression
 
@@ -54,6 +59,7 @@ __all__ = [
     "load",
     "overflow",
     "piece",
+    "shift_left",
     "sign_extend",
     "store",
     "subpiece",
@@ -127,10 +133,10 @@ def _sum(a: Fact, b: Fact) -> Fact:
     if isinstance(b, Anchored):
         a, b = b, a
     if not isinstance(a, Anchored):
-        return arithmetic.add(plain(a), plain(b))
+        return add_facts(a, b)
     if isinstance(b, Anchored) or a.base == TAINT:
         return _mixture(a, b)
-    return Anchored(a.base, arithmetic.add(a.offsets, plain(b)))
+    return Anchored(a.base, plain(add_facts(a.offsets, b)))
 
 
 def subtract(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
@@ -154,12 +160,12 @@ def subtract(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
 
 def _difference(a: Fact, b: Fact) -> Fact:
     if not isinstance(a, Anchored) and not isinstance(b, Anchored):
-        return arithmetic.subtract(plain(a), plain(b))
+        return subtract_facts(a, b)
     if isinstance(a, Anchored) and a.base != TAINT:
         if not isinstance(b, Anchored):
-            return Anchored(a.base, arithmetic.subtract(a.offsets, plain(b)))
+            return Anchored(a.base, plain(subtract_facts(a.offsets, b)))
         if a.base == b.base:
-            return arithmetic.subtract(a.offsets, b.offsets)
+            return subtract_facts(a.offsets, b.offsets)
     return _mixture(a, b)
 
 
@@ -383,6 +389,16 @@ def bit_and(m: Machine, out: int, a: int, b: int, site: Any) -> None:
     binary(m, out, a, b, (site, arithmetic.bit_and, 32))
 
 
+def shift_left(m: Machine, out: int, a: int, b: int, site: Any) -> None:
+    """INT_LEFT of words."""
+    p, q = m.v[a], m.v[b]
+    fact = describe(p, m.facts) if type(p) is int else ANY
+    if isinstance(fact, Rotated) and type(q) is int and q < 32:
+        m.v[out] = m.fresh(site, scale_fact(fact, q))
+    else:
+        binary(m, out, a, b, (site, _shift_left, 32))
+
+
 def _wide(m: Machine, value: Any) -> ValueSet:
     if isinstance(value, ValueSet):
         return value
@@ -400,7 +416,7 @@ def _marked(m: Machine, result: ValueSet, bits: int, p: Any, q: Any) -> Fact:
         fact = describe(p, m.facts)
         base = m.environment.stacks.get(fact.base) if isinstance(fact, Anchored) else None
         if base is not None and isinstance(fact, Anchored):
-            return Anchored(fact.base, arithmetic.subtract(result, ValueSet.of(base)))
+            return Anchored(fact.base, arithmetic.subtract(result, ValueSet.of(base - BIAS)))
     return TAINTED
 
 

@@ -16,6 +16,7 @@ from quoll.condition import Comparison, Condition
 from quoll.memory import Memory
 from quoll.state import MODE, Names, State, live_facts
 from quoll.terms import (
+    BIAS,
     MASK,
     RIGID,
     SIGN,
@@ -72,7 +73,7 @@ class Environment:
                     word = other.offsets.exact
                 elif word is not None:
                     base = self.stacks.get(fact.base)
-                    word = None if base is None else word - base
+                    word = None if base is None else word - base + BIAS
             if word is not None:
                 limit = word - x & MASK
                 near = (limit, limit - 1 & MASK, limit + 1 & MASK)

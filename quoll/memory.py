@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 
 from quoll.condition import Stacks
 from quoll.terms import (
+    BIAS,
     MASK,
     RIGID,
     SIGN,
@@ -169,7 +170,7 @@ class Memory:
     def _store_in_stack(self, fact: Anchored, size: int) -> None:
         """An array in a frame: any cell between the ends may be hit."""
         reach = fact.offsets.high - fact.offsets.low + size + 3
-        first = fact.offsets.low - 3
+        first = fact.offsets.low - BIAS - 3
         kept = {
             key: cell
             for key, cell in self.frames.items()
@@ -211,7 +212,7 @@ def live_frames(frames: Mapping[int, object], sp: Term, facts: Facts) -> dict[in
     where = describe(sp, facts)
     if not isinstance(where, Anchored) or not is_stack(where.base):
         return {}
-    top = where.offsets.high
+    top = where.offsets.high - BIAS
     return {
         key: cell
         for key, cell in frames.items()

@@ -19,11 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from quoll import arithmetic
-from quoll.valueset import ANY, ValueSet, join, leq, widen
+from quoll.valueset import ANY, ValueSet, join, leq, progression, widen
 
 __all__ = [
+    "BIAS",
     "ENTRY_SP",
     "MASK",
     "RIGID",
@@ -35,6 +37,7 @@ __all__ = [
     "Facts",
     "Rotated",
     "Term",
+    "add_facts",
     "covers",
     "describe",
     "entry_symbol",
@@ -44,7 +47,9 @@ __all__ = [
     "plain",
     "plus",
     "rotated",
+    "scale_fact",
     "shift_fact",
+    "subtract_facts",
     "union",
     "widen_facts",
 ]
@@ -52,6 +57,7 @@ __all__ = [
 Term = int
 MASK = (1 << 32) - 1
 SIGN = 1 << 31
+BIAS = 1 << 31
 
 TAINT = 1  # as a base: some stack address, it is not known which
 ENTRY = 2  # ENTRY + r: register r at entry
@@ -62,7 +68,10 @@ RIGID = 1024
 
 @dataclass(frozen=True, slots=True)
 class Anchored:
-    """``base`` (a rigid symbol) plus a member of ``offsets``, modulo 2**32."""
+    """``base`` (a rigid symbol) plus a member of ``offsets``, less ``BIAS``, modulo 2**32.
+
+    With the bias an interval may reach from below the base to above it.
+    """
 
     base: int
     offsets: ValueSet
@@ -103,7 +112,7 @@ def describe(term: Term, facts: Facts) -> Fact:
         return ValueSet(term, term, 0)
     offset = term & MASK
     if symbol < RIGID:
-        return Anchored(symbol, ValueSet(offset, offset, 0))
+        return Anchored(symbol, ValueSet(offset ^ BIAS, offset ^ BIAS, 0))
     return shift_fact(facts.get(symbol, ANY), offset)
 
 
@@ -111,12 +120,11 @@ def shift_fact(fact: Fact, offset: int) -> Fact:
     """``fact`` with ``offset`` added to every member."""
     if offset == 0 or fact is ANY or fact is TAINTED:
         return fact
-    added = ValueSet(offset & MASK, offset & MASK, 0)
     if isinstance(fact, Anchored):
-        return Anchored(fact.base, arithmetic.add(fact.offsets, added))
+        return Anchored(fact.base, arithmetic.add(fact.offsets, ValueSet.of(offset)))
     if isinstance(fact, Rotated):
         return rotated(fact.origin + offset & MASK, fact.members)
-    return arithmetic.add(fact, added)
+    return rotated(offset, fact)
 
 
 def rotated(origin: int, members: ValueSet) -> Fact:
@@ -135,11 +143,46 @@ def plain(fact: Fact) -> ValueSet:
     return ANY
 
 
+def add_facts(a: Fact, b: Fact) -> Fact:
+    """The sums, for facts that hang on no base."""
+    (low, width, stride), (other, other_width, other_stride) = _extent(a), _extent(b)
+    if width + other_width > MASK:
+        return arithmetic.add(plain(a), plain(b))
+    steps = progression(0, width + other_width, gcd(stride, other_stride))
+    return rotated(low + other & MASK, steps)
+
+
+def subtract_facts(a: Fact, b: Fact) -> Fact:
+    """The differences, for facts that hang on no base."""
+    (low, width, stride), (other, other_width, other_stride) = _extent(a), _extent(b)
+    if width + other_width > MASK:
+        return arithmetic.subtract(plain(a), plain(b))
+    steps = progression(0, width + other_width, gcd(stride, other_stride))
+    return rotated(low - other - other_width & MASK, steps)
+
+
+def scale_fact(a: Fact, shift: int) -> Fact:
+    """The members times 2**shift."""
+    low, width, stride = _extent(a)
+    if width << shift > MASK:
+        return arithmetic.shift_left(plain(a), ValueSet.of(shift))
+    return rotated(low << shift & MASK, progression(0, width << shift, stride << shift))
+
+
+def _extent(fact: Fact) -> tuple[int, int, int]:
+    """The first member, the distance to the last, and the stride, going up from the first."""
+    if isinstance(fact, Rotated):
+        members, origin = fact.members, fact.origin
+        return origin + members.low & MASK, members.high - members.low, members.stride
+    members = plain(fact)
+    return members.low, members.high - members.low, members.stride
+
+
 def exact_term(fact: Fact) -> Term | None:
     """The constant, or rigid symbol plus constant, that ``fact`` is the set of, if it is one."""
     if isinstance(fact, Anchored):
         offset = fact.offsets.exact
-        return None if offset is None else fact.base << 32 | offset
+        return None if offset is None else fact.base << 32 | offset ^ BIAS
     return fact.exact if isinstance(fact, ValueSet) else None
 
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from quoll.arm.insn import Flow
+from quoll.arm.insn import Flow, Insn
 from quoll.cfg import EdgeKind
 from quoll.compiled import CompiledBlock
-from quoll.condition import Comparison, words
+from quoll.condition import words
 from quoll.domain import ValueDomain
 from quoll.fixpoint import Fixpoint, solve
 from quoll.image import Image
@@ -27,7 +27,7 @@ from quoll.machine import Environment
 from quoll.state import State, entry_state
 from quoll.supergraph import Supergraph
 from quoll.terms import Fact, describe
-from quoll.transfer import Outcome
+from quoll.transfer import Outcome, run
 from quoll.valueset import ANY, ValueSet
 from quoll.wto import FlowGraph, WeakOrder
 
@@ -55,9 +55,8 @@ def analyse(graph: Supergraph, image: Image, entry: Entry | None = None) -> Valu
     code = BlockCode()
     compiled = {id(node.block): node.block for node in graph.nodes}
     blocks = {key: code(block.insns) for key, block in compiled.items()}
-    domain = _ContextDomain(
-        graph, flow, order, [blocks[id(n.block)] for n in graph.nodes], environment
-    )
+    bodies = [blocks[id(node.block)] for node in graph.nodes]
+    domain = _ContextDomain(graph, flow, order, bodies, environment, code)
     start = _start(entry or Entry(), environment)
     return Values(graph, domain, solve(flow, order, domain, start))
 
@@ -86,12 +85,22 @@ class _ContextDomain(ValueDomain):
         order: WeakOrder,
         blocks: Sequence[CompiledBlock],
         environment: Environment,
+        code: BlockCode,
     ) -> None:
         kinds = [edge.kind for edge in graph.edges]
         special = {EdgeKind.INDIRECT: self._indirect, EdgeKind.CALL: self._indirect}
         super().__init__(flow, order, blocks, kinds, environment, special)
         self._nodes = graph.nodes
+        self._code = code
         self._indirect_sources = [n.block.last.flow in INDIRECT for n in graph.nodes]
+
+    def before(self, node: int, state: State, insns: tuple[Insn, ...]) -> State:
+        """The state after the first instructions of ``node``."""
+        if not insns:
+            return state
+        position = self.order.position[node]
+        fall = run(self._code(insns), state, self.environment, position).fall
+        return state if fall is None else fall
 
     def _indirect(self, edge: int, outcome: Outcome) -> State | None:
         leave = outcome.leave
@@ -109,7 +118,9 @@ class _ContextDomain(ValueDomain):
 class Values:
     """The result: states at the start of every node, queried by node index."""
 
-    def __init__(self, graph: Supergraph, domain: ValueDomain, fixpoint: Fixpoint[State]) -> None:
+    def __init__(
+        self, graph: Supergraph, domain: _ContextDomain, fixpoint: Fixpoint[State]
+    ) -> None:
         self._graph, self._domain, self._fixpoint = graph, domain, fixpoint
         self._accesses: dict[int, dict[int, Fact]] = {}
 
@@ -146,21 +157,24 @@ class Values:
         return None if fact is None else self._words(fact)
 
     def explain(self, edge: int) -> str:
-        """Why ``edge`` is dead: the comparison that decides, with its values; or "not reached"."""
+        """Why ``edge`` is dead: the instruction that decides, and the values it decides by."""
         source = self._graph.edges[edge].src
         state = self._fixpoint.states[source]
         if state is None:
             return "not reached"
         outcome = self._domain.outcome(source, state)
+        block = self._graph.nodes[source].block
         if outcome.decision is None:
             target = None if outcome.leave is None else outcome.leave.target
             return "no such target" if target is None else f"goes to {self._show(target, outcome)}"
-        condition, facts = outcome.decision
-        if not isinstance(condition, Comparison):
-            return f"the condition is always {condition}" if condition is not None else "unknown"
-        left = self._words(describe(condition.a, facts))
-        right = self._words(describe(condition.b, facts))
-        return f"skips when {left} {condition.relation.value} {right}"
+        deciding = [i for i, insn in enumerate(block.insns) if insn.sets_flags]
+        index = deciding[-1] if deciding else len(block.insns) - 1
+        before = self._domain.before(source, state, block.insns[:index])
+        known = (
+            f"r{register} = {self._words(before.fact(register))}"
+            for register in sorted(block.insns[index].reads - {15})
+        )
+        return f"{block.insns[index].text}: {', '.join(known) or 'decided before'}"
 
     def _show(self, term: int, outcome: Outcome) -> str:
         assert outcome.leave is not None
