@@ -64,7 +64,7 @@ class LoopNest:
         if node == header:
             return self.bounds[loop]
         partial = loop in self.started and header != self.graph.entry
-        return self.bounds[loop] + partial - (node not in self.leaving[loop])
+        return max(0, self.bounds[loop] + partial - (node not in self.leaving[loop]))
 
     def most_node(self, node: int, inside: Callable[[int], bool] = lambda _: True) -> int:
         """Most executions of ``node``: the product of the passes of the loops around it.
@@ -157,11 +157,14 @@ def topological_order(graph: Supergraph) -> list[int]:
 
 
 def checked_bounds(
-    graph: Supergraph, bounds: Sequence[LoopBound], place: Callable[[int], str] = hex
+    graph: Supergraph,
+    bounds: Sequence[LoopBound],
+    place: Callable[[int], str] = hex,
+    remark: Callable[[int], str] = lambda _: "",
 ) -> tuple[int, ...]:
     """One number per loop: the least of its bounds.
 
-    Raises UnboundedLoop naming every loop that has none, each with why and what would help.
+    Raises UnboundedLoop naming every loop that has none, each with its reason and ``remark``.
     """
     least: dict[int, int] = {}
     reasons: dict[int, str] = {}
@@ -172,11 +175,16 @@ def checked_bounds(
             least[b.loop] = min(b.bound, least.get(b.loop, b.bound))
     missing = [loop for loop in graph.loops if loop.index not in least]
     if missing:
-        headers = {loop.index: place(graph.nodes[loop.header].block.addr) for loop in missing}
-        texts = dict.fromkeys(f"{at}: {reasons.get(i, 'not bounded')}" for i, at in headers.items())
+        texts = []
+        for loop in missing:
+            at = place(graph.nodes[loop.header].block.addr)
+            reason = reasons.get(loop.index, "")
+            named = reason if reason.startswith(at) else f"{at}: {reason or 'not bounded'}"
+            texts.append(named + remark(loop.index))
+        texts = list(dict.fromkeys(texts))
         raise UnboundedLoop(
             f"{len(texts)} loop{'s have' if len(texts) > 1 else ' has'} no bound: "
             + "; ".join(texts),
-            hint="give each in a facts file: loop PLACE at most N",
+            hint="state in a facts file: loop PLACE at most N",
         )
     return tuple(least[loop.index] for loop in graph.loops)

@@ -1,8 +1,8 @@
-"""The part of a supergraph below one context, as a supergraph: all that one invocation may do."""
+"""Parts of a supergraph as supergraphs: one invocation of a context, one iteration of a loop."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ilp.constraint import Constraint
@@ -10,7 +10,7 @@ from ilp.instance import Calls
 from pipeline.costs import Costs
 from quoll.supergraph import SuperEdge, Supergraph, SuperLoop
 
-__all__ = ["Region", "region_below"]
+__all__ = ["Region", "iteration_of", "region_below"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,35 +51,55 @@ class Region:
 
 
 def region_below(calls: Calls, context: int, entry: int) -> Region:
-    """The part of the graph in ``context`` and below it, entered at node ``entry``."""
+    """All that one invocation of ``context`` may do, from its node ``entry``."""
     graph = calls.graph
     inside = [calls.below(node.context, context) for node in graph.nodes]
+    loops = tuple(loop.index for loop in graph.loops if inside[loop.header])
+    return part_of(graph, inside, entry, loops, frozenset())
+
+
+def iteration_of(graph: Supergraph, loop: int) -> Region:
+    """One pass through the body of a loop, from its header; its back edges leave the region."""
+    whole = graph.loops[loop]
+    inside = [False] * len(graph.nodes)
+    for n in whole.nodes:
+        inside[n] = True
+    loops: dict[int, None] = {}
+    for inner in graph.loops:  # outer loops come first
+        if inner.parent == loop or inner.parent in loops:
+            loops[inner.index] = None
+    return part_of(graph, inside, whole.header, tuple(loops), frozenset(whole.backs))
+
+
+def part_of(
+    graph: Supergraph,
+    inside: Sequence[bool],
+    entry: int,
+    loops: tuple[int, ...],
+    without: frozenset[int],
+) -> Region:
+    """The nodes ``inside`` and the edges between them, except ``without``."""
     nodes = tuple(n for n, here in enumerate(inside) if here)
     number = {old: new for new, old in enumerate(nodes)}
-    edges = tuple(i for i, e in enumerate(graph.edges) if inside[e.src] and inside[e.dst])
-    leaving = tuple(i for i, e in enumerate(graph.edges) if inside[e.src] and not inside[e.dst])
+    out = [i for n in nodes for i in graph.successors[n]]
+    edges = tuple(sorted(i for i in out if inside[graph.edges[i].dst] and i not in without))
+    leaving = tuple(sorted(i for i in out if not inside[graph.edges[i].dst] or i in without))
     ending = tuple(n for n in graph.exits if inside[n])
     exits = {graph.edges[i].src for i in leaving} | set(ending)
-    loops = tuple(loop.index for loop in graph.loops if inside[loop.header])
-    part = [graph.edges[i] for i in edges]
-    moved = tuple(SuperEdge(number[e.src], number[e.dst], e.kind) for e in part)
-    return Region(
-        Supergraph(
-            contexts=graph.contexts,
-            nodes=tuple(graph.nodes[n] for n in nodes),
-            edges=moved,
-            successors=adjacency(len(nodes), [e.src for e in moved]),
-            predecessors=adjacency(len(nodes), [e.dst for e in moved]),
-            entry=number[entry],
-            exits=tuple(number[n] for n in sorted(exits)),
-            loops=inner_loops(graph, loops, number, edges),
-        ),
-        nodes,
-        edges,
-        loops,
-        leaving,
-        ending,
+    moved = tuple(
+        SuperEdge(number[e.src], number[e.dst], e.kind) for e in (graph.edges[i] for i in edges)
     )
+    part = Supergraph(
+        contexts=graph.contexts,
+        nodes=tuple(graph.nodes[n] for n in nodes),
+        edges=moved,
+        successors=adjacency(len(nodes), [e.src for e in moved]),
+        predecessors=adjacency(len(nodes), [e.dst for e in moved]),
+        entry=number[entry],
+        exits=tuple(number[n] for n in sorted(exits)),
+        loops=inner_loops(graph, loops, number, edges),
+    )
+    return Region(part, nodes, edges, loops, leaving, ending)
 
 
 def adjacency(size: int, ends: list[int]) -> tuple[tuple[int, ...], ...]:

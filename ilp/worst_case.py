@@ -11,6 +11,7 @@ from ilp.check import check_path, path_cycles
 from ilp.constraint import Constraint
 from ilp.cuts import cost_cuts, repeated_contexts
 from ilp.ipet import Ipet, build_ipet
+from ilp.iteration import cycles_per_iteration
 from ilp.model import Model, Row
 from ilp.nest import checked_bounds
 from ilp.path import Order, build_path
@@ -53,7 +54,14 @@ def worst_case(
     every path, SolverError if nothing is proved, ControlFlowError if the loops do not cover the
     cycles of the graph.
     """
-    ipet = build_ipet(graph, costs, checked_bounds(graph, bounds, place), constraints)
+
+    def cost_of_one(loop: int) -> str:
+        known = {b.loop: b.bound for b in bounds if b.bound is not None}
+        cycles = cycles_per_iteration(graph, costs, known, loop, solver, seconds)
+        return "" if cycles is None else f" ({cycles} cycles per iteration)"
+
+    numbers = checked_bounds(graph, bounds, place, cost_of_one)
+    ipet = build_ipet(graph, costs, numbers, constraints)
     cuts: list[Row] = []
     for _ in range(ROUNDS):
         model = ipet.model.with_rows(cuts)

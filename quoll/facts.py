@@ -4,6 +4,7 @@ One fact per line; ``#`` starts a comment. Places are ``0xADDRESS``, ``symbol``,
 ``symbol+0xOFFSET`` or ``file.c:LINE``; a FUNCTION is a symbol or an address.
 
     loop PLACE at most N                      header executions per entry of the loop (rule 18)
+    loop PLACE at most NAME [+ N]             the same, where no binary says the number
     PLACE conflicts with PLACE in FUNCTION [when called from FUNCTION]
     PLACE is consistent with PLACE in FUNCTION [when called from FUNCTION]
     PLACE executes at most N times [in FUNCTION [when called from FUNCTION]]
@@ -36,6 +37,7 @@ __all__ = [
     "Fact",
     "Facts",
     "LoopFact",
+    "LoopParameter",
     "NeverReturns",
     "Source",
     "Targets",
@@ -66,6 +68,20 @@ class LoopFact:
 
     def __str__(self) -> str:
         return f"loop {self.place} at most {self.bound}"
+
+
+@dataclass(frozen=True, slots=True)
+class LoopParameter:
+    """``loop PLACE at most NAME + plus``: the answer is a function of NAME (rule 27)."""
+
+    source: Source
+    place: str
+    name: str
+    plus: int
+
+    def __str__(self) -> str:
+        tail = f" + {self.plus}" if self.plus else ""
+        return f"loop {self.place} at most {self.name}{tail}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +157,7 @@ class NeverReturns:
         return f"{self.function} never returns"
 
 
-Fact = LoopFact | Conflict | Consistent | AtMost | Targets | NeverReturns
+Fact = LoopFact | LoopParameter | Conflict | Consistent | AtMost | Targets | NeverReturns
 F = TypeVar("F", bound=Fact)
 
 
@@ -200,6 +216,12 @@ IN = rf" in (?P<function>{FUNCTION})(?: when called from (?P<caller>{FUNCTION}))
 Reader = Callable[[Source, re.Match[str]], Fact]
 
 FORMS: tuple[tuple[str, str, str, Reader], ...] = (
+    (
+        rf"loop {PLACE} at most [A-Za-z_]",
+        rf"loop (?P<place>{PLACE}) at most (?P<name>[A-Za-z_]\w*)(?: ?\+ ?(?P<plus>{NUMBER}))?",
+        "loop PLACE at most NAME [+ N]",
+        lambda s, m: LoopParameter(s, m["place"], m["name"], number(m["plus"] or "0")),
+    ),
     (
         r"loop (?!conflicts with|is consistent|executes at|never executes|never returns)",
         rf"loop (?P<place>{PLACE}) at most (?P<count>{NUMBER})",
@@ -307,6 +329,8 @@ def question_and_answer(fact: Fact) -> tuple[tuple[object, ...], object]:
     match fact:
         case LoopFact():
             return ("loop", fact.place), fact.bound
+        case LoopParameter():
+            return ("loop", fact.place), (fact.name, fact.plus)
         case Conflict() | Consistent():
             pair = frozenset((fact.a, fact.b))
             return ("pair", pair, fact.function, fact.caller), type(fact)

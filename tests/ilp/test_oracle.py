@@ -11,7 +11,7 @@ from tests.ilp.judging import Tally, judge
 
 
 @pytest.mark.parametrize(
-    ("solver", "first", "cases"), [(Highs(), 0, 1500), (Cbc(), 10_000, 500)], ids=["highs", "cbc"]
+    ("solver", "first", "cases"), [(Highs(), 0, 1200), (Cbc(), 10_000, 500)], ids=["highs", "cbc"]
 )
 def test_the_bound_is_the_longest_allowed_path(solver: Solver, first: int, cases: int) -> None:
     tally = Tally()

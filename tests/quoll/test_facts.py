@@ -16,6 +16,7 @@ from quoll.facts import (
     Fact,
     Facts,
     LoopFact,
+    LoopParameter,
     NeverReturns,
     Source,
     Targets,
@@ -42,6 +43,13 @@ def facts() -> st.SearchStrategy[Fact]:
     """Every form, with every kind of place."""
     return st.one_of(
         st.builds(LoopFact, st.just(NOWHERE), PLACES, st.integers(1, 2**40)),
+        st.builds(
+            LoopParameter,
+            st.just(NOWHERE),
+            PLACES,
+            st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,5}", fullmatch=True),
+            st.integers(0, 99),
+        ),
         st.builds(lambda a, b, s: Conflict(NOWHERE, a, b, *s), PLACES, PLACES, SCOPES),
         st.builds(lambda a, b, s: Consistent(NOWHERE, a, b, *s), PLACES, PLACES, SCOPES),
         st.builds(
@@ -103,6 +111,7 @@ y.c:7 never executes in g when called from 0x8000
 targets of dispatch+8 are a,b , c
 panic never returns
 loop never executes
+loop dequeue at most waiting+1
 """
     s = [Source("k", n, line) for n, line in enumerate(text.split("\n"), 1)]
     got = parse(text, "k")
@@ -118,10 +127,11 @@ loop never executes
             Targets(s[7], "dispatch+8", ("a", "b", "c")),
             NeverReturns(s[8], "panic"),
             AtMost(s[9], "loop", 0, None),
+            LoopParameter(s[10], "dequeue", "waiting", 1),
         )
     ]
     assert [f.bound for f in got.of(LoopFact)] == [16]
-    assert [f.source.line for f in got.facts] == list(range(2, 11))
+    assert [f.source.line for f in got.facts] == list(range(2, 12))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +149,8 @@ loop never executes
         ("a executes at most 3 times when called from g", "expected: PLACE executes at most"),
         ("a never runs", "expected: FUNCTION never returns"),
         ("targets of a are", "expected: targets of PLACE are"),
-        ("hello world", "expected one of: loop PLACE at most N; targets"),
+        ("hello world", "PLACE at most NAME [+ N]; loop PLACE at most N; targets"),
+        ("loop f at most n - 1", "expected: loop PLACE at most NAME [+ N]"),
         ("loop 12 at most 4", "expected: loop PLACE at most N"),
     ],
 )
@@ -153,6 +164,8 @@ def test_a_malformed_line_is_named_with_what_was_expected(line: str, expected: s
     ("first", "second"),
     [
         ("loop f at most 3", "loop f at most 4"),
+        ("loop f at most 3", "loop f at most n"),
+        ("loop f at most n", "loop f at most n + 1"),
         ("f never executes", "f executes at most 4 times"),
         ("f executes at most 2 times in g", "f executes at most 4 times in g"),
         ("a conflicts with b in f", "b is consistent with a in f"),

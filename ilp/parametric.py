@@ -1,0 +1,294 @@
+"""Bounds as functions of a number that no binary determines: ``loop PLACE at most NAME`` (rule 27).
+
+Let the loops with the parameter n (each at most n + plus header executions per entry) not be
+nested in each other, and let no constraint touch their nodes. A path is then a skeleton, which does
+not depend on n, and up to n + plus - 1 iterations more per entry of such a loop L, each of at most
+W_L cycles. With A the cycles and B the sum of W_L over the entries of a skeleton,
+
+    F(n) = max over skeletons of (A + B * n)
+
+is convex and piecewise linear where every loop may be entered (n + plus >= 1). Pieces of a convex
+function on the integers follow from its values: where the slopes at both ends of a range agree it
+is linear in between. Its last slope, the maximum of B, is proved by a program of its own, whose
+costs are W_L on the entries; from where F has that slope it stays linear for ever.
+
+Constraints that touch the loops are left out, which only allows more: the pieces are then an upper
+bound, labelled so. With several parameters the answer is one affine upper bound,
+
+    F(n, m, ...) <= F(least) + max B_n * n + max B_m * m + ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ilp.answer import Solver
+from ilp.constraint import Constraint
+from ilp.cuts import repeated_contexts
+from ilp.ipet import Ipet, build_ipet
+from ilp.iteration import cycles_per_iteration
+from ilp.nest import checked_bounds
+from ilp.solve import maximise
+from loopbounds.bound import LoopBound
+from loopbounds.places import facts_of_loops
+from pipeline.costs import Cause, Costs
+from quoll.errors import InfeasibleError, UnboundedLoop
+from quoll.facts import Facts, LoopFact, LoopParameter
+from quoll.image import Image
+from quoll.supergraph import Supergraph
+
+__all__ = ["Parameter", "Parametric", "Piece", "loop_parameters", "parametric_bound"]
+
+FARTHEST = 2**24  # the last piece has to begin before this n
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A loop's bound: ``name + plus`` header executions per entry."""
+
+    name: str
+    plus: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """``constant + sum(slope * parameter)`` cycles while the first parameter is in the range."""
+
+    first: int
+    last: int | None  # None: for ever
+    constant: int
+    slopes: tuple[int, ...]  # per name in ``Parametric.names``
+
+
+@dataclass(frozen=True, slots=True)
+class Parametric:
+    """A bound in cycles as a function of the parameters, from 0 (or the first piece) upwards."""
+
+    names: tuple[str, ...]
+    pieces: tuple[Piece, ...]
+    exact: bool  # equal to the plain solve at every n; else never below it
+    reason: str  # why it is only an upper bound
+    per_iteration: tuple[tuple[int, int], ...]  # (loop, most cycles of one iteration)
+
+    def at(self, *values: int) -> int:
+        """The bound for given parameters. Raises ValueError where no path is allowed."""
+        for piece in self.pieces:
+            if piece.first <= values[0] and (piece.last is None or values[0] <= piece.last):
+                return piece.constant + sum(
+                    s * n for s, n in zip(piece.slopes, values, strict=True)
+                )
+        raise ValueError(f"no path is allowed for {self.names[0]} = {values[0]}")
+
+    def __str__(self) -> str:
+        return "; ".join(
+            f"cycles {'=' if self.exact else '<='} {self._text(p)}" for p in self.pieces
+        )
+
+    def _text(self, piece: Piece) -> str:
+        terms = [f"{s}·{n}" for s, n in zip(piece.slopes, self.names, strict=True) if s]
+        text = " + ".join([str(piece.constant), *terms]).replace("+ -", "- ")
+        if len(self.pieces) == 1 and not piece.first:
+            return text
+        n = self.names[0]
+        if piece.last is None:
+            return f"{text} for {n} ≥ {piece.first}"
+        same = piece.first == piece.last
+        return f"{text} for {n} = {piece.first}" if same else (
+            f"{text} for {piece.first} ≤ {n} ≤ {piece.last}"
+        )  # fmt: skip
+
+
+def loop_parameters(graph: Supergraph, image: Image, facts: Facts) -> dict[int, Parameter]:
+    """The parameter of each loop that a fact gives one, by loop index."""
+    named = {fact.source: fact for fact in facts.of(LoopParameter)}
+    places = Facts(tuple(LoopFact(f.source, f.place, 1) for f in named.values()))
+    found = {}
+    for loop, stated in enumerate(facts_of_loops(graph, image, places)):
+        for fact in stated:
+            parameter = named[fact.source]
+            found[loop] = Parameter(parameter.name, parameter.plus)
+    return found
+
+
+def parametric_bound(
+    graph: Supergraph,
+    costs: Costs,
+    bounds: Sequence[LoopBound],
+    constraints: Sequence[Constraint],
+    parameters: Mapping[int, Parameter],
+    *,
+    solver: Solver,
+    seconds: float | None = None,
+    place: Callable[[int], str] = hex,
+) -> Parametric:
+    """The bound as a function of the parameters of the loops that have no number.
+
+    Raises UnboundedLoop if a loop has neither, or two loops with parameters are nested in each
+    other or the path starts inside one: then the bound is no affine function.
+    """
+    known = {b.loop: b.bound for b in bounds if b.bound is not None}
+    open_loops = {loop: p for loop, p in parameters.items() if loop not in known}
+    refuse_nesting(graph, open_loops, place)
+    ones = [LoopBound(loop, 1, None, "fact", "", "", 0.0) for loop in open_loops]
+    numbers = checked_bounds(graph, [*bounds, *ones], place)
+    touched = frozenset(n for loop in open_loops for n in graph.loops[loop].nodes)
+    kept = [c for c in constraints if not (c.a | c.b) & touched]
+    study = Study(graph, costs, numbers, tuple(kept), open_loops, solver, seconds)
+    names = tuple(dict.fromkeys(p.name for p in open_loops.values()))
+    left_out = [str(c) for c in constraints if (c.a | c.b) & touched]
+    reason = f"left out: {'; '.join(left_out)}" if left_out else ""
+    if len(names) == 1:
+        pieces, why = study.pieces()
+        reason = reason or why
+    else:
+        pieces = (study.affine(names),)
+        reason = reason or "several parameters"
+    return Parametric(names, pieces, not reason, reason, tuple(study.per_iteration().items()))
+
+
+def refuse_nesting(
+    graph: Supergraph, loops: Mapping[int, Parameter], place: Callable[[int], str]
+) -> None:
+    """Raise UnboundedLoop where a product of parameters would be the answer."""
+    for loop in loops:
+        at = place(graph.nodes[graph.loops[loop].header].block.addr)
+        outer = graph.loops[loop].parent
+        while outer is not None and outer not in loops:
+            outer = graph.loops[outer].parent
+        if outer is not None:
+            raise UnboundedLoop(
+                f"loop {at} has a parameter and is inside of a loop with one, "
+                f"{place(graph.nodes[graph.loops[outer].header].block.addr)}",
+                hint="give one of them a number",
+            )
+        if graph.entry in graph.loops[loop].nodes:
+            raise UnboundedLoop(
+                f"the path starts inside of loop {at}, which has a parameter",
+                hint="give it a number",
+            )
+
+
+class Study:
+    """Solves of one program for different parameters."""
+
+    def __init__(
+        self,
+        graph: Supergraph,
+        costs: Costs,
+        numbers: tuple[int, ...],
+        constraints: tuple[Constraint, ...],
+        loops: Mapping[int, Parameter],
+        solver: Solver,
+        seconds: float | None,
+    ) -> None:
+        self._graph, self._costs, self._numbers = graph, costs, numbers
+        self._constraints, self._loops = constraints, loops
+        self._solver, self._seconds = solver, seconds
+        self._values: dict[int, int] = {}
+        self._attained = True
+        self._per_iteration: dict[int, int] | None = None
+        self._least = 0 if all(p.plus for p in loops.values()) else 1
+
+    def per_iteration(self) -> dict[int, int]:
+        """W_L for each loop L with a parameter."""
+        if self._per_iteration is None:
+            numbers = dict(enumerate(self._numbers))
+            self._per_iteration = {}
+            for loop in self._loops:
+                cycles = cycles_per_iteration(
+                    self._graph, self._costs, numbers, loop, self._solver, self._seconds
+                )
+                assert cycles is not None, "every loop has a number here"
+                self._per_iteration[loop] = cycles
+        return self._per_iteration
+
+    def value(self, n: int) -> int:
+        """F(n), all parameters being n."""
+        if n not in self._values:
+            bounds = list(self._numbers)
+            for loop, parameter in self._loops.items():
+                bounds[loop] = n + parameter.plus
+            proof = maximise(self._ipet(self._costs, bounds).model, self._solver, self._seconds)
+            self._attained &= proof.attained
+            self._values[n] = proof.bound
+        return self._values[n]
+
+    def slope(self, name: str) -> int:
+        """The most that F can grow per unit of a parameter: the maximum of B."""
+        none = (0,) * len(Cause)
+        edges = [none] * len(self._graph.edges)
+        for loop, cycles in self.per_iteration().items():
+            if self._loops[loop].name == name:
+                for e in self._graph.loops[loop].entries:
+                    edges[e] = (cycles, *none[1:])
+        costs = Costs((none,) * len(self._graph.nodes), tuple(edges))
+        return maximise(self._ipet(costs, self._numbers).model, self._solver, self._seconds).bound
+
+    def _ipet(self, costs: Costs, bounds: Sequence[int]) -> Ipet:
+        return build_ipet(self._graph, costs, bounds, self._constraints)
+
+    def affine(self, names: tuple[str, ...]) -> Piece:
+        """One upper bound for all parameters from 0 upwards."""
+        slopes = tuple(self.slope(name) for name in names)
+        return Piece(0, None, self.value(self._least), slopes)
+
+    def pieces(self) -> tuple[tuple[Piece, ...], str]:
+        """F for one parameter, and why it is not exact, if so."""
+        (name,) = {p.name for p in self._loops.values()}
+        steepest = self.slope(name)
+        far = self._least + 1
+        while self.value(far) - self.value(far - 1) < steepest and far < FARTHEST:
+            far *= 2
+        pieces = convex_pieces(self.value, self._least, far)
+        if not self._attained:
+            return (self.affine((name,)),), "counts that reach the solver's bound are not known"
+        if pieces[-1].slopes != (steepest,):
+            return (self.affine((name,)),), f"there are pieces beyond {name} = {FARTHEST}"
+        again = repeated_contexts(self._ipet(self._costs, self._numbers), self._constraints)
+        why = "there are constraints in functions that are called repeatedly" if again else ""
+        return (*(self._at_zero() if self._least else ()), *pieces), why
+
+    def _at_zero(self) -> list[Piece]:
+        """F(0), where a loop that may not execute its header once may not be entered."""
+        try:
+            return [Piece(0, 0, self.value(0), (0,))]
+        except InfeasibleError:
+            return []
+
+
+def convex_pieces(f: Callable[[int], int], first: int, far: int) -> list[Piece]:
+    """The pieces of convex ``f`` on the integers from ``first``; the last goes on from ``far``.
+
+    Eisner and Severance, "Mathematical techniques for efficient record segmentation in large
+    shared databases" (1976): continue with the point where the lines at both ends meet.
+    """
+    segments: list[tuple[int, int, int]] = []  # low, high, slope: linear from low to high
+    pending = [(first, far)]
+    while pending:
+        low, high = pending.pop()
+        left, right = f(low + 1) - f(low), f(high) - f(high - 1)
+        if left == right:
+            if segments and segments[-1][2] == left:
+                low = segments.pop()[0]
+            segments.append((low, high, left))
+            continue
+        meet = (f(low) - left * low - f(high) + right * high) // (right - left)
+        middle = min(max(meet, low + 1), high - 1)
+        pending += [(middle, high), (low, middle)]
+    return covering(f, segments)
+
+
+def covering(f: Callable[[int], int], segments: list[tuple[int, int, int]]) -> list[Piece]:
+    """Pieces that do not overlap; a segment between two points that others hold is left out."""
+    inner = segments[1:-1]
+    kept = [*segments[:1], *(s for s in inner if s[1] - s[0] > 1), *segments[1:][-1:]]
+    pieces: list[Piece] = []
+    for low, _, slope in kept:
+        if pieces:
+            start = max(low, kept[len(pieces) - 1][1] + 1)
+            pieces[-1] = replace(pieces[-1], last=start - 1)
+        else:
+            start = low
+        pieces.append(Piece(start, None, f(low) - slope * low, (slope,)))
+    return pieces

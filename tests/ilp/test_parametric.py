@@ -1,0 +1,230 @@
+"""Bounds as functions of a parameter, against plain solves with numbers (rule 27)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from ilp.constraint import Constraint
+from ilp.highs import Highs
+from ilp.ipet import build_ipet
+from ilp.iteration import cycles_per_iteration
+from ilp.parametric import (
+    Parameter,
+    Parametric,
+    convex_pieces,
+    loop_parameters,
+    parametric_bound,
+)
+from ilp.solve import maximise
+from ilp.worst_case import worst_case
+from loopbounds.bound import LoopBound
+from quoll.errors import ControlFlowError, InfeasibleError, UnboundedLoop
+from quoll.expand import expand
+from quoll.extract import extract
+from quoll.facts import Facts, parse
+from quoll.image import Image
+from quoll.supergraph import Supergraph
+from tests.ilp.drawn import bounded, costs, draw, most
+from tests.ilp.programs import Case, random_case
+from tests.quoll.building import build
+
+SOLVER = Highs()
+LOOP = draw([(0, 1), (1, 2), (2, 1), (1, 3)], exits=[3])
+NESTED = draw([(0, 1), (1, 2), (2, 3), (3, 2), (2, 4), (4, 1), (1, 5)], exits=[5])
+# one of two loops (headers 1 and 3), or neither
+CHOICE = draw(
+    [(0, 1), (1, 2), (2, 1), (1, 6), (0, 3), (3, 4), (4, 3), (3, 6), (0, 5), (5, 6)], exits=[6]
+)
+
+
+def study(
+    graph: Supergraph,
+    cycles: dict[int, int],
+    parameters: dict[int, Parameter],
+    bounds: tuple[LoopBound, ...] = (),
+    constraints: tuple[Constraint, ...] = (),
+) -> Parametric:
+    return parametric_bound(
+        graph, costs(graph, cycles), bounds, constraints, parameters, solver=SOLVER
+    )
+
+
+def test_one_loop_is_one_line() -> None:
+    got = study(LOOP, {0: 5, 1: 1, 2: 10}, {0: Parameter("n", 1)})
+    assert str(got) == "cycles = 6 + 11·n"
+    assert got.per_iteration == ((0, 11),)
+    assert (got.exact, got.at(0), got.at(100)) == (True, 6, 1106)
+
+
+def test_a_loop_that_may_not_be_entered_at_zero() -> None:
+    aside = draw([(0, 1), (1, 2), (2, 1), (1, 3), (0, 3)], exits=[3])
+    got = study(aside, {0: 100, 1: 1, 2: 10}, {0: Parameter("n", 0)})
+    assert str(got) == "cycles = 100 for n = 0; cycles = 90 + 11·n for n ≥ 1"
+    assert got.at(0) == 100
+    must = study(LOOP, {1: 1, 2: 10}, {0: Parameter("n", 0)})
+    assert str(must) == "cycles = -10 + 11·n for n ≥ 1"
+    with pytest.raises(ValueError, match="no path is allowed for n = 0"):
+        must.at(0)
+
+
+def test_branches_give_pieces() -> None:
+    loops = {CHOICE.nodes[loop.header].block.addr: loop.index for loop in CHOICE.loops}
+    first, second = loops[0x1010], loops[0x1030]
+    got = study(
+        CHOICE,
+        {1: 50, 2: 3, 3: 1, 4: 70, 5: 200},
+        {first: Parameter("n", 1), second: Parameter("n", 1)},
+    )
+    # max(200, 50 + 53 n, 1 + 71 n)
+    assert str(got) == ("cycles = 200 for 0 ≤ n ≤ 2; cycles = 1 + 71·n for n ≥ 3")
+    values = [max(200, 50 + 53 * n, 1 + 71 * n) for n in range(60)]
+    assert [got.at(n) for n in range(60)] == values
+
+
+def test_outer_numbers_multiply_the_slope() -> None:
+    inner = next(loop.index for loop in NESTED.loops if loop.parent is not None)
+    outer = LoopBound(1 - inner, 4, True, "nusmv", "", "", 0.0)
+    got = study(NESTED, {2: 1, 3: 10}, {inner: Parameter("n", 1)}, (outer,))
+    assert str(got) == "cycles = 3 + 33·n"
+
+
+def test_nested_parameters_are_refused() -> None:
+    with pytest.raises(UnboundedLoop, match=r"loop 0x1020 .*inside of .*0x1010"):
+        study(NESTED, {}, {0: Parameter("n", 1), 1: Parameter("m", 1)})
+
+
+def test_a_start_inside_is_refused() -> None:
+    graph = draw([(0, 1), (1, 0), (0, 2)], exits=[2])
+    with pytest.raises(UnboundedLoop, match="starts inside"):
+        study(graph, {}, {0: Parameter("n", 1)})
+
+
+def test_a_loop_without_number_or_parameter_is_refused() -> None:
+    with pytest.raises(UnboundedLoop, match="0x1020"):
+        study(NESTED, {}, {0: Parameter("n", 1)})
+
+
+def test_a_proved_number_is_used_instead_of_the_parameter() -> None:
+    both = study(CHOICE, {2: 3, 4: 5}, {0: Parameter("n", 1), 1: Parameter("n", 1)},
+                 (LoopBound(0, 4, True, "nusmv", "", "", 0.0),))  # fmt: skip
+    assert len(both.per_iteration) == 1
+
+
+def test_constraints_on_the_loop_make_it_an_upper_bound() -> None:
+    limit = most(2, 7)
+    got = study(LOOP, {2: 10}, {0: Parameter("n", 1)}, constraints=(limit,))
+    assert str(got) == "cycles <= 0 + 10·n"
+    assert (got.exact, got.reason) == (False, "left out: my.facts:1: n2 executes at most 7 times")
+
+
+def test_several_parameters_give_an_affine_upper_bound() -> None:
+    got = study(CHOICE, {1: 1, 2: 3, 3: 1, 4: 5, 5: 90},
+                {0: Parameter("n", 1), 1: Parameter("m", 1)})  # fmt: skip
+    assert not got.exact
+    assert got.reason == "several parameters"
+    for n in (0, 1, 7, 40):
+        for m in (0, 2, 33):
+            numbers = bounded(CHOICE, *((n + 1, m + 1) if got.names == ("n", "m") else ()))
+            plain = worst_case(CHOICE, costs(CHOICE, {1: 1, 2: 3, 3: 1, 4: 5, 5: 90}), numbers,
+                               solver=SOLVER)  # fmt: skip
+            assert got.at(n, m) >= plain.solution.cycles
+
+
+def test_an_unbounded_inner_loop_leaves_the_iteration_unknown() -> None:
+    assert cycles_per_iteration(NESTED, costs(NESTED, {3: 1}), {}, 0, SOLVER) is None
+    assert cycles_per_iteration(NESTED, costs(NESTED, {3: 2}), {1: 5}, 0, SOLVER) == 8
+
+
+def random_parameters(rng: Random, case: Case) -> dict[int, Parameter]:
+    """Some loops that are not nested in each other and do not contain the start."""
+    chosen: dict[int, Parameter] = {}
+    for loop in rng.sample(case.graph.loops, len(case.graph.loops)):
+        nested = any(loop.nodes & case.graph.loops[other].nodes for other in chosen)
+        if not nested and case.graph.entry not in loop.nodes and rng.random() < 0.7:
+            chosen[loop.index] = Parameter("n", rng.choice((0, 1, 1, 2)))
+    return chosen
+
+
+def plain(case: Case, parameters: dict[int, Parameter], n: int) -> int | None:
+    """The bound with numbers, without cuts; None if no path is allowed."""
+    numbers = tuple(
+        n + parameters[i].plus if i in parameters else b for i, b in enumerate(case.bounds)
+    )
+    try:
+        model = build_ipet(case.graph, case.costs, numbers, case.constraints).model
+        return maximise(model, SOLVER).bound
+    except InfeasibleError:
+        return None
+
+
+def test_random_programs_are_never_below_the_plain_solve() -> None:
+    """At 50 values of n, 0 among them; equal where it says so."""
+    seen: Counter[str] = Counter()
+    for seed in range(80):
+        rng = Random(seed)
+        try:
+            case = random_case(seed + 50_000)
+            parameters = random_parameters(rng, case)
+            known = tuple(b for b in case.loop_bounds if b.loop not in parameters)
+            if not parameters:
+                continue
+            got = parametric_bound(case.graph, case.costs, known, case.constraints, parameters,
+                                   solver=SOLVER)  # fmt: skip
+        except (ControlFlowError, InfeasibleError):
+            continue
+        seen["exact" if got.exact else "above"] += 1
+        seen["pieces"] += len(got.pieces) > 1
+        for n in (*range(25), *(rng.randrange(25, 2000) for _ in range(25))):
+            expected = plain(case, parameters, n)
+            if expected is None:
+                continue
+            assert got.at(n) >= expected, (seed, n)
+            assert got.at(n) == expected or not got.exact, (seed, n)
+    assert seen["exact"] > 20, seen
+    assert seen["above"] > 15, seen
+    assert seen["pieces"] > 5, seen
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_pieces_of_any_convex_function(seed: int) -> None:
+    rng = Random(seed)
+    lines = [(rng.randint(-900, 900), rng.randint(0, 40)) for _ in range(rng.randint(1, 6))]
+    calls: Counter[int] = Counter()
+
+    def f(n: int) -> int:
+        calls[n] += 1
+        return max(a + b * n for a, b in lines)
+
+    far = 4096
+    pieces = convex_pieces(f, 0, far)
+    for n in (*range(300), 5000):
+        (piece,) = (p for p in pieces if p.first <= n and (p.last is None or n <= p.last))
+        assert piece.constant + piece.slopes[0] * n == max(a + b * n for a, b in lines)
+    assert len(calls) <= 12 * len(lines)
+
+
+PROGRAM = """\
+struct item { struct item *next; volatile int value; };
+int main(struct item *queue) {
+    int sum = 0;
+    while (queue) {
+        sum += queue->value;
+        queue = queue->next;
+    }
+    return sum;
+}
+"""
+
+
+def test_parameters_of_a_real_binary() -> None:
+    image = Image.load(build(PROGRAM))
+    main = image.symbol("main")
+    assert main is not None
+    graph = expand(extract(image, [main.addr], Facts(), frozenset()), main.addr, image)
+    (loop,) = graph.loops
+    found = loop_parameters(graph, image, parse("loop prog.c:5 at most waiting + 1", "k"))
+    assert found == {loop.index: Parameter("waiting", 1)}
+    assert loop_parameters(graph, image, parse("loop prog.c:5 at most 4", "k")) == {}
