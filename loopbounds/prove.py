@@ -19,17 +19,12 @@ from pathlib import Path
 
 from loopbounds import nusmv, terms
 from loopbounds.candidates import candidates, likely_bounds
-from loopbounds.coarsen import (
-    coarsen,
-    easy,
-    influential,
-    without_determined_inputs,
-    without_large,
-)
+from loopbounds.coarsen import coarsen, easy, without_large
 from loopbounds.evaluate import compile_terms
 from loopbounds.model import COUNT, Model, at_most
 from loopbounds.nusmv import Algorithm, Answer, Check, Limits, State, Verdict
 from loopbounds.runs import Run, explore, longest
+from loopbounds.simplify import simplified
 from loopbounds.terms import FALSE, Term
 
 __all__ = ["Budget", "Outcome", "prove"]
@@ -109,14 +104,15 @@ def prove(model: Model, budget: Budget, solver: Path) -> Outcome:
     Never raises for what the solver does.
     """
     start = time.perf_counter()
-    whole = influential(without_large(without_determined_inputs(model)))
+    model = simplified(model)
+    whole = without_large(model)
     simple = coarsen(model)
     outcome = _prove(simple, budget, solver)
     if simple != whole:
         if outcome.bound is None and not outcome.failed:
             outcome = _prove(whole, budget, solver)
         else:
-            outcome = replace(outcome, reached=longest(explore(influential(model))))
+            outcome = replace(outcome, reached=longest(explore(model)))
     return replace(outcome, seconds=time.perf_counter() - start)
 
 

@@ -1,0 +1,193 @@
+"""The same model, said more simply: what its constraints and its step decide is used up.
+
+Each function here keeps the lengths of all runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from loopbounds import terms
+from loopbounds.model import Model, Variable
+from loopbounds.terms import FALSE, TRUE, Term, conjuncts, const
+
+__all__ = ["influential", "replaced", "simplified"]
+
+ROUNDS = 2  # of using constraints in one another, and of following them to others
+NEW = 2  # symbols that a constraint may add
+SMALL = 15  # terms in a constraint that is used in others
+
+
+def simplified(model: Model) -> Model:
+    """All simplifications, in an order in which each helps the next."""
+    model = _without_determined_inputs(model)
+    for _ in range(ROUNDS):
+        model = _with_constraints_used(model)
+    return influential(_rebased(model))
+
+
+def _without_determined_inputs(model: Model) -> Model:
+    """Replace inputs that ``again`` equates with a term: another value ends the run.
+
+    The havoc of a loop inside is such an input, where its exit fixes the value.
+    """
+    inputs = set(model.inputs)
+    for c in conjuncts(model.again):
+        solved = _solved(c, inputs)
+        if solved is not None:
+            model = _substituted(model, dict([solved]))
+            inputs.discard(solved[0])
+    return model
+
+
+def _solved(condition: Term, inputs: set[Term]) -> tuple[Term, Term] | None:
+    """``(i, t)`` where the condition is ``i = t`` for an input ``i`` that is not in ``t``."""
+    if condition.op != "eq":
+        return None
+    difference = terms.sub(*condition.args)
+    parts = difference.args if difference.op == "linear" else (difference,)
+    factors = difference.factors if difference.op == "linear" else (1,)
+    for atom, factor in zip(parts, factors, strict=True):
+        if atom in inputs and factor in (1, terms.mask(atom.width)):
+            rest = terms.sub(difference, terms.scale(atom, factor))
+            if atom not in terms.symbols([rest]):
+                return atom, terms.neg(rest) if factor == 1 else rest
+    return None
+
+
+def _substituted(model: Model, values: Mapping[Term, Term]) -> Model:
+    """The step of a model with inputs replaced; next values matter only where it goes on."""
+    return replace(
+        model,
+        inputs=tuple(i for i in model.inputs if i not in values),
+        state=tuple(replace(v, next=terms.substitute(v.next, values)) for v in model.state),
+        again=terms.substitute(model.again, values),
+    )
+
+
+def _with_constraints_used(model: Model) -> Model:
+    """Constraints hold throughout a run: use each in the others and in the step."""
+    small = tuple(dict.fromkeys(p for c in model.constraints for p in conjuncts(c)))
+    known = _decided(small)
+    kept = [c for c in small if known.get(c) is TRUE]
+    for c in small:
+        if c not in kept:
+            kept += conjuncts(replaced(c, known))
+    return Model(
+        model.parameters,
+        tuple(
+            Variable(v.symbol, replaced(v.initial, known), replaced(v.next, known))
+            for v in model.state
+        ),
+        model.inputs,
+        tuple(dict.fromkeys(kept)),
+        replaced(model.again, known),
+        model.hints,
+    )
+
+
+def _decided(constraints: tuple[Term, ...]) -> dict[Term, Term]:
+    """What the small constraints decide: terms that are true, or constant, wherever they occur."""
+    known: dict[Term, Term] = {}
+    for c in constraints:
+        if len(terms.walk([c])) <= SMALL:
+            known[c] = TRUE
+            known[terms.negate(c)] = FALSE
+            if c.op == "eq" and c.args[1].constant is not None:
+                known[c.args[0]] = c.args[1]
+    return known
+
+
+def _rebased(model: Model) -> Model:
+    """Count a variable from its initial value, where that makes the model smaller.
+
+    For a pointer that runs to an end which is as unknown as its start, only the distance matters.
+    """
+    for v in model.state:
+        if v.initial.constant is not None or v.symbol not in terms.symbols([v.next]):
+            continue
+        moved = _moved(model, v)
+        if _size(moved) < _size(model):
+            model = moved
+    return model
+
+
+def _moved(model: Model, variable: Variable) -> Model:
+    """The model with ``symbol`` standing for the distance from the initial value."""
+    symbol, start = variable.symbol, variable.initial
+    new = {symbol: terms.add(start, symbol)}
+
+    def moved(v: Variable) -> Variable:
+        following = terms.substitute(v.next, new)
+        if v.symbol is not symbol:
+            return replace(v, next=following)
+        return Variable(symbol, const(0, symbol.width), terms.sub(following, start))
+
+    return replace(
+        model,
+        state=tuple(map(moved, model.state)),
+        again=terms.substitute(model.again, new),
+        hints=tuple(terms.substitute(h, new) for h in model.hints),
+    )
+
+
+def _size(model: Model) -> int:
+    """Terms in the step and the start."""
+    step = [v.next for v in model.state] + [v.initial for v in model.state]
+    return sum(t.op != "const" for t in terms.walk([model.again, *step]))
+
+
+def influential(model: Model) -> Model:
+    """The model without what cannot influence how long its runs are."""
+    following = {v.symbol: v.next for v in model.state}
+    needed = _closure(terms.symbols([model.again]), following)
+    state = tuple(v for v in model.state if v.symbol in needed)
+    used = terms.symbols([model.again, *(v.next for v in state), *(v.initial for v in state)])
+    constraints = _connected(model.constraints, used)
+    used |= terms.symbols(constraints)
+    parameters = tuple(p for p in model.parameters if p in used)
+    known = used | {v.symbol for v in state}
+    hints = tuple(h for h in model.hints if terms.symbols([h]) <= known)
+    return Model(
+        parameters,
+        state,
+        tuple(i for i in model.inputs if i in used),
+        constraints,
+        model.again,
+        hints,
+    )
+
+
+def _closure(start: Iterable[Term], following: Mapping[Term, Term]) -> set[Term]:
+    needed, todo = set(start), list(start)
+    while todo:
+        value = following.get(todo.pop())
+        for s in terms.symbols([value]) if value is not None else ():
+            if s not in needed:
+                needed.add(s)
+                todo.append(s)
+    return needed
+
+
+def _connected(constraints: tuple[Term, ...], used: set[Term]) -> tuple[Term, ...]:
+    """Constraints that share a symbol with ``used``, or with one that does, and add few."""
+    used, kept = set(used), set()
+    for _ in range(ROUNDS):
+        reached = set(used)
+        for c in constraints:
+            symbols = terms.symbols([c])
+            if symbols & used and len(symbols - used) <= NEW:
+                kept.add(c)
+                reached |= symbols
+        used = reached
+    return tuple(c for c in constraints if c in kept)
+
+
+def replaced(term: Term, known: Mapping[Term, Term]) -> Term:
+    """``term`` with everything in ``known`` replaced."""
+    done = dict(known)
+    for t in terms.walk([term]):
+        if t not in done:
+            done[t] = terms.rebuild(t, [done[a] for a in t.args])
+    return done[term]
