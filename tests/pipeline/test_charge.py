@@ -155,3 +155,11 @@ def test_an_explanation_adds_up() -> None:
     misses = (Cause.FETCH_MISS, Cause.LOAD_MISS, Cause.STORE)
     assert charged == sum(cycles[c] for c in misses) == 63 + 123 + 60
     assert rows[-1].branch == 6 - 1
+
+
+@pytest.mark.parametrize("constant", [None, 5])
+def test_a_cold_copy_of_a_kibibyte_is_not_below_the_measured_time(constant: int | None) -> None:
+    """Rule 14a: 10,640 cycles were measured on the board."""
+    text = "ldm r4!, {r0-r3, r5-r8}\nstm r9!, {r0-r3, r5-r8}\n" * 32
+    program = two_blocks(text, EdgeKind.FALLTHROUGH, 256, *[None] * 64)
+    assert charges(program, constant=constant).costs.node_cycles(0) >= 10_640
