@@ -24,11 +24,13 @@ from quoll.extract import extract
 from quoll.facts import Facts, load
 from quoll.image import Image
 from quoll.places import resolve
+from quoll.supergraph import Supergraph
+from quoll.values import Values
 from quoll.values import analyse as analyse_values
 from wcet import platform as platforms
 from wcet.atomic import write_atomically
 from wcet.platform import Platform
-from wcet.result import EntryResult, InterruptLatency, Result
+from wcet.result import EntryResult, InfeasibleEdge, InterruptLatency, Result
 from wcet.stages import Stages
 
 __all__ = ["Options", "analyse"]
@@ -104,8 +106,9 @@ class Run:
         with stage("expand", name):
             plain = expand(self.program, address, self.image)
         with stage("values", name):
-            dead = analyse_values(plain, self.image).dead_edges
-            graph = without_edges(plain, dead, self.image)
+            first = analyse_values(plain, self.image)
+            infeasible = infeasible_edges(plain, first)
+            graph = without_edges(plain, first.dead_edges, self.image)
             values = analyse_values(graph, self.image)
         with stage("cache", name):
             classes = classify(graph, values, self.platform.hierarchy)
@@ -153,6 +156,7 @@ class Run:
             bounds=bounds,
             solution=answer.solution,
             path=answer.path,
+            infeasible=infeasible,
             assumptions=tuple(dict.fromkeys(assumptions)),
         )
         return result, constraints
@@ -160,6 +164,20 @@ class Run:
     def progress(self, answered: int, asked: int, place: str) -> None:
         """Show how far model checking has come."""
         self.stages.say(f"loop bounds: {answered} of {asked}: {place}")
+
+
+def infeasible_edges(graph: Supergraph, values: Values) -> tuple[InfeasibleEdge, ...]:
+    """The dead edges out of nodes that are reached, with what decides; not what lies beyond."""
+    return tuple(
+        InfeasibleEdge(
+            graph.nodes[edge.src].block.last.addr,
+            graph.nodes[edge.dst].block.addr,
+            graph.nodes[edge.src].context,
+            values.explain(index),
+        )
+        for index in sorted(values.dead_edges)
+        if values.reached((edge := graph.edges[index]).src)
+    )
 
 
 def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:

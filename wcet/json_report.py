@@ -84,6 +84,15 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
             for loop, bound in zip(graph.loops, entry.bounds, strict=True)
         ],
         "excluded": list(graph.excluded),
+        "infeasible_edges": [
+            {
+                "from": hex(edge.source),
+                "to": hex(edge.target),
+                "context": edge.context,
+                "why": edge.why,
+            }
+            for edge in entry.infeasible
+        ],
         "path": [step_json(result, entry, step) for step in entry.path.steps],
         "path_unrealisable": entry.path.unrealisable,
         "assumptions": list(entry.assumptions),

@@ -14,7 +14,17 @@ from quoll.supergraph import Supergraph
 from wcet.platform import Platform
 from wcet.stages import StageUse
 
-__all__ = ["EntryResult", "InterruptLatency", "Result"]
+__all__ = ["EntryResult", "InfeasibleEdge", "InterruptLatency", "Result"]
+
+
+@dataclass(frozen=True, slots=True)
+class InfeasibleEdge:
+    """An edge that no execution takes in its context, and the value that decides (rule 4)."""
+
+    source: int  # address of the block it leaves
+    target: int
+    context: int  # of the source; contexts keep their numbers when edges are removed
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +39,7 @@ class EntryResult:
     bounds: tuple[LoopBound, ...]
     solution: Solution
     path: WorstPath
+    infeasible: tuple[InfeasibleEdge, ...]
     assumptions: tuple[str, ...]
 
     @property

@@ -22,6 +22,7 @@ CAUSES = {
     Cause.STORE: "stores",
     Cause.OTHER: "entry, exit",
 }
+COLUMN = 13  # width of a column of cycles
 BRIEF_SHARE = 0.01  # functions below this share of the bound are summed up in a brief path
 BRIEF_BLOCKS = 12  # costliest blocks shown in a brief path
 DEEPEST = 40  # columns of indentation
@@ -72,16 +73,16 @@ def heading(result: Result, style: Style) -> str:
 
 def bounds_table(result: Result, style: Style) -> str:
     """One row per entry: the bound and where it goes."""
-    head = f"{'entry':<16}{'cycles':>10}{'µs':>9}  " + "".join(
-        f"{name:>{len(name) + 3}}" for name in CAUSES.values()
+    head = f"{'entry':<16}{'cycles':>10}{'µs':>9}" + "".join(
+        f"{name:>{COLUMN}}" for name in CAUSES.values()
     )
     rows = [style.bold("worst-case execution time"), style.dim(head)]
     for name, entry in result.entries.items():
         causes = entry.cycles_by_cause()
-        shares = "".join(f"{causes[c]:>{len(text) + 3},}" for c, text in CAUSES.items())
+        shares = "".join(f"{causes[c]:>{COLUMN},}" for c in CAUSES)
         bound = f"{entry.cycles:>10,}{result.microseconds(entry.cycles):>9.1f}"
         mark = "" if entry.solution.optimal else "  (upper bound; not reached by known counts)"
-        rows.append(f"{name:<16}{style.bold(bound)}  {shares}{mark}")
+        rows.append(f"{name:<16}{style.bold(bound)}{shares}{mark}")
     return "\n".join(rows)
 
 
@@ -204,7 +205,7 @@ def assumptions(result: Result, style: Style) -> str:
     """Everything the bounds rest on, numbered, with what was left out of the graphs."""
     listed = [*result.assumptions]
     listed += dict.fromkeys(
-        f"excluded, no exit can be reached from here: {text}"
+        f"not covered: {text}"
         for entry in result.entries.values()
         for text in entry.graph.excluded
     )
@@ -222,6 +223,7 @@ def stats(result: Result, style: Style) -> str:
         rows.append(
             f"  {name:<16}{len(g.contexts):>7,} contexts{len(g.nodes):>9,} blocks"
             f"{len(g.edges):>9,} edges{instructions:>10,} instructions{len(g.loops):>6,} loops"
+            f"{len(entry.infeasible):>7,} infeasible edges removed"
         )
     rows.append(style.bold("stages"))
     rows += [

@@ -121,9 +121,7 @@ exit_to_user:
     movs    pc, lr
     .size return_to_current, . - return_to_current
 
-/* The kernel is at fault: stop for good.  Never returns, and never reached: */
-/* fact: kernel_panic never returns */
-/* fact: kernel_panic never executes   # only a fault of the kernel leads there */
+/* The kernel is at fault: stop for good.  No path of the analysis leads through here. */
 function kernel_panic
     cpsid   if
 1:  b       1b
