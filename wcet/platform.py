@@ -10,7 +10,7 @@ figure, has an unknown key or contradicts itself is an InputError that names the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -138,6 +138,7 @@ def _platform(path: Path) -> Platform:
     profile = Profile(core.text("profile", tuple(p.value for p in Profile)))
     fetch_ahead = core.figure("fetch_ahead")
     core.close()
+    outstanding = _entry_state(top)
     platform = Platform(
         name=name,
         description=top.text("description"),
@@ -148,13 +149,11 @@ def _platform(path: Path) -> Platform:
         entries=_entries(top.table("entries")),
         exits=top.texts("exits"),
         hierarchy=Hierarchy(l1i, l1d, None, _memory_map(top), fetch_ahead, aligned),
-        timing=Timing(
-            core_name, profile, memory, _branches(top.table("branch")), _entry_state(top)
-        ),
+        timing=Timing(core_name, profile, memory, _branches(top.table("branch")), outstanding),
         l2=l2,
         access_by_l2=access,
         l2_hit=l2_hit,
-        assumptions=_assumptions(top, name),
+        assumptions=_assumptions(top, name, fetch_ahead, outstanding),
         sources=top.sources,
     )
     top.close()
@@ -221,11 +220,21 @@ def _entry_state(top: Table) -> EntryState:
     return state
 
 
-def _assumptions(top: Table, name: str) -> tuple[str, ...]:
+def _assumptions(
+    top: Table, name: str, fetch_ahead: int, outstanding: EntryState
+) -> tuple[str, ...]:
     tlb = top.table("tlb")
     tlb.text("model", ("assumed-resident",))
     tlb.close()
     table = top.table("assumptions")
     if not table.present("tlb"):
         raise table.error("tlb", "missing: tlb.model is assumed-resident")
-    return tuple(f"{name}: {key}: {table.text(key)}" for key in table.remaining())
+    figures = {"fetch_ahead": fetch_ahead, **asdict(outstanding)}
+    found: list[str] = []
+    for key in table.remaining():
+        try:
+            text = table.text(key).format_map(figures)
+        except (KeyError, ValueError) as error:
+            raise table.error(key, f"unknown figure {error}: know {', '.join(figures)}") from error
+        found.append(f"{name}: {key}: {text}")
+    return tuple(found)

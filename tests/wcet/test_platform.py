@@ -48,6 +48,11 @@ def test_no_platform_fits(cpu: str | None, architecture: str | None) -> None:
         for_image(cpu, architecture)
 
 
+def test_assumptions_quote_the_figures() -> None:
+    texts = load("kzm").assumptions
+    assert "kzm: fetch-ahead: at most 48 bytes are fetched past a transfer of control" in texts
+
+
 def test_miss_costs_are_computed_from_their_parts() -> None:
     off, on = load("kzm").timing.memory, load("kzm").with_l2(True).timing.memory
     assert (off.fetch_miss(None), off.load_miss(None), off.store_word(None)) == (63, 123, 60)
@@ -96,6 +101,7 @@ def test_memory_map() -> None:
         ("name =", "nom =", ": name: missing"),
         ("[entries]", "[entries", "not a TOML file"),
         ("[assumptions]", "[assumption]", "assumptions: missing"),
+        ("{fetch_ahead} bytes", "{fetchahead} bytes", "assumptions.fetch-ahead: unknown figure"),
     ],
 )
 def test_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
