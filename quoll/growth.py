@@ -236,7 +236,23 @@ class Growth:
             self._doubt(function, insn, answer)
             return
         effect, calls = answer
+        if self._overshoots(insn, effect):
+            reason = "some targets are outside the function"
+            self._doubt(function, insn, Doubt(reason))
+            return
         self._apply(function, insn, effect, calls=calls or insn.flow is Flow.INDIRECT_CALL)
+
+    def _overshoots(self, insn: Insn, effect: Effect) -> bool:
+        """Whether a computed jump among many places leaves its function in an unlikely way.
+
+        Following all of them would be sound, but it drowns the one thing that is not known in
+        errors about code that is never reached in this way.
+        """
+        symbol = self._image.symbols.function_around(insn.addr)
+        if symbol is None or len(effect.targets) < 2 or effect.table is not None:
+            return False
+        inside = range(symbol.addr, symbol.addr + symbol.size)
+        return any(t.entry not in inside and not self._has_symbol(t.entry) for t in effect.targets)
 
     def _doubt(self, function: FunctionBuilder, insn: Insn, doubt: Doubt) -> None:
         """Values do not tell what ``insn`` does."""
