@@ -237,7 +237,7 @@ class Growth:
             return
         effect, calls = answer
         if self._overshoots(insn, effect):
-            reason = "some targets are outside the function"
+            reason = "some targets are outside the function and start no other"
             self._doubt(function, insn, Doubt(reason))
             return
         self._apply(function, insn, effect, calls=calls or insn.flow is Flow.INDIRECT_CALL)
