@@ -3,6 +3,7 @@
     newlib      libc, libm and libgcc of Debian's cross compiler, per multilib
     picolibc    libc and libgcc of picolibc-arm-none-eabi, per multilib
     csmith      random programs, GCC and Clang, -O0 to -O3 and -Os, ARM and Thumb
+    library     a program that runs much of newlib, per multilib, for execution
     kernel      the kernel of this repository, GCC and Clang, -O0 to -O2 and -Os
 
 Everything goes to ``build/corpora/NAME/*.elf``; what is there is kept. Libraries are linked whole,
@@ -25,7 +26,8 @@ GCC = "arm-none-eabi-gcc"
 PACKAGES = ("csmith", "libcsmith-dev", "clang", "lld", "picolibc-arm-none-eabi")
 NEWLIB = Path("/usr/lib/arm-none-eabi/newlib")
 PICOLIBC = UNPACKED / "usr/lib/picolibc/arm-none-eabi/lib"
-THUMB_1 = ("thumb/nofp", "thumb/v6-m/nofp")
+M_PROFILE = ("thumb/v6-m/nofp",)
+THUMB_1 = ("thumb/nofp", *M_PROFILE)
 LEVELS = ("O0", "O1", "O2", "O3", "Os")
 CSMITH_SEEDS = 5
 RUNNABLE = ("-nostartfiles", "-Wl,--no-warnings,--section-start=.init=0x20000")
@@ -77,7 +79,7 @@ def _picolibc(folder: Path, seeds: int) -> list[Path]:
 
 def _whole(folder: Path, multilib: str, flags: Sequence[str], archives: Sequence[Path]) -> Path:
     """All members of ``archives`` and of libgcc in one program."""
-    elf = folder / f"{multilib.replace('/', '-').replace('.', 'default')}.elf"
+    elf = folder / f"{_file_name(multilib)}.elf"
     if elf.exists():
         return elf
     libgcc = Path(run([GCC, *flags, "-print-libgcc-file-name"]).strip())
@@ -89,6 +91,10 @@ def _whole(folder: Path, multilib: str, flags: Sequence[str], archives: Sequence
     archived = ["-Wl,--whole-archive", *parts, "-Wl,--no-whole-archive"]
     run([GCC, *flags, *WHOLE, *archived, rest, "-o", elf])
     return elf
+
+
+def _file_name(multilib: str) -> str:
+    return "default" if multilib == "." else multilib.replace("/", "-")
 
 
 def _undefined(archives: Sequence[Path]) -> list[str]:
@@ -142,6 +148,20 @@ def _random_program(folder: Path, seed: int, compiler: str, level: str, thumb: b
     return elf
 
 
+def _library(folder: Path, seeds: int) -> list[Path]:
+    """``corpora_library.c``, for each multilib that user-mode QEMU runs."""
+    found = []
+    for name, flags in multilibs():
+        if name in M_PROFILE or name.startswith(("thumb/v7/", "thumb/v7+fp/")):
+            continue  # no ARM code, which corpora_start.c has
+        elf = folder / f"{_file_name(name)}.elf"
+        found.append(elf)
+        if not elf.exists():
+            sources = [START, START.with_name("corpora_library.c")]
+            run([GCC, *flags, "-O2", "-g", "-w", *RUNNABLE, *sources, "-lm", "-o", elf])
+    return found
+
+
 def _kernel(folder: Path, seeds: int) -> list[Path]:
     unpack_missing(PACKAGES)
     return [
@@ -155,6 +175,7 @@ BUILDERS: dict[str, Callable[[Path, int], list[Path]]] = {
     "newlib": _newlib,
     "picolibc": _picolibc,
     "csmith": _csmith,
+    "library": _library,
     "kernel": _kernel,
 }
 
