@@ -17,6 +17,7 @@ from quoll.terms import (
     BIAS,
     MASK,
     RIGID,
+    TAINT,
     Anchored,
     Fact,
     Facts,
@@ -183,6 +184,10 @@ def _decide_comparison(condition: Comparison, facts: Facts, stacks: Stacks) -> b
     if a >> 32 == b >> 32 and a >> 32:
         return None if relation not in _SAME_OPERANDS else relation is NE
     left, right = describe(a, facts), describe(b, facts)
+    if relation in _SAME_OPERANDS and _share_base(left, right):
+        assert isinstance(left, Anchored)
+        assert isinstance(right, Anchored)
+        return holds(relation, left.offsets, right.offsets)
     return holds(relation, words(left, stacks), words(right, stacks))
 
 
@@ -216,7 +221,10 @@ def _assume_comparison(condition: Comparison, facts: Facts, stacks: Stacks) -> F
     relation, a, b = condition
     if a >> 32 == b >> 32:
         return None if _decide_comparison(condition, facts, stacks) is False else facts
-    left, right = words(describe(a, facts), stacks), words(describe(b, facts), stacks)
+    left_fact, right_fact = describe(a, facts), describe(b, facts)
+    if relation in _SAME_OPERANDS and _share_base(left_fact, right_fact):
+        return _assume_offsets(condition, left_fact, right_fact, facts)
+    left, right = words(left_fact, stacks), words(right_fact, stacks)
     refined = refine(relation, left, right)
     if refined is None:
         return None
@@ -224,6 +232,27 @@ def _assume_comparison(condition: Comparison, facts: Facts, stacks: Stacks) -> F
     for term, before, kept in ((a, left, refined[0]), (b, right, refined[1])):
         if after is not None and kept != before:
             after = _restrict(term, kept, after, stacks)
+    return after
+
+
+def _share_base(a: Fact, b: Fact) -> bool:
+    both_anchored = isinstance(a, Anchored) and isinstance(b, Anchored)
+    return both_anchored and a.base == b.base != TAINT  # type: ignore[union-attr]
+
+
+def _assume_offsets(condition: Comparison, a: Fact, b: Fact, facts: Facts) -> Facts | None:
+    """Words at two offsets from one base are equal if the offsets are."""
+    assert isinstance(a, Anchored)
+    assert isinstance(b, Anchored)
+    refined = refine(condition.relation, a.offsets, b.offsets)
+    if refined is None:
+        return None
+    after = dict(facts)
+    for term, kept in ((condition.a, refined[0]), (condition.b, refined[1])):
+        symbol = term >> 32
+        if symbol >= RIGID:
+            offsets = arithmetic.subtract(kept, ValueSet.of(term & MASK))
+            after[symbol] = Anchored(a.base, offsets)
     return after
 
 

@@ -13,6 +13,7 @@ from quoll.condition import Comparison, Condition, Overflow, Pair
 from quoll.machine import Environment
 from quoll.state import FLAG, MODE, State
 from quoll.terms import (
+    BIAS,
     ENTRY_SP,
     MASK,
     TAINT,
@@ -110,7 +111,7 @@ def member(word: int, fact: Fact, rigid: Mapping[int, int]) -> bool:
         return (word - fact.origin) & MASK in fact.members
     if fact.base == TAINT:
         return True
-    return (word - rigid[fact.base]) & MASK in fact.offsets
+    return (word - rigid[fact.base] + BIAS) & MASK in fact.offsets
 
 
 def rigid_words(machine: Machine, environment: Environment, sp: int) -> dict[int, int]:
@@ -153,16 +154,11 @@ def random_fact(rng: random.Random) -> Fact:
     if kind == 0:
         return ANY
     if kind == 1:
-        low = -4 * rng.randrange(12)
-        return Anchored(ENTRY_SP, wrapped(low, 4 * rng.randrange(6), 4))
+        low = BIAS - 4 * rng.randrange(12)
+        return Anchored(ENTRY_SP, progression(low, low + 4 * rng.randrange(6), 4))
     low = rng.choice([0, 0, 1, 0x8000, 0x20000, WORD - 8, WORD // 2 - 4, rng.randrange(WORD)])
     stride = rng.choice([1, 1, 2, 4, 4, 12])
     return progression(low, min(WORD - 1, low + stride * rng.randrange(9)), stride)
-
-
-def wrapped(low: int, length: int, stride: int) -> ValueSet:
-    """Offsets from low to low + length, if they do not cross zero."""
-    return progression(low % WORD, min(low % WORD + length, WORD - 1), stride)
 
 
 def random_pair(
@@ -180,7 +176,7 @@ def random_pair(
         fact = random_fact(rng)
         if isinstance(fact, Anchored):
             offset = fact.offsets.low + fact.offsets.stride * rng.randrange(fact.offsets.size)
-            words[symbol] = (rigid[fact.base] + offset) & MASK
+            words[symbol] = (rigid[fact.base] + offset - BIAS) & MASK
         elif isinstance(fact, Rotated):
             step = fact.members.stride * rng.randrange(fact.members.size)
             words[symbol] = (fact.origin + fact.members.low + step) & MASK

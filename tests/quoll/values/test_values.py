@@ -1,0 +1,203 @@
+"""Values of whole programs in their contexts, against executions by the interpreter."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from functools import cache
+
+import pytest
+
+from quoll.arm.interpreter import ByteMemory, Machine
+from quoll.errors import WcetError
+from quoll.expand import expand
+from quoll.extract import extract
+from quoll.image import Image
+from quoll.supergraph import Supergraph
+from quoll.values import Entry, Values, analyse
+from quoll.valueset import ANY, ValueSet
+from tests.quoll.building import build
+from tests.quoll.values.programs import random_program
+
+STACK = 0x4000_0000
+RETURN = 0xF000_0000
+STEPS = 60_000
+
+
+class Recorded:
+    """Memory that notes the addresses accessed by the current instruction."""
+
+    def __init__(self, memory: ByteMemory) -> None:
+        self.memory = memory
+        self.addresses: list[int] = []
+
+    def load(self, addr: int, size: int) -> int:
+        self.addresses.append(addr)
+        return self.memory.load(addr, size)
+
+    def store(self, addr: int, size: int, value: int) -> None:
+        self.addresses.append(addr)
+        self.memory.store(addr, size, value)
+
+
+@cache
+def analysed(
+    source: str, thumb: bool, optimise: str, known_stack: bool
+) -> tuple[Image, Supergraph, Values]:
+    cpu = "cortex-a8" if thumb else "arm1136jf-s"
+    elf = build(source, "-w", thumb=thumb, cpu=cpu, optimise=optimise, link=("-lgcc",))
+    image = Image.load(elf)
+    symbol = image.symbol("main")
+    assert symbol is not None
+    program = extract(image, [symbol.addr])
+    graph = expand(program, symbol.addr & ~1, image)
+    entry = Entry(0x13, {13: ValueSet.of(STACK)}) if known_stack else Entry()
+    return image, graph, analyse(graph, image, entry)
+
+
+def addr_after(graph: Supergraph, edge: int) -> int:
+    return graph.nodes[graph.edges[edge].dst].block.addr
+
+
+def walk(image: Image, graph: Supergraph, values: Values, arguments: list[int]) -> Counter[str]:
+    """Execute, and compare at every node. Raises AssertionError at the first difference."""
+    memory = Recorded(ByteMemory(background=lambda addr: (image.read(addr, 1) or b"\0")[0]))
+    machine = Machine(memory, lambda op: 0)
+    machine.registers[:15] = [*arguments, *range(100, 113)]
+    machine.registers[13:15] = [STACK, RETURN]
+    machine.thumb = graph.nodes[graph.entry].block.insns[0].thumb
+    node = graph.entry
+    counts: Counter[str] = Counter()
+    while counts["steps"] < STEPS:
+        assert values.reached(node), node
+        for register in range(15):
+            possible = values.register(node, register)
+            assert machine.registers[register] in possible, (node, register)
+            counts["registers known"] += possible != ANY
+        block = graph.nodes[node].block
+        for index, insn in enumerate(block.insns):
+            memory.addresses.clear()
+            machine.step(insn)
+            counts["steps"] += 1
+            if memory.addresses:
+                possible_addresses = values.access(node, index)
+                assert possible_addresses is not None, hex(insn.addr)
+                assert min(memory.addresses) in possible_addresses, hex(insn.addr)
+                counts["accesses"] += 1
+                counts["exact"] += possible_addresses.exact is not None
+        pc = machine.registers[15]
+        if pc == RETURN:
+            return counts
+        edges = [
+            e for e in graph.successors[node] if graph.nodes[graph.edges[e].dst].block.addr == pc
+        ]
+        assert edges, hex(pc)
+        assert not all(edge in values.dead_edges for edge in edges), hex(block.last.addr)
+        (node,) = {graph.edges[edge].dst for edge in edges}
+        counts["nodes"] += 1
+    return counts
+
+
+SETTINGS = [(False, "-O0"), (False, "-O2"), (True, "-O1"), (True, "-O2")]
+
+
+@pytest.mark.parametrize(("thumb", "optimise"), SETTINGS)
+@pytest.mark.parametrize("known_stack", [True, False])
+def test_covers_executions_of_programs(thumb: bool, optimise: str, known_stack: bool) -> None:
+    rng = random.Random(7)
+    counts: Counter[str] = Counter()
+    for seed in range(4):
+        image, graph, values = analysed(random_program(seed), thumb, optimise, known_stack)
+        for _ in range(4):
+            a, b = rng.choice([0, 3, rng.randrange(1 << 32)]), rng.randrange(1 << 10)
+            counts += walk(image, graph, values, [a, b])
+    assert counts["steps"] > 2000
+    assert counts["registers known"] > counts["nodes"]
+    if known_stack:
+        assert counts["exact"] > counts["accesses"] / 3
+
+
+def test_programs_vary() -> None:
+    texts = {random_program(seed) for seed in range(30)}
+    assert len(texts) == 30
+    for word in ("switch", "for (unsigned *", "break", "? ", "f1("):
+        assert sum(word in text for text in texts) > 5
+
+
+DEAD = """
+__attribute__((noipa)) unsigned f(unsigned kind, unsigned x)
+{
+    if (kind == 1)
+        return x * 3;
+    if (kind == 2)
+        return x / 3;
+    return x + 1;
+}
+unsigned main(unsigned a) { return f(1, a) + f(2, a) + f(5, a); }
+"""
+
+
+def test_edges_die_in_their_context() -> None:
+    """Of three branches per call, each context keeps one way (rule 4)."""
+    _, graph, values = analysed(DEAD, False, "-O1", True)
+    decided = [e for e in values.dead_edges if values.reached(graph.edges[e].src)]
+    contexts = {graph.nodes[graph.edges[e].src].context for e in decided}
+    assert len(contexts) == 3
+    assert all(values.explain(e) != "not reached" for e in decided)
+    reasons = {values.explain(e) for e in decided}
+    assert {"cmp r0, #1: r0 = 0x1", "cmp r0, #1: r0 = 0x5"} <= reasons
+    alive = set(range(len(graph.edges))) - values.dead_edges
+    assert {graph.edges[e].src for e in alive} <= {
+        n for n in range(len(graph.nodes)) if values.reached(n)
+    }
+
+
+STACK_FROM_LITERAL = """
+        .text
+        .global main
+main:   ldr     sp, =0x20000
+        srsdb   sp!, #0x13
+        cps     #0x13
+        ldr     sp, =0x30000
+        push    {r0, lr}
+        cps     #0x12
+        push    {r1, r3}
+        cps     #0x13
+        ldr     r4, [sp]
+        str     r1, [r2]
+        ldr     r5, [sp, #4]
+        stm     sp, {r13, r14}^
+        ldm     sp, {r13, r14}^
+        msr     cpsr_c, r0
+        push    {r6, r7}
+        movs    pc, lr
+        .ltorg
+"""
+
+
+def test_stacks_and_banks() -> None:
+    image = Image.load(build(STACK_FROM_LITERAL, language="asm"))
+    symbol = image.symbol("main")
+    assert symbol is not None
+    program = extract(image, [symbol.addr])
+    graph = expand(program, symbol.addr, image)
+    values = analyse(graph, image, Entry(mode=0x12))
+    (node,) = (n for n in range(len(graph.nodes)))
+    texts = [insn.text for insn in graph.nodes[node].block.insns]
+    found = {text: values.access(node, index) for index, text in enumerate(texts)}
+    assert found["push {r0, lr}"] == ValueSet.of(0x30000 - 8)
+    assert found["push {r1, r3}"] == ValueSet.of(0x20000 - 8)
+    assert found["ldr r4, [sp]"] == ValueSet.of(0x30000 - 8)
+    assert found["ldr r5, [sp, #4]"] == ValueSet.of(0x30000 - 4)
+    assert found["str r1, [r2]"] == ANY
+    assert found["push {r6, r7}"] == ANY
+    assert any(a.startswith("S1") for a in values.assumptions)
+
+
+def test_unsupported_instruction_is_named() -> None:
+    source = ".text\n.global main\nmain: setend be\n bx lr\n"
+    image = Image.load(build(source, language="asm"))
+    symbol = image.symbol("main")
+    assert symbol is not None
+    with pytest.raises(WcetError, match="big-endian"):
+        analyse(expand(extract(image, [symbol.addr]), symbol.addr, image), image)
