@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from loopbounds import nusmv
 from loopbounds.acyclic import Acyclic
 from loopbounds.bound import LoopBound
-from loopbounds.code import Code
+from loopbounds.code import Code, KnownValues, NothingKnown
 from loopbounds.places import facts_of_loops
 from loopbounds.prove import Budget, Outcome
 from loopbounds.scope import Scopes
@@ -30,20 +29,12 @@ from quoll.errors import SolverError
 from quoll.facts import Facts
 from quoll.image import Image
 from quoll.supergraph import Supergraph, SuperLoop
-from quoll.valueset import ANY, ValueSet
 
-__all__ = ["BoundOptions", "Progress", "RegisterValues", "bound_loops"]
+__all__ = ["BoundOptions", "Progress", "bound_loops"]
 
 Progress = Callable[[int, int, str], None]  # questions answered, all questions, place
 
 DEEP = 1_000_000  # frames: values are followed through paths of that many blocks
-
-
-class RegisterValues(Protocol):
-    """What value analysis answers."""
-
-    def register(self, node: int, reg: int) -> ValueSet:
-        """The values of a general register when a node begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +51,7 @@ class BoundOptions:
 def bound_loops(
     graph: Supergraph,
     image: Image,
-    values: RegisterValues | None,
+    values: KnownValues | None,
     facts: Facts,
     options: BoundOptions | None = None,
     progress: Progress | None = None,
@@ -92,14 +83,11 @@ def _deep_recursion() -> Iterator[None]:
 
 
 def _slices(
-    graph: Supergraph, image: Image, values: RegisterValues | None, options: BoundOptions
+    graph: Supergraph, image: Image, values: KnownValues | None, options: BoundOptions
 ) -> list[Slice]:
-    def registers(node: int, reg: int) -> ValueSet:
-        return ANY if values is None else values.register(node, reg)
-
-    code = Code(graph, Acyclic.of(graph), image, options.s1)
-    scopes = Scopes(code, registers)
-    return [slice_loop(code, scopes, loop.index, registers) for loop in graph.loops]
+    code = Code(graph, Acyclic.of(graph), image, values or NothingKnown(), options.s1)
+    scopes = Scopes(code)
+    return [slice_loop(code, scopes, loop.index) for loop in graph.loops]
 
 
 def _answers(

@@ -18,12 +18,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from math import gcd
 
-from loopbounds import terms
+from loopbounds import rewrite, terms
 from loopbounds.evaluate import compile_terms
 from loopbounds.interval import interval
 from loopbounds.model import COUNT, COUNT_WIDTH, Model, Variable
+from loopbounds.rewrite import substitute
 from loopbounds.runs import Run
-from loopbounds.terms import Term, const, eq, mask, operation, scale, sub, substitute, ule
+from loopbounds.terms import Term, const, eq, mask, operation, scale, sub, ule
 
 __all__ = ["candidates", "holding", "likely_bounds"]
 
@@ -80,7 +81,7 @@ def _of_variable(variable: Variable, index: int, runs: Sequence[Run]) -> Iterato
     if width == 1:
         return
     yield terms.negate(eq(x, const(0, width)))
-    if x not in terms.symbols([variable.next]):
+    if x not in rewrite.symbols([variable.next]):
         return
     k = _counter(width)
     if len(steps) == 1:
@@ -94,7 +95,7 @@ def _of_variable(variable: Variable, index: int, runs: Sequence[Run]) -> Iterato
     if 0 < wrap < mask(width):
         yield eq(x, operation("and", terms.add(x0, k), const(wrap, width)))
         yield eq(x, operation("and", sub(x0, k), const(wrap, width)))
-    operators = {t.op for t in terms.walk([variable.next])}
+    operators = {t.op for t in rewrite.walk([variable.next])}
     if width == COUNT_WIDTH and operators & BITWISE:
         yield from _shifts(x, x0)
 
@@ -135,7 +136,7 @@ def _of_comparisons(model: Model, runs: Sequence[Run]) -> Iterator[Term]:
     fixed = set(model.inputs)
     strides = _strides(model, runs)
     for u, v in _compared(model):
-        if terms.symbols((u, v)) & fixed:
+        if rewrite.symbols((u, v)) & fixed:
             continue
         yield from (ule(u, v), ule(v, u))
         if u.width == COUNT_WIDTH:
@@ -181,10 +182,10 @@ def _compared(model: Model) -> list[tuple[Term, Term]]:
     """Pairs under a comparison in the step, also with both sides brought to the header."""
     pairs: dict[tuple[Term, Term], None] = {}
     symbols = {v.symbol for v in model.state}
-    for t in terms.walk([model.again, *(v.next for v in model.state)]):
+    for t in rewrite.walk([model.again, *(v.next for v in model.state)]):
         if t.op not in ("eq", "ult", "slt") or t.args[0].width == 1:
             continue
-        if not terms.symbols(t.args) & symbols:
+        if not rewrite.symbols(t.args) & symbols:
             continue
         pairs[t.args[0], t.args[1]] = None
         first, second = (_without_constant(a) for a in t.args)

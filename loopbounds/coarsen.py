@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from loopbounds import terms
+from loopbounds import rewrite, terms
 from loopbounds.interval import interval
 from loopbounds.model import Model, Variable
 from loopbounds.simplify import replaced, simplified
@@ -41,12 +41,12 @@ def _cut(model: Model) -> Model:
     parameters = list(model.parameters)
     ranges: list[Term] = []
     done: dict[Term, Term] = {p: p for p in parameters}
-    for t in terms.walk(roots):
+    for t in rewrite.walk(roots):
         if t in done:
             continue
         if not all(a in done for a in t.args) or t.op == "sym":
             continue  # depends on the state
-        new = terms.rebuild(t, [done[a] for a in t.args])
+        new = rewrite.rebuild(t, [done[a] for a in t.args])
         if t.width > 1 and _worth_cutting(new):
             low, high = interval(new)
             new = sym(f"cut{len(parameters)}", t.width)
@@ -73,12 +73,12 @@ def _worth_cutting(term: Term) -> bool:
         return False
     if term.op in SHIFTS and term.args[1].constant is None:
         return True
-    return _hard(term) or len(terms.walk([term])) > JOIN
+    return _hard(term) or rewrite.size(term) > JOIN
 
 
 def easy(term: Term) -> bool:
     """Small, and without operators that a solver finds hard."""
-    parts = terms.walk([term])
+    parts = rewrite.walk([term])
     return len(parts) <= LARGE and not any(map(_hard, parts))
 
 
@@ -105,5 +105,5 @@ def _with_easy_values(model: Model, again: Term) -> Model:
 
 def without_large(model: Model) -> Model:
     """The model without constraints that are too large to be worth their cost."""
-    small = tuple(c for c in model.constraints if len(terms.walk([c])) <= 2 * LARGE)
+    small = tuple(c for c in model.constraints if rewrite.size(c) <= 2 * LARGE)
     return replace(model, constraints=small)

@@ -4,18 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from loopbounds.acyclic import Acyclic
+from loopbounds.cell import SP
 from loopbounds.effects import Effect, block_effect
 from loopbounds.terms import Term, sub
 from quoll.cfg import Block
 from quoll.image import Image
 from quoll.supergraph import Supergraph
+from quoll.valueset import ANY, ValueSet
 
-__all__ = ["Code"]
+__all__ = ["Code", "KnownValues", "NothingKnown"]
 
-SP = 13
 FRAMES = 1 << 16  # bytes above the stack pointer that may be live frames
+
+
+class KnownValues(Protocol):
+    """What value analysis answers, for every execution of the node in its context."""
+
+    def register(self, node: int, register: int, /) -> ValueSet:
+        """The values of a general register when a node begins."""
+
+    def access(self, node: int, insn: int, /) -> ValueSet | None:
+        """First addresses that an instruction of the node's block accesses; None: no access."""
+
+
+class NothingKnown:
+    """Any word, anywhere."""
+
+    def register(self, node: int, register: int, /) -> ValueSet:
+        """Any word."""
+        return ANY
+
+    def access(self, node: int, insn: int, /) -> ValueSet | None:
+        """Any address."""
+        return ANY
 
 
 @dataclass(slots=True)
@@ -25,6 +49,7 @@ class Code:
     graph: Supergraph
     acyclic: Acyclic
     image: Image
+    values: KnownValues
     s1: bool = True  # rule 1: stores of unknown address spare live stack frames
     _effects: dict[int, Effect] = field(default_factory=dict)
     _tops: frozenset[int] | None = None

@@ -38,6 +38,7 @@ class Store:
     """``value`` is written to ``address`` where ``guard`` holds."""
 
     position: int
+    insn: int  # index into the block
     address: Term
     value: Term
     guard: Term
@@ -104,6 +105,7 @@ class _Run:
         self._unknown: set[Term] = set()
         self._leaves = FALSE
         self._events = 0
+        self._insn = -1
         self._guard = TRUE
 
     def effect(self) -> Effect:
@@ -117,6 +119,7 @@ class _Run:
         )
 
     def instruction(self, insn: Insn) -> None:
+        self._insn += 1
         ops = lift(insn)
         arriving: dict[int, list[tuple[Term, _Variables]]] = {0: [(TRUE, self._state)]}
         self._leaves = FALSE
@@ -182,7 +185,7 @@ class _Run:
         if op.code is OpCode.STORE:
             self._events += 1
             address, value = map(self._read, op.ins)
-            self._stores.append(Store(self._events, address, value, self._guard))
+            self._stores.append(Store(self._events, self._insn, address, value, self._guard))
             return
         assert op.out is not None
         width = 8 * op.out.size

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from loopbounds import arithmetic
-from loopbounds.terms import Term, mask, walk
+from loopbounds.rewrite import walk
+from loopbounds.terms import Term, mask
 
 __all__ = ["compile_terms", "evaluate"]
 

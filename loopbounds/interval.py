@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from loopbounds.terms import Term, mask, walk
+from loopbounds.rewrite import walk
+from loopbounds.terms import Term, mask
 
 __all__ = ["interval"]
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from loopbounds.evaluate import compile_terms
 from loopbounds.model import Model
-from loopbounds.terms import Term, mask, walk
+from loopbounds.rewrite import walk
+from loopbounds.terms import Term, mask
 
 __all__ = ["Run", "Stepper", "explore", "longest"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from loopbounds import terms
+from loopbounds import rewrite, terms
 from loopbounds.model import Model, Variable
 from loopbounds.terms import FALSE, TRUE, Term, conjuncts, const
 
@@ -51,7 +51,7 @@ def _solved(condition: Term, inputs: set[Term]) -> tuple[Term, Term] | None:
     for atom, factor in zip(parts, factors, strict=True):
         if atom in inputs and factor in (1, terms.mask(atom.width)):
             rest = terms.sub(difference, terms.scale(atom, factor))
-            if atom not in terms.symbols([rest]):
+            if atom not in rewrite.symbols([rest]):
                 return atom, terms.neg(rest) if factor == 1 else rest
     return None
 
@@ -61,8 +61,8 @@ def _substituted(model: Model, values: Mapping[Term, Term]) -> Model:
     return replace(
         model,
         inputs=tuple(i for i in model.inputs if i not in values),
-        state=tuple(replace(v, next=terms.substitute(v.next, values)) for v in model.state),
-        again=terms.substitute(model.again, values),
+        state=tuple(replace(v, next=rewrite.substitute(v.next, values)) for v in model.state),
+        again=rewrite.substitute(model.again, values),
     )
 
 
@@ -91,7 +91,7 @@ def _decided(constraints: tuple[Term, ...]) -> dict[Term, Term]:
     """What the small constraints decide: terms that are true, or constant, wherever they occur."""
     known: dict[Term, Term] = {}
     for c in constraints:
-        if len(terms.walk([c])) <= SMALL:
+        if rewrite.size(c) <= SMALL:
             known[c] = TRUE
             known[terms.negate(c)] = FALSE
             if c.op == "eq" and c.args[1].constant is not None:
@@ -105,7 +105,7 @@ def _rebased(model: Model) -> Model:
     For a pointer that runs to an end which is as unknown as its start, only the distance matters.
     """
     for v in model.state:
-        if v.initial.constant is not None or v.symbol not in terms.symbols([v.next]):
+        if v.initial.constant is not None or v.symbol not in rewrite.symbols([v.next]):
             continue
         moved = _moved(model, v)
         if _size(moved) < _size(model):
@@ -119,7 +119,7 @@ def _moved(model: Model, variable: Variable) -> Model:
     new = {symbol: terms.add(start, symbol)}
 
     def moved(v: Variable) -> Variable:
-        following = terms.substitute(v.next, new)
+        following = rewrite.substitute(v.next, new)
         if v.symbol is not symbol:
             return replace(v, next=following)
         return Variable(symbol, const(0, symbol.width), terms.sub(following, start))
@@ -127,28 +127,28 @@ def _moved(model: Model, variable: Variable) -> Model:
     return replace(
         model,
         state=tuple(map(moved, model.state)),
-        again=terms.substitute(model.again, new),
-        hints=tuple(terms.substitute(h, new) for h in model.hints),
+        again=rewrite.substitute(model.again, new),
+        hints=tuple(rewrite.substitute(h, new) for h in model.hints),
     )
 
 
 def _size(model: Model) -> int:
     """Terms in the step and the start."""
     step = [v.next for v in model.state] + [v.initial for v in model.state]
-    return sum(t.op != "const" for t in terms.walk([model.again, *step]))
+    return sum(t.op != "const" for t in rewrite.walk([model.again, *step]))
 
 
 def influential(model: Model) -> Model:
     """The model without what cannot influence how long its runs are."""
     following = {v.symbol: v.next for v in model.state}
-    needed = _closure(terms.symbols([model.again]), following)
+    needed = _closure(rewrite.symbols([model.again]), following)
     state = tuple(v for v in model.state if v.symbol in needed)
-    used = terms.symbols([model.again, *(v.next for v in state), *(v.initial for v in state)])
+    used = rewrite.symbols([model.again, *(v.next for v in state), *(v.initial for v in state)])
     constraints = _connected(model.constraints, used)
-    used |= terms.symbols(constraints)
+    used |= rewrite.symbols(constraints)
     parameters = tuple(p for p in model.parameters if p in used)
     known = used | {v.symbol for v in state}
-    hints = tuple(h for h in model.hints if terms.symbols([h]) <= known)
+    hints = tuple(h for h in model.hints if rewrite.symbols([h]) <= known)
     return Model(
         parameters,
         state,
@@ -163,7 +163,7 @@ def _closure(start: Iterable[Term], following: Mapping[Term, Term]) -> set[Term]
     needed, todo = set(start), list(start)
     while todo:
         value = following.get(todo.pop())
-        for s in terms.symbols([value]) if value is not None else ():
+        for s in rewrite.symbols([value]) if value is not None else ():
             if s not in needed:
                 needed.add(s)
                 todo.append(s)
@@ -176,7 +176,7 @@ def _connected(constraints: tuple[Term, ...], used: set[Term]) -> tuple[Term, ..
     for _ in range(ROUNDS):
         reached = set(used)
         for c in constraints:
-            symbols = terms.symbols([c])
+            symbols = rewrite.symbols([c])
             if symbols & used and len(symbols - used) <= NEW:
                 kept.add(c)
                 reached |= symbols
@@ -187,7 +187,7 @@ def _connected(constraints: tuple[Term, ...], used: set[Term]) -> tuple[Term, ..
 def replaced(term: Term, known: Mapping[Term, Term]) -> Term:
     """``term`` with everything in ``known`` replaced."""
     done = dict(known)
-    for t in terms.walk([term]):
+    for t in rewrite.walk([term]):
         if t not in done:
-            done[t] = terms.rebuild(t, [done[a] for a in t.args])
+            done[t] = rewrite.rebuild(t, [done[a] for a in t.args])
     return done[term]

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from loopbounds import terms
+from loopbounds import rewrite, terms
+from loopbounds.cell import Cell
 from loopbounds.code import Code
 from loopbounds.effects import FLAG
 from loopbounds.model import Model, Variable
-from loopbounds.scope import Cell, Registers, Scope, Scopes
+from loopbounds.scope import Scope, Scopes
 from loopbounds.terms import FALSE, TRUE, Term, both, const, either, sym
 from quoll.cfg import EdgeKind
 from quoll.valueset import ANY, ValueSet
@@ -32,43 +33,41 @@ SMALL = 2000  # terms in a condition that a model takes
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """``model`` of a loop. ``faithful``: its runs are runs of the program (rule 22).
+    """``model`` of a loop. ``given``: parameters that may indeed be any word (rule 22).
 
-    ``origins`` says for each symbol of the model, by name, what it stands for.
+    The others, and all inputs, are words that the analysis lost. ``origins`` says for each symbol
+    of the model, by name, what it stands for.
     """
 
     model: Model
-    faithful: bool
+    given: frozenset[str]
     origins: dict[str, str]
     s1: bool  # rests on assumption S1 (rule 1)
 
 
-def slice_loop(code: Code, scopes: Scopes, loop: int, registers: Registers) -> Slice:
+def slice_loop(code: Code, scopes: Scopes, loop: int) -> Slice:
     """The model of one loop."""
-    return _Slicer(code, scopes, loop, registers).build()
+    return _Slicer(code, scopes, loop).build()
 
 
 class _Slicer:
-    def __init__(self, code: Code, scopes: Scopes, loop: int, registers: Registers) -> None:
-        self._code, self._loop, self._registers = code, code.graph.loops[loop], registers
+    def __init__(self, code: Code, scopes: Scopes, loop: int) -> None:
+        self._code, self._loop = code, code.graph.loops[loop]
         self._scope: Scope = scopes.of_loop(loop)
         self._whole: Scope = scopes.whole
         self._again = FALSE
+        self._given: frozenset[str] = frozenset()
         self._changing: dict[Term, Term] = {}  # leaf -> value after an iteration
         self._fixed: dict[Term, Term] = {}  # leaf -> value at entry
         self._lost: set[Term] = set()  # leaves that are any word in each iteration
 
     def build(self) -> Slice:
-        before = self._scope.exact, self._whole.exact
-        self._scope.exact = self._whole.exact = True
         self._again = self._continues()
         self._close()
         initial = {leaf: self._entry(self._scope.leaves[leaf]) for leaf in self._changing}
         model, origins = self._assemble(initial)
-        faithful = self._scope.exact and self._whole.exact and not model.inputs
-        s1 = self._scope.s1_used or self._whole.s1_used
-        self._scope.exact, self._whole.exact = before
-        return Slice(model, faithful, origins, s1)
+        s1 = self._scope.memory.s1_used or self._whole.memory.s1_used
+        return Slice(model, self._given, origins, s1)
 
     # --- The step ---------------------------------------------------------------------------
 
@@ -99,9 +98,8 @@ class _Slicer:
         for e, term in ways:
             if term is not FALSE:
                 result = either(result, both(self._scope.taken(e), term))
-        if len(terms.walk([result])) <= LARGE:
+        if rewrite.size(result) <= LARGE:
             return result
-        self._scope.exact = False
         result = FALSE
         for e, term in ways:
             choice = self._scope.choice(node, e)
@@ -121,14 +119,13 @@ class _Slicer:
         todo = [self._again]
         seen: set[Term] = set()
         while todo:
-            for leaf in sorted(terms.symbols([todo.pop()]) - seen, key=lambda t: t.serial):
+            for leaf in sorted(rewrite.symbols([todo.pop()]) - seen, key=lambda t: t.serial):
                 if leaf not in self._scope.leaves:
                     continue
                 seen.add(leaf)
                 cell = self._scope.leaves[leaf]
                 if len(self._changing) >= CELLS:
                     self._lost.add(leaf)
-                    self._scope.exact = False
                     continue
                 after = self._scope.after_iteration(cell)
                 if after is leaf:
@@ -144,7 +141,6 @@ class _Slicer:
         if not isinstance(cell, int):
             address = self._global_address(cell[0])
             if address is None:
-                self._whole.exact = False
                 return self._whole.unknown(self._loop.header, cell)
             cell = address, cell[1]
         return self._whole.at_entries(self._loop.header, self._loop.entries, cell)
@@ -152,13 +148,13 @@ class _Slicer:
     def _global_address(self, address: Term) -> Term | None:
         """An address over leaves of this loop as one over leaves of the graph."""
         values: dict[Term, Term] = {}
-        for leaf in terms.symbols([address]):
+        for leaf in rewrite.symbols([address]):
             cell = self._scope.leaves.get(leaf)
             if cell is None or self._scope.after_iteration(cell) is not leaf:
                 return None
             values[leaf] = self._entry(cell)
-        result = terms.substitute(address, values)
-        return result if terms.symbols([result]) <= self._whole.leaves.keys() else None
+        result = rewrite.substitute(address, values)
+        return result if rewrite.symbols([result]) <= self._whole.leaves.keys() else None
 
     def _conditions(self, wanted: set[Term]) -> list[Term]:
         """Conditions that hold whenever the loop is entered, about ``wanted`` symbols."""
@@ -178,22 +174,25 @@ class _Slicer:
 
     def _assemble(self, initial: dict[Term, Term]) -> tuple[Model, dict[str, str]]:
         starts = list(initial.values())
-        steps = [terms.substitute(t, self._fixed) for t in (self._again, *self._changing.values())]
+        steps = [
+            rewrite.substitute(t, self._fixed) for t in (self._again, *self._changing.values())
+        ]
         leaves = list(self._changing)
         local = self._scope.origin.keys() | self._lost
-        inputs = _sorted(terms.symbols(steps) & local)
+        inputs = _sorted(rewrite.symbols(steps) & local)
         known = set(leaves) | set(inputs)
-        wanted = terms.symbols([*starts, *self._fixed.values(), *steps]) - known
+        wanted = rewrite.symbols([*starts, *self._fixed.values(), *steps]) - known
         conditions = self._conditions(wanted)
         conditions += self._ranges(initial)
-        wanted |= terms.symbols(conditions)
+        wanted |= rewrite.symbols(conditions)
         conditions += self._parameter_ranges(wanted)
-        parameters = _sorted(terms.symbols([*starts, *steps, *conditions]) - known)
+        parameters = _sorted(rewrite.symbols([*starts, *steps, *conditions]) - known)
         names = _rename("x", leaves) | _rename("i", inputs) | _rename("p", parameters)
+        self._given = frozenset(names[p].name for p in parameters if self._whole.is_given(p))
         origins = {names[s].name: self._describe(s) for s in (*leaves, *inputs, *parameters)}
 
         def named(term: Term) -> Term:
-            return terms.substitute(term, names)
+            return rewrite.substitute(term, names)
 
         again, *following = map(named, steps)
         state = tuple(
@@ -215,7 +214,7 @@ class _Slicer:
         cell = self._scope.leaves[leaf]
         if not isinstance(cell, int) or cell >= FLAG:
             return ANY
-        return self._registers(self._loop.header, cell)
+        return self._code.values.register(self._loop.header, cell)
 
     def _hints(self, leaves: Iterable[Term]) -> list[Term]:
         return [part for leaf in leaves for part in _within(leaf, self._header_range(leaf))]
@@ -234,7 +233,7 @@ class _Slicer:
         for symbol in _sorted(parameters):
             node, cell = self._whole.source(symbol)
             if isinstance(cell, int) and cell < FLAG:
-                found += _within(symbol, self._registers(node, cell))
+                found += _within(symbol, self._code.values.register(node, cell))
         return found
 
     def _describe(self, symbol: Term) -> str:
@@ -279,10 +278,10 @@ def _relevant(conditions: list[Term], wanted: set[Term]) -> list[Term]:
     wanted = set(wanted)
     kept: list[Term] = []
     small = [c for whole in conditions for c in terms.conjuncts(whole)]
-    left = [c for c in small if c.constant is None and len(terms.walk([c])) <= SMALL]
+    left = [c for c in small if c.constant is None and rewrite.size(c) <= SMALL]
     for _ in range(2):
         for c in list(left):
-            used = terms.symbols([c])
+            used = rewrite.symbols([c])
             if used & wanted and len(kept) < FACTS:
                 kept.append(c)
                 left.remove(c)

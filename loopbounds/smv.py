@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from loopbounds.terms import Term, mask, walk
+from loopbounds.rewrite import walk
+from loopbounds.terms import Term, mask
 
 __all__ = ["Printer", "word"]
 

@@ -8,9 +8,8 @@ are built from equal, unsigned less and signed less alone; Boolean operators fro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
 
 from loopbounds import arithmetic
 
@@ -38,12 +37,9 @@ __all__ = [
     "sle",
     "slt",
     "sub",
-    "substitute",
     "sym",
-    "symbols",
     "ule",
     "ult",
-    "walk",
     "zext",
 ]
 
@@ -489,58 +485,3 @@ def _signed_less(negative: Term, overflow: Term) -> Term | None:
         if b.constant is not None and b.value != 1 << (b.width - 1):
             return slt(a, neg(b))
     return None
-
-
-def walk(terms: Iterable[Term]) -> list[Term]:
-    """Every term that ``terms`` are built from, arguments before what uses them."""
-    seen: set[Term] = set()
-    stack = list(terms)
-    while stack:
-        term = stack.pop()
-        if term not in seen:
-            seen.add(term)
-            stack.extend(term.args)
-    return sorted(seen, key=lambda t: t.serial)
-
-
-def symbols(terms: Iterable[Term]) -> set[Term]:
-    """The symbols in ``terms``."""
-    return {t for t in walk(terms) if t.op == "sym"}
-
-
-def substitute(term: Term, replacement: Mapping[Term, Term]) -> Term:
-    """``term`` with symbols replaced, simplified again."""
-    done: dict[Term, Term] = {}
-    for t in walk([term]):
-        done[t] = replacement.get(t, t) if not t.args else rebuild(t, [done[a] for a in t.args])
-    return done[term]
-
-
-def rebuild(term: Term, args: list[Term]) -> Term:
-    """The operator of ``term`` on other arguments of the same widths."""
-    if all(a is b for a, b in zip(term.args, args, strict=True)):
-        return term
-    if term.op == "linear":
-        total = const(term.value, term.width)
-        for factor, a in zip(term.factors, args, strict=True):
-            total = add(total, scale(a, factor))
-        return total
-    if term.op == "extract":
-        return extract(args[0], term.value, term.width)
-    if term.op in ("zext", "sext"):
-        return (zext if term.op == "zext" else sext)(args[0], term.width)
-    if term.op == "and" and term.width == 1:
-        return reduce(both, args)
-    constructor = _CONSTRUCTORS.get(term.op)
-    return operation(term.op, *args) if constructor is None else constructor(*args)
-
-
-_CONSTRUCTORS: dict[str, Callable[..., Term]] = {
-    "concat": concat,
-    "eq": eq,
-    "ite": ite,
-    "not": negate,
-    "shl": shl,
-    "slt": slt,
-    "ult": ult,
-}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from loopbounds import terms
+from loopbounds import rewrite, terms
 from loopbounds.bound import LoopBound
 from loopbounds.prove import Outcome
 from loopbounds.runs import Run, explore
+from loopbounds.simplify import simplified
 from loopbounds.slice import Slice
 from quoll.errors import FactsError
 from quoll.facts import LoopFact
@@ -39,7 +40,7 @@ def judge(
 
 
 def _proved(loop: SuperLoop, cut: Slice, outcome: Outcome) -> LoopBound:
-    exact = True if outcome.tight and cut.faithful else None
+    exact = True if outcome.tight and _faithful(cut) else None
     evidence = (
         f"count <= {outcome.bound} is an invariant (k-induction with {outcome.relations} relations)"
     )
@@ -47,6 +48,12 @@ def _proved(loop: SuperLoop, cut: Slice, outcome: Outcome) -> LoopBound:
     if cut.s1:
         evidence += "; rests on S1"
     return LoopBound(loop.index, outcome.bound, exact, "nusmv", evidence, "", outcome.seconds)
+
+
+def _faithful(cut: Slice) -> bool:
+    """Whether runs of the model are runs of the program, for the stated initial ranges."""
+    model = simplified(cut.model)
+    return not model.inputs and all(p.name in cut.given for p in model.parameters)
 
 
 def _assumed(loop: SuperLoop, outcome: Outcome, fact: LoopFact) -> LoopBound:
@@ -64,7 +71,7 @@ def _refute(fact: LoopFact, cut: Slice) -> None:
 
     Where initial values or memory are free, a longer execution may be one that cannot happen.
     """
-    if not cut.faithful or cut.model.parameters or cut.model.inputs:
+    if cut.model.parameters or cut.model.inputs:
         return
     for run in explore(cut.model):
         if run.executions > fact.bound:
@@ -92,10 +99,10 @@ def _explanation(graph: Supergraph, image: Image, loop: SuperLoop, cut: Slice) -
     line = image.line(graph.nodes[loop.header].block.addr)
     place = f"{line.file}:{line.line}" if line else f"{graph.nodes[loop.header].block.addr:#010x}"
     model = cut.model
-    deciding = terms.symbols([model.again])
+    deciding = rewrite.symbols([model.again])
     for v in model.state:
         if v.symbol in deciding:
-            deciding |= terms.symbols([v.initial, v.next])
+            deciding |= rewrite.symbols([v.initial, v.next])
     free = [s for s in (*model.inputs, *model.parameters) if s in deciding]
     if model.again is terms.TRUE:
         why = "no exit of it depends on anything that is known"

@@ -1,0 +1,146 @@
+"""Memory cells within a scope: which store a load reads, and which stores cannot matter.
+
+Followed are cells that nothing but the program's own stores changes: constant addresses in a
+section of the image, and live stack frames. Whatever may alias a cell ends what is known of it
+(rule 20), except that, by assumption S1 (rule 1), a store of unknown address spares live stack
+frames; an address that may be computed from a stack address is not unknown in that sense.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopbounds import rewrite, terms
+from loopbounds.cell import SP, cell_name
+from loopbounds.effects import FLAG, Load, Store
+from loopbounds.interval import interval
+from loopbounds.terms import TRUE, Term, ite, sub
+
+if TYPE_CHECKING:
+    from loopbounds.scope import Scope
+
+__all__ = ["Memory"]
+
+WORDS = 1 << 32
+
+
+class Memory:
+    """The memory of one scope."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._code = scope.code
+        self._loads: dict[tuple[int, Term], Term] = {}
+        self.s1_used = False
+
+    def loaded(self, node: int, load: Load) -> Term:
+        """What a load of the block of ``node`` reads."""
+        key = node, load.symbol
+        known = self._loads.get(key)
+        if known is None:
+            known = self._loads[key] = self._load(node, load)
+        return known
+
+    def _load(self, node: int, load: Load) -> Term:
+        address = self._scope.instance(node, load.address)
+        if address.constant is not None:
+            value = self._code.image.constant(address.value, load.size)
+            if value is not None:
+                return terms.const(value, 8 * load.size)
+        if self._followed(node, address, load.size):
+            return self.before(node, load.position, address, load.size)
+        frame = self._tainted(address)
+        return self._scope.input(node, load.symbol.name, 8 * load.size, frame=frame, given=True)
+
+    def _followed(self, node: int, address: Term, size: int) -> bool:
+        """Whether only stores of the program change the cell, and its address is one place."""
+        if address.constant is not None:
+            return self._code.steady(address.value, size)
+        if not rewrite.symbols([address]) <= self._scope.leaves.keys():
+            return False
+        return self._code.is_frame(address, self._scope.at(node, SP))
+
+    def before(self, node: int, position: int, address: Term, size: int) -> Term:
+        """``size`` bytes at ``address``, as they are before event ``position`` of ``node``."""
+        guarded: list[tuple[Term, Term]] = []
+        found: Term | None = None
+        for store in reversed(self._code.effect(node).stores):
+            if store.position >= position:
+                continue
+            offset = self._offset(node, store, address, size)
+            if offset is None:
+                continue
+            if offset < 0 or offset + size > store.size:
+                name = f"after{store.position}_{cell_name((address, size))}"
+                frame = self._tainted(address)
+                found = self._scope.input(node, name, 8 * size, frame=frame)
+                break
+            whole = self._scope.instance(node, store.value)
+            value = terms.extract(whole, 8 * offset, 8 * size)
+            guard = self._scope.instance(node, store.guard)
+            if guard is TRUE:
+                found = value
+                break
+            guarded.append((guard, value))
+        if found is None:
+            found = self._scope.at(node, (address, size))
+        for guard, value in reversed(guarded):
+            found = ite(guard, value, found)
+        return found
+
+    def changed(self, loop: int, address: Term, size: int) -> bool:
+        """Whether a store in a loop may hit a cell, whose address the loop does not change."""
+        return any(
+            self._offset(node, store, address, size) is not None
+            for node in self._code.graph.loops[loop].nodes
+            for store in self._code.effect(node).stores
+        )
+
+    def _offset(self, node: int, store: Store, address: Term, size: int) -> int | None:
+        """Where in the stored bytes the cell begins; None: disjoint; -1: partly, or not known."""
+        target = self._scope.instance(node, store.address)
+        distance = sub(address, target)
+        if distance.constant is not None:
+            offset = distance.value
+            if store.size <= offset <= WORDS - size:
+                return None
+            return offset if offset < store.size else -1
+        low, high = interval(distance, self._ranges(distance))
+        if store.size <= low and high <= WORDS - size:
+            return None
+        if self._elsewhere(node, store, address, size) or self._spared(node, target, address):
+            return None
+        return -1
+
+    def _ranges(self, term: Term) -> dict[Term, tuple[int, int]]:
+        """What value analysis says of registers at loop headers and at the start."""
+        found: dict[Term, tuple[int, int]] = {}
+        for symbol in rewrite.symbols([term]):
+            node, cell = self._scope.source(symbol)
+            if isinstance(cell, int) and cell < FLAG:
+                values = self._code.values.register(node, cell)
+                found[symbol] = values.low, values.high
+        return found
+
+    def _elsewhere(self, node: int, store: Store, address: Term, size: int) -> bool:
+        """Whether value analysis keeps the whole access of the instruction off a constant cell."""
+        if address.constant is None:
+            return False
+        values = self._code.values.access(node, store.insn)
+        memory = self._code.graph.nodes[node].block.insns[store.insn].memory
+        if values is None or memory is None:
+            return False
+        end = values.high + memory.size * memory.count
+        return end < WORDS and (end <= address.value or address.value + size <= values.low)
+
+    def _spared(self, node: int, target: Term, address: Term) -> bool:
+        """S1 (rule 1)."""
+        if not self._code.s1 or not self._code.is_frame(address, self._scope.at(node, SP)):
+            return False
+        if target.constant is not None or self._tainted(target):
+            return False
+        self.s1_used = True
+        return True
+
+    def _tainted(self, term: Term) -> bool:
+        return self._scope.scopes.taint.of_term(self._scope, term)
