@@ -7,9 +7,9 @@ undecided is listed in ``Program.unresolved``; nothing is dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from quoll.cfg import Cfg, Program
+from quoll.cfg import Cfg, EdgeKind, JumpTable, Program
 from quoll.discover import Callee
 from quoll.errors import UsageError
 from quoll.facts import Facts
@@ -65,6 +65,7 @@ def _program(growth: Growth, statements: Statements, entries: tuple[int, ...]) -
     functions: dict[int, Cfg] = {f.entry: growth.cfg(f) for f in built}
     unresolved = {addr: u for f in built for addr, u in f.unresolved.items()}
     sites = {site for f in built for site in f.sites}
+    used = {addr for cfg in functions.values() for addr in _going_on(cfg)} | unresolved.keys()
     statements.check({addr: insn for f in built for addr, insn in f.insns.items()})
     assumptions = [
         *growth.assumptions,
@@ -74,10 +75,25 @@ def _program(growth: Growth, statements: Statements, entries: tuple[int, ...]) -
     return Program(
         functions,
         entries,
-        tuple(growth.tables[addr] for addr in sorted(growth.tables) if addr in sites),
+        tuple(
+            growth.tables[addr] if addr in used else JumpTable(addr, None, ())
+            for addr in sorted(growth.tables)
+            if addr in sites
+        ),
         tuple(unresolved[addr] for addr in sorted(unresolved)),
         tuple(dict.fromkeys(assumptions)),
     )
+
+
+def _going_on(cfg: Cfg) -> Iterator[int]:
+    """The transfers after which control goes on in ``cfg``, jumps by address and calls.
+
+    A jump can be dead in one function and alive in another, which may not be part of the result.
+    """
+    for edge in cfg.edges:
+        if edge.kind is EdgeKind.INDIRECT:
+            yield cfg.blocks[edge.src].last.addr
+    yield from (block.last.addr for block in cfg.blocks if block.calls)
 
 
 def _reached(growth: Growth, entries: tuple[int, ...]) -> set[int]:

@@ -11,8 +11,9 @@ Program
         RETURN do not occur
     P5  what the last instruction may do is there: a conditional one falls through, a direct jump
         has its edge or its tail call, a call has its callee, an indirect transfer has an effect,
-        is unresolved, is proved never to be made (a jump table without targets), or is a return
-        of a function stated never to return
+        is unresolved, is proved never to be made in this function (a jump table without targets,
+        or one that only other functions use), or is a return of a function stated never to
+        return; a call to the return address is a return
     P6  ACROSS is there exactly when a callee may return, or the call is unresolved
     P7  every block is reached from block 0
     P8  ``returns`` is there exactly when a block returns, a tail callee does, or something in
@@ -59,7 +60,10 @@ def verify_program(program: Program) -> None:
     """Check P1 to P8. Raises InvariantError listing every violation."""
     functions = program.functions.items()
     _raise([fault for entry, cfg in functions for fault in _keys(program, entry, cfg)])
-    _raise([fault for entry, cfg in functions for fault in _function(program, cfg)])
+    unresolved = {u.addr for u in program.unresolved}
+    unresolved |= {table.addr for table in program.jump_tables if not table.targets}
+    users = _users(program)
+    _raise([fault for _, cfg in functions for fault in _function(program, cfg, unresolved, users)])
 
 
 def verify_supergraph(graph: Supergraph, program: Program, *, complete: bool = True) -> None:
@@ -93,16 +97,28 @@ def _keys(program: Program, entry: int, cfg: Cfg) -> Iterator[str]:
             yield f"P4 {name}: {edge} does not join blocks"
 
 
-def _function(program: Program, cfg: Cfg) -> Iterator[str]:
+def _users(program: Program) -> dict[int, set[int]]:
+    """The functions in which each indirect jump has targets, by its address."""
+    users: dict[int, set[int]] = {}
+    for entry, cfg in program.functions.items():
+        for edge in cfg.edges:
+            if edge.kind is EdgeKind.INDIRECT:
+                users.setdefault(cfg.blocks[edge.src].last.addr, set()).add(entry)
+    return users
+
+
+def _function(
+    program: Program, cfg: Cfg, unresolved: set[int], users: dict[int, set[int]]
+) -> Iterator[str]:
     name = f"{cfg.name} at {cfg.entry:#x}"
     seen: set[int] = set()
     for block in cfg.blocks:
         yield from _contiguous(name, block, seen)
     yield from _edges(name, cfg)
-    unresolved = {u.addr for u in program.unresolved}
-    unresolved |= {table.addr for table in program.jump_tables if not table.targets}
     for block in cfg.blocks:
-        yield from _effects(program, name, cfg, block, unresolved)
+        elsewhere = users.get(block.last.addr, set()) - {cfg.entry}
+        if block.last.addr not in unresolved:
+            yield from _effects(program, name, cfg, block, used_elsewhere=bool(elsewhere))
     yield from _reach_and_return(program, name, cfg)
 
 
@@ -145,12 +161,12 @@ def _legal(cfg: Cfg, edge: Edge) -> bool:
 
 
 def _effects(
-    program: Program, name: str, cfg: Cfg, block: Block, unresolved: set[int]
+    program: Program, name: str, cfg: Cfg, block: Block, *, used_elsewhere: bool
 ) -> Iterator[str]:
     last = block.last
     kinds = {edge.kind for edge in cfg.successors(block.index)}
     where = f"{name}: {last.addr:#x}"
-    if last.addr in unresolved or (block.exits and last.flow is not Flow.EXCEPTION_RETURN):
+    if block.exits and last.flow is not Flow.EXCEPTION_RETURN:
         return
     if falls_through(last) and EdgeKind.FALLTHROUGH not in kinds:
         yield f"P5 {where} does not fall through"
@@ -160,10 +176,10 @@ def _effects(
         yield f"P5 {where} does not call its target"
     if last.flow is Flow.EXCEPTION_RETURN and not block.exits:
         yield f"P5 {where} does not exit"
-    if last.flow is Flow.INDIRECT_CALL and not block.calls:
+    if last.flow is Flow.INDIRECT_CALL and not (block.calls or block.returns):
         yield f"P5 {where} calls nothing"
     silent = cfg.returns and not (block.calls or block.returns or EdgeKind.INDIRECT in kinds)
-    if last.flow is Flow.INDIRECT and silent:
+    if last.flow is Flow.INDIRECT and silent and not used_elsewhere:
         yield f"P5 {where} goes nowhere"
     comes_back = not block.tail and any(program.functions[c].returns for c in block.calls)
     if comes_back != (EdgeKind.ACROSS in kinds):

@@ -1,0 +1,55 @@
+"""Programs that damaged files led to: each once gave a graph that its invariants refused."""
+
+from __future__ import annotations
+
+from quoll.extract import extract
+from quoll.image import Image
+from quoll.verify import verify_program
+from tests.quoll.building import build
+
+JUMP_DEAD_IN_ONE_OF_TWO_FUNCTIONS = """
+    .global main, table
+    .type main, %function
+    .type table, %function
+main:   push {r4, lr}
+        mvn r0, #0
+        b table
+table:  cmp r0, #1
+        ldrls pc, [pc, r0, lsl #2]
+        b out
+        .word zero, one
+zero:   mov r0, #5
+        bx lr
+one:    mov r0, #6
+        bx lr
+out:    bx lr
+"""
+
+CALL_OF_THE_RETURN_ADDRESS = """
+    .global main
+    .type main, %function
+main:   blx lr
+"""
+
+
+def test_a_jump_may_be_dead_in_one_function_and_alive_in_another() -> None:
+    image = Image.load(build(JUMP_DEAD_IN_ONE_OF_TWO_FUNCTIONS, language="S"))
+    main, table = image.symbol("main"), image.symbol("table")
+    assert main is not None
+    assert table is not None
+    program = extract(image, [main.addr, table.addr])
+    assert len(program.functions[main.addr].blocks) < len(program.functions[table.addr].blocks)
+    assert [len(found.targets) for found in program.jump_tables] == [2]
+    alone = extract(image, [main.addr])
+    assert [len(found.targets) for found in alone.jump_tables] == [0]
+    verify_program(alone)
+    verify_program(program)
+
+
+def test_a_call_of_the_return_address_returns() -> None:
+    image = Image.load(build(CALL_OF_THE_RETURN_ADDRESS, language="S"))
+    main = image.symbol("main")
+    assert main is not None
+    program = extract(image, [main.addr])
+    assert program.functions[main.addr].returns
+    verify_program(program)
