@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from quoll.arm.insn import LR, SP
+from quoll.arm.insn import SP
 from quoll.cfg import Cfg
 from quoll.errors import WcetError
 from quoll.image import Image
@@ -19,7 +19,7 @@ from quoll.localvalues import CALLEE_SAVED, BlockCode, LocalValues
 from quoll.terms import entry_symbol
 from quoll.transfers import Effect, callee_at
 
-__all__ = ["Confirmed", "Confirmer", "Doubt", "gives_back_all"]
+__all__ = ["Confirmed", "Confirmer", "Doubt"]
 
 NEVER = ("the instruction is not reached", "the transfer is never made")
 
@@ -106,14 +106,3 @@ class Confirmer:
         before = self.preserved(entry)
         self._preserved[entry] = before & preserved
         return self._preserved[entry] != before
-
-
-def gives_back_all(cfg: Cfg) -> bool:
-    """Whether a function writes neither callee-saved registers nor lr, nor calls: no need to look.
-
-    Its ``bx lr`` is then a return without further proof.
-    """
-    return not any(
-        block.calls or any(insn.writes & (CALLEE_SAVED | {LR}) for insn in block.insns)
-        for block in cfg.blocks
-    )

@@ -1,9 +1,10 @@
 """Functions growing together until nothing changes: the work behind extraction.
 
 Direct flow is followed first. Then indirect transfers whose form says nothing are decided by
-values. Only when the graphs stand still are the claims made from form checked, again by values;
-each answer may uncover more code, and then all this is repeated for the functions that grew.
-What remains undecided is refused, which keeps it in sight to the end.
+values. Only when the graphs stand still are the claims made from form checked, by following the
+frame if that is enough, else by values; each answer may uncover more code, and then all this is
+repeated for the functions that grew. What remains undecided is refused, which keeps it in sight
+to the end.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from collections import deque
 
 from quoll.arm.insn import LR, SP, Flow, Insn
 from quoll.cfg import Block, Cfg, EdgeKind, JumpTable
-from quoll.confirm import Confirmed, Confirmer, Doubt, gives_back_all
+from quoll.confirm import Confirmed, Confirmer, Doubt
 from quoll.discover import Callee, FunctionBuilder
+from quoll.frames import GivesUp, prove_frame
 from quoll.image import Image
 from quoll.linkage import holds_return_address
+from quoll.memory import S1
 from quoll.statements import Statements
 from quoll.transfers import Effect, by_form, links
 
@@ -192,7 +195,7 @@ class Growth:
         self._unproved[entry] = {}
         cfg = self.cfg(function)
         undecided = function.sites - function.settled
-        if gives_back_all(cfg) and undecided <= self._by_form[entry]:
+        if self._prove_frame(cfg, undecided & function.returns, undecided):
             return
         confirmed = self._confirmer(cfg)
         if isinstance(confirmed, str):
@@ -207,9 +210,26 @@ class Growth:
                 return
             if block.last.addr in undecided:
                 self._decide(function, block, confirmed)
-        if self._confirmer.note(entry, confirmed.preserved(self._unproved[entry].keys())):
-            self._unchecked |= self._callers.get(Callee(entry, function.thumb), set())
+        self._note_preserved(cfg, confirmed.preserved(self._unproved[entry].keys()))
         self._queue.append(entry)
+
+    def _prove_frame(self, cfg: Cfg, returns: set[int], undecided: set[int]) -> bool:
+        """Whether everything claimed of a function is proved without values."""
+        if undecided != returns or not returns <= self._by_form[cfg.entry]:
+            return False
+        try:
+            frame = prove_frame(cfg, returns, self._confirmer.preserved)
+        except GivesUp:
+            return False
+        if frame.assumes:
+            self.assumptions.setdefault(S1)
+        self._note_preserved(cfg, frame.preserved)
+        return True
+
+    def _note_preserved(self, cfg: Cfg, preserved: frozenset[int]) -> None:
+        """Callers that counted on more are looked at again."""
+        if self._confirmer.note(cfg.entry, preserved):
+            self._unchecked |= self._callers.get(Callee(cfg.entry, cfg.thumb), set())
 
     def _is_no_tail_call(
         self, function: FunctionBuilder, block: Block, confirmed: Confirmed

@@ -1,0 +1,278 @@
+"""A quick proof that a function keeps to its frame: saves, restores and returns.
+
+Most functions save lr and callee-saved registers at constant distances from sp and load them
+back. This follows only that, in one pass without lifting, and gives up on everything else; values
+(``quoll.confirm``) then decide. What is proved here is proved there too, only later: a test
+compares the two on whole libraries.
+
+A register or a stack word holds what a register held at entry (for sp, plus a constant), some
+address of the stack that is not known (``STACK``), or nothing known. As for values, a store of
+unknown address does not hit the frame (S1, rule 1), a store to an unknown place of the stack may.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Set
+from dataclasses import dataclass
+
+from quoll.arm.insn import LR, PC, SP, Access, Flow, Insn, Memory, Shift
+from quoll.cfg import Block, Cfg, EdgeKind
+
+__all__ = ["Frame", "GivesUp", "prove_frame"]
+
+WORD = 1 << 32
+STACK = -1  # an address of the stack, not known which
+SAVED = frozenset([*range(4, 12), SP])
+MULTIPLE = ("ldm", "stm", "vldm", "vstm")
+SWITCHES_STACK = ("cps", "msr", "srs", "rfe", "svc", "hvc", "smc", "setend")
+IMMEDIATE = re.compile(r"#(0x[0-9a-f]+|[0-9]+)$")
+UP = 1 << 23  # ARM A5.5: transfers ascend from the base
+
+Value = int | None  # register << 32 | offset, STACK, or None
+
+
+class GivesUp(Exception):
+    """Something that this proof does not follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """``preserved``: what every return gives back. ``assumes``: whether S1 was needed."""
+
+    preserved: frozenset[int]
+    assumes: bool
+
+
+def entry(register: int, offset: int = 0) -> int:
+    """What ``register`` held at entry, plus a constant."""
+    return register << 32 | offset % WORD
+
+
+def _distance(value: Value) -> int | None:
+    """The distance from sp at entry of a known address of the stack."""
+    if value is None or value == STACK or value >> 32 != SP:
+        return None
+    offset = value % WORD
+    return offset - WORD if offset >= WORD // 2 else offset
+
+
+def _on_stack(value: Value) -> bool:
+    return value is not None and (value == STACK or value >> 32 == SP)
+
+
+def _join(a: Value, b: Value) -> Value:
+    if a == b:
+        return a
+    return STACK if _on_stack(a) or _on_stack(b) else None
+
+
+@dataclass(slots=True)
+class _State:
+    """Registers, and the words of the stack by distance from sp at entry; 0 for the rest."""
+
+    registers: list[Value]
+    words: dict[int, Value]
+
+    def copy(self) -> _State:
+        return _State(self.registers.copy(), self.words.copy())
+
+    def join(self, other: _State) -> _State:
+        registers = [_join(a, b) for a, b in zip(self.registers, other.registers, strict=True)]
+        if _distance(registers[SP]) is None:
+            raise GivesUp
+        words = {
+            at: _join(self.words.get(at), other.words.get(at))
+            for at in self.words.keys() | other.words.keys()
+        }
+        return _State(registers, {at: value for at, value in words.items() if value is not None})
+
+
+def prove_frame(cfg: Cfg, returns: Set[int], preserved: Callable[[int], frozenset[int]]) -> Frame:
+    """Prove that the transfers at ``returns`` return, and that tail calls leave sp and lr.
+
+    ``preserved`` says what callees give back. Raises GivesUp.
+    """
+    return _Proof(cfg, returns, preserved).run()
+
+
+class _Proof:
+    def __init__(
+        self, cfg: Cfg, returns: Set[int], preserved: Callable[[int], frozenset[int]]
+    ) -> None:
+        self._cfg, self._returns, self._preserved = cfg, returns, preserved
+        self._states: list[_State | None] = [None] * len(cfg.blocks)
+        self._kept = SAVED
+        self._assumes = False
+
+    def run(self) -> Frame:
+        self._states[0] = _State([entry(r) for r in range(PC)] + [None], {})
+        successors = [self._cfg.successors(block.index) for block in self._cfg.blocks]
+        pending = {0}
+        while pending:
+            index = min(pending)
+            pending.discard(index)
+            block, start = self._cfg.blocks[index], self._states[index]
+            assert start is not None
+            stays, leaves = self._through(block, start.copy())
+            for edge in successors[index]:
+                if edge.kind is EdgeKind.ACROSS:
+                    after = self._after_call(block, leaves)
+                else:
+                    after = stays if edge.kind is EdgeKind.FALLTHROUGH else leaves
+                if self._reach(edge.dst, after):
+                    pending.add(edge.dst)
+        for block in self._cfg.blocks:
+            start = self._states[block.index]
+            if start is not None:
+                self._check_leaving(block, self._through(block, start.copy())[1])
+        return Frame(self._kept, self._assumes)
+
+    def _reach(self, block: int, state: _State) -> bool:
+        """Whether ``state`` adds something to what may hold at the start of ``block``."""
+        known = self._states[block]
+        joined = state.copy() if known is None else known.join(state)
+        self._states[block] = joined
+        return known is None or joined != known
+
+    def _through(self, block: Block, state: _State) -> tuple[_State, _State]:
+        """The states when the last instruction does not, and when it does, transfer control."""
+        last = block.last
+        for insn in block.insns[:-1]:
+            self._step(insn, state)
+        if last.flow is Flow.NEXT:
+            self._step(last, state)
+            return state, state
+        if last.flow in (Flow.JUMP, Flow.CALL, Flow.INDIRECT_CALL) or last.memory is None:
+            leaves = state.copy()
+            if LR in last.writes:
+                leaves.registers[LR] = None
+            if last.mnemonic.startswith(SWITCHES_STACK) and last.flow is Flow.TRAP:
+                raise GivesUp
+            return state, leaves
+        leaves = state.copy()
+        if last.flow is not Flow.EXCEPTION_RETURN:
+            self._access(last, last.memory, leaves)
+        return state, leaves
+
+    def _check_leaving(self, block: Block, leaves: _State) -> None:
+        last = block.last
+        if last.addr in self._returns:
+            target = leaves.registers[PC] if last.memory else leaves.registers[last.sources[0]]
+            if target != entry(LR):
+                raise GivesUp
+        elif block.tail and block.calls:
+            if leaves.registers[LR] != entry(LR) or leaves.registers[SP] != entry(SP):
+                raise GivesUp
+            for callee in block.calls:
+                self._kept &= self._preserved(callee)
+        else:
+            return
+        self._kept &= {r for r in SAVED if leaves.registers[r] == entry(r)}
+
+    def _after_call(self, block: Block, leaves: _State) -> _State:
+        """What a call leaves: registers that its callees give back, and our saved registers."""
+        kept = SAVED
+        for callee in block.calls:
+            kept &= self._preserved(callee)
+        sp = _distance(leaves.registers[SP])
+        if SP not in kept or sp is None:
+            raise GivesUp
+        self._assumes = True
+        registers = [leaves.registers[r] if r in kept else None for r in range(PC + 1)]
+        saved = {entry(r) for r in (*SAVED, LR)}
+        return _State(registers, {a: v for a, v in leaves.words.items() if v in saved and a >= sp})
+
+    def _step(self, insn: Insn, state: _State) -> None:
+        if insn.mnemonic.startswith(SWITCHES_STACK):
+            raise GivesUp
+        before = state.copy() if insn.conditional else None
+        if insn.memory is not None:
+            self._access(insn, insn.memory, state)
+        elif insn.writes:
+            value = _computed(insn, state.registers)
+            for register in insn.writes:
+                state.registers[register] = value
+        if _distance(state.registers[SP]) is None:
+            raise GivesUp
+        if before is not None:
+            joined = before.join(state)
+            state.registers, state.words = joined.registers, joined.words
+
+    def _access(self, insn: Insn, memory: Memory, state: _State) -> None:
+        """A load or store; what is not at a known place of the stack is not followed."""
+        base = None if memory.base is None else state.registers[memory.base]
+        at = _distance(base)
+        stores = memory.access in (Access.STORE, Access.SWAP)
+        if memory.user or (stores and (memory.base is None or base == STACK)):
+            raise GivesUp
+        if at is None or memory.index is not None:
+            if stores and at is not None:
+                raise GivesUp
+            self._assumes |= stores
+            for register in insn.writes:
+                state.registers[register] = None
+            if memory.writeback and memory.base is not None and _on_stack(base):
+                state.registers[memory.base] = STACK
+            return
+        first = at + (memory.displacement if memory.pre_indexed else 0)
+        after = entry(SP, at + _advance(insn, memory)) if memory.writeback else base
+        loaded = [
+            (register, state.words.get(first + 4 * i) if memory.size == 4 else None)
+            for i, register in enumerate(insn.transfers)
+        ]
+        if stores:
+            _store(insn, memory, first, state)
+        for register in insn.writes:
+            state.registers[register] = None
+        assert memory.base is not None
+        state.registers[memory.base] = after
+        if memory.access is Access.LOAD:
+            for register, value in loaded:
+                state.registers[register] = value
+
+
+def _computed(insn: Insn, registers: list[Value]) -> Value:
+    """The result of an instruction that does not access memory."""
+    if len(insn.sources) == 1 and insn.shift is Shift.NONE:
+        value = registers[insn.sources[0]]
+        if insn.mnemonic == "mov":
+            return value
+        at = _distance(value)
+        number = IMMEDIATE.search(insn.text)
+        if insn.mnemonic in ("add", "sub") and at is not None and number:
+            amount = int(number[1], 0)
+            return entry(SP, at + (amount if insn.mnemonic == "add" else -amount))
+    return STACK if any(_on_stack(registers[r]) for r in insn.reads) else None
+
+
+def _advance(insn: Insn, memory: Memory) -> int:
+    """What write-back adds to the base."""
+    if insn.mnemonic not in MULTIPLE:
+        return memory.displacement
+    size = memory.size * memory.count
+    if memory.displacement == -size:
+        return -size
+    if memory.displacement == 0 and _ascends(insn):
+        return size
+    raise GivesUp
+
+
+def _ascends(insn: Insn) -> bool:
+    """Whether the transfers go up from the base: 16-bit forms do, others have a bit for it."""
+    if len(insn.raw) == 2:
+        return True
+    first, second = insn.raw[:2], insn.raw[2:]
+    word = int.from_bytes(second + first if insn.thumb else insn.raw, "little")
+    return bool(word & UP)
+
+
+def _store(insn: Insn, memory: Memory, first: int, state: _State) -> None:
+    size = memory.size * memory.count
+    for at in [at for at in state.words if first - 4 < at < first + size]:
+        del state.words[at]
+    if memory.size == 4 and len(insn.transfers) == memory.count and first % 4 == 0:
+        for i, register in enumerate(insn.transfers):
+            value = state.registers[register]
+            if value is not None:
+                state.words[first + 4 * i] = value

@@ -1,0 +1,144 @@
+"""The quick proof of frames: what it proves, values prove too, and it is not fooled."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from quoll.arm.insn import Flow
+from quoll.cfg import Cfg
+from quoll.confirm import Confirmer, Doubt
+from quoll.extract import extract
+from quoll.frames import Frame, GivesUp, prove_frame
+from quoll.image import Image
+from quoll.localvalues import CALLEE_SAVED
+from tests.quoll.sketch import assemble, extracted
+
+FUNCTIONS = 12  # entries of each library build: with what they call, some 200 functions
+
+
+def returns_of(cfg: Cfg) -> set[int]:
+    """Indirect transfers that were found to return."""
+    return {b.last.addr for b in cfg.blocks if b.returns and b.last.flow is Flow.INDIRECT}
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("-marm", "-mcpu=arm1136jf-s"),
+        ("-mthumb", "-march=armv7-a", "-mfloat-abi=soft"),
+        ("-mthumb", "-mcpu=arm7tdmi"),
+    ],
+)
+def test_library_functions_against_values(flags: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "main.c").write_text("int main(void) { return 0; }")
+    command = ["arm-none-eabi-gcc", *flags, "main.c", "-nostartfiles", "-nostdlib", "-o", "lib.elf"]
+    command += ["-Wl,--whole-archive", "-lc", "-Wl,--no-whole-archive", "-lgcc", "-Wl,-e,main"]
+    command += ["-Wl,--unresolved-symbols=ignore-all"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    image = Image.load(tmp_path / "lib.elf")
+    symbols = [s for s in image.symbols.symbols if s.kind == "func" and s.size]
+    step = len(symbols) // FUNCTIONS
+    program = extract(image, [s.addr | s.thumb for s in symbols[::step]])
+    seen: Counter[str] = Counter()
+    confirmer = Confirmer(image)
+    for cfg in program.functions.values():
+        returns = returns_of(cfg)
+        try:
+            frame = prove_frame(cfg, returns, confirmer.preserved)
+        except GivesUp:
+            seen["gave up"] += 1
+            continue
+        seen["proved"] += 1
+        confirmed = confirmer(cfg)
+        if isinstance(confirmed, str):
+            continue
+        for block in cfg.blocks:
+            if block.last.addr in returns:
+                answer = confirmed.effect(block.index)
+                proved = answer.dead if isinstance(answer, Doubt) else answer[0].returns
+                assert proved, image.place(block.last.addr)
+                seen["returns"] += 1
+        assert frame.preserved <= confirmed.preserved(set()), cfg.name
+    assert seen["proved"] > 4 * seen["gave up"]
+    assert seen["returns"] > FUNCTIONS
+
+
+def proved(text: str, *, thumb: bool = False) -> Frame:
+    """The proof of ``main``, all its candidates for returns included."""
+    image = assemble(text, thumb=thumb, cpu="cortex-a8" if thumb else "arm1136jf-s")
+    cfg = extracted(image).functions[0x8000]
+    last = {b.last.addr for b in cfg.blocks if b.last.flow is Flow.INDIRECT}
+    return prove_frame(cfg, last, lambda _: CALLEE_SAVED)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "main: bx lr",
+        "main: push {r4, lr}\n mov r4, #1\n pop {r4, pc}",
+        "main: str lr, [sp, #-4]!\n sub sp, sp, #20\n str r0, [sp, #8]\n add sp, sp, #20\n"
+        " ldr pc, [sp], #4",
+        "main: push {r4, fp, lr}\n add fp, sp, #8\n sub sp, sp, #64\n str r0, [fp, #-16]\n"
+        " sub sp, fp, #8\n pop {r4, fp, pc}",
+        "main: push {r0-r3}\n push {r4, lr}\n pop {r4, lr}\n add sp, sp, #16\n bx lr",
+        "main: mov ip, sp\n push {fp, ip, lr, pc}\n sub fp, ip, #4\n ldmdb fp, {fp, sp, pc}",
+        "main: cmp r0, #0\n bxeq lr\n push {r4, r5, lr}\nx: subs r0, r0, #1\n bne x\n"
+        " popne {r4, r5, pc}\n pop {r4, r5, pc}",
+    ],
+)
+def test_frames_that_are_kept(text: str) -> None:
+    assert proved(text).preserved == CALLEE_SAVED
+
+
+def test_a_frame_of_thumb_code_and_what_is_not_given_back() -> None:
+    text = "main: push {r7, lr}\n sub sp, #16\n add r7, sp, #0\n str r0, [r7, #4]\n"
+    text += " adds r7, #16\n mov sp, r7\n movs r5, #1\n pop {r7, pc}"
+    frame = proved(text, thumb=True)
+    assert frame.preserved == CALLEE_SAVED - {5}
+    assert not frame.assumes
+
+
+def test_a_store_of_unknown_address_needs_s1() -> None:
+    frame = proved("main: push {r4, lr}\n str r0, [r1]\n pop {r4, pc}")
+    assert frame.assumes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "main: push {r4, lr}\n str r0, [sp, #4]\n pop {r4, pc}",  # the return address itself
+        "main: push {r4, lr}\n strb r0, [sp, #6]\n pop {r4, pc}",  # a byte of it
+        "main: push {r4, lr}\n strd r2, [sp]\n pop {r4, pc}",
+        "main: push {r4, lr}\n pop {pc}",  # the wrong word
+        "main: push {r4, lr}\n str r0, [sp, r1]\n pop {r4, pc}",  # some word of the frame
+        "main: push {r4, lr}\n add r2, sp, r1\n str r0, [r2]\n pop {r4, pc}",
+        "main: push {r4, lr}\n mov r2, sp\n add r2, r2, r1\n str r0, [r2]\n pop {r4, pc}",
+        "main: push {r4, lr}\n cmp r0, #0\n pusheq {r4}\n pop {r4, pc}",
+        "main: push {r4, lr}\n cmp r0, #0\n streq r0, [sp, #4]\n pop {r4, pc}",
+        "main: cmp r0, #0\n moveq lr, r1\n bx lr",
+        "main: push {r4, lr}\n mov sp, r0\n pop {r4, pc}",
+        "main: push {r4, lr}\n bic sp, sp, #7\n pop {r4, pc}",
+        "main: push {r4, lr}\n cps #0x12\n pop {r4, pc}",
+        "main: push {r4, lr}\n msr cpsr_c, r0\n pop {r4, pc}",
+        "main: push {lr}\nx: push {r0}\n subs r0, r0, #1\n bne x\n pop {pc}",  # sp grows
+        "main: push {lr}\n bl x\n bx lr\nx: bx lr",  # lr is the call's
+        "main: push {r4, lr}\n swp r0, r1, [sp]\n ldr r0, [sp, #4]\n ldr pc, [sp], #8",
+    ],
+)
+def test_frames_that_are_not_kept(text: str) -> None:
+    with pytest.raises(GivesUp):
+        proved(text)
+
+
+def test_callees_that_do_not_give_sp_back() -> None:
+    image = assemble("main: push {r4, lr}\n bl x\n pop {r4, pc}\n .type x, %function\nx: bx lr")
+    cfg = extracted(image).functions[0x8000]
+    assert prove_frame(cfg, returns_of(cfg), lambda _: CALLEE_SAVED).assumes
+    with pytest.raises(GivesUp):
+        prove_frame(cfg, returns_of(cfg), lambda _: CALLEE_SAVED - {13})
+    frame = prove_frame(cfg, returns_of(cfg), lambda _: CALLEE_SAVED - {6})
+    assert frame.preserved == CALLEE_SAVED - {6}
