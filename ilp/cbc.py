@@ -2,8 +2,9 @@
 
 Its program is called directly. PuLP's own interface splits the command line at spaces in paths,
 reads counts from text with eight digits, and does not hand on the dual bound; for 50,000
-variables it takes 1.0 s to build and write what ``to_mps`` writes in a fraction of that. Here
-the solution is read from the binary file that CBC saves, which holds doubles.
+variables it takes 1.0 s to build and write what ``to_mps`` writes in a fraction of that. Here the
+solution is read from the binary file that CBC saves, which holds doubles. CBC's integer
+preprocessing is off: it has turned a feasible program into counts that break a row.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Cbc:
             if relaxed:
                 command += ["-initialSolve"]
             else:
-                command += ["-ratioGap", "0", "-allowableGap", "0", "-solve"]
+                command += ["-preprocess", "off", "-ratioGap", "0", "-allowableGap", "0", "-solve"]
             command += ["-saveSolution", str(binary), "-solution", str(text)]
             log = run(command, timeout=None if seconds is None else seconds + GRACE)
             if log is None:

@@ -3,8 +3,10 @@
 The linear relaxation is solved first. When its solution is integral, satisfies every row, and
 equals the bound certified from its duals in exact integers, that bound is proved whatever the
 solver's tolerances are, and nothing else runs: this is the case of a program without user
-constraints. Otherwise the integer program is solved with gaps of 0, and the bound is the smaller
-of the certificate and the solver's dual bound rounded up.
+constraints. Otherwise a certified branch and bound over relaxations follows; it needs a few
+subproblems for a few conflicts. Only if that takes too many is the integer program given to the
+solver, with gaps of 0; the bound is then the smaller of what is certified and the solver's dual
+bound rounded up.
 """
 
 from __future__ import annotations
@@ -14,19 +16,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, floor
 
-import numpy as np
-import numpy.typing as npt
-
 from ilp.answer import Answer, Solver, Status
+from ilp.branch import branch_and_bound, exact_values
 from ilp.cbc import Cbc
-from ilp.certificate import certified_bound
 from ilp.highs import Highs
 from ilp.model import Model
 from quoll.errors import InfeasibleError, SolverError, UsageError
 
 __all__ = ["Proof", "maximise", "solver_named"]
 
-INTEGRAL = 1e-5  # a count this near to an integer is tried as that integer, then checked exactly
+CERTIFIED = "exact dual certificate"
+SUBPROBLEMS = 100  # relaxations that the certified search may solve
 TOLERANCE = 1e-6  # absolute tolerance of the solvers' dual bounds
 
 
@@ -60,15 +60,18 @@ def maximise(model: Model, solver: Solver, seconds: float | None = None) -> Proo
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     relaxed = solver.solve(model, relaxed=True, seconds=seconds)
-    certificate = None
-    values = None
     if relaxed.status is Status.INFEASIBLE:
         raise infeasible(model, solver, seconds)
-    if relaxed.duals is not None:
-        certificate = certified_bound(model, relaxed.duals)
-        values = exact_values(model, relaxed)
+    search = branch_and_bound(model, relaxed, solver, SUBPROBLEMS, deadline)
+    certificate, values = None, None
+    if search is not None:
+        certificate, values = search.bound, search.values
+        if certificate is None:
+            raise infeasible(model, solver, seconds)
         if values is not None and model.value(values) == certificate:
-            return Proof(certificate, values, True, "exact dual certificate", solver.name)
+            count = search.subproblems
+            method = CERTIFIED if count == 1 else f"{CERTIFIED}s of {count} subproblems"
+            return Proof(certificate, values, True, method, solver.name)
     left = None if deadline is None else deadline - time.monotonic()
     if left is not None and left <= 0:
         return stopped(model, solver, certificate, values, None)
@@ -99,7 +102,7 @@ def combine(
     if answer.status is Status.STOPPED or not bounds:
         return stopped(model, solver, certificate, best, claimed)
     bound = min(bounds)
-    method = "exact dual certificate" if bound == certificate else "dual bound of branch and bound"
+    method = CERTIFIED if bound == certificate else "dual bound of the solver's search"
     return Proof(bound, best, best is not None and model.value(best) == bound, method, solver.name)
 
 
@@ -125,17 +128,6 @@ def stopped(
         "dual bound when the time limit was reached",
         solver.name,
     )
-
-
-def exact_values(model: Model, answer: Answer) -> tuple[int, ...] | None:
-    """The values as integers if they are integral and satisfy every row exactly."""
-    if answer.values is None:
-        return None
-    near: npt.NDArray[np.float64] = np.rint(answer.values)
-    if not np.isfinite(near).all() or np.abs(near - answer.values).max(initial=0.0) > INTEGRAL:
-        return None
-    values = tuple(int(x) for x in near)
-    return None if model.violations(values) else values
 
 
 def rounded_up(bound: float) -> int:
@@ -172,8 +164,10 @@ def infeasible(model: Model, solver: Solver, seconds: float | None) -> Infeasibl
 
 
 def feasible(model: Model, solver: Solver, seconds: float | None) -> bool:
-    """Whether the model has a solution; an interrupted search counts as yes."""
-    for relaxed in (True, False):
-        if solver.solve(model, relaxed=relaxed, seconds=seconds).status is Status.INFEASIBLE:
-            return False
-    return True
+    """Whether the model has a solution; a search that is cut off counts as yes."""
+    relaxed = solver.solve(model, relaxed=True, seconds=seconds)
+    if relaxed.status is Status.INFEASIBLE:
+        return False
+    deadline = None if seconds is None else time.monotonic() + seconds
+    search = branch_and_bound(model, relaxed, solver, SUBPROBLEMS, deadline)
+    return search is None or search.bound is not None

@@ -75,7 +75,8 @@ def judge_bound(case: Case, answer: WorstCase, longest: int, exact: bool, tally:
         tally.seen["repeated, not realisable"] += 1
     if len(answer.model.rows) > len(build_ipet(*ipet_arguments(case)).model.rows):
         tally.seen["cut and solved again"] += 1
-    tally.seen[answer.solution.method] += 1
+    method = answer.solution.method
+    tally.seen["certified search" if method.endswith("subproblems") else method] += 1
 
 
 def judge_path(case: Case, answer: WorstCase, exact: bool) -> None:

@@ -130,10 +130,10 @@ def test_an_interrupted_search_gives_its_bound_labelled(solver: Solver) -> None:
 
 
 def test_both_solvers_agree_on_a_search() -> None:
-    model = knapsack(22)
+    model = knapsack(32)
     proofs = [maximise(model, solver) for solver in SOLVERS]
     assert proofs[0].bound == proofs[1].bound
-    assert all(p.attained and p.method.startswith("dual bound of branch") for p in proofs)
+    assert all(p.attained and p.method == "dual bound of the solver's search" for p in proofs)
 
 
 class Scripted:
@@ -180,12 +180,6 @@ def test_fractional_counts_are_not_rounded_into_place() -> None:
 def test_nothing_proved_is_an_error() -> None:
     with pytest.raises(SolverError, match="proved no bound"):
         maximise(PAIR, Scripted(NOTHING, NOTHING), 1.0)
-
-
-def test_the_certificate_decides_over_a_looser_dual_bound() -> None:
-    relaxed = Answer(Status.OPTIMAL, np.array([2.5, 0.0]), 7.5, np.array([1.5]))
-    proof = maximise(PAIR, Scripted(relaxed, optimal([1, 1], 9.0)))
-    assert (proof.bound, proof.method) == (107, "exact dual certificate")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,125 @@
+"""The certified search: right with a right solver, and never wrong with a wrong one."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ilp.answer import Answer, Solver, Status
+from ilp.branch import Search, branch_and_bound, elastic_program, exact_values
+from ilp.cbc import Cbc
+from ilp.highs import Highs
+from ilp.model import Model, Row
+from tests.ilp.test_solve import brute_force, models
+
+
+def searched(model: Model, solver: Solver, most: int = 1000) -> Search | None:
+    root = solver.solve(model, relaxed=True, seconds=None)
+    return branch_and_bound(model, root, solver, most, None)
+
+
+@settings(max_examples=300)
+@given(models(5))
+def test_the_search_finds_the_maximum(model: Model) -> None:
+    best = brute_force(model)
+    search = searched(model, Highs())
+    if search is None:
+        assert best is None
+        return
+    assert search.bound == best
+    assert (search.values is None) == (best is None)
+    assert search.values is None or model.value(search.values) == best
+
+
+class Liar:
+    """Answers of a real solver, some of them replaced by nonsense."""
+
+    name = "Liar"
+
+    def __init__(self, seed: int) -> None:
+        self.rng = Random(seed)
+        self.lies = 0
+
+    def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
+        honest = Highs().solve(model, relaxed=relaxed, seconds=seconds)
+        if self.rng.random() < 0.6:
+            return honest
+        self.lies += 1
+        kind = self.rng.randrange(4)
+        values = np.array([self.rng.choice((0.0, 0.5, 1.0, 2.7)) for _ in model.names])
+        duals = np.array([self.rng.uniform(-5, 5) for _ in model.rows])
+        if kind == 0:
+            return Answer(Status.INFEASIBLE, None, None, None)
+        if kind == 1:
+            return Answer(Status.OPTIMAL, values, 0.0, honest.duals)
+        if kind == 2:
+            return Answer(Status.OPTIMAL, honest.values, -1e9, duals)
+        return Answer(Status.STOPPED, None, None, None)
+
+
+@settings(max_examples=400)
+@given(models(5), st.integers(0, 1000))
+def test_no_lie_of_a_solver_makes_a_bound_too_low(model: Model, seed: int) -> None:
+    best = brute_force(model)
+    search = searched(model, Liar(seed), 60)
+    if search is None or best is None:
+        return
+    assert search.bound is not None
+    assert search.bound >= best
+    assert search.values is None or model.violations(search.values) == ()
+
+
+def test_the_liar_does_lie() -> None:
+    row = Row("r", "o", ((0, 2), (1, 2), (2, 2)), False, 3)
+    model = Model(("x", "y", "z"), (1, 1, 1), (3, 4, 5), 0, (row,))
+    liars = [Liar(seed) for seed in range(50)]
+    bounds = {s.bound for s in (searched(model, liar, 60) for liar in liars) if s is not None}
+    assert sum(liar.lies for liar in liars) > 50
+    assert min(b for b in bounds if b is not None) == 5
+    assert len(bounds) > 1
+
+
+@pytest.mark.parametrize("solver", [Cbc(), Highs()], ids=["cbc", "highs"])
+def test_a_search_that_is_cut_off_keeps_a_proved_bound(solver: Solver) -> None:
+    rows = tuple(
+        Row(f"r{i}", "o", tuple((j, 7 + (i * j) % 5) for j in range(12)), False, 40)
+        for i in range(4)
+    )
+    model = Model(tuple(f"x{j}" for j in range(12)), (1,) * 12, tuple(range(9, 21)), 0, rows)
+    best = brute_force(model)
+    assert best is not None
+    bounds = [search.bound for m in (1, 3, 9, 400) if (search := searched(model, solver, m))]
+    assert bounds == sorted(bounds, reverse=True)
+    assert bounds[0] > best
+    assert bounds[-1] == best
+
+
+@settings(max_examples=100)
+@given(models(3))
+def test_the_elastic_program_measures_violation(model: Model) -> None:
+    elastic = elastic_program(model)
+    answer = Highs().solve(elastic, relaxed=True, seconds=None)
+    assert answer.status is Status.OPTIMAL
+    relaxed = Highs().solve(model, relaxed=True, seconds=None)
+    assert answer.bound is not None
+    assert (answer.bound < -1e-7) == (relaxed.status is Status.INFEASIBLE)
+
+
+def test_values_are_taken_only_if_exact() -> None:
+    row = Row("r", "o", ((0, 1),), False, 1)
+    model = Model(("x",), (3,), (1,), 0, (row,))
+    for value, expected in (
+        (1.0, (1,)),
+        (1.0 + 1e-7, (1,)),
+        (0.5, None),
+        (2.0, None),
+        (-1.0, None),
+    ):
+        answer = Answer(Status.OPTIMAL, np.array([value]), None, None)
+        assert exact_values(model, answer) == expected
+    assert exact_values(model, Answer(Status.OPTIMAL, np.array([np.nan]), None, None)) is None
+    assert exact_values(model, Answer(Status.STOPPED, None, None, None)) is None
