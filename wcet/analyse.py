@@ -66,6 +66,8 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
         files = facts_files(kernel, options)
         facts = load(files)
         entries = find_entries(image, platform, options.entries)
+        if options.lp and len(entries) > 1:
+            raise UsageError("--lp writes one integer program", hint="give one --entry")
         ends = path_ends(image, platform, options.ends)
     with stages.stage("extract"):
         program = extract(image, entries.values(), facts, ends)

@@ -205,9 +205,7 @@ def assumptions(result: Result, style: Style) -> str:
     """Everything the bounds rest on, numbered, with what was left out of the graphs."""
     listed = [*result.assumptions]
     listed += dict.fromkeys(
-        f"not covered: {text}"
-        for entry in result.entries.values()
-        for text in entry.graph.excluded
+        f"not covered: {text}" for entry in result.entries.values() for text in entry.graph.excluded
     )
     rows = [style.bold("assumptions")]
     rows += [f"{number:>4}. {text}" for number, text in enumerate(listed, 1)]
