@@ -20,12 +20,15 @@ from tests.campaigns.extraction_listing import Line
 
 __all__ = ["Comparison", "Unreached", "compare"]
 
+CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
+
 
 class Unreached(Enum):
     """Why instructions inside a function are not reached."""
 
     FILLER = "padding"
     AFTER_NORETURN = "after a call that never returns"
+    AFTER_DEAD = "after a transfer that is proved never to be made"
     ADDRESS_TAKEN = "only its address is taken"
     DEAD = "nothing leads there"
     BRANCHED_TO = "missed: reached code branches there"
@@ -54,7 +57,10 @@ def compare(image: Image, program: Program, lines: Mapping[int, Line]) -> Compar
     result = Comparison(len(reached))
     for insn in reached.values():
         _check(image, insn, lines.get(insn.addr), result)
-    stops = _stops(program)
+    stops = {
+        **dict.fromkeys(_noreturn_calls(program), Unreached.AFTER_NORETURN),
+        **{t.addr: Unreached.AFTER_DEAD for t in program.jump_tables if not t.targets},
+    }
     targets = _targets(reached, program)
     words = _words(image)
     for run in _runs(image, reached, lines):
@@ -81,8 +87,8 @@ def _check(image: Image, insn: Insn, line: Line | None, result: Comparison) -> N
         result.differences.append(f"{place} differs from {line.name} {line.operands}")
 
 
-def _stops(program: Program) -> set[int]:
-    """Instructions after which control does not go on, though they are calls."""
+def _noreturn_calls(program: Program) -> set[int]:
+    """Calls of functions that never return."""
     return {
         block.last.addr
         for cfg in program.functions.values()
@@ -128,7 +134,7 @@ def _runs(image: Image, reached: Mapping[int, Insn], lines: Mapping[int, Line]) 
 def _classify(
     run: list[Line],
     reached: Mapping[int, Insn],
-    stops: set[int],
+    stops: Mapping[int, Unreached],
     targets: set[int],
     words: set[int],
 ) -> Unreached:
@@ -138,10 +144,8 @@ def _classify(
     if targets.intersection(addrs):
         return Unreached.BRANCHED_TO
     if previous is not None and previous.addr in stops:
-        return Unreached.AFTER_NORETURN
-    if previous is not None and previous.flow is not Flow.CALL and falls_through(previous):
-        return Unreached.FALLEN_INTO
-    if previous is not None and previous.flow in (Flow.CALL, Flow.INDIRECT_CALL):
+        return stops[previous.addr]
+    if previous is not None and (previous.flow in CALLS or falls_through(previous)):
         return Unreached.FALLEN_INTO
     if all(line.is_filler for line in run):
         return Unreached.FILLER

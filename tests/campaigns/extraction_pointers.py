@@ -5,11 +5,12 @@ Only calls through pointers that the program keeps in memory or is handed as arg
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from enum import Enum
 
-from quoll.arm.insn import LR, SP, Flow, Insn
-from quoll.cfg import Cfg, Program, Unresolved
+from quoll.arm.insn import LR, SP, Flow
+from quoll.cfg import Block, Cfg, Program, Unresolved
+from quoll.errors import WcetError
 from quoll.image import Image
 from quoll.localvalues import LocalValues
 from quoll.terms import entry_symbol
@@ -19,6 +20,7 @@ __all__ = ["Remaining", "remaining"]
 
 RETURN_HELPERS = "__gnu_thumb1_case_"  # return to a place that data after the call selects
 CALL_HELPERS = ("_call_via_", "_interwork_", ".Lchange_")  # call through a register
+CONTEXT_SWITCHES = ("longjmp", "_Unwind", "unwind", "restore_core_regs")
 
 
 class Remaining(Enum):
@@ -33,35 +35,33 @@ class Remaining(Enum):
     OTHER = "other"
 
 
-CONTEXT_SWITCHES = (
-    "longjmp",
-    "_Unwind",
-    "unwind",
-    "restore_core_regs",
-    "__gnu_Unwind",
-    "___Unwind",
-)
-
-
-def remaining(image: Image, program: Program) -> Iterable[tuple[Remaining, Unresolved]]:
+def remaining(image: Image, program: Program) -> Iterator[tuple[Remaining, Unresolved]]:
     """Each unresolved place of ``program`` with its kind."""
     places = {u.addr: u for u in program.unresolved}
     for cfg in program.functions.values():
-        if not places:
-            return
         values: LocalValues | None = None
         for block in cfg.blocks:
             unresolved = places.pop(block.last.addr, None)
             if unresolved is None:
                 continue
-            values = values or LocalValues(cfg, image)
-            before = block.insns[-2] if len(block.insns) > 1 else None
-            yield _kind(cfg, block.index, before, block.last, values, unresolved), unresolved
+            kind = _by_form(cfg, block, unresolved)
+            if kind is None:
+                values = values or _values(image, cfg)
+                kind = Remaining.OTHER if values is None else _by_values(values, block)
+            yield kind, unresolved
 
 
-def _kind(
-    cfg: Cfg, block: int, before: Insn | None, insn: Insn, values: LocalValues, why: Unresolved
-) -> Remaining:
+def _values(image: Image, cfg: Cfg) -> LocalValues | None:
+    """The values in a function whose callees keep to the procedure call standard."""
+    try:
+        return LocalValues(cfg, image)
+    except WcetError:
+        return None
+
+
+def _by_form(cfg: Cfg, block: Block, why: Unresolved) -> Remaining | None:
+    insn = block.last
+    before = block.insns[-2] if len(block.insns) > 1 else None
     if insn.flow is Flow.TRAP:
         return Remaining.SYSTEM
     if any(part in cfg.name for part in CONTEXT_SWITCHES):
@@ -72,7 +72,12 @@ def _kind(
         return Remaining.RETURN
     if insn.flow is Flow.INDIRECT_CALL or links(before, insn):
         return Remaining.CALL
-    outcome = values.outcome(block)
+    return None
+
+
+def _by_values(values: LocalValues, block: Block) -> Remaining:
+    """A call if lr holds the next address, a tail call if sp and lr are the caller's."""
+    insn, outcome = block.last, values.outcome(block.index)
     if outcome is None or outcome.leave is None:
         return Remaining.OTHER
     state = outcome.leave.state
