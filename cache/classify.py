@@ -32,7 +32,7 @@ def classify(graph: Supergraph, values: Addresses, hierarchy: Hierarchy) -> Clas
         if lines:
             for edge in loop.entries:
                 first[edge] += lines
-    return Classification(references, fetches.edges, tuple(first), ASSUMPTIONS)
+    return Classification(references, fetches.edges, tuple(first), ASSUMPTIONS, fetches.leaving)
 
 
 def _in_order(fetches: tuple[Reference, ...], data: tuple[Reference, ...]) -> tuple[Reference, ...]:

@@ -35,11 +35,15 @@ __all__ = ["FetchClasses", "classify_fetches"]
 
 @dataclass(frozen=True, slots=True)
 class FetchClasses:
-    """References per node (inside) and per edge (past a transfer), and first misses per loop."""
+    """References per node (inside) and per edge (past a transfer), and first misses per loop.
+
+    ``leaving`` are those past each exit node.
+    """
 
     nodes: tuple[tuple[Reference, ...], ...]
     edges: tuple[tuple[Reference, ...], ...]
     loops: dict[int, tuple[Reference, ...]]
+    leaving: dict[int, tuple[Reference, ...]]
 
 
 def classify_fetches(
@@ -67,6 +71,8 @@ class _Classifier:
         persistent = self._persistent()
         nodes: list[tuple[Reference, ...]] = []
         edges: list[tuple[Reference, ...]] = [()] * len(self.graph.edges)
+        leaving: dict[int, tuple[Reference, ...]] = {}
+        exits = frozenset(self.graph.exits)
         known: dict[tuple[object, ...], tuple[tuple[Reference, ...], tuple[Reference, ...]]] = {}
         for index, node in enumerate(self.graph.nodes):
             loops = self.scopes.around[index]
@@ -77,11 +83,13 @@ class _Classifier:
                     node.block, strict[index], paid[index], loops, persistent
                 )
             nodes.append(both[0])
+            if index in exits:
+                leaving[index] = both[1]
             for edge in self.graph.successors[index]:
                 if self.redirecting[edge]:
                     edges[edge] = both[1]
         loops_out = {loop: tuple(lines.values()) for loop, lines in self.missing.items()}
-        return FetchClasses(tuple(nodes), tuple(edges), loops_out)
+        return FetchClasses(tuple(nodes), tuple(edges), loops_out, leaving)
 
     def _solve(self, *, paying: bool) -> list[int | None]:
         inside: dict[int, int] = {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 __all__ = ["Classification", "Hit", "Kind", "Reference"]
@@ -60,9 +61,12 @@ class Classification:
     ``references`` per node in program order; ``prefetches`` per edge; ``first_misses`` per edge
     the lines that are charged once when the edge enters a loop: for each loop of which it is an
     entry, those lines of its FM references that miss at most once until the loop is left.
+    ``leaving`` has per exit node the lines that may be fetched past it before control has left:
+    they delay the last accesses of the path.
     """
 
     references: tuple[tuple[Reference, ...], ...]
     prefetches: tuple[tuple[Reference, ...], ...]
     first_misses: tuple[tuple[Reference, ...], ...]
     assumptions: tuple[str, ...] = ()
+    leaving: Mapping[int, tuple[Reference, ...]] = field(default_factory=dict)

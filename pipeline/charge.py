@@ -10,6 +10,7 @@ pipeline faster (rules 14 and 16). Stores are charged per word (rule 14a).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import add
 
 from cache.flow import FlowOrder
 from cache.geometry import Hierarchy
@@ -120,6 +121,7 @@ def charge(
         cycles[Cause.ISSUE] += time.issue
         cycles[Cause.STALL] += time.stall
         if index in exits:
+            cycles = list(map(add, cycles, misses.sum(classes.leaving[index])))
             cycles[Cause.BRANCH] += time.leaving
             cycles[Cause.OTHER] += time.drain
         if index == graph.entry:

@@ -18,6 +18,7 @@ from pipeline.classes import InsnClass, classify_insn
 from pipeline.core import Core
 from pipeline.timing import MemoryLatencies
 from quoll.arm.insn import Access, Insn
+from quoll.errors import TimingError
 
 __all__ = ["Executed", "Machine", "Memory", "OnChip"]
 
@@ -131,6 +132,8 @@ class Machine:
     def _fetch(self, until: int, now: int) -> None:
         """Bring instructions in; a line that misses can be executed from when it has arrived."""
         fetch = self.chip.fetch
+        if until <= fetch.until:
+            return
         before = set(fetch.log)
         fetch.fetch_to(until)
         for line, hit in fetch.log.items():
@@ -176,26 +179,73 @@ class Machine:
     def _begin(self, step: Executed, kind: InsnClass, cycle: int) -> None:
         board = self.board
         board.bypassed = None
-        issue = self._effects(step, kind, cycle) if step.passed else 1
+        issue, delay = self._effects(step, kind, cycle) if step.passed else (1, 0)
         if kind.taken is not None and step.taken:
             self._fetch(step.insn.next + self.chip.random.randint(0, self.chip.ahead), cycle)
-            self._redirect(kind, cycle)
+            self._redirect(kind, cycle + delay)
             return
         if kind.not_taken is not None:
             issue = self.core.row(*kind.not_taken).issue
         self.clock = cycle + issue
         self._fetch(step.insn.next + self.chip.random.randint(0, self.chip.ahead), cycle)
+        if step.passed and step.insn.mnemonic == "mcr":
+            self._maintain(step.insn)
 
     def _redirect(self, kind: InsnClass, cycle: int) -> None:
-        """A transfer of control; what was fetched behind it stays in the cache."""
+        """A transfer of control; what was fetched behind it stays in the cache.
+
+        ``cycle`` is that of its issue, later by the miss of a target that is loaded.
+        """
         assert kind.taken is not None
         self.clock = cycle + self.core.row(*kind.taken).issue
         if kind.flag_rule and self.board.setter is not None:
             distance = self.core.row("FLAGS_TO_TARGET").latency[0]
             self.clock = max(self.clock, self.board.setter + distance)
 
-    def _effects(self, step: Executed, kind: InsnClass, cycle: int) -> int:
-        """What an executed instruction does; returns its cycles in the issue stage."""
+    def _maintain(self, insn: Insn) -> None:
+        """A CP15 operation (TRM, chapter 3). Traces do not hold its operand: which line an
+        operation by address names, and whether it is dirty, is drawn.
+        """
+        word, chip = int.from_bytes(insn.raw, "little"), self.chip
+        icache = chip.fetch.cache
+        match word >> 16 & 15, word & 15, word >> 5 & 7:
+            case (7, 5, 0):
+                icache.invalidate_all()
+            case (7, 5, 1 | 2) | (9, 0, 0 | 1):  # locking ways may lose any line
+                icache.invalidate(chip.random.choice([*chip.fetch.log]))
+            case (7, 5, 4):
+                self.start(insn.next)
+            case (7, 6, 0):
+                chip.dcache.invalidate_all()
+            case (7, 7, 0):
+                icache.invalidate_all()
+                chip.dcache.invalidate_all()
+            case (7, 10, 0):
+                self._write_back(chip.dcache.clean_all())
+            case (7, 10, 1 | 2):
+                self._write_back(chip.random.randrange(2))
+            case (7, 10, 4):
+                self.clock = max(self.clock, self.memory.free)
+            case (7, 14, 0):
+                self._write_back(chip.dcache.clean_all())
+                chip.dcache.invalidate_all()
+            case (7, 0 | 5 | 10, 4 | 5 | 6 | 7) | (1 | 2 | 3 | 8 | 13, _, _):
+                pass
+            case _:
+                raise TimingError(
+                    "this operation has no concrete effect", where=f"{insn.addr:#x}: {insn.text}"
+                )
+
+    def _write_back(self, lines: int) -> None:
+        """Write dirty lines out; what follows waits for the last one."""
+        if lines:
+            self.board.unit = max(self.board.unit, self.memory.write(self.clock, lines))
+
+    def _effects(self, step: Executed, kind: InsnClass, cycle: int) -> tuple[int, int]:
+        """What an executed instruction does.
+
+        Returns its cycles in the issue stage, and by how many its loads are later than hits.
+        """
         row, board, insn = self.core.row(*kind.row), self.board, step.insn
         later = 0
         busy = row.memory
@@ -225,7 +275,7 @@ class Machine:
         if insn.sets_flags:
             board.flags = cycle + row.issue
             board.setter = cycle + row.issue - 1
-        return row.issue
+        return row.issue, delay
 
     def _access(self, step: Executed, cycle: int) -> int:
         """The data access: cycles by which results are later than for hits."""

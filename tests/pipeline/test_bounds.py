@@ -7,8 +7,27 @@ from statistics import median
 
 import pytest
 
+from cache.classify import classify
+from cache.simulator import Cache, Policy
+from pipeline.charge import charge
+from pipeline.core import load_core
+from pipeline.simulator import Executed, Machine, Memory, OnChip
 from pipeline.timing import Profile
-from tests.pipeline.runs import check, check_warm
+from quoll.cfg import Block
+from quoll.supergraph import Context, Node, Supergraph
+from quoll.valueset import ValueSet
+from tests.cache.graphs import CODE, DATA, Program, at, pool
+from tests.cache.walks import L1, hierarchy
+from tests.pipeline.runs import (
+    MEMORY,
+    QUIET,
+    Path,
+    charged,
+    check,
+    check_warm,
+    run,
+    timing,
+)
 
 WARM_CASES = 6000  # with every access a hit: the pipeline alone
 COLD_CASES = 2000  # with caches in any state; many more in tests/campaigns/pipeline.py
@@ -44,3 +63,39 @@ def test_charges_cover_misses_and_memory(part: int) -> None:
             raise AssertionError(f"seed {seed}: {error}") from error
         closest = min(closest, case.bound / max(case.concrete, 1))
     assert closest < 1.1
+
+
+class Far(Random):
+    """Fetch always runs ahead as far as it may."""
+
+    def randint(self, a: int, b: int) -> int:
+        return b
+
+
+@pytest.mark.parametrize("last", ["bx lr\n", "ldr pc, [r4]\n", "pop {r4, r5, pc}\n"])
+@pytest.mark.parametrize("nops", range(1, 8))
+def test_fetches_past_the_end_delay_the_last_access(last: str, nops: int) -> None:
+    """Cold caches full of dirty lines: every charge of this path happens, and nothing else may."""
+    insns = tuple(
+        at(insn, CODE + 4 * i) for i, insn in enumerate(pool("mov r0, r1\n" * nops + last))
+    )
+    graph = Supergraph(
+        (Context(None, None, CODE),), (Node(0, Block(0, insns)),), (), ((),), ((),), 0, (0,), ()
+    )
+    program = Program(graph, {(0, i): ValueSet.of(DATA) for i in range(len(insns))})
+    caches = hierarchy(48)
+    classes = classify(graph, program, caches)
+    costs = charge(graph, classes, program, caches, timing(Profile.WCET, QUIET), exception=False)
+    random = Far(1)
+    icache, dcache = (Cache(L1, Policy.ROUND_ROBIN, random) for _ in range(2))
+    for ways in dcache._sets:
+        for number, way in enumerate(ways):
+            way.line, way.dirty = number, True
+    core = load_core("arm1136", Profile.NOMINAL)
+    machine = Machine(core, Memory(MEMORY), OnChip(icache, dcache, 48, random))
+    steps = [
+        Executed(insn, True, insn is insns[-1], DATA if insn.memory is not None else None)
+        for insn in insns
+    ]
+    path = Path([0], [], [steps])
+    assert run(machine, program, path) <= charged(costs, path)
