@@ -56,7 +56,8 @@ class _Pending:
 
 
 class FunctionBuilder:
-    """Grows monotonically: instructions, edges and callees are only added.
+    """Grows monotonically: instructions, edges and callees are only added; a claimed return may
+    be refuted.
 
     ``sites`` are the indirect transfers, whose effect the owner decides; ``version`` counts
     changes, so that a decision can be repeated when the code around it has grown.
@@ -133,6 +134,12 @@ class FunctionBuilder:
         """The instruction ``insn`` may return to the caller."""
         if insn not in self.returns:
             self.returns.add(insn)
+            self.version += 1
+
+    def returns_not_at(self, insn: int) -> None:
+        """What the form of the instruction ``insn`` claimed is refuted by values."""
+        if insn in self.returns:
+            self.returns.discard(insn)
             self.version += 1
 
     def explore(self) -> None:

@@ -24,6 +24,7 @@ from quoll.transfers import Effect, by_form, links
 
 __all__ = ["Growth", "function_name"]
 
+LONGEST_HELPER = 16  # instructions of a function that may become part of its callers
 STATE_TARGETS = "state them: targets of PLACE are PLACE, ..."
 
 
@@ -92,19 +93,21 @@ class Growth:
         self._start(Callee(function.entry, function.thumb))
 
     def _is_function(self, addr: int) -> bool:
-        known = addr in self.functions and addr not in self._fragments
-        return known or self._has_symbol(addr)
+        return addr not in self._fragments and (addr in self.functions or self._has_symbol(addr))
 
     def _has_symbol(self, addr: int) -> bool:
         return any(s.kind == "func" for s in self._image.symbols.at(addr))
 
-    def _is_fragment(self, entry: int) -> bool:
-        """Whether ``entry`` could be a part of the functions that call it, and is made one.
+    def _is_fragment(self, function: FunctionBuilder) -> bool:
+        """Whether ``function`` could be a part of the functions that call it, and is made one.
 
-        Assembly calls pieces of itself that may return for their caller.
+        Assembly calls pieces of itself that may return for their caller. The helpers of Thumb
+        code that call through a register, or return through a table, depend on their caller.
         """
-        callers = self._callers.get(Callee(entry, self.functions[entry].thumb), set())
-        if self._has_symbol(entry) or entry in self.roots or not callers:
+        entry = function.entry
+        callers = self._callers.get(Callee(entry, function.thumb), set())
+        helper = len(function.insns) <= LONGEST_HELPER and not function.calls
+        if entry in self.roots or not callers or (self._has_symbol(entry) and not helper):
             return False
         self._fragments.add(entry)
         for caller in sorted(callers - self._fragments):
@@ -210,7 +213,8 @@ class Growth:
                 return
             if block.last.addr in undecided:
                 self._decide(function, block, confirmed)
-        self._note_preserved(cfg, confirmed.preserved(self._unproved[entry].keys()))
+        if function.version == self._asked[entry]:
+            self._note_preserved(cfg, confirmed.preserved(self._unproved[entry].keys()))
         self._queue.append(entry)
 
     def _prove_frame(self, cfg: Cfg, returns: set[int], undecided: set[int]) -> bool:
@@ -256,38 +260,46 @@ class Growth:
             self._doubt(function, insn, answer)
             return
         effect, calls = answer
-        if self._overshoots(insn, effect):
+        if self._overshoots(function, insn, effect):
             reason = "some targets are outside the function and start no other"
             self._doubt(function, insn, Doubt(reason))
             return
+        if not effect.returns:
+            function.returns_not_at(insn.addr)
         self._apply(function, insn, effect, calls=calls or insn.flow is Flow.INDIRECT_CALL)
 
-    def _overshoots(self, insn: Insn, effect: Effect) -> bool:
+    def _overshoots(self, function: FunctionBuilder, insn: Insn, effect: Effect) -> bool:
         """Whether a computed jump among many places leaves its function in an unlikely way.
 
         Following all of them would be sound, but it drowns the one thing that is not known in
         errors about code that is never reached in this way.
         """
-        symbol = self._image.symbols.function_around(insn.addr)
-        if symbol is None or len(effect.targets) < 2 or effect.table is not None:
+        around = [self._image.symbols.function_around(a) for a in (insn.addr, function.entry)]
+        extents = [range(s.addr, s.addr + s.size) for s in around if s]
+        if not extents or len(effect.targets) < 2 or effect.table is not None:
             return False
-        inside = range(symbol.addr, symbol.addr + symbol.size)
-        return any(t.entry not in inside and not self._has_symbol(t.entry) for t in effect.targets)
+        return not all(
+            any(t.entry in extent for extent in extents) or self._has_symbol(t.entry)
+            for t in effect.targets
+        )
 
     def _doubt(self, function: FunctionBuilder, insn: Insn, doubt: Doubt) -> None:
         """Values do not tell what ``insn`` does."""
         if insn.addr in self._by_form[function.entry]:
+            function.returns_at(insn.addr)
             if doubt.balanced:
                 self._unproved[function.entry][insn.addr] = (
                     f"{insn.text} at {self._image.place(insn.addr)} returns to the caller "
                     "and restores the callee-saved registers"
                 )
-            elif not doubt.dead and not self._is_fragment(function.entry):
+            elif not doubt.dead and not self._is_fragment(function):
                 reason = f"{insn.text} is not proved to return to the caller: {doubt.reason}"
                 function.refuse(insn.addr, reason, STATE_TARGETS)
             return
         if doubt.dead:
             self.tables.setdefault(insn.addr, JumpTable(insn.addr, None, ()))
+            return
+        if self._is_fragment(function):
             return
         calls = insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn)
         reason = f"the targets of {insn.text} are not known: {doubt.reason}"

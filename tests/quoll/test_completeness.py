@@ -66,6 +66,53 @@ int main(int n)
     return sum + deep(6);
 }
 """,
+    "switches": """
+#define N __attribute__((noinline))
+N int dense(int x)
+{
+    switch (x) {
+    case 0: return 7; case 1: return x * 3; case 2: return x << 4; case 3: return ~x;
+    case 4: return 90; case 5: return x ^ 21; case 6: return x - 60; case 7: return 2;
+    default: return -1;
+    }
+}
+N int sparse(int x)
+{
+    switch (x) {
+    case -5: return 1; case 3: return 2; case 40: return 3; case 41: return 4;
+    case 42: return 5; case 43: return 6; case 44: return 8; case 1000: return 7;
+    case 70000: return 9;
+    }
+    return 0;
+}
+N int machine(const char *s)
+{
+    int state = 0, count = 0;
+    for (; *s; s++)
+        switch (state) {
+        case 0: state = *s == 'a' ? 1 : 5; break;
+        case 1: count++; state = 2; break;
+        case 2: if (*s == 'b') { count += 10; continue; } state = 3; break;
+        case 3: state = 4; break;
+        case 4: state = 0; count += 100; break;
+        case 5: state = *s & 3; break;
+        default: return -1;
+        }
+    return count * 8 + state;
+}
+N static int inc(int x) { return x + 1; }
+N static int dbl(int x) { return x * 2; }
+N static int neg(int x) { return -x; }
+static int (*const ops[4])(int) = {inc, dbl, neg, inc};
+N int apply(int x) { return ops[x & 3](x) + 1; }
+int main(int n)
+{
+    int sum = 0;
+    for (int i = -1; i < 10; i++)
+        sum += dense(i) + sparse(i + 38) + apply(i);
+    return sum + machine("abbcaazzyabcabdab") + sparse(70000) + sparse(-n);
+}
+""",
     "long": """
 #define N __attribute__((noinline))
 typedef unsigned long long u64;
@@ -156,16 +203,17 @@ class Walk:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("optimise", ["-O0", "-O1", "-O2", "-O3", "-Os"])
-@pytest.mark.parametrize("thumb", [False, True])
-def test_what_runs_is_in_the_graph(name: str, optimise: str, thumb: bool) -> None:
-    cpu = "cortex-a8" if thumb else "arm1136jf-s"
+@pytest.mark.parametrize("cpu", ["arm1136jf-s", "cortex-a8", "arm7tdmi"])
+def test_what_runs_is_in_the_graph(name: str, optimise: str, cpu: str) -> None:
+    """ARM, Thumb-2 and Thumb code."""
+    thumb = cpu != "arm1136jf-s"
     path = build(
         PROGRAMS[name] + STARTS[thumb],
         "-Wl,-e,_start",
-        "-lgcc",
         optimise=optimise,
         thumb=thumb,
         cpu=cpu,
+        link=("-lgcc",),
     )
     image = Image.load(path)
     start, stop = image.symbol("_start"), image.symbol("stop")

@@ -291,7 +291,7 @@ def damaged(program: Program) -> list[Program]:
         replace(cfg, edges=(*cfg.edges, edge)),
         replace(cfg, edges=(*cfg.edges, Edge(edge.src, edge.dst, EdgeKind.RETURN))),
         replace(cfg, blocks=cfg.blocks[::-1]),
-        replace(cfg, returns=not cfg.returns),
+        replace(cfg, returns=False),
         replace(cfg, entry=entry + 4),
         replace(cfg, blocks=(*cfg.blocks, returning(cfg.blocks[-1].end + 400))),
         replace(cfg, blocks=(*cfg.blocks[:-1], replace(cfg.blocks[-1], returns=False))),

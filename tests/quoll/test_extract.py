@@ -359,16 +359,23 @@ def test_returns_that_are_none() -> None:
                 ldr sp, [r0]
                 pop {r4, pc}
                 .type helper, %function
-        helper: pop {pc}
+        helper: push {lr}
+                bl other
+                pop {r4, pc}
+                .type other, %function
+        other:  bx lr
         """,
         """
         main
           main (2): calls helper, across main+8
           main+8 (2): stops
         helper
-          helper (1): stops
+          helper (2): calls other, across helper+8
+          helper+8 (1): stops
+        other
+          other (1): returns
         ? main+12: pop {r4, pc} is not proved to return to the caller: the target is not constant
-        ? helper: pop {pc} is not proved to return to the caller: the target is not constant
+        ? helper+8: pop {r4, pc} is not proved to return to the caller: the target is not constant
         """,
     )
 
