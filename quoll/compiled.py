@@ -8,92 +8,25 @@ Results that nothing reads are not computed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from quoll import evaluate as ev
+from quoll import truths
 from quoll.arm.insn import Cond, Insn
 from quoll.arm.ops import FLAGS, Op, OpCode, Space, Var, general
 from quoll.arm.semantics import lift
 from quoll.banks import read_bank, switch_mode, write_bank
 from quoll.pairs import Role, find_roles, is_branch, written
 from quoll.state import FLAG, MODE
+from quoll.steps import CompiledBlock, Exit, Meet, Micro, Part, Step, Stop, Straight, Swap
 
-__all__ = [
-    "CompiledBlock",
-    "Exit",
-    "Meet",
-    "Part",
-    "Step",
-    "Stop",
-    "Straight",
-    "Swap",
-    "compile_block",
-]
+__all__ = ["compile_block"]
 
 LOCATIONS = MODE + 1
 SP = 13
 FIRST_FLAG = 16  # in the numbering of ops
+MASKING = ("cps", "msr")  # they may let an interrupt handler run, which may change memory
 LABELS = 1 << 16  # labels of one instruction
-
-Micro = tuple[ev.Evaluator, int, int, int, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Straight:
-    """Evaluators one after another."""
-
-    micros: tuple[Micro, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """To ``label`` if the truth value in slot ``condition`` holds (None: always)."""
-
-    label: int
-    condition: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Meet:
-    """``label``: control arrives from the parts that name it; ``unset`` temporaries are void."""
-
-    label: int
-    unset: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Swap:
-    """What follows concerns the control that waits at ``label``; the present one waits instead."""
-
-    label: int
-
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """GOTO: control leaves the block to the address in slot ``target``.
-
-    Bits that say no more than the instruction set are still in it; slot ``thumb`` decides.
-    """
-
-    target: int
-    thumb: int
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """TRAP: what runs next is not known, nor what it leaves behind."""
-
-
-Step = Straight | Part | Meet | Swap | Exit | Stop
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledBlock:
-    """``tail`` are the initial values of the slots after the registers."""
-
-    steps: tuple[Step, ...]
-    tail: tuple[Any, ...]
 
 
 def compile_block(insns: Sequence[Insn]) -> CompiledBlock:
@@ -196,6 +129,8 @@ class _Compiler:
                 self._op(op)
             if op.out is not None and op.out.space is Space.TEMP:
                 unset.append(self._slot(op.out))
+        if insn.mnemonic in MASKING:
+            self._emit(ev.forget_globals, 0, 0)
 
     def _store_return_state(self, insn: Insn, ops: Sequence[Op | None], stack: int) -> None:
         """The write-back of srs, to sp of the mode whose stack it stores on (B9.3.16)."""
@@ -276,14 +211,14 @@ class _Compiler:
         code = op.code
         flag = out.space is Space.REG and out.offset >= FIRST_FLAG
         if code is OpCode.COPY or (code is OpCode.INT_ZEXT and out.size <= 4):
-            copy = ev.copy_flag if flag else ev.copy_word if out.size == 4 else ev.copy_any
+            copy = truths.copy_flag if flag else ev.copy_word if out.size == 4 else ev.copy_any
             self._emit(copy, there, a)
-        elif code in BOOLEANS:
-            self._emit(BOOLEANS[code], there, a, b)
-        elif code in ev.COMPARISONS:
+        elif code in truths.BOOLEANS:
+            self._emit(truths.BOOLEANS[code], there, a, b)
+        elif code in truths.COMPARISONS:
             self._compare(op, there, a, b)
         elif code in (OpCode.INT_CARRY, OpCode.INT_SCARRY, OpCode.INT_SBORROW):
-            self._emit(ev.unknown_flag, there, 0)
+            self._emit(truths.unknown_flag, there, 0)
         elif code is OpCode.LOAD:
             self._emit(ev.load, there, a, a, out.size, (self.index, self.copies))
         elif code is OpCode.UNKNOWN:
@@ -297,13 +232,13 @@ class _Compiler:
         elif code is OpCode.SUBPIECE:
             self._emit(ev.subpiece, there, a, a, 8 * op.ins[1].offset, 8 * out.size)
         elif code is OpCode.PIECE:
-            self._emit(ev.piece if out.size == 8 else ev.unknown_flag, there, a, b)
+            self._emit(ev.piece if out.size == 8 else truths.unknown_flag, there, a, b)
         elif code in ev.UNARY:
             self._emit(ev.unary, there, a, a, ev.UNARY[code], bits)
         else:
             self._binary(op, there, a, b, bits)
         if flag and code not in TRUTHS:
-            self._emit(ev.copy_flag, there, there)
+            self._emit(truths.copy_flag, there, there)
 
     def _binary(self, op: Op, there: int, a: int, b: int, bits: int) -> None:
         if bits == 32 and op.code is OpCode.INT_ADD:
@@ -321,17 +256,17 @@ class _Compiler:
         size = op.ins[0].size
         negated = op.code is OpCode.INT_NOTEQUAL
         if size == 1 and op.code in (OpCode.INT_EQUAL, OpCode.INT_NOTEQUAL):
-            self._emit(ev.equal_truths, there, a, b, negated)
+            self._emit(truths.equal_truths, there, a, b, negated)
         elif size == 4 or (size < 4 and op.code not in SIGNED):
-            self._emit(ev.compare, there, a, b, ev.COMPARISONS[op.code])
+            self._emit(truths.compare, there, a, b, truths.COMPARISONS[op.code])
         else:
-            self._emit(ev.unknown_flag, there, 0)
+            self._emit(truths.unknown_flag, there, 0)
 
     def _unknown(self, out: Var, there: int) -> None:
         if out.size in (2, 4) or (out.space is Space.TEMP and out.size == 1):
             self._emit(ev.unknown_word, there, 0, 0, 8 * out.size)
         else:
-            self._emit(ev.unknown_flag, there, 0)
+            self._emit(truths.unknown_flag, there, 0)
 
     def _paired(self, op: Op, role: Role) -> None:
         """A sum or difference with the flags made from its operands."""
@@ -339,7 +274,7 @@ class _Compiler:
             return
         kept = self._new((self.index, "kept", role.sum), None)
         if role.kind == "zero":
-            self._emit(ev.difference_is_zero, self._slot(op.out), kept)
+            self._emit(truths.difference_is_zero, self._slot(op.out), kept)
             return
         if role.kind == "flag":
             self._pair_flag(op, kept, role)
@@ -349,7 +284,7 @@ class _Compiler:
         if op.code is OpCode.INT_SUB:
             self._emit(ev.subtract, result, a, b, kept)
         else:
-            self._emit(ev.keep_operands, kept, a, b)
+            self._emit(truths.keep_operands, kept, a, b)
             self._emit(ev.add, result, a, b)
         copy = ev.copy_sp if op.out.space is Space.REG and op.out.offset == SP else ev.copy_word
         self._emit(copy, self._slot(op.out), result)
@@ -360,21 +295,15 @@ class _Compiler:
         assert op.out is not None
         result = self._new((self.index, "result", role.sum), None)
         if op.code is OpCode.INT_CARRY:
-            self._emit(ev.carry, self._slot(op.out), kept, result)
+            self._emit(truths.carry, self._slot(op.out), kept, result)
         else:
             adds = op.code is OpCode.INT_SCARRY
-            self._emit(ev.overflow, self._slot(op.out), kept, result, adds)
+            self._emit(truths.overflow, self._slot(op.out), kept, result, adds)
 
 
-BOOLEANS: dict[OpCode, ev.Evaluator] = {
-    OpCode.BOOL_NEGATE: ev.boolean_not,
-    OpCode.BOOL_XOR: ev.boolean_xor,
-    OpCode.BOOL_AND: ev.boolean_and,
-    OpCode.BOOL_OR: ev.boolean_or,
-}
 SIGNED = frozenset([OpCode.INT_SLESS, OpCode.INT_SLESSEQUAL])
 OVERFLOWS = frozenset([OpCode.INT_CARRY, OpCode.INT_SCARRY, OpCode.INT_SBORROW])
-TRUTHS = frozenset([OpCode.COPY, *BOOLEANS, *ev.COMPARISONS, *OVERFLOWS])
+TRUTHS = frozenset([OpCode.COPY, *truths.BOOLEANS, *truths.COMPARISONS, *OVERFLOWS])
 CONTROL = frozenset([OpCode.BRANCH, OpCode.CBRANCH, OpCode.GOTO, OpCode.TRAP])
 APART = 4  # unconditional instructions that are interpreted for both ways of a condition
 ALIGNMENTS = (0xFFFFFFFE, 0xFFFFFFFC)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from quoll.cfg import EdgeKind
-from quoll.compiled import CompiledBlock
 from quoll.fixpoint import Domain
 from quoll.machine import Environment
 from quoll.state import State, covered_by, merge
+from quoll.steps import CompiledBlock
 from quoll.terms import Fact
 from quoll.transfer import Outcome, run
 from quoll.wto import FlowGraph, WeakOrder

@@ -11,10 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from quoll import arithmetic
-from quoll import condition as cond
 from quoll.arm.ops import OpCode
-from quoll.comparison import Compare
-from quoll.condition import Comparison, Overflow
 from quoll.machine import Machine
 from quoll.terms import (
     BIAS,
@@ -37,27 +34,16 @@ from quoll.valueset import ANY, ValueSet, join, progression
 
 __all__ = [
     "BINARY",
-    "COMPARISONS",
     "UNARY",
     "Evaluator",
     "add",
     "binary",
     "bit_and",
-    "boolean_and",
-    "boolean_not",
-    "boolean_or",
-    "boolean_xor",
-    "carry",
-    "compare",
     "copy_any",
-    "copy_flag",
     "copy_sp",
     "copy_word",
-    "difference_is_zero",
-    "equal_truths",
-    "keep_operands",
+    "forget_globals",
     "load",
-    "overflow",
     "piece",
     "shift_left",
     "sign_extend",
@@ -65,7 +51,6 @@ __all__ = [
     "subpiece",
     "subtract",
     "unary",
-    "unknown_flag",
     "unknown_word",
     "widen",
 ]
@@ -75,7 +60,6 @@ Evaluator = Callable[[Machine, int, int, int, Any], None]
 TABLE_LIMIT = 64  # members of an address set whose constants are read one by one
 AMOUNTS = 8  # shift amounts that are tried one by one
 SMALL = 1 << 12  # no stack is below this address
-SIGN = 1 << 31
 
 
 def copy_word(m: Machine, out: int, a: int, b: int, site: Any) -> None:
@@ -89,11 +73,6 @@ def copy_any(m: Machine, out: int, a: int, b: int, site: Any) -> None:
     m.v[out] = m.v[a]
 
 
-def copy_flag(m: Machine, out: int, a: int, b: int, site: Any) -> None:
-    """COPY to a flag."""
-    m.v[out] = m.condition(m.v[a])
-
-
 def copy_sp(m: Machine, out: int, a: int, b: int, site: Any) -> None:
     """COPY to sp."""
     m.write_sp(m.term(m.v[a], site))
@@ -103,11 +82,6 @@ def unknown_word(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
     """UNKNOWN of up to four bytes; ``extra`` is the site and the number of bits."""
     site, bits = extra
     m.v[out] = m.fresh(site, _any(bits))
-
-
-def unknown_flag(m: Machine, out: int, a: int, b: int, site: Any) -> None:
-    """UNKNOWN of a flag, or of eight bytes."""
-    m.v[out] = None
 
 
 def _any(bits: int) -> ValueSet:
@@ -179,101 +153,6 @@ def _is_stack(base: int) -> bool:
     return base == TAINT or is_stack(base)
 
 
-def overflow(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
-    """INT_SBORROW of the operands kept in slot ``a``, whose difference is in slot ``b``.
-
-    INT_SCARRY (``extra[1]``): adding a constant is subtracting its negative, unless it is
-    the most negative word.
-    """
-    p, q = m.v[a]
-    result = m.v[b]
-    if not extra[1]:
-        m.v[out] = _overflow(p, q, result)
-    elif q <= MASK and q != SIGN:
-        m.v[out] = _overflow(p, -q & MASK, result)
-    else:
-        m.v[out] = None
-
-
-def _overflow(p: Term, q: Term, result: Term) -> Any:
-    if p <= MASK and q <= MASK:
-        return bool((p ^ q) & (p ^ (p - q)) & SIGN)
-    return Overflow(p, q, result)
-
-
-def carry(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
-    """INT_CARRY of the operands kept in slot ``a``, whose sum is in slot ``b``."""
-    p, q = m.v[a]
-    if q == 0:
-        m.v[out] = False
-    elif q <= MASK:
-        m.v[out] = _comparison(Compare.ULE, -q & MASK, p)
-    else:
-        m.v[out] = _comparison(Compare.ULT, m.v[b], p)
-
-
-def difference_is_zero(m: Machine, out: int, a: int, b: int, site: Any) -> None:
-    """INT_EQUAL of a difference with 0, from the operands kept in slot ``a``."""
-    p, q = m.v[a]
-    m.v[out] = _comparison(Compare.EQ, p, q)
-
-
-def keep_operands(m: Machine, out: int, a: int, b: int, site: Any) -> None:
-    """Keep the operands of an addition, for its flags."""
-    p, q = m.term(m.v[a], (site, "a")), m.term(m.v[b], (site, "b"))
-    m.v[out] = (q, p) if p <= MASK else (p, q)
-
-
-def compare(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
-    """A comparison of words; ``extra`` is the site and the relation."""
-    site, relation = extra
-    m.v[out] = _comparison(relation, m.term(m.v[a], (site, "a")), m.term(m.v[b], (site, "b")))
-
-
-def _comparison(relation: Compare, p: Term, q: Term) -> Any:
-    if p <= MASK and q <= MASK:
-        return cond.decide(Comparison(relation, p, q), {}, {})
-    return Comparison(relation, p, q)
-
-
-def equal_truths(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
-    """INT_EQUAL or INT_NOTEQUAL (``extra[1]``) of single bytes, flags mostly."""
-    negated = extra[1]
-    p, q = m.v[a], m.v[b]
-    if type(p) is int and type(q) is int:
-        m.v[out] = _comparison(Compare.NE if negated else Compare.EQ, p, q)
-        return
-    result = cond.equivalent(_truth(p), _truth(q))
-    m.v[out] = cond.negation(result) if negated else result
-
-
-def _truth(value: Any) -> cond.Condition:
-    """A byte compared with a truth value, as one: only 0 and 1 are both."""
-    if type(value) is int:
-        return bool(value) if value <= 1 else None
-    return value  # type: ignore[no-any-return]
-
-
-def boolean_not(m: Machine, out: int, a: int, b: int, site: Any) -> None:
-    """BOOL_NEGATE."""
-    m.v[out] = cond.negation(m.condition(m.v[a]))
-
-
-def boolean_and(m: Machine, out: int, a: int, b: int, site: Any) -> None:
-    """BOOL_AND."""
-    m.v[out] = cond.both(m.condition(m.v[a]), m.condition(m.v[b]))
-
-
-def boolean_or(m: Machine, out: int, a: int, b: int, site: Any) -> None:
-    """BOOL_OR."""
-    m.v[out] = cond.either(m.condition(m.v[a]), m.condition(m.v[b]))
-
-
-def boolean_xor(m: Machine, out: int, a: int, b: int, site: Any) -> None:
-    """BOOL_XOR."""
-    m.v[out] = cond.negation(cond.equivalent(m.condition(m.v[a]), m.condition(m.v[b])))
-
-
 def load(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
     """LOAD; ``extra`` is the site, the size in bytes, and what the access is noted under."""
     site, size, access = extra
@@ -316,6 +195,11 @@ def store(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
     if m.accesses is not None:
         m.note_access(access, address)
     m.memory.store(address, size, m.term(m.v[b], (site, "b")), m.v[13], m.facts)
+
+
+def forget_globals(m: Machine, out: int, a: int, b: int, site: Any) -> None:
+    """Ordinary memory outside live frames may have changed."""
+    m.memory.forget_globals()
 
 
 def _low_bytes(m: Machine, term: Term, size: int, site: Any) -> Term:
@@ -475,12 +359,4 @@ UNARY = {
     OpCode.INT_NEGATE: arithmetic.bit_not,
     OpCode.LZCOUNT: arithmetic.leading_zeros,
     OpCode.POPCOUNT: _ones,
-}
-COMPARISONS = {
-    OpCode.INT_EQUAL: Compare.EQ,
-    OpCode.INT_NOTEQUAL: Compare.NE,
-    OpCode.INT_LESS: Compare.ULT,
-    OpCode.INT_LESSEQUAL: Compare.ULE,
-    OpCode.INT_SLESS: Compare.SLT,
-    OpCode.INT_SLESSEQUAL: Compare.SLE,
 }

@@ -11,13 +11,14 @@ from collections.abc import Callable
 
 from quoll.arm.insn import LR, SP, Insn
 from quoll.cfg import Cfg, EdgeKind
-from quoll.compiled import CompiledBlock, compile_block
+from quoll.compiled import compile_block
 from quoll.domain import ValueDomain
 from quoll.fixpoint import Fixpoint, solve
 from quoll.image import Image
 from quoll.machine import Environment
 from quoll.memory import S1, live_frames
 from quoll.state import FLAG, MODE, State, entry_state
+from quoll.steps import CompiledBlock
 from quoll.terms import entry_symbol
 from quoll.transfer import Outcome
 from quoll.wto import FlowGraph, WeakOrder

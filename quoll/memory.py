@@ -96,6 +96,10 @@ class Memory:
         if len(kept) < len(self.frames):
             self.frames = self.own["frames"] = kept
 
+    def forget_globals(self) -> None:
+        """Nothing is known outside stacks."""
+        self.globals = self.own["globals"] = {}
+
     def forget_all(self) -> None:
         """Nothing is known of memory."""
         self.frames, self.globals, self.own = {}, {}, {}

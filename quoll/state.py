@@ -204,7 +204,10 @@ class _Merge:
             if exact is not None:
                 return exact
             symbol = self.names.of(self.low, (self.site, slot))
-            self.facts[symbol] = fact
+            if fact is not ANY:
+                self.facts[symbol] = fact
+            elif symbol in self.facts:
+                del self.facts[symbol]
             known = self.classes[key] = (symbol, x & MASK)
         symbol, offset = known
         return symbol << 32 | (x - offset) & MASK
@@ -276,8 +279,10 @@ class _Cover:
         if known is not None:
             return known == base
         self.image[symbol] = base
-        fact = self.b.facts.get(symbol, ANY)
-        return covers(fact, describe(base, self.a.facts))
+        fact = self.b.facts.get(symbol)
+        if fact is None and (base <= MASK or base >> 32 not in self.a.facts):
+            return base <= MASK or base >> 32 >= RIGID or covers(ANY, describe(base, {}))
+        return covers(ANY if fact is None else fact, describe(base, self.a.facts))
 
     def _cells(self, a: Mapping[int, object], b: Mapping[int, object]) -> bool:
         for key, y in b.items():

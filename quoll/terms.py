@@ -219,7 +219,7 @@ def widen_facts(old: Fact, new: Fact, thresholds: Sequence[int]) -> Fact:
     """A fact that covers both; chains of it are finite."""
     if isinstance(old, ValueSet) and isinstance(new, ValueSet):
         return widen(old, new, thresholds)
-    if isinstance(old, Rotated):
+    if isinstance(old, Rotated) and not isinstance(new, Anchored):
         moved = plain(shift_fact(new, -old.origin & MASK))
         return rotated(old.origin, widen(old.members, moved, ()))
     both = union(old, new)

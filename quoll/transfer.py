@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quoll.compiled import CompiledBlock, Exit, Meet, Part, Step, Straight, Swap
 from quoll.condition import Condition, assume, negation
 from quoll.machine import Environment, Machine
 from quoll.state import FLAG, MODE, State, merge
+from quoll.steps import CompiledBlock, Exit, Meet, Part, Step, Straight, Swap
 from quoll.terms import Fact, Facts, Term, union
 
 __all__ = ["Leave", "Outcome", "run"]

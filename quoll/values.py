@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 
 from quoll.arm.insn import Flow, Insn
 from quoll.cfg import EdgeKind
-from quoll.compiled import CompiledBlock
 from quoll.condition import words
 from quoll.domain import ValueDomain
 from quoll.fixpoint import Fixpoint, solve
@@ -25,6 +24,7 @@ from quoll.image import Image
 from quoll.localvalues import BlockCode, environment_of
 from quoll.machine import Environment
 from quoll.state import State, entry_state
+from quoll.steps import CompiledBlock
 from quoll.supergraph import Supergraph
 from quoll.terms import Fact, describe
 from quoll.transfer import Outcome, run

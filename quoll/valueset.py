@@ -84,6 +84,8 @@ def wrap(low: int, high: int, stride: int, bits: int = 32) -> ValueSet:
     if low >> bits == high >> bits:
         return progression(low % modulus, high % modulus, stride)
     stride = gcd(stride, modulus)
+    if stride == 1 and bits == 32:
+        return ANY
     return progression(low % stride, modulus - 1, stride)
 
 
@@ -98,10 +100,12 @@ def leq(a: ValueSet, b: ValueSet) -> bool:
 
 def join(a: ValueSet, b: ValueSet) -> ValueSet:
     """The least strided interval that contains both."""
-    if a == b:
-        return a
-    stride = gcd(gcd(a.stride, b.stride), abs(a.low - b.low))
-    return ValueSet(min(a.low, b.low), max(a.high, b.high), stride)
+    if a is ANY or b is ANY:
+        return ANY
+    stride = gcd(a.stride, b.stride, a.low - b.low)
+    low = a.low if a.low < b.low else b.low
+    high = a.high if a.high > b.high else b.high
+    return ANY if stride == 1 and high - low == WORD - 1 else ValueSet(low, high, stride)
 
 
 def meet(a: ValueSet, b: ValueSet) -> ValueSet | None:
@@ -139,4 +143,6 @@ def widen(old: ValueSet, new: ValueSet, thresholds: Sequence[int], bits: int = 3
         high = thresholds[at] if at < len(thresholds) else (1 << bits) - 1
     if both.stride == 0:
         return both
+    if both.stride == 1 and low == 0 and high == WORD - 1:
+        return ANY
     return progression(both.low - (both.low - low) // both.stride * both.stride, high, both.stride)
