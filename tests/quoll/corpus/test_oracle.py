@@ -73,7 +73,7 @@ def address(image: Image, name: str) -> int:
 def without_edge(program: Program, function: int, kind: EdgeKind) -> Program:
     """``program`` without the first edge of ``kind`` in ``function``."""
     cfg = program.functions[function]
-    dropped = [edge for edge in cfg.edges if edge.kind is kind][0]
+    dropped = next(edge for edge in cfg.edges if edge.kind is kind)
     lacking = replace(cfg, edges=tuple(edge for edge in cfg.edges if edge != dropped))
     return replace(program, functions={**program.functions, function: lacking})
 
