@@ -29,7 +29,8 @@ LONG_AGO = -1  # a cycle in which everything never used is ready
 @dataclass(frozen=True, slots=True)
 class Executed:
     """One step of a trace: ``passed`` says whether the condition held, ``taken`` whether the pc
-    was written; ``address`` is that of the first byte accessed; ``cached`` its memory type."""
+    was written; ``address`` is that of the first byte accessed, None without an access (also of a
+    store-exclusive that failed, and of a preload that was ignored); ``cached`` its memory type."""
 
     insn: Insn
     passed: bool
@@ -254,7 +255,7 @@ class Machine:
         delay = 0
         if insn.memory is not None:
             board.unit = cycle + busy
-            delay = self._access(step, cycle)
+            delay = 0 if step.address is None else self._access(step, cycle)
         elif row.memory:
             board.unit = cycle + busy
         for index, register in enumerate(kind.results):
