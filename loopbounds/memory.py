@@ -134,10 +134,14 @@ class Memory:
         return end < WORDS and (end <= address.value or address.value + size <= values.low)
 
     def _spared(self, node: int, target: Term, address: Term) -> bool:
-        """S1 (rule 1)."""
-        if not self._code.s1 or not self._code.is_frame(address, self._scope.at(node, SP)):
+        """S1 (rule 1); a known address is not one of a stack whose place is unknown."""
+        if self._scope.is_plain or not self._code.s1:
             return False
-        if target.constant is not None or self._tainted(target):
+        if not self._code.is_frame(address, self._scope.at(node, SP)):
+            return False
+        if target.constant is not None and address.constant is not None:
+            return False
+        if self._tainted(target):
             return False
         self.s1_used = True
         return True

@@ -17,9 +17,10 @@ from collections.abc import Callable, Sequence
 from loopbounds import rewrite
 from loopbounds.cell import SP, Cell, Origin, cell_name, cell_width
 from loopbounds.code import Code
+from loopbounds.effects import FLAG
 from loopbounds.memory import Memory
 from loopbounds.taint import Taint
-from loopbounds.terms import FALSE, TRUE, Term, both, either, ite, negate, sym
+from loopbounds.terms import FALSE, TRUE, Term, add, both, either, ite, negate, sub, sym
 from quoll.cfg import EdgeKind
 
 __all__ = ["Scope", "Scopes"]
@@ -34,17 +35,18 @@ class Scope:
     """Values within one pass from ``start``; ``loop`` is the loop passed, None for the graph."""
 
     def __init__(
-        self, code: Code, loop: int | None, scopes: Scopes, stack_pointer: Term | None = None
+        self, code: Code, loop: int | None, scopes: Scopes, known_start: bool = False
     ) -> None:
         self.code = code
         self.loop = loop
         self.scopes = scopes
-        self._stack_pointer = stack_pointer  # at the start, where it is known
+        self.known_start = known_start  # what the loop does not change is known from outside
         loops = code.graph.loops
         self.start = code.graph.entry if loop is None else loops[loop].header
         self._nodes = None if loop is None else loops[loop].nodes
         self.leaves: dict[Term, Cell] = {}
         self.origin: dict[Term, Origin] = {}  # of inputs and havoc
+        self._busy: set[tuple[int, Cell]] = set()
         self._at: dict[tuple[int, Cell], Term] = {}
         self._after: dict[tuple[int, Term], Term] = {}
         self._edges: dict[int, Term] = {}
@@ -59,7 +61,12 @@ class Scope:
         key = node, cell
         known = self._at.get(key)
         if known is None:
+            if key in self._busy:  # asked for while being found: through the taint of an address
+                name = f"cyclic_{cell_name(cell)}"
+                return self.input(node, name, cell_width(cell), frame=True)
+            self._busy.add(key)
             known = self._at[key] = self._find(node, cell)
+            self._busy.discard(key)
         return known
 
     def after(self, node: int, cell: Cell) -> Term:
@@ -135,8 +142,13 @@ class Scope:
         ]
 
     def _leaf(self, cell: Cell) -> Term:
-        if cell == SP and self._stack_pointer is not None:
-            return self._stack_pointer
+        if self.known_start and isinstance(cell, int):
+            known = self.scopes.start_value(self, cell)
+            if known is not None:
+                return known
+        return self._new_leaf(cell)
+
+    def _new_leaf(self, cell: Cell) -> Term:
         symbol = sym(f"leaf_{self.loop}_{cell_name(cell)}", cell_width(cell))
         self.leaves[symbol] = cell
         return symbol
@@ -292,12 +304,22 @@ class Scope:
         return known
 
     def _register_changed(self, loop: int, register: int) -> bool:
-        if register not in self.code.written(loop):
+        if self.scopes.kept(loop, register):
             return False
-        inner = self.scopes.plain(loop) if register == SP else self.scopes.of_loop(loop)
-        graph = self.code.graph
-        start = inner.at(inner.start, register)
-        return any(inner.along(e, register) is not start for e in graph.loops[loop].backs)
+        if register == SP or self.is_plain:
+            return True
+        return not self.scopes.of_loop(loop).keeps(register)
+
+    def keeps(self, register: int) -> bool:
+        """Whether an iteration of this loop leaves a register as it was."""
+        assert self.loop is not None
+        start = self.at(self.start, register)
+        return all(self.along(e, register) is start for e in self.code.graph.loops[self.loop].backs)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is taken from outside the loop."""
+        return self.loop is not None and not self.known_start
 
 
 class Scopes:
@@ -307,19 +329,42 @@ class Scopes:
         self.code = code
         self.taint = Taint(self)
         self.whole = Scope(code, None, self)
-        self.loops: dict[int, Scope] = {}
+        self._loop_scopes: dict[int, Scope] = {}
         self._plain: dict[int, Scope] = {}
+        self._kept: dict[tuple[int, int], bool] = {}
 
     def plain(self, loop: int) -> Scope:
-        """One iteration, with nothing known at its start: decides what happens to sp."""
+        """One iteration, with nothing known at its start and without S1."""
         if loop not in self._plain:
             self._plain[loop] = Scope(self.code, loop, self)
         return self._plain[loop]
 
     def of_loop(self, loop: int) -> Scope:
-        """One iteration; where sp is a constant throughout, it is that constant."""
-        if loop not in self.loops:
-            stack_pointer = self.whole.at(self.code.graph.loops[loop].header, SP)
-            known = None if stack_pointer.constant is None else stack_pointer
-            self.loops[loop] = Scope(self.code, loop, self, known)
-        return self.loops[loop]
+        """One iteration; what it keeps is a constant or a stack address where it is one outside."""
+        if loop not in self._loop_scopes:
+            self._loop_scopes[loop] = Scope(self.code, loop, self, known_start=True)
+        return self._loop_scopes[loop]
+
+    def kept(self, loop: int, register: int) -> bool:
+        """Whether a loop keeps a register, by what can be seen inside the loop alone."""
+        key = loop, register
+        known = self._kept.get(key)
+        if known is None:
+            self._kept[key] = False  # while it is being found
+            written = register in self.code.written(loop)
+            known = self._kept[key] = not written or self.plain(loop).keeps(register)
+        return known
+
+    def start_value(self, scope: Scope, register: int) -> Term | None:
+        """What a kept register is at a loop's header, if a constant or at a distance from sp."""
+        loop = scope.loop
+        if loop is None or register >= FLAG or not self.kept(loop, register):
+            return None
+        header, entries = scope.start, self.code.graph.loops[loop].entries
+        value = self.whole.at_entries(header, entries, register)
+        if value.constant is not None:
+            return value
+        if register == SP or not self.kept(loop, SP):
+            return None
+        distance = sub(value, self.whole.at_entries(header, entries, SP))
+        return None if distance.constant is None else add(scope.at(header, SP), distance)
