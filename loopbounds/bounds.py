@@ -20,8 +20,7 @@ from loopbounds.bound import LoopBound
 from loopbounds.code import Code, KnownValues, NothingKnown
 from loopbounds.places import facts_of_loops
 from loopbounds.prove import Budget, Outcome
-from loopbounds.scope import Scopes
-from loopbounds.slice import Slice, slice_loop
+from loopbounds.slice import Slice, slice_loops
 from loopbounds.store import Proof, Store, model_key
 from loopbounds.verdict import judge
 from loopbounds.workers import prove_all
@@ -86,8 +85,7 @@ def _slices(
     graph: Supergraph, image: Image, values: KnownValues | None, options: BoundOptions
 ) -> list[Slice]:
     code = Code(graph, Acyclic.of(graph), image, values or NothingKnown(), options.s1)
-    scopes = Scopes(code)
-    return [slice_loop(code, scopes, loop.index) for loop in graph.loops]
+    return slice_loops(code)
 
 
 def _answers(

@@ -58,7 +58,12 @@ class Memory:
             return self._code.steady(address.value, size)
         if not rewrite.symbols([address]) <= self._scope.leaves.keys():
             return False
-        return self._code.is_frame(address, self._scope.at(node, SP))
+        return self._in_frame(node, address)
+
+    def _in_frame(self, node: int, address: Term) -> bool:
+        """Whether an address is in a frame that is live before or after the block."""
+        pointers = self._scope.at(node, SP), self._scope.after(node, SP)
+        return any(self._code.is_frame(address, pointer) for pointer in pointers)
 
     def before(self, node: int, position: int, address: Term, size: int) -> Term:
         """``size`` bytes at ``address``, as they are before event ``position`` of ``node``."""
@@ -137,7 +142,7 @@ class Memory:
         """S1 (rule 1); a known address is not one of a stack whose place is unknown."""
         if self._scope.is_plain or not self._code.s1:
             return False
-        if not self._code.is_frame(address, self._scope.at(node, SP)):
+        if not self._in_frame(node, address):
             return False
         if target.constant is not None and address.constant is not None:
             return False

@@ -19,7 +19,7 @@ from loopbounds.cell import SP, Cell, Origin, cell_name, cell_width
 from loopbounds.code import Code
 from loopbounds.effects import FLAG
 from loopbounds.memory import Memory
-from loopbounds.taint import Taint
+from loopbounds.taint import HeaderCell, Taint
 from loopbounds.terms import FALSE, TRUE, Term, add, both, either, ite, negate, sub, sym
 from quoll.cfg import EdgeKind
 
@@ -46,7 +46,6 @@ class Scope:
         self._nodes = None if loop is None else loops[loop].nodes
         self.leaves: dict[Term, Cell] = {}
         self.origin: dict[Term, Origin] = {}  # of inputs and havoc
-        self._busy: set[tuple[int, Cell]] = set()
         self._at: dict[tuple[int, Cell], Term] = {}
         self._after: dict[tuple[int, Term], Term] = {}
         self._edges: dict[int, Term] = {}
@@ -61,12 +60,7 @@ class Scope:
         key = node, cell
         known = self._at.get(key)
         if known is None:
-            if key in self._busy:  # asked for while being found: through the taint of an address
-                name = f"cyclic_{cell_name(cell)}"
-                return self.input(node, name, cell_width(cell), frame=True)
-            self._busy.add(key)
             known = self._at[key] = self._find(node, cell)
-            self._busy.discard(key)
         return known
 
     def after(self, node: int, cell: Cell) -> Term:
@@ -325,9 +319,9 @@ class Scope:
 class Scopes:
     """The scope of the whole graph and those of its loops, made when first asked for."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: Code, tainted: frozenset[HeaderCell] = frozenset()) -> None:
         self.code = code
-        self.taint = Taint(self)
+        self.taint = Taint(self, tainted)
         self.whole = Scope(code, None, self)
         self._loop_scopes: dict[int, Scope] = {}
         self._plain: dict[int, Scope] = {}

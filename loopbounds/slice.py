@@ -18,11 +18,12 @@ from loopbounds.code import Code
 from loopbounds.effects import FLAG
 from loopbounds.model import Model, Variable
 from loopbounds.scope import Scope, Scopes
+from loopbounds.taint import HeaderCell
 from loopbounds.terms import FALSE, TRUE, Term, both, const, either, sym
 from quoll.cfg import EdgeKind
 from quoll.valueset import ANY, ValueSet
 
-__all__ = ["Slice", "slice_loop"]
+__all__ = ["Slice", "slice_loops"]
 
 LARGE = 600  # terms in a condition, beyond which a branch is a free choice
 CELLS = 24  # cells of a slice, beyond which the others are any word in each iteration
@@ -45,9 +46,16 @@ class Slice:
     s1: bool  # rests on assumption S1 (rule 1)
 
 
-def slice_loop(code: Code, scopes: Scopes, loop: int) -> Slice:
-    """The model of one loop."""
-    return _Slicer(code, scopes, loop).build()
+def slice_loops(code: Code) -> list[Slice]:
+    """The model of every loop; redone until what was assumed of stack addresses holds."""
+    tainted: frozenset[HeaderCell] = frozenset()
+    while True:
+        scopes = Scopes(code, tainted)
+        slices = [_Slicer(code, scopes, loop.index).build() for loop in code.graph.loops]
+        failed = scopes.taint.failed()
+        if not failed:
+            return slices
+        tainted |= failed
 
 
 class _Slicer:

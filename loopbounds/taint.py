@@ -1,82 +1,88 @@
-"""Which words may be computed from a stack address: assumption S1 does not speak of those."""
+"""Which words may be computed from a stack address: assumption S1 does not speak of those.
+
+What a loop changes is assumed untainted at its header, and afterwards every assumption made is
+verified at the loop's entries and back edges, under the same assumptions: by induction over an
+execution none is the first to fail. Where one fails, its cell is tainted and all is redone.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopbounds import rewrite
 from loopbounds.cell import SP, Cell
-from loopbounds.terms import Term
+from loopbounds.rewrite import symbols, walk
+from loopbounds.terms import Term, add, sub
 
 if TYPE_CHECKING:
     from loopbounds.scope import Scope, Scopes
 
-__all__ = ["Taint"]
+__all__ = ["HeaderCell", "Taint"]
 
-_Key = tuple[int, Cell]  # a loop, and a cell at its header
+HeaderCell = tuple[int, Cell]  # a loop, and a cell when its header runs
 
 
 class Taint:
-    """Answers for all scopes of one graph."""
+    """Answers for all scopes of one graph; ``tainted`` is known, what else is asked is assumed."""
 
-    def __init__(self, scopes: Scopes) -> None:
+    def __init__(self, scopes: Scopes, tainted: frozenset[HeaderCell]) -> None:
         self._scopes = scopes
-        self._known: dict[_Key, bool] = {}
-        self._queries: list[set[_Key]] = []
+        self._tainted = tainted
+        self._assumed: dict[HeaderCell, None] = {}
 
-    def of_term(self, scope: Scope, term: Term, visiting: set[_Key] | None = None) -> bool:
+    def of_term(self, scope: Scope, term: Term) -> bool:
         """Whether ``term`` may be computed from a stack address."""
-        for t in rewrite.walk([term]):
+        for t in walk([term]):
             if t.op in ("const", "linear") and scope.code.near_stack(t.value):
                 return True
-            if t.op == "sym" and self._of_symbol(scope, t, visiting):
+            if t.op == "sym" and self._of_symbol(scope, t):
                 return True
         return False
 
-    def _of_symbol(self, scope: Scope, symbol: Term, visiting: set[_Key] | None) -> bool:
+    def failed(self) -> frozenset[HeaderCell]:
+        """Assumptions made so far that do not hold."""
+        found: set[HeaderCell] = set()
+        checked = 0
+        while checked < len(self._assumed):  # checking may assume more
+            key = list(self._assumed)[checked]
+            checked += 1
+            if self._comes_from_stack(*key):
+                found.add(key)
+        return frozenset(found)
+
+    def _of_symbol(self, scope: Scope, symbol: Term) -> bool:
         cell = scope.leaves.get(symbol)
         if cell is not None:
-            return cell == SP if scope.loop is None else self._at(scope.loop, cell, visiting)
+            return cell == SP if scope.loop is None else self._at(scope.loop, cell)
         origin = scope.origin[symbol]
         if origin.cell is not None:
-            return self._at(scope.code.acyclic.headers[origin.node], origin.cell, visiting)
+            return self._at(scope.code.acyclic.headers[origin.node], origin.cell)
         return origin.frame
 
-    def _at(self, loop: int, cell: Cell, visiting: set[_Key] | None) -> bool:
-        """Whether a cell may hold such a word when a loop's header runs.
-
-        A least fixed point over loop headers: ``visiting`` are those of this query, whose own
-        taint adds nothing. A query inside another (deciding a value that the outer one needs)
-        stands alone and takes what is still open outside as tainted.
-        """
+    def _at(self, loop: int, cell: Cell) -> bool:
         key = loop, cell
-        if cell == SP or not isinstance(cell, int):
+        if cell == SP or key in self._tainted:
             return True
-        known = self._known.get(key)
-        if known is not None:
-            return known
-        if visiting is not None and key in visiting:
-            return False
-        if any(key in outer for outer in self._queries):
-            return True
-        if visiting is None:
-            self._queries.append(set())
-            try:
-                return self._at(loop, cell, self._queries[-1])
-            finally:
-                self._queries.pop()
-        first = not visiting
-        visiting.add(key)
-        result = self._comes_from_stack(loop, cell, visiting)
-        if result:
-            self._known[key] = True
-        elif first:
-            self._known |= dict.fromkeys(visiting - self._known.keys(), False)
-        return result
+        self._assumed[key] = None
+        return False
 
-    def _comes_from_stack(self, loop: int, cell: int, visiting: set[_Key]) -> bool:
+    def _comes_from_stack(self, loop: int, cell: Cell) -> bool:
         whole, scope = self._scopes.whole, self._scopes.of_loop(loop)
         edges = whole.code.graph.loops[loop]
-        return any(
-            self.of_term(whole, whole.along(e, cell), visiting) for e in edges.entries
-        ) or any(self.of_term(scope, scope.along(e, cell), visiting) for e in edges.backs)
+        outer = self._outside(scope, edges.entries, cell)
+        if outer is None:
+            return True
+        outside = any(self.of_term(whole, whole.along(e, outer)) for e in edges.entries)
+        return outside or any(self.of_term(scope, scope.along(e, cell)) for e in edges.backs)
+
+    def _outside(self, scope: Scope, entries: tuple[int, ...], cell: Cell) -> Cell | None:
+        """A cell at the header of a scope as one of the whole graph, if it is a frame's."""
+        if isinstance(cell, int) or cell[0].constant is not None:
+            return cell
+        assert scope.loop is not None
+        distance = sub(cell[0], scope.at(scope.start, SP))
+        if distance.constant is None or not self._scopes.kept(scope.loop, SP):
+            return None
+        base = self._scopes.whole.at_entries(scope.start, entries, SP)
+        address = add(base, distance)
+        known = symbols([address]) <= self._scopes.whole.leaves.keys()
+        return (address, cell[1]) if known else None
