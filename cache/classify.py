@@ -27,12 +27,17 @@ def classify(graph: Supergraph, values: Addresses, hierarchy: Hierarchy) -> Clas
     data = classify_data(graph, flow, scopes, hierarchy, values)
     references = tuple(_in_order(f, d) for f, d in zip(fetches.nodes, data.nodes, strict=True))
     first: list[tuple[Reference, ...]] = [()] * len(graph.edges)
+    start: tuple[Reference, ...] = ()
     for loop in graph.loops:
         lines = fetches.loops.get(loop.index, ()) + data.loops.get(loop.index, ())
         if lines:
             for edge in loop.entries:
                 first[edge] += lines
-    return Classification(references, fetches.edges, tuple(first), ASSUMPTIONS, fetches.leaving)
+            if loop.header == graph.entry:
+                start += lines
+    return Classification(
+        references, fetches.edges, tuple(first), ASSUMPTIONS, fetches.leaving, start
+    )
 
 
 def _in_order(fetches: tuple[Reference, ...], data: tuple[Reference, ...]) -> tuple[Reference, ...]:

@@ -21,8 +21,8 @@ __all__ = ["LoopScopes", "persistent_lines", "scope_of"]
 class LoopScopes:
     """The loops around each node in which a miss may be charged once, outermost first.
 
-    A loop that the path may start inside, or that has a way in beside its header, has no edge
-    that is passed exactly once per run of it, and is left out.
+    A loop that the path may start inside, but not at its header, or that has a way in beside its
+    header, has nothing that is passed exactly once per run of it, and is left out.
     """
 
     around: tuple[tuple[int, ...], ...]
@@ -34,7 +34,7 @@ class LoopScopes:
         around: list[list[int]] = [[] for _ in graph.nodes]
         eligible: set[int] = set()
         for loop in graph.loops:
-            if graph.entry in loop.nodes:
+            if graph.entry in loop.nodes and graph.entry != loop.header:
                 continue
             ways_in = {
                 e

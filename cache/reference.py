@@ -61,6 +61,7 @@ class Classification:
     ``references`` per node in program order; ``prefetches`` per edge; ``first_misses`` per edge
     the lines that are charged once when the edge enters a loop: for each loop of which it is an
     entry, those lines of its FM references that miss at most once until the loop is left.
+    ``start_misses`` are those of loops with whose header the path starts.
     ``leaving`` has per exit node the lines that may be fetched past it before control has left:
     they delay the last accesses of the path.
     """
@@ -70,3 +71,4 @@ class Classification:
     first_misses: tuple[tuple[Reference, ...], ...]
     assumptions: tuple[str, ...] = ()
     leaving: Mapping[int, tuple[Reference, ...]] = field(default_factory=dict)
+    start_misses: tuple[Reference, ...] = ()

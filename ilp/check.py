@@ -22,8 +22,8 @@ __all__ = ["check_path", "path_cycles"]
 
 
 def path_cycles(costs: Costs, steps: Iterable[Step]) -> int:
-    """Cycles of a path: the costs of its nodes and edges."""
-    return sum(
+    """Cycles of a path: the costs of its start, its nodes and its edges."""
+    return sum(costs.start) + sum(
         costs.node_cycles(s.node) + (0 if s.edge is None else costs.edge_cycles(s.edge))
         for s in steps
     )

@@ -84,9 +84,8 @@ def build_ipet(
         for edge, causes in zip(graph.edges, costs.edges, strict=True)
     ]
     objective += [0] * (len(names) - len(objective))
-    model = Model(
-        tuple(names), tuple(upper), tuple(objective), node_cycles[graph.entry], tuple(rows)
-    )
+    constant = sum(costs.start) + node_cycles[graph.entry]
+    model = Model(tuple(names), tuple(upper), tuple(objective), constant, tuple(rows))
     model.require_exact()
     return Ipet(nest, calls, model)
 

@@ -13,6 +13,8 @@ from quoll.supergraph import Supergraph
 
 __all__ = ["BlockUse", "CallTree", "fold"]
 
+NOTHING = (0,) * len(Cause)
+
 
 @dataclass(frozen=True, slots=True)
 class BlockUse:
@@ -83,11 +85,13 @@ class Tally:
         """Add one step, which was reached by edge ``before``."""
         if before is None or graph.edges[before].kind is EdgeKind.CALL:
             self.invocations += 1
+        start = costs.start if before is None else NOTHING
         addr = graph.nodes[step.node].block.addr
         executions, cycles = self.blocks.get(addr, (0, [0] * len(Cause)))
         edge = None if step.edge is None else costs.edges[step.edge]
         for cause in Cause:
-            cycles[cause] += costs.nodes[step.node][cause] + (edge[cause] if edge else 0)
+            cycles[cause] += start[cause] + costs.nodes[step.node][cause]
+            cycles[cause] += edge[cause] if edge else 0
         self.blocks[addr] = executions + 1, cycles
 
 

@@ -124,15 +124,16 @@ def charge(
             cycles = list(map(add, cycles, misses.sum(classes.leaving[index])))
             cycles[Cause.BRANCH] += time.leaving
             cycles[Cause.OTHER] += time.drain
-        if index == graph.entry:
-            cycles[Cause.OTHER] += _entry(times, timing, exception=exception)
         nodes.append(tuple(cycles))
     edges = tuple(
         _edge(times, misses, classes, index, times.nodes[edge.src])
         for index, edge in enumerate(graph.edges)
     )
     assumptions = tuple(dict.fromkeys(classes.assumptions))
-    return Charges(Costs(tuple(nodes), edges, assumptions), graph, classes, times, timing.memory)
+    start = misses.charged(classes.start_misses)
+    start[Cause.OTHER] += _entry(times, timing, exception=exception)
+    costs = Costs(tuple(nodes), edges, assumptions, tuple(start))
+    return Charges(costs, graph, classes, times, timing.memory)
 
 
 def _edge(
@@ -142,9 +143,9 @@ def _edge(
         return NONE
     takes = times.takes[edge]
     way = time.taken if takes and time.taken is not None else time.falls
-    cycles = list(misses.sum(classes.prefetches[edge]))
-    for reference in classes.first_misses[edge]:
-        cycles[CAUSES[reference.kind]] += access_cycles(reference, misses.memory)
+    cycles = misses.charged(classes.first_misses[edge])
+    for cause, due in enumerate(misses.sum(classes.prefetches[edge])):
+        cycles[cause] += due
     cycles[Cause.BRANCH] += way[0]
     return tuple(cycles)
 
@@ -169,6 +170,13 @@ class _Misses:
     def __init__(self, memory: MemoryLatencies) -> None:
         self.memory = memory
         self._known: dict[int, tuple[tuple[Reference, ...], Cycles]] = {}
+
+    def charged(self, references: tuple[Reference, ...]) -> list[int]:
+        """Cycles of references that are charged here, wherever they stand."""
+        cycles = list(NONE)
+        for reference in references:
+            cycles[CAUSES[reference.kind]] += access_cycles(reference, self.memory)
+        return cycles
 
     def sum(self, references: tuple[Reference, ...]) -> Cycles:
         """Cycles of the references that are due."""

@@ -24,14 +24,15 @@ class Cause(IntEnum):
 class Costs:
     """``nodes[n][cause]`` and ``edges[e][cause]`` in cycles, for every node and edge index.
 
-    A path costs the sum over its nodes and edges; nothing is charged elsewhere. What an
-    exception costs before its first instruction is in the entry node, what leaving costs in the
-    exit nodes.
+    A path costs ``start[cause]`` once and the sum over its nodes and edges; nothing is charged
+    elsewhere. ``start`` holds what an exception costs before its first instruction; what leaving
+    costs is in the exit nodes.
     """
 
     nodes: tuple[tuple[int, ...], ...]
     edges: tuple[tuple[int, ...], ...]
     assumptions: tuple[str, ...] = ()
+    start: tuple[int, ...] = (0,) * len(Cause)
 
     def node_cycles(self, node: int) -> int:
         """All cycles of one execution of ``node``."""

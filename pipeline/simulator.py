@@ -1,8 +1,8 @@
-"""A concrete in-order pipeline with caches and one memory bus, cycle by cycle: the twin of the
+"""A concrete in-order pipeline with caches and one memory bus, to the cycle: the twin of the
 abstract block times.
 
 It reads the same core description but shares no timing logic with the abstract code: it holds a
-scoreboard of cycles and asks, cycle after cycle, whether the next instruction may issue. What
+scoreboard of cycles, absolute ones, and issues each instruction when nothing holds it back. What
 the hardware decides at run time and the manual does not fix (how far fetch runs ahead, when a
 victim is written back, which stores wait in the write buffer) is drawn at random.
 """
@@ -94,6 +94,7 @@ class Machine:
         self.buffer: deque[int] = deque()  # completion of buffered writes
         self.line_ready: dict[int, int] = {}  # instruction line -> when it can be executed from
         self.data_ready: dict[int, int] = {}  # data line -> when its fill is complete
+        self._kinds: dict[tuple[int, bool], tuple[Insn, InsnClass]] = {}
 
     def start(self, addr: int) -> None:
         """Control arrives at ``addr``."""
@@ -117,14 +118,20 @@ class Machine:
     def execute(self, step: Executed) -> None:
         """Execute one instruction and set ``clock`` to the next issue slot."""
         insn = step.insn
-        aligned8 = step.address is not None and step.address % 8 == 0
-        kind = classify_insn(insn, aligned=self.aligned, aligned8=aligned8)
+        kind = self._kind(step)
         self._fetch(insn.next, self.clock)
         ready = self.line_ready.get((insn.next - 1) // self._iline, 0)
-        cycle = max(self.clock, ready)
-        while not self._may_issue(step, kind, cycle):
-            cycle += 1
-        self._begin(step, kind, cycle)
+        self._begin(step, kind, self._issue_cycle(step, kind, max(self.clock, ready)))
+
+    def _kind(self, step: Executed) -> InsnClass:
+        """The class of a step; instructions recur, and are kept so that their ids stay unique."""
+        aligned8 = step.address is not None and step.address % 8 == 0
+        key = (id(step.insn), aligned8)
+        known = self._kinds.get(key)
+        if known is None:
+            kind = classify_insn(step.insn, aligned=self.aligned, aligned8=aligned8)
+            known = self._kinds[key] = (step.insn, kind)
+        return known[1]
 
     @property
     def _iline(self) -> int:
@@ -141,22 +148,24 @@ class Machine:
             if line not in before and not hit:
                 self.line_ready[line] = self.memory.line(now)[0]
 
-    def _may_issue(self, step: Executed, kind: InsnClass, cycle: int) -> bool:
+    def _issue_cycle(self, step: Executed, kind: InsnClass, cycle: int) -> int:
+        """The first cycle, ``cycle`` or later, in which nothing keeps the instruction waiting."""
         insn, board = step.insn, self.board
-        if (insn.conditional or insn.reads_flags) and cycle < board.flags:
-            return False
-        if any(cycle < self._needed(r, kind, insn) for r in self._operands(step, kind)):
-            return False
+        waits = [cycle]
+        if insn.conditional or insn.reads_flags:
+            waits.append(board.flags)
+        waits += [self._needed(r, kind) for r in self._operands(step, kind)]
         if insn.memory is not None and step.passed:
-            self.fills = [f for f in self.fills if f > cycle]
-            if cycle < board.unit or len(self.fills) >= OUTSTANDING:
-                return False
-        if not step.passed:
-            return True
-        written = [*kind.results, *([kind.updates] if kind.updates is not None else [])]
-        if any(cycle < board.unlocked.get(r, 0) for r in written):
-            return False
-        return all(cycle >= board.result.get(r, 0) for r in kind.results)
+            waits.append(board.unit)
+            self.fills = sorted(f for f in self.fills if f > cycle)
+            if len(self.fills) >= OUTSTANDING:
+                waits.append(self.fills[-OUTSTANDING])
+        if step.passed:
+            waits += [board.unlocked.get(r, 0) for r in kind.results]
+            waits += [board.result.get(r, 0) for r in kind.results]
+            if kind.updates is not None:
+                waits.append(board.unlocked.get(kind.updates, 0))
+        return max(waits)
 
     @staticmethod
     def _operands(step: Executed, kind: InsnClass) -> frozenset[int]:
@@ -165,14 +174,14 @@ class Machine:
             return kind.address
         return step.insn.reads | frozenset(kind.held)
 
-    def _needed(self, register: int, kind: InsnClass, insn: Insn) -> int:
+    def _needed(self, register: int, kind: InsnClass) -> int:
         """First cycle in which the instruction may start for the sake of ``register``."""
         row = self.core.row(*kind.row)
         at = self.board.result.get(register, LONG_AGO)
         roles = [role for role, r in kind.roles.items() if r == register]
         if any(role in row.early for role in roles):
-            direct = register == self.board.bypassed and insn.memory is not None
-            return at if direct and register in kind.address else at + 1
+            direct = register == self.board.bypassed and register in kind.address
+            return at if direct else at + 1
         if roles and all(role in row.late for role in roles):
             return at - 1
         return at

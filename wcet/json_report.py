@@ -93,16 +93,17 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
             }
             for edge in entry.infeasible
         ],
-        "path": [step_json(result, entry, step) for step in entry.path.steps],
+        "path": [step_json(result, entry, step, c) for step, c in entry.charged_steps()],
         "path_unrealisable": entry.path.unrealisable,
         "assumptions": list(entry.assumptions),
     }
 
 
-def step_json(result: Result, entry: EntryResult, step: Step) -> dict[str, Any]:
+def step_json(
+    result: Result, entry: EntryResult, step: Step, causes: tuple[int, ...]
+) -> dict[str, Any]:
     """One block of the worst path, with the edge out of it."""
     node = entry.graph.nodes[step.node]
-    causes = entry.step_causes(step)
     line = result.image.line(node.block.addr)
     return {
         "address": hex(node.block.addr),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,16 +47,22 @@ class EntryResult:
         """The bound, in cycles of the core."""
         return self.solution.cycles
 
-    def step_causes(self, step: Step) -> tuple[int, ...]:
-        """Cycles of one step, the edge out of it included, indexed by ``Cause``."""
-        node = self.costs.nodes[step.node]
-        if step.edge is None:
-            return node
-        return tuple(a + b for a, b in zip(node, self.costs.edges[step.edge], strict=True))
+    def charged_steps(self) -> Iterator[tuple[Step, tuple[int, ...]]]:
+        """The worst path: each step with its cycles by ``Cause``.
+
+        They include the edge out of the step, and for the first one the start of the path.
+        """
+        start = self.costs.start
+        for step in self.path.steps:
+            parts = [start, self.costs.nodes[step.node]]
+            if step.edge is not None:
+                parts.append(self.costs.edges[step.edge])
+            yield step, tuple(map(sum, zip(*parts, strict=True)))
+            start = (0,) * len(Cause)
 
     def cycles_by_cause(self) -> dict[Cause, int]:
         """Where the cycles of the bound go: counts times costs, summed over nodes and edges."""
-        total = [0] * len(Cause)
+        total = list(self.costs.start)
         for costs, counts in (
             (self.costs.nodes, self.solution.nodes),
             (self.costs.edges, self.solution.edges),

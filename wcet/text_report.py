@@ -169,7 +169,7 @@ def full_path(result: Result, entry: EntryResult, style: Style) -> Iterator[str]
     yield style.dim(f"{'sum':>10}{'cycles':>8}{'count':>7}  function, block, source line, causes")
     spent = 0
     for (node, causes), group in groupby(
-        entry.path.steps, key=lambda step: (step.node, entry.step_causes(step))
+        entry.charged_steps(), key=lambda charged: (charged[0].node, charged[1])
     ):
         count = sum(1 for _ in group)
         cycles = count * sum(causes)

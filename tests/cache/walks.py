@@ -71,6 +71,7 @@ class Walk:
     def run(self, steps: int) -> Tally:
         graph = self.program.graph
         node = graph.entry
+        self._charge_once(self.classes.start_misses)
         self._redirect(graph.nodes[node].block.addr)
         for _ in range(steps):
             self._block(node)
@@ -99,8 +100,7 @@ class Walk:
 
     def _edge(self, edge: int) -> None:
         graph = self.program.graph
-        for reference in self.classes.first_misses[edge]:
-            self.tally.charged["load" if reference.kind is Kind.LOAD else "fetch"] += 1
+        self._charge_once(self.classes.first_misses[edge])
         for reference in self.classes.prefetches[edge]:
             self._charge(reference)
             assert reference.low is not None
@@ -111,6 +111,10 @@ class Walk:
         if taken.kind is not EdgeKind.FALLTHROUGH:
             self.waiting.clear()
             self._redirect(graph.nodes[taken.dst].block.addr)
+
+    def _charge_once(self, references: tuple[Reference, ...]) -> None:
+        for reference in references:
+            self.tally.charged["load" if reference.kind is Kind.LOAD else "fetch"] += 1
 
     def _block(self, node: int) -> None:
         references = self.classes.references[node]

@@ -229,7 +229,7 @@ def run(machine: Machine, program: Program, path: Path) -> int:
 def charged(charges: Charges, path: Path) -> int:
     """What the analysis charges for ``path``, whose last node is an exit."""
     costs = charges.costs
-    nodes = sum(costs.node_cycles(n) for n in path.nodes)
+    nodes = sum(costs.start) + sum(costs.node_cycles(n) for n in path.nodes)
     return nodes + sum(costs.edge_cycles(e) for e in path.edges)
 
 
