@@ -59,6 +59,7 @@ def compare(image: Image, program: Program, lines: Mapping[int, Line]) -> Compar
         _check(image, insn, lines.get(insn.addr), result)
     stops = {
         **dict.fromkeys(_noreturn_calls(program), Unreached.AFTER_NORETURN),
+        **dict.fromkeys(_long_jumps(program), Unreached.DEAD),
         **{t.addr: Unreached.AFTER_DEAD for t in program.jump_tables if not t.targets},
     }
     targets = _targets(reached, program)
@@ -94,6 +95,16 @@ def _noreturn_calls(program: Program) -> set[int]:
         for cfg in program.functions.values()
         for block in cfg.blocks
         if block.calls and all(not program.functions[c].returns for c in block.calls)
+    }
+
+
+def _long_jumps(program: Program) -> set[int]:
+    """``bl`` that only jumps, in Thumb code."""
+    return {
+        block.last.addr
+        for cfg in program.functions.values()
+        for block in cfg.blocks
+        if block.last.flow is Flow.CALL and not block.calls
     }
 
 

@@ -76,14 +76,17 @@ def _by_form(cfg: Cfg, block: Block, why: Unresolved) -> Remaining | None:
 
 
 def _by_values(values: LocalValues, block: Block) -> Remaining:
-    """A call if lr holds the next address, a tail call if sp and lr are the caller's."""
+    """A call if lr holds the next address, a tail call if sp and lr are the caller's.
+
+    ``mov pc`` is no tail call: libraries for ARMv4T and later have ``bx`` for that.
+    """
     insn, outcome = block.last, values.outcome(block.index)
     if outcome is None or outcome.leave is None:
         return Remaining.OTHER
     state = outcome.leave.state
     if state.term(LR) in (insn.next, insn.next | 1):
         return Remaining.CALL
-    if insn.mnemonic in ("bx", "mov", "ldr", "ldm") and all(
+    if insn.mnemonic in ("bx", "ldr", "ldm") and all(
         state.term(register) == entry_symbol(register) << 32 for register in (SP, LR)
     ):
         return Remaining.TAIL_CALL
