@@ -156,7 +156,7 @@ def random_fact(rng: random.Random) -> Fact:
     if kind == 1:
         low = BIAS - 4 * rng.randrange(12)
         return Anchored(ENTRY_SP, progression(low, low + 4 * rng.randrange(6), 4))
-    low = rng.choice([0, 0, 1, 0x8000, 0x20000, WORD - 8, WORD // 2 - 4, rng.randrange(WORD)])
+    low = rng.choice([0, 1, 0x8000, 0x20000, 0x20010, WORD - 8, WORD // 2 - 4, rng.randrange(WORD)])
     stride = rng.choice([1, 1, 2, 4, 4, 12])
     return progression(low, min(WORD - 1, low + stride * rng.randrange(9)), stride)
 
@@ -181,7 +181,8 @@ def random_pair(
             step = fact.members.stride * rng.randrange(fact.members.size)
             words[symbol] = (fact.origin + fact.members.low + step) & MASK
         elif fact == ANY:
-            words[symbol] = rng.choice([rng.randrange(0x60000, 0x70000), rng.randrange(99)])
+            below = KNOWN_STACK - 4 * rng.randrange(12, 30)  # no live frame
+            words[symbol] = rng.choice([rng.randrange(0x60000, 0x70000), below, 0x20000])
         else:
             words[symbol] = fact.low + fact.stride * rng.randrange(fact.size)
         facts[symbol] = fact
@@ -190,7 +191,8 @@ def random_pair(
     def term() -> Term:
         kind = rng.randrange(8)
         if kind < 2:
-            return rng.choice([0, 1, 4, 0x8010, 0x20010, 0x20020, rng.randrange(WORD)])
+            place = 0x20000 + 4 * rng.randrange(12)
+            return rng.choice([0, 1, 4, 0x8010, place, place, rng.randrange(WORD)])
         if kind < 5:
             return rng.choice(list(words)) << 32 | (rng.choice([0, 0, 1, 4, -1]) & MASK)
         if kind == 5:
@@ -212,8 +214,8 @@ def random_pair(
         frames[key] = term()
         machine.memory.store(word(key), 4, word(frames[key]))  # type: ignore[arg-type]
     globals_: dict[int, object] = {}
-    for _ in range(rng.randrange(3)):
-        addr = 0x20000 + 4 * rng.randrange(16)
+    for _ in range(rng.randrange(10)):
+        addr = 0x20000 + 4 * rng.randrange(12)
         globals_[addr] = term()
         machine.memory.store(addr, 4, word(globals_[addr]))  # type: ignore[arg-type]
     flags: list[Condition] = []

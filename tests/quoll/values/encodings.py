@@ -61,7 +61,7 @@ def _other(rng: random.Random, n: int, d: int, m: int) -> int:
             0x06BF0070 | d << 12 | m,  # sxth
             0x016F0F10 | d << 12 | m,  # clz
             0x0310F000 | 0 << 22 | n << 16 | rng.randrange(256),  # tst
-            0x01900F90 | n << 16 | d << 12 | m if False else 0x01900F9F | n << 16 | d << 12,
+            0x01900F9F | n << 16 | d << 12,  # ldrex
             0x01800F90 | n << 16 | 4 << 12 | m,  # strex
         ]
     )
@@ -91,6 +91,14 @@ def thumb(rng: random.Random) -> bytes:
         ]
     )
     return struct.pack("<H", word)
+
+
+def arm_store_at(rng: random.Random, registers: list[int]) -> bytes:
+    """A store at what the instruction before has computed, or sp."""
+    base = rng.choice([r for r in registers if r < 13] or [13])
+    kind = rng.choice([0x05800000, 0x05000000, 0x05C00000])  # str, str down, strb
+    operands = base << 16 | rng.randrange(4) << 12 | 4 * rng.randrange(4)
+    return struct.pack("<I", 0xE << 28 | kind | operands)
 
 
 def arm_branch(rng: random.Random) -> bytes:
