@@ -17,6 +17,8 @@ from quoll.loops import Loop, find_loops, retreating_edges
 
 __all__ = ["call_graph_text", "disassembly", "function_loops", "loops_text", "summary"]
 
+LARGEST = 8  # entries of which a summary shows the size
+
 
 def function_loops(cfg: Cfg) -> tuple[tuple[Loop, ...], list[tuple[int, int]]]:
     """The loops of a function by block index, and the edges into loops beside their header."""
@@ -39,14 +41,7 @@ def summary(program: Program, image: Image) -> str:
         f"loops         {sum(len(found) for found, _ in loops.values())}",
         f"jump tables   {len(program.jump_tables)}",
     ]
-    for entry in program.entries:
-        size = count_expansion(program, graph, entry)
-        text = (
-            f"{size.contexts} contexts, {size.blocks} blocks, {size.instructions} instructions"
-            if size
-            else "recursive"
-        )
-        lines.append(f"inlined       {text} from {image.place(entry)}")
+    lines += _sizes(program, graph, image)
     lines += [
         f"several entries: loop of {image.place(program.functions[f].blocks[dst].addr)}"
         for f, (_, irreducible) in loops.items()
@@ -57,6 +52,20 @@ def summary(program: Program, image: Image) -> str:
     lines += [f"unresolved: {u.where}: {u.reason} ({u.hint})" for u in program.unresolved]
     lines += [f"assumed: {text}" for text in program.assumptions]
     return "\n".join(lines) + "\n"
+
+
+def _sizes(program: Program, graph: CallGraph, image: Image) -> Iterator[str]:
+    """What virtual inlining makes of each entry, the largest first, up to a screenful."""
+    sizes = [(count_expansion(program, graph, entry), entry) for entry in program.entries]
+    for size, entry in sorted(sizes, key=lambda s: -(s[0].instructions if s[0] else 0))[:LARGEST]:
+        text = (
+            f"{size.contexts} contexts, {size.blocks} blocks, {size.instructions} instructions"
+            if size
+            else "recursive"
+        )
+        yield f"inlined       {text} from {image.place(entry)}"
+    if len(sizes) > LARGEST:
+        yield f"              and {len(sizes) - LARGEST} smaller entries"
 
 
 def _cycles(graph: CallGraph) -> Iterator[list[int]]:

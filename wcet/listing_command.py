@@ -1,0 +1,147 @@
+"""``wcet cfg``, ``disasm``, ``callgraph``, ``loops``: what is in a binary, on no platform."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from quoll.cfg import Cfg, Program
+from quoll.errors import FactsError, SolverError, UsageError
+from quoll.export import call_graph_dot, cfg_dot, program_json
+from quoll.extract import extract
+from quoll.facts import load
+from quoll.image import Image
+from quoll.listing import call_graph_text, disassembly, loops_text, summary
+from quoll.places import resolve
+from wcet.atomic import write_atomically
+
+__all__ = ["add_to"]
+
+ENTRIES = "a symbol or an address; repeatable (default: every function symbol)"
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the commands."""
+    cfg = _command(commands, "cfg", cfg_command, "summary of the control flow of a binary")
+    cfg.add_argument("--function", metavar="NAME", help="only this function; needed for --dot")
+    cfg.add_argument("--dot", metavar="FILE", help="write the function's graph for Graphviz")
+    cfg.add_argument("--svg", metavar="FILE", help="draw the function's graph (needs graphviz)")
+    cfg.add_argument("--json", metavar="FILE", help="write everything as JSON ('-': stdout)")
+    disasm = _command(
+        commands, "disasm", disasm_command, "a function with its source, blocks, edges and loops"
+    )
+    disasm.add_argument("function", metavar="FUNCTION", help="a symbol or an address")
+    calls = _command(commands, "callgraph", callgraph_command, "who calls whom, and from where")
+    calls.add_argument("--dot", metavar="FILE", help="write the call graph for Graphviz")
+    _command(commands, "loops", loops_command, "the loops of every function, with their nesting")
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    text: str,
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=text, description=f"Print {text}.")
+    parser.add_argument("binary", type=Path, metavar="FILE.ELF", help="any little-endian ARM ELF")
+    parser.add_argument("--entry", action="append", default=[], metavar="ENTRY", help=ENTRIES)
+    parser.add_argument(
+        "--facts",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="branch targets",
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def cfg_command(options: argparse.Namespace) -> int:
+    """``wcet cfg``."""
+    if (options.dot or options.svg) and not options.function:
+        raise UsageError("--dot and --svg draw one function", hint="name it with --function")
+    image, program = _program(options, [options.function] if options.function else [])
+    if options.function:
+        function = _function(image, program, options.function)
+        if options.dot:
+            _write(options.dot, cfg_dot(function, image))
+        if options.svg:
+            _write(options.svg, _drawn(cfg_dot(function, image)))
+    if options.json:
+        _write(options.json, json.dumps(program_json(program, image), indent=1) + "\n")
+    if "-" not in (options.json, options.dot, options.svg):
+        sys.stdout.write(summary(program, image))
+    return 0
+
+
+def disasm_command(options: argparse.Namespace) -> int:
+    """``wcet disasm``."""
+    image, program = _program(options, [options.function])
+    sys.stdout.write(disassembly(_function(image, program, options.function), image))
+    return 0
+
+
+def callgraph_command(options: argparse.Namespace) -> int:
+    """``wcet callgraph``."""
+    image, program = _program(options, [])
+    if options.dot:
+        _write(options.dot, call_graph_dot(program))
+    if options.dot != "-":
+        sys.stdout.write(call_graph_text(program, image))
+    return 0
+
+
+def loops_command(options: argparse.Namespace) -> int:
+    """``wcet loops``."""
+    image, program = _program(options, [])
+    sys.stdout.write(loops_text(program, image))
+    return 0
+
+
+def _program(options: argparse.Namespace, more: Sequence[str]) -> tuple[Image, Program]:
+    image = Image.load(options.binary)
+    named = [_address(image, name) for name in (*options.entry, *more)]
+    entries = named or [
+        symbol.addr | symbol.thumb
+        for symbol in image.symbols.symbols
+        if symbol.kind == "func" and image.is_executable(symbol.addr)
+    ]
+    return image, extract(image, entries or [image.entry], load(tuple(options.facts)))
+
+
+def _address(image: Image, name: str) -> int:
+    try:
+        symbol = image.symbol(name)
+        return symbol.addr | symbol.thumb if symbol else resolve(image, name)[0]
+    except FactsError as fault:
+        raise UsageError(f"no entry {name!r}: {fault}") from fault
+
+
+def _function(image: Image, program: Program, name: str) -> Cfg:
+    return program.functions[_address(image, name) & ~1]
+
+
+def _drawn(dot: str) -> str:
+    """The graph as SVG, by Graphviz."""
+    program = shutil.which("dot")
+    if program is None:
+        raise SolverError("graphviz is not installed", hint="install graphviz, or use --dot")
+    done = subprocess.run(
+        [program, "-Tsvg"], input=dot, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SolverError(f"graphviz failed: {done.stderr.strip()}")
+    return done.stdout
+
+
+def _write(name: str, text: str) -> None:
+    if name == "-":
+        sys.stdout.write(text)
+    else:
+        write_atomically(Path(name), text)
