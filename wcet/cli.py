@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Sequence
 
 from quoll.errors import WcetError
-from wcet import analyse_command
+from wcet import analyse_command, listing_command
 
 __all__ = ["main"]
 
@@ -43,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     analyse_command.add_to(commands)
+    listing_command.add_to(commands)
     return top
 
 
