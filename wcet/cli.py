@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Sequence
 
 from quoll.errors import WcetError
-from wcet import analyse_command, listing_command
+from wcet import analyse_command, listing_command, replay_command
 
 __all__ = ["main"]
 
@@ -19,6 +19,7 @@ INTERRUPTED = 130
 EPILOG = """\
 exit status:
    0  a bound (or listing) was printed
+   1  replay: an execution took longer than its bound
    2  the command line is wrong, or names an entry that does not exist or is not code
    3  a file is not what it should be: not an ELF, wrong machine, big-endian, unknown board
    4  a facts file is wrong, or names a place that does not exist
@@ -44,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     analyse_command.add_to(commands)
     listing_command.add_to(commands)
+    replay_command.add_to(commands)
     return top
 
 

@@ -1,0 +1,312 @@
+"""Recorded executions on the concrete machine: bounds and costs against what really ran.
+
+An execution is a path of the graph (``quoll.witness``). Its instructions and data addresses are
+executed by the concrete pipeline with four-way caches of the real policies, on nominal figures
+(rule 17), from initial states that are drawn. The cycles must be at most the bound of the entry
+and, more sharply, at most what the costs charge for this very path.
+
+A recording says which accesses were made, hence which conditional accesses and branches passed;
+whether another conditional instruction passed is drawn, alike for all that read the same flags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from random import Random
+
+from cache.geometry import Geometry
+from cache.memory_map import RegionKind
+from cache.simulator import Cache, Policy
+from ilp.check import path_cycles
+from ilp.solution import Step
+from pipeline.block_times import transfers
+from pipeline.core import Core, load_core
+from pipeline.costs import Costs
+from pipeline.simulator import Executed, Machine, Memory, OnChip
+from pipeline.timing import Profile, Timing
+from quoll.arm.insn import Access, Insn
+from quoll.cfg import EdgeKind
+from quoll.errors import InputError
+from quoll.image import Image
+from quoll.supergraph import Supergraph
+from quoll.trace import End, Execution, Trace
+from quoll.witness import Visit, follow
+from wcet.platform import Platform
+
+__all__ = [
+    "Contents",
+    "Path",
+    "Replayed",
+    "Subject",
+    "by_path",
+    "executed",
+    "random_machine",
+    "replay",
+    "replay_paths",
+]
+
+DISPLACED = 0x1000_0000  # lines of user programs that pollute the caches; in no kernel window
+
+
+class Contents:
+    """What the caches may hold at the start."""
+
+    COLD = "cold"  # nothing valid
+    POLLUTED = "polluted"  # every way of every set: another program's line, most of them dirty
+    MIXED = "mixed"  # some of the execution's own lines among those
+    ALL = (COLD, POLLUTED, MIXED)
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A path of a graph, instruction by instruction; ``taken``: it transferred control."""
+
+    visits: tuple[Visit, ...]
+    insns: tuple[Insn, ...]
+    taken: tuple[bool, ...]
+
+    @staticmethod
+    def of(graph: Supergraph, visits: Sequence[Visit]) -> Path:
+        """The instructions along ``visits``; the last one leaves the path if it can."""
+        insns: list[Insn] = []
+        taken: list[bool] = []
+        for visit in visits:
+            block = graph.nodes[visit.node].block
+            insns += block.insns
+            leaves = visit.edge is None or graph.edges[visit.edge].kind is not EdgeKind.FALLTHROUGH
+            taken += [False] * (len(block.insns) - 1) + [leaves and transfers(block.last)]
+        return Path(tuple(visits), tuple(insns), tuple(taken))
+
+
+def executed(
+    path: Path, accesses: Mapping[int, int], platform: Platform, random: Random
+) -> list[Executed]:
+    """The steps of one execution. ``accesses``: position on the path -> first address.
+
+    Raises InputError where an access is missing that must have been made.
+    """
+    memory = platform.hierarchy.memory
+    foreign_cached = random.random() < 0.5
+    holds = _conditions(path, accesses, random)
+    steps: list[Executed] = []
+    for position, insn in enumerate(path.insns):
+        passed, address, cached = holds[position], None, True
+        if insn.memory is not None and passed:
+            address = accesses.get(position)
+            if address is None and not _may_do_nothing(insn):
+                raise InputError(
+                    f"the recording lacks the access of {insn.text} at {insn.addr:#x}",
+                    hint="it was made by another recorder or is of another kernel",
+                )
+        if address is not None:
+            region = memory.region(address)
+            cached = foreign_cached if region is None else region.kind is RegionKind.CACHED
+        steps.append(Executed(insn, passed, path.taken[position], address, cached))
+    return steps
+
+
+def _may_do_nothing(insn: Insn) -> bool:
+    """Whether the instruction may make no access although it is executed."""
+    memory = insn.memory
+    assert memory is not None
+    return memory.access is Access.PRELOAD or (memory.exclusive and memory.access is Access.STORE)
+
+
+def _conditions(path: Path, accesses: Mapping[int, int], random: Random) -> list[bool]:
+    """Per instruction whether its condition holds: recorded, else drawn per value of the flags."""
+    flags = 0  # which setting of the flags is read
+    keys: list[tuple[int, int]] = []
+    known: dict[tuple[int, int], bool] = {}
+    for position, insn in enumerate(path.insns):
+        key = (flags, insn.cond >> 1)
+        keys.append(key)
+        if insn.conditional and transfers(insn):
+            known[key] = path.taken[position] ^ (insn.cond & 1 == 1)
+        elif insn.conditional and insn.memory is not None and not _may_do_nothing(insn):
+            known[key] = (position in accesses) ^ (insn.cond & 1 == 1)
+        flags += insn.sets_flags
+    found: list[bool] = []
+    for insn, key in zip(path.insns, keys, strict=True):
+        if not insn.conditional:
+            found.append(True)
+            continue
+        if key not in known:
+            known[key] = random.random() < 0.5
+        found.append(known[key] ^ (insn.cond & 1 == 1))
+    return found
+
+
+@cache
+def _core(timing: Timing) -> Core:
+    """The nominal core, with every branch at the platform's constant if it assumes one."""
+    core = load_core(timing.core, Profile.NOMINAL)
+    constant = timing.branches.constant
+    if constant is None:
+        return core
+    rows = dict(core.rows)
+    for key, row in rows.items():
+        if key[0] in ("B", "BX"):
+            rows[key] = replace(row, issue=constant)
+        elif key[0] == "FLAGS_TO_TARGET":
+            rows[key] = replace(row, latency=(0,))
+    return replace(core, rows=rows)
+
+
+def random_machine(
+    platform: Platform, steps: Sequence[Executed], contents: str, random: Random
+) -> Machine:
+    """A machine in a state that an entry may find: caches, accesses under way, busy units.
+
+    An enabled L2 misses on every access.
+    """
+    hierarchy, timing = platform.hierarchy, platform.timing
+    policy = random.choice(list(Policy))
+    icache, dcache = Cache(hierarchy.l1i, policy, random), Cache(hierarchy.l1d, policy, random)
+    if contents != Contents.COLD:
+        own = contents == Contents.MIXED
+        code = {hierarchy.l1i.line(s.insn.addr) for s in steps} if own else set()
+        data = {
+            hierarchy.l1d.line(s.address)
+            for s in steps
+            if own and s.address is not None and s.cached
+        }
+        fraction = random.choice([0.5, 1.0]) if own else 1.0
+        for cached, lines in ((icache, code), (dcache, data)):
+            cached.pollute(sorted(lines) + _foreign(cached.geometry), fraction)
+    memory = Memory(timing.memory)
+    chip = OnChip(icache, dcache, hierarchy.fetch_ahead, random)
+    machine = Machine(_core(timing), memory, chip, aligned=hierarchy.aligned)
+    _outstanding(machine, timing, random)
+    return machine
+
+
+def _foreign(geometry: Geometry) -> list[int]:
+    """Lines of another program: one for every way."""
+    first = geometry.line(DISPLACED)
+    return list(range(first, first + geometry.sets * geometry.ways))
+
+
+def _outstanding(machine: Machine, timing: Timing, random: Random) -> None:
+    """What the interrupted program has begun: as much as there can be, or less."""
+    entry, memory = timing.entry, machine.memory
+    full = random.random() < 0.5
+    begun = [n if full else random.randint(0, n) for n in
+             (entry.load_misses, entry.store_words, entry.fetch_misses)]  # fmt: skip
+    for _ in range(begun[0]):
+        if timing.memory.dirty_l1_victims:
+            memory.write(0)
+        machine.fills.append(memory.line(0)[1])
+    for _ in range(begun[1]):
+        machine.buffer.append(memory.write(0))
+    for _ in range(begun[2]):
+        memory.line(0)
+    longest, board = machine.core.longest, machine.board
+    for register in range(15):
+        board.result[register] = longest if full else random.randint(-1, longest)
+        board.unlocked[register] = longest if full else random.randint(-1, longest)
+    board.unit = longest if full else random.randint(-1, longest)
+    board.setter = random.choice([None, random.randint(-9, 0)])
+
+
+def replay(machine: Machine, steps: Sequence[Executed], *, exception: bool) -> int:
+    """Cycles from the start of the path, taking the exception included, until all is quiet."""
+    if exception:
+        machine.clock = max(
+            machine.core.row("EXCEPTION_ENTRY", kind).issue for kind in ("any", "asynchronous")
+        )
+    machine.start(steps[0].insn.addr)
+    for position, step in enumerate(steps, 1):
+        machine.execute(step)
+        if step.taken and position < len(steps):
+            machine.start(steps[position].insn.addr)
+    return machine.finished
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """An entry as the analysis sees it, and the platform it runs on."""
+
+    name: str
+    graph: Supergraph
+    costs: Costs
+    image: Image
+    platform: Platform
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One path: how often it was recorded, and cycles charged and seen at most."""
+
+    entry: str
+    executions: int
+    instructions: int
+    charged: int
+    most: int
+    contents: str  # of the caches, in the replay that took most
+    start: int  # instruction of the recording with which it began
+
+    @property
+    def ratio(self) -> float:
+        """Cycles charged per cycle seen."""
+        return self.charged / self.most
+
+
+def by_path(trace: Trace) -> dict[int, list[list[Execution]]]:
+    """Executions that ran to their end, by entry address and then by path."""
+    paths: dict[tuple[int, bytes], list[Execution]] = {}
+    for execution in trace.executions:
+        if execution.end is not End.STOPPED:
+            paths.setdefault((execution.entry, execution.pcs.tobytes()), []).append(execution)
+    entries: dict[int, list[list[Execution]]] = {}
+    for (entry, _), executions in paths.items():
+        entries.setdefault(entry, []).append(executions)
+    return entries
+
+
+def replay_paths(
+    subject: Subject,
+    paths: Sequence[Sequence[Execution]],
+    states: int,
+    seed: int,
+    progress: Callable[[int], None] = lambda done: None,
+) -> list[Replayed]:
+    """Every path from ``states`` initial states; the recordings along it take turns.
+
+    Raises ``quoll.witness.MissingEdge`` if one is no path of the graph. ``progress`` is called
+    with the number of paths done.
+    """
+    found: list[Replayed] = []
+    for number, executions in enumerate(paths):
+        visits = follow(subject.graph, subject.image, executions[0].pcs)
+        path = Path.of(subject.graph, visits)
+        most, worst = -1, Contents.COLD
+        for state in range(states):
+            random = Random(f"{seed} {subject.name} {number} {state}")
+            execution = executions[state % len(executions)]
+            steps = executed(path, _first_addresses(execution), subject.platform, random)
+            # The first two are the ones that miss most.
+            contents = Contents.ALL[(1, 0, 2)[state] if state < 3 else random.randrange(3)]
+            machine = random_machine(subject.platform, steps, contents, random)
+            exception = subject.name in subject.platform.entries
+            cycles = replay(machine, steps, exception=exception)
+            if cycles > most:
+                most, worst = cycles, contents
+        charged = path_cycles(subject.costs, (Step(v.node, v.edge) for v in visits))
+        found.append(
+            Replayed(
+                subject.name, len(executions), len(path.insns), charged, most, worst,
+                executions[0].pcs[0],
+            )
+        )  # fmt: skip
+        progress(number + 1)
+    return found
+
+
+def _first_addresses(execution: Execution) -> dict[int, int]:
+    """Lowest address that each instruction accessed."""
+    first: dict[int, int] = {}
+    for access in execution.accesses():
+        first[access.index] = min(access.addr, first.get(access.index, access.addr))
+    return first

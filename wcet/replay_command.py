@@ -1,0 +1,251 @@
+"""``wcet replay``: recorded executions on the concrete machine, against the bounds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from loopbounds.bounds import BoundOptions
+from loopbounds.prove import Budget
+from quoll.errors import InputError, UsageError
+from quoll.trace import Execution, Trace
+from wcet.analyse import Options, analyse
+from wcet.analyse_command import default_cache
+from wcet.atomic import write_atomically
+from wcet.replay import Replayed, Subject, by_path, replay_paths
+from wcet.result import Result
+from wcet.stages import Stages
+
+__all__ = ["EntryReplay", "add_to", "summarise"]
+
+SCHEMA_VERSION = 1
+EXCEEDED = 1  # exit status when an execution took longer than was bounded
+
+DESCRIPTION = """\
+Replay recorded executions of a kernel on a concrete machine, and compare with the bounds.
+
+TRACE is a recording by kernels/recorder of the same KERNEL.ELF. Every entry that it contains is
+analysed as 'wcet analyse' does. Each different path is then executed by a cycle-accurate twin of
+the board: caches with all their ways and their real replacement policies, one memory bus, a write
+buffer, the core's documented (nominal) cycles. It starts from many states: cold caches, caches
+full of another program's dirty lines, mixtures, accesses under way, any replacement counter.
+
+Two comparisons are made, and the exit status is 1 if either fails:
+  bound    the proven bound of the entry, at least every execution
+  charged  what the analysis charges for the very path that was executed, at least the same
+Ratios above 1 are how much is lost: by the path not being the worst one, and by the model of
+caches and pipeline.
+"""
+
+EXAMPLES = """\
+examples:
+  kernels/bilby/run kzm-after tests -plugin build/recorder/librecorder.so,out=tests.trace
+  wcet replay tests.trace --kernel build/bilby/kzm-after/kernel.elf
+  wcet replay tests.trace --kernel kernel.elf --states 50 --json - | jq .entries.syscall.ratio
+"""
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    p = commands.add_parser(
+        "replay",
+        help="replay recorded executions and compare them with the bounds",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("trace", type=Path, metavar="TRACE", help="a recording by kernels/recorder")
+    p.add_argument(
+        "--kernel", type=Path, required=True, metavar="KERNEL.ELF", help="what was executed"
+    )
+    p.add_argument("--platform", metavar="NAME|FILE.toml", help="as for 'wcet analyse'")
+    p.add_argument(
+        "--facts", action="append", default=[], type=Path, metavar="FILE",
+        help="loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too",
+    )  # fmt: skip
+    p.add_argument(
+        "--states", type=int, default=5, metavar="N", help="initial states per path (default: 5)"
+    )
+    p.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="of everything drawn (default: 1)"
+    )
+    p.add_argument("--cache", type=Path, metavar="DIR", help="where proofs of loop bounds are kept")
+    p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
+    p.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    p.set_defaults(run=run)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryReplay:
+    """All replays of one entry. Cycles; ``margins``: charged over seen, path by path."""
+
+    name: str
+    bound: int
+    executions: int
+    most: int  # cycles seen
+    margins: tuple[float, ...]  # ascending
+    exceeding: tuple[Replayed, ...]  # above the bound, or above what their path is charged
+
+    @property
+    def ratio(self) -> float:
+        """The bound over the most cycles seen."""
+        return self.bound / self.most
+
+    @property
+    def percentile_99(self) -> float:
+        """Of the margins."""
+        if len(self.margins) == 1:
+            return self.margins[0]
+        return quantiles(self.margins, n=100, method="inclusive")[-1]
+
+
+def summarise(name: str, bound: int, paths: Sequence[Replayed]) -> EntryReplay:
+    """The figures of one entry."""
+    return EntryReplay(
+        name,
+        bound,
+        sum(p.executions for p in paths),
+        max(p.most for p in paths),
+        tuple(sorted(p.ratio for p in paths)),
+        tuple(p for p in paths if p.most > min(bound, p.charged)),
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Analyse, replay, compare; returns the exit status."""
+    if options.states < 1:
+        raise UsageError("--states must be at least 1")
+    trace = Trace.read(options.trace)
+    recorded = by_path(trace)
+    if not recorded:
+        raise InputError(
+            f"{options.trace} has no execution that ran to its end",
+            hint="record a program that makes system calls",
+        )
+    stages = Stages(verbose=not options.quiet)
+    result = analyse(options.kernel, analysis(options), stages)
+    missing = recorded.keys() - {entry.address for entry in result.entries.values()}
+    if missing:
+        raise InputError(
+            f"executions start at {', '.join(map(hex, sorted(missing)))}, which is no entry of "
+            f"platform {result.platform.name}",
+            hint="was this kernel recorded?",
+        )
+    found = [
+        replay_entry(result, name, recorded[entry.address], options, stages)
+        for name, entry in result.entries.items()
+        if entry.address in recorded
+    ]
+    stages.done()
+    if options.json:
+        text = to_json(result, found, options)
+        if options.json == "-":
+            sys.stdout.write(text)
+        else:
+            write_atomically(Path(options.json), text)
+    if options.json != "-":
+        sys.stdout.write(to_text(result, found, options))
+    return EXCEEDED if any(entry.exceeding for entry in found) else 0
+
+
+def analysis(options: argparse.Namespace) -> Options:
+    """What ``wcet analyse`` would be asked for: every entry of the platform."""
+    return Options(
+        entries=("all",),
+        platform=options.platform,
+        l2=None,
+        facts=tuple(options.facts),
+        neighbouring_facts=True,
+        ends=(),
+        solver="cbc",
+        time_limit=60.0,
+        lp=None,
+        bounds=BoundOptions(
+            cache=options.cache or default_cache(), models=None, budget=Budget(seconds=60)
+        ),
+    )
+
+
+def replay_entry(
+    result: Result,
+    name: str,
+    paths: Sequence[Sequence[Execution]],
+    options: argparse.Namespace,
+    stages: Stages,
+) -> EntryReplay:
+    """Replay all paths of one entry."""
+    entry = result.entries[name]
+    subject = Subject(name, entry.graph, entry.costs, result.image, result.platform)
+
+    def progress(done: int) -> None:
+        if done % 50 == 0:
+            stages.say(f"replay: {name}: {done} of {len(paths)} paths")
+
+    with stages.stage("replay", name):
+        replayed = replay_paths(subject, paths, options.states, options.seed, progress)
+    return summarise(name, entry.cycles, replayed)
+
+
+def to_text(result: Result, found: Sequence[EntryReplay], options: argparse.Namespace) -> str:
+    """One row per entry, then whatever exceeds."""
+    rows = [
+        f"kernel    {result.kernel}",
+        f"platform  {result.platform.name}; {options.states} initial states per path, "
+        f"seed {options.seed}; nominal cycles",
+        "",
+        f"{'entry':<16}{'executions':>11}{'paths':>7}{'most':>12}{'bound':>12}{'ratio':>8}"
+        f"   charged/seen per path: {'least':>6}{'median':>8}{'99 %':>8}",
+    ]
+    rows += [
+        f"{e.name:<16}{e.executions:>11,}{len(e.margins):>7,}{e.most:>12,}{e.bound:>12,}"
+        f"{e.ratio:>8.2f}{'':>26}{e.margins[0]:>6.2f}{median(e.margins):>8.2f}"
+        f"{e.percentile_99:>8.2f}"
+        for e in found
+    ]
+    for entry in found:
+        rows += [
+            f"EXCEEDED  {entry.name}: {p.most:,} cycles seen from {p.contents} caches; "
+            f"{p.charged:,} charged for this path of {p.instructions:,} instructions, "
+            f"bound {entry.bound:,}"
+            for p in entry.exceeding
+        ]
+    return "\n".join(rows) + "\n"
+
+
+def to_json(result: Result, found: Sequence[EntryReplay], options: argparse.Namespace) -> str:
+    """The same as JSON."""
+    entries: dict[str, Any] = {
+        e.name: {
+            "executions": e.executions,
+            "paths": len(e.margins),
+            "most_cycles": e.most,
+            "bound_cycles": e.bound,
+            "ratio": e.ratio,
+            "charged_over_seen": {
+                "least": e.margins[0],
+                "median": median(e.margins),
+                "percentile_99": e.percentile_99,
+            },
+            "exceeding": [
+                {"cycles": p.most, "charged": p.charged, "caches": p.contents,
+                 "instructions": p.instructions}
+                for p in e.exceeding
+            ],
+        }
+        for e in found
+    }  # fmt: skip
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "kernel": {"path": str(result.kernel), "sha256": result.image.sha256},
+        "platform": result.platform.name,
+        "states": options.states,
+        "seed": options.seed,
+        "entries": entries,
+    }
+    return json.dumps(document, indent=1) + "\n"
