@@ -87,7 +87,6 @@ ARRAY = ValueSet(BIAS - 12, BIAS - 8, 4)
         ),
         (Anchored(ENTRY_SP, ANY), set(), set(), set()),
     ],
-    ids=str,
 )
 def test_store(pointer: object, frames: set[int], kept: set[int], used: set[str]) -> None:
     assert stored(pointer) == (frames, kept, used)
