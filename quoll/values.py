@@ -121,7 +121,7 @@ class Values:
     def __init__(
         self, graph: Supergraph, domain: _ContextDomain, fixpoint: Fixpoint[State]
     ) -> None:
-        self._graph, self._domain, self._fixpoint = graph, domain, fixpoint
+        self.graph, self._domain, self._fixpoint = graph, domain, fixpoint
         self._accesses: dict[int, dict[int, Fact]] = {}
 
     @property
@@ -158,12 +158,12 @@ class Values:
 
     def explain(self, edge: int) -> str:
         """Why ``edge`` is dead: the instruction that decides, and the values it decides by."""
-        source = self._graph.edges[edge].src
+        source = self.graph.edges[edge].src
         state = self._fixpoint.states[source]
         if state is None:
             return "not reached"
         outcome = self._domain.outcome(source, state)
-        block = self._graph.nodes[source].block
+        block = self.graph.nodes[source].block
         if outcome.decision is None:
             target = None if outcome.leave is None else outcome.leave.target
             return "no such target" if target is None else f"goes to {self._show(target, outcome)}"
