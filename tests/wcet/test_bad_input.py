@@ -208,3 +208,45 @@ def test_cbc_killed(
     elf = assemble(START + "bx lr\n")
     message = fails(capsys, 8, "analyse", elf, "--entry", "_start", "--quiet")
     assert "cbc" in message.lower()
+
+
+COUNTED = START + "mov r0, #10\n1: subs r0, r0, #1\nbne 1b\nbx lr\n"
+
+
+@pytest.mark.parametrize("status", ["kill -9 $$", "exit 3", "echo nonsense"])
+def test_nusmv_killed_failing_or_babbling(
+    capsys: pytest.CaptureFixture[str],
+    assemble,  # type: ignore[no-untyped-def]
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    status: str,
+) -> None:
+    """A number that depends on whether the solver works would be worse than none."""
+    elf = assemble(COUNTED)
+    (tmp_path / "bin").mkdir()
+    solver = tmp_path / "bin" / "NuSMV"
+    solver.write_text(f"#!/bin/sh\n{status}\n")
+    solver.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{solver.parent}:/usr/bin:/bin")
+    arguments = ["analyse", elf, "--entry", "_start", "--no-cache", "--quiet"]
+    message = fails(capsys, 6, *arguments)
+    assert "solver failed" in message
+    assert "program.S:5" in message
+    facts = tmp_path / "more.facts"
+    facts.write_text("loop program.S:5 at most 17\n")
+    assert "solver failed" in fails(capsys, 6, *arguments, "--facts", facts)
+
+
+def test_nusmv_missing(
+    capsys: pytest.CaptureFixture[str],
+    assemble,  # type: ignore[no-untyped-def]
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import loopbounds.nusmv
+
+    elf = assemble(COUNTED)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr(loopbounds.nusmv, "LIBRARY", Path("/nonexistent/libdependencies.so"))
+    message = fails(capsys, 6, "analyse", elf, "--entry", "_start", "--no-cache", "--quiet")
+    assert "NuSMV is missing" in message
+    assert "make setup" in message
