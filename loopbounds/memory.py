@@ -77,7 +77,7 @@ class Memory:
                 continue
             if offset < 0 or offset + size > store.size:
                 name = f"after{store.position}_{cell_name((address, size))}"
-                frame = self._tainted(address)
+                frame = self._in_frame(node, address)  # what a dead frame left is unknown
                 found = self._scope.input(node, name, 8 * size, frame=frame)
                 break
             whole = self._scope.instance(node, store.value)
