@@ -126,8 +126,9 @@ class Growth:
             else:
                 return
             for entry in ask:
-                if entry not in self._fragments:
-                    self._ask_values(self.functions[entry])
+                function = self.functions[entry]
+                if entry not in self._fragments and not function.growing:
+                    self._ask_values(function)
 
     def _grow(self, function: FunctionBuilder) -> None:
         function.explore()

@@ -53,3 +53,22 @@ def test_a_call_of_the_return_address_returns() -> None:
     program = extract(image, [main.addr])
     assert program.functions[main.addr].returns
     verify_program(program)
+
+
+PIECE_BELOW_ITS_CALLER = """
+    .global main
+piece:  pop {r4, pc}
+    .type main, %function
+main:   push {r4, lr}
+        bl piece
+        pop {r4, pc}
+"""
+
+
+def test_a_piece_below_its_caller_becomes_part_of_it() -> None:
+    image = Image.load(build(PIECE_BELOW_ITS_CALLER, language="S"))
+    main = image.symbol("main")
+    assert main is not None
+    program = extract(image, [main.addr])
+    assert set(program.functions) == {main.addr}
+    verify_program(program)
