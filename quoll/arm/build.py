@@ -56,16 +56,10 @@ class Builder:
         """Append ops from elsewhere: their temporaries and labels are renumbered."""
         first, start = self._count, len(self.ops)
         for op in ops:
-            ins = list(op.ins)
-            labelled = op.code in (OpCode.BRANCH, OpCode.CBRANCH)
-            if labelled:
-                ins[0] = const(ins[0].offset + start)
-            shifted = [_renumbered(var, first) for var in ins]
-            out = _renumbered(op.out, first) if op.out else None
-            self.ops.append(Op(op.code, out, tuple(shifted)))
-            for var in (*shifted, *([out] if out else [])):
-                if var.space is Space.TEMP:
-                    self._count = max(self._count, var.offset + 1)
+            for var in (*op.ins, *([op.out] if op.out else [])):
+                if var.space is Space.TEMP and var.offset + first >= self._count:
+                    self._count = var.offset + first + 1
+            self.ops.append(_shifted(op, first, start) if first or start else op)
 
     def guard(self, cond: Cond) -> int | None:
         """Skip to a label still to be set when ``cond`` (A8.3) fails; the op to set it in."""
@@ -149,6 +143,14 @@ class Builder:
 
 
 _FLAG = {Cond.EQ: Z, Cond.CS: C, Cond.MI: N, Cond.VS: V}
+
+
+def _shifted(op: Op, first: int, start: int) -> Op:
+    """``op`` with its temporaries ``first`` and its labels ``start`` further up."""
+    ins = tuple(_renumbered(var, first) for var in op.ins)
+    if op.code in (OpCode.BRANCH, OpCode.CBRANCH):
+        ins = (const(op.ins[0].offset + start), *ins[1:])
+    return Op(op.code, _renumbered(op.out, first) if op.out else None, ins)
 
 
 def _renumbered(var: Var, first: int) -> Var:

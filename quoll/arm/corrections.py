@@ -135,7 +135,7 @@ def _shifter_carry(build: Builder, insn: Insn) -> Var | None:
 
 
 def _arm_absolute_differences(insn: Insn) -> bool:
-    return not insn.thumb and insn.mnemonic == "usada8"
+    return not insn.thumb and insn.mnemonic in ("usad8", "usada8")
 
 
 CORRECTIONS: tuple[Correction, ...] = (
@@ -169,5 +169,7 @@ CORRECTIONS: tuple[Correction, ...] = (
         _thumb_logical,
         _with_shifter_carry,
     ),
-    Correction("usada8 of ARM: registers mixed up", _arm_absolute_differences, unknown_results),
+    Correction(
+        "usad8, usada8 of ARM: registers mixed up", _arm_absolute_differences, unknown_results
+    ),
 )

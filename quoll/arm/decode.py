@@ -23,7 +23,7 @@ from quoll.arm.insn import LR, PC, Access, Cond, Flow, Insn, Memory, Shift
 from quoll.arm.operands import Operands, Roles, roles
 from quoll.errors import InputError
 
-__all__ = ["decode", "it_conditions"]
+__all__ = ["decode", "it_conditions", "status_mask"]
 
 THUMB_NOP = b"\x00\xbf"
 IT_BLOCK = 4  # instructions an ``it`` covers at most
@@ -232,12 +232,16 @@ def _access(raw: bytes, thumb: bool, name: str) -> Transfer | None:
     return thumb_access(first, int.from_bytes(raw[2:], "little") if len(raw) == 4 else None)
 
 
-def _status_mask(raw: bytes, thumb: bool) -> int:
-    """Fields that an msr writes, f s x c from bit 3 down; 0 for the SPSR (A8.8.111, B9.3.11)."""
+def status_mask(raw: bytes, thumb: bool) -> int:
+    """Fields that an msr writes, f s x c from bit 3 down (A8.8.111, B9.3.11).
+
+    0 for the SPSR and for the banked registers of the virtualization extensions (B9.3.10).
+    """
     word = int.from_bytes(raw, "little")
-    if thumb:
-        return 0 if word & 1 << 4 else word >> 24 & 15
-    return 0 if word & 1 << 22 else word >> 16 & 15
+    immediate = not thumb and word & 1 << 25
+    banked = not immediate and word & (1 << 21 if thumb else 1 << 9)
+    elsewhere = banked or word & (1 << 4 if thumb else 1 << 22)
+    return 0 if elsewhere else word >> (24 if thumb else 16) & 15
 
 
 def _roles(raw: bytes, thumb: bool, known: _Disassembly, access: Transfer | None) -> Roles:
@@ -351,7 +355,7 @@ def _sets_flags(known: _Disassembly, flow: Flow, raw: bytes, thumb: bool) -> boo
     if known.sets_flags or name in COMPARES or name in PARALLEL:
         return True
     if name == "msr":
-        return bool(_status_mask(raw, thumb) & 0b1100)
+        return bool(status_mask(raw, thumb) & 0b1100)
     if name in ("mrc", "mrc2", "vmrs"):
         return bool(known.special & FLAG_REGISTERS)
     return flow is Flow.EXCEPTION_RETURN

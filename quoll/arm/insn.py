@@ -98,8 +98,10 @@ class Insn:
     """One instruction. ``target`` is the direct target of JUMP and CALL, with bit 0 clear.
 
     ``reads`` and ``writes`` hold the pc only where it is an operand or the destination of a
-    computed transfer; not for the increment of every instruction, nor for direct branches.
-    Flags are N, Z, C, V and GE. ``sources`` follows the assembler's order, repeats included:
+    computed transfer; not for the increment of every instruction, nor for direct branches. A
+    change of processor mode (cps, msr, exception returns) exchanges r8 to r14 for those of
+    another bank; that shows in the ops, not in ``writes``. Flags are N, Z, C, V and GE.
+    ``sources`` follows the assembler's order, repeats included:
 
     - data processing: Rn, Rm, Rs (Rs gives a register-specified shift its amount);
     - multiplication: the two factors, then the accumulator (RdLo, RdHi when it is long);

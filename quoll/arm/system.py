@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quoll.arm.build import Builder
+from quoll.arm.decode import status_mask
 from quoll.arm.insn import LR, PC, SP, Access, Insn, Memory
 from quoll.arm.ops import BANKED, FLAGS, GE, Op, OpCode, Q, Var, const, general
 from quoll.errors import ControlFlowError
@@ -121,11 +122,13 @@ def _set_status(build: Builder, word: Var, mask: int) -> None:
 
 
 def _msr(build: Builder, insn: Insn) -> None:
-    word = int.from_bytes(insn.raw, "little")
-    spsr, mask = (4, 24) if insn.thumb else (22, 16)
-    if word >> spsr & 1:
-        return
-    _set_status(build, _msr_operand(insn, word), word >> mask & 15)
+    """Write the CPSR; the SPSR and the registers of other modes are not tracked (B9.3.10)."""
+    mask = status_mask(insn.raw, insn.thumb)
+    if mask:
+        word = int.from_bytes(insn.raw, "little")
+        _set_status(build, _msr_operand(insn, word), mask)
+    elif "spsr" not in insn.text:
+        build.unknown(*(general(number) for number in BANKED))
 
 
 def _msr_operand(insn: Insn, word: int) -> Var:

@@ -22,6 +22,7 @@ from quoll.arm.system import COPROCESSOR
 from quoll.errors import ControlFlowError
 
 PAGE = 0x1000
+PAGES = 512  # kept mapped; QEMU dies of some thousands of separate regions
 SVC = 0x13
 GENERAL = [
     *(getattr(uc, f"UC_ARM_REG_R{n}") for n in range(13)),
@@ -92,6 +93,12 @@ class Core:
             self._uc.mem_write(page, background_page(page))
             self._pages.add(page)
 
+    def _forget_pages(self) -> None:
+        if len(self._pages) > PAGES:
+            for page in self._pages:
+                self._uc.mem_unmap(page, PAGE)
+            self._pages.clear()
+
     def _unmapped(self, _uc: object, _kind: int, addr: int, size: int, _v: int, _d: object) -> bool:
         for at in (addr, addr + size - 1):
             self._map(at & 0xFFFFFFFF & -PAGE)
@@ -110,6 +117,7 @@ class Core:
 
         Unicorn does not count the ``it``, and counts the instructions after it together.
         """
+        self._forget_pages()
         core, code, start = self._uc, insn.raw, insn.addr
         if it:
             start -= 2

@@ -81,6 +81,6 @@ def test_trap_and_unknown() -> None:
 def test_speed() -> None:
     machine = Machine()
     machine.registers[1], machine.registers[14] = 10_000, 0
-    start = time.perf_counter()
+    start = time.process_time()
     run(SUM, machine, 100_000)
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0

@@ -68,6 +68,7 @@ SYSTEM_AND_RARE = [
         0xE06E38B1,  # strht r3, [lr], #-129
         0xE0B430B2,  # ldrht r3, [r4], r2
         0xE78B4516,  # usada8 r11, r6, r5, r4
+        0xE788F117,  # usad8 r8, r7, r1
         0xE08FF183,  # add pc, pc, r3, lsl #3
         0xE1B0F00E,  # movs pc, lr
         0xE25EF004,  # subs pc, lr, #4
@@ -193,6 +194,12 @@ def test_mode_change_is_explicit() -> None:
     assert {op.out for op in banked} == {general(n) for n in range(8, 15)}
     assert {op.ins[1].offset for op in banked} == {19}
     assert lift(arm(0xF10C0080)) == ()  # cpsid i
+
+
+def test_registers_of_other_modes() -> None:
+    """msr r9_usr, r7 may write any register that can be banked."""
+    assert {op.out for op in lift(arm(0xE121F207))} == {general(n) for n in range(8, 15)}
+    assert not arm(0xE121F207).sets_flags
 
 
 def test_big_endian_is_refused() -> None:
