@@ -91,7 +91,7 @@ def _decided(constraints: tuple[Term, ...]) -> dict[Term, Term]:
     """What the small constraints decide: terms that are true, or constant, wherever they occur."""
     known: dict[Term, Term] = {}
     for c in constraints:
-        if rewrite.size(c) <= SMALL:
+        if c.constant is None and rewrite.size(c) <= SMALL:
             known[c] = TRUE
             known[terms.negate(c)] = FALSE
             if c.op == "eq" and c.args[1].constant is not None:

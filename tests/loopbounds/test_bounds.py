@@ -1,0 +1,162 @@
+"""Facts against proofs, the store, workers, and what is said when there is no bound."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from loopbounds import nusmv
+from loopbounds.bound import LoopBound
+from loopbounds.bounds import BoundOptions
+from loopbounds.prove import Budget
+from quoll.errors import FactsError
+from quoll.facts import Facts, LoopFact, Source
+from tests.loopbounds.counting import Program, load
+from tests.quoll.building import build
+
+SOURCE = """volatile int sink;
+int fixed(void) {
+    for (int i = 0; i < 37; i++)
+        sink = i;
+    return 0;
+}
+int masked(unsigned n) {
+    for (unsigned i = 0; i < (n & 63); i++)
+        sink = i;
+    return 0;
+}
+int list(unsigned *p) {
+    for (; p; p = (unsigned *)*p)
+        sink = 1;
+    return 0;
+}
+int main(void) { return fixed() + masked(sink) + list((unsigned *)sink); }
+"""
+
+
+def function(name: str) -> Program:
+    flags = ("-fno-inline", "-fno-ipa-cp", "-fno-unroll-loops")
+    return load(build(SOURCE, *flags), name)
+
+
+def stated(line: int, bound: int) -> Facts:
+    place = f"prog.c:{line}"
+    text = f"loop {place} at most {bound}"
+    return Facts((LoopFact(Source("my.facts", 7, text), place, bound),))
+
+
+def only(bounds: tuple[LoopBound, ...]) -> LoopBound:
+    [bound] = bounds
+    return bound
+
+
+def test_a_looser_fact_loses_to_the_proof() -> None:
+    """The proved bound is used, and labelled as proved."""
+    bound = only(function("fixed").bounds(stated(3, 1000)))
+    assert (bound.bound, bound.exact, bound.method) == (37, True, "nusmv")
+
+
+def test_a_fact_below_the_only_execution_is_refuted() -> None:
+    """The error names the fact's line and shows the trace."""
+    with pytest.raises(FactsError, match=r"my\.facts:7: .*executed 37 times.*execution 37: ") as e:
+        function("fixed").bounds(stated(3, 36))
+    assert e.value.hint == "state at least 37, or remove the fact"
+
+
+def test_a_tighter_fact_that_may_hold_is_an_assumption() -> None:
+    """Some arguments exceed it, but nobody says that they occur."""
+    bound = only(function("masked").bounds(stated(8, 9)))
+    assert (bound.bound, bound.exact, bound.method) == (9, None, "fact")
+    assert bound.evidence.startswith("my.facts:7 (assumed, not proved; proved is 6")
+
+
+def test_a_fact_for_what_cannot_be_proved() -> None:
+    """The list's length is an assumption."""
+    bound = only(function("list").bounds(stated(13, 12)))
+    assert (bound.bound, bound.method) == (12, "fact")
+    assert bound.evidence == "my.facts:7 (assumed, not proved)"
+
+
+def test_a_loop_without_a_bound_says_what_to_add() -> None:
+    """The value that is unbounded is named, and the line of the fact is given."""
+    bound = only(function("list").bounds())
+    assert bound.bound is None
+    assert "nothing bounds a word read at" in bound.reason
+    assert "add 'loop prog.c:1" in bound.reason
+
+
+def test_a_fact_about_no_loop_is_refused() -> None:
+    """A reached line outside every loop is an error; a line of other code is not."""
+    with pytest.raises(FactsError, match=r"my\.facts:7: 'prog\.c:6' is in no loop"):
+        function("fixed").bounds(stated(6, 3))
+    assert only(function("fixed").bounds(stated(13, 3))).bound == 37
+
+
+def test_proofs_are_stored_and_found_again(tmp_path: Path) -> None:
+    """A second run gives the same bounds without a solver; unproved loops are not stored."""
+    code = function("main")
+    options = BoundOptions(Budget(seconds=20), workers=2, cache=tmp_path)
+    first = code.bounds(options=options)
+    assert [b.bound is None for b in first].count(True) == 1
+    assert len(list(tmp_path.glob("*.json"))) == 2
+    asked: list[str] = []
+    again = code.bounds(options=options, progress=lambda done, of, place: asked.append(place))
+    assert [(b.bound, b.exact) for b in again] == [(b.bound, b.exact) for b in first]
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["", "{", "[]", '{"bound": 3}', '{"bound": "3", "reached": 1, "relations": 0, "seconds": 0}'],
+)
+def test_a_damaged_store_is_asked_again(tmp_path: Path, damage: str) -> None:
+    """Whatever is in a file, the bound is the proved one."""
+    code = function("fixed")
+    options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path)
+    code.bounds(options=options)
+    [file] = tmp_path.glob("*.json")
+    assert json.loads(file.read_text())["bound"] == 37
+    file.write_text(damage)
+    assert only(code.bounds(options=options)).bound == 37
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("body", ["os.kill(os.getpid(), signal.SIGKILL)", "print('is true')"])
+def test_a_failing_solver_bounds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, workers: int
+) -> None:
+    """Each loop is 'solver failed', also with a fact: no other number than before."""
+    solver = tmp_path / "NuSMV"
+    solver.write_text(f"#!{sys.executable}\nimport os, signal\n{body}\n")
+    solver.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    options = BoundOptions(Budget(seconds=20), workers=workers)
+    for bound in function("main").bounds(stated(3, 40), options):
+        assert bound.bound is None
+        assert bound.reason.startswith("solver failed")
+
+
+def test_without_a_solver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is stored keeps its number; the rest says that NuSMV is missing."""
+    code = function("main")
+    options = BoundOptions(Budget(seconds=20), workers=1)
+    monkeypatch.setattr(nusmv, "LIBRARY", tmp_path / "absent.so")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for bound in code.bounds(options=options):
+        assert bound.bound is None
+        assert "NuSMV is missing" in bound.reason
+
+
+def test_models_are_kept(tmp_path: Path) -> None:
+    """Anyone can check a kept model again: it says what was proved."""
+    options = BoundOptions(Budget(seconds=20), workers=1, models=tmp_path)
+    function("fixed").bounds(options=options)
+    [model] = tmp_path.glob("*.smv")
+    text = model.read_text()
+    assert "INVARSPEC NAME spec_all := all;" in text
+    checks = [nusmv.Check("all")]
+    [answer] = nusmv.ask(text, checks, nusmv.Limits(), nusmv.find_solver())
+    assert answer.verdict is nusmv.Verdict.TRUE

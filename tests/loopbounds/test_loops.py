@@ -1,0 +1,90 @@
+"""Loops of compiled C and of assembly: no execution exceeds a bound, and exact ones are reached."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.loopbounds.counting import Program, load
+from tests.quoll.building import build
+
+VOLATILE = "volatile int sink;\n"
+
+# name: (body of main(unsigned a, unsigned b), bound of each loop outermost first, all exact)
+COMPILED = {
+    "for-constant": ("for (int i = 0; i < 37; i++) sink = i;", [37], True),
+    "for-argument": ("for (unsigned i = 0; i < (a & 63); i++) sink = i;", [63], True),
+    "down": ("for (unsigned i = a & 31; i; i--) sink = i;", [31], True),
+    "do-while": ("unsigned i = 0; do sink = i; while (++i < (b & 15));", [15], True),
+    "limit": ("if (a > 100) a = 100; for (unsigned i = 0; i < a; i++) sink = i;", [100], True),
+    "checked": ("if (a <= 20) for (unsigned i = 0; i < a; i++) sink = i;", [20], True),
+    "signed": ("for (int i = -5; i < (int)(a & 7); i += 2) sink = i;", [6], True),
+    "pointer": (
+        "volatile int *p = (volatile int *)b, *e = p + (a & 15); while (p != e) *p++ = 1;",
+        [15],
+        True,
+    ),
+    "structs": (
+        "struct s { int x[3]; } volatile *p = (void *)b, *e = p + (a & 15);"
+        "for (; p < e; p++) p->x[1] = 1;",
+        None,
+        False,
+    ),
+    "bits": ("for (; a; a &= a - 1) sink = a;", [32], True),
+    "halves": ("for (; a; a >>= 1) sink = a;", [32], True),
+    "top-bits": ("while (a) { sink = a; a &= ~(0x80000000u >> __builtin_clz(a)); }", [32], True),
+    "two-exits": ("for (int i = 0; i < 50; i++) if (*(volatile int *)a == 3) break;", [50], False),
+    "nested": (
+        "for (unsigned i = 0; i < 5; i++) for (unsigned j = 0; j < (a & 7); j++) sink = j;",
+        [5, 7],
+        True,
+    ),
+    "triangle": (
+        "for (unsigned i = 0; i < 9; i++) for (unsigned j = 0; j <= i; j++) sink = j;",
+        [9, 9],
+        None,
+    ),
+    "levels": (
+        "unsigned left = 32; while (left) { unsigned w = *(volatile unsigned *)a;"
+        "unsigned n = (w & 31) + 1; if (n > left) return 1; left -= n; }",
+        [32],
+        False,
+    ),
+    "unbounded": ("for (unsigned i = 0; i != a; i++) sink = i;", [None], None),
+    "list": ("for (unsigned *p = (unsigned *)a; p; p = (unsigned *)*p) sink = 1;", [None], None),
+    "poll": ("while (!(*(volatile unsigned *)0x43F90094 & 8)) ;", [None], None),
+    "forever": ("for (;;) { if (sink == 3) return 0; }", [None], None),
+}
+
+
+def program(name: str, optimise: str) -> Program:
+    source = f"{VOLATILE}int main(unsigned a, unsigned b) {{ {COMPILED[name][0]} return 0; }}"
+    return load(
+        build(source, "-fno-unroll-loops", "-fno-tree-loop-distribute-patterns", optimise=optimise)
+    )
+
+
+@pytest.mark.parametrize("optimise", ["-O0", "-Os", "-O2"])
+@pytest.mark.parametrize("name", COMPILED)
+def test_compiled(name: str, optimise: str) -> None:
+    """Bounds hold in executions at corner arguments; where the table says so, they are known."""
+    code = program(name, optimise)
+    bounds = code.bounds()
+    _, expected, exact = COMPILED[name]
+    if expected is not None:
+        wanted = [None if e is None else {e, e + 1} for e in expected]
+        for bound, allowed in zip(bounds, wanted, strict=True):
+            assert bound.bound is None if allowed is None else bound.bound in allowed
+    for bound in bounds:
+        assert (bound.bound is None) == bool(bound.reason)
+    most: dict[int, int] = {}
+    for argument in [*range(0, 130, 3 if expected == [None] else 1), 0x7FFFFFFF, 0xFFFFFFFF]:
+        counts = code.counts((argument, argument)) or {}
+        for header, count in counts.items():
+            most[header] = max(most.get(header, 0), count)
+    for bound in bounds:
+        if bound.bound is not None:
+            assert most.get(code.header(bound), 0) <= bound.bound
+            if bound.exact:
+                assert most[code.header(bound)] == bound.bound
+    if exact:
+        assert all(b.exact for b in bounds)

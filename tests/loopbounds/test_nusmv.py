@@ -1,0 +1,109 @@
+"""What counts as an answer of NuSMV, and everything that must not."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from loopbounds import nusmv
+from loopbounds.nusmv import Algorithm, Check, Limits, Verdict, ask, find_solver
+from quoll.errors import SolverError
+
+COUNTER = """
+MODULE main
+VAR x : unsigned word[8];
+INIT x = 0ud8_0;
+TRANS next(x) = (x < 0ud8_10 ? x + 0ud8_1 : x);
+DEFINE low := x <= 0ud8_10; tight := x <= 0ud8_9; never := FALSE;
+INVARSPEC NAME spec_low := low; INVARSPEC NAME spec_tight := tight;
+INVARSPEC NAME spec_never := never;
+"""
+FACTORING = """
+MODULE main
+VAR a : unsigned word[64]; b : unsigned word[64];
+INIT a > 0ud64_1 & b > 0ud64_1 & a < 0ud64_4294967296 & b < 0ud64_4294967296;
+TRANS next(a) = a & next(b) = b;
+DEFINE prime := a * b != 0ud64_18446743979220271189;
+INVARSPEC NAME spec_prime := prime;
+"""
+
+
+def script(tmp_path: Path, body: str) -> Path:
+    """A fake solver on disk."""
+    path = tmp_path / "NuSMV"
+    path.write_text(f"#!{sys.executable}\nimport os, signal, sys\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_verdicts_and_traces() -> None:
+    """True, false with a trace from an initial state, and unknown, each for its own property."""
+    checks = [Check("low"), Check("tight", depth=12), Check("never", Algorithm.STEP)]
+    true, false, unknown = ask(COUNTER, checks, Limits(), find_solver())
+    assert true.verdict is Verdict.TRUE
+    assert false.verdict is Verdict.FALSE
+    assert [state["x"] for state in false.trace] == list(range(11))
+    assert unknown.verdict is Verdict.UNKNOWN
+
+
+def test_induction_that_is_too_shallow_proves_nothing() -> None:
+    """The bound 10 is reached after ten steps only: five decide nothing."""
+    [answer] = ask(COUNTER, [Check("tight", depth=5)], Limits(), find_solver())
+    assert answer.verdict is Verdict.UNKNOWN
+
+
+def test_out_of_time() -> None:
+    """A query that takes its whole processor time is out of time, not answered."""
+    [answer] = ask(FACTORING, [Check("prime")], Limits(seconds=1), find_solver())
+    assert answer.verdict is Verdict.EXPIRED
+
+
+@pytest.mark.parametrize("megabytes", [1, 10, 20, 30])
+def test_out_of_memory(megabytes: int) -> None:
+    """A solver that gets too little memory failed, wherever it notices."""
+    [answer] = ask(COUNTER, [Check("low")], Limits(memory=megabytes << 20), find_solver())
+    assert answer.verdict is Verdict.FAILED
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "os.kill(os.getpid(), signal.SIGKILL)",
+        "os.kill(os.getpid(), signal.SIGSEGV)",
+        "sys.exit(3)",
+        "print('-- invariant low  is true')",
+        "print('quoll-begin 0 \\n-- invariant low  is true')",
+        "print('quoll-begin 0 \\n-- invariant other  is true\\nquoll-end 0 ')",
+        "print('quoll-begin 0 \\n-- invariant low  is true\\n-- invariant low  is false\\n"
+        "quoll-end 0 ')",
+        "sys.stdout.buffer.write(os.urandom(4096))",
+        "print('is true ' * 100)",
+    ],
+)
+def test_a_solver_that_misbehaves(tmp_path: Path, body: str) -> None:
+    """Killed, crashed, silent, or saying anything but one verdict in its frame: failed."""
+    [answer] = ask(COUNTER, [Check("low")], Limits(), script(tmp_path, body))
+    assert answer.verdict is Verdict.FAILED
+
+
+def test_what_was_answered_before_a_crash_counts(tmp_path: Path) -> None:
+    """A complete frame keeps its verdict; the rest failed."""
+    body = (
+        "print('quoll-begin 0 \\n-- invariant low  is true\\nquoll-end 0 \\nquoll-begin 1 ',"
+        " flush=True)\nos.kill(os.getpid(), signal.SIGKILL)"
+    )
+    checks = [Check("low"), Check("tight")]
+    first, second = ask(COUNTER, checks, Limits(), script(tmp_path, body))
+    assert (first.verdict, second.verdict) == (Verdict.TRUE, Verdict.FAILED)
+
+
+def test_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without the library and with nothing on PATH there is one clear error."""
+    monkeypatch.setattr(nusmv, "LIBRARY", tmp_path / "absent.so")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SolverError, match="make setup"):
+        find_solver()
+    solver = script(tmp_path, "")
+    assert find_solver() == solver

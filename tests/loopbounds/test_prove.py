@@ -1,0 +1,245 @@
+"""Proofs against brute force on small words, and the traps of rules 19 to 22."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from loopbounds import terms
+from loopbounds.coarsen import coarsen
+from loopbounds.model import COUNT_WIDTH, Model, Variable, at_most
+from loopbounds.nusmv import Check, Limits, Verdict, ask, find_solver
+from loopbounds.prove import Budget, prove
+from loopbounds.runs import Stepper, explore, longest
+from loopbounds.simplify import simplified
+from loopbounds.terms import FALSE, TRUE, Term, const, operation, sym
+
+BUDGET = Budget(seconds=60)
+N, M, X, Y = sym("n", 32), sym("m", 32), sym("x", 32), sym("y", 32)
+BYTE = sym("i", 8)
+
+
+def word(value: int) -> Term:
+    return const(value, 32)
+
+
+def bits(term: Term, mask: int) -> Term:
+    return operation("and", term, word(mask))
+
+
+def nonzero(term: Term) -> Term:
+    return terms.negate(terms.eq(term, word(0)))
+
+
+def counted(initial: Term, following: Term, again: Term, *constraints: Term) -> Model:
+    return Model((N, M), (Variable(X, initial, following),), (), constraints, again)
+
+
+UP = terms.add(X, word(1))
+PAIR = terms.add(M, terms.scale(bits(N, 127), 12))
+LEVEL = terms.add(bits(terms.zext(BYTE, 32), 31), word(1))
+PROVED = {
+    "up to a limit": (counted(word(0), UP, terms.ult(X, N), terms.ule(N, word(120))), 121),
+    "down": (counted(N, terms.sub(X, word(1)), nonzero(X), terms.ule(N, word(300))), 301),
+    "pointer to end": (
+        counted(
+            M,
+            terms.add(X, word(12)),
+            terms.negate(terms.eq(terms.add(X, word(12)), PAIR)),
+            nonzero(bits(N, 127)),
+        ),
+        127,
+    ),
+    "a million": (
+        counted(
+            M,
+            terms.add(X, word(32)),
+            terms.negate(terms.eq(terms.add(X, word(32)), terms.add(M, word(32 << 20)))),
+        ),
+        1 << 20,
+    ),
+    "clears the lowest bit": (
+        counted(N, operation("and", X, terms.sub(X, word(1))), nonzero(X)),
+        33,
+    ),
+    "halves": (counted(N, operation("lshr", X, word(1)), nonzero(X)), 33),
+    "clears the highest bit": (
+        counted(N, terms.sub(X, operation("lshr", word(1 << 31), operation("clz", X))), nonzero(X)),
+        33,
+    ),
+    "wraps in a byte": (
+        counted(bits(N, 255), bits(UP, 255), terms.negate(terms.eq(X, word(77)))),
+        256,
+    ),
+    "signed": (counted(word(0), UP, terms.slt(UP, N), terms.slt(N, word(100))), 99),
+    "levels": (
+        Model((), (Variable(X, word(32), terms.sub(X, LEVEL)),), (BYTE,), (), terms.ult(LEVEL, X)),
+        32,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROVED)
+def test_proved(name: str) -> None:
+    """Each kind of counted loop gets its exact bound."""
+    model, expected = PROVED[name]
+    outcome = prove(model, BUDGET, find_solver())
+    assert outcome.bound == expected
+    assert outcome.reached <= expected
+
+
+TRAPS = {
+    "no initial state": Model((N,), (), (), (terms.ult(N, word(1)), nonzero(N)), TRUE),
+    "runs for ever": Model((), (Variable(X, word(0), X),), (), (), TRUE),
+    "step of zero": counted(word(0), terms.add(X, bits(N, 1)), terms.ult(X, word(10))),
+    "may step over the end": counted(
+        word(0), terms.add(X, word(2)), terms.negate(terms.eq(X, bits(N, 7)))
+    ),
+    "wraps before the end": Model(
+        (), (Variable(X, word(5), UP),), (), (), terms.negate(terms.eq(X, word(4)))
+    ),
+    "waits for a device": Model((), (), (BYTE,), (), terms.eq(BYTE, const(0, 8))),
+    "list": Model((N,), (Variable(X, N, Y),), (Y,), (), nonzero(X)),
+}
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_not_bounded(name: str) -> None:
+    """Empty, endless, wrapping and device loops have no bound below the counter's range."""
+    outcome = prove(TRAPS[name], Budget(seconds=20), find_solver())
+    assert outcome.bound is None
+    assert not outcome.failed
+
+
+def test_a_loop_that_is_never_repeated() -> None:
+    """Leaving at once is one execution, in a model whose exit loops to itself."""
+    outcome = prove(Model((), (), (), (), FALSE), BUDGET, find_solver())
+    assert (outcome.bound, outcome.reached) == (1, 1)
+
+
+def test_a_truncated_model_proves_nothing() -> None:
+    """The property stands last: text that was cut off anywhere has no verdict."""
+    text = PROVED["signed"][0].smv([("bounded", at_most(1 << 20))])
+    checks = [Check("bounded")]
+    for length in range(0, len(text) - 2, 23):
+        [answer] = ask(text[:length], checks, Limits(), find_solver())
+        assert answer.verdict is Verdict.FAILED
+
+
+def test_the_counter_saturates() -> None:
+    """No bound may be claimed at or above the value where the counter stays."""
+    with pytest.raises(ValueError, match="beyond the counter"):
+        at_most((1 << COUNT_WIDTH) - 2)
+    assert "executions != 0ud32_4294967295 ?" in TRAPS["runs for ever"].smv([])
+
+
+# --- Random small models -------------------------------------------------------------------------
+
+A, B, P, Q, J = (sym(f"{name}", 4) for name in ("a", "b", "p", "q", "j"))
+
+
+def small(value: int) -> Term:
+    return const(value, 4)
+
+
+@st.composite
+def models(draw: st.DrawFn) -> Model:
+    """Two variables of four bits, two parameters, sometimes an input."""
+    inputs = (J,) if draw(st.booleans()) else ()
+    leaves = [A, B, P, Q, *inputs]
+
+    def operand() -> Term:
+        return draw(st.sampled_from([*leaves, small(draw(st.integers(0, 15)))]))
+
+    def step(x: Term) -> Term:
+        kind = draw(st.integers(0, 5))
+        if kind == 0:
+            return terms.add(x, small(draw(st.sampled_from([1, 2, 3, 13, 15]))))
+        if kind == 1:
+            return operation("lshr", x, small(1))
+        if kind == 2:
+            return operation("and", x, terms.sub(x, small(1)))
+        if kind == 3:
+            return terms.sub(x, terms.add(operation("and", operand(), small(3)), small(1)))
+        if kind == 4:
+            return terms.ite(terms.ult(operand(), operand()), x, terms.add(x, small(1)))
+        return operand()
+
+    def test() -> Term:
+        relation = draw(st.sampled_from([terms.eq, terms.ult, terms.slt]))
+        term = relation(draw(st.sampled_from([A, B])), operand())
+        return terms.negate(term) if draw(st.booleans()) else term
+
+    again = test()
+    if draw(st.booleans()):
+        again = draw(st.sampled_from([terms.both, terms.either]))(again, test())
+    start = st.sampled_from([P, Q, small(0), small(15)])
+    state = (Variable(A, draw(start), step(A)), Variable(B, draw(start), step(B)))
+    constraints = (terms.ule(P, small(draw(st.integers(0, 15)))),)
+    return Model((P, Q), state, inputs, constraints, again)
+
+
+def most_executions(model: Model) -> int | None:
+    """By brute force over all initial states and inputs; None: no limit."""
+    stepper = Stepper(model)
+    spaces = [range(1 << s.width) for s in model.inputs]
+    longest_from: dict[tuple[tuple[int, ...], tuple[int, ...]], int | None] = {}
+
+    def from_state(parameters: tuple[int, ...], state: tuple[int, ...]) -> int | None:
+        key = parameters, state
+        if key in longest_from:
+            return longest_from[key]
+        longest_from[key] = None  # met again: a cycle
+        following = {
+            s for i in product(*spaces) if (s := stepper.step(parameters, state, i)) is not None
+        }
+        counts = [from_state(parameters, s) for s in following]
+        result = (
+            None if None in counts else 1 + max((c for c in counts if c is not None), default=0)
+        )
+        longest_from[key] = result
+        return result
+
+    best: int | None = 0
+    for parameters in product(*(range(1 << p.width) for p in model.parameters)):
+        state = stepper.start(parameters)
+        if state is not None:
+            count = from_state(parameters, state)
+            best = None if best is None or count is None else max(best, count)
+    return best
+
+
+@given(models())
+@settings(max_examples=35)
+def test_against_brute_force(model: Model) -> None:
+    """No bound is below what some execution does; what was reached is an execution."""
+    exact = most_executions(model)
+    assume(exact != 0)
+    outcome = prove(model, Budget(seconds=20), find_solver())
+    assert not outcome.failed
+    if exact is None:
+        assert outcome.bound is None
+    else:
+        assert outcome.reached <= exact
+        assert outcome.bound is None or outcome.bound >= exact
+
+
+@given(models())
+@settings(max_examples=100)
+def test_simpler_models_are_no_shorter(model: Model) -> None:
+    """Simplified: the same length. Coarse: the same or longer."""
+    exact = most_executions(model)
+    assert most_executions(simplified(model)) == exact
+    coarse = most_executions(coarsen(model))
+    assert coarse is None or (exact is not None and coarse >= exact)
+
+
+@given(models())
+@settings(max_examples=50)
+def test_runs_are_executions(model: Model) -> None:
+    """Exploration never reports more executions than there are."""
+    exact = most_executions(model)
+    assert exact is None or longest(explore(model)) <= max(exact, 1)
