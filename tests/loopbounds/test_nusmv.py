@@ -25,7 +25,7 @@ MODULE main
 VAR a : unsigned word[64]; b : unsigned word[64];
 INIT a > 0ud64_1 & b > 0ud64_1 & a < 0ud64_4294967296 & b < 0ud64_4294967296;
 TRANS next(a) = a & next(b) = b;
-DEFINE prime := a * b != 0ud64_18446743979220271189;
+DEFINE prime := a * b != 0ud64_9633832748884915969;
 INVARSPEC NAME spec_prime := prime;
 """
 
