@@ -84,6 +84,7 @@ class FunctionBuilder:
         self.exits: set[int] = set()
         self.callees: dict[Callee, set[int]] = {}  # and the instructions that call it
         self.unresolved: dict[int, Unresolved] = {}
+        self._unknown_calls: set[int] = set()  # unresolved, but they come back here
         self.version = 0
         self._image = image
         self._ends = ends
@@ -108,7 +109,8 @@ class FunctionBuilder:
     @property
     def may_return(self) -> bool:
         """Whether a return was found, or something not understood that may return (rule 3)."""
-        return bool(self.returns or self._tail_returns or self.unresolved)
+        unknown = self.unresolved.keys() - self._unknown_calls
+        return bool(self.returns or self._tail_returns or unknown)
 
     def before(self, insn: Insn) -> Insn | None:
         """The instruction that always runs just before ``insn``, if there is one."""
@@ -235,6 +237,12 @@ class FunctionBuilder:
         if insn not in self.unresolved:
             self.unresolved[insn] = Unresolved(insn, self._image.place(insn), reason, hint)
             self.version += 1
+
+    def refuse_call(self, insn: int, reason: str, hint: str) -> None:
+        """What the instruction ``insn`` calls is not known; control comes back after it."""
+        self._unknown_calls.add(insn)
+        self.refuse(insn, reason, hint)
+        self.continue_after(insn)
 
     def _run(self, addr: int, thumb: bool, it: tuple[Cond, ...]) -> None:
         """Decode one instruction after another until control may go elsewhere."""

@@ -304,9 +304,8 @@ class Growth:
             return
         calls = insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn)
         reason = f"the targets of {insn.text} are not known: {doubt.reason}"
-        function.refuse(insn.addr, reason, STATE_TARGETS)
-        if calls:
-            function.continue_after(insn.addr)
+        refuse = function.refuse_call if calls else function.refuse
+        refuse(insn.addr, reason, STATE_TARGETS)
 
     def unproved(self, entry: int) -> list[str]:
         """What is assumed of the function at ``entry`` because values did not prove it."""

@@ -1,0 +1,37 @@
+"""Programs that libraries led to: shapes of code that once lost or gained an edge."""
+
+from __future__ import annotations
+
+from quoll.extract import extract
+from quoll.image import Image
+from quoll.verify import verify_program
+from tests.quoll.building import build
+
+CALL_THROUGH_A_POINTER_ON_THE_WAY_TO_THE_END = """
+    .global main, fail
+    .type main, %function
+    .type fail, %function
+main:   cmp r0, #0
+        bne 1f
+        bx lr
+1:      push {r4, lr}
+        bl fail
+        .word 0xffffffff
+fail:   push {r4, lr}
+        bl note
+        ldr r3, [r0]
+        blx r3
+2:      b 2b
+note:   bx lr
+"""
+
+
+def test_a_call_through_a_pointer_does_not_return_for_its_function() -> None:
+    image = Image.load(build(CALL_THROUGH_A_POINTER_ON_THE_WAY_TO_THE_END, language="S"))
+    main, fail = image.symbol("main"), image.symbol("fail")
+    assert main is not None
+    assert fail is not None
+    program = extract(image, [main.addr])
+    assert not program.functions[fail.addr].returns
+    assert [u.addr for u in program.unresolved] == [fail.addr + 12]
+    verify_program(program)
