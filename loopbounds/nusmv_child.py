@@ -15,6 +15,8 @@ import resource
 import signal
 import sys
 
+__all__ = ["main", "run_library"]
+
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
