@@ -130,7 +130,7 @@ def _instructions(block: Block, image: Image) -> Iterator[str]:
     for insn in block.insns:
         line = image.line(insn.addr)
         if line is not None and line != previous:
-            text = _source(line.path).get(line.line, "")
+            text = _source(Path(line.path).absolute()).get(line.line, "")
             yield f"    {line}  {text}".rstrip()
         previous = line
         raw = insn.raw[::-1].hex() if not insn.thumb else _halfwords(insn.raw)
@@ -142,10 +142,10 @@ def _halfwords(raw: bytes) -> str:
 
 
 @cache
-def _source(path: str) -> dict[int, str]:
+def _source(path: Path) -> dict[int, str]:
     """The lines of a source file by number; none if it is not where it was compiled."""
     try:
-        text = Path(path).read_text(encoding="utf-8", errors="replace")
+        text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return {}
     return {number: line.strip() for number, line in enumerate(text.splitlines(), 1)}
