@@ -15,6 +15,7 @@ from quoll.condition import Condition, symbols
 from quoll.terms import (
     MASK,
     RIGID,
+    TAINTED,
     Fact,
     Facts,
     Term,
@@ -180,7 +181,13 @@ class _Merge:
             symbols_in_both = [symbol for symbol in b if symbol in a]
         else:
             symbols_in_both = [symbol for symbol in a if symbol in b]
-        return {s: a[s] if a[s] is b[s] else self._fact(a[s], b[s]) for s in symbols_in_both}
+        common = {s: a[s] if a[s] is b[s] else self._fact(a[s], b[s]) for s in symbols_in_both}
+        for one, other in ((a, b), (b, a)):
+            # where nothing is said of a symbol it may be any word, but none with a mark
+            for symbol, fact in one.items():
+                if symbol not in other and not covers(ANY, fact):
+                    common[symbol] = TAINTED
+        return common
 
     def _keep(self, symbol: int) -> bool:
         """Whether ``symbol`` may stay in the result."""

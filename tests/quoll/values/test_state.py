@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from quoll.state import State, covered_by, merge
-from quoll.terms import RIGID
+from quoll.terms import RIGID, TAINTED
 from tests.quoll.values.concretes import differences, environment, random_pair
 
 
@@ -58,6 +59,21 @@ def test_merge_covers_both() -> None:
     for seed in range(1500):
         counts += check(seed)
     assert min(counts[what] for what in ("kept", "classes", "cells", "covers")) > 300
+
+
+@pytest.mark.parametrize("thresholds", [None, [0, 1 << 31]])
+def test_an_address_of_the_stack_keeps_its_mark(thresholds: list[int] | None) -> None:
+    """The same symbol may be any word in one state and an address of the stack in the other."""
+    around = environment()
+    plain, _, _ = random_pair(random.Random(1), around)
+    symbol = around.names.of(7, "shared")
+    registers = (symbol << 32, *plain.registers[1:])
+    unmarked = replace(plain, registers=registers)
+    marked = replace(unmarked, facts={**plain.facts, symbol: TAINTED})
+    for a, b in ((unmarked, marked), (marked, unmarked)):
+        merged = merge(a, b, around.names, (1, 1), "test", thresholds)
+        assert covered_by(a, merged)
+        assert covered_by(b, merged)
 
 
 def test_order_is_not_everything() -> None:
