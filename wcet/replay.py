@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import cache
 from random import Random
 
@@ -50,13 +51,12 @@ __all__ = [
 DISPLACED = 0x1000_0000  # lines of user programs that pollute the caches; in no kernel window
 
 
-class Contents:
-    """What the caches may hold at the start."""
+class Contents(Enum):
+    """What the caches may hold at the start; the one that misses most first."""
 
-    COLD = "cold"  # nothing valid
     POLLUTED = "polluted"  # every way of every set: another program's line, most of them dirty
+    COLD = "cold"  # nothing valid
     MIXED = "mixed"  # some of the execution's own lines among those
-    ALL = (COLD, POLLUTED, MIXED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def _core(timing: Timing) -> Core:
 
 
 def random_machine(
-    platform: Platform, steps: Sequence[Executed], contents: str, random: Random
+    platform: Platform, steps: Sequence[Executed], contents: Contents, random: Random
 ) -> Machine:
     """A machine in a state that an entry may find: caches, accesses under way, busy units.
 
@@ -244,7 +244,7 @@ class Replayed:
     instructions: int
     charged: int
     most: int
-    contents: str  # of the caches, in the replay that took most
+    contents: Contents  # of the caches, in the replay that took most
     start: int  # instruction of the recording with which it began
 
     @property
@@ -286,8 +286,8 @@ def replay_paths(
             random = Random(f"{seed} {subject.name} {number} {state}")
             execution = executions[state % len(executions)]
             steps = executed(path, _first_addresses(execution), subject.platform, random)
-            # The first two are the ones that miss most.
-            contents = Contents.ALL[(1, 0, 2)[state] if state < 3 else random.randrange(3)]
+            every = list(Contents)
+            contents = every[state] if state < len(every) else random.choice(every)
             machine = random_machine(subject.platform, steps, contents, random)
             exception = subject.name in subject.platform.entries
             cycles = replay(machine, steps, exception=exception)

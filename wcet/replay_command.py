@@ -210,7 +210,7 @@ def to_text(result: Result, found: Sequence[EntryReplay], options: argparse.Name
     ]
     for entry in found:
         rows += [
-            f"EXCEEDED  {entry.name}: {p.most:,} cycles seen from {p.contents} caches; "
+            f"EXCEEDED  {entry.name}: {p.most:,} cycles seen from {p.contents.value} caches; "
             f"{p.charged:,} charged for this path of {p.instructions:,} instructions, "
             f"bound {entry.bound:,}"
             for p in entry.exceeding
@@ -233,7 +233,7 @@ def to_json(result: Result, found: Sequence[EntryReplay], options: argparse.Name
                 "percentile_99": e.percentile_99,
             },
             "exceeding": [
-                {"cycles": p.most, "charged": p.charged, "caches": p.contents,
+                {"cycles": p.most, "charged": p.charged, "caches": p.contents.value,
                  "instructions": p.instructions}
                 for p in e.exceeding
             ],

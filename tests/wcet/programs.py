@@ -203,7 +203,9 @@ def check(result: Result, seed: int, inputs: int, states: int) -> list[Case]:
         most = 0
         for state in range(states):
             steps = executed(path, accesses, result.platform, random)
-            machine = random_machine(result.platform, steps, Contents.ALL[(state + 1) % 3], random)
+            machine = random_machine(
+                result.platform, steps, list(Contents)[state % len(Contents)], random
+            )
             most = max(most, replay(machine, steps, exception=False))
         assert most <= charged <= entry.cycles, (seed, number, most, charged, entry.cycles)
         cases.append(Case(entry.cycles, charged, most))

@@ -175,7 +175,7 @@ def test_cold_and_polluted_caches_cost_more_than_own_lines(
     path = Walk.of(of.graph, follow(of.graph, of.image, execution.pcs))
     first = {a.index: a.addr for a in reversed(list(execution.accesses()))}
     means = {}
-    for contents in Contents.ALL:
+    for contents in Contents:
         cycles = 0
         for seed in range(20):
             random = Random(seed)
