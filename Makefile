@@ -15,6 +15,7 @@ help:
 	@echo 'make check     lint and types only'
 	@echo 'make kernel    build the kernel: $(KERNEL)'
 	@echo 'make setup     install what is missing (the others do this by themselves)'
+	@echo 'make campaign-NAME   a long run of tests/campaigns/NAME.py, with options in ARGS'
 	@echo 'make clean     remove what was built; .venv stays'
 
 # Ends at once when there is nothing to install.
@@ -36,7 +37,11 @@ check: setup
 	.venv/bin/mypy $(PACKAGES)
 
 test: check kernel recorder
-	.venv/bin/pytest -n 2
+	.venv/bin/pytest -n 2 --dist loadgroup
+
+# Results are recorded in docs/; each campaign is reproducible from its seed.
+campaign-%: kernel recorder
+	.venv/bin/python -m tests.campaigns.$* $(ARGS)
 
 clean:
 	rm -rf build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

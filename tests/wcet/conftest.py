@@ -15,6 +15,13 @@ from wcet.cli import main
 ENTRIES = ("syscall", "undefined", "prefetch-abort", "data-abort", "interrupt")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests on the analysed kernel and its trace run in one process, which makes them once."""
+    for item in items:
+        if {"report", "trace"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group("kernel"))
+
+
 @pytest.fixture(scope="session")
 def kernel() -> Path:
     build.kernel()
