@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from quoll.arm.access import access_ops
 from quoll.arm.build import Builder
 from quoll.arm.insn import LR, PC, Cond, Flow, Insn
-from quoll.arm.ops import C, Op, OpCode, Var, const, general
+from quoll.arm.ops import C, N, Op, OpCode, Var, Z, const, general
 from quoll.arm.pcode import translate
 from quoll.arm.system import unknown_results
 
@@ -134,6 +134,24 @@ def _shifter_carry(build: Builder, insn: Insn) -> Var | None:
     return build.value(OpCode.SUBPIECE, masked, const(0), size=1)
 
 
+def _thumb_shift_by_word(insn: Insn) -> bool:
+    """lsr.w #32, encoded as 0 (A8.8.96)."""
+    first, second = (int.from_bytes(insn.raw[n : n + 2], "little") for n in (0, 2))
+    shift_of_mov = insn.thumb and insn.size == 4 and first & 0xFFEF == 0xEA4F
+    return shift_of_mov and second & 0x70F0 == 0x0010
+
+
+def _shifted_out(insn: Insn) -> list[Op]:
+    build = Builder()
+    carry = _shifter_carry(build, insn)
+    (destination,) = insn.writes
+    build.emit(OpCode.COPY, general(destination), const(0))
+    if insn.sets_flags and carry is not None:
+        for flag, value in ((N, const(0, 1)), (Z, const(1, 1)), (C, carry)):
+            build.emit(OpCode.COPY, flag, value)
+    return build.ops
+
+
 def _arm_absolute_differences(insn: Insn) -> bool:
     return not insn.thumb and insn.mnemonic in ("usad8", "usada8")
 
@@ -164,6 +182,7 @@ CORRECTIONS: tuple[Correction, ...] = (
         _thumb_ascending_store,
         access_ops,
     ),
+    Correction("lsr.w #32: the register is not shifted", _thumb_shift_by_word, _shifted_out),
     Correction(
         "logical instructions of Thumb-2 with S: C is left alone",
         _thumb_logical,

@@ -1,6 +1,8 @@
 """Ops against Unicorn, one instruction at a time, on random states."""
 
 import random
+from collections.abc import Iterator
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -106,6 +108,8 @@ SYSTEM_AND_RARE = [
         (0xC007,),  # stmia r0!, {r0-r2}
         (0xEA11, 0x2123),  # ands.w r1, r1, r3, asr #32
         (0xEA12, 0x12CC),  # ands.w r2, r2, ip, lsl #7
+        (0xEA4F, 0x0C12),  # lsr.w ip, r2, #32
+        (0xEA5F, 0x0C12),  # lsrs.w ip, r2, #32
         (0xEA7F, 0x4C64),  # mvns.w ip, r4, asr #21 and rrx
         (0xEA7F, 0x0C34),  # mvns.w ip, r4, rrx
         (0xF45F, 0x78C5),  # movs.w r8, #0x18a
@@ -126,6 +130,41 @@ def test_rare_instructions(insn: Insn) -> None:
 def test_every_correction_is_tested() -> None:
     for correction in CORRECTIONS:
         assert any(correction.applies(insn) for insn in SYSTEM_AND_RARE), correction.what
+
+
+SHIFTED = (0, 1, 2, 3, 4, 8, 10, 11, 13, 14)  # Thumb-2's operations on shifted registers
+MOVES, COMPARES = (13, 15), (8, 9, 10, 11)  # ARM's
+
+
+def shifted_operands() -> Iterator[Insn]:
+    """Every operation on r1 and r2 with every kind of shift, by amounts next to the limits."""
+    for kind, amount, sets in product(range(4), (0, 1, 2, 15, 16, 31), (0, 1)):
+        last = (amount >> 2) << 12 | 3 << 8 | (amount & 3) << 6 | kind << 4 | 2
+        for operation, first in product(SHIFTED, (1, 15)):
+            if first == 1 or operation in (2, 3):  # Rn = 15 turns orr and orn into mov and mvn
+                yield thumb(0xEA00 | operation << 5 | sets << 4 | first, last)
+        for operation in range(16):
+            if operation in COMPARES and not sets:
+                continue
+            first, destination = 1 - (operation in MOVES), 0 if operation in COMPARES else 3
+            word = 0xE << 28 | operation << 21 | sets << 20 | first << 16 | destination << 12
+            yield arm(word | amount << 7 | kind << 5 | 2)
+            yield arm(word | 4 << 8 | kind << 5 | 0x10 | 2)
+    for kind, amount in product(range(3), range(32)):
+        yield thumb(kind << 11 | amount << 6 | 0x11)
+
+
+def test_shifts_at_their_limits() -> None:
+    """Amounts of 0 stand for 32 or rrx: random encodings seldom contain them."""
+    insns = list(shifted_operands())
+    assert len(insns) > 2000
+    choice = random.Random(5)
+    wrong = []
+    for insn in insns:
+        verdict, why = COMPARE(insn, random_state(choice, insn))
+        if verdict is Verdict.WRONG:
+            wrong.append((insn.raw.hex(), insn.text, why))
+    assert wrong == []
 
 
 @pytest.mark.parametrize("cond", list(Cond)[:-1])
