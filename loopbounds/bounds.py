@@ -65,10 +65,28 @@ def bound_loops(
     with _deep_recursion():
         slices = _slices(graph, image, values, options)
     outcomes = _answers(graph, image, slices, options, progress)
+    endless = _with_endless_loops_inside(graph, outcomes)
     return tuple(
-        judge(graph, image, loop, slices[loop.index], outcomes[loop.index], stated[loop.index])
+        judge(
+            graph,
+            image,
+            loop,
+            slices[loop.index],
+            outcomes[loop.index],
+            stated[loop.index],
+            loop.index not in endless,
+        )
         for loop in graph.loops
     )
+
+
+def _with_endless_loops_inside(graph: Supergraph, outcomes: Sequence[Outcome]) -> set[int]:
+    """Loops around a loop that is not proved to end."""
+    found: set[int] = set()
+    for loop in reversed(graph.loops):  # inner loops first
+        if loop.parent is not None and (outcomes[loop.index].bound is None or loop.index in found):
+            found.add(loop.parent)
+    return found
 
 
 @contextmanager

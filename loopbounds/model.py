@@ -44,6 +44,7 @@ class Model:
     constraints: tuple[Term, ...]  # over parameters
     again: Term
     hints: tuple[Term, ...] = ()  # candidate invariants, over parameters and state
+    exits: tuple[Term, ...] = ()  # parts of ``again`` that hold when a loop inside has ended
 
     @property
     def deterministic(self) -> bool:

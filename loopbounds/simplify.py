@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import reduce
 
 from loopbounds import rewrite, terms
 from loopbounds.model import Model, Variable
@@ -24,7 +25,22 @@ def simplified(model: Model) -> Model:
     model = _without_determined_inputs(model)
     for _ in range(ROUNDS):
         model = _with_constraints_used(model)
-    return influential(_rebased(model))
+    return influential(_rebased(_without_inner_exits(model)))
+
+
+def _without_inner_exits(model: Model) -> Model:
+    """Drop the exit condition of a loop inside, where what that loop leaves is not used.
+
+    A loop that ends has made its exit condition true, whatever that took.
+    """
+    for part in model.exits:
+        conditions = conjuncts(part)
+        own = rewrite.symbols(conditions) & set(model.inputs)
+        rest = [c for c in conjuncts(model.again) if c not in conditions]
+        used = rewrite.symbols([*rest, *(v.next for v in model.state)])
+        if own and not own & used:
+            model = replace(model, again=reduce(terms.both, rest, TRUE))
+    return model
 
 
 def _without_determined_inputs(model: Model) -> Model:
@@ -63,6 +79,7 @@ def _substituted(model: Model, values: Mapping[Term, Term]) -> Model:
         inputs=tuple(i for i in model.inputs if i not in values),
         state=tuple(replace(v, next=rewrite.substitute(v.next, values)) for v in model.state),
         again=rewrite.substitute(model.again, values),
+        exits=tuple(rewrite.substitute(e, values) for e in model.exits),
     )
 
 
@@ -84,6 +101,7 @@ def _with_constraints_used(model: Model) -> Model:
         tuple(dict.fromkeys(kept)),
         replaced(model.again, known),
         model.hints,
+        tuple(replaced(e, known) for e in model.exits),
     )
 
 
@@ -128,6 +146,7 @@ def _moved(model: Model, variable: Variable) -> Model:
         model,
         state=tuple(map(moved, model.state)),
         again=rewrite.substitute(model.again, new),
+        exits=tuple(rewrite.substitute(e, new) for e in model.exits),
         hints=tuple(rewrite.substitute(h, new) for h in model.hints),
     )
 

@@ -64,6 +64,7 @@ class _Slicer:
         self._scope: Scope = scopes.of_loop(loop)
         self._whole: Scope = scopes.whole
         self._again = FALSE
+        self._exits: list[Term] = []
         self._given: frozenset[str] = frozenset()
         self._changing: dict[Term, Term] = {}  # leaf -> value after an iteration
         self._fixed: dict[Term, Term] = {}  # leaf -> value at entry
@@ -80,39 +81,60 @@ class _Slicer:
     # --- The step ---------------------------------------------------------------------------
 
     def _continues(self) -> Term:
-        """When an iteration that starts at the header comes back to it."""
+        """When an iteration that starts at the header comes back to it.
+
+        A loop inside is passed by its last iteration, so its back edges are not taken.
+        """
         graph, order = self._code.graph, self._code.acyclic.order
         backs = frozenset(self._loop.backs)
-        ahead: dict[int, Term] = {}
+        ahead: dict[int, Term | None] = {}  # None: not part of a last iteration
         for node in sorted(self._loop.nodes, key=lambda n: -order[n]):
-            ways = []
+            ways: list[tuple[int, Term | None]] = []
             for e in graph.successors[node]:
                 target = graph.edges[e].dst
                 if e in backs:
                     ways.append((e, TRUE))
-                elif target in self._loop.nodes and order[target] > order[node]:
-                    ways.append((e, ahead[target]))
-                else:
+                elif target not in self._loop.nodes:
                     ways.append((e, FALSE))
+                else:
+                    ways.append((e, ahead[target] if order[target] > order[node] else None))
             ahead[node] = self._choose(node, ways)
-        return ahead[self._loop.header]
+        return ahead[self._loop.header] or FALSE
 
-    def _choose(self, node: int, ways: list[tuple[int, Term]]) -> Term:
-        if all(term is FALSE for _, term in ways):
+    def _choose(self, node: int, ways: list[tuple[int, Term | None]]) -> Term | None:
+        possible = [(e, term) for e, term in ways if term is not None]
+        if ways and not possible:
+            return None
+        if all(term is FALSE for _, term in possible):
             return FALSE
-        if self._complete(node) and all(term is ways[0][1] for _, term in ways):
-            return ways[0][1]
+        first = possible[0][1]
+        if len(possible) == len(ways):
+            if self._complete(node) and all(term is first for _, term in possible):
+                return first
+        elif len(possible) == 1 and self._always(node):
+            self._exits.append(self._scope.taken(possible[0][0]))
         result = FALSE
-        for e, term in ways:
+        for e, term in possible:
             if term is not FALSE:
                 result = either(result, both(self._scope.taken(e), term))
         if rewrite.size(result) <= LARGE:
             return result
         result = FALSE
-        for e, term in ways:
-            choice = self._scope.choice(node, e)
-            result = either(result, both(choice, term)) if term is not FALSE else result
+        for e, term in possible:
+            if term is not FALSE:
+                result = either(result, both(self._scope.choice(node, e), term))
         return result
+
+    def _always(self, node: int) -> bool:
+        """Whether every iteration that comes back to the header has passed ``node``."""
+        acyclic, graph = self._code.acyclic, self._code.graph
+        for e in self._loop.backs:
+            at = graph.edges[e].src
+            while acyclic.order[at] > acyclic.order[node]:
+                at = acyclic.dominator[at]
+            if at != node:
+                return False
+        return True
 
     def _complete(self, node: int) -> bool:
         """Whether the edges out of a node are all that can happen after it."""
@@ -182,6 +204,7 @@ class _Slicer:
 
     def _assemble(self, initial: dict[Term, Term]) -> tuple[Model, dict[str, str]]:
         starts = list(initial.values())
+        exits = [rewrite.substitute(t, self._fixed) for t in self._exits]
         steps = [
             rewrite.substitute(t, self._fixed) for t in (self._again, *self._changing.values())
         ]
@@ -215,6 +238,7 @@ class _Slicer:
             tuple(dict.fromkeys(c for c in map(named, conditions) if c is not TRUE)),
             again,
             tuple(h for h in hints if h is not TRUE),
+            tuple(map(named, exits)),
         )
         return model, origins
 

@@ -25,22 +25,26 @@ def judge(
     cut: Slice,
     outcome: Outcome,
     stated: tuple[LoopFact, ...],
+    inner_end: bool,
 ) -> LoopBound:
-    """The bound of one loop. Raises FactsError when a fact is refuted."""
+    """The bound of one loop; ``inner_end``: all loops inside are proved to end.
+
+    Raises FactsError when a fact is refuted.
+    """
     if outcome.failed:
         return _unbounded(loop, outcome, outcome.failed)
     fact = stated[0] if stated else None
     if fact is not None:
         _refute(fact, cut)
     if outcome.bound is not None and (fact is None or outcome.bound <= fact.bound):
-        return _proved(loop, cut, outcome)
+        return _proved(loop, cut, outcome, inner_end)
     if fact is not None:
         return _assumed(loop, outcome, fact)
     return _unbounded(loop, outcome, _explanation(graph, image, loop, cut))
 
 
-def _proved(loop: SuperLoop, cut: Slice, outcome: Outcome) -> LoopBound:
-    exact = True if outcome.tight and _faithful(cut) else None
+def _proved(loop: SuperLoop, cut: Slice, outcome: Outcome, inner_end: bool) -> LoopBound:
+    exact = True if outcome.tight and inner_end and _faithful(cut) else None
     evidence = (
         f"count <= {outcome.bound} is an invariant (k-induction with {outcome.relations} relations)"
     )

@@ -21,7 +21,7 @@ __all__ = ["Program", "load"]
 
 RETURN = 0xFFFF_0000
 STACK = 0x0200_0000
-STEPS = 200_000
+STEPS = 20_000
 NO_FACTS = Facts()
 
 
