@@ -19,7 +19,7 @@ from quoll.cfg import Block, Cfg, Edge, EdgeKind, Unresolved
 from quoll.errors import ControlFlowError, InputError
 from quoll.image import Image
 
-__all__ = ["Callee", "FunctionBuilder", "falls_through"]
+__all__ = ["Callee", "FunctionBuilder", "falls_through", "is_jump_through"]
 
 LONGEST = 4  # bytes of an instruction
 COMPARE_AND_BRANCH = ("cbz", "cbnz")
@@ -37,6 +37,12 @@ class Callee:
 def falls_through(insn: Insn) -> bool:
     """Whether the next instruction in memory may follow without the transfer being made."""
     return insn.flow is Flow.NEXT or insn.conditional or insn.mnemonic in COMPARE_AND_BRANCH
+
+
+def is_jump_through(insn: Insn) -> bool:
+    """Whether ``insn`` always goes where a register says that is neither lr nor the pc."""
+    register = bool(insn.sources) and insn.sources[0] not in (LR, PC)
+    return insn.mnemonic == "bx" and register and not insn.conditional
 
 
 def _sets_lr_by_convention(insn: Insn) -> bool:
@@ -72,6 +78,7 @@ class FunctionBuilder:
         returning: Set[int],
         inline: Set[int] = frozenset(),
         fragments: Set[int] = frozenset(),
+        apart: Set[int] = frozenset(),
     ) -> None:
         self.entry, self.thumb = callee.entry, callee.thumb
         self.insns: dict[int, Insn] = {}
@@ -92,7 +99,7 @@ class FunctionBuilder:
         self._window: tuple[int, bytes] = (0, b"")
         self._returning = returning
         self._inline = inline
-        self._fragments = fragments
+        self._fragments, self._apart = fragments, apart
         self._tail_returns: set[int] = set()
         self._new_callees: list[Callee] = []
         self._new_inlined: list[int] = []
@@ -121,6 +128,13 @@ class FunctionBuilder:
             if previous is not None and previous.next == insn.addr:
                 return previous
         return None
+
+    def is_called(self, addr: int) -> bool:
+        """Whether a ``bl`` that counts as a jump leads to ``addr``."""
+        return any(
+            target == addr and self.insns[source].flow is Flow.CALL
+            for source, target, _ in self._edges
+        )
 
     def take_new_callees(self) -> list[Callee]:
         """The callees found since the last time."""
@@ -195,12 +209,17 @@ class FunctionBuilder:
         if callee.entry in self._returning:
             self._come_back(insn)
 
+    def _is_part(self, target: Callee) -> bool:
+        return target.entry in self._fragments and target.entry not in self._apart
+
     def _is_long_jump(self, insn: Insn, target: Callee) -> bool:
         """Whether ``bl`` only jumps, as GCC does in Thumb code to reach beyond 2 KiB.
 
         It does when the target is inside the function that holds the instruction.
         """
         if not (insn.thumb and target.thumb) or self._is_function(target.entry):
+            return False
+        if target.entry in self._apart:
             return False
         symbol = self._image.symbols.function_around(insn.addr)
         return symbol is not None and symbol.addr < target.entry < symbol.addr + symbol.size
@@ -321,7 +340,7 @@ class FunctionBuilder:
         elif flow is Flow.CALL:
             assert insn.target is not None
             target = Callee(insn.target, insn.target_thumb)
-            if target.entry in self._fragments or self._is_long_jump(insn, target):
+            if self._is_part(target) or self._is_long_jump(insn, target):
                 self.keeps_lr = False
                 self.jump(insn.addr, target, EdgeKind.TAKEN)
             else:

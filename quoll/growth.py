@@ -14,7 +14,7 @@ from collections import deque
 from quoll.arm.insn import LR, SP, Flow, Insn
 from quoll.cfg import Block, Cfg, EdgeKind, JumpTable
 from quoll.confirm import Confirmed, Confirmer, Doubt
-from quoll.discover import Callee, FunctionBuilder
+from quoll.discover import Callee, FunctionBuilder, is_jump_through
 from quoll.frames import GivesUp, prove_frame
 from quoll.image import Image
 from quoll.linkage import holds_return_address
@@ -45,6 +45,7 @@ class Growth:
         self._sharers: dict[int, set[int]] = {}  # branch target -> functions holding it
         self._inline: dict[int, set[int]] = {}  # function -> jumps that are no tail calls
         self._fragments: set[int] = set()  # targets of bl that are no functions
+        self._apart: dict[int, set[int]] = {}  # function -> targets of bl that are functions for it
         self._queue: deque[int] = deque()
         self._open: set[int] = set()  # functions with transfers that their form does not decide
         self._unchecked: set[int] = set()  # functions that have changed since values were asked
@@ -82,6 +83,7 @@ class Growth:
             self.returning,
             frozenset(self._inline.get(callee.entry, ())),
             self._fragments,
+            frozenset(self._apart.get(callee.entry, ())),
         )
         self._formed[callee.entry] = set()
         self._by_form[callee.entry] = set()
@@ -107,12 +109,27 @@ class Growth:
         entry = function.entry
         callers = self._callers.get(Callee(entry, function.thumb), set())
         helper = len(function.insns) <= LONGEST_HELPER and not function.calls
-        if entry in self.roots or not callers or (self._has_symbol(entry) and not helper):
+        stays = entry in self.roots or self._is_apart(entry)
+        if stays or not callers or (self._has_symbol(entry) and not helper):
             return False
         self._fragments.add(entry)
         for caller in sorted(callers - self._fragments):
             self._restart(caller)
         return True
+
+    def _sets_apart(self, function: FunctionBuilder, insn: Insn) -> bool:
+        """Whether ``insn`` is called to call through a register, and is made a function again.
+
+        What it calls is not known, but what follows its call is.
+        """
+        if not is_jump_through(insn) or not function.is_called(insn.addr):
+            return False
+        self._apart.setdefault(function.entry, set()).add(insn.addr)
+        self._restart(function.entry)
+        return True
+
+    def _is_apart(self, entry: int) -> bool:
+        return any(entry in targets for targets in self._apart.values())
 
     def run(self) -> None:
         """Grow until nothing changes."""
@@ -127,7 +144,8 @@ class Growth:
                 return
             for entry in ask:
                 function = self.functions[entry]
-                if entry not in self._fragments and not function.growing:
+                part = entry in self._fragments and not self._is_apart(entry)
+                if not part and not function.growing:
                     self._ask_values(function)
 
     def _grow(self, function: FunctionBuilder) -> None:
@@ -214,6 +232,8 @@ class Growth:
                 return
             if block.last.addr in undecided:
                 self._decide(function, block, confirmed)
+            if self.functions[entry] is not function:
+                return
         if function.version == self._asked[entry]:
             self._note_preserved(cfg, confirmed.preserved(self._unproved[entry].keys()))
         self._queue.append(entry)
@@ -300,7 +320,7 @@ class Growth:
         if doubt.dead:
             self.tables.setdefault(insn.addr, JumpTable(insn.addr, None, ()))
             return
-        if self._is_fragment(function):
+        if self._is_fragment(function) or self._sets_apart(function, insn):
             return
         calls = insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn)
         reason = f"the targets of {insn.text} are not known: {doubt.reason}"

@@ -10,16 +10,18 @@ from enum import Enum
 
 from quoll.arm.insn import LR, SP, Flow
 from quoll.cfg import Block, Cfg, Program, Unresolved
+from quoll.discover import is_jump_through
 from quoll.errors import WcetError
 from quoll.image import Image
 from quoll.localvalues import LocalValues
 from quoll.terms import entry_symbol
 from quoll.transfers import links
 
-__all__ = ["Remaining", "remaining"]
+__all__ = ["HELPERS", "Remaining", "remaining"]
 
-RETURN_HELPERS = "__gnu_thumb1_case_"  # return to a place that data after the call selects
+RETURN_HELPER = "__gnu_thumb1_case_"  # returns to a place that data after the call selects
 CALL_HELPERS = ("_call_via_", "_interwork_", ".Lchange_")  # call through a register
+HELPERS = (RETURN_HELPER, *CALL_HELPERS)
 CONTEXT_SWITCHES = ("longjmp", "_Unwind", "unwind", "restore_core_regs")
 
 
@@ -29,7 +31,6 @@ class Remaining(Enum):
     CALL = "function-pointer call"
     TAIL_CALL = "function-pointer tail call"
     SYSTEM = "system call"
-    HELPER = "libgcc helper analysed without its caller"
     CONTEXT = "longjmp or unwinding"
     RETURN = "return not proved"
     OTHER = "other"
@@ -66,8 +67,8 @@ def _by_form(cfg: Cfg, block: Block, why: Unresolved) -> Remaining | None:
         return Remaining.SYSTEM
     if any(part in cfg.name for part in CONTEXT_SWITCHES):
         return Remaining.CONTEXT
-    if RETURN_HELPERS in cfg.name or cfg.name.startswith(CALL_HELPERS):
-        return Remaining.HELPER
+    if cfg.name.startswith(CALL_HELPERS) or (len(block.insns) == 1 and is_jump_through(insn)):
+        return Remaining.TAIL_CALL
     if "not proved to return" in why.reason:
         return Remaining.RETURN
     if insn.flow is Flow.INDIRECT_CALL or links(before, insn):

@@ -35,3 +35,35 @@ def test_a_call_through_a_pointer_does_not_return_for_its_function() -> None:
     assert not program.functions[fail.addr].returns
     assert [u.addr for u in program.unresolved] == [fail.addr + 12]
     verify_program(program)
+
+
+CALL_THROUGH_A_REGISTER_BY_A_JUMP_OF_ONES_OWN = """
+    .global main
+    .type main, %function
+main:   push {r4, lr}
+        ldr r3, [r0]
+        bl via
+        movs r0, #1
+        ldr r3, [r4]
+        bl via
+        movs r0, #2
+        pop {r4}
+        pop {r1}
+        bx r1
+via:    bx r3
+    .size main, . - main
+"""
+
+
+def test_thumb_code_calls_through_a_register_by_a_call_of_a_jump() -> None:
+    source = f".syntax unified\n.thumb\n{CALL_THROUGH_A_REGISTER_BY_A_JUMP_OF_ONES_OWN}"
+    image = Image.load(build(source, language="S", thumb=True, cpu="arm7tdmi"))
+    main, via = image.symbol("main"), image.symbol("via")
+    assert main is not None
+    assert via is not None
+    program = extract(image, [main.addr])
+    assert set(program.functions) == {main.addr, via.addr}
+    assert [u.addr for u in program.unresolved] == [via.addr]
+    reached = {i.addr for block in program.functions[main.addr].blocks for i in block.insns}
+    assert len(reached) == 10
+    verify_program(program)
