@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +27,7 @@ from loopbounds.workers import prove_all
 from quoll.errors import SolverError
 from quoll.facts import Facts
 from quoll.image import Image
-from quoll.supergraph import Supergraph, SuperLoop
+from quoll.supergraph import Supergraph
 
 __all__ = ["BoundOptions", "Progress", "bound_loops"]
 
@@ -62,9 +62,7 @@ def bound_loops(
     """
     options = options or BoundOptions()
     stated = facts_of_loops(graph, image, facts)
-    with _deep_recursion():
-        slices = _slices(graph, image, values, options)
-    outcomes = _answers(graph, image, slices, options, progress)
+    slices, outcomes = _prove_in_rounds(graph, image, values or NothingKnown(), options, progress)
     endless = _with_endless_loops_inside(graph, outcomes)
     return tuple(
         judge(
@@ -99,30 +97,58 @@ def _deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def _slices(
-    graph: Supergraph, image: Image, values: KnownValues | None, options: BoundOptions
-) -> list[Slice]:
-    code = Code(graph, Acyclic.of(graph), image, values or NothingKnown(), options.s1)
-    return slice_loops(code)
+def _prove_in_rounds(
+    graph: Supergraph,
+    image: Image,
+    values: KnownValues,
+    options: BoundOptions,
+    progress: Progress | None,
+) -> tuple[list[Slice], list[Outcome]]:
+    """Bounds of some loops tell how far others reach: repeat for the rest while some are proved."""
+    slices: dict[int, Slice] = {}
+    outcomes: dict[int, Outcome] = {}
+    code = Code(graph, Acyclic.of(graph), image, values, {}, options.s1)
+    while True:
+        with _deep_recursion():
+            new = slice_loops(code)
+        open_loops = [
+            loop.index
+            for loop in graph.loops
+            if loop.index not in outcomes
+            or (
+                _is_open(outcomes[loop.index]) and new[loop.index].model != slices[loop.index].model
+            )
+        ]
+        slices |= {loop: new[loop] for loop in open_loops}
+        outcomes |= _answers(code, slices, open_loops, options, progress)
+        proved = {loop: b for loop, o in outcomes.items() if (b := o.bound) is not None}
+        more = proved.keys() - code.bounds.keys()
+        if not more or not any(map(_is_open, outcomes.values())):
+            return [slices[i] for i in sorted(slices)], [outcomes[i] for i in sorted(outcomes)]
+        code.bounds |= proved
+
+
+def _is_open(outcome: Outcome) -> bool:
+    return outcome.bound is None and not outcome.failed
 
 
 def _answers(
-    graph: Supergraph,
-    image: Image,
-    slices: Sequence[Slice],
+    code: Code,
+    slices: Mapping[int, Slice],
+    loops: Sequence[int],
     options: BoundOptions,
     progress: Progress | None,
-) -> list[Outcome]:
-    """An outcome per loop; each distinct question is asked once."""
+) -> dict[int, Outcome]:
+    """An outcome for each of ``loops``; each distinct question is asked once."""
     try:
         solver = nusmv.find_solver()
     except SolverError as error:
-        return [_failed(str(error)) for _ in slices]
+        return dict.fromkeys(loops, _failed(str(error)))
     store = Store(options.cache)
-    keys = [model_key(s.model, options.budget, solver) for s in slices]
+    keys = {loop: model_key(slices[loop].model, options.budget, solver) for loop in loops}
     known: dict[str, Outcome] = {}
     asked: dict[str, int] = {}  # key -> first loop with that question
-    for loop, key in enumerate(keys):
+    for loop, key in keys.items():
         proof = None if key in known or key in asked else store.get(key)
         if proof is not None:
             known[key] = _remembered(proof)
@@ -138,11 +164,11 @@ def _answers(
             store.put(key, Proof(outcome.bound, outcome.reached, outcome.relations, seconds))
         _keep_model(options.models, key, outcome)
         if progress is not None:
-            progress(len(known), len(set(keys)), _place(graph, image, graph.loops[loop]))
+            progress(len(known), len(set(keys.values())), _place(code, loop))
 
     models = [slices[loop].model for _, loop in questions]
     prove_all(models, options.budget, solver, options.workers, done)
-    return [known[key] for key in keys]
+    return {loop: known[key] for loop, key in keys.items()}
 
 
 def _failed(reason: str) -> Outcome:
@@ -159,5 +185,6 @@ def _keep_model(folder: Path | None, key: str, outcome: Outcome) -> None:
         (folder / f"{key[:16]}.smv").write_text(outcome.model)
 
 
-def _place(graph: Supergraph, image: Image, loop: SuperLoop) -> str:
-    return image.place(graph.nodes[loop.header].block.addr)
+def _place(code: Code, loop: int) -> str:
+    header = code.graph.loops[loop].header
+    return code.image.place(code.graph.nodes[header].block.addr)

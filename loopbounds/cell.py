@@ -22,6 +22,7 @@ class Origin:
     cell: Cell | None  # what the loop with header ``node`` havocs
     frame: bool  # lost from a stack frame, so it may be a stack address
     given: bool  # read from memory that nothing is known of; otherwise the analysis lost it
+    most: int | None = None  # what it cannot exceed, by the proved bound of a loop
 
 
 def cell_width(cell: Cell) -> int:

@@ -50,6 +50,7 @@ class Code:
     acyclic: Acyclic
     image: Image
     values: KnownValues
+    bounds: dict[int, int] = field(default_factory=dict)  # proved so far, by loop index
     s1: bool = True  # rule 1: stores of unknown address spare live stack frames
     _effects: dict[int, Effect] = field(default_factory=dict)
     _tops: frozenset[int] | None = None

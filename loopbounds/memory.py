@@ -118,13 +118,15 @@ class Memory:
         return -1
 
     def _ranges(self, term: Term) -> dict[Term, tuple[int, int]]:
-        """What value analysis says of registers at loop headers and at the start."""
+        """What is known of symbols: by value analysis, or as the trip of a bounded loop."""
         found: dict[Term, tuple[int, int]] = {}
         for symbol in rewrite.symbols([term]):
             node, cell = self._scope.source(symbol)
             if isinstance(cell, int) and cell < FLAG:
                 values = self._code.values.register(node, cell)
                 found[symbol] = values.low, values.high
+            elif symbol in self._scope.origin and self._scope.origin[symbol].most is not None:
+                found[symbol] = 0, self._scope.origin[symbol].most or 0
         return found
 
     def _elsewhere(self, node: int, store: Store, address: Term, size: int) -> bool:

@@ -20,7 +20,7 @@ from loopbounds.code import Code
 from loopbounds.effects import FLAG
 from loopbounds.memory import Memory
 from loopbounds.taint import HeaderCell, Taint
-from loopbounds.terms import FALSE, TRUE, Term, add, both, either, ite, negate, sub, sym
+from loopbounds.terms import FALSE, TRUE, Term, add, both, either, ite, negate, scale, sub, sym
 from quoll.cfg import EdgeKind
 
 __all__ = ["Scope", "Scopes"]
@@ -114,7 +114,7 @@ class Scope:
                 return self._leaf(cell)
             loop = self.code.acyclic.headers.get(node)
             if loop is not None and self._changed(loop, cell):
-                return self.input(node, f"havoc_{cell_name(cell)}", cell_width(cell), cell=cell)
+                return self._changed_value(loop, node, cell)
             edges = self._incoming(node)
             if len(edges) != 1:
                 return self._join(node, edges, lambda e: self.along(e, cell))
@@ -124,6 +124,23 @@ class Scope:
             known = self._at.get((node, cell))
             if known is not None:
                 return known
+
+    def _changed_value(self, loop: int, header: int, cell: Cell) -> Term:
+        """A cell that a loop changes, when its header runs for the last time.
+
+        With a proved bound n, what grows by a constant per iteration has grown by at most n - 1
+        of them: all such cells of a loop by the same number, ``trip``.
+        """
+        bound = self.code.bounds.get(loop)
+        if bound is not None and isinstance(cell, int) and cell < FLAG and not self.is_plain:
+            inner = self.scopes.of_loop(loop)
+            step = sub(inner.after_iteration(cell), inner.at(header, cell))
+            if step.constant is not None:
+                edges = self._incoming(header)
+                start = self._join(header, edges, lambda e: self.along(e, cell))
+                trip = self.input(header, "trip", 32, most=bound - 1)
+                return add(start, scale(trip, step.value))
+        return self.input(header, f"havoc_{cell_name(cell)}", cell_width(cell), cell=cell)
 
     def _incoming(self, node: int) -> list[int]:
         """Edges from inside the scope, back edges left out."""
@@ -156,9 +173,10 @@ class Scope:
         cell: Cell | None = None,
         frame: bool = False,
         given: bool = False,
+        most: int | None = None,
     ) -> Term:
         symbol = sym(f"{name}_{node}_{self.loop}", width)
-        self.origin.setdefault(symbol, Origin(node, cell, frame, given))
+        self.origin.setdefault(symbol, Origin(node, cell, frame, given, most))
         return symbol
 
     def after_iteration(self, cell: Cell) -> Term:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 
 from loopbounds import rewrite, terms
 from loopbounds.cell import Cell
@@ -211,6 +212,9 @@ class _Slicer:
         leaves = list(self._changing)
         local = self._scope.origin.keys() | self._lost
         inputs = _sorted(rewrite.symbols(steps) & local)
+        trips = self._trips(self._scope, inputs)
+        steps[0] = reduce(both, trips, steps[0])
+        exits += trips
         known = set(leaves) | set(inputs)
         wanted = rewrite.symbols([*starts, *self._fixed.values(), *steps]) - known
         conditions = self._conditions(wanted)
@@ -261,12 +265,18 @@ class _Slicer:
         ]
 
     def _parameter_ranges(self, parameters: Iterable[Term]) -> list[Term]:
-        found = []
+        found = self._trips(self._whole, parameters)
         for symbol in _sorted(parameters):
             node, cell = self._whole.source(symbol)
             if isinstance(cell, int) and cell < FLAG:
                 found += _within(symbol, self._code.values.register(node, cell))
         return found
+
+    @staticmethod
+    def _trips(scope: Scope, symbols: Iterable[Term]) -> list[Term]:
+        """How often bounded loops have come round."""
+        known = [(s, scope.origin[s].most) for s in _sorted(symbols) if s in scope.origin]
+        return [terms.ule(s, const(most, 32)) for s, most in known if most is not None]
 
     def _describe(self, symbol: Term) -> str:
         scope = self._scope if symbol in self._scope.leaves else self._whole

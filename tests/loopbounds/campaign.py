@@ -32,7 +32,7 @@ def check(source: str, optimise: str, tries: random.Random, budget: Budget) -> C
     pairs = [(a, b) for a in ARGUMENTS for b in (0, a, 255)]
     pairs += [(tries.getrandbits(32), tries.getrandbits(32)) for _ in range(20)]
     for arguments in pairs:
-        for header, count in (code.counts(arguments) or {}).items():
+        for header, count in code.counts(arguments).items():
             most[header] = max(most.get(header, 0), count)
     found: Counter[str] = Counter()
     for bound in bounds:

@@ -85,8 +85,7 @@ def test_compiled(name: str, optimise: str) -> None:
         assert (bound.bound is None) == bool(bound.reason)
     most: dict[int, int] = {}
     for argument in [*range(0, 130, 40 if expected == [None] else 1), 0x7FFFFFFF, 0xFFFFFFFF]:
-        counts = code.counts((argument, argument)) or {}
-        for header, count in counts.items():
+        for header, count in code.counts((argument, argument)).items():
             most[header] = max(most.get(header, 0), count)
     for bound in bounds:
         if bound.bound is not None:
