@@ -69,7 +69,7 @@ def _unknown(build: Builder, insn: Insn) -> None:
         build.accesses(memory, lowest)
         if memory.writeback and memory.base is not None:
             base = memory.base
-            if insn.mnemonic in LISTS:
+            if insn.mnemonic in LISTS and base != PC:
                 build.past_list(insn, memory, base)
             elif base != PC:
                 build.emit(OpCode.COPY, general(base), indexed)
@@ -77,8 +77,12 @@ def _unknown(build: Builder, insn: Insn) -> None:
     if insn.sets_flags:
         build.unknown_flags()
     if PC in insn.writes:
-        target = build.value(OpCode.UNKNOWN)
-        build.emit(OpCode.GOTO, None, target, build.value(OpCode.UNKNOWN, size=1))
+        _unknown_goto(build)
+
+
+def _unknown_goto(build: Builder) -> None:
+    target = build.value(OpCode.UNKNOWN)
+    build.emit(OpCode.GOTO, None, target, build.value(OpCode.UNKNOWN, size=1))
 
 
 def _user_bank(build: Builder, insn: Insn, memory: Memory) -> None:
@@ -96,8 +100,10 @@ def _user_bank(build: Builder, insn: Insn, memory: Memory) -> None:
             build.emit(OpCode.STORE, None, place, build.value(OpCode.UNKNOWN))
     if memory.access is Access.LOAD:
         build.unknown(*(general(r) for r in insn.transfers if r not in UNSHARED and r < SP))
-    if memory.writeback and memory.base is not None:
-        build.unknown(general(memory.base))  # UNPREDICTABLE
+    if memory.writeback and memory.base == PC:  # UNPREDICTABLE, and so is the next case
+        _unknown_goto(build)
+    elif memory.writeback and memory.base is not None:
+        build.unknown(general(memory.base))
 
 
 def _enter_mode(build: Builder, mode: Var) -> None:
