@@ -1,0 +1,34 @@
+"""Whatever the bytes are, an instruction has semantics or an error that says why not."""
+
+from __future__ import annotations
+
+import struct
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quoll.arm.decode import decode
+from quoll.arm.insn import Flow
+from quoll.arm.semantics import lift
+from quoll.errors import ControlFlowError
+
+USER_BANK_STORE = 0xE86F0003  # stmda pc!, {r0, r1}^
+VECTOR_STORE = 0xECAFEA04  # vstmia pc!, {s28 to s31}
+
+
+@given(word=st.integers(0, 2**32 - 1), thumb=st.booleans())
+@settings(max_examples=1500, deadline=None, derandomize=True)
+def test_any_word_lifts_or_is_refused(word: int, thumb: bool) -> None:
+    insn = decode(struct.pack("<I", word), 0x8000, thumb)
+    assert insn.size in (2, 4)
+    with suppress(ControlFlowError):
+        assert isinstance(lift(insn), tuple)
+
+
+@pytest.mark.parametrize("word", [USER_BANK_STORE, VECTOR_STORE])
+def test_a_store_that_writes_the_pc_back_goes_anywhere(word: int) -> None:
+    insn = decode(struct.pack("<I", word), 0x8000, False)
+    assert insn.flow is Flow.INDIRECT
+    assert lift(insn)[-1].code.name == "GOTO"
