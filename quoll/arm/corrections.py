@@ -102,7 +102,7 @@ def _thumb_logical(insn: Insn) -> bool:
 
 def _with_shifter_carry(insn: Insn) -> list[Op]:
     ops = translate(insn.raw, True, insn.addr)
-    if ops is None:
+    if ops is None or PC in insn.sources:  # UNPREDICTABLE with the pc (A8.8.9 and others)
         return unknown_results(insn)
     build = Builder()
     carry = _shifter_carry(build, insn)
@@ -142,6 +142,8 @@ def _thumb_shift_by_word(insn: Insn) -> bool:
 
 
 def _shifted_out(insn: Insn) -> list[Op]:
+    if PC in insn.sources or PC in insn.writes:  # UNPREDICTABLE (A8.8.96)
+        return unknown_results(insn)
     build = Builder()
     carry = _shifter_carry(build, insn)
     (destination,) = insn.writes

@@ -16,6 +16,7 @@ from quoll.errors import ControlFlowError
 
 USER_BANK_STORE = 0xE86F0003  # stmda pc!, {r0, r1}^
 VECTOR_STORE = 0xECAFEA04  # vstmia pc!, {s28 to s31}
+PC_SHIFTED = 0x304FEA5E  # orrs.w r0, lr, pc, lsl #13
 
 
 @given(word=st.integers(0, 2**32 - 1), thumb=st.booleans())
@@ -32,3 +33,9 @@ def test_a_store_that_writes_the_pc_back_goes_anywhere(word: int) -> None:
     insn = decode(struct.pack("<I", word), 0x8000, False)
     assert insn.flow is Flow.INDIRECT
     assert lift(insn)[-1].code.name == "GOTO"
+
+
+def test_a_shifted_pc_gives_an_unknown_result() -> None:
+    insn = decode(struct.pack("<I", PC_SHIFTED), 0x8000, True)
+    assert insn.mnemonic == "orr"
+    assert {op.code.name for op in lift(insn)} == {"UNKNOWN"}
