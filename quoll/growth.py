@@ -69,6 +69,7 @@ class Growth:
                     "the function is called as ARM and as Thumb code",
                     "one of its callers is resolved wrongly: state its targets",
                 )
+                self._queue.append(known.entry)
             return
         self._start(callee)
         for sharer in sorted(self._sharers.pop(callee.entry, set()) - {callee.entry}):
@@ -169,10 +170,10 @@ class Growth:
         if not function.may_return or entry in self.returning or never:
             return
         self.returning.add(entry)
-        callee = Callee(entry, function.thumb)
-        for caller in sorted(self._callers.get(callee, ())):
-            self.functions[caller].returned(callee)
-            self._queue.append(caller)
+        for callee in (Callee(entry, False), Callee(entry, True)):
+            for caller in sorted(self._callers.get(callee, ())):
+                self.functions[caller].returned(callee)
+                self._queue.append(caller)
 
     def _ask_form(self, function: FunctionBuilder, insn: Insn) -> None:
         """Apply what is stated of an indirect transfer, or what its form says."""

@@ -184,7 +184,7 @@ def _rfe(build: Builder, insn: Insn) -> None:
     target = build.value(OpCode.LOAD, lowest)
     above = build.value(OpCode.INT_ADD, lowest, const(4))
     status = build.value(OpCode.LOAD, above)
-    if memory.writeback:
+    if memory.writeback and memory.base != PC:  # rfe pc! is UNPREDICTABLE
         build.past_list(insn, memory, memory.base)
     _set_status(build, status, 0b1111)
     build.emit(OpCode.GOTO, None, target, _bit(build, status, STATE_BIT))

@@ -16,6 +16,7 @@ from quoll.errors import ControlFlowError
 
 USER_BANK_STORE = 0xE86F0003  # stmda pc!, {r0, r1}^
 VECTOR_STORE = 0xECAFEA04  # vstmia pc!, {s28 to s31}
+RETURN_FROM_EXCEPTION = 0xF93F6154  # rfedb pc!
 PC_SHIFTED = 0x304FEA5E  # orrs.w r0, lr, pc, lsl #13
 
 
@@ -39,3 +40,9 @@ def test_a_shifted_pc_gives_an_unknown_result() -> None:
     insn = decode(struct.pack("<I", PC_SHIFTED), 0x8000, True)
     assert insn.mnemonic == "orr"
     assert {op.code.name for op in lift(insn)} == {"UNKNOWN"}
+
+
+def test_a_return_from_exception_may_write_back_no_pc() -> None:
+    insn = decode(struct.pack("<I", RETURN_FROM_EXCEPTION), 0x8000, False)
+    assert insn.flow is Flow.EXCEPTION_RETURN
+    assert lift(insn)[-1].code.name == "GOTO"

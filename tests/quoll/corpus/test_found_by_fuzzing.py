@@ -72,3 +72,28 @@ def test_a_piece_below_its_caller_becomes_part_of_it() -> None:
     program = extract(image, [main.addr])
     assert set(program.functions) == {main.addr}
     verify_program(program)
+
+
+FUNCTION_ENTERED_IN_BOTH_STATES = """
+    .syntax unified
+    .thumb
+    .global main, stop
+    .type main, %function
+    .type stop, %function
+main:   movs r0, #1
+        bx pc
+stop:   movs r0, #2
+again:  b again
+"""
+
+
+def test_a_function_entered_in_both_states_may_return() -> None:
+    source = f"    .balign 4\n    nop\n{FUNCTION_ENTERED_IN_BOTH_STATES}"
+    image = Image.load(build(source, language="S", thumb=True, cpu="cortex-a8"))
+    main, stop = image.symbol("main"), image.symbol("stop")
+    assert main is not None
+    assert stop is not None
+    program = extract(image, [main.addr, stop.addr])
+    assert [u.addr for u in program.unresolved] == [stop.addr]
+    assert program.functions[main.addr].returns
+    verify_program(program)
