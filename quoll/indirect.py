@@ -10,7 +10,7 @@ all one case, and entries come from non-writable memory only (rule 1).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from quoll.arm.insn import LR, Flow, Insn
@@ -70,14 +70,30 @@ def resolve(values: LocalValues, block: int) -> Resolution | Unknown:
     if target is not None:
         return Resolution(kind, (target,))
     paths = list(_paths(values, block))
-    for path in paths:
-        found = _by_index(values, path)
-        if found is not None:
-            return Resolution(kind, *found)
-    found = _one_of_two(values, paths[0])
+    found = _selected(values, paths) or _one_of_two(values, paths[0])
     if found is not None:
         return Resolution(kind, *found)
     return Unknown(_reason(values, leave))
+
+
+def _selected(
+    values: LocalValues, paths: Iterable[_Path]
+) -> tuple[tuple[int, ...], int | None] | None:
+    """Targets and table, from the shortest path on which something selects among them.
+
+    An offset loaded from a table selects too, but its interval hides gaps between the entries; so
+    a longer path, which includes the load, is better.
+    """
+    best: tuple[tuple[int, ...], int | None] | None = None
+    for path in paths:
+        found = _by_index(values, path)
+        if found is None:
+            continue
+        if best is None or len(set(found[0])) < len(set(best[0])):
+            best = found
+        if found[1] is not None:
+            break
+    return best
 
 
 def _links(insn: Insn, leave: Leave) -> bool:

@@ -67,3 +67,52 @@ def test_thumb_code_calls_through_a_register_by_a_call_of_a_jump() -> None:
     reached = {i.addr for block in program.functions[main.addr].blocks for i in block.insns}
     assert len(reached) == 10
     verify_program(program)
+
+
+OFFSETS_WITH_A_GAP = """
+    .global main
+    .type main, %function
+    .type table_jump, %function
+main:   push {r4, lr}
+        cmp r0, #2
+        bhi out
+        bl table_jump
+offsets:
+        .byte (zero - offsets) / 2, (one - offsets) / 2, (two - offsets) / 2, 0
+zero:   b out
+one:    b out
+        udf #1
+two:    b out
+out:    pop {r4}
+        pop {r1}
+        bx r1
+        .size main, . - main
+table_jump:
+        push {r1}
+        mov r1, lr
+        lsrs r1, r1, #1
+        lsls r1, r1, #1
+        ldrb r1, [r1, r0]
+        lsls r1, r1, #1
+        add lr, lr, r1
+        pop {r1}
+        bx lr
+        .size table_jump, . - table_jump
+"""
+
+
+def test_entries_of_a_table_are_read_one_by_one() -> None:
+    source = f".syntax unified\n.thumb\n{OFFSETS_WITH_A_GAP}"
+    image = Image.load(build(source, language="S", thumb=True, cpu="arm7tdmi"))
+    names = ("main", "zero", "one", "two", "offsets")
+    main, zero, one, two, offsets = (image.symbol(name) for name in names)
+    assert main is not None
+    assert zero is not None
+    assert one is not None
+    assert two is not None
+    assert offsets is not None
+    program = extract(image, [main.addr])
+    assert program.unresolved == ()
+    assert [table.targets for table in program.jump_tables] == [(zero.addr, one.addr, two.addr)]
+    assert program.jump_tables[0].table == offsets.addr
+    verify_program(program)
