@@ -9,6 +9,7 @@ from typing import Protocol
 from loopbounds.acyclic import Acyclic
 from loopbounds.cell import SP
 from loopbounds.effects import Effect, block_effect
+from loopbounds.rewrite import walk
 from loopbounds.terms import Term, sub
 from quoll.cfg import Block
 from quoll.image import Image
@@ -53,12 +54,14 @@ class Code:
     bounds: dict[int, int] = field(default_factory=dict)  # proved so far, by loop index
     s1: bool = True  # rule 1: stores of unknown address spare live stack frames
     _effects: dict[int, Effect] = field(default_factory=dict)
-    _tops: frozenset[int] | None = None
+    _stacks: tuple[tuple[int, int], ...] | None = None
     _written: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def effect(self, node: int) -> Effect:
         """What the block of ``node`` does."""
-        block: Block = self.graph.nodes[node].block
+        return self._effect_of(self.graph.nodes[node].block)
+
+    def _effect_of(self, block: Block) -> Effect:
         known = self._effects.get(id(block))
         if known is None:
             known = self._effects[id(block)] = block_effect(block)
@@ -85,12 +88,20 @@ class Code:
             return False
         if address.constant is None:
             return True
-        tops = [t for t in self.stack_tops() if t >= stack_pointer.value]
-        return bool(tops) and address.value < min(tops)
+        return any(
+            bottom <= stack_pointer.value <= address.value < top for bottom, top in self.stacks()
+        )
 
     def near_stack(self, value: int) -> bool:
         """Whether a constant may be an address in a stack."""
-        return any(self._bottom(top) <= value <= top for top in self.stack_tops())
+        return any(bottom <= value <= top for bottom, top in self.stacks())
+
+    def stacks(self) -> tuple[tuple[int, int], ...]:
+        """Lowest address and end of each stack that code switches to."""
+        if self._stacks is None:
+            tops = sorted(set(self._stack_tops()))
+            self._stacks = tuple((self._bottom(top), top) for top in tops)
+        return self._stacks
 
     def _bottom(self, top: int) -> int:
         """Where the stack below ``top`` ends: the object it is, if it has a symbol."""
@@ -99,22 +110,18 @@ class Code:
             return top - FRAMES
         return found[0].addr
 
-    def stack_tops(self) -> frozenset[int]:
-        """The constants that are loaded into the stack pointer."""
-        if self._tops is None:
-            self._tops = frozenset(self._find_tops())
-        return self._tops
-
-    def _find_tops(self) -> Iterator[int]:
-        for node in range(len(self.graph.nodes)):
-            if not any(SP in insn.writes for insn in self.graph.nodes[node].block.insns):
+    def _stack_tops(self) -> Iterator[int]:
+        """The constants that the stack pointer is computed from."""
+        for node in self.graph.nodes:
+            if not any(SP in insn.writes for insn in node.block.insns):
                 continue
-            effect = self.effect(node)
+            effect = self._effect_of(node.block)
             value = effect.registers.get(SP)
-            load = effect.loads.get(value) if value is not None else None
-            if load is not None and load.address.constant is not None:
-                loaded = self.image.constant(load.address.value, load.size)
-                if loaded is not None:
-                    yield loaded
-            elif value is not None and value.constant is not None:
+            for part in () if value is None else walk([value]):
+                if part in effect.loads and effect.loads[part].address.constant is not None:
+                    load = effect.loads[part]
+                    loaded = self.image.constant(load.address.value, load.size)
+                    if loaded is not None:
+                        yield loaded
+            if value is not None and value.constant is not None:
                 yield value.value
