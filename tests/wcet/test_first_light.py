@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -163,3 +164,11 @@ def test_no_execution_runs_a_loop_beyond_its_bound(
                 checked += 1
             arrived = visit.edge
     assert checked > 1_000
+
+
+def test_the_bounds_are_those_of_the_baseline(report: dict[str, Any]) -> None:
+    """Whoever changes a bound changes ``baseline.json`` with it, and says why."""
+    baseline = json.loads((build.ROOT / "tests/wcet/baseline.json").read_text())
+    assert report["platform"]["name"] == baseline["platform"]
+    assert {n: e["cycles"] for n, e in report["entries"].items()} == baseline["entries"]
+    assert report["interrupt_latency"]["cycles"] == baseline["interrupt_latency"]
