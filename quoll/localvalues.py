@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quoll.arm.insn import LR, SP, Insn
+from quoll.arm.insn import LR, SP, Flow, Insn
 from quoll.cfg import Cfg, EdgeKind
 from quoll.compiled import compile_block
 from quoll.domain import ValueDomain
@@ -75,6 +75,7 @@ class LocalValues:
         self.cfg, self.image, self.callees = cfg, image, callees
         self.code = code or BlockCode()
         self.environment = environment_of(image)
+        self._links = _links(cfg)
         edges = [e for e in cfg.edges if e.kind not in (EdgeKind.CALL, EdgeKind.RETURN)]
         successors: list[list[int]] = [[] for _ in cfg.blocks]
         for index, edge in enumerate(edges):
@@ -137,15 +138,20 @@ class LocalValues:
         flags = [None] * (MODE - FLAG)
         self.environment.used.add(S1)
         live = live_frames(before.frames, before.term(SP), before.facts)
-        frames = {key: cell for key, cell in live.items() if _is_saved(cell)}
+        frames = {key: cell for key, cell in live.items() if self._is_saved(cell)}
         return State(
             (*registers, *flags, before.registers[MODE]), frames, {}, before.banks, before.facts
         )
 
+    def _is_saved(self, cell: object) -> bool:
+        """Whether a cell holds a callee-saved register as at entry, or a return address."""
+        return type(cell) is int and (cell in SAVED or cell in self._links)
 
-def _is_saved(cell: object) -> bool:
-    """Whether a cell holds a callee-saved register, or lr, as it was at entry."""
-    return type(cell) is int and cell in SAVED
+
+def _links(cfg: Cfg) -> frozenset[int]:
+    """Return addresses that ``bl`` leaves to code that counts as part of the function."""
+    ends = [b.last for b in cfg.blocks if b.last.flow is Flow.CALL and not b.calls]
+    return frozenset(insn.next | insn.thumb for insn in ends)
 
 
 SAVED = frozenset(entry_symbol(register) << 32 for register in (*CALLEE_SAVED, LR))

@@ -116,3 +116,41 @@ def test_entries_of_a_table_are_read_one_by_one() -> None:
     assert [table.targets for table in program.jump_tables] == [(zero.addr, one.addr, two.addr)]
     assert program.jump_tables[0].table == offsets.addr
     verify_program(program)
+
+
+CALL_OF_A_CONSTANT_THROUGH_A_REGISTER = """
+    .global main
+    .type main, %function
+    .type other, %function
+    .type leaf, %function
+main:   push {r4, lr}
+        ldr r3, =other
+        bl via
+        movs r0, #1
+        pop {r4}
+        pop {r1}
+        bx r1
+        .pool
+via:    bx r3
+        .size main, . - main
+other:  push {r4, lr}
+        bl leaf
+        bl leaf
+        pop {r4}
+        pop {r1}
+        bx r1
+leaf:   bx lr
+"""
+
+
+def test_a_return_address_on_the_stack_survives_calls() -> None:
+    source = f".syntax unified\n.thumb\n{CALL_OF_A_CONSTANT_THROUGH_A_REGISTER}"
+    image = Image.load(build(source, language="S", thumb=True, cpu="arm7tdmi"))
+    main = image.symbol("main")
+    assert main is not None
+    program = extract(image, [main.addr])
+    assert program.unresolved == ()
+    assert program.functions[main.addr].returns
+    reached = {i.text for block in program.functions[main.addr].blocks for i in block.insns}
+    assert "movs r0, #1" in reached
+    verify_program(program)
