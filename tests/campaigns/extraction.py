@@ -57,10 +57,11 @@ class Row:
 def entries_of(image: Image) -> list[int]:
     """The functions of an image that can be entries, with their Thumb bit.
 
-    libgcc's helpers that do what their caller's registers say are not; callers lead to them.
+    Mapping symbols decide where the two contradict each other. libgcc's helpers that do what
+    their caller's registers say are no entries; callers lead to them.
     """
     found = {
-        symbol.addr | symbol.thumb
+        symbol.addr | (symbol.thumb if (t := image.thumb_at(symbol.addr)) is None else t)
         for symbol in image.symbols.symbols
         if symbol.kind == "func"
         and image.is_executable(symbol.addr)
