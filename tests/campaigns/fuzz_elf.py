@@ -1,14 +1,15 @@
 """Damaged ELF files: ``python -m tests.campaigns.fuzz_elf [--count N] [--seed N]``.
 
 Small programs are damaged (``fuzz_damage``) and each is loaded, extracted from all its functions,
-verified and listed in a process of its own, which may use 1 GiB of address space and LIMIT
-seconds. Allowed are a result and a WcetError. A traceback, a hang or more memory ends the campaign
-with status 1; the file is kept in ``build/fuzz``.
+verified and given to ``wcet cfg`` in a process of its own, which may use 1 GiB of address space
+and LIMIT seconds. Allowed are a result and a WcetError. A traceback, a hang or more memory ends
+the campaign with status 1; the file is kept in ``build/fuzz``.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import resource
 import signal
@@ -17,6 +18,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -25,11 +27,12 @@ from quoll.errors import WcetError
 from quoll.export import program_json
 from quoll.extract import extract
 from quoll.image import Image
-from quoll.listing import summary
 from quoll.verify import verify_program
 from tests.campaigns.extraction import entries_of
 from tests.campaigns.fuzz_damage import damaged
 from tests.campaigns.fuzz_programs import programs
+from wcet.cli import INTERNAL_ERROR
+from wcet.cli import main as wcet
 
 __all__ = ["Tally", "campaign", "try_file"]
 
@@ -61,8 +64,16 @@ def analyse(path: Path) -> None:
         entries.append(entry)
     program = extract(image, entries or [image.entry])
     verify_program(program)
-    summary(program, image)
     program_json(program, image)
+    _command("cfg", str(path))
+
+
+def _command(*words: str) -> None:
+    """Run ``wcet``; raises AssertionError with its message when it reports its own defect."""
+    said = io.StringIO()
+    with redirect_stdout(io.StringIO()), redirect_stderr(said):
+        status = wcet(words)
+    assert status != INTERNAL_ERROR, said.getvalue()
 
 
 def try_file(path: Path) -> tuple[int, resource.struct_rusage]:
