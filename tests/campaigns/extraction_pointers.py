@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from enum import Enum
 
 from quoll.arm.insn import LR, SP, Flow
-from quoll.cfg import Block, Cfg, Program, Unresolved
+from quoll.cfg import Block, Cfg, EdgeKind, Program, Unresolved
 from quoll.discover import is_jump_through
 from quoll.errors import WcetError
 from quoll.image import Image
@@ -37,13 +37,14 @@ class Remaining(Enum):
 
 
 def remaining(image: Image, program: Program) -> Iterator[tuple[Remaining, Unresolved]]:
-    """Each unresolved place of ``program`` with its kind."""
+    """Each unresolved place of ``program`` with its kind, once for each function it is stuck in."""
     places = {u.addr: u for u in program.unresolved}
     for cfg in program.functions.values():
         values: LocalValues | None = None
+        jumps = {edge.src for edge in cfg.edges if edge.kind is EdgeKind.INDIRECT}
         for block in cfg.blocks:
-            unresolved = places.pop(block.last.addr, None)
-            if unresolved is None:
+            unresolved = places.get(block.last.addr)
+            if unresolved is None or block.index in jumps or block.calls or block.returns:
                 continue
             kind = _by_form(cfg, block, unresolved)
             if kind is None:
