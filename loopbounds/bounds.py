@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from loopbounds import nusmv
@@ -33,8 +33,6 @@ __all__ = ["BoundOptions", "Progress", "bound_loops"]
 
 Progress = Callable[[int, int, str], None]  # questions answered, all questions, place
 
-QUICK = 8  # seconds of a first attempt
-UNASKED = Outcome(None, 1, (), 0, "", "", 0.0)
 DEEP = 1_000_000  # frames: values are followed through paths of that many blocks
 
 
@@ -106,27 +104,28 @@ def _prove_in_rounds(
     options: BoundOptions,
     progress: Progress | None,
 ) -> tuple[list[Slice], list[Outcome]]:
-    """Bounds of some loops tell how far others reach: repeat for the rest while some are proved.
-
-    What is stored comes first, then short attempts, and the whole budget last.
-    """
+    """Bounds of some loops tell how far others reach: repeat for the rest while some are proved."""
     slices: dict[int, Slice] = {}
     outcomes: dict[int, Outcome] = {}
     code = Code(graph, Acyclic.of(graph), image, values, {}, options.s1)
-    efforts = [0, min(QUICK, options.budget.seconds), options.budget.seconds]
-    while efforts:
+    while True:
         with _deep_recursion():
             new = slice_loops(code)
-        todo = [i for i in range(len(new)) if i not in outcomes or _is_open(outcomes[i])]
-        slices |= {i: new[i] for i in todo}
-        outcomes |= _answers(code, slices, todo, options, efforts[0], progress)
-        proved = {i: b for i, o in outcomes.items() if (b := o.bound) is not None}
-        if not any(map(_is_open, outcomes.values())):
-            break
-        if not proved.keys() - code.bounds.keys():
-            efforts.pop(0)
+        open_loops = [
+            loop.index
+            for loop in graph.loops
+            if loop.index not in outcomes
+            or (
+                _is_open(outcomes[loop.index]) and new[loop.index].model != slices[loop.index].model
+            )
+        ]
+        slices |= {loop: new[loop] for loop in open_loops}
+        outcomes |= _answers(code, slices, open_loops, options, progress)
+        proved = {loop: b for loop, o in outcomes.items() if (b := o.bound) is not None}
+        more = proved.keys() - code.bounds.keys()
+        if not more or not any(map(_is_open, outcomes.values())):
+            return [slices[i] for i in sorted(slices)], [outcomes[i] for i in sorted(outcomes)]
         code.bounds |= proved
-    return [slices[i] for i in sorted(slices)], [outcomes[i] for i in sorted(outcomes)]
 
 
 def _is_open(outcome: Outcome) -> bool:
@@ -138,13 +137,9 @@ def _answers(
     slices: Mapping[int, Slice],
     loops: Sequence[int],
     options: BoundOptions,
-    seconds: int,
     progress: Progress | None,
 ) -> dict[int, Outcome]:
-    """An outcome for each of ``loops``; each distinct question is asked once.
-
-    With 0 ``seconds`` only the store is asked.
-    """
+    """An outcome for each of ``loops``; each distinct question is asked once."""
     try:
         solver = nusmv.find_solver()
     except SolverError as error:
@@ -171,11 +166,8 @@ def _answers(
         if progress is not None:
             progress(len(known), len(set(keys.values())), _place(code, loop))
 
-    if not seconds:
-        return {loop: known.get(key, UNASKED) for loop, key in keys.items()}
     models = [slices[loop].model for _, loop in questions]
-    budget = replace(options.budget, seconds=seconds)
-    prove_all(models, budget, solver, options.workers, done)
+    prove_all(models, options.budget, solver, options.workers, done)
     return {loop: known[key] for loop, key in keys.items()}
 
 
