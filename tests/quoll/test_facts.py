@@ -149,7 +149,7 @@ loop dequeue at most waiting+1
         ("a executes at most 3 times when called from g", "expected: PLACE executes at most"),
         ("a never runs", "expected: FUNCTION never returns"),
         ("targets of a are", "expected: targets of PLACE are"),
-        ("hello world", "PLACE at most NAME [+ N]; loop PLACE at most N; targets"),
+        ("hello world", "PLACE at most NAME [+ N]; loop PLACE at most N; PLACE conflicts"),
         ("loop f at most n - 1", "expected: loop PLACE at most NAME [+ N]"),
         ("loop 12 at most 4", "expected: loop PLACE at most N"),
     ],

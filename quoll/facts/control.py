@@ -1,0 +1,55 @@
+"""Facts about where control may go."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from quoll.facts.fact import FUNCTION, PLACE, Form, Question, Source
+
+__all__ = ["FORMS", "NeverReturns", "Targets"]
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """``targets of place are ...``: all targets of an indirect jump or call."""
+
+    source: Source
+    place: str
+    targets: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"targets of {self.place} are {', '.join(self.targets)}"
+
+    def question(self) -> Question:
+        return ("targets", self.place), frozenset(self.targets)
+
+
+@dataclass(frozen=True, slots=True)
+class NeverReturns:
+    """``function never returns``."""
+
+    source: Source
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.function} never returns"
+
+    def question(self) -> Question:
+        return ("returns", self.function), False
+
+
+FORMS = (
+    Form(
+        r"targets of ",
+        rf"targets of (?P<place>{PLACE}) are (?P<targets>{PLACE}(?: ?, ?{PLACE})*)",
+        "targets of PLACE are PLACE, PLACE, ...",
+        lambda s, m: Targets(s, m["place"], tuple(re.split(r" ?, ?", m["targets"]))),
+    ),
+    Form(
+        r"\S+ never\b",
+        rf"(?P<function>{FUNCTION}) never returns",
+        "FUNCTION never returns",
+        lambda s, m: NeverReturns(s, m["function"]),
+    ),
+)

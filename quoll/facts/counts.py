@@ -1,0 +1,157 @@
+"""Facts about how often places execute: loop bounds and constraints (paper, section 5.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quoll.errors import FactsError
+from quoll.facts.fact import IN, NAME, NUMBER, PLACE, Form, Question, Source, number, scope
+
+__all__ = ["FORMS", "AtMost", "Conflict", "Consistent", "LoopFact", "LoopParameter"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFact:
+    """``loop PLACE at most N``."""
+
+    source: Source
+    place: str
+    bound: int
+
+    def __str__(self) -> str:
+        return f"loop {self.place} at most {self.bound}"
+
+    def question(self) -> Question:
+        return ("loop", self.place), self.bound
+
+
+@dataclass(frozen=True, slots=True)
+class LoopParameter:
+    """``loop PLACE at most NAME + plus``: the answer is a function of NAME (rule 27)."""
+
+    source: Source
+    place: str
+    name: str
+    plus: int
+
+    def __str__(self) -> str:
+        tail = f" + {self.plus}" if self.plus else ""
+        return f"loop {self.place} at most {self.name}{tail}"
+
+    def question(self) -> Question:
+        return ("loop", self.place), (self.name, self.plus)
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """``a conflicts with b in function``: not both in one invocation.
+
+    With ``caller``, only in invocations whose call instruction stands in that function; the same
+    for the other two forms.
+    """
+
+    source: Source
+    a: str
+    b: str
+    function: str
+    caller: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.a} conflicts with {self.b}{scope(self.function, self.caller)}"
+
+    def question(self) -> Question:
+        return pair(self.a, self.b, self.function, self.caller), "conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class Consistent:
+    """``a is consistent with b in function``: equally often in one invocation."""
+
+    source: Source
+    a: str
+    b: str
+    function: str
+    caller: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.a} is consistent with {self.b}{scope(self.function, self.caller)}"
+
+    def question(self) -> Question:
+        return pair(self.a, self.b, self.function, self.caller), "consistent"
+
+
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    """``place executes at most n times``: in total, or per invocation of ``function``.
+
+    ``place never executes`` is the same with ``count`` 0.
+    """
+
+    source: Source
+    place: str
+    count: int
+    function: str | None
+    caller: str | None = None
+
+    def __str__(self) -> str:
+        verb = f"executes at most {self.count} times" if self.count else "never executes"
+        return f"{self.place} {verb}{scope(self.function, self.caller)}"
+
+    def question(self) -> Question:
+        return ("count", self.place, self.function, self.caller), self.count
+
+
+def pair(a: str, b: str, function: str, caller: str | None) -> tuple[object, ...]:
+    """Conflict and consistency of the same two places are one question."""
+    return ("pair", frozenset((a, b)), function, caller)
+
+
+def at_least_one(source: Source, bound: int) -> int:
+    """``bound``, refused if zero: the header of a loop that is entered executes."""
+    if bound == 0:
+        raise FactsError(
+            "a loop bound counts executions of the header, which are at least 1 per entry",
+            where=str(source),
+            hint="for a loop that is never entered write: PLACE never executes",
+        )
+    return bound
+
+
+FORMS = (
+    Form(
+        rf"loop {PLACE} at most [A-Za-z_]",
+        rf"loop (?P<place>{PLACE}) at most (?P<name>{NAME})(?: ?\+ ?(?P<plus>{NUMBER}))?",
+        "loop PLACE at most NAME [+ N]",
+        lambda s, m: LoopParameter(s, m["place"], m["name"], number(m["plus"] or "0")),
+    ),
+    Form(
+        r"loop (?!conflicts with|is consistent|executes at|never executes|never returns)",
+        rf"loop (?P<place>{PLACE}) at most (?P<count>{NUMBER})",
+        "loop PLACE at most N",
+        lambda s, m: LoopFact(s, m["place"], at_least_one(s, number(m["count"]))),
+    ),
+    Form(
+        r"\S+ conflicts\b",
+        rf"(?P<a>{PLACE}) conflicts with (?P<b>{PLACE}){IN}",
+        "PLACE conflicts with PLACE in FUNCTION [when called from FUNCTION]",
+        lambda s, m: Conflict(s, m["a"], m["b"], m["function"], m["caller"]),
+    ),
+    Form(
+        r"\S+ is\b",
+        rf"(?P<a>{PLACE}) is consistent with (?P<b>{PLACE}){IN}",
+        "PLACE is consistent with PLACE in FUNCTION [when called from FUNCTION]",
+        lambda s, m: Consistent(s, m["a"], m["b"], m["function"], m["caller"]),
+    ),
+    Form(
+        r"\S+ executes\b",
+        rf"(?P<place>{PLACE}) executes at most (?P<count>{NUMBER}) times?(?:{IN})?",
+        "PLACE executes at most N times [in FUNCTION [when called from FUNCTION]]",
+        lambda s, m: AtMost(s, m["place"], number(m["count"]), m["function"], m["caller"]),
+    ),
+    Form(
+        r"\S+ never executes\b",
+        rf"(?P<place>{PLACE}) never executes(?:{IN})?",
+        "PLACE never executes [in FUNCTION [when called from FUNCTION]]",
+        lambda s, m: AtMost(s, m["place"], 0, m["function"], m["caller"]),
+    ),
+)

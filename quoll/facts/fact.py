@@ -1,0 +1,88 @@
+"""What a fact is: its source, the question it answers, and how its line is read.
+
+The kinds of fact stand in the other files of this folder, one file for each stage that takes
+them; ``quoll.facts.read`` lists their forms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+__all__ = [
+    "ADDRESS",
+    "FUNCTION",
+    "IN",
+    "NAME",
+    "NUMBER",
+    "PLACE",
+    "Fact",
+    "Form",
+    "Question",
+    "Source",
+    "number",
+    "scope",
+]
+
+# What a fact is about, and what it says of it: two facts that answer one question differently
+# contradict each other.
+Question = tuple[tuple[object, ...], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a fact stands: file, line (from 1), and its text."""
+
+    file: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class Fact(Protocol):
+    """A line of a facts file. ``str`` gives text that reads back as the same fact."""
+
+    @property
+    def source(self) -> Source: ...
+
+    def question(self) -> Question:
+        """What the fact is about, and its answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One way to write a fact.
+
+    ``opening`` decides whether a line is meant to be of this form, ``pattern`` reads it, ``text``
+    is shown when that fails.
+    """
+
+    opening: str
+    pattern: str
+    text: str
+    make: Callable[[Source, re.Match[str]], Fact]
+
+
+ADDRESS = r"0[xX][0-9a-fA-F]+"
+SYMBOL = r"[A-Za-z_$.][\w$.]*"
+NAME = r"[A-Za-z_]\w*"
+NUMBER = rf"(?:{ADDRESS}|[0-9]+)"
+PLACE = rf"(?:{ADDRESS}|{SYMBOL}(?:\+{NUMBER})?|[^\s:,]+:[0-9]+)"
+FUNCTION = rf"(?:{ADDRESS}|{SYMBOL})"
+IN = rf" in (?P<function>{FUNCTION})(?: when called from (?P<caller>{FUNCTION}))?"
+
+
+def number(text: str) -> int:
+    """A decimal or 0x hexadecimal number."""
+    return int(text, 16) if text[:2] in ("0x", "0X") else int(text)
+
+
+def scope(function: str | None, caller: str | None) -> str:
+    """The printed tail of a constraint."""
+    inside = f" in {function}" if function else ""
+    return f"{inside} when called from {caller}" if caller else inside

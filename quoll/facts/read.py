@@ -1,0 +1,119 @@
+"""Facts files: what the user knows and the binary does not say.
+
+One fact per line; ``#`` starts a comment. Places are ``0xADDRESS``, ``symbol``,
+``symbol+0xOFFSET`` or ``file.c:LINE``; a FUNCTION is a symbol or an address.
+
+    loop PLACE at most N                      header executions per entry of the loop (rule 18)
+    loop PLACE at most NAME [+ N]             the same, where no binary says the number
+    PLACE conflicts with PLACE in FUNCTION [when called from FUNCTION]
+    PLACE is consistent with PLACE in FUNCTION [when called from FUNCTION]
+    PLACE executes at most N times [in FUNCTION [when called from FUNCTION]]
+    PLACE never executes [in FUNCTION [when called from FUNCTION]]
+    targets of PLACE are PLACE, PLACE, ...    an indirect jump or call
+    FUNCTION never returns
+
+``parse`` only reads; ``quoll.places`` turns a place into addresses, and each stage takes the
+facts that are its own. Every fact that is used is an assumption of the result.
+
+A fact may be repeated word for word. Two facts that give different numbers or targets for the
+same place, or that make two places conflict and be consistent in the same function, contradict
+each other: one of them is out of date, and only the user knows which.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from quoll.errors import FactsError
+from quoll.facts import control, counts
+from quoll.facts.fact import Fact, Form, Source
+
+__all__ = ["Facts", "load", "parse"]
+
+# Tried in this order; the first whose opening matches is the one that was meant.
+FORMS: tuple[Form, ...] = (*counts.FORMS, *control.FORMS)
+F = TypeVar("F", bound=Fact)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All facts of a run, in file order."""
+
+    facts: tuple[Fact, ...] = ()
+
+    def of(self, kind: type[F]) -> tuple[F, ...]:
+        """The facts of one kind."""
+        return tuple(f for f in self.facts if isinstance(f, kind))
+
+
+def load(paths: Iterable[Path | str]) -> Facts:
+    """Read facts files as one list, contradictions between files included.
+
+    Raises FactsError if a file cannot be read or a line is not a fact.
+    """
+    facts: list[Fact] = []
+    for path in paths:
+        try:
+            text = Path(path).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise FactsError(f"cannot read the facts file: {reason}", where=str(path)) from error
+        facts.extend(read_lines(text, str(path)))
+    return uncontradicted(facts)
+
+
+def parse(text: str, file: str) -> Facts:
+    """The facts in ``text``; ``file`` is its name in messages.
+
+    Raises FactsError naming the line and what was expected, or both lines of a contradiction.
+    """
+    return uncontradicted(read_lines(text, file))
+
+
+def read_lines(text: str, file: str) -> list[Fact]:
+    """One fact per line that is not blank or comment."""
+    facts = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        stripped = " ".join(line.partition("#")[0].split())
+        if stripped:
+            facts.append(read_fact(Source(file, number, stripped)))
+    return facts
+
+
+def read_fact(source: Source) -> Fact:
+    """Match one line against the forms; the first words decide which form was meant."""
+    for form in FORMS:
+        if re.match(form.opening, source.text):
+            match = re.fullmatch(form.pattern, source.text)
+            if match is None:
+                raise FactsError(
+                    f"'{source.text}' is not a fact",
+                    where=str(source),
+                    hint=f"expected: {form.text}; a place is 0xADDRESS, symbol, symbol+0xOFFSET or "
+                    "file.c:LINE, a number is decimal or 0x hexadecimal",
+                )
+            return form.make(source, match)
+    raise FactsError(
+        f"'{source.text}' is not a fact",
+        where=str(source),
+        hint="expected one of: " + "; ".join(form.text for form in FORMS),
+    )
+
+
+def uncontradicted(facts: list[Fact]) -> Facts:
+    """``facts``, after checking that no two give different answers to one question."""
+    answers: dict[tuple[object, ...], tuple[object, Fact]] = {}
+    for fact in facts:
+        question, answer = fact.question()
+        earlier_answer, earlier = answers.setdefault(question, (answer, fact))
+        if earlier_answer != answer:
+            raise FactsError(
+                f"'{fact}' contradicts '{earlier}' at {earlier.source}",
+                where=str(fact.source),
+                hint="remove the one that is out of date",
+            )
+    return Facts(tuple(facts))
