@@ -5,15 +5,7 @@
  * it is position-independent: physical addresses are link addresses + r10.
  */
 #include <board.h>
-
-#define SCTLR_MMU        (1 << 0)
-#define SCTLR_DCACHE     (1 << 2)
-#define SCTLR_ICACHE     (1 << 12)
-#define SCTLR_HIGH_VECTORS (1 << 13)
-#define SCTLR_UNALIGNED  (1 << 22)
-#define SCTLR_EXTENDED   (1 << 23)  /* ARMv6 descriptors */
-#define SCTLR_BITS (SCTLR_MMU | SCTLR_DCACHE | SCTLR_ICACHE | SCTLR_HIGH_VECTORS \
-                    | SCTLR_UNALIGNED | SCTLR_EXTENDED)
+#include <machine_asm.h>
 
 /* Descriptors: see vspace.h for the bits. */
 #define SECTION          0x2
@@ -36,11 +28,7 @@ _start:
     /* r10: what to add to a link address to get a physical one. */
     ldr     r10, =KERNEL_PHYSICAL - (WINDOW_BASE + KERNEL_PHYSICAL - RAM_BASE)
 
-    /* Caches and TLB may hold anything. */
-    mov     r0, #0
-    mcr     p15, 0, r0, c7, c7, 0   /* invalidate both caches */
-    mcr     p15, 0, r0, c8, c7, 0   /* invalidate the TLB */
-    mcr     p15, 0, r0, c7, c10, 4
+    machine_boot_invalidate
 
     /* Clear .bss, which holds the tables. */
     ldr     r1, =__bss_start
@@ -75,7 +63,7 @@ _start:
     /* The interrupt controller. */
     ldr     r1, =DEVICE_WINDOW
     add     r2, r4, r1, lsr #18
-    ldr     r3, =AVIC_BASE | SECTION | SECTION_DEVICE | SECTION_KERNEL | SECTION_NEVER
+    ldr     r3, =DEVICE_SECTION | SECTION | SECTION_DEVICE | SECTION_KERNEL | SECTION_NEVER
     str     r3, [r2]
 
     /* The vector page, through a table of its own. */
@@ -95,7 +83,7 @@ _start:
 
     /* Walks start at kernel_directory; domain 0 is checked; number 0. */
     mov     r0, #0
-    mcr     p15, 0, r0, c7, c10, 4
+    machine_boot_drain
     mcr     p15, 0, r0, c2, c0, 2
     orr     r1, r4, #TTBR_WALK
     mcr     p15, 0, r1, c2, c0, 0
@@ -103,15 +91,7 @@ _start:
     mcr     p15, 0, r1, c3, c0, 0
     mcr     p15, 0, r0, c13, c0, 1
 
-    /* On; branch prediction stays off. */
-    mrc     p15, 0, r1, c1, c0, 0
-    ldr     r2, =SCTLR_BITS
-    orr     r1, r1, r2
-    bic     r1, r1, #1 << 11
-    ldr     r3, =high
-    mcr     p15, 0, r1, c1, c0, 0
-    mcr     p15, 0, r0, c7, c5, 4
-    bx      r3
+    machine_boot_mmu_on r3, high
 high:
     ldr     sp, =kernel_stack_top
     bl      boot_main

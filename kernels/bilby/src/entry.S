@@ -15,6 +15,7 @@
  * thread: idle_loop, in system mode with interrupts enabled.
  */
 #include <layout_asm.h>
+#include <machine_asm.h>
 
 #define MODE_SUPERVISOR 0x13
 #define CPSR_MODE_LOW   0x0f /* zero in user mode only */
@@ -144,6 +145,6 @@ kernel_stack_top:
     .section .idle.text, "ax"
 function idle_loop
     mov     r0, #0
-1:  mcr     p15, 0, r0, c7, c0, 4   /* wait for interrupt */
+1:  machine_wait
     b       1b
     .size idle_loop, . - idle_loop

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Output through the UART frame that the program mapped at UART_ADDRESS. */
 #include "bilby.h"
-
-#define UART(offset) (*(volatile word_t *)(UART_ADDRESS + (offset)))
-#define UART_SEND 0x40
-#define UART_TEST 0xb4
-#define UART_FULL 0x10
+#include <devices.h>
 
 void put_char(char c)
 {
-    while (UART(UART_TEST) & UART_FULL)
+    while (uart_is_full(UART_ADDRESS))
         ;
-    UART(UART_SEND) = (word_t)c;
+    uart_put(UART_ADDRESS, c);
 }
 
 void put_string(const char *text)

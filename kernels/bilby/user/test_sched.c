@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests: priorities, yield, notifications, interrupts. */
 #include "tests.h"
+#include <devices.h>
 
 #define TIMER_ADDRESS 0x001fb000u
-#define TIMER(offset) (*(volatile word_t *)(TIMER_ADDRESS + (offset)))
-#define TIMER_CONTROL 0x00
-#define TIMER_STATUS  0x04
-#define TIMER_LOAD    0x08
-#define TIMER_COMPARE 0x0c
-#define TIMER_RUN     (1u << 24 | 8 | 4 | 2 | 1)
-#define TIMER_IRQ     28
 
 /* Slots of the timer's driver. */
 #define DRIVER_HANDLER      CHILD_OTHER
@@ -216,15 +210,6 @@ static bool waiters_in_turn(void)
 
 /* ---- the timer ----------------------------------------------------------- */
 
-static void start_timer(word_t period)
-{
-    TIMER(TIMER_CONTROL) = 0;
-    TIMER(TIMER_STATUS) = 1;
-    TIMER(TIMER_LOAD) = period;
-    TIMER(TIMER_COMPARE) = 0;
-    TIMER(TIMER_CONTROL) = TIMER_RUN;
-}
-
 static word_t acknowledge(void)
 {
     struct message m = { DRIVER_HANDLER, message_make(0, 0, 0, LABEL_IRQ_ACKNOWLEDGE),
@@ -241,15 +226,15 @@ static void driver(word_t count)
 
     for (;;) {
         acknowledge();
-        start_timer(20000);
+        timer_start(TIMER_ADDRESS);
         for (word_t i = 0; i < count; i++) {
             struct message m = receive(DRIVER_NOTIFICATION);
 
-            good += m.badge == 0x10 && (TIMER(TIMER_STATUS) & 1);
-            TIMER(TIMER_STATUS) = 1;
+            good += m.badge == 0x10 && timer_has_fired(TIMER_ADDRESS);
+            timer_clear(TIMER_ADDRESS);
             acknowledge();
         }
-        TIMER(TIMER_CONTROL) = 0;
+        timer_stop(TIMER_ADDRESS);
         send(SYS_SEND, CHILD_ENDPOINT, good);
         receive(DRIVER_NOTIFICATION); /* a signal by hand: once more */
     }

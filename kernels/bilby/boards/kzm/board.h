@@ -18,11 +18,11 @@
 /* The kernel window: the top 256 MiB of every address space. */
 #define WINDOW_BASE  0xf0000000
 #define DEVICE_WINDOW 0xf8000000   /* one 1 MiB section, uncached */
+#define DEVICE_SECTION 0x68000000  /* what it shows: the interrupt controller */
 #define VECTOR_PAGE  0xffff0000
 
-/* Devices. */
-#define AVIC_BASE    0x68000000
-#define UART_BASE    0x43f90000    /* mapped by users only */
-#define TIMER_BASE   0x53f94000    /* EPIT1, mapped by users only */
+/* Devices mapped by users only. */
+#define UART_BASE    0x43f90000
+#define TIMER_BASE   0x53f94000    /* EPIT1 */
 
 #endif

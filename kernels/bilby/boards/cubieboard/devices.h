@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The devices that user programs drive: registers of UART 0 and of timer 0. */
+#ifndef BILBY_DEVICES_H
+#define BILBY_DEVICES_H
+
+#define DEVICE_REGISTER(address) (*(volatile unsigned int *)(address))
+
+/* UART: "page" is where its frame is mapped. */
+static inline int uart_is_full(unsigned int page)
+{
+    return !(DEVICE_REGISTER(page + 0x14) & 0x20);
+}
+
+static inline void uart_put(unsigned int page, char c)
+{
+    DEVICE_REGISTER(page) = (unsigned int)c;
+}
+
+/* Timer 0: an interrupt about every 300 microseconds. */
+#define TIMER_IRQ 22
+#define TIMER_REGISTER(page, offset) DEVICE_REGISTER((page) + 0xc00 + (offset))
+
+static inline void timer_clear(unsigned int page)
+{
+    TIMER_REGISTER(page, 0x04) = 1;
+}
+
+static inline int timer_has_fired(unsigned int page)
+{
+    return TIMER_REGISTER(page, 0x04) & 1;
+}
+
+static inline void timer_stop(unsigned int page)
+{
+    TIMER_REGISTER(page, 0x10) = 0;
+}
+
+static inline void timer_start(unsigned int page)
+{
+    timer_stop(page);
+    timer_clear(page);
+    TIMER_REGISTER(page, 0x00) = 1;
+    TIMER_REGISTER(page, 0x14) = 7200;              /* of 24 MHz */
+    TIMER_REGISTER(page, 0x10) = 1u << 2 | 2 | 1;   /* 24 MHz, reload, enable */
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The devices that user programs drive: registers of UART 1 and of EPIT 1. */
+#ifndef BILBY_DEVICES_H
+#define BILBY_DEVICES_H
+
+#define DEVICE_REGISTER(address) (*(volatile unsigned int *)(address))
+
+/* UART: "page" is where its frame is mapped. */
+static inline int uart_is_full(unsigned int page)
+{
+    return DEVICE_REGISTER(page + 0xb4) & 0x10;
+}
+
+static inline void uart_put(unsigned int page, char c)
+{
+    DEVICE_REGISTER(page + 0x40) = (unsigned int)c;
+}
+
+/* EPIT 1: an interrupt every 20000 of its clocks. */
+#define TIMER_IRQ 28
+#define TIMER_REGISTER(page, offset) DEVICE_REGISTER((page) + (offset))
+
+static inline void timer_clear(unsigned int page)
+{
+    TIMER_REGISTER(page, 0x04) = 1;
+}
+
+static inline int timer_has_fired(unsigned int page)
+{
+    return TIMER_REGISTER(page, 0x04) & 1;
+}
+
+static inline void timer_stop(unsigned int page)
+{
+    TIMER_REGISTER(page, 0x00) = 0;
+}
+
+static inline void timer_start(unsigned int page)
+{
+    timer_stop(page);
+    timer_clear(page);
+    TIMER_REGISTER(page, 0x08) = 20000;                    /* load */
+    TIMER_REGISTER(page, 0x0c) = 0;                        /* compare */
+    TIMER_REGISTER(page, 0x00) = 1u << 24 | 8 | 4 | 2 | 1; /* peripheral clock, reload, run */
+}
+
+#endif

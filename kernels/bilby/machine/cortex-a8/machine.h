@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the Cortex-A8 needs told: caches, TLB, barriers, fault registers.
+ * The same functions as for the ARM1136; what differs:
+ *
+ * Lines have 64 bytes.  The kernel maintains in steps of LINE_BYTES (32), so each
+ * line is told twice: never too little.
+ *
+ * Table walks do not look into the L1 data cache.  Whether they look into L2
+ * depends on TTBR bits that a boot loader may have left otherwise, so a line is
+ * cleaned to memory and not just to the point of unification.
+ *
+ * The instruction cache is indexed by virtual address and a way has 8 KiB, two
+ * pages: invalidating by a window address would miss the lines of a user address
+ * with another bit 12.  So lines are only cleaned one by one, and the whole
+ * instruction cache is invalidated once afterwards, by machine_flush_prefetch.
+ *
+ * CP15 maintenance is complete only after a DSB, and seen by this core's fetches
+ * only after an ISB.
+ */
+#ifndef BILBY_MACHINE_H
+#define BILBY_MACHINE_H
+
+#include <layout.h>
+
+/* Wait until earlier writes and cache operations have reached memory. */
+static inline void machine_drain(void)
+{
+    __asm__ volatile("dsb" : : : "memory");
+}
+
+/* Later instructions see what earlier CP15 operations did. */
+static inline void machine_synchronise(void)
+{
+    __asm__ volatile("isb" : : : "memory");
+}
+
+/* Fetch instructions anew: drop the instruction cache and what was prefetched. */
+static inline void machine_flush_prefetch(void)
+{
+    __asm__ volatile("mcr p15, 0, %0, c7, c5, 0" : : "r"(0) : "memory");
+    machine_drain();
+    machine_synchronise();
+}
+
+/* Write the data cache line of this address back to memory. */
+static inline void machine_clean_line(const volatile void *address)
+{
+    __asm__ volatile("mcr p15, 0, %0, c7, c10, 1" : : "r"(address) : "memory");
+}
+
+/* Write the line back; before it is executed, machine_drain and machine_flush_prefetch. */
+static inline void machine_publish_line(const volatile void *address)
+{
+    machine_clean_line(address);
+}
+
+/* Drop the translations of one address space number. */
+static inline void machine_tlb_flush_asid(word_t asid)
+{
+    __asm__ volatile("mcr p15, 0, %0, c8, c7, 2" : : "r"(asid) : "memory");
+    machine_drain();
+    machine_synchronise();
+}
+
+static inline void machine_tlb_flush(void)
+{
+    __asm__ volatile("mcr p15, 0, %0, c8, c7, 0" : : "r"(0) : "memory");
+    machine_drain();
+    machine_synchronise();
+}
+
+/*
+ * Change the address space.  Between the two writes the number is 0, which no
+ * user space has, so that no walk of one space can enter the TLB under the
+ * number of another; fetches of the kernel hit global entries throughout.
+ */
+static inline void machine_switch_space(word_t table_base, word_t asid)
+{
+    machine_drain();
+    __asm__ volatile("mcr p15, 0, %0, c13, c0, 1" : : "r"(0) : "memory");
+    machine_synchronise();
+    __asm__ volatile("mcr p15, 0, %0, c2, c0, 0" : : "r"(table_base) : "memory");
+    machine_synchronise();
+    __asm__ volatile("mcr p15, 0, %0, c13, c0, 1" : : "r"(asid) : "memory");
+    machine_synchronise();
+}
+
+/* Open no exclusive reservation for the next thread; the scratch word is not needed. */
+static inline void machine_clear_exclusive(word_t *scratch)
+{
+    (void)scratch;
+    __asm__ volatile("clrex" : : : "memory");
+}
+
+static inline word_t machine_data_fault_address(void)
+{
+    word_t value;
+    __asm__ volatile("mrc p15, 0, %0, c6, c0, 0" : "=r"(value));
+    return value;
+}
+
+static inline word_t machine_data_fault_status(void)
+{
+    word_t value;
+    __asm__ volatile("mrc p15, 0, %0, c5, c0, 0" : "=r"(value));
+    return value;
+}
+
+static inline word_t machine_prefetch_fault_status(void)
+{
+    word_t value;
+    __asm__ volatile("mrc p15, 0, %0, c5, c0, 1" : "=r"(value));
+    return value;
+}
+
+#endif
