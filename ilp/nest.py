@@ -160,11 +160,12 @@ def checked_bounds(
     graph: Supergraph,
     bounds: Sequence[LoopBound],
     place: Callable[[int], str] = hex,
-    remark: Callable[[int], str] = lambda _: "",
+    per_iteration: Callable[[int], int | None] = lambda _: None,
 ) -> tuple[int, ...]:
     """One number per loop: the least of its bounds.
 
-    Raises UnboundedLoop naming every loop that has none, each with its reason and ``remark``.
+    Raises UnboundedLoop naming every loop that has none, with its reason and, where
+    ``per_iteration`` knows them, the cycles of one more iteration (over all contexts, at most).
     """
     least: dict[int, int] = {}
     reasons: dict[int, str] = {}
@@ -175,16 +176,25 @@ def checked_bounds(
             least[b.loop] = min(b.bound, least.get(b.loop, b.bound))
     missing = [loop for loop in graph.loops if loop.index not in least]
     if missing:
-        texts = []
+        cycles: dict[str, list[int | None]] = {}
         for loop in missing:
             at = place(graph.nodes[loop.header].block.addr)
             reason = reasons.get(loop.index, "")
-            named = reason if reason.startswith(at) else f"{at}: {reason or 'not bounded'}"
-            texts.append(named + remark(loop.index))
-        texts = list(dict.fromkeys(texts))
+            text = reason if reason.startswith(at) else f"{at}: {reason or 'not bounded'}"
+            cycles.setdefault(text, []).append(per_iteration(loop.index))
+        texts = [text + per_element(known) for text, known in cycles.items()]
         raise UnboundedLoop(
             f"{len(texts)} loop{'s have' if len(texts) > 1 else ' has'} no bound: "
             + "; ".join(texts),
-            hint="state in a facts file: loop PLACE at most N",
+            hint="state in a facts file: loop PLACE at most N; or, for a bound as a function of n, "
+            "loop PLACE at most n + 1",
         )
     return tuple(least[loop.index] for loop in graph.loops)
+
+
+def per_element(cycles: Sequence[int | None]) -> str:
+    """What one more iteration costs in the contexts of a loop, if that is known of all."""
+    known = [c for c in cycles if c is not None]
+    if len(known) < len(cycles):
+        return ""
+    return f"; unbounded because of this loop: {max(known)} cycles per element"

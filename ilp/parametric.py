@@ -29,26 +29,16 @@ from ilp.cuts import repeated_contexts
 from ilp.ipet import Ipet, build_ipet
 from ilp.iteration import cycles_per_iteration
 from ilp.nest import checked_bounds
+from ilp.parameters import Parameter, open_loops
 from ilp.solve import maximise
 from loopbounds.bound import LoopBound
-from loopbounds.places import facts_of_loops
 from pipeline.costs import Cause, Costs
 from quoll.errors import InfeasibleError, UnboundedLoop
-from quoll.facts import Facts, LoopFact, LoopParameter
-from quoll.image import Image
 from quoll.supergraph import Supergraph
 
-__all__ = ["Parameter", "Parametric", "Piece", "loop_parameters", "parametric_bound"]
+__all__ = ["Parametric", "Piece", "parametric_bound"]
 
 FARTHEST = 2**24  # the last piece has to begin before this n
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A loop's bound: ``name + plus`` header executions per entry."""
-
-    name: str
-    plus: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +70,10 @@ class Parametric:
                 )
         raise ValueError(f"no path is allowed for {self.names[0]} = {values[0]}")
 
+    def example(self) -> dict[str, int]:
+        """Least positive parameters for which the last piece holds: its path shows the trend."""
+        return dict.fromkeys(self.names, max(1, self.pieces[-1].first))
+
     def __str__(self) -> str:
         return "; ".join(
             f"cycles {'=' if self.exact else '<='} {self._text(p)}" for p in self.pieces
@@ -99,18 +93,6 @@ class Parametric:
         )  # fmt: skip
 
 
-def loop_parameters(graph: Supergraph, image: Image, facts: Facts) -> dict[int, Parameter]:
-    """The parameter of each loop that a fact gives one, by loop index."""
-    named = {fact.source: fact for fact in facts.of(LoopParameter)}
-    places = Facts(tuple(LoopFact(f.source, f.place, 1) for f in named.values()))
-    found = {}
-    for loop, stated in enumerate(facts_of_loops(graph, image, places)):
-        for fact in stated:
-            parameter = named[fact.source]
-            found[loop] = Parameter(parameter.name, parameter.plus)
-    return found
-
-
 def parametric_bound(
     graph: Supergraph,
     costs: Costs,
@@ -127,15 +109,14 @@ def parametric_bound(
     Raises UnboundedLoop if a loop has neither, or two loops with parameters are nested in each
     other or the path starts inside one: then the bound is no affine function.
     """
-    known = {b.loop: b.bound for b in bounds if b.bound is not None}
-    open_loops = {loop: p for loop, p in parameters.items() if loop not in known}
-    refuse_nesting(graph, open_loops, place)
-    ones = [LoopBound(loop, 1, None, "fact", "", "", 0.0) for loop in open_loops]
+    loops = open_loops(bounds, parameters)
+    refuse_nesting(graph, loops, place)
+    ones = [LoopBound(loop, 1, None, "fact", "", "", 0.0) for loop in loops]
     numbers = checked_bounds(graph, [*bounds, *ones], place)
-    touched = frozenset(n for loop in open_loops for n in graph.loops[loop].nodes)
+    touched = frozenset(n for loop in loops for n in graph.loops[loop].nodes)
     kept = [c for c in constraints if not (c.a | c.b) & touched]
-    study = Study(graph, costs, numbers, tuple(kept), open_loops, solver, seconds)
-    names = tuple(dict.fromkeys(p.name for p in open_loops.values()))
+    study = Study(graph, costs, numbers, tuple(kept), loops, solver, seconds)
+    names = tuple(dict.fromkeys(p.name for p in loops.values()))
     left_out = [str(c) for c in constraints if (c.a | c.b) & touched]
     reason = f"left out: {'; '.join(left_out)}" if left_out else ""
     if len(names) == 1:
@@ -247,14 +228,17 @@ class Study:
             return (self.affine((name,)),), f"there are pieces beyond {name} = {FARTHEST}"
         again = repeated_contexts(self._ipet(self._costs, self._numbers), self._constraints)
         why = "there are constraints in functions that are called repeatedly" if again else ""
-        return (*(self._at_zero() if self._least else ()), *pieces), why
+        return tuple(self._from_zero(pieces) if self._least else pieces), why
 
-    def _at_zero(self) -> list[Piece]:
-        """F(0), where a loop that may not execute its header once may not be entered."""
+    def _from_zero(self, pieces: list[Piece]) -> list[Piece]:
+        """F(0) before ``pieces``: a loop whose header may not execute once may not be entered."""
         try:
-            return [Piece(0, 0, self.value(0), (0,))]
+            least = self.value(0)
         except InfeasibleError:
-            return []
+            return pieces
+        if least == pieces[0].constant:
+            return [replace(pieces[0], first=0), *pieces[1:]]
+        return [Piece(0, 0, least, (0,)), *pieces]
 
 
 def convex_pieces(f: Callable[[int], int], first: int, far: int) -> list[Piece]:

@@ -55,10 +55,9 @@ def worst_case(
     cycles of the graph.
     """
 
-    def cost_of_one(loop: int) -> str:
+    def cost_of_one(loop: int) -> int | None:
         known = {b.loop: b.bound for b in bounds if b.bound is not None}
-        cycles = cycles_per_iteration(graph, costs, known, loop, solver, seconds)
-        return "" if cycles is None else f" ({cycles} cycles per iteration)"
+        return cycles_per_iteration(graph, costs, known, loop, solver, seconds)
 
     numbers = checked_bounds(graph, bounds, place, cost_of_one)
     ipet = build_ipet(graph, costs, numbers, constraints)

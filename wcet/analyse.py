@@ -7,18 +7,19 @@ ELF -> Image -> Program -> Supergraph -> Values -> Classification -> Costs
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cache.classify import classify
 from ilp.constraint import Constraint, locate_in, resolve_constraints, unused_constraints
+from ilp.entry import bound_entry
 from ilp.model_text import to_lp
+from ilp.parameters import loop_parameters, refuse_unknown
 from ilp.solve import solver_named
-from ilp.worst_case import worst_case
 from loopbounds.bounds import BoundOptions, bound_loops
 from pipeline.charge import charge
 from quoll.cfg import Program
-from quoll.errors import FactsError, UsageError
+from quoll.errors import FactsError, UnboundedLoop, UsageError
 from quoll.expand import expand, without_edges
 from quoll.extract import extract
 from quoll.facts import Facts, load
@@ -53,18 +54,21 @@ class Options:
     time_limit: float
     lp: Path | None
     bounds: BoundOptions
+    parameters: Mapping[str, int] = field(default_factory=dict)  # values of loop parameters
 
 
 def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
     """Bound every entry that ``options`` asks for.
 
-    Raises a WcetError of the class that says what is missing; nothing is then written.
+    Raises a WcetError of the class that says what is missing; nothing is then written. A loop
+    without a bound leaves out only the entries that reach it, unless these are all.
     """
     with stages.stage("read"):
         image = Image.load(kernel)
         platform, reason = choose_platform(image, options)
         files = facts_files(kernel, options)
         facts = load(files)
+        refuse_unknown(facts, options.parameters)
         entries = find_entries(image, platform, options.entries)
         if options.lp and len(entries) > 1:
             raise UsageError("--lp writes one integer program", hint="give one --entry")
@@ -73,10 +77,15 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
         program = extract(image, entries.values(), facts, ends)
     run = Run(image, platform, facts, program, options, stages)
     results: dict[str, EntryResult] = {}
-    constraints = []
+    unbounded: dict[str, UnboundedLoop] = {}
+    constraints: list[tuple[Constraint, ...]] = []
     for name, address in entries.items():
-        results[name], used = run.entry(name, address)
-        constraints.append(used)
+        try:
+            results[name] = run.entry(name, address, constraints)
+        except UnboundedLoop as error:
+            unbounded[name] = error
+    if not results:
+        raise all_unbounded(unbounded)
     for fact in unused_constraints(facts, constraints):
         stages.warn(f"{fact.source}: no analysed entry is constrained by '{fact.source.text}'")
     return Result(
@@ -88,6 +97,7 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
         entries=results,
         latency=interrupt_latency(platform, results),
         stages=stages.done(),
+        unbounded=unbounded,
     )
 
 
@@ -102,8 +112,10 @@ class Run:
     options: Options
     stages: Stages
 
-    def entry(self, name: str, address: int) -> tuple[EntryResult, tuple[Constraint, ...]]:
-        """All stages for one entry."""
+    def entry(
+        self, name: str, address: int, effective: list[tuple[Constraint, ...]]
+    ) -> EntryResult:
+        """All stages for one entry; its constraints are added to ``effective``."""
         stage = self.stages.stage
         with stage("expand", name):
             plain = expand(self.program, address, self.image)
@@ -129,39 +141,47 @@ class Run:
             )
         with stage("ilp", name):
             constraints = resolve_constraints(graph, self.facts, locate_in(self.image))
-            answer = worst_case(
+            effective.append(constraints)
+            answer = bound_entry(
                 graph,
                 charges.costs,
                 bounds,
                 constraints,
+                loop_parameters(graph, self.image, self.facts),
+                self.options.parameters,
                 solver=solver_named(self.options.solver),
                 seconds=self.options.time_limit,
                 place=self.image.place,
             )
             if self.options.lp:
-                write_atomically(self.options.lp, to_lp(answer.model))
+                write_atomically(self.options.lp, to_lp(answer.worst.model))
         assumptions = (
             *self.platform.assumptions,
             *self.program.assumptions,
             *values.assumptions,
             *classes.assumptions,
             *charges.costs.assumptions,
-            *(f"loop bound by fact: {b.evidence}" for b in bounds if b.method == "fact"),
+            *(
+                f"loop bound by fact: {b.evidence}"
+                for b in answer.bounds
+                if b.method in ("fact", "parameter")
+            ),
             *(f"fact: {c}" for c in constraints),
         )
-        result = EntryResult(
+        return EntryResult(
             name=name,
             symbol=self.image.place(address),
             address=address,
             graph=graph,
             costs=charges.costs,
-            bounds=bounds,
-            solution=answer.solution,
-            path=answer.path,
+            bounds=answer.bounds,
+            solution=answer.worst.solution,
+            path=answer.worst.path,
             infeasible=infeasible,
             assumptions=tuple(dict.fromkeys(assumptions)),
+            parametric=answer.parametric,
+            example=answer.example,
         )
-        return result, constraints
 
     def progress(self, answered: int, asked: int, place: str) -> None:
         """Show how far model checking has come."""
@@ -245,9 +265,21 @@ def interrupt_latency(
 ) -> InterruptLatency | None:
     """Rule 21: any masked path may be under way when the interrupt arrives.
 
-    None unless all entries of the platform were analysed, the interrupt among them.
+    None unless all entries of the platform have a number, the interrupt among them.
     """
     if INTERRUPT not in platform.entries or not platform.entries.keys() <= results.keys():
         return None
+    if any(result.parametric for result in results.values()):
+        return None
     longest = max(results, key=lambda name: results[name].cycles)
     return InterruptLatency(longest, results[longest].cycles, INTERRUPT, results[INTERRUPT].cycles)
+
+
+def all_unbounded(entries: Mapping[str, UnboundedLoop]) -> UnboundedLoop:
+    """One error for all entries, equal ones together."""
+    names: dict[tuple[str, str | None], list[str]] = {}
+    for name, error in entries.items():
+        names.setdefault((error.message, error.hint), []).append(name)
+    hint = next(iter(entries.values())).hint
+    texts = [f"entry {', '.join(who)}: {message}" for (message, _), who in names.items()]
+    return UnboundedLoop("; ".join(texts), hint=hint)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from loopbounds.bounds import BoundOptions
 from loopbounds.prove import Budget
-from quoll.errors import UsageError
+from quoll.errors import UnboundedLoop, UsageError
 from wcet.analyse import Options, analyse
 from wcet.atomic import write_atomically
 from wcet.json_report import to_json
@@ -25,12 +27,16 @@ The ELF is decoded from each entry, every call is analysed in its calling contex
 references are classified against the board's caches, loops are bounded by model checking or
 by facts, and an integer program finds the longest path. The bound holds under the
 assumptions printed at the end of the report.
+
+A loop that nothing bounds leaves out the entries that reach it; the others are printed, and the
+exit status is 6. With the fact 'loop PLACE at most n + 1' the bound is a function of n.
 """
 
 EXAMPLES = """\
 examples:
   wcet analyse build/bilby/kzm-after/kernel.elf --entry all
   wcet analyse kernel.elf --entry syscall --facts my.facts --paths full
+  wcet analyse kernel.elf --entry wake --facts queue.facts --set waiting=12
   wcet analyse kernel.elf --entry schedule --json - | jq .entries.schedule.cycles
 """
 
@@ -71,6 +77,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         type=Path,
         metavar="FILE",
         help="loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too",
+    )
+    p.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="a number for the parameter of a loop ('loop PLACE at most NAME'); without it the "
+        "bound is a function of NAME; repeatable",
     )
     p.add_argument(
         "--no-facts", action="store_true", help="do not read the facts file beside the ELF"
@@ -129,7 +143,7 @@ def default_cache() -> Path:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Analyse, then print; files are written only when everything has succeeded."""
+    """Analyse, then print; files are written only when an entry at least has a bound."""
     if options.time_limit <= 0:
         raise UsageError("--time-limit must be more than 0 seconds")
     stages = Stages(verbose=not options.quiet)
@@ -150,6 +164,7 @@ def run(options: argparse.Namespace) -> int:
                 models=options.smv,
                 budget=Budget(seconds=max(1, round(options.time_limit))),
             ),
+            parameters=parameters(options.set),
         ),
         stages,
     )
@@ -157,8 +172,23 @@ def run(options: argparse.Namespace) -> int:
         text = to_json(result)
         if options.json == "-":
             sys.stdout.write(text)
-            return 0
-        write_atomically(Path(options.json), text)
-    color = options.color == "always" or (options.color == "auto" and sys.stdout.isatty())
-    sys.stdout.write(to_text(result, Style(color=color, paths=options.paths, stats=options.stats)))
-    return 0
+        else:
+            write_atomically(Path(options.json), text)
+    if options.json != "-":
+        color = options.color == "always" or (options.color == "auto" and sys.stdout.isatty())
+        style = Style(color=color, paths=options.paths, stats=options.stats)
+        sys.stdout.write(to_text(result, style))
+    for name, error in result.unbounded.items():
+        print(f"wcet: error: entry {name}: {error}", file=sys.stderr)
+    return UnboundedLoop.exit_status if result.unbounded else 0
+
+
+def parameters(texts: Sequence[str]) -> dict[str, int]:
+    """The values in ``NAME=N``. Raises UsageError for what is not that, or given twice."""
+    values: dict[str, int] = {}
+    for text in texts:
+        match = re.fullmatch(r"([A-Za-z_]\w*)=([0-9]+)", text)
+        if match is None or values.get(match[1], int(match[2])) != int(match[2]):
+            raise UsageError(f"--set {text} is not NAME=N, or not the only one for its name")
+        values[match[1]] = int(match[2])
+    return values

@@ -24,7 +24,7 @@ exit status:
    3  a file is not what it should be: not an ELF, wrong machine, big-endian, unknown board
    4  a facts file is wrong, or names a place that does not exist
    5  control flow is not understood: an unresolved branch, recursion
-   6  a loop has no bound
+   6  a loop has no bound; of several entries, those that do not reach it are printed
    7  the core or board description lacks a figure
    8  NuSMV, CBC or HiGHS is missing, was killed, or proved nothing
    9  the facts exclude every path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ilp.parametric import Parametric
 from ilp.solution import Step
 from pipeline.costs import Cause
 from wcet.result import EntryResult, Result
@@ -32,6 +33,10 @@ def to_json(result: Result) -> str:
         },
         "facts": list(result.facts_files),
         "entries": {name: entry_json(result, e) for name, e in result.entries.items()},
+        "unbounded": {
+            name: {"message": error.message, "hint": error.hint}
+            for name, error in result.unbounded.items()
+        },
         "interrupt_latency": latency
         and {
             "cycles": latency.cycles,
@@ -56,8 +61,9 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
     return {
         "symbol": entry.symbol,
         "address": hex(entry.address),
-        "cycles": entry.cycles,
-        "microseconds": result.microseconds(entry.cycles),
+        "cycles": None if entry.parametric else entry.cycles,
+        "microseconds": None if entry.parametric else result.microseconds(entry.cycles),
+        "parametric": entry.parametric and parametric_json(result, entry, entry.parametric),
         "optimal": entry.solution.optimal,
         "solver": entry.solution.solver,
         "causes": {cause.name.lower(): cycles for cause, cycles in entry.cycles_by_cause().items()},
@@ -96,6 +102,39 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
         "path": [step_json(result, entry, step, c) for step, c in entry.charged_steps()],
         "path_unrealisable": entry.path.unrealisable,
         "assumptions": list(entry.assumptions),
+    }
+
+
+def parametric_json(result: Result, entry: EntryResult, bound: Parametric) -> dict[str, Any]:
+    """A bound as a function; ``path`` and ``causes`` are those at ``example``.
+
+    A piece holds from ``first`` to ``last`` (null: for ever) of the first parameter.
+    """
+    return {
+        "text": str(bound),
+        "exact": bound.exact,
+        "reason": bound.reason,
+        "parameters": list(bound.names),
+        "pieces": [
+            {
+                "first": piece.first,
+                "last": piece.last,
+                "constant": piece.constant,
+                "slopes": dict(zip(bound.names, piece.slopes, strict=True)),
+            }
+            for piece in bound.pieces
+        ],
+        "cycles_per_iteration": [
+            {
+                "place": result.image.place(header.block.addr),
+                "context": header.context,
+                "cycles": cycles,
+            }
+            for loop, cycles in bound.per_iteration
+            if (header := entry.graph.nodes[entry.graph.loops[loop].header])
+        ],
+        "example": dict(entry.example),
+        "example_cycles": entry.cycles,
     }
 
 

@@ -130,6 +130,14 @@ def run(options: argparse.Namespace) -> int:
         )
     stages = Stages(verbose=not options.quiet)
     result = analyse(options.kernel, analysis(options), stages)
+    for error in result.unbounded.values():
+        raise error
+    for name, entry in result.entries.items():
+        if entry.parametric:
+            raise UsageError(
+                f"the bound of entry {name} is a function of {', '.join(entry.parametric.names)}",
+                hint="state numbers in the facts file: loop PLACE at most N",
+            )
     missing = recorded.keys() - {entry.address for entry in result.entries.values()}
     if missing:
         raise InputError(

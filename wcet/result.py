@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from ilp.parametric import Parametric
 from ilp.solution import Solution, Step, WorstPath
 from loopbounds.bound import LoopBound
 from pipeline.costs import Cause, Costs
+from quoll.errors import UnboundedLoop
 from quoll.image import Image
 from quoll.supergraph import Supergraph
 from wcet.platform import Platform
@@ -29,7 +31,11 @@ class InfeasibleEdge:
 
 @dataclass(frozen=True, slots=True)
 class EntryResult:
-    """One entry: its graph, what each stage found, and the bound in cycles."""
+    """One entry: its graph, what each stage found, and the bound in cycles.
+
+    With ``parametric`` that is the bound; ``solution`` and ``path`` are then those for the
+    parameters in ``example``.
+    """
 
     name: str  # as the user wrote it, or the platform's name for the vector
     symbol: str  # printed place of the first instruction
@@ -41,10 +47,12 @@ class EntryResult:
     path: WorstPath
     infeasible: tuple[InfeasibleEdge, ...]
     assumptions: tuple[str, ...]
+    parametric: Parametric | None = None
+    example: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def cycles(self) -> int:
-        """The bound, in cycles of the core."""
+        """The bound, in cycles of the core; a parametric one at ``example``."""
         return self.solution.cycles
 
     def charged_steps(self) -> Iterator[tuple[Step, tuple[int, ...]]]:
@@ -91,7 +99,10 @@ class InterruptLatency:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A whole run. ``latency`` is None unless every entry of the platform was analysed."""
+    """A whole run. ``latency`` is None unless every entry of the platform has a number.
+
+    ``unbounded`` are the entries asked for that have no bound, and what their loops lack.
+    """
 
     kernel: Path
     image: Image
@@ -101,6 +112,7 @@ class Result:
     entries: Mapping[str, EntryResult]
     latency: InterruptLatency | None
     stages: Mapping[str, StageUse]
+    unbounded: Mapping[str, UnboundedLoop] = field(default_factory=dict)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

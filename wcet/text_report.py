@@ -23,6 +23,7 @@ CAUSES = {
     Cause.OTHER: "entry, exit",
 }
 COLUMN = 13  # width of a column of cycles
+NO_BOUND = f"{'none':>10}"
 BRIEF_SHARE = 0.01  # functions below this share of the bound are summed up in a brief path
 BRIEF_BLOCKS = 12  # costliest blocks shown in a brief path
 DEEPEST = 40  # columns of indentation
@@ -81,9 +82,35 @@ def bounds_table(result: Result, style: Style) -> str:
         causes = entry.cycles_by_cause()
         shares = "".join(f"{causes[c]:>{COLUMN},}" for c in CAUSES)
         bound = f"{entry.cycles:>10,}{result.microseconds(entry.cycles):>9.1f}"
-        mark = "" if entry.solution.optimal else "  (upper bound; not reached by known counts)"
+        mark = "" if entry.solution.optimal else f"  (upper bound: {entry.solution.method})"
+        if entry.parametric:
+            mark += f"  (for {example(entry)})"
         rows.append(f"{name:<16}{style.bold(bound)}{shares}{mark}")
-    return "\n".join(rows)
+    rows += [f"{name:<16}{style.bold(NO_BOUND)}" for name in result.unbounded]
+    return "\n".join([*rows, *functions(result, style)])
+
+
+def functions(result: Result, style: Style) -> Iterator[str]:
+    """The bounds that depend on parameters, and why an entry has none."""
+    for name, entry in result.entries.items():
+        bound = entry.parametric
+        if bound is None:
+            continue
+        why = "" if bound.exact else f"  (upper bound: {bound.reason})"
+        yield f"{name}: {style.bold(str(bound))}{why}"
+        most: dict[int, int] = {}
+        for loop, cycles in bound.per_iteration:
+            header = entry.graph.nodes[entry.graph.loops[loop].header].block.addr
+            most[header] = max(cycles, most.get(header, 0))
+        for header, cycles in most.items():
+            yield f"  {cycles:,} cycles per element in the loop {result.image.place(header)}"
+    for name, error in result.unbounded.items():
+        yield f"{name}: {error}"
+
+
+def example(entry: EntryResult) -> str:
+    """The parameters of the path that is shown."""
+    return ", ".join(f"{name} = {value}" for name, value in entry.example.items())
 
 
 def latency(result: Result, style: Style) -> Iterator[str]:
@@ -185,18 +212,18 @@ def full_path(result: Result, entry: EntryResult, style: Style) -> Iterator[str]
 
 def loops(result: Result, style: Style) -> str:
     """Every loop once: its bounds over all contexts and entries, and on what evidence."""
-    found: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    found: dict[tuple[str, str], list[tuple[int | None, str]]] = {}
     for entry in result.entries.values():
         for loop, bound in zip(entry.graph.loops, entry.bounds, strict=True):
             place = result.image.place(entry.graph.nodes[loop.header].block.addr)
             key = (place, bound.method)
-            found.setdefault(key, []).append((bound.bound or 0, bound.evidence))
+            found.setdefault(key, []).append((bound.bound, bound.evidence))
     rows = [style.bold("loops"), style.dim(f"{'bound':>10}  {'method':<8}{'contexts':>9}  place")]
     for (place, method), instances in sorted(found.items()):
-        numbers = [n for n, _ in instances]
-        low, high = min(numbers), max(numbers)
-        span = f"{low}" if low == high else f"{low}..{high}"
-        evidence = style.dim(max(instances)[1])
+        numbers = [(n, text) for n, text in instances if n is not None]
+        low, high = min(numbers, default=(None, ""))[0], max(numbers, default=(None, ""))[0]
+        span = ("-" if low is None else f"{low}") if low == high else f"{low}..{high}"
+        evidence = style.dim(max(numbers, default=instances[0])[1])
         rows.append(f"{span:>10}  {method:<8}{len(instances):>9}  {place}  {evidence}")
     return "\n".join(rows) if found else style.bold("loops") + "\n  none"
 

@@ -49,9 +49,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 
 @pytest.fixture(scope="module")
-def executions(
-    program: Program, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Execution, ...]:
+def executions(program: Program, tmp_path_factory: pytest.TempPathFactory) -> tuple[Execution, ...]:
     trace = tmp_path_factory.mktemp("a trace, here") / "trace"
     done = qemu.run_elf(program.elf, trace)
     assert (done.returncode, done.stdout) == (7, "B")

@@ -137,7 +137,8 @@ def test_every_loop_without_a_bound_is_named() -> None:
         )
     assert "2 loops have no bound" in str(caught.value)
     assert (
-        "<1010>: the counter is loaded from memory; <1020>: not bounded (7 cycles per iteration)"
+        "<1010>: the counter is loaded from memory; "
+        "<1020>: not bounded; unbounded because of this loop: 7 cycles per element"
     ) in str(caught.value)
 
 

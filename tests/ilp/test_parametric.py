@@ -11,13 +11,8 @@ from ilp.constraint import Constraint
 from ilp.highs import Highs
 from ilp.ipet import build_ipet
 from ilp.iteration import cycles_per_iteration
-from ilp.parametric import (
-    Parameter,
-    Parametric,
-    convex_pieces,
-    loop_parameters,
-    parametric_bound,
-)
+from ilp.parameters import Parameter, loop_parameters
+from ilp.parametric import Parametric, convex_pieces, parametric_bound
 from ilp.solve import maximise
 from ilp.worst_case import worst_case
 from loopbounds.bound import LoopBound
@@ -226,5 +221,5 @@ def test_parameters_of_a_real_binary() -> None:
     graph = expand(extract(image, [main.addr], Facts(), frozenset()), main.addr, image)
     (loop,) = graph.loops
     found = loop_parameters(graph, image, parse("loop prog.c:5 at most waiting + 1", "k"))
-    assert found == {loop.index: Parameter("waiting", 1)}
+    assert {i: (p.name, p.plus) for i, p in found.items()} == {loop.index: ("waiting", 1)}
     assert loop_parameters(graph, image, parse("loop prog.c:5 at most 4", "k")) == {}

@@ -1,0 +1,70 @@
+"""The bound of one entry: a number, or a function of the parameters of its loops (rule 27)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ilp.answer import Solver
+from ilp.constraint import Constraint
+from ilp.parameters import Parameter, numbered, open_loops
+from ilp.parametric import Parametric, parametric_bound
+from ilp.worst_case import WorstCase, worst_case
+from loopbounds.bound import LoopBound
+from pipeline.costs import Costs
+from quoll.supergraph import Supergraph
+
+__all__ = ["EntryBound", "bound_entry"]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryBound:
+    """``worst`` is the answer, or where ``parametric`` is, the one for the parameters ``example``.
+
+    ``bounds`` are those that were used; a loop with an open parameter has the method "parameter".
+    """
+
+    worst: WorstCase
+    bounds: tuple[LoopBound, ...]
+    parametric: Parametric | None
+    example: Mapping[str, int]
+
+
+def bound_entry(
+    graph: Supergraph,
+    costs: Costs,
+    bounds: Sequence[LoopBound],
+    constraints: Sequence[Constraint],
+    parameters: Mapping[int, Parameter],
+    values: Mapping[str, int],
+    *,
+    solver: Solver,
+    seconds: float | None = None,
+    place: Callable[[int], str] = hex,
+) -> EntryBound:
+    """The longest path; ``values`` are the parameters that have a number.
+
+    Raises as ``worst_case`` and ``parametric_bound`` do.
+    """
+    stated = numbered(bounds, parameters, values)
+    still = open_loops(stated, parameters)
+    if not still:
+        worst = worst_case(
+            graph, costs, stated, constraints, solver=solver, seconds=seconds, place=place
+        )
+        return EntryBound(worst, stated, None, {})
+    parametric = parametric_bound(
+        graph, costs, stated, constraints, parameters, solver=solver, seconds=seconds, place=place
+    )
+    example = parametric.example()
+    numbers = numbered(stated, parameters, example)
+    worst = worst_case(
+        graph, costs, numbers, constraints, solver=solver, seconds=seconds, place=place
+    )
+    named = tuple(
+        replace(b, method="parameter", evidence=f"{p.source}: at most {p}", reason="")
+        if (p := still.get(b.loop)) is not None
+        else b
+        for b in stated
+    )
+    return EntryBound(worst, named, parametric, example)
