@@ -27,7 +27,8 @@ class Fetch:
     ``certain``: afterwards it is the line used last in its set. It is not where the fetch may
     not happen, where the memory may be uncached, or where a copy fetched before a maintenance
     operation took effect may serve instead. ``dropped``: a fetch whose line the operation drops.
-    ``forget``: no line at all but an operation that leaves nothing known.
+    ``forget``: no line at all but an operation that leaves nothing known. ``drop``: no line at
+    all but an operation after which one line at most, any line, may be gone.
     """
 
     insn: int
@@ -38,6 +39,7 @@ class Fetch:
     certain: bool
     dropped: bool = False
     forget: bool = False
+    drop: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,8 @@ class FetchModel:
                 continue
             seen.add(id(block))
             for insn in block.insns:
-                if cache_operation(insn).forget_i:
+                operation = cache_operation(insn)
+                if operation.forget_i or operation.drop_i:
                     ahead = max(self._hierarchy.fetch_ahead, 1)  # the next one is always here
                     lines.update(self._geometry.lines(insn.next, ahead))
         return frozenset(lines)
@@ -102,6 +105,9 @@ class FetchModel:
                 else:
                     inside[-1] = replace(inside[-1], words=inside[-1].words + 1)
             operation = cache_operation(insn)
+            if operation.drop_i:
+                inside.append(Fetch(index, 0, 1, Cacheability.ALWAYS, False, False, drop=True))
+                current = None
             if operation.forget_i:
                 inside.append(Fetch(index, 0, 0, Cacheability.NEVER, False, False, forget=True))
                 inside.extend(

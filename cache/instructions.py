@@ -12,6 +12,9 @@ accessed, because its miss is charged there, whether it happens or not.
     nor paid is charged; if it is paid and misses, the potential of y pays, and y is resident
     afterwards. Joins and evictions only lower the potential.
 
+An operation that drops one line at most, any line, is charged one miss: the potential of the line
+that it drops, whichever that is. It leaves the paid state, and first misses, as they are.
+
 First misses are charged on the edge into their loop; the charge plays the same part as above.
 """
 
@@ -115,7 +118,9 @@ class _Classifier:
         return self.states.effect(builder.build())
 
     def _step(self, builder: EffectBuilder, fetch: Fetch, *, paying: bool) -> None:
-        if fetch.forget:
+        if fetch.drop and paying:
+            return
+        if fetch.forget or fetch.drop:
             builder.may_access_any(None)
         elif fetch.certain or (paying and fetch.fixed and not fetch.dropped):
             builder.access(fetch.line)
@@ -142,7 +147,7 @@ class _Classifier:
         every = fetches.inside + fetches.past
         if any(f.forget for f in every):
             return None
-        return frozenset(f.line for f in every if f.memory is not Cacheability.NEVER)
+        return frozenset(f.line for f in every if f.memory is not Cacheability.NEVER and not f.drop)
 
     def _classify(
         self,
@@ -159,7 +164,9 @@ class _Classifier:
         found: tuple[list[Reference], list[Reference]] = ([], [])
         for past, part in enumerate((fetches.inside, fetches.past)):
             for fetch in part:
-                if not fetch.forget:
+                if fetch.drop:
+                    found[past].append(self._dropped(fetch))
+                elif not fetch.forget:
                     resident = now.resident(fetch.line, self.states.row(strict))
                     already = then.resident(fetch.line, self.states.row(paid))
                     scope = scope_of(fetch.line, loops, persistent) if fetch.fixed else None
@@ -168,6 +175,11 @@ class _Classifier:
                 self._step(now, fetch, paying=False)
                 self._step(then, fetch, paying=True)
         return tuple(found[0]), tuple(found[1])
+
+    def _dropped(self, fetch: Fetch) -> Reference:
+        """The one miss that an operation on a single line may cause later."""
+        l2 = None if self.hierarchy.l2 is None else Hit.NC
+        return Reference(fetch.insn, Kind.PREFETCH, None, None, 1, True, Hit.NC, l2)
 
     def _reference(
         self, fetch: Fetch, kind: Kind, resident: bool, paid: bool, scope: int | None

@@ -18,12 +18,14 @@ __all__ = ["NOTHING", "UNKNOWN", "CacheOperation", "cache_operation"]
 class CacheOperation:
     """Effects on what the caches are known to hold; ``lines`` may be written back by it.
 
-    ``forget_i`` and ``forget_d`` drop all knowledge of L1. ``refetch``: what was fetched ahead
-    is thrown away and fetched again. ``lines`` is None for every line of the data cache.
+    ``forget_i`` and ``forget_d`` drop all knowledge of L1; ``drop_i`` drops one instruction line
+    at most, it is not known which. ``refetch``: what was fetched ahead is thrown away and fetched
+    again. ``lines`` is None for every line of the data cache.
     """
 
     forget_i: bool = False
     forget_d: bool = False
+    drop_i: bool = False
     refetch: bool = False
     lines: int | None = 0
     recognised: bool = True
@@ -41,8 +43,8 @@ UNKNOWN = CacheOperation(forget_i=True, forget_d=True, refetch=True, lines=None,
 OPERATIONS = {
     (7, 0, 4): NOTHING,  # wait for interrupt
     (7, 5, 0): CacheOperation(forget_i=True),  # invalidate the instruction cache
-    (7, 5, 1): CacheOperation(forget_i=True),  # ... one line, by address
-    (7, 5, 2): CacheOperation(forget_i=True),  # ... one line, by set and way
+    (7, 5, 1): CacheOperation(drop_i=True),  # ... one line, by address
+    (7, 5, 2): CacheOperation(drop_i=True),  # ... one line, by set and way
     (7, 5, 4): CacheOperation(refetch=True),  # flush the prefetch buffer
     (7, 5, 6): NOTHING,  # flush the branch target cache
     (7, 5, 7): NOTHING,

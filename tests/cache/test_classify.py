@@ -150,6 +150,25 @@ def test_a_loop_is_fetched_once_per_entry() -> None:
     assert [(r.kind, r.l1, r.due) for r in references] == [(Kind.FETCH, Hit.FM, False)] * 4
 
 
+@pytest.mark.parametrize(
+    ("operation", "due"),
+    [("mcr p15, 0, r0, c7, c5, 1", 1), ("mcr p15, 0, r0, c7, c5, 2", 1),
+     ("mcr p15, 0, r0, c7, c5, 0", 3)],
+)  # fmt: skip
+def test_what_an_operation_on_one_line_costs_in_a_loop(operation: str, due: int) -> None:
+    """It drops one line at most: one miss per execution, however long the loop is."""
+    (add, *_), (beq, *_), (drop, *_) = (pool(t) for t in ("add r0, r1, r2\n", "beq .\n", operation))
+    body = Block(0, tuple(at(i, CODE + 4 * n) for n, i in enumerate([drop, *[add] * 14, beq])))
+    graph = Supergraph(
+        (Context(None, None, CODE),), (Node(0, body),), (SuperEdge(0, 0, EdgeKind.TAKEN),),
+        ((0,),), ((0,),), 0, (0,), (SuperLoop(0, 0, (), (0,), frozenset([0]), None),),
+    )  # fmt: skip
+    classes = classify(graph, Program(graph, {}), hierarchy(0))
+    assert sum(r.due for r in classes.references[0]) == due
+    # The two lines themselves are paid for where the path starts, unless all is forgotten.
+    assert len(classes.start_misses) == (2 if due == 1 else 0)
+
+
 def test_lines_past_the_loop_are_prefetched_once_per_entry() -> None:
     _, references = loop(16, ahead=48)
     inside, past, charged = references[:2], references[2:4], references[4:]
