@@ -8,9 +8,7 @@ exceeds it; a loop with neither is returned without a bound and says what to add
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,22 +16,18 @@ from loopbounds import nusmv
 from loopbounds.acyclic import Acyclic
 from loopbounds.bound import LoopBound
 from loopbounds.code import Code, KnownValues, NothingKnown
+from loopbounds.keys import graph_key
 from loopbounds.places import facts_of_loops
 from loopbounds.prove import Budget, Outcome
-from loopbounds.slice import Slice, slice_loops
-from loopbounds.store import Proof, Store, model_key
-from loopbounds.verdict import judge
-from loopbounds.workers import prove_all
+from loopbounds.rounds import Progress, Rounds
+from loopbounds.store import Answers, Store
+from loopbounds.verdict import judge, solver_failed
 from quoll.errors import SolverError
 from quoll.facts import Facts
 from quoll.image import Image
 from quoll.supergraph import Supergraph
 
 __all__ = ["BoundOptions", "Progress", "bound_loops"]
-
-Progress = Callable[[int, int, str], None]  # questions answered, all questions, place
-
-DEEP = 1_000_000  # frames: values are followed through paths of that many blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,130 +55,42 @@ def bound_loops(
     that has no semantics.
     """
     options = options or BoundOptions()
+    values = values or NothingKnown()
     stated = facts_of_loops(graph, image, facts)
-    slices, outcomes = _prove_in_rounds(graph, image, values or NothingKnown(), options, progress)
-    endless = _with_endless_loops_inside(graph, outcomes)
-    return tuple(
+    try:
+        solver = nusmv.find_solver()
+    except SolverError as error:
+        return tuple(solver_failed(loop, str(error)) for loop in graph.loops)
+    store = Store(options.cache)
+    key = graph_key(graph, image, values, stated, (options.budget, options.s1), solver)
+    known = store.answers(key)
+    if known is not None and store.copy_models(known.models, options.models):
+        return known.bounds
+    code = Code(graph, Acyclic.of(graph), image, values, {}, options.s1)
+    rounds = Rounds(code, options.budget, solver, options.workers, store, options.models, progress)
+    rounds.run()
+    endless = _with_endless_loops_inside(graph, rounds.outcomes)
+    bounds = tuple(
         judge(
             graph,
             image,
             loop,
-            slices[loop.index],
-            outcomes[loop.index],
+            rounds.slices[loop.index],
+            rounds.outcomes[loop.index],
             stated[loop.index],
             loop.index not in endless,
         )
         for loop in graph.loops
     )
+    if all(outcome.final for outcome in rounds.outcomes.values()):
+        store.put_answers(key, Answers(bounds, tuple(dict.fromkeys(rounds.keys.values()))))
+    return bounds
 
 
-def _with_endless_loops_inside(graph: Supergraph, outcomes: Sequence[Outcome]) -> set[int]:
+def _with_endless_loops_inside(graph: Supergraph, outcomes: Mapping[int, Outcome]) -> set[int]:
     """Loops around a loop that is not proved to end."""
     found: set[int] = set()
     for loop in reversed(graph.loops):  # inner loops first
         if loop.parent is not None and (outcomes[loop.index].bound is None or loop.index in found):
             found.add(loop.parent)
     return found
-
-
-@contextmanager
-def _deep_recursion() -> Iterator[None]:
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, DEEP))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
-
-
-def _prove_in_rounds(
-    graph: Supergraph,
-    image: Image,
-    values: KnownValues,
-    options: BoundOptions,
-    progress: Progress | None,
-) -> tuple[list[Slice], list[Outcome]]:
-    """Bounds of some loops tell how far others reach: repeat for the rest while some are proved."""
-    slices: dict[int, Slice] = {}
-    outcomes: dict[int, Outcome] = {}
-    code = Code(graph, Acyclic.of(graph), image, values, {}, options.s1)
-    while True:
-        with _deep_recursion():
-            new = slice_loops(code)
-        open_loops = [
-            loop.index
-            for loop in graph.loops
-            if loop.index not in outcomes
-            or (
-                _is_open(outcomes[loop.index]) and new[loop.index].model != slices[loop.index].model
-            )
-        ]
-        slices |= {loop: new[loop] for loop in open_loops}
-        outcomes |= _answers(code, slices, open_loops, options, progress)
-        proved = {loop: b for loop, o in outcomes.items() if (b := o.bound) is not None}
-        more = proved.keys() - code.bounds.keys()
-        if not more or not any(map(_is_open, outcomes.values())):
-            return [slices[i] for i in sorted(slices)], [outcomes[i] for i in sorted(outcomes)]
-        code.bounds |= proved
-
-
-def _is_open(outcome: Outcome) -> bool:
-    return outcome.bound is None and not outcome.failed
-
-
-def _answers(
-    code: Code,
-    slices: Mapping[int, Slice],
-    loops: Sequence[int],
-    options: BoundOptions,
-    progress: Progress | None,
-) -> dict[int, Outcome]:
-    """An outcome for each of ``loops``; each distinct question is asked once."""
-    try:
-        solver = nusmv.find_solver()
-    except SolverError as error:
-        return dict.fromkeys(loops, _failed(str(error)))
-    store = Store(options.cache)
-    keys = {loop: model_key(slices[loop].model, options.budget, solver) for loop in loops}
-    known: dict[str, Outcome] = {}
-    asked: dict[str, int] = {}  # key -> first loop with that question
-    for loop, key in keys.items():
-        proof = None if key in known or key in asked else store.get(key)
-        if proof is not None:
-            known[key] = _remembered(proof)
-        elif key not in known:
-            asked.setdefault(key, loop)
-    questions = list(asked.items())
-
-    def done(index: int, outcome: Outcome) -> None:
-        key, loop = questions[index]
-        known[key] = outcome
-        if outcome.bound is not None:
-            seconds = round(outcome.seconds, 3)
-            store.put(key, Proof(outcome.bound, outcome.reached, outcome.relations, seconds))
-        _keep_model(options.models, key, outcome)
-        if progress is not None:
-            progress(len(known), len(set(keys.values())), _place(code, loop))
-
-    models = [slices[loop].model for _, loop in questions]
-    prove_all(models, options.budget, solver, options.workers, done)
-    return {loop: known[key] for loop, key in keys.items()}
-
-
-def _failed(reason: str) -> Outcome:
-    return Outcome(None, 1, (), 0, f"solver failed: {reason}", "", 0.0)
-
-
-def _remembered(proof: Proof) -> Outcome:
-    return Outcome(proof.bound, proof.reached, (), proof.relations, "", "", proof.seconds)
-
-
-def _keep_model(folder: Path | None, key: str, outcome: Outcome) -> None:
-    if folder is not None and outcome.model:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{key[:16]}.smv").write_text(outcome.model)
-
-
-def _place(code: Code, loop: int) -> str:
-    header = code.graph.loops[loop].header
-    return code.image.place(code.graph.nodes[header].block.addr)

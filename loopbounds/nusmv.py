@@ -28,7 +28,7 @@ __all__ = ["Algorithm", "Answer", "Check", "Limits", "State", "Verdict", "ask", 
 CHILD = Path(__file__).with_name("nusmv_child.py")
 LIBRARY = Path(sys.prefix) / "lib" / "nusmv" / "libdependencies.so"
 EXECUTABLES = ("NuSMV", "nuXmv")
-PATIENCE = 6  # the machine may be busy with other work
+PATIENCE = 60  # the machine may be busy with other work
 
 State = Mapping[str, int]
 

@@ -1,7 +1,8 @@
 """Find and prove the largest number of header executions of a model (rules 18, 19, 22).
 
     1. INIT is shown satisfiable: a model with no initial state satisfies everything.
-    2. Runs give a lower bound on any bound, and candidate invariants.
+    2. Runs give a lower bound on any bound, and candidate invariants. One that comes back to where
+       it was shows that there is no bound.
     3. Candidates that are not inductive are weeded out by NuSMV's own failed induction steps.
     4. ``candidates and count <= n`` is proved by k-induction, for the smallest n found.
 
@@ -11,6 +12,7 @@ precision only. So a result depends on NuSMV's "is true" for one property and no
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +21,7 @@ from pathlib import Path
 
 from loopbounds import nusmv, terms
 from loopbounds.candidates import candidates, likely_bounds
+from loopbounds.climb import Choice, climb
 from loopbounds.coarsen import coarsen, easy, without_large
 from loopbounds.evaluate import compile_terms
 from loopbounds.model import COUNT, Model, at_most
@@ -30,12 +33,16 @@ from loopbounds.terms import FALSE, Term
 __all__ = ["Budget", "Outcome", "prove"]
 
 HUGE = 1 << 30  # a bound no proof is expected for; candidates may rely on it
+BEST = 3  # runs from which longer ones are looked for
 FRAMES = (1, 4)  # induction depths, in the order they are tried
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one loop may use: seconds by the clock, for each of its models, and per query."""
+    """What one loop may use: seconds of processor time for each of its models, and per query.
+
+    Not by the clock: what else the machine does must not change a bound.
+    """
 
     seconds: int = 40
     query: Limits = field(default_factory=Limits)
@@ -51,12 +58,18 @@ class Outcome:
     relations: int  # how many invariants
     failed: str  # what the solver failed with; "" when it answered or ran out of time
     model: str  # SMV text of the proof
-    seconds: float
+    seconds: float  # by the clock
+    endless: bool = False  # the model has a run that never ends: no bound follows from it
 
     @property
     def tight(self) -> bool:
         """Whether a run of the model reaches the bound."""
         return self.bound == self.reached
+
+    @property
+    def final(self) -> bool:
+        """Whether asking again with more time or better luck cannot change the answer."""
+        return self.bound is not None or self.endless
 
     def without_terms(self) -> Outcome:
         """What may leave this process."""
@@ -80,12 +93,12 @@ class _Session:
 
     def __init__(self, model: Model, budget: Budget, solver: Path) -> None:
         self._model, self._budget, self._solver = model, budget, solver
-        self._start = time.perf_counter()
+        self._start = _processor_seconds()
         self.text = ""
 
     def ask(self, properties: Sequence[tuple[str, Term]], checks: Sequence[Check]) -> list[Answer]:
         """Answers that did not fail. Raises _SolverFailed or _OutOfTime otherwise."""
-        left = self._budget.seconds - int(time.perf_counter() - self._start)
+        left = self._budget.seconds - int(_processor_seconds() - self._start)
         if left <= 0:
             raise _OutOfTime
         query = self._budget.query
@@ -96,6 +109,12 @@ class _Session:
             if answer.verdict is Verdict.FAILED:
                 raise _SolverFailed(answer.reason)
         return answers
+
+
+def _processor_seconds() -> float:
+    """Processor time of this process and of the children it has waited for."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
 
 
 def prove(model: Model, budget: Budget, solver: Path) -> Outcome:
@@ -111,31 +130,44 @@ def prove(model: Model, budget: Budget, solver: Path) -> Outcome:
     if simple != whole:
         if outcome.bound is None and not outcome.failed:
             outcome = _prove(whole, budget, solver)
-        else:
-            outcome = replace(outcome, reached=longest(explore(model)))
+        else:  # with inputs no run shows that the bound is exact (rule 22)
+            outcome = replace(outcome, reached=1 if model.inputs else longest(_runs(model)))
     return replace(outcome, seconds=time.perf_counter() - start)
+
+
+def _runs(model: Model, seeds: Sequence[tuple[int, ...]] = ()) -> list[Run]:
+    """Runs from many initial states, and longer ones near to them."""
+    runs = explore(model, seeds)
+    if model.inputs:
+        return runs
+    best = sorted(runs, key=lambda r: -r.executions)[:BEST]
+    return [*runs, *climb(model, [Choice(r.parameters, ()) for r in best])]
 
 
 def _prove(model: Model, budget: Budget, solver: Path) -> Outcome:
     session = _Session(model, budget, solver)
     reached = 1
     invariants: list[Term] = []
-    bound, text, failed = None, "", ""
+    bound, text, failed, endless = None, "", "", False
     try:
-        seed = _first_run(session, model)
-        runs = [seed, *explore(model, [seed.parameters])]
+        seed, choices = _first_run(session, model)
+        runs = [seed, *climb(model, choices), *_runs(model, [seed.parameters])]
         reached = longest(runs)
-        guesses = candidates(model, runs)
-        bound, invariants, text = _search(session, model, guesses, runs)
+        endless = any(run.endless for run in runs)
+        if not endless:
+            guesses = candidates(model, runs)
+            bound, invariants, text = _search(session, model, guesses, runs)
     except _SolverFailed as failure:
         bound, failed = None, f"solver failed: {failure}"
     except (_OutOfTime, _Empty):
         bound = None
-    return Outcome(bound, reached, tuple(invariants), len(invariants), failed, text, 0.0)
+    return Outcome(bound, reached, tuple(invariants), len(invariants), failed, text, 0.0, endless)
 
 
-def _first_run(session: _Session, model: Model) -> Run:
+def _first_run(session: _Session, model: Model) -> tuple[Run, list[Choice]]:
     """A short run found by the solver, three executions if there are any of that many.
+
+    Also the choices made in it, from which longer runs may be found.
 
     Raises _Empty when no initial state is shown (rule 19: INIT satisfiable).
     """
@@ -144,13 +176,16 @@ def _first_run(session: _Session, model: Model) -> Run:
     if some.verdict is not Verdict.FALSE or not some.trace:
         raise _Empty
     trace = longer.trace if longer.verdict is Verdict.FALSE else some.trace
-    return Run(
-        tuple(trace[0][p.name] for p in model.parameters),
+    parameters = tuple(trace[0][p.name] for p in model.parameters)
+    run = Run(
+        parameters,
         tuple(tuple(at[v.symbol.name] for v in model.state) for at in trace),
         tuple(at[COUNT.name] for at in trace),
         trace[-1][COUNT.name],
         False,
     )
+    steps = [tuple(at.get(i.name, 0) for i in model.inputs) for at in trace[1:]]
+    return run, [Choice(parameters, inputs) for inputs in steps]
 
 
 def _conjunction(parts: Sequence[Term]) -> Term:

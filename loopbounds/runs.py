@@ -30,6 +30,7 @@ class Run:
     counts: tuple[int, ...]
     executions: int  # of the header, so far
     ended: bool  # the loop was left
+    endless: bool = False  # it is back in a state it was in before, so it may go on for ever
 
 
 class Stepper:
@@ -116,8 +117,10 @@ class _Choices:
         kind = self._chance.random()
         if kind < 0.4:
             return self._chance.choice(self.values(symbol))
-        if kind < 0.6:
+        if kind < 0.5:
             return self._chance.getrandbits(symbol.width)
+        if kind < 0.65:
+            return 1 << self._chance.randrange(symbol.width)
         return self._chance.getrandbits(self._chance.randint(1, symbol.width))
 
     def inputs(self, policy: int) -> Iterator[tuple[int, ...]]:

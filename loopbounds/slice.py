@@ -45,14 +45,19 @@ class Slice:
     given: frozenset[str]
     origins: dict[str, str]
     s1: bool  # rests on assumption S1 (rule 1)
+    waits: frozenset[int]  # loops that have no bound yet, one of which would help this one
 
 
-def slice_loops(code: Code) -> list[Slice]:
-    """The model of every loop; redone until what was assumed of stack addresses holds."""
+def slice_loops(code: Code, loops: Iterable[int] | None = None) -> dict[int, Slice]:
+    """The model of each of ``loops``, or of all.
+
+    Redone until what was assumed of stack addresses holds.
+    """
+    loops = range(len(code.graph.loops)) if loops is None else tuple(loops)
     tainted: frozenset[HeaderCell] = frozenset()
     while True:
         scopes = Scopes(code, tainted)
-        slices = [_Slicer(code, scopes, loop.index).build() for loop in code.graph.loops]
+        slices = {loop: _Slicer(code, scopes, loop).build() for loop in loops}
         failed = scopes.taint.failed()
         if not failed:
             return slices
@@ -67,6 +72,7 @@ class _Slicer:
         self._again = FALSE
         self._exits: list[Term] = []
         self._given: frozenset[str] = frozenset()
+        self._waits: frozenset[int] = frozenset()
         self._changing: dict[Term, Term] = {}  # leaf -> value after an iteration
         self._fixed: dict[Term, Term] = {}  # leaf -> value at entry
         self._lost: set[Term] = set()  # leaves that are any word in each iteration
@@ -77,7 +83,7 @@ class _Slicer:
         initial = {leaf: self._entry(self._scope.leaves[leaf]) for leaf in self._changing}
         model, origins = self._assemble(initial)
         s1 = self._scope.memory.s1_used or self._whole.memory.s1_used
-        return Slice(model, self._given, origins, s1)
+        return Slice(model, self._given, origins, s1, self._waits)
 
     # --- The step ---------------------------------------------------------------------------
 
@@ -225,6 +231,9 @@ class _Slicer:
         names = _rename("x", leaves) | _rename("i", inputs) | _rename("p", parameters)
         self._given = frozenset(names[p].name for p in parameters if self._whole.is_given(p))
         origins = {names[s].name: self._describe(s) for s in (*leaves, *inputs, *parameters)}
+        self._waits = frozenset(
+            loop for s in (*inputs, *parameters) if (loop := self._havocked_by(s)) is not None
+        )
 
         def named(term: Term) -> Term:
             return rewrite.substitute(term, names)
@@ -277,6 +286,15 @@ class _Slicer:
         """How often bounded loops have come round."""
         known = [(s, scope.origin[s].most) for s in _sorted(symbols) if s in scope.origin]
         return [terms.ule(s, const(most, 32)) for s, most in known if most is not None]
+
+    def _havocked_by(self, symbol: Term) -> int | None:
+        """The loop whose unknown number of iterations a symbol stands for."""
+        for scope in (self._scope, self._whole):
+            origin = scope.origin.get(symbol)
+            if origin is not None and origin.cell is not None:
+                loop = self._code.acyclic.headers[origin.node]
+                return None if loop in self._code.bounds else loop
+        return None
 
     def _describe(self, symbol: Term) -> str:
         scope = self._scope if symbol in self._scope.leaves else self._whole

@@ -1,23 +1,22 @@
-"""Proved bounds on disk, by the hash of what they follow from (rule 30).
+"""Proofs and answers on disk, by the hash of what they follow from (``loopbounds.keys``).
 
-A key covers the model, the hints, the budget, the solver and the code of this package. Only
-proved bounds are stored: what was not proved, timed out or failed is asked again.
+A proof is kept with the model it was found in. The answers for a whole graph are kept too, so
+that nothing needs to be sliced to find them. Only proofs are stored, and only answers that do not
+rest on anything unproved, out of time or failed (rule 30).
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 
-from loopbounds.model import Model
-from loopbounds.prove import Budget
+from loopbounds.bound import LoopBound
 
-__all__ = ["Proof", "Store", "model_key"]
+__all__ = ["Answers", "Proof", "Store", "write_model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,55 +29,82 @@ class Proof:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The bounds of all loops of a graph, and the keys of their proofs."""
+
+    bounds: tuple[LoopBound, ...]
+    models: tuple[str, ...]
+
+
 class Store:
-    """A folder of proofs; None: nothing is kept."""
+    """A folder of proofs and answers; None: nothing is kept."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
 
     def get(self, key: str) -> Proof | None:
         """The proof under ``key``; a file that is damaged counts as absent."""
-        if self._folder is None:
-            return None
         try:
-            fields = json.loads((self._folder / f"{key}.json").read_text())
-            proof = Proof(**fields)
+            proof = Proof(**json.loads(self._read(f"{key}.json")))
         except (OSError, ValueError, TypeError):
             return None
         numbers = (proof.bound, proof.reached, proof.relations)
         return proof if all(type(n) is int and n >= 0 for n in numbers) else None
 
-    def put(self, key: str, proof: Proof) -> None:
-        """Keep a proof; a reader never sees half of it."""
+    def put(self, key: str, proof: Proof, model: str) -> None:
+        """Keep a proof, and the model it was found in."""
+        self._write(f"{key}.smv", model)
+        self._write(f"{key}.json", json.dumps(asdict(proof)))
+
+    def answers(self, key: str) -> Answers | None:
+        """The answers under ``key``; a file that is damaged counts as absent."""
+        try:
+            found = json.loads(self._read(f"{key}.answers.json"))
+            bounds = tuple(LoopBound(**b) for b in found["bounds"])
+            models = tuple(map(str, found["models"]))
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+        if not all(type(b.bound) is int and b.bound > 0 for b in bounds):
+            return None
+        return (
+            Answers(bounds, models) if [b.loop for b in bounds] == [*range(len(bounds))] else None
+        )
+
+    def put_answers(self, key: str, answers: Answers) -> None:
+        """Keep the answers of a graph, if all of its loops are bounded."""
+        if all(b.bound is not None for b in answers.bounds):
+            self._write(f"{key}.answers.json", json.dumps(asdict(answers)))
+
+    def copy_models(self, keys: Sequence[str], folder: Path | None) -> bool:
+        """Write the models of stored proofs to ``folder``; whether all of them are there."""
+        if folder is None:
+            return True
+        try:
+            for key in keys:
+                write_model(folder, key, self._read(f"{key}.smv"))
+        except OSError:
+            return False
+        return True
+
+    def _read(self, name: str) -> str:
+        if self._folder is None:
+            raise FileNotFoundError(name)
+        return (self._folder / name).read_text()
+
+    def _write(self, name: str, text: str) -> None:
+        """A reader never sees half of it."""
         if self._folder is None:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self._folder, suffix=".part")
+        handle, part = tempfile.mkstemp(dir=self._folder, suffix=".part")
         with os.fdopen(handle, "w") as file:
-            json.dump(asdict(proof), file)
-        os.replace(name, self._folder / f"{key}.json")
+            file.write(text)
+        os.replace(part, self._folder / name)
 
 
-def model_key(model: Model, budget: Budget, solver: Path) -> str:
-    """The identity of a question: equal keys have equal answers."""
-    hints = [("hint", h) for h in model.hints]
-    parts = [
-        _code_version(),
-        _solver_version(solver),
-        repr(budget),
-        model.smv([(f"{name}{i}", term) for i, (name, term) in enumerate(hints)]),
-    ]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-@cache
-def _code_version() -> str:
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-@cache
-def _solver_version(solver: Path) -> str:
-    return hashlib.sha256(solver.read_bytes()).hexdigest()
+def write_model(folder: Path | None, key: str, text: str) -> None:
+    """Keep the model of a proof where a user wants to see it."""
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{key[:16]}.smv").write_text(text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from loopbounds import rewrite, terms
 from loopbounds.bound import LoopBound
 from loopbounds.prove import Outcome
@@ -13,7 +15,7 @@ from quoll.facts import LoopFact
 from quoll.image import Image
 from quoll.supergraph import Supergraph, SuperLoop
 
-__all__ = ["judge"]
+__all__ = ["judge", "solver_failed"]
 
 SHOWN = 3  # states of a trace, origins of values, printed
 
@@ -32,7 +34,7 @@ def judge(
     Raises FactsError when a fact is refuted.
     """
     if outcome.failed:
-        return _unbounded(loop, outcome, outcome.failed)
+        return replace(solver_failed(loop, outcome.failed), seconds=outcome.seconds)
     fact = stated[0] if stated else None
     if fact is not None:
         _refute(fact, cut)
@@ -41,6 +43,11 @@ def judge(
     if fact is not None:
         return _assumed(loop, outcome, fact)
     return _unbounded(loop, outcome, _explanation(graph, image, loop, cut))
+
+
+def solver_failed(loop: SuperLoop, why: str) -> LoopBound:
+    """No bound, and no fact steps in: the number of a loop does not depend on its luck."""
+    return LoopBound(loop.index, None, None, "", "", f"solver failed: {why}", 0.0)
 
 
 def _proved(loop: SuperLoop, cut: Slice, outcome: Outcome, inner_end: bool) -> LoopBound:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from loopbounds import nusmv
+from loopbounds import keys, nusmv, rounds
 from loopbounds.bound import LoopBound
 from loopbounds.bounds import BoundOptions
+from loopbounds.code import Code
 from loopbounds.prove import Budget
+from loopbounds.slice import Slice
 from quoll.errors import FactsError
 from quoll.facts import Facts, LoopFact, Source
+from quoll.valueset import ValueSet
 from tests.loopbounds.counting import Program, load
 from tests.quoll.building import build
 
@@ -102,6 +107,7 @@ def test_proofs_are_stored_and_found_again(tmp_path: Path) -> None:
     first = code.bounds(options=options)
     assert [b.bound is None for b in first].count(True) == 1
     assert len(list(tmp_path.glob("*.json"))) == 2
+    assert not list(tmp_path.glob("*.answers.json"))
     asked: list[str] = []
     again = code.bounds(options=options, progress=lambda done, of, place: asked.append(place))
     assert [(b.bound, b.exact) for b in again] == [(b.bound, b.exact) for b in first]
@@ -117,10 +123,60 @@ def test_a_damaged_store_is_asked_again(tmp_path: Path, damage: str) -> None:
     code = function("fixed")
     options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path)
     code.bounds(options=options)
-    [file] = tmp_path.glob("*.json")
-    assert json.loads(file.read_text())["bound"] == 37
-    file.write_text(damage)
+    answers, proof = sorted(tmp_path.glob("*.json"), key=lambda f: "answers" not in f.name)
+    assert json.loads(proof.read_text())["bound"] == 37
+    answers.write_text(damage)
     assert only(code.bounds(options=options)).bound == 37
+    answers.write_text(damage)
+    proof.write_text(damage)
+    assert only(code.bounds(options=options)).bound == 37
+
+
+def test_answers_are_found_without_slicing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known of a whole graph is read, models included, as long as nothing changed."""
+    code = function("masked")
+    options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path / "cache")
+    first = code.bounds(options=options)
+    monkeypatch.setattr(rounds, "slice_loops", lambda *_: pytest.fail("sliced"))
+    assert code.bounds(options=options) == first
+    assert code.bounds(options=replace(options, models=tmp_path / "smv")) == first
+    [model] = (tmp_path / "smv").glob("*.smv")
+    assert "INVARSPEC NAME spec_" in model.read_text()
+
+
+@pytest.mark.parametrize("change", ["fact", "value", "budget", "s1", "code", "image", "solver"])
+def test_answers_are_those_of_the_same_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """Anything that the stage reads makes it slice again (rule 30)."""
+    code = function("masked")
+    options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path)
+    code.bounds(options=options)
+    facts = Facts()
+    if change == "fact":
+        facts = stated(8, 9)
+    elif change == "value":
+        monkeypatch.setattr(type(code.values), "register", lambda *_: ValueSet(0, 77, 1))
+    elif change == "budget":
+        options = replace(options, budget=Budget(seconds=21))
+    elif change == "s1":
+        options = replace(options, s1=False)
+    elif change == "code":
+        monkeypatch.setattr(keys, "_code_version", lambda folder: f"{folder} later")
+    elif change == "image":
+        monkeypatch.setattr(code.image, "sha256", "another")
+    else:
+        monkeypatch.setattr(keys, "_solver_version", lambda solver: "later")
+    sliced: list[int] = []
+    real = rounds.slice_loops
+
+    def counted(code: Code, loops: Iterable[int] | None = None) -> dict[int, Slice]:
+        sliced.append(1)
+        return real(code, loops)
+
+    monkeypatch.setattr(rounds, "slice_loops", counted)
+    code.bounds(facts, options)
+    assert sliced
 
 
 @pytest.mark.parametrize("workers", [1, 2])

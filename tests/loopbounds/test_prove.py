@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from loopbounds import terms
+from loopbounds.climb import Choice, climb
 from loopbounds.coarsen import coarsen
 from loopbounds.model import COUNT_WIDTH, Model, Variable, at_most
 from loopbounds.nusmv import Check, Limits, Verdict, ask, find_solver
@@ -112,6 +113,30 @@ def test_not_bounded(name: str) -> None:
     outcome = prove(TRAPS[name], Budget(seconds=20), find_solver())
     assert outcome.bound is None
     assert not outcome.failed
+
+
+@pytest.mark.parametrize(
+    ("name", "endless"),
+    [
+        ("runs for ever", True),
+        ("step of zero", True),
+        ("waits for a device", True),
+        ("list", True),
+        ("may step over the end", False),
+        ("wraps before the end", False),
+    ],
+)
+def test_a_run_that_never_ends_is_final(name: str, endless: bool) -> None:
+    """A state that comes back needs no solver; a run that is only long may still have an end."""
+    outcome = prove(TRAPS[name], Budget(seconds=20), find_solver())
+    assert (outcome.endless, outcome.final) == (endless, endless)
+
+
+def test_the_longest_run_is_found_before_anything_is_proved() -> None:
+    """From a short run to the longest, where inputs decide: the proof is then one query."""
+    model, bound = PROVED["levels"]
+    runs = climb(model, [Choice((), (31,))])
+    assert longest(runs) == bound
 
 
 def test_a_loop_that_is_never_repeated() -> None:
@@ -242,4 +267,7 @@ def test_simpler_models_are_no_shorter(model: Model) -> None:
 def test_runs_are_executions(model: Model) -> None:
     """Exploration never reports more executions than there are."""
     exact = most_executions(model)
-    assert exact is None or longest(explore(model)) <= max(exact, 1)
+    runs = explore(model)
+    runs += climb(model, [Choice(r.parameters, (1,) * len(model.inputs)) for r in runs])
+    assert exact is None or longest(runs) <= max(exact, 1)
+    assert exact is None or not any(run.endless for run in runs)

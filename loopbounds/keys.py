@@ -1,0 +1,89 @@
+"""What proofs and answers follow from, as hashes: equal keys have equal answers (rule 30).
+
+A proof follows from its model, hints, budget, solver and the code of this package. The answers
+for a graph follow from everything the stage reads: the image, the graph, what value analysis
+says, the facts, the options, the solver, and the code of this package and of those before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+import quoll
+from loopbounds.code import KnownValues
+from loopbounds.model import Model
+from loopbounds.prove import Budget
+from quoll.facts import Fact
+from quoll.image import Image
+from quoll.supergraph import Supergraph
+
+__all__ = ["graph_key", "model_key"]
+
+REGISTERS = range(15)  # all but the pc
+
+
+def model_key(model: Model, budget: Budget, solver: Path) -> str:
+    """The identity of a question: equal keys have equal answers."""
+    hints = [("hint", h) for h in model.hints]
+    text = model.smv([(f"{name}{i}", term) for i, (name, term) in enumerate(hints)])
+    return _digest(
+        [_code_version(Path(__file__).parent), _solver_version(solver), repr(budget), text]
+    )
+
+
+def graph_key(
+    graph: Supergraph,
+    image: Image,
+    values: KnownValues,
+    stated: Sequence[tuple[Fact, ...]],
+    options: object,
+    solver: Path,
+) -> str:
+    """The identity of a whole graph: equal keys have equal answers for all loops."""
+    parts = [
+        _code_version(Path(__file__).parent),
+        *map(_code_version, _folders()),
+        _solver_version(solver),
+        image.sha256,
+        repr(options),
+        repr(stated),
+        repr([(n.context, [(i.addr, i.thumb, i.raw) for i in n.block.insns]) for n in graph.nodes]),
+        repr([(e.src, e.dst, e.kind) for e in graph.edges]),
+        repr((graph.contexts, graph.entry, graph.exits)),
+        repr([(x.header, x.entries, x.backs, sorted(x.nodes), x.parent) for x in graph.loops]),
+        *(_known(graph, values, node) for node in range(len(graph.nodes))),
+    ]
+    return _digest(parts)
+
+
+def _known(graph: Supergraph, values: KnownValues, node: int) -> str:
+    """What value analysis says of a node."""
+    insns = enumerate(graph.nodes[node].block.insns)
+    accesses = [values.access(node, i) for i, insn in insns if insn.memory is not None]
+    return repr(([values.register(node, r) for r in REGISTERS], accesses))
+
+
+def _digest(parts: Iterable[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _folders() -> list[Path]:
+    """Every package folder before this one."""
+    return sorted({path.parent for path in Path(quoll.__file__).parent.rglob("*.py")})
+
+
+@cache
+def _code_version(folder: Path) -> str:
+    """Of the modules in one folder."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def _solver_version(solver: Path) -> str:
+    return hashlib.sha256(solver.read_bytes()).hexdigest()

@@ -1,0 +1,115 @@
+"""All loops of a graph, proved in rounds: each distinct question once, stored proofs first.
+
+What a loop leaves behind is unknown until it has a bound. So a loop whose model reads such a
+value waits for that bound; its model is then made again, and asked. When no loop is left that
+waits for nothing, those that wait are asked as they are.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loopbounds.code import Code
+from loopbounds.keys import model_key
+from loopbounds.prove import Budget, Outcome
+from loopbounds.slice import Slice, slice_loops
+from loopbounds.store import Proof, Store, write_model
+from loopbounds.workers import prove_all
+
+__all__ = ["Progress", "Rounds"]
+
+Progress = Callable[[int, int, str], None]  # questions answered, all questions, place
+
+DEEP = 1_000_000  # frames: values are followed through paths of that many blocks
+
+
+@dataclass(slots=True)
+class Rounds:
+    """``run`` gives ``slices`` and ``outcomes``, by loop index."""
+
+    code: Code
+    budget: Budget
+    solver: Path
+    workers: int
+    store: Store
+    models: Path | None  # folder to keep the models of proofs in
+    progress: Progress | None
+    slices: dict[int, Slice] = field(default_factory=dict)
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    keys: dict[int, str] = field(default_factory=dict)  # of the proofs
+
+    def run(self) -> None:
+        """Answer every loop of the graph."""
+        code, asked = self.code, self.outcomes
+        todo = [loop.index for loop in code.graph.loops]
+        while todo:
+            with _deep_recursion():
+                new = slice_loops(code, todo)
+            changed = [i for i in todo if i not in asked or new[i].model != self.slices[i].model]
+            self.slices |= {i: new[i] for i in changed}
+            ready = [i for i in changed if not new[i].waits - asked.keys()]
+            if not ready and not (ready := changed):
+                return
+            asked |= self._answers(ready)
+            code.bounds |= {i: b for i in ready if (b := asked[i].bound) is not None}
+            todo = [loop.index for loop in code.graph.loops if self._is_open(loop.index)]
+
+    def _is_open(self, loop: int) -> bool:
+        """Whether a loop is not asked yet, or may get a bound when others have theirs."""
+        outcome = self.outcomes.get(loop)
+        return outcome is None or (outcome.bound is None and not outcome.failed)
+
+    def _answers(self, loops: Sequence[int]) -> dict[int, Outcome]:
+        """An outcome for each of ``loops``; each distinct question is asked once."""
+        keys = {i: model_key(self.slices[i].model, self.budget, self.solver) for i in loops}
+        self.keys |= keys
+        known: dict[str, Outcome] = {}
+        questions: dict[str, int] = {}  # key -> first loop with that question
+        for loop, key in keys.items():
+            proof = None if key in known or key in questions else self.store.get(key)
+            if proof is not None:
+                known[key] = _remembered(proof)
+                self.store.copy_models((key,), self.models)
+            elif key not in known:
+                questions.setdefault(key, loop)
+        self._ask(questions, known, len(set(keys.values())))
+        return {loop: known[key] for loop, key in keys.items()}
+
+    def _ask(self, questions: Mapping[str, int], known: dict[str, Outcome], of: int) -> None:
+        asked = list(questions.items())
+
+        def done(index: int, outcome: Outcome) -> None:
+            key, loop = asked[index]
+            known[key] = outcome
+            if outcome.bound is not None:
+                seconds = round(outcome.seconds, 3)
+                proof = Proof(outcome.bound, outcome.reached, outcome.relations, seconds)
+                self.store.put(key, proof, outcome.model)
+                write_model(self.models, key, outcome.model)
+            if self.progress is not None:
+                self.progress(len(known), of, self._place(loop))
+
+        models = [self.slices[loop].model for _, loop in asked]
+        prove_all(models, self.budget, self.solver, self.workers, done)
+
+    def _place(self, loop: int) -> str:
+        header = self.code.graph.loops[loop].header
+        return self.code.image.place(self.code.graph.nodes[header].block.addr)
+
+
+def _remembered(proof: Proof) -> Outcome:
+    return Outcome(proof.bound, proof.reached, (), proof.relations, "", "", proof.seconds)
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, DEEP))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
