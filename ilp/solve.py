@@ -12,14 +12,12 @@ bound rounded up.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, floor
 
 from ilp.answer import Answer, Solver, Status
 from ilp.branch import branch_and_bound, exact_values
 from ilp.cbc import Cbc
-from ilp.highs import Highs
 from ilp.model import Model
 from quoll.errors import InfeasibleError, SolverError, UsageError
 
@@ -46,10 +44,13 @@ class Proof:
 
 def solver_named(name: str) -> Solver:
     """The solver for ``--solver``."""
-    solvers: dict[str, Callable[[], Solver]] = {"cbc": Cbc, "highs": Highs}
-    if name not in solvers:
-        raise UsageError(f"there is no solver '{name}'", hint="solvers: cbc, highs")
-    return solvers[name]()
+    if name == "cbc":
+        return Cbc()
+    if name == "highs":
+        from ilp.highs import Highs  # its library is loaded only when it is used
+
+        return Highs()
+    raise UsageError(f"there is no solver '{name}'", hint="solvers: cbc, highs")
 
 
 def maximise(model: Model, solver: Solver, seconds: float | None = None) -> Proof:

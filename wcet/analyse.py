@@ -18,7 +18,6 @@ from ilp.parameters import loop_parameters, refuse_unknown
 from ilp.solve import solver_named
 from loopbounds.bounds import BoundOptions, bound_loops
 from pipeline.charge import charge
-from quoll.cfg import Program
 from quoll.errors import FactsError, UnboundedLoop, UsageError
 from quoll.expand import expand, without_edges
 from quoll.extract import extract
@@ -31,7 +30,8 @@ from quoll.values import analyse as analyse_values
 from wcet import platform as platforms
 from wcet.atomic import write_atomically
 from wcet.platform import Platform
-from wcet.result import EntryResult, InfeasibleEdge, InterruptLatency, Result
+from wcet.prepared import InfeasibleEdge, Prepared, PreparedStore
+from wcet.result import EntryResult, InterruptLatency, Result
 from wcet.stages import Stages
 
 __all__ = ["Options", "analyse"]
@@ -55,6 +55,7 @@ class Options:
     lp: Path | None
     bounds: BoundOptions
     parameters: Mapping[str, int] = field(default_factory=dict)  # values of loop parameters
+    store: Path | None = None  # folder of what earlier runs found out
 
 
 def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
@@ -73,9 +74,8 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
         if options.lp and len(entries) > 1:
             raise UsageError("--lp writes one integer program", hint="give one --entry")
         ends = path_ends(image, platform, options.ends)
-    with stages.stage("extract"):
-        program = extract(image, entries.values(), facts, ends)
-    run = Run(image, platform, facts, program, options, stages)
+        store = PreparedStore(options.store, image, platform, facts, ends, options.bounds)
+    run = Run(image, platform, facts, ends, options, stages, store)
     results: dict[str, EntryResult] = {}
     unbounded: dict[str, UnboundedLoop] = {}
     constraints: list[tuple[Constraint, ...]] = []
@@ -108,17 +108,68 @@ class Run:
     image: Image
     platform: Platform
     facts: Facts
-    program: Program
+    ends: frozenset[int]
     options: Options
     stages: Stages
+    store: PreparedStore
 
     def entry(
         self, name: str, address: int, effective: list[tuple[Constraint, ...]]
     ) -> EntryResult:
         """All stages for one entry; its constraints are added to ``effective``."""
+        with self.stages.stage("recall", name):
+            prepared = self.store.get(name, address)
+        if prepared is None:
+            prepared = self.prepare(name, address)
+            with self.stages.stage("keep", name):
+                self.store.put(name, address, prepared)
+        with self.stages.stage("ilp", name):
+            constraints = resolve_constraints(prepared.graph, self.facts, locate_in(self.image))
+            effective.append(constraints)
+            answer = bound_entry(
+                prepared.graph,
+                prepared.costs,
+                prepared.bounds,
+                constraints,
+                loop_parameters(prepared.graph, self.image, self.facts),
+                self.options.parameters,
+                solver=solver_named(self.options.solver),
+                seconds=self.options.time_limit,
+                place=self.image.place,
+            )
+            if self.options.lp:
+                write_atomically(self.options.lp, to_lp(answer.worst.model))
+        assumptions = (
+            *prepared.assumptions,
+            *(
+                f"loop bound by fact: {b.evidence}"
+                for b in answer.bounds
+                if b.method in ("fact", "parameter")
+            ),
+            *(f"fact: {c}" for c in constraints),
+        )
+        return EntryResult(
+            name=name,
+            symbol=self.image.place(address),
+            address=address,
+            graph=prepared.graph,
+            costs=prepared.costs,
+            bounds=answer.bounds,
+            solution=answer.worst.solution,
+            path=answer.worst.path,
+            infeasible=prepared.infeasible,
+            assumptions=tuple(dict.fromkeys(assumptions)),
+            parametric=answer.parametric,
+            example=answer.example,
+        )
+
+    def prepare(self, name: str, address: int) -> Prepared:
+        """The stages before the integer program, for one entry."""
         stage = self.stages.stage
+        with stage("extract", name):
+            program = extract(self.image, [address], self.facts, self.ends)
         with stage("expand", name):
-            plain = expand(self.program, address, self.image)
+            plain = expand(program, address, self.image)
         with stage("values", name):
             first = analyse_values(plain, self.image)
             infeasible = infeasible_edges(plain, first)
@@ -139,49 +190,14 @@ class Run:
             bounds = bound_loops(
                 graph, self.image, values, self.facts, self.options.bounds, self.progress
             )
-        with stage("ilp", name):
-            constraints = resolve_constraints(graph, self.facts, locate_in(self.image))
-            effective.append(constraints)
-            answer = bound_entry(
-                graph,
-                charges.costs,
-                bounds,
-                constraints,
-                loop_parameters(graph, self.image, self.facts),
-                self.options.parameters,
-                solver=solver_named(self.options.solver),
-                seconds=self.options.time_limit,
-                place=self.image.place,
-            )
-            if self.options.lp:
-                write_atomically(self.options.lp, to_lp(answer.worst.model))
         assumptions = (
             *self.platform.assumptions,
-            *self.program.assumptions,
+            *program.assumptions,
             *values.assumptions,
             *classes.assumptions,
             *charges.costs.assumptions,
-            *(
-                f"loop bound by fact: {b.evidence}"
-                for b in answer.bounds
-                if b.method in ("fact", "parameter")
-            ),
-            *(f"fact: {c}" for c in constraints),
         )
-        return EntryResult(
-            name=name,
-            symbol=self.image.place(address),
-            address=address,
-            graph=graph,
-            costs=charges.costs,
-            bounds=answer.bounds,
-            solution=answer.worst.solution,
-            path=answer.worst.path,
-            infeasible=infeasible,
-            assumptions=tuple(dict.fromkeys(assumptions)),
-            parametric=answer.parametric,
-            example=answer.example,
-        )
+        return Prepared(graph, charges.costs, bounds, infeasible, tuple(dict.fromkeys(assumptions)))
 
     def progress(self, answered: int, asked: int, place: str) -> None:
         """Show how far model checking has come."""

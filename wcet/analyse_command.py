@@ -122,9 +122,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--cache",
         type=Path,
         metavar="DIR",
-        help="where proofs of loop bounds are kept (default: quoll in the user's cache folder)",
+        help="where proofs of loop bounds are kept, and what else was found out about this very "
+        "input (default: quoll in the user's cache folder)",
     )
-    p.add_argument("--no-cache", action="store_true", help="prove every loop bound again")
+    p.add_argument("--no-cache", action="store_true", help="find out and prove everything again")
     p.add_argument("--stats", action="store_true", help="print time and memory of each stage")
     p.add_argument("--quiet", action="store_true", help="no progress on standard error")
     p.add_argument(
@@ -142,11 +143,17 @@ def default_cache() -> Path:
     return Path(base) / "quoll" / "loopbounds"
 
 
+def store_of(proofs: Path | None) -> Path | None:
+    """Where whole entries are kept, given the folder of proofs."""
+    return None if proofs is None else proofs / "entries"
+
+
 def run(options: argparse.Namespace) -> int:
     """Analyse, then print; files are written only when an entry at least has a bound."""
     if options.time_limit <= 0:
         raise UsageError("--time-limit must be more than 0 seconds")
     stages = Stages(verbose=not options.quiet)
+    cache = None if options.no_cache else options.cache or default_cache()
     result = analyse(
         options.kernel,
         Options(
@@ -160,11 +167,12 @@ def run(options: argparse.Namespace) -> int:
             time_limit=options.time_limit,
             lp=options.lp,
             bounds=BoundOptions(
-                cache=None if options.no_cache else options.cache or default_cache(),
+                cache=cache,
                 models=options.smv,
                 budget=Budget(seconds=max(1, round(options.time_limit))),
             ),
             parameters=parameters(options.set),
+            store=store_of(cache),
         ),
         stages,
     )

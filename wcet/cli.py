@@ -7,12 +7,21 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 
 from quoll.errors import WcetError
-from wcet import analyse_command, listing_command, replay_command
 
 __all__ = ["main"]
 
+# The module of each command; only that of the command given is imported.
+COMMANDS = {
+    "analyse": "wcet.analyse_command",
+    "cfg": "wcet.listing_command",
+    "disasm": "wcet.listing_command",
+    "callgraph": "wcet.listing_command",
+    "loops": "wcet.listing_command",
+    "replay": "wcet.replay_command",
+}
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
 
@@ -34,8 +43,8 @@ No output file is touched unless the run succeeds.
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command-line grammar."""
+def parser(command: str | None = None) -> argparse.ArgumentParser:
+    """The command-line grammar, of one command or of all."""
     top = argparse.ArgumentParser(
         prog="wcet",
         description="Sound worst-case execution times of operating-system kernels, from the ELF.",
@@ -43,16 +52,17 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    analyse_command.add_to(commands)
-    listing_command.add_to(commands)
-    replay_command.add_to(commands)
+    modules = [COMMANDS[command]] if command in COMMANDS else COMMANDS.values()
+    for module in dict.fromkeys(modules):
+        import_module(module).add_to(commands)
     return top
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status (see ``EPILOG``)."""
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        options = parser().parse_args(arguments)
+        options = parser(given[0] if given else None).parse_args(given)
         status: int = options.run(options)
         sys.stdout.flush()
         return status

@@ -14,19 +14,10 @@ from quoll.errors import UnboundedLoop
 from quoll.image import Image
 from quoll.supergraph import Supergraph
 from wcet.platform import Platform
+from wcet.prepared import InfeasibleEdge
 from wcet.stages import StageUse
 
-__all__ = ["EntryResult", "InfeasibleEdge", "InterruptLatency", "Result"]
-
-
-@dataclass(frozen=True, slots=True)
-class InfeasibleEdge:
-    """An edge that no execution takes in its context, and the value that decides (rule 4)."""
-
-    source: int  # address of the block it leaves
-    target: int
-    context: int  # of the source; contexts keep their numbers when edges are removed
-    why: str
+__all__ = ["EntryResult", "InterruptLatency", "Result"]
 
 
 @dataclass(frozen=True, slots=True)

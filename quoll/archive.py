@@ -1,0 +1,124 @@
+"""Values as text and back: what a stage found, kept for the next run.
+
+Only these are written: None, bool, int, float, str, bytes, tuples, frozensets, mappings, and
+instances of the frozen dataclasses and enumerations of this project. Reading makes nothing else
+and runs nothing but their constructors, so that a text from anywhere can at worst be refused
+(a pickle could run any code). Parts that are one object are written once and are one object again.
+
+The text is a JSON list of parts, each after those that it refers to; the last one is the value.
+Within a part ``[k]`` stands for part k.
+
+    ["t", ...]  tuple        ["s", ...]  frozenset, sorted      ["m", key, value, ...]  mapping
+    ["b", hex]  bytes        ["e", class, value]  enumeration   ["d", class, field, ...]  dataclass
+
+Equal values give equal text in every process, if their mappings have one order: it is also what
+cache keys are made of (rule 30).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+__all__ = ["Damaged", "from_text", "to_text"]
+
+PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
+SCALARS = (bool, int, float, str)
+
+
+class Damaged(ValueError):
+    """A text that ``to_text`` of this version has not written."""
+
+
+def to_text(value: object) -> str:
+    """``value`` as text. Raises TypeError for what cannot be written."""
+    writer = _Writer()
+    last = writer.part(value)
+    return json.dumps([*writer.parts, ["t", last]], separators=(",", ":"))
+
+
+class _Writer:
+    """Collects parts; ``_known`` keeps every value alive, so that its identity stays its own."""
+
+    def __init__(self) -> None:
+        self.parts: list[list[Any]] = []
+        self._known: dict[int, tuple[object, list[int]]] = {}
+
+    def part(self, value: object) -> Any:
+        """A scalar, or the reference to a part."""
+        if value is None or type(value) in SCALARS:
+            return value
+        known = self._known.get(id(value))
+        if known is None:
+            self.parts.append(self._written(value))
+            known = self._known[id(value)] = value, [len(self.parts) - 1]
+        return known[1]
+
+    def _written(self, value: object) -> list[Any]:
+        if isinstance(value, Enum):
+            return ["e", _name(type(value)), value.value]
+        if is_dataclass(value) and not isinstance(value, type):
+            parts = [self.part(getattr(value, f.name)) for f in fields(value)]
+            return ["d", _name(type(value)), *parts]
+        if isinstance(value, tuple):
+            return ["t", *map(self.part, value)]
+        if isinstance(value, frozenset):
+            return ["s", *sorted((self.part(v) for v in value), key=json.dumps)]
+        if isinstance(value, Mapping):
+            return ["m", *(self.part(v) for item in value.items() for v in item)]
+        if isinstance(value, bytes):
+            return ["b", value.hex()]
+        raise TypeError(f"a {type(value).__name__} cannot be kept")
+
+
+def from_text(text: str) -> Any:
+    """The value of a text. Raises Damaged."""
+    try:
+        values: list[Any] = []
+        for part in json.loads(text):
+            arguments = [values[a[0]] if type(a) is list else a for a in part[1:]]
+            values.append(_MAKERS[part[0]](arguments))
+        (value,) = values[-1]
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as fault:
+        raise Damaged(str(fault)) from fault
+    return value
+
+
+def _name(kind: type) -> str:
+    if kind.__module__.partition(".")[0] not in PACKAGES:
+        raise TypeError(f"a {kind.__module__}.{kind.__qualname__} cannot be kept")
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+@cache
+def _class(name: str) -> Any:
+    """A dataclass or enumeration of this project. Raises Damaged for anything else."""
+    module, _, qualname = name.partition(":")
+    if module.partition(".")[0] not in PACKAGES:
+        raise Damaged(f"{name} is not of this project")
+    try:
+        found = getattr(import_module(module), qualname)
+    except ImportError as fault:
+        raise Damaged(str(fault)) from fault
+    if not isinstance(found, type) or not (is_dataclass(found) or issubclass(found, Enum)):
+        raise Damaged(f"{name} is no dataclass")
+    return found
+
+
+def _mapping(items: list[Any]) -> dict[Any, Any]:
+    return dict(zip(items[::2], items[1::2], strict=True))
+
+
+_MAKERS: dict[str, Callable[[list[Any]], Any]] = {
+    "t": tuple,
+    "s": frozenset,
+    "m": _mapping,
+    "b": lambda a: bytes.fromhex(a[0]),
+    "e": lambda a: _class(a[0])(a[1]),
+    "d": lambda a: _class(a[0])(*a[1:]),
+}

@@ -1,0 +1,145 @@
+"""Runs that begin with what an earlier one found out (rule 30)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.quoll.building import build
+from wcet.cli import main
+
+CODE = "-Wl,-Ttext=0xf0010000"
+PROGRAM = """\
+unsigned table[8];
+struct item { struct item *next; unsigned value; };
+__attribute__((noinline)) unsigned work(unsigned a) {
+    unsigned x = a;
+    for (unsigned i = 0; i < 8; i++)
+        x += table[i];
+    return x;
+}
+unsigned pick(unsigned a, unsigned b) {
+    unsigned x = 1;
+    if (a & 1)
+        x += work(a);
+    if (a & 2)
+        x += work(b);
+    return x;
+}
+unsigned drain(struct item *at) {
+    unsigned sum = 0;
+    while (at) {
+        sum += at->value;
+        at = at->next;
+    }
+    return sum;
+}
+unsigned main(unsigned a) { return pick(a, 2); }
+"""
+
+
+class Runs:
+    """Runs on one program with one cache."""
+
+    def __init__(self, folder: Path) -> None:
+        self.elf = build(PROGRAM, "-fno-inline", link=(CODE,))
+        self.folder, self.facts = folder, folder / "my.facts"
+        self.cache = folder / "cache"
+        self.facts.write_text("")
+
+    def __call__(self, *more: str, entry: str = "pick", status: int = 0) -> dict[str, Any]:
+        """The JSON of a run."""
+        out = self.folder / "out.json"
+        arguments = ["analyse", str(self.elf), "--platform", "kzm", "--quiet", "--entry", entry]
+        arguments += ["--cache", str(self.cache), "--facts", str(self.facts), "--json", str(out)]
+        assert main([*arguments, *more]) == status
+        document: dict[str, Any] = json.loads(out.read_text()) if not status else {}
+        return document
+
+    @property
+    def records(self) -> list[Path]:
+        """Files of whole entries."""
+        return sorted((self.cache / "entries").glob("*.quoll"))
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    return Runs(tmp_path)
+
+
+def recalled(document: dict[str, Any]) -> bool:
+    """Whether the stages before the integer program were left out."""
+    return "extract" not in document["stages"]
+
+
+def answer(document: dict[str, Any]) -> dict[str, Any]:
+    """All but the time it took."""
+    for entry in document["entries"].values():
+        for loop in entry["loops"]:
+            loop.pop("seconds", None)
+    return {key: value for key, value in document.items() if key != "stages"}
+
+
+def test_a_second_run_says_the_same(runs: Runs) -> None:
+    first, second = runs(), runs()
+    assert (recalled(first), recalled(second)) == (False, True)
+    assert answer(first) == answer(second)
+    assert not recalled(runs("--no-cache"))
+
+
+def test_an_edited_constraint_solves_only_the_integer_program(runs: Runs) -> None:
+    before = runs()["entries"]["pick"]["cycles"]
+    for text in ("prog.c:12 conflicts with prog.c:14 in pick", "prog.c:12 never executes"):
+        runs.facts.write_text(f"# found in a trace\n{text}\n")
+        after = runs()
+        assert recalled(after)
+        assert after["entries"]["pick"]["cycles"] < before
+        assert any(text in assumption for assumption in after["assumptions"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [["--l2", "off"], ["--platform", "kzm-paper"], ["--end", "work"], ["--time-limit", "9"]],
+)
+def test_whatever_a_record_follows_from_makes_another_one(runs: Runs, change: list[str]) -> None:
+    runs()
+    same = change == ["--l2", "off"]  # as the platform file says
+    assert recalled(runs(*change)) == same
+
+
+def test_a_loop_fact_makes_another_record_and_may_move(runs: Runs) -> None:
+    runs.facts.write_text("loop prog.c:20 at most 6\n")
+    assert not recalled(runs(entry="drain"))
+    runs.facts.write_text("loop prog.c:20 at most 5\n")
+    assert not recalled(runs(entry="drain"))
+    runs.facts.write_text("# one line more\n\nloop prog.c:20  at most 5\n")
+    moved = runs(entry="drain")
+    assert recalled(moved)
+    (loop,) = moved["entries"]["drain"]["loops"]
+    assert "my.facts:3 (assumed" in loop["evidence"]
+    assert any("my.facts:3 (assumed" in text for text in moved["assumptions"])
+
+
+def test_what_has_no_bound_is_asked_again(runs: Runs) -> None:
+    runs(entry="drain", status=6)
+    assert runs.records == []
+    runs.facts.write_text("loop prog.c:20 at most n\n")
+    assert not recalled(runs(entry="drain"))
+    runs.facts.write_text("loop prog.c:20 at most n + 4\n")
+    assert recalled(runs(entry="drain")), "the parameter is the integer program's"
+
+
+def test_damage_is_as_if_there_was_nothing(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    first = runs()
+    (record,) = runs.records
+    record.write_bytes(record.read_bytes()[:-7])
+    again = runs()
+    assert not recalled(again)
+    assert answer(again) == answer(first)
+    assert "Traceback" not in capsys.readouterr().err
+    assert recalled(runs())
+    (runs.cache / "entries").chmod(0o777)
+    assert not recalled(runs()), "anybody could have written it"
