@@ -21,7 +21,7 @@ from loopbounds.places import facts_of_loops
 from loopbounds.prove import Budget, Outcome
 from loopbounds.rounds import Progress, Rounds
 from loopbounds.store import Answers, Store
-from loopbounds.verdict import judge, solver_failed
+from loopbounds.verdict import judge, not_asked, solver_failed
 from quoll.errors import SolverError
 from quoll.facts import Facts
 from quoll.image import Image
@@ -48,8 +48,9 @@ def bound_loops(
     facts: Facts,
     options: BoundOptions | None = None,
     progress: Progress | None = None,
+    only: frozenset[int] | None = None,
 ) -> tuple[LoopBound, ...]:
-    """One ``LoopBound`` per loop of ``graph``, in its order.
+    """One ``LoopBound`` per loop of ``graph``, in its order; ``only`` these are asked for.
 
     Raises FactsError for a fact that names no loop or is refuted, ControlFlowError for code
     that has no semantics.
@@ -62,13 +63,15 @@ def bound_loops(
     except SolverError as error:
         return tuple(solver_failed(loop, str(error)) for loop in graph.loops)
     store = Store(options.cache)
-    key = graph_key(graph, image, values, stated, (options.budget, options.s1), solver)
+    wanted = [i for i in range(len(graph.loops)) if only is None or i in only]
+    what = (options.budget, options.s1, wanted)
+    key = graph_key(graph, image, values, stated, what, solver)
     known = store.answers(key)
     if known is not None and store.copy_models(known.models, options.models):
         return known.bounds
     code = Code(graph, Acyclic.of(graph), image, values, {}, options.s1)
     rounds = Rounds(code, options.budget, solver, options.workers, store, options.models, progress)
-    rounds.run()
+    rounds.run(wanted)
     endless = _with_endless_loops_inside(graph, rounds.outcomes)
     bounds = tuple(
         judge(
@@ -80,10 +83,12 @@ def bound_loops(
             stated[loop.index],
             loop.index not in endless,
         )
+        if loop.index in rounds.outcomes
+        else not_asked(loop)
         for loop in graph.loops
     )
     if all(outcome.final for outcome in rounds.outcomes.values()):
-        store.put_answers(key, Answers(bounds, tuple(dict.fromkeys(rounds.keys.values()))))
+        store.put_answers(key, wanted, Answers(bounds, tuple(dict.fromkeys(rounds.keys.values()))))
     return bounds
 
 
@@ -91,6 +96,8 @@ def _with_endless_loops_inside(graph: Supergraph, outcomes: Mapping[int, Outcome
     """Loops around a loop that is not proved to end."""
     found: set[int] = set()
     for loop in reversed(graph.loops):  # inner loops first
-        if loop.parent is not None and (outcomes[loop.index].bound is None or loop.index in found):
+        outcome = outcomes.get(loop.index)
+        ends = outcome is not None and outcome.bound is not None and loop.index not in found
+        if loop.parent is not None and not ends:
             found.add(loop.parent)
     return found

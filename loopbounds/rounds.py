@@ -29,7 +29,7 @@ DEEP = 1_000_000  # frames: values are followed through paths of that many block
 
 @dataclass(slots=True)
 class Rounds:
-    """``run`` gives ``slices`` and ``outcomes``, by loop index."""
+    """``run`` gives ``slices``, ``outcomes`` and ``keys``, by loop index."""
 
     code: Code
     budget: Budget
@@ -42,21 +42,21 @@ class Rounds:
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     keys: dict[int, str] = field(default_factory=dict)  # of the proofs
 
-    def run(self) -> None:
-        """Answer every loop of the graph."""
+    def run(self, loops: Sequence[int]) -> None:
+        """Answer ``loops``; others are unknown to them."""
         code, asked = self.code, self.outcomes
-        todo = [loop.index for loop in code.graph.loops]
+        todo, wanted = list(loops), set(loops)
         while todo:
             with _deep_recursion():
                 new = slice_loops(code, todo)
             changed = [i for i in todo if i not in asked or new[i].model != self.slices[i].model]
             self.slices |= {i: new[i] for i in changed}
-            ready = [i for i in changed if not new[i].waits - asked.keys()]
+            ready = [i for i in changed if not (new[i].waits & wanted) - asked.keys()]
             if not ready and not (ready := changed):
                 return
             asked |= self._answers(ready)
             code.bounds |= {i: b for i in ready if (b := asked[i].bound) is not None}
-            todo = [loop.index for loop in code.graph.loops if self._is_open(loop.index)]
+            todo = [loop for loop in loops if self._is_open(loop)]
 
     def _is_open(self, loop: int) -> bool:
         """Whether a loop is not asked yet, or may get a bound when others have theirs."""

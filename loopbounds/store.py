@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -65,15 +65,15 @@ class Store:
             models = tuple(map(str, found["models"]))
         except (OSError, ValueError, TypeError, KeyError):
             return None
-        if not all(type(b.bound) is int and b.bound > 0 for b in bounds):
+        if not all(b.bound is None or (type(b.bound) is int and b.bound > 0) for b in bounds):
             return None
         return (
             Answers(bounds, models) if [b.loop for b in bounds] == [*range(len(bounds))] else None
         )
 
-    def put_answers(self, key: str, answers: Answers) -> None:
-        """Keep the answers of a graph, if all of its loops are bounded."""
-        if all(b.bound is not None for b in answers.bounds):
+    def put_answers(self, key: str, asked: Collection[int], answers: Answers) -> None:
+        """Keep the answers of a graph, if all loops asked for are bounded."""
+        if all(answers.bounds[loop].bound is not None for loop in asked):
             self._write(f"{key}.answers.json", json.dumps(asdict(answers)))
 
     def copy_models(self, keys: Sequence[str], folder: Path | None) -> bool:

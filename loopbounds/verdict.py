@@ -15,7 +15,7 @@ from quoll.facts import LoopFact
 from quoll.image import Image
 from quoll.supergraph import Supergraph, SuperLoop
 
-__all__ = ["judge", "solver_failed"]
+__all__ = ["judge", "not_asked", "solver_failed"]
 
 SHOWN = 3  # states of a trace, origins of values, printed
 
@@ -43,6 +43,11 @@ def judge(
     if fact is not None:
         return _assumed(loop, outcome, fact)
     return _unbounded(loop, outcome, _explanation(graph, image, loop, cut))
+
+
+def not_asked(loop: SuperLoop) -> LoopBound:
+    """For a loop that no path needs a bound of."""
+    return LoopBound(loop.index, None, None, "", "", "not asked for", 0.0)
 
 
 def solver_failed(loop: SuperLoop, why: str) -> LoopBound:

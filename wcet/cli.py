@@ -19,7 +19,7 @@ COMMANDS = {
     "cfg": "wcet.listing_command",
     "disasm": "wcet.listing_command",
     "callgraph": "wcet.listing_command",
-    "loops": "wcet.listing_command",
+    "loops": "wcet.loops_command",
     "replay": "wcet.replay_command",
 }
 INTERNAL_ERROR = 70

@@ -1,4 +1,4 @@
-"""``wcet cfg``, ``disasm``, ``callgraph``, ``loops``: what is in a binary, on no platform."""
+"""``wcet cfg``, ``disasm``, ``callgraph``: what is in a binary, on no platform."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from quoll.export import call_graph_dot, cfg_dot, program_json
 from quoll.extract import extract
 from quoll.facts import load
 from quoll.image import Image
-from quoll.listing import call_graph_text, disassembly, loops_text, summary
+from quoll.listing import call_graph_text, disassembly, summary
 from quoll.places import resolve
 from wcet.atomic import write_atomically
 
@@ -38,7 +38,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     disasm.add_argument("function", metavar="FUNCTION", help="a symbol or an address")
     calls = _command(commands, "callgraph", callgraph_command, "who calls whom, and from where")
     calls.add_argument("--dot", metavar="FILE", help="write the call graph for Graphviz")
-    _command(commands, "loops", loops_command, "the loops of every function, with their nesting")
 
 
 def _command(
@@ -94,13 +93,6 @@ def callgraph_command(options: argparse.Namespace) -> int:
         _write(options.dot, call_graph_dot(program))
     if options.dot != "-":
         sys.stdout.write(call_graph_text(program, image))
-    return 0
-
-
-def loops_command(options: argparse.Namespace) -> int:
-    """``wcet loops``."""
-    image, program = _program(options, [])
-    sys.stdout.write(loops_text(program, image))
     return 0
 
 

@@ -74,7 +74,7 @@ def test_call_graph(capsys: pytest.CaptureFixture[str], program: Path) -> None:
 
 
 def test_loops(capsys: pytest.CaptureFixture[str], program: Path) -> None:
-    (line,) = out(capsys, "loops", program).splitlines()
+    (line,) = out(capsys, "loops", program, "--nest").splitlines()
     assert line.startswith("loop at")
     assert "prog.c:" in line
 

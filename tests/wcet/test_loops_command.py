@@ -1,0 +1,96 @@
+"""``wcet loops``: bounds, methods, evidence and reasons, for any ELF."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from loopbounds import nusmv
+from tests.quoll.building import build
+from wcet.cli import main
+
+SOURCE = """volatile unsigned sink;
+void copy(unsigned n)
+{
+    for (unsigned i = 0; i < (n & 15); i++)
+        sink = i;
+}
+void list(unsigned *p)
+{
+    for (; p; p = (unsigned *)*p)
+        sink = 1;
+}
+int main(void)
+{
+    copy(sink);
+    copy(3);
+    list((unsigned *)sink);
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    return build(SOURCE, "-fno-inline", "-fno-ipa-cp", "-fno-unroll-loops")
+
+
+def loops(capsys: pytest.CaptureFixture[str], program: Path, *arguments: str) -> tuple[int, str]:
+    status = main(["loops", str(program), "--no-cache", "--quiet", *arguments])
+    return status, capsys.readouterr().out
+
+
+def test_each_function_by_itself(capsys: pytest.CaptureFixture[str], program: Path) -> None:
+    """Without an entry there are no callers: nothing is known of the arguments."""
+    status, text = loops(capsys, program, "--entry", "copy")
+    assert status == 0
+    assert "count <= 15 is an invariant" in text
+    assert "1 loops in their contexts: 1 bounded, 1 of them exact" in text
+
+
+def test_in_context_as_json(capsys: pytest.CaptureFixture[str], program: Path) -> None:
+    """Every field is there; a call with a constant has a bound of its own."""
+    status, text = loops(capsys, program, "--entry", "main", "--json", "-")
+    found = json.loads(text)["loops"]
+    assert status == 6
+    assert {(x["function"], x["bound"], x["exact"], x["method"]) for x in found} == {
+        ("copy", 15, None, "nusmv"),
+        ("copy", 3, True, "nusmv"),
+        ("list", None, None, ""),
+    }
+    for loop in found:
+        assert loop["line"].startswith("prog.c:")
+        assert int(loop["place"].split()[0], 16) == int(loop["address"], 16)
+        assert len(loop["context"]) == 1
+        assert "<main+" in loop["context"][0]
+        assert loop["seconds"] >= 0
+        assert (loop["bound"] is None) == ("add 'loop prog.c:" in loop["reason"])
+
+
+def test_models_can_be_checked_again(
+    capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
+) -> None:
+    """What ``--smv`` keeps is what was proved."""
+    loops(capsys, program, "--entry", "copy", "--smv", str(tmp_path))
+    (model,) = tmp_path.glob("*.smv")
+    text = model.read_text()
+    name = text.rsplit("INVARSPEC NAME spec_", 1)[1].split(" ")[0]
+    (answer,) = nusmv.ask(text, [nusmv.Check(name)], nusmv.Limits(), nusmv.find_solver())
+    assert answer.verdict is nusmv.Verdict.TRUE
+
+
+def test_facts_are_read(capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path) -> None:
+    """A count for what cannot be proved is shown as an assumption."""
+    facts = tmp_path / "my.facts"
+    facts.write_text("loop prog.c:9 at most 12\n")
+    status, text = loops(capsys, program, "--entry", "list", "--facts", str(facts))
+    assert status == 0
+    assert "12  fact" in text
+    assert "assumed, not proved" in text
+
+
+def test_no_such_entry(capsys: pytest.CaptureFixture[str], program: Path) -> None:
+    assert main(["loops", str(program), "--entry", "nothing"]) == 2
+    assert "nothing" in capsys.readouterr().err
