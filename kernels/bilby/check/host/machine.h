@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The operations of machine/, on the model of caches and TLB in model.c. */
+#ifndef BILBY_MACHINE_H
+#define BILBY_MACHINE_H
+
+#include <layout.h>
+
+void machine_drain(void);
+void machine_flush_prefetch(void);
+void machine_clean_line(const volatile void *address);
+void machine_publish_line(const volatile void *address);
+void machine_tlb_flush_asid(word_t asid);
+void machine_tlb_flush(void);
+void machine_switch_space(word_t table_base, word_t asid);
+void machine_clear_exclusive(word_t *scratch);
+word_t machine_data_fault_address(void);
+word_t machine_data_fault_status(void);
+word_t machine_prefetch_fault_status(void);
+
+#endif

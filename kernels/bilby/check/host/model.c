@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Caches, TLB, interrupt controller: see model.h.  Invariants:
+ *
+ *   M1  no operation is left unfinished: what was cleaned was drained, what was
+ *       published was followed by a flush of prefetched instructions
+ *   M2  no descriptor that can be walked is dirty in the data cache
+ *   M3  the TLB has no translation for a live space number that its tables lack
+ *   M4  the table base and the space number belong to the current thread's space
+ *   M5  the space number is 0 while the table base changes
+ *   M6  an exclusive reservation does not survive a change of thread
+ */
+#include <string.h>
+
+#include <kernel.h>
+#include <interrupts.h>
+#include <machine.h>
+#include <vspace.h>
+
+#include "../invariants.h"
+#include "memory.h"
+#include "model.h"
+
+#define LINES      (RAM_BYTES / LINE_BYTES)
+#define CLEANED_MAX 65536u
+#define TLB_MAX    16384u
+
+struct translation { word_t asid, page, descriptor; };
+
+struct model {
+    word_t pending[2], enabled[2];
+    word_t table_base, asid;
+    word_t fault_address, fault_status;
+    word_t cleaned_count;
+    bool unflushed, exclusive;
+    struct tcb *user;                       /* current when the operation began */
+    word_t tlb_count;
+    struct translation tlb[TLB_MAX];
+    struct { word_t line; word_t content[LINE_BYTES / 4]; } cleaned[CLEANED_MAX];
+    unsigned char fetched[LINES];           /* the instruction cache may hold it */
+};
+_Static_assert(sizeof(struct model) <= MODEL_BYTES, "room for the model");
+static struct model *const model = (struct model *)MODEL_BASE;
+
+static word_t force_at, tests, taken; /* of the harness: not undone */
+
+extern struct page_directory *owner[HARDWARE_ASIDS]; /* asid.c */
+
+/* ---- interrupts ----------------------------------------------------------- */
+
+void interrupts_init(void)
+{
+    model->enabled[0] = model->enabled[1] = 0;
+    model->enabled[PREEMPT_LINE / 32] = 1u << PREEMPT_LINE % 32;
+}
+
+bool model_is_pending(void)
+{
+    return (model->pending[0] & model->enabled[0]) | (model->pending[1] & model->enabled[1]);
+}
+
+bool interrupts_pending(void)
+{
+    if (++tests == force_at)
+        model_raise(PREEMPT_LINE);
+    return model_is_pending();
+}
+
+word_t interrupts_take(void)
+{
+    for (word_t irq = IRQ_LINES; irq-- != 0;) {
+        word_t bit = 1u << irq % 32;
+
+        if (model->pending[irq / 32] & model->enabled[irq / 32] & bit) {
+            model->pending[irq / 32] &= ~bit;
+            taken += irq == PREEMPT_LINE;
+            return irq;
+        }
+    }
+    return IRQ_LINES;
+}
+
+void interrupts_mask(word_t irq)
+{
+    if (irq != PREEMPT_LINE)
+        model->enabled[irq / 32] &= ~(1u << irq % 32);
+}
+
+void interrupts_unmask(word_t irq)
+{
+    model->enabled[irq / 32] |= 1u << irq % 32;
+}
+
+void model_raise(word_t irq)
+{
+    model->pending[irq / 32] |= 1u << irq % 32;
+}
+
+bool model_is_masked(word_t irq)
+{
+    return !(model->enabled[irq / 32] >> irq % 32 & 1);
+}
+
+void model_force(word_t test)
+{
+    force_at = test;
+    tests = taken = 0;
+}
+
+word_t model_tests(void)
+{
+    return tests;
+}
+
+word_t model_taken(void)
+{
+    return taken;
+}
+
+/* ---- caches ---------------------------------------------------------------- */
+
+void machine_clean_line(const volatile void *address)
+{
+    word_t line = (word_t)address & ~(LINE_BYTES - 1);
+
+    if (!memory_is_window(line))
+        check_failed("M1 a line outside memory is cleaned", line);
+    if (model->cleaned_count == CLEANED_MAX)
+        check_failed("M1 too many lines wait to be drained", line);
+    model->cleaned[model->cleaned_count].line = line;
+    memcpy(model->cleaned[model->cleaned_count++].content, (void *)line, LINE_BYTES);
+}
+
+void machine_drain(void)
+{
+    for (word_t i = 0; i < model->cleaned_count; i++)
+        memcpy(memory_view(model->cleaned[i].line), model->cleaned[i].content, LINE_BYTES);
+    model->cleaned_count = 0;
+}
+
+void machine_publish_line(const volatile void *address)
+{
+    machine_clean_line(address);
+    model->fetched[((word_t)address - WINDOW_BASE) / LINE_BYTES] = 0;
+    model->unflushed = true;
+}
+
+void machine_flush_prefetch(void)
+{
+    model->unflushed = false;
+}
+
+/* New memory: in memory as the kernel sees it, and nothing older can be executed. */
+bool model_is_published(word_t window, word_t bytes)
+{
+    if (memcmp((void *)window, memory_view(window), bytes) != 0)
+        return false;
+    for (word_t at = window & ~(LINE_BYTES - 1); at < window + bytes; at += LINE_BYTES)
+        if (model->fetched[(at - WINDOW_BASE) / LINE_BYTES])
+            return false;
+    return true;
+}
+
+/* ---- TLB and space ----------------------------------------------------------- */
+
+void machine_tlb_flush_asid(word_t asid)
+{
+    word_t left = 0;
+
+    for (word_t i = 0; i < model->tlb_count; i++)
+        if (model->tlb[i].asid != asid)
+            model->tlb[left++] = model->tlb[i];
+    model->tlb_count = left;
+}
+
+void machine_tlb_flush(void)
+{
+    model->tlb_count = 0;
+}
+
+/* One call stands for the sequence; a space number of 0 between is what M5 asks for. */
+void machine_switch_space(word_t table_base, word_t asid)
+{
+    machine_drain();
+    if (asid == 0)
+        check_failed("M5 a user space runs under number 0", table_base);
+    model->table_base = table_base;
+    model->asid = asid;
+}
+
+void machine_clear_exclusive(word_t *scratch)
+{
+    (void)scratch;
+    model->exclusive = false;
+}
+
+word_t machine_data_fault_address(void)
+{
+    return model->fault_address;
+}
+
+word_t machine_data_fault_status(void)
+{
+    return model->fault_status;
+}
+
+word_t machine_prefetch_fault_status(void)
+{
+    return model->fault_status;
+}
+
+void model_set_fault(word_t address, word_t status)
+{
+    model->fault_address = address;
+    model->fault_status = status;
+}
+
+/* ---- what the hardware does while a user runs --------------------------------- */
+
+/* The descriptor that a walk of memory finds for a page; 0 if none. */
+static word_t walk(word_t directory, word_t page)
+{
+    word_t first = memory_view(directory)[page >> 8];
+    word_t table = to_window(first & ~0x3ffu);
+
+    if ((first & DESCRIPTOR_TYPE) != DIRECTORY_TABLE)
+        return first;
+    if (!memory_is_window(table))
+        check_failed("M2 a walk leaves memory", first);
+    return memory_view(table)[page & 0xff];
+}
+
+static void load(word_t page, word_t descriptor)
+{
+    for (word_t i = 0; i < model->tlb_count; i++)
+        if (model->tlb[i].asid == model->asid && model->tlb[i].page == page)
+            return;
+    if (model->tlb_count == TLB_MAX)
+        check_failed("M3 the model's TLB is full", page);
+    model->tlb[model->tlb_count++] =
+        (struct translation){ model->asid, page, descriptor };
+}
+
+static void fetch(word_t physical, word_t bytes)
+{
+    if (physical - RAM_BASE < RAM_BYTES)
+        memset(&model->fetched[(physical - RAM_BASE) / LINE_BYTES], 1, bytes / LINE_BYTES);
+}
+
+/* Everything in the current user space is translated, and executed if it may be. */
+static void use_space(word_t directory)
+{
+    const word_t *descriptor = memory_view(directory);
+
+    for (word_t i = 0; i < WINDOW_BASE >> 20; i++) {
+        if (descriptor[i] == 0)
+            continue;
+        if ((descriptor[i] & DESCRIPTOR_TYPE) != DIRECTORY_TABLE) {
+            load(i << 8, descriptor[i]);
+            if (!(descriptor[i] & SECTION_NEVER))
+                fetch(descriptor[i] & 0xfff00000u, 1u << 20);
+            continue;
+        }
+        for (word_t page = i << 8; page < (i + 1) << 8; page++) {
+            word_t entry = walk(directory, page);
+
+            if (entry == 0)
+                continue;
+            load(page, entry);
+            if ((entry & 2) && !(entry & PAGE_SMALL_NEVER))
+                fetch(entry & ~0xfffu, 4096);
+            else if (!(entry & 2) && !(entry & PAGE_LARGE_NEVER))
+                fetch((entry & ~0xffffu) + ((page & 15) << 12), 4096);
+        }
+    }
+}
+
+void model_init(void)
+{
+    memset(model->fetched, 1, sizeof(model->fetched));
+}
+
+void model_begin(void)
+{
+    model->user = current_thread;
+    model->exclusive = true;
+    if (current_thread != &idle_thread && model->table_base != 0)
+        use_space(to_window(model->table_base & ~0x3fffu));
+}
+
+/* ---- invariants ------------------------------------------------------------------ */
+
+static void check_clean(word_t first, word_t bytes)
+{
+    word_t at;
+
+    if (memcmp((void *)first, memory_view(first), bytes) == 0)
+        return;
+    for (at = first; *(word_t *)at == *memory_view(at); at += 4)
+        ;
+    check_failed("M2 a descriptor that can be walked is dirty", at);
+}
+
+static void check_tables(struct page_directory *directory)
+{
+    check_clean((word_t)directory->descriptor, sizeof(directory->descriptor));
+    for (word_t i = 0; i < WINDOW_BASE >> 20; i++) {
+        word_t descriptor = directory->descriptor[i];
+
+        if ((descriptor & DESCRIPTOR_TYPE) == DIRECTORY_TABLE)
+            check_clean(to_window(descriptor & ~0x3ffu), 1024);
+    }
+}
+
+static void check_translations(void)
+{
+    for (word_t i = 0; i < model->tlb_count; i++) {
+        const struct translation *entry = &model->tlb[i];
+        struct page_directory *space = owner[entry->asid];
+
+        if (space != NULL && walk((word_t)space, entry->page) != entry->descriptor)
+            check_failed("M3 a stale translation of a live space", entry->page << 12);
+    }
+}
+
+static void check_current(void)
+{
+    struct page_directory *space;
+
+    if (current_thread == &idle_thread)
+        return;
+    space = (struct page_directory *)page_directory_cap_object(&current_thread->vspace.cap);
+    if (cap_type(&current_thread->vspace.cap) != CAP_PAGE_DIRECTORY
+        || model->asid == 0 || space->asid != model->asid || owner[model->asid] != space
+        || (model->table_base & ~0x3fffu) != to_physical((word_t)space))
+        check_failed("M4 the hardware is in another space", (word_t)current_thread);
+    if (current_thread != model->user && model->exclusive)
+        check_failed("M6 a reservation survives a change of thread", (word_t)current_thread);
+}
+
+void model_check(void)
+{
+    if (model->cleaned_count != 0)
+        check_failed("M1 cleaned but not drained", model->cleaned[0].line);
+    if (model->unflushed)
+        check_failed("M1 published but not flushed", 0);
+    check_current();
+    for (word_t number = 1; number < HARDWARE_ASIDS; number++)
+        if (owner[number] != NULL)
+            check_tables(owner[number]);
+    check_translations();
+}

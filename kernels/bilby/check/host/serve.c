@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Drives the kernel's handlers as entry.S would, one operation at a time, with
+ * every invariant checked after each: see serve.h.
+ *
+ * A system call with FORCE_EACH runs once as it is, then, from the same state,
+ * once for each test of pending interrupts with an interrupt forced there, and
+ * once with one forced at the first test of every attempt.  All must end in the
+ * same memory, and each interrupt must be taken exactly once.
+ */
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <kernel.h>
+#include <interrupts.h>
+
+#include "../invariants.h"
+#include "memory.h"
+#include "model.h"
+#include "serve.h"
+
+#define CHANGES_MAX  65536u
+#define ATTEMPTS_MAX 100000u
+#define EVERY_ATTEMPT 0xffffffffu
+
+const char *__asan_default_options(void);
+void boot_main(void);
+void idle_loop(void);
+
+static jmp_buf failure;
+static const char *reason = "";
+static char text[256];
+static struct change changes[CHANGES_MAX], expected[CHANGES_MAX];
+
+/* Write faults are how the memory is tracked. */
+const char *__asan_default_options(void)
+{
+    return "handle_segv=0:allow_user_segv_handler=1:detect_leaks=0:exitcode=72";
+}
+
+void idle_loop(void)
+{
+}
+
+void kernel_panic(void)
+{
+    snprintf(text, sizeof(text), "the kernel panicked");
+    longjmp(failure, STATUS_PANIC);
+}
+
+void check_failed(const char *invariant, word_t address)
+{
+    snprintf(text, sizeof(text), "%s (at %#x)%s", invariant, address, reason);
+    longjmp(failure, STATUS_FAILED);
+}
+
+static void check(void)
+{
+    check_invariants();
+    model_check();
+}
+
+/* ---- one system call ----------------------------------------------------- */
+
+static bool was_preempted(const struct tcb *caller)
+{
+    return caller->regs[REG_PC] == PC_OF_SVC;
+}
+
+/* One attempt; an interrupt that is pending afterwards is then taken. */
+static void attempt(struct tcb *caller, word_t force)
+{
+    model_force(force);
+    model_begin();
+    caller->regs[REG_PC] = PC_OF_SVC + 4;
+    handle_syscall(caller->regs[0], caller->regs[1], caller->regs[7]);
+    check();
+    if (model_is_pending()) {
+        model_begin();
+        handle_interrupt();
+        check();
+    }
+    if (force != 0 && model_tests() >= force && model_taken() != 1)
+        check_failed("P2 a forced interrupt is taken exactly once", model_taken());
+}
+
+/* Until it is done; "force" in the first attempt, or in each at its first test. */
+static word_t run_syscall(struct tcb *caller, word_t force)
+{
+    word_t tests = 0;
+
+    for (word_t attempts = 0;; attempts++) {
+        attempt(caller, force == EVERY_ATTEMPT ? 1 : attempts == 0 ? force : 0);
+        tests += model_tests();
+        if (!was_preempted(caller))
+            return tests;
+        if (caller != current_thread)
+            check_failed("P1 a preempted thread goes on", (word_t)caller);
+        if (attempts == ATTEMPTS_MAX)
+            check_failed("P1 a preempted call ends", (word_t)caller);
+    }
+}
+
+static void prepare(struct tcb *caller, const word_t *argument)
+{
+    memcpy(caller->regs, argument, 6 * sizeof(word_t));
+    caller->regs[7] = argument[6];
+    caller->regs[REG_PC] = PC_OF_SVC + 4;
+    memory_commit();
+}
+
+static void compare(word_t count, word_t force)
+{
+    word_t now = memory_changes(changes, CHANGES_MAX);
+    word_t i;
+
+    for (i = 0; i < now && i < count; i++)
+        if (memcmp(&changes[i], &expected[i], sizeof(changes[i])) != 0)
+            break;
+    if (i == now && i == count)
+        return;
+    snprintf(text, sizeof(text),
+             "P3 preempted at test %u, memory ends otherwise: %#x = %#x, expected %#x = %#x",
+             force, i < now ? changes[i].address : 0, i < now ? changes[i].value : 0,
+             i < count ? expected[i].address : 0, i < count ? expected[i].value : 0);
+    longjmp(failure, STATUS_FAILED);
+}
+
+static word_t do_syscall(const word_t *argument)
+{
+    struct tcb *caller = current_thread;
+    word_t tests, count;
+
+    if (caller == &idle_thread)
+        check_failed("(the driver's mistake: nobody runs)", 0);
+    prepare(caller, argument);
+    tests = run_syscall(caller, 0);
+    if (argument[7] != FORCE_EACH || tests == 0)
+        return tests;
+    count = memory_changes(expected, CHANGES_MAX);
+    reason = ", in a preempted run";
+    for (word_t force = 1; force <= tests + 1; force++) {
+        memory_undo();
+        run_syscall(caller, force > tests ? EVERY_ATTEMPT : force);
+        compare(count, force);
+    }
+    reason = "";
+    return tests;
+}
+
+/* ---- the other operations -------------------------------------------------- */
+
+static void do_interrupt(word_t irq)
+{
+    memory_commit();
+    model_begin();
+    model_raise(irq);
+    if (model_is_pending()) {
+        model_force(0);
+        handle_interrupt();
+    }
+    check();
+}
+
+static void do_fault(word_t kind, word_t address, word_t status)
+{
+    memory_commit();
+    model_begin();
+    model_set_fault(address, status);
+    if (kind == FAULT_UNDEFINED)
+        handle_undefined();
+    else if (kind == FAULT_PREFETCH_ABORT)
+        handle_prefetch_abort();
+    else
+        handle_data_abort();
+    check();
+}
+
+static void do_write(word_t address, word_t value)
+{
+    memory_commit();
+    *(word_t *)address = value;
+    *memory_view(address) = value;
+}
+
+/* ---- boot and the loop ------------------------------------------------------ */
+
+/* The head of a program of one page of text and one of data. */
+static void load_program(void)
+{
+    word_t *image = (word_t *)to_window(USER_IMAGE);
+
+    image[0] = IMAGE_MAGIC;
+    image[IMAGE_TEXT_BYTES / 4] = 4096;
+    image[IMAGE_BYTES / 4] = 8192;
+    image[IMAGE_ENTRY / 4] = PC_OF_SVC;
+}
+
+/* What boot.S does: the kernel's descriptors, which every directory gets. */
+static void make_kernel_directory(void)
+{
+    for (word_t i = 0; i < KERNEL_DESCRIPTORS; i++)
+        kernel_directory.descriptor[4096 - KERNEL_DESCRIPTORS + i] =
+            (RAM_BASE + (i << 20)) | 0x40e;
+}
+
+static void read_all(void *to, size_t bytes)
+{
+    if (fread(to, 1, bytes, stdin) != bytes)
+        exit(0);
+}
+
+static void answer(word_t status, word_t count, word_t tests)
+{
+    word_t length = status == STATUS_FAILED || status == STATUS_PANIC
+        ? (word_t)strlen(text) : 0;
+    word_t head[5] = { status, count, tests, (word_t)current_thread, length };
+
+    fwrite(head, sizeof(head), 1, stdout);
+    fwrite(changes, sizeof(changes[0]), count, stdout);
+    fwrite(text, 1, length, stdout);
+    fflush(stdout);
+}
+
+static word_t read_words(word_t address, word_t words)
+{
+    for (word_t i = 0; i < words && i < CHANGES_MAX; i++)
+        changes[i] = (struct change){ address + 4 * i, ((word_t *)address)[i] };
+    return words < CHANGES_MAX ? words : CHANGES_MAX;
+}
+
+static word_t do_operation(word_t operation, const word_t *argument, word_t *tests)
+{
+    switch (operation) {
+    case OP_SYSCALL:
+        *tests = do_syscall(argument);
+        return STATUS_GOOD;
+    case OP_INTERRUPT:
+        do_interrupt(argument[0]);
+        return STATUS_GOOD;
+    case OP_FAULT:
+        do_fault(argument[0], argument[1], argument[2]);
+        return STATUS_GOOD;
+    case OP_WRITE:
+        do_write(argument[0], argument[1]);
+        return STATUS_GOOD;
+    case OP_RESET:
+        memory_reset();
+        return STATUS_GOOD;
+    case OP_PUBLISHED:
+        return model_is_published(argument[0], argument[1]) ? STATUS_GOOD : STATUS_NO;
+    default:
+        exit(0);
+    }
+}
+
+static void serve(void)
+{
+    static word_t request[1 + ARGUMENTS];
+    static word_t tests;
+    word_t status;
+
+    for (;;) {
+        read_all(request, sizeof(request));
+        tests = 0;
+        if (request[0] == OP_READ) {
+            answer(STATUS_GOOD, read_words(request[1], request[2]), 0);
+            continue;
+        }
+        status = (word_t)setjmp(failure);
+        if (status == 0)
+            status = do_operation(request[0], &request[1], &tests);
+        reason = "";
+        answer(status, memory_changes(changes, CHANGES_MAX), tests);
+    }
+}
+
+int main(void)
+{
+    memory_map();
+    model_init();
+    load_program();
+    make_kernel_directory();
+    if (setjmp(failure) != 0) {
+        fprintf(stderr, "boot: %s\n", text);
+        return 1;
+    }
+    boot_main();
+    check();
+    memory_track();
+    serve();
+    return 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What goes over the two pipes between the host build and whoever drives it.
+ * All numbers are 32-bit words, little-endian.
+ *
+ *   request: operation, then ARGUMENTS words
+ *   answer:  status, changes, tests, current thread, length of the text,
+ *            then (address, value) for each change of the window, then the text
+ */
+#ifndef CHECK_SERVE_H
+#define CHECK_SERVE_H
+
+#define ARGUMENTS 8
+
+#define OP_SYSCALL   1 /* r0 to r5, r7, preemption: 0, or FORCE_EACH */
+#define OP_INTERRUPT 2 /* line */
+#define OP_FAULT     3 /* FAULT_ of the API, address, status */
+#define OP_WRITE     4 /* window address, value: as a user or another bus master would */
+#define OP_READ      5 /* window address, words: answered as changes */
+#define OP_RESET     6 /* back to the state after boot */
+#define OP_PUBLISHED 7 /* window address, bytes: status 0 if clean and not in the instruction cache */
+#define OP_EXIT      8
+
+#define FORCE_EACH 1
+
+#define STATUS_GOOD   0
+#define STATUS_FAILED 1 /* an invariant, or the comparison of preempted runs: see the text */
+#define STATUS_PANIC  2
+#define STATUS_NO     3 /* OP_PUBLISHED */
+
+#define PC_OF_SVC  0x00101000u /* of every system call that is driven */
+
+#endif

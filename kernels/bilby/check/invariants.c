@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* All invariants, in the order of section 2.2. */
+#include "invariants.h"
+
+void check_invariants(void)
+{
+    universe_find();
+    check_lists();
+    check_memory();
+    check_scheduler();
+    check_waiting();
+    check_spaces();
+    check_caps();
+}

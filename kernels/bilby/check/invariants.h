@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Executable invariants of the kernel's data, checked between operations in
+ * builds made for it: the host build, and BOARD-PRESET-check under QEMU.
+ *
+ * The kinds are those of "Improving interrupt response time in a verifiable
+ * protected microkernel" (EuroSys 2012), section 2.2; docs: kernels/bilby/check.
+ */
+#ifndef CHECK_INVARIANTS_H
+#define CHECK_INVARIANTS_H
+
+#include <kernel.h>
+
+/* Everything that can be reached from the kernel's variables. */
+#define UNIVERSE_SLOTS   262144u
+#define UNIVERSE_OBJECTS 32768u
+
+struct list { word_t count; word_t at[UNIVERSE_OBJECTS]; };
+
+struct universe {
+    word_t slot_count;
+    struct slot *slot[UNIVERSE_SLOTS];
+    struct list threads, endpoints, notifications, tables, directories;
+    unsigned char slot_seen[RAM_BYTES / 16 / 8];
+    unsigned char object_seen[RAM_BYTES / 16 / 8];
+};
+
+extern struct universe *const universe;
+
+void universe_find(void);
+bool universe_has_slot(const void *slot);
+
+/* An invariant, by its name, does not hold; the address says where. */
+_Noreturn void check_failed(const char *invariant, word_t address);
+
+void check_invariants(void);
+void check_lists(void);      /* well-formed data structures */
+void check_memory(void);     /* alignment and disjointness of objects */
+void check_scheduler(void);  /* what the scheduler relies on */
+void check_waiting(void);    /* endpoints, notifications, replies */
+void check_spaces(void);     /* address spaces and their shadows */
+void check_caps(void);       /* what exists and who has access to it */
+
+static inline struct slot *link_to(word_t link)
+{
+    return (struct slot *)(link & ~0xfu);
+}
+
+static inline void require(bool holds, const char *invariant, const void *address)
+{
+    if (!holds)
+        check_failed(invariant, (word_t)address);
+}
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Well-formed data structures (section 2.2, first kind): the derivation list.
+ *
+ *   W1  slots lie in memory, aligned to 16 bytes
+ *   W2  a->next == b  <=>  b->prev == a
+ *   W3  an empty slot is in no list and has no flags
+ *   W4  lists end: following "next" from slots without "prev" meets each slot once
+ *   W5  a list begins with a capability that boot or a thread's creation made
+ *
+ * The queues are in scheduler.c and waiting.c.
+ */
+#include "invariants.h"
+
+static void check_slot(const struct slot *slot)
+{
+    const struct slot *next = link_to(slot->next);
+    const struct slot *prev = link_to(slot->prev);
+
+    if (cap_type(&slot->cap) == CAP_NULL) {
+        require(slot->prev == 0 && slot->next == 0, "W3 an empty slot is in no list", slot);
+        return;
+    }
+    require(next == NULL || link_to(next->prev) == slot, "W2 next->prev == this", slot);
+    require(prev == NULL || link_to(prev->next) == slot, "W2 prev->next == this", slot);
+    require(next == NULL || cap_type(&next->cap) != CAP_NULL, "W3 next is not empty", slot);
+}
+
+void check_lists(void)
+{
+    word_t filled = 0, met = 0;
+
+    for (word_t i = 0; i < universe->slot_count; i++) {
+        const struct slot *slot = universe->slot[i];
+
+        check_slot(slot);
+        filled += cap_type(&slot->cap) != CAP_NULL;
+    }
+    for (word_t i = 0; i < universe->slot_count; i++) {
+        const struct slot *slot = universe->slot[i];
+
+        if (cap_type(&slot->cap) == CAP_NULL || link_to(slot->prev) != NULL)
+            continue;
+        require(slot->prev == 3, "W5 the head of a list is revocable and first", slot);
+        for (; slot != NULL && met <= filled; slot = link_to(slot->next))
+            met++;
+    }
+    require(met == filled, "W4 every list begins and ends", NULL);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the scheduler relies on (section 2.2, third kind; sections 3.1, 3.2).
+ *
+ *   S1  ready queues are doubly linked and hold threads of their priority
+ *   S2  queued  <=>  in a ready queue;  queued  =>  runnable, neither current nor idle
+ *   S3  a runnable thread is current or queued
+ *   S4  a bit of the bitmaps is set  <=>  what it stands for is not empty
+ *   S5  between operations nothing waits to be queued, and no queued thread is of
+ *       higher priority than the current one
+ *   S6  registers of a thread are a user's: mode, masked FIQ and aborts
+ *
+ * S2 and S3 are Benno scheduling's; a lazy scheduler has S2' instead: runnable =>
+ * queued or current.
+ */
+#include "invariants.h"
+
+struct queue { struct tcb *head, *tail; };
+extern struct queue ready[PRIORITIES] __attribute__((weak));
+extern word_t ready_bits[PRIORITY_WORDS] __attribute__((weak));
+extern word_t ready_words __attribute__((weak));
+extern struct tcb *woken __attribute__((weak));
+
+static bool is_lazy(void)
+{
+    return &woken == NULL;
+}
+
+static word_t check_queue(word_t priority)
+{
+    struct tcb *prev = NULL;
+    word_t count = 0;
+
+    for (struct tcb *thread = ready[priority].head; thread != NULL;
+         thread = thread->sched_next) {
+        require(thread->sched_prev == prev, "S1 a ready queue is doubly linked", thread);
+        require(thread->priority == priority, "S1 a ready queue has one priority", thread);
+        require(thread->queued == 1, "S2 in a ready queue => queued", thread);
+        require(is_lazy() || (thread->state == THREAD_RUNNING && thread != current_thread),
+                "S2 queued => runnable and not current", thread);
+        require(thread != &idle_thread, "S2 the idle thread is in no queue", thread);
+        require(++count <= universe->threads.count, "S1 a ready queue ends", thread);
+        prev = thread;
+    }
+    require(ready[priority].tail == prev, "S1 the tail is the last", &ready[priority]);
+    return count;
+}
+
+static void check_bits(word_t priority)
+{
+    bool is_empty = ready[priority].head == NULL;
+
+    if (ready_bits == NULL)
+        return;
+    require((ready_bits[priority / 32] >> priority % 32 & 1) == !is_empty,
+            "S4 a bit <=> a queue that is not empty", &ready[priority]);
+    require((ready_words >> priority / 32 & 1) == (ready_bits[priority / 32] != 0),
+            "S4 a bit <=> a word that is not zero", &ready_bits[priority / 32]);
+}
+
+static void check_thread(const struct tcb *thread)
+{
+    require(thread->state <= THREAD_BLOCKED_REPLY, "S6 the state is one of those listed", thread);
+    require(thread->priority < PRIORITIES, "S6 the priority is in range", thread);
+    require(thread->queued <= 1, "S2 queued is 0 or 1", thread);
+    require(thread->state != THREAD_RUNNING || thread->queued || thread == current_thread,
+            "S3 a runnable thread is current or queued", thread);
+    require((thread->regs[REG_CPSR] & ~CPSR_USER_MASK) == CPSR_USER_FIXED,
+            "S6 registers are a user's", thread);
+}
+
+void check_scheduler(void)
+{
+    word_t in_queues = 0, queued = 0;
+    word_t current = current_thread == &idle_thread ? 0 : current_thread->priority;
+
+    for (word_t priority = 0; priority < PRIORITIES; priority++) {
+        in_queues += check_queue(priority);
+        check_bits(priority);
+        require(is_lazy() || ready[priority].head == NULL
+                || (current_thread != &idle_thread && priority <= current),
+                "S5 the current thread is the most urgent", current_thread);
+    }
+    for (word_t i = 0; i < universe->threads.count; i++) {
+        const struct tcb *thread = (const struct tcb *)universe->threads.at[i];
+
+        check_thread(thread);
+        queued += thread->queued;
+    }
+    require(queued == in_queues, "S2 queued => in a ready queue", NULL);
+    require(is_lazy() || woken == NULL, "S5 nothing waits to be queued", woken);
+    require(current_thread == &idle_thread || current_thread->state == THREAD_RUNNING,
+            "S5 the current thread is runnable", current_thread);
+    require(!idle_thread.queued, "S2 the idle thread is in no queue", &idle_thread);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Everything that the kernel can follow a pointer to: slots, threads, objects.
+ * Starts at the kernel's variables and goes through CNodes, threads' own slots,
+ * derivation links, queues and shadows, with a list of work instead of recursion.
+ */
+#include "invariants.h"
+
+#ifdef CHECK_MEMORY /* RAM that this build keeps from the users */
+struct universe *const universe = (struct universe *)CHECK_MEMORY;
+#else
+static struct universe memory;
+struct universe *const universe = &memory;
+#endif
+
+struct queue { struct tcb *head, *tail; };
+extern struct queue ready[PRIORITIES] __attribute__((weak));
+extern struct page_directory *owner[HARDWARE_ASIDS] __attribute__((weak));
+
+/* True the first time. */
+static bool mark(unsigned char *seen, word_t address)
+{
+    word_t unit = (address - WINDOW_BASE) / 16;
+    bool first = !(seen[unit / 8] >> unit % 8 & 1);
+
+    seen[unit / 8] |= (unsigned char)(1u << unit % 8);
+    return first;
+}
+
+static void clear_mark(unsigned char *seen, word_t address)
+{
+    word_t unit = (address - WINDOW_BASE) / 16;
+
+    seen[unit / 8] &= (unsigned char)~(1u << unit % 8);
+}
+
+static void require_address(const void *pointer, const char *invariant)
+{
+    word_t address = (word_t)pointer;
+
+    require(address % 16 == 0 && address >= WINDOW_BASE && address - WINDOW_BASE < RAM_BYTES,
+            invariant, pointer);
+}
+
+bool universe_has_slot(const void *slot)
+{
+    word_t unit = ((word_t)slot - WINDOW_BASE) / 16;
+
+    return (word_t)slot % 16 == 0 && unit < RAM_BYTES / 16
+        && (universe->slot_seen[unit / 8] >> unit % 8 & 1);
+}
+
+static void add_slot(struct slot *slot)
+{
+    if (slot == NULL)
+        return;
+    require_address(slot, "W1 a slot lies in memory, aligned");
+    if (!mark(universe->slot_seen, (word_t)slot))
+        return;
+    require(universe->slot_count < UNIVERSE_SLOTS, "(the checker's own limit on slots)", slot);
+    universe->slot[universe->slot_count++] = slot;
+}
+
+static bool add_object(struct list *list, const void *object)
+{
+    require_address(object, "A1 an object lies in memory, aligned");
+    if (!mark(universe->object_seen, (word_t)object))
+        return false;
+    require(list->count < UNIVERSE_OBJECTS, "(the checker's own limit on objects)", object);
+    list->at[list->count++] = (word_t)object;
+    return true;
+}
+
+static void add_thread(struct tcb *thread)
+{
+    if (thread == NULL || thread == &idle_thread || !add_object(&universe->threads, thread))
+        return;
+    add_slot(&thread->cspace);
+    add_slot(&thread->vspace);
+    add_slot(&thread->reply);
+    add_slot(&thread->caller);
+    add_slot(&thread->buffer_frame);
+}
+
+/* Ends with the first thread that is known: the others of its queue are, too. */
+static void add_queue(struct tcb *head)
+{
+    for (struct tcb *thread = head; thread != NULL; thread = thread->wait_next) {
+        word_t before = universe->threads.count;
+
+        add_thread(thread);
+        if (universe->threads.count == before && thread->wait_next == head)
+            return;
+    }
+}
+
+static void add_table(struct page_table *table)
+{
+    if (!add_object(&universe->tables, table))
+        return;
+    for (word_t i = 0; i < 256; i++)
+        if (table->descriptor[i] != 0)
+            add_slot(link_to(table->shadow[i]));
+}
+
+static void add_directory(struct page_directory *directory)
+{
+    if (directory == NULL || !add_object(&universe->directories, directory))
+        return;
+    for (word_t i = 0; i < WINDOW_BASE >> 20; i++)
+        if (directory->descriptor[i] != 0)
+            add_slot(link_to(directory->shadow[i]));
+}
+
+static void add_cnode(struct slot *first, word_t radix)
+{
+    for (word_t i = 0; i < 1u << radix; i++)
+        add_slot(&first[i]);
+}
+
+static void add_what_it_names(const struct cap *cap)
+{
+    switch (cap_type(cap)) {
+    case CAP_CNODE:
+        add_cnode((struct slot *)cnode_cap_object(cap), cnode_cap_radix(cap));
+        break;
+    case CAP_TCB:
+        add_thread((struct tcb *)tcb_cap_object(cap));
+        break;
+    case CAP_REPLY:
+        add_thread((struct tcb *)reply_cap_object(cap));
+        break;
+    case CAP_ENDPOINT:
+        add_object(&universe->endpoints, (void *)endpoint_cap_object(cap));
+        break;
+    case CAP_NOTIFICATION:
+        add_object(&universe->notifications, (void *)notification_cap_object(cap));
+        break;
+    case CAP_PAGE_TABLE:
+        add_table((struct page_table *)page_table_cap_object(cap));
+        break;
+    case CAP_PAGE_DIRECTORY:
+        add_directory((struct page_directory *)page_directory_cap_object(cap));
+        break;
+    default:
+        break;
+    }
+}
+
+static void forget(struct list *list)
+{
+    for (word_t i = 0; i < list->count; i++)
+        clear_mark(universe->object_seen, list->at[i]);
+    list->count = 0;
+}
+
+static void forget_all(void)
+{
+    for (word_t i = 0; i < universe->slot_count; i++)
+        clear_mark(universe->slot_seen, (word_t)universe->slot[i]);
+    universe->slot_count = 0;
+    forget(&universe->threads);
+    forget(&universe->endpoints);
+    forget(&universe->notifications);
+    forget(&universe->tables);
+    forget(&universe->directories);
+}
+
+static void add_roots(void)
+{
+    for (word_t i = 0; i < IRQ_LINES; i++)
+        add_slot(&irq_slots[i]);
+    add_thread(current_thread);
+    for (word_t i = 0; ready != NULL && i < PRIORITIES; i++)
+        add_thread(ready[i].head);
+    for (word_t i = 0; owner != NULL && i < HARDWARE_ASIDS; i++)
+        add_directory(owner[i]);
+}
+
+void universe_find(void)
+{
+    word_t slots = 0, threads = 0, endpoints = 0, notifications = 0;
+
+    forget_all();
+    add_roots();
+    while (slots < universe->slot_count || threads < universe->threads.count
+           || endpoints < universe->endpoints.count
+           || notifications < universe->notifications.count) {
+        while (slots < universe->slot_count) {
+            struct slot *slot = universe->slot[slots++];
+
+            add_what_it_names(&slot->cap);
+            add_slot(link_to(slot->prev));
+            add_slot(link_to(slot->next));
+        }
+        while (threads < universe->threads.count) {
+            struct tcb *thread = (struct tcb *)universe->threads.at[threads++];
+
+            if (thread->queued)
+                add_thread(thread->sched_next);
+        }
+        while (endpoints < universe->endpoints.count)
+            add_queue(((struct endpoint *)universe->endpoints.at[endpoints++])->head);
+        while (notifications < universe->notifications.count)
+            add_queue(((struct notification *)
+                       universe->notifications.at[notifications++])->head);
+    }
+}

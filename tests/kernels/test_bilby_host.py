@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The host build of `bilby`: the checks can fail, and hostile system calls do no harm."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.kernels.fuzz.host import CheckFailure, Host, program, running
+
+YIELD = 7
+ROOT_THREAD_SIZE = 256
+
+
+@pytest.fixture(scope="module")
+def table() -> dict[str, int]:
+    done = subprocess.run(["nm", program()], capture_output=True, text=True, check=True)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    return {row[2]: int(row[0], 16) for row in rows if len(row) == 3}
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Host]:
+    with running(program()) as host:
+        yield host
+
+
+@pytest.fixture
+def host(shared: Host) -> Host:
+    shared.reset()
+    return shared
+
+
+def test_a_system_call_that_changes_nothing(host: Host) -> None:
+    assert host.syscall(YIELD, [0] * 6).changes == {}
+
+
+def test_what_an_operation_changes_is_seen_and_undone(host: Host) -> None:
+    thread = host.syscall(YIELD, [0] * 6).current
+    host.syscall(1, [7, 0, 0, 0, 0, 0])
+    assert host.syscall(99, [0x1234, 0, 0, 0, 0, 0]).changes == {thread: 0x8000000D}
+    host.reset()
+    assert host.word(thread) == 0x001FD000  # ROOT_INFO
+
+
+# Offsets in a thread control block and in the first thread's slots (objects.layout).
+CORRUPTIONS = [
+    ("S4", "ready_words", 0, 1),
+    ("S4", "ready_bits", 4, 0x10),
+    ("S1", "ready", 8 * 7 + 4, 0xB0100000),
+    ("S6", "thread", 64, 0x1D3),
+    ("S6", "thread", 72, 256),
+    ("S6", "thread", 68, 77),
+    ("S2", "thread", 76, 1),
+    ("S5", "woken", 0, 0xB0100000),
+    ("S5", "thread", 68, 2),
+    ("W3", "thread", 192, 0),
+    ("B5", "thread", 112, 0),
+    ("B5", "thread", 112, 0xB0100000),
+    ("W1", "slot", 16 * 1 + 12, 0x1000),
+    ("W2", "slot", 16 * 1 + 12, 0),
+    ("W3", "slot", 16 * 200 + 8, 3),
+    ("W5", "slot", 16 * 16 + 8, 0),
+    ("A1", "slot", 16 * 16, 0xB0100101),
+    ("A3", "slot", 16 * 16 + 4, 0xFFFFFE16),
+    ("B7", "slot", 16 * 1 + 4, 31 << 5 | 12),
+    ("V5", "owner", 4, 0),
+    ("V1", "slot", 16 * 6 + 4, 0xB0110000),
+]
+
+
+@pytest.mark.parametrize(("invariant", "place", "offset", "value"), CORRUPTIONS)
+def test_each_invariant_can_fail(
+    host: Host, table: dict[str, int], invariant: str, place: str, offset: int, value: int
+) -> None:
+    thread = host.syscall(YIELD, [0] * 6).current
+    slots = host.word(table["root_slots"])
+    base = {"thread": thread, "slot": slots}.get(place) or table[place]
+    host.write(base + offset, value)
+    with pytest.raises(CheckFailure, match=invariant):
+        host.interrupt(1)
+
+
+@pytest.mark.parametrize(
+    ("invariant", "offset", "bits"), [("R1", 192, 0x20), ("B6", 160, 8), ("B6", 176, 3)]
+)
+def test_a_threads_own_slots_are_checked(
+    host: Host, invariant: str, offset: int, bits: int
+) -> None:
+    place = host.syscall(YIELD, [0] * 6).current + offset
+    host.write(place, host.word(place) ^ bits)
+    with pytest.raises(CheckFailure, match=invariant):
+        host.interrupt(1)
+
+
+def test_a_descriptor_changed_behind_its_capability_is_seen(
+    host: Host, table: dict[str, int]
+) -> None:
+    """Neither the capability nor the TLB agrees with it."""
+    thread = host.syscall(YIELD, [0] * 6).current
+    directory = 0xB0000000 | (host.word(thread + 176) >> 8 << 4)
+    entry = directory + 4 * (0x00100000 >> 20)
+    table_address = (host.word(entry) & ~0x3FF) - 0x80000000 + 0xB0000000
+    host.write(table_address + 4 * 0xFD, host.word(table_address + 4 * 0xFD) ^ 0x20)
+    with pytest.raises(CheckFailure, match=r"V1|M3"):
+        host.interrupt(1)
+
+
+def test_hostile_system_calls_return_errors(host: Host) -> None:
+    """Random registers, a random buffer, every system call: no invariant breaks."""
+    rng = random.Random(8)
+    buffer = 0xB0000000 | host.word(host.syscall(YIELD, [0] * 6).current + 112)
+    interesting = [0, 1, 2, 31, 32, 33, 127, 0xFFFFFFFF, 0x80000000, 0xF0000000, 16, 1 << 28]
+    for turn in range(1500):
+        pick = [
+            rng.choice((rng.randrange(64), rng.choice(interesting), rng.getrandbits(32)))
+            for _ in range(6)
+        ]
+        if rng.random() < 0.7:
+            pick[1] = rng.randrange(20) << 12 | rng.randrange(4) << 7 | rng.randrange(128)
+        if turn % 3 == 0:
+            host.write(buffer + 4 * rng.randrange(128), rng.choice(interesting + pick))
+        number = rng.choice((1, 1, 1, 1, 2, 3, 5, 7, 8, 0xFFFFFFFF))
+        host.syscall(number, pick, force=turn % 10 == 0)
+        if host.current not in (0, buffer) and host.word(host.current + 68) != 1:
+            host.reset()  # everybody waits
