@@ -57,6 +57,7 @@ OPERATIONS = {
     (7, 10, 2): CacheOperation(lines=1),
     (7, 10, 4): NOTHING,  # data synchronisation barrier
     (7, 10, 5): NOTHING,  # data memory barrier
+    (7, 11, 1): CacheOperation(lines=1),  # ARMv7: clean to the point of unification
     (7, 13, 1): CacheOperation(forget_i=True),  # prefetch an instruction line
     (7, 14, 0): CacheOperation(forget_d=True, lines=None),  # clean and invalidate
     (7, 14, 1): CacheOperation(forget_d=True, lines=1),
@@ -74,9 +75,11 @@ def cache_operation(insn: Insn) -> CacheOperation:
 
     Loads and stores (ldc, stc) are data accesses and have no effect here.
     """
+    if insn.mnemonic == "isb":
+        return OPERATIONS[7, 5, 4]
     if insn.memory is not None or insn.mnemonic not in COPROCESSOR:
         return NOTHING
-    word = _word(insn)
+    word = insn.encoding
     coprocessor = word >> 8 & 15
     if coprocessor in VFP or coprocessor == DEBUG:
         return NOTHING
@@ -96,10 +99,3 @@ def cache_operation(insn: Insn) -> CacheOperation:
 
 COPROCESSOR = frozenset(["cdp", "mcr", "mcrr", "mrc", "mrrc"])
 PERFORMANCE_MONITOR = 12  # c15,c12 of the ARM1136
-
-
-def _word(insn: Insn) -> int:
-    """The encoding; the two halves of a Thumb instruction stand most significant first."""
-    if not insn.thumb:
-        return int.from_bytes(insn.raw, "little")
-    return int.from_bytes(insn.raw[:2], "little") << 16 | int.from_bytes(insn.raw[2:], "little")

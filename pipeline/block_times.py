@@ -13,8 +13,11 @@ from dataclasses import dataclass
 
 from cache.flow import FlowOrder
 from cache.loads_stores import Addresses
+from pipeline import dual_issue
+from pipeline.classes import BRANCHES
 from pipeline.core import Core, load_core
 from pipeline.demand import Demand, demand
+from pipeline.dual_issue import DualStepper
 from pipeline.maxplus import State, Step, Stepper, join, leq, worst
 from pipeline.timing import Timing
 from quoll.arm.insn import Flow, Insn
@@ -23,8 +26,6 @@ from quoll.fixpoint import solve
 from quoll.supergraph import Supergraph
 
 __all__ = ["BlockTime", "BlockTimes", "block_times"]
-
-BRANCHES = frozenset(["b", "bl", "blx", "bx"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,9 @@ class _Model:
         self.graph, self.addresses, self.timing, self.aligned = graph, addresses, timing, aligned
         self.core = load_core(timing.core, timing.profile)
         self.flags_to_target = self.core.row("FLAGS_TO_TARGET").latency[0]
-        self.start = worst(self.core.longest, self.flags_to_target)
+        self.start = dual_issue.worst(self.core.longest)
+        if not self.core.dual_issue:
+            self.start = worst(self.core.longest, self.flags_to_target)
         self.takes = [self._takes(e) for e in range(len(graph.edges))]
         self._times: dict[tuple[object, ...], BlockTime] = {}
         self._demands: dict[tuple[object, ...], Sequence[Demand]] = {}
@@ -157,7 +160,7 @@ class _Model:
 
     def _run(self, block: Block, alignment: tuple[bool, ...], state: State) -> BlockTime:
         demands = self._demands_of(block, alignment)
-        stepper = Stepper(state, self.timing.profile, self.flags_to_target)
+        stepper = self._stepper(state)
         for d in demands:
             stepper.run(d)
         last, step = demands[-1], stepper.steps[-1]
@@ -179,6 +182,11 @@ class _Model:
             max(0, *states[0]),
             tuple(stepper.steps),
         )
+
+    def _stepper(self, state: State) -> Stepper | DualStepper:
+        if self.core.dual_issue:
+            return DualStepper(state)
+        return Stepper(state, self.timing.profile, self.flags_to_target)
 
     def _transfer(self, insn: Insn, d: Demand, start: int, allowed: int) -> tuple[int, int]:
         """Next issue slot after a transfer of control, taken and not taken."""

@@ -17,14 +17,17 @@ __all__ = ["BRANCHES", "InsnClass", "classify_insn"]
 
 NOT_SHIFTED = frozenset(
     ["adc", "add", "and", "bic", "cmn", "cmp", "eor", "mov", "mvn", "orr", "rsb", "rsc", "sbc",
-     "sub", "teq", "tst"]
+     "orn", "sub", "teq", "tst"]
 )  # fmt: skip
 SATURATING = {"qadd": "QADD_QSUB", "qsub": "QADD_QSUB", "qdadd": "QDADD_QDSUB",
               "qdsub": "QDADD_QDSUB"}  # fmt: skip
 PARALLEL = ("add16", "add8", "addsubx", "asx", "sax", "sub16", "sub8", "subaddx")
 PLAIN = {
-    "clz": "CLZ", "nop": "NOP", "sel": "SEL", "setend": "SETEND", "usad8": "USAD8",
-    "usada8": "USADA8", "ssat": "SSAT_USAT", "usat": "SSAT_USAT", "ssat16": "SSAT_USAT",
+    "bfc": "BITFIELD", "bfi": "BITFIELD", "sbfx": "BITFIELD", "ubfx": "BITFIELD", "movt": "MOVT",
+    "rbit": "REV", "it": "IT", "dsb": "DSB", "dmb": "DMB", "isb": "ISB_PREFETCH_FLUSH",
+    "wfi": "WFI", "clrex": "CLREX", "sev": "NOP", "yield": "NOP", "clz": "CLZ", "nop": "NOP",
+    "sel": "SEL", "setend": "SETEND", "usad8": "USAD8", "usada8": "USADA8",
+    "ssat": "SSAT_USAT", "usat": "SSAT_USAT", "ssat16": "SSAT_USAT",
     "usat16": "SSAT_USAT", "rev": "REV", "rev16": "REV", "revsh": "REV", "pkhbt": "PKH",
     "pkhtb": "PKH", "sxtb": "EXTEND", "sxth": "EXTEND", "sxtb16": "EXTEND", "uxtb": "EXTEND",
     "uxth": "EXTEND", "uxtb16": "EXTEND", "sxtab": "EXTEND_ADD", "sxtah": "EXTEND_ADD",
@@ -35,7 +38,7 @@ FLAG_SETTING_MULTIPLIES = frozenset(["mla", "mul", "smlal", "smull", "umlal", "u
 HALVES = ("bb", "bt", "tb", "tt")
 MULTIPLIES = {
     **{name: name.upper() for name in [*FLAG_SETTING_MULTIPLIES, "umaal", "smmul", "smmla"]},
-    "smmls": "SMMLS", "smmulr": "SMMUL", "smmlar": "SMMLA", "smmlsr": "SMMLS",
+    "mls": "MLS", "smmls": "SMMLS", "smmulr": "SMMUL", "smmlar": "SMMLA", "smmlsr": "SMMLS",
     **{f"smul{h}": "SMULXY" for h in HALVES},
     **{f"smla{h}": "SMLAXY" for h in HALVES},
     **{f"smlal{h}": "SMLALXY" for h in HALVES},
@@ -44,7 +47,7 @@ MULTIPLIES = {
     **{f"{name}{x}": name.upper() for x in ("", "x")
        for name in ("smuad", "smusd", "smlad", "smlsd", "smlald", "smlsld")},
 }  # fmt: skip
-BRANCHES = frozenset(["b", "bl", "blx", "bx"])
+BRANCHES = frozenset(["b", "bl", "blx", "bx", "cbnz", "cbz"])
 WORD = 4
 
 
@@ -87,7 +90,7 @@ def classify_insn(insn: Insn, *, aligned: bool, aligned8: bool) -> InsnClass:
         raise TimingError(
             "no timing class is known for this instruction",
             where=f"{insn.addr:#x}: {insn.text}",
-            hint="the core description covers ARMv6 without VFP",
+            hint="known are ARMv6 and ARMv7-A without VFP and NEON",
         )
     return found
 
@@ -102,20 +105,19 @@ def _shifted_roles(insn: Insn) -> dict[str, int]:
     return dict(zip(names, reversed(insn.sources), strict=False))
 
 
-def _data_processing(insn: Insn) -> str:
-    if insn.shift is Shift.REGISTER:
-        return "DP_SHIFT_REG"
-    if insn.shift is Shift.IMMEDIATE:
-        return "DP_SHIFT_IMM"
-    return "DP_REG" if insn.sources else "DP_IMM"
+def _data_processing(insn: Insn) -> tuple[str, str]:
+    form = "REG" if insn.sources else "IMM"
+    if insn.shift is not Shift.NONE:
+        form = "SHIFT_REG" if insn.shift is Shift.REGISTER else "SHIFT_IMM"
+    if insn.mnemonic in ("mov", "mvn"):
+        return f"MOV_{form}", "conditional" if insn.conditional else "always"
+    return f"DP_{form}", "any"
 
 
 def _plain(insn: Insn) -> InsnClass | None:
     name = insn.mnemonic
     if name in NOT_SHIFTED:
-        return InsnClass(
-            (_data_processing(insn), "any"), results=_results(insn), roles=_shifted_roles(insn)
-        )
+        return InsnClass(_data_processing(insn), results=_results(insn), roles=_shifted_roles(insn))
     if name in PLAIN:
         roles = dict(zip(("Rm", "Rn"), reversed(insn.sources), strict=False))
         if name in ("usad8", "usada8"):
@@ -127,12 +129,11 @@ def _plain(insn: Insn) -> InsnClass | None:
     if name in MULTIPLIES:
         return _multiply(insn)
     if name[:1] in ("q", "s", "u") and name[1:] in PARALLEL:
-        plain = name[0] != "q"
-        return InsnClass(
-            ("PAR_ADDSUB" if plain else "PAR_SAT_HALVE", "any"), results=_results(insn)
-        )
+        row = "PAR_ADDSUB" if name[0] != "q" else "PAR_SAT_HALVE"
+        return InsnClass((row, "any"), results=_results(insn), roles=_shifted_roles(insn))
     if name[:2] in ("sh", "uh", "uq") and name[2:] in PARALLEL:
-        return InsnClass(("PAR_SAT_HALVE", "any"), results=_results(insn))
+        roles = _shifted_roles(insn)
+        return InsnClass(("PAR_SAT_HALVE", "any"), results=_results(insn), roles=roles)
     return _system(insn)
 
 
@@ -143,21 +144,23 @@ def _multiply(insn: Insn) -> InsnClass:
     roles = dict(zip(names, insn.sources, strict=False))
     results = _results(insn)
     if len(results) == 2:  # RdLo before RdHi (ARM ARM A8.8.189), which need not be in that order
-        word = int.from_bytes(insn.raw, "little")
-        results = (word >> 12 & 15, word >> 16 & 15)
+        low = insn.encoding >> 12 & 15
+        results = (low, insn.encoding >> (8 if insn.thumb else 16) & 15)
     return InsnClass((row, "any"), results=results, roles=roles)
 
 
 def _system(insn: Insn) -> InsnClass | None:
-    name, word = insn.mnemonic, int.from_bytes(insn.raw, "little")
+    name, word = insn.mnemonic, insn.encoding
     row: str | None = None
     if name == "mrs":
         row = "MRS"
-    elif name == "msr" and not insn.thumb:
-        flags_only = word >> 16 & 15 == 8
-        row = "MSR_SPSR" if word & 1 << 22 else "MSR_CPSR_F" if flags_only else "MSR_CPSR"
-    elif name.startswith("cps"):
-        row = "CPS_MODE" if not insn.thumb and word & 1 << 17 else "CPS_IFLAGS"
+    elif name == "msr":  # bit R and the mask of fields (ARM ARM B9.3.11, B9.3.12)
+        saved, fields = (20, 8) if insn.thumb else (22, 16)
+        flags_only = word >> fields & 15 == 8
+        row = "MSR_SPSR" if word & 1 << saved else "MSR_CPSR_F" if flags_only else "MSR_CPSR"
+    elif name.startswith("cps"):  # bit M (B9.3.2); the 16-bit form has none
+        changes = word & 1 << (8 if insn.thumb else 17) and insn.size == WORD
+        row = "CPS_MODE" if changes else "CPS_IFLAGS"
     elif name in ("mcr", "mrc", "mcrr", "mrrc"):
         row = _coprocessor(insn, word)
     elif insn.flow is Flow.TRAP:
@@ -171,7 +174,7 @@ CP15_WHOLE = frozenset([(10, 0), (14, 0)])  # clean, clean and invalidate: line 
 
 def _coprocessor(insn: Insn, word: int) -> str | None:
     """Row of a register transfer to or from CP15; other coprocessors have none."""
-    if insn.thumb or word >> 8 & 15 != 15:
+    if word >> 8 & 15 != 15:
         return None
     if insn.mnemonic != "mcr":
         return insn.mnemonic.upper() if insn.mnemonic != "mcrr" else None
@@ -200,7 +203,7 @@ def _transfer(insn: Insn) -> InsnClass | None:
     elif name == "mov":
         row = "MOV_PC" if insn.shift is Shift.NONE else "MOV_PC_SHIFT"
     return InsnClass(
-        (_data_processing(insn), "any"),
+        _data_processing(insn),
         (row, "taken"),
         ("DP_PC", "not_taken"),
         flag_rule=True,
@@ -210,10 +213,12 @@ def _transfer(insn: Insn) -> InsnClass | None:
 
 def _memory(insn: Insn, memory: Memory, aligned: bool, aligned8: bool) -> InsnClass | None:
     address = frozenset(r for r in (memory.base, memory.index) if r is not None)
-    roles = {name: r for name, r in (("Rn", memory.base), ("Rm", memory.index)) if r is not None}
+    named = zip(("Rn", "Rm"), (memory.base, memory.index), strict=True)
+    roles = {name: r for name, r in named if r is not None}
     updates = memory.base if memory.writeback else None
     results = tuple(r for r in insn.transfers if r != PC) if _loads(memory) else ()
     held = insn.transfers if memory.access is Access.STORE else ()
+    roles.update(zip(("Rd", "Rd2"), held if len(held) <= 2 else (), strict=False))
     mode = _mode(memory)
     row: tuple[str, str] | None
     with_list = taken = not_taken = None
@@ -227,10 +232,9 @@ def _memory(insn: Insn, memory: Memory, aligned: bool, aligned8: bool) -> InsnCl
     elif memory.access is Access.SWAP:
         row, results = ("SWP", "any"), insn.transfers[:1]
     elif memory.exclusive:
-        if memory.size * memory.count != WORD:
-            return None
         loads = memory.access is Access.LOAD
-        row = ("LDREX" if loads else "STREX", "any")
+        sized = "" if memory.size * memory.count == WORD else "_SIZED"
+        row = (f"{'LDREX' if loads else 'STREX'}{sized}", "any")
         held = ()
         results = results if loads else tuple(sorted(insn.writes))
     elif name.startswith(("ldrd", "strd")):
@@ -240,6 +244,9 @@ def _memory(insn: Insn, memory: Memory, aligned: bool, aligned8: bool) -> InsnCl
     elif name.startswith(("ldr", "str")) and PC in insn.transfers and _loads(memory):
         row = ("LDR", f"{mode} {_alignment(memory, aligned)}")
         taken, not_taken = ("LDR_PC", f"{mode} taken"), ("LDR_PC", "not_taken")
+    elif name in ("tbb", "tbh"):
+        row = ("LDR", "mode1 aligned")
+        taken, results = ("LDR_PC", "mode1 taken"), ()
     elif name.startswith(("ldr", "str")):
         row = _single(memory, mode, aligned, signed=name.startswith("ldrs"))
     else:
@@ -276,7 +283,7 @@ def _alignment(memory: Memory, aligned: bool) -> str:
 def _single(memory: Memory, mode: str, aligned: bool, *, signed: bool) -> tuple[str, str]:
     alignment = _alignment(memory, aligned)
     if memory.access is Access.STORE:
-        return ("STR", f"{mode} {'aligned' if alignment == 'aligned' else 'unaligned'}")
+        return ("STR", f"{mode} {alignment}")
     narrow = memory.size < WORD or signed
     return ("LDRB_LDRH_SIGNED" if narrow else "LDR", f"{mode} {alignment}")
 

@@ -9,9 +9,16 @@ and how far it is to be trusted:
                             a single one holds for all results
                             (of stores: until a stored register may be overwritten)
     early, late             operands needed a cycle before, and not before a cycle after, the rest
+                            (``Rn:2`` in ``late``: not before two cycles after); ``flags`` may be
+                            late too
     wcet_issue, wcet_latency    upper bounds over all sources
     confidence              seen, derived, recall, seed or assumption
     source, note
+    pair                    only of cores that issue two instructions in a cycle: ``either`` may
+                            issue with an older one; ``older`` only with a younger one (it needs
+                            the first pipe), in its last cycle; ``alone`` with none
+
+``issue`` of a list that loads the pc may be ``N+M``: N more than the same list without the pc.
 
 The documented figures are the *nominal* profile, the bounds the *wcet* profile (rule 17), which
 gives no credit for late operands. A row that is not there is an error, never a default.
@@ -21,13 +28,14 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from pathlib import Path
 
 from pipeline.timing import Profile
 from quoll.errors import InputError, TimingError
 
-__all__ = ["Core", "Row", "load_core"]
+__all__ = ["Core", "Pair", "Row", "load_core"]
 
 DIRECTORY = Path(__file__).parent / "cores"
 COLUMNS = (
@@ -35,6 +43,16 @@ COLUMNS = (
     "wcet_issue", "wcet_latency", "confidence", "source", "note",
 )  # fmt: skip
 WITH_LIST = "1+M"  # memory cycles: one more than the same list without the pc
+AFTER_LIST = "+M"  # issue cycles: so many more than the same list without the pc
+PAIR = "pair"
+
+
+class Pair(Enum):
+    """How an instruction may share a cycle with another one."""
+
+    EITHER = "either"
+    OLDER = "older"
+    ALONE = "alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +64,9 @@ class Row:
     with_list: bool  # ``memory`` is to be added to that of the list without the pc
     latency: tuple[int, ...]
     early: tuple[str, ...]
-    late: tuple[str, ...]
+    late: dict[str, int]  # by how many cycles
+    after_list: bool = False  # ``issue`` is to be added to that of the list without the pc
+    pair: Pair = Pair.ALONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +76,7 @@ class Core:
     name: str
     profile: Profile
     rows: dict[tuple[str, str], Row]
+    dual_issue: bool = False
 
     def row(self, name: str, condition: str = "any") -> Row:
         """The row of a class. Raises TimingError if there is none."""
@@ -86,7 +107,7 @@ def load_core(name: str, profile: Profile) -> Core:
         raise InputError(f"core description {path}: {error.strerror}") from error
     rows: dict[tuple[str, str], Row] = {}
     for number, cells in enumerate(table, 2):
-        if tuple(cells) != COLUMNS or not cells["source"]:
+        if tuple(cells) not in (COLUMNS, (*COLUMNS, PAIR)) or not cells["source"]:
             raise InputError(f"{path}:{number}: must have the columns {', '.join(COLUMNS)}")
         key = (cells["class"], cells["condition"])
         if key in rows:
@@ -95,7 +116,7 @@ def load_core(name: str, profile: Profile) -> Core:
             rows[key] = _row(cells, profile)
         except ValueError as error:
             raise InputError(f"{path}:{number}: not a number of cycles: {error}") from error
-    return Core(name, profile, rows)
+    return Core(name, profile, rows, dual_issue=bool(table) and PAIR in table[0])
 
 
 def _row(cells: dict[str, str], profile: Profile) -> Row:
@@ -108,15 +129,18 @@ def _row(cells: dict[str, str], profile: Profile) -> Row:
     with_list = cells["memory"] == WITH_LIST
     memory = 1 if with_list else int(cells["memory"] or 0)
     late = cells["late"] if profile is Profile.NOMINAL else ""
+    offsets = (operand.partition(":")[::2] for operand in late.split())
     return Row(
         max(issue, default=0),
         memory,
         with_list,
         latency,
         tuple(cells["early"].split()),
-        tuple(late.split()),
+        {role: int(cycles or 1) for role, cycles in offsets},
+        cells["issue"].endswith(AFTER_LIST),
+        Pair(cells.get(PAIR) or Pair.ALONE.value),
     )
 
 
 def _figures(cell: str) -> tuple[int, ...]:
-    return tuple(int(figure) for figure in cell.split(";")) if cell else ()
+    return tuple(int(f) for f in cell.removesuffix(AFTER_LIST).split(";")) if cell else ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pipeline.classes import InsnClass, classify_insn
-from pipeline.core import Core, Row
+from pipeline.core import Core, Pair, Row
 from quoll.arm.insn import Cond, Insn
 from quoll.errors import TimingError
 
@@ -38,6 +38,8 @@ class Demand:
     not_taken: int | None
     flags_to_target: int  # 0: the target does not wait for the flag setter
     cond: Cond
+    pair: Pair
+    flags_late: int  # cycles after its issue in which the flags are soon enough
 
 
 def demand(core: Core, insn: Insn, *, aligned: bool, aligned8: bool) -> Demand:
@@ -57,7 +59,7 @@ def _demand(core: Core, insn: Insn, kind: InsnClass) -> Demand:
     issue, extra, memory = row.issue, 0, row.memory
     if kind.taken is not None:
         transfer = core.row(*kind.taken)
-        taken = transfer.issue
+        taken = transfer.issue + (row.issue if transfer.after_list else 0)
         if transfer.with_list:
             extra, memory = 1, memory + 1  # the pc is loaded first, the others follow
     if kind.not_taken is not None:
@@ -82,6 +84,8 @@ def _demand(core: Core, insn: Insn, kind: InsnClass) -> Demand:
         not_taken=not_taken,
         flags_to_target=flags,
         cond=insn.cond,
+        pair=core.row(*(kind.taken or kind.row)).pair if row.pair is not Pair.ALONE else row.pair,
+        flags_late=row.late.get("flags", 0),
     )
 
 
@@ -97,9 +101,9 @@ def _latencies(registers: tuple[int, ...], row: Row, extra: int) -> tuple[tuple[
 
 
 def _waits(insn: Insn, kind: InsnClass, row: Row) -> tuple[tuple[int, int], ...]:
-    early = {kind.roles[role] for role in row.early if role in kind.roles}
-    late = {kind.roles[role] for role in row.late if role in kind.roles}
-    reads = insn.reads | frozenset(kind.held)
-    # A register in two roles is needed at the earlier time.
-    late -= {r for role, r in kind.roles.items() if role not in row.late}
-    return tuple((r, 1 if r in early else -1 if r in late else 0) for r in sorted(reads))
+    """A register in two roles is needed at the earlier time."""
+    needed: dict[int, int] = {}
+    for role, register in kind.roles.items():
+        at = 1 if role in row.early else -row.late.get(role, 0)
+        needed[register] = max(at, needed.get(register, at))
+    return tuple((r, needed.get(r, 0)) for r in sorted(insn.reads | frozenset(kind.held)))

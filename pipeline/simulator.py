@@ -146,7 +146,8 @@ class Machine:
         fetch.fetch_to(until)
         for line, hit in fetch.log.items():
             if line not in before and not hit:
-                self.line_ready[line] = self.memory.line(now)[0]
+                restart = self.memory.latencies.fetch_restart
+                self.line_ready[line] = self.memory.line(now)[0] + restart
 
     def _issue_cycle(self, step: Executed, kind: InsnClass, cycle: int) -> int:
         """The first cycle, ``cycle`` or later, in which nothing keeps the instruction waiting."""
@@ -183,7 +184,7 @@ class Machine:
             direct = register == self.board.bypassed and register in kind.address
             return at if direct else at + 1
         if roles and all(role in row.late for role in roles):
-            return at - 1
+            return at - min(row.late[role] for role in roles)
         return at
 
     def _begin(self, step: Executed, kind: InsnClass, cycle: int) -> None:
@@ -216,7 +217,7 @@ class Machine:
         """A CP15 operation (TRM, chapter 3). Traces do not hold its operand: which line an
         operation by address names, and whether it is dirty, is drawn.
         """
-        word, chip = int.from_bytes(insn.raw, "little"), self.chip
+        word, chip = insn.encoding, self.chip
         icache = chip.fetch.cache
         match word >> 16 & 15, word & 15, word >> 5 & 7:
             case (7, 5, 0):
@@ -232,10 +233,13 @@ class Machine:
                 chip.dcache.invalidate_all()
             case (7, 10, 0):
                 self._write_back(chip.dcache.clean_all())
-            case (7, 10, 1 | 2):
+            case (7, 10, 1 | 2) | (7, 11, 1):
                 self._write_back(chip.random.randrange(2))
             case (7, 10, 4):
                 self.clock = max(self.clock, self.memory.free)
+            case (7, 14, 1 | 2):
+                self._write_back(chip.random.randrange(2))
+                chip.dcache.invalidate(chip.random.choice([*self.data_ready, 0]))
             case (7, 14, 0):
                 self._write_back(chip.dcache.clean_all())
                 chip.dcache.invalidate_all()

@@ -1,7 +1,7 @@
 """Timing parameters of a board: what memory costs, how branches behave, what entry and exit add.
 
-All figures are cycles of the core. They come from a platform file, each with its source; nothing
-here has a default.
+All figures are cycles of the core. They come from a platform file, each with its source. Only what
+a core without replays does not have may be left out.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ class MemoryLatencies:
     line_rest: int  # from the first word of a line fill to the last
     dirty_l1_victims: bool  # a data fill may first write a dirty line back
     dirty_l2_victims: bool  # filling the L2 may write a dirty line of it back
+    replay: int = 0  # cycles that a full store buffer costs beyond the wait; least load stall
+    fetch_restart: int = 0  # cycles from the arrival of missing instructions to their issue
 
     def _beyond_l1(self, l2: Hit | None) -> int:
         if self.l2_hit is not None and l2 is Hit.AH:
@@ -39,21 +41,21 @@ class MemoryLatencies:
 
     def fetch_miss(self, l2: Hit | None) -> int:
         """A line of instructions."""
-        return self._beyond_l1(l2) + self.line_rest
+        return self._beyond_l1(l2) + self.line_rest + self.fetch_restart
 
     def load_miss(self, l2: Hit | None) -> int:
         """A line of data, and the write-back of the line it replaces, which may miss in L2."""
         victim = self._beyond_l1(Hit.NC) if self.dirty_l1_victims else 0
-        return self._beyond_l1(l2) + self.line_rest + victim
+        return max(self.replay, self._beyond_l1(l2) + self.line_rest + victim)
 
     def store_word(self, l2: Hit | None) -> int:
         """A word written past L1 (rule 14a)."""
-        return self._beyond_l1(l2)
+        return self._beyond_l1(l2) + self.replay
 
     @property
     def uncached_word(self) -> int:
         """A word read from or written to uncached memory or a device."""
-        return self.access
+        return self.access + self.replay
 
     @property
     def write_back(self) -> int:

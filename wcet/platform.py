@@ -125,6 +125,9 @@ def _platform(path: Path) -> Platform:
     access = (latency.figure("memory_l2_off", 1), latency.figure("memory_l2_on", 1))
     l2_hit = latency.figure("l2_hit", 1)
     line_rest = latency.figure("line_rest")
+    replay, restart = (
+        latency.figure(key) if latency.present(key) else 0 for key in ("replay", "fetch_restart")
+    )
     latency.close()
     l1i, l1d = _geometry(caches.table("l1i")), _geometry(caches.table("l1d"))
     l2_enabled, l2 = _l2(caches)
@@ -132,7 +135,9 @@ def _platform(path: Path) -> Platform:
     aligned = caches.flag("aligned")
     caches.close()
     dirty = top.table("dirty_victims")
-    memory = MemoryLatencies(access[0], None, line_rest, dirty.flag("l1"), dirty.flag("l2"))
+    memory = MemoryLatencies(
+        access[0], None, line_rest, dirty.flag("l1"), dirty.flag("l2"), replay, restart
+    )
     dirty.close()
     core_name = core.text("name")
     profile = Profile(core.text("profile", tuple(p.value for p in Profile)))
@@ -205,7 +210,7 @@ def _memory_map(top: Table) -> MemoryMap:
 
 def _branches(table: Table) -> BranchModel:
     table.text("predictor", ("off",))
-    model = table.text("model", ("constant", "flag-distance"))
+    model = table.text("model", ("constant", "core-rows", "flag-distance"))
     constant = table.figure("cycles", 1) if model == "constant" else None
     table.close()
     return BranchModel(constant)

@@ -25,6 +25,7 @@ from ilp.solution import Step
 from pipeline.block_times import transfers
 from pipeline.core import Core, load_core
 from pipeline.costs import Costs
+from pipeline.dual_issue_simulator import concrete_machine
 from pipeline.simulator import Executed, Machine, Memory, OnChip
 from pipeline.timing import Profile, Timing
 from quoll.arm.insn import Access, Insn
@@ -177,7 +178,7 @@ def random_machine(
             cached.pollute(sorted(lines) + _foreign(cached.geometry), fraction)
     memory = Memory(timing.memory)
     chip = OnChip(icache, dcache, hierarchy.fetch_ahead, random)
-    machine = Machine(_core(timing), memory, chip, aligned=hierarchy.aligned)
+    machine = concrete_machine(_core(timing), memory, chip, aligned=hierarchy.aligned)
     _outstanding(machine, timing, random)
     return machine
 

@@ -142,6 +142,13 @@ class Insn:
         return self.addr + len(self.raw)
 
     @property
+    def encoding(self) -> int:
+        """As the manual prints it: of a Thumb instruction the first half is the upper one."""
+        if not self.thumb or self.size == 2:
+            return int.from_bytes(self.raw, "little")
+        return int.from_bytes(self.raw[:2], "little") << 16 | int.from_bytes(self.raw[2:], "little")
+
+    @property
     def conditional(self) -> bool:
         """Whether the condition field can make it a no-op."""
         return self.cond is not Cond.AL

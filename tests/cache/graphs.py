@@ -97,13 +97,18 @@ class Program:
 
 
 def random_program(
-    random: Random, *, maintenance: bool = True, blocks: int = 8, text: str = PLAIN
+    random: Random,
+    *,
+    maintenance: bool = True,
+    blocks: int = 8,
+    text: str = PLAIN,
+    operations: str = MAINTENANCE,
 ) -> Program:
     """Blocks at a few close and a few conflicting places, joined by random edges.
 
-    ``text`` has the instructions they are drawn from.
+    ``text`` has the instructions they are drawn from, ``operations`` those on caches.
     """
-    plain, special = pool(text), pool(MAINTENANCE)
+    plain, special = pool(text), pool(operations)
     ends = pool(ENDS)
     made: list[Block] = []
     followed: list[bool] = []  # by the next block in memory

@@ -7,11 +7,14 @@ from random import Random
 
 from cache.classify import classify
 from cache.flow import FlowOrder
+from cache.geometry import Geometry, Hierarchy
 from cache.simulator import Cache, Outcome, Policy
+from pipeline import dual_issue
 from pipeline.block_times import block_times, transfers
 from pipeline.charge import Charges, charge
 from pipeline.core import load_core
 from pipeline.costs import Cause
+from pipeline.dual_issue_simulator import concrete_machine
 from pipeline.maxplus import IDLE
 from pipeline.simulator import Executed, Machine, Memory, OnChip
 from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
@@ -22,12 +25,13 @@ from tests.cache.graphs import (
     DATA,
     DEVICE,
     FOREIGN,
+    MAINTENANCE,
     PLAIN,
     Program,
     concrete_address,
     random_program,
 )
-from tests.cache.walks import L1, ONE_WAY, hierarchy
+from tests.cache.walks import hierarchy
 
 ARITHMETIC = """
     add r0, r1, r2
@@ -72,15 +76,52 @@ ACCESSES = """
 WARM = ARITHMETIC + ACCESSES
 MIXED = PLAIN + WARM
 MEMORY = MemoryLatencies(60, None, 3, True, True)
+ARMV7_OPERATIONS = """
+    mcr p15, 0, r0, c7, c5, 0
+    mcr p15, 0, r0, c7, c5, 4
+    mcr p15, 0, r0, c7, c10, 1
+    mcr p15, 0, r0, c7, c11, 1
+    mcr p15, 0, r0, c7, c10, 4
+    mcr p15, 0, r0, c7, c14, 1
+    mcr p15, 0, r0, c13, c0, 1
+"""
 ENTRY = EntryState(3, 8, 1)
 
 
 QUIET = EntryState(0, 0, 0)
 
 
-def timing(profile: Profile, entry: EntryState = ENTRY) -> Timing:
-    """As ``kzm``, in either profile."""
-    return Timing("arm1136", profile, MEMORY, BranchModel(None), entry)
+@dataclass(frozen=True)
+class Board:
+    """A core, its caches and memory, and instructions that it does not have."""
+
+    core: str
+    memory: MemoryLatencies
+    line_bytes: int
+    operations: str
+
+    @property
+    def geometries(self) -> tuple[Geometry, Geometry]:
+        """Real and of one way: 128 sets either way."""
+        line = self.line_bytes
+        return Geometry(512 * line, 4, line), Geometry(128 * line, 1, line)
+
+    def hierarchy(self, ahead: int) -> Hierarchy:
+        """With caches of the board's lines."""
+        l1 = self.geometries[0]
+        return replace(hierarchy(ahead), l1i=l1, l1d=l1)
+
+
+KZM = Board("arm1136", MEMORY, 32, MAINTENANCE)
+CUBIEBOARD = Board(
+    "cortex-a8", MemoryLatencies(90, None, 28, True, True, 8, 13), 64, ARMV7_OPERATIONS
+)
+BOARDS = (KZM, CUBIEBOARD)
+
+
+def timing(profile: Profile, entry: EntryState = ENTRY, board: Board = KZM) -> Timing:
+    """As ``kzm`` or ``cubieboard``, in either profile."""
+    return Timing(board.core, profile, board.memory, BranchModel(None), entry)
 
 
 @dataclass(frozen=True)
@@ -131,16 +172,17 @@ def _executed(
     return found
 
 
-def random_machine(random: Random, ahead: int, entry: EntryState) -> Machine:
+def random_machine(random: Random, ahead: int, entry: EntryState, board: Board = KZM) -> Machine:
     """Any state that an entry may find: contents, outstanding accesses, busy registers."""
-    geometry = random.choice([L1, ONE_WAY])
+    geometry = random.choice(board.geometries)
     policy = random.choice(list(Policy))
     caches = [Cache(geometry, policy, random) for _ in range(2)]
     for cache, base in zip(caches, (CODE, DATA), strict=True):
-        lines = [base // 32 + 128 * k + i for k in range(4) for i in range(12)]
+        lines = [geometry.line(base) + 128 * k + i for k in range(4) for i in range(12)]
         cache.pollute(lines, random.choice([0.0, 0.6, 1.0]))
-    core = load_core("arm1136", Profile.NOMINAL)
-    machine = Machine(core, Memory(MEMORY), OnChip(caches[0], caches[1], ahead, random))
+    core = load_core(board.core, Profile.NOMINAL)
+    chip = OnChip(caches[0], caches[1], ahead, random)
+    machine = concrete_machine(core, Memory(board.memory), chip)
     for _ in range(random.randint(0, entry.load_misses)):
         machine.fills.append(machine.memory.line(0)[1])
         machine.memory.write(0)
@@ -159,7 +201,7 @@ def _busy(machine: Machine, random: Random) -> None:
     for register in range(15):
         board.result[register] = random.randint(-1, longest)
         board.unlocked[register] = random.randint(-1, longest)
-    board.flags = random.randint(-1, 6)
+    board.flags = random.randint(-1, min(6, longest))
     board.setter = random.choice([None, random.randint(-9, 0)])
     board.unit = random.randint(-1, longest)
 
@@ -174,25 +216,28 @@ class WarmCache(Cache):
         return True
 
 
-def warm_machine(random: Random) -> Machine:
+def warm_machine(random: Random, board: Board = KZM) -> Machine:
     """Only the pipeline is at work."""
-    caches = [WarmCache(ONE_WAY, Policy.ROUND_ROBIN, random) for _ in range(2)]
-    core = load_core("arm1136", Profile.NOMINAL)
-    return Machine(core, Memory(MEMORY), OnChip(caches[0], caches[1], 0, random))
+    caches = [WarmCache(board.geometries[1], Policy.ROUND_ROBIN, random) for _ in range(2)]
+    core = load_core(board.core, Profile.NOMINAL)
+    chip = OnChip(caches[0], caches[1], 0, random)
+    return concrete_machine(core, Memory(board.memory), chip)
 
 
-def check_warm(random: Random, profile: Profile, length: int = 8) -> Case:
+def check_warm(random: Random, profile: Profile, length: int = 8, board: Board = KZM) -> Case:
     """As ``check`` when everything hits, from an idle or a busy pipeline."""
     program = random_program(random, maintenance=False, text=WARM)
     for key in program.values:
         program.values[key] = ValueSet.of(DATA + 4 * random.randrange(200))
     flow = FlowOrder.of(program.graph)
-    machine = warm_machine(random)
+    machine = warm_machine(random, board)
     idle = random.random() < 0.5
     if not idle:
         _busy(machine, random)
+    start = dual_issue.IDLE if machine.core.dual_issue else IDLE
+    costs = timing(profile, board=board)
     times = block_times(
-        program.graph, flow, program, timing(profile), aligned=True, entry=IDLE if idle else None
+        program.graph, flow, program, costs, aligned=True, entry=start if idle else None
     )
     path = random_path(program, random, length)
     concrete = run(machine, program, path)
@@ -242,19 +287,22 @@ class Case:
     stalls: int
 
 
-def check(random: Random, profile: Profile = Profile.WCET, length: int = 12) -> Case:
+def check(
+    random: Random, profile: Profile = Profile.WCET, length: int = 12, board: Board = KZM
+) -> Case:
     """One random program, path and initial state. Raises AssertionError if the bound is lower."""
     ahead = random.choice([0, 8, 48])
     text = random.choice([MIXED, WARM, ACCESSES])
-    program = random_program(random, maintenance=random.random() < 0.3, text=text)
+    special = random.random() < 0.3
+    program = random_program(random, maintenance=special, text=text, operations=board.operations)
     path = random_path(program, random, length)
     program = replace(program, graph=replace(program.graph, exits=(path.nodes[-1],)))
-    caches = hierarchy(ahead)
+    caches = board.hierarchy(ahead)
     classes = classify(program.graph, program, caches)
     entry = random.choice([ENTRY, QUIET])
-    costs = timing(profile, entry)
+    costs = timing(profile, entry, board)
     charges = charge(program.graph, classes, program, caches, costs, exception=False)
-    concrete = run(random_machine(random, ahead, entry), program, path)
+    concrete = run(random_machine(random, ahead, entry, board), program, path)
     bound = charged(charges, path)
     assert concrete <= bound, f"{concrete} cycles, but {bound} are charged"
     stalls = sum(charges.costs.nodes[n][Cause.STALL] for n in path.nodes)

@@ -12,12 +12,23 @@ import pytest
 
 from quoll.valueset import ValueSet
 from tests.cache.graphs import DATA, random_program
-from tests.pipeline.runs import MIXED, QUIET, WARM, Path, random_machine, random_path, warm_machine
+from tests.pipeline.runs import (
+    CUBIEBOARD,
+    KZM,
+    MIXED,
+    QUIET,
+    WARM,
+    Board,
+    Path,
+    random_machine,
+    random_path,
+    warm_machine,
+)
 
 REGISTERS = range(15)
 
 
-def pair(seed: int, *, warm: bool) -> tuple[int, int, int]:
+def pair(seed: int, board: Board, *, warm: bool) -> tuple[int, int, int]:
     """Cycles without and with a delay, and the delay."""
     random = Random(seed)
     program = random_program(random, maintenance=False, text=WARM if warm else MIXED)
@@ -29,15 +40,15 @@ def pair(seed: int, *, warm: bool) -> tuple[int, int, int]:
     ends = []
     for extra in (0, delay):
         again = Random(seed + 1)
-        machine = warm_machine(again) if warm else random_machine(again, 0, QUIET)
-        board = machine.board
-        base = {r: board.result.get(r, -1) for r in REGISTERS}
+        machine = warm_machine(again, board) if warm else random_machine(again, 0, QUIET, board)
+        scoreboard = machine.board
+        base = {r: scoreboard.result.get(r, -1) for r in REGISTERS}
         if what < len(REGISTERS):
-            board.result[what] = base[what] + extra
+            scoreboard.result[what] = base[what] + extra
         elif what == len(REGISTERS):
-            board.unit += extra
+            scoreboard.unit += extra
         elif what == len(REGISTERS) + 1:
-            board.flags += extra
+            scoreboard.flags += extra
         elif what == len(REGISTERS) + 2:
             machine.memory.free += extra
         else:
@@ -52,11 +63,11 @@ def pair(seed: int, *, warm: bool) -> tuple[int, int, int]:
     return ends[0], ends[1], delay
 
 
-@pytest.mark.parametrize("warm", [True, False])
-def test_a_delay_never_helps_and_never_grows(warm: bool) -> None:
+@pytest.mark.parametrize(("board", "warm"), [(KZM, True), (KZM, False), (CUBIEBOARD, True)])
+def test_a_delay_never_helps_and_never_grows(board: Board, warm: bool) -> None:
     later = 0
     for seed in range(900 if warm else 600):
-        without, delayed, by = pair(seed, warm=warm)
+        without, delayed, by = pair(seed, board, warm=warm)
         assert without <= delayed <= without + by, f"seed {seed}"
         later += delayed > without
     assert later > 100

@@ -113,17 +113,17 @@ class Writer:
         )
 
 
-def program(seed: int, optimise: str) -> Path:
+def program(seed: int, optimise: str, cpu: str = "arm1136jf-s", *, thumb: bool = False) -> Path:
     """The ELF of one program; code and data stand in cached memory."""
     source = Writer(Random(seed)).program()
-    return build(source, *FLAGS, optimise=optimise, link=(CODE,))
+    return build(source, *FLAGS, optimise=optimise, cpu=cpu, thumb=thumb, link=(CODE,))
 
 
-def bound(elf: Path) -> Result:
+def bound(elf: Path, platform: str | None = "kzm") -> Result:
     """What the analysis finds for ``main``, with no fact. Raises UnboundedLoop and its like."""
     options = Options(
         entries=("main",),
-        platform="kzm",
+        platform=platform,
         l2=None,
         facts=(),
         neighbouring_facts=False,

@@ -15,7 +15,7 @@ KZM = (DIRECTORY / "kzm.toml").read_text()
 
 
 def test_shipped_platforms_load() -> None:
-    assert {"kzm", "kzm-paper"} <= set(names())
+    assert {"cubieboard", "kzm", "kzm-paper"} <= set(names())
     for name in names():
         platform = load(name)
         assert platform.name == name
@@ -36,6 +36,11 @@ def test_chosen_by_build_attributes(cpu: str, architecture: str | None) -> None:
     platform, reason = for_image(cpu, architecture)
     assert platform.name == "kzm"
     assert reason == f"Tag_CPU_name is {cpu}"
+
+
+def test_the_cortex_a8_is_chosen_by_what_gcc_writes() -> None:
+    assert for_image("7-A", "v7")[0].name == "cubieboard"
+    assert for_image("Cortex-A8", None)[0].name == "cubieboard"
 
 
 def test_chosen_by_architecture_when_the_cpu_is_unknown() -> None:

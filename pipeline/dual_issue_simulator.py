@@ -1,0 +1,196 @@
+"""A concrete in-order machine that issues two instructions in a cycle: the twin of
+``dual_issue``, with the memory, caches and fetch of ``simulator``.
+
+Time is counted in pipeline stages (Cortex-A8 TRM, DDI 0344, 16.2): a result of stage Er can be
+forwarded at the end of that stage, an operand of stage En must be there at its start, and each
+cycle the older waiting instruction goes first. A memory stall replays what is behind it: nothing
+moves meanwhile, so the whole scoreboard is shifted (16.4.2, Table 16-16). Loads wait for their
+whole line; stores wait only for room in the buffer.
+"""
+
+from __future__ import annotations
+
+from pipeline.classes import InsnClass
+from pipeline.core import Core, Pair, Row
+from pipeline.simulator import Executed, Machine, Memory, OnChip
+from quoll.arm.insn import Access
+
+__all__ = ["DualIssueMachine", "concrete_machine"]
+
+E1, E2 = 1, 2
+LONG_AGO = -9
+
+
+def concrete_machine(core: Core, memory: Memory, chip: OnChip, *, aligned: bool = True) -> Machine:
+    """The concrete machine for ``core``."""
+    kind = DualIssueMachine if core.dual_issue else Machine
+    return kind(core, memory, chip, aligned=aligned)
+
+
+class DualIssueMachine(Machine):
+    """``board.result`` and ``board.flags``: the cycle at whose end a value can be forwarded."""
+
+    def __init__(
+        self, core: Core, memory: Memory, chip: OnChip, *, aligned: bool = True, buffer: int = 8
+    ) -> None:
+        super().__init__(core, memory, chip, aligned=aligned, buffer=buffer)
+        self.second_pipe_free = False  # in the cycle before ``clock``
+        self.branch_unit = 0
+
+    @property
+    def finished(self) -> int:
+        """When the last result is there, the units are idle and memory is quiet."""
+        board = self.board
+        results = (cycle - 1 for cycle in (*board.result.values(), board.flags))
+        return max(self.clock, board.unit, self.memory.free, *results, 0)
+
+    def start(self, addr: int) -> None:
+        """Control arrives at ``addr``; nothing there joins what was issued before."""
+        super().start(addr)
+        self.second_pipe_free = False
+
+    def execute(self, step: Executed) -> None:
+        """Issue one instruction in the first cycle in which it may, and let it take effect."""
+        kind, insn = self._kind(step), step.insn
+        row = self.core.row(*kind.row)
+        self._fetch(insn.next, self.clock)
+        arrived = self.line_ready.get((insn.next - 1) // self._iline, 0)
+        second = self.second_pipe_free and row.pair is Pair.EITHER and row.issue == 1
+        cycle = self.clock - 1 if second and self._pair(kind, row) is not Pair.OLDER else self.clock
+        cycle = max(cycle, arrived)
+        while not self._may_issue(step, kind, row, cycle):
+            cycle += 1
+        joined = cycle < self.clock
+        self._issue(step, kind, row, cycle)
+        last = cycle + row.issue - 1
+        self.clock = last + 1
+        self.second_pipe_free = not joined and self._pair(kind, row) is not Pair.ALONE
+        self._fetch(insn.next + self.chip.random.randint(0, self.chip.ahead), cycle)
+        stall = 0
+        if step.passed and step.address is not None:
+            stall = self._access(step, cycle)
+        if kind.taken is not None and step.taken:
+            transfer = self.core.row(*kind.taken)
+            self.clock = cycle + transfer.issue + (row.issue if transfer.after_list else 0)
+        self._freeze(stall)
+        if step.passed:
+            self._operate(step)
+
+    def _pair(self, kind: InsnClass, row: Row) -> Pair:
+        if row.pair is Pair.ALONE or kind.taken is None:
+            return row.pair
+        return self.core.row(*kind.taken).pair
+
+    def _may_issue(self, step: Executed, kind: InsnClass, row: Row, cycle: int) -> bool:
+        """Whether operands are there in time and nothing else is in the way."""
+        insn, board = step.insn, self.board
+        written = (*kind.results, *(() if kind.updates is None else (kind.updates,)))
+        reads = insn.reads | frozenset(kind.held)
+        kept = written if insn.conditional else ()
+        flags = insn.conditional or insn.reads_flags
+        return (
+            all(board.result.get(r, LONG_AGO) < cycle + self._stage(r, kind, row) for r in reads)
+            and all(board.result.get(r, LONG_AGO) < cycle + E2 for r in kept)
+            and all(board.unlocked.get(r, LONG_AGO) <= cycle for r in written)
+            and (not flags or board.flags < cycle + E2 + row.late.get("flags", 0))
+            and ((insn.memory is None and not row.memory) or board.unit <= cycle)
+            and (kind.taken is None or self.branch_unit <= cycle)
+        )
+
+    @staticmethod
+    def _stage(register: int, kind: InsnClass, row: Row) -> int:
+        """The stage at whose start the instruction needs ``register``."""
+        roles = [role for role, r in kind.roles.items() if r == register]
+        stages = [E1 if role in row.early else E2 + row.late.get(role, 0) for role in roles]
+        return min(stages, default=E2)
+
+    def _issue(self, step: Executed, kind: InsnClass, row: Row, cycle: int) -> None:
+        """What later instructions see of this one, whether or not its condition holds."""
+        board, last = self.board, cycle + row.issue - 1
+        extra = int(kind.taken is not None and self.core.row(*kind.taken).with_list)
+        for index, register in enumerate(kind.results):
+            latency = row.issue
+            if row.latency:
+                latency = row.latency[min(index, len(row.latency) - 1)] + extra
+            if row.latency or not row.memory:
+                board.result[register] = cycle + latency + E1
+            board.unlocked[register] = last + 1
+        if kind.updates is not None:
+            latency = self.core.row("BASE_WRITEBACK").latency[0]
+            now = board.result.get(kind.updates, LONG_AGO)
+            board.result[kind.updates] = max(now, cycle + latency + E1)
+            board.unlocked[kind.updates] = last + 1
+        if row.memory:
+            board.unit = cycle + row.memory + extra
+        if step.insn.sets_flags:
+            board.flags = last + E2
+        if kind.taken is not None:
+            self.branch_unit = last + 1
+
+    def _freeze(self, cycles: int) -> None:
+        """Nothing moves for so long."""
+        if not cycles:
+            return
+        board = self.board
+        for times in (board.result, board.unlocked):
+            for register in times:
+                times[register] += cycles
+        board.flags += cycles
+        board.unit += cycles
+        self.branch_unit += cycles
+        self.clock += cycles
+
+    def _operate(self, step: Executed) -> None:
+        """Barriers and CP15 operations."""
+        match step.insn.mnemonic:
+            case "mcr":
+                self._maintain(step.insn)
+            case "isb":
+                self.start(step.insn.next)
+            case "dsb" | "dmb":
+                self.clock = max(self.clock, self.memory.free)
+
+    def _access(self, step: Executed, cycle: int) -> int:
+        """The data access: cycles for which nothing moves because of it."""
+        memory, addr = step.insn.memory, step.address
+        assert memory is not None
+        assert addr is not None
+        stall = 0
+        geometry, size = self.chip.dcache.geometry, memory.size * memory.count
+        for line in geometry.lines(addr, size):
+            low = max(addr, line * geometry.line_bytes)
+            high = min(addr + size, (line + 1) * geometry.line_bytes)
+            words = (high - 1) // 4 - low // 4 + 1
+            if memory.access is not Access.STORE:
+                stall += self._load(line, words, step.cached, cycle + stall)
+            if memory.access in (Access.STORE, Access.SWAP):
+                stall += self._store(line, words, step.cached, cycle + stall)
+        return stall
+
+    def _load(self, line: int, words: int, cached: bool, now: int) -> int:
+        if not cached:
+            return max(self.memory.latencies.replay, self.memory.write(now, words) - now)
+        outcome = self.chip.dcache.load(line)
+        if outcome.hit:
+            return 0
+        dirty = outcome.victim is not None and self.memory.latencies.dirty_l1_victims
+        before = self.chip.random.random() < 0.5
+        if dirty and before:
+            self.memory.write(now)
+        complete = self.data_ready[line] = self.memory.line(now)[1]
+        if dirty and not before:
+            self.memory.write(now)
+        return max(self.memory.latencies.replay, complete - now)
+
+    def _store(self, line: int, words: int, cached: bool, now: int) -> int:
+        if cached and self.chip.dcache.store(line):
+            return 0
+        stall = 0
+        for _ in range(words):
+            while self.buffer and self.buffer[0] <= now + stall:
+                self.buffer.popleft()
+            if len(self.buffer) >= self.buffer_words:
+                drained = self.buffer.popleft()
+                stall += self.memory.latencies.replay + max(0, drained - now - stall)
+            self.buffer.append(self.memory.write(now + stall))
+        return stall
