@@ -27,7 +27,7 @@ from cache.fetch import Fetch, FetchModel, redirects
 from cache.flow import FlowOrder, must_states
 from cache.geometry import Hierarchy
 from cache.memory_map import Cacheability
-from cache.must import EffectBuilder, MustStates
+from cache.must import Effect, EffectBuilder, MustStates
 from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.reference import Hit, Kind, Reference
 from quoll.cfg import Block
@@ -105,10 +105,12 @@ class _Classifier:
                 past[id(block)] = self._effect(fetches.past, paying=paying)
         nothing = self._effect((), paying=paying)
         nodes = [inside[id(node.block)] for node in self.graph.nodes]
+        anything = self.states.effect(Effect(True, ()))
         edges = [
             past[id(self.graph.nodes[e.src].block)] if self.redirecting[i] else nothing
             for i, e in enumerate(self.graph.edges)
         ]
+        edges = [anything if self.graph.passed(i) else e for i, e in enumerate(edges)]
         return must_states(self.flow, self.states, nodes, edges)
 
     def _effect(self, fetches: Sequence[Fetch], *, paying: bool) -> int:

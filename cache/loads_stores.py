@@ -15,7 +15,7 @@ from cache.flow import FlowOrder, must_states
 from cache.geometry import Hierarchy
 from cache.maintenance import cache_operation
 from cache.memory_map import Cacheability
-from cache.must import EffectBuilder, MustStates
+from cache.must import Effect, EffectBuilder, MustStates
 from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.reference import Hit, Kind, Reference
 from quoll.arm.insn import Access
@@ -87,7 +87,9 @@ class _Classifier:
         data = [self._node(i, node.block) for i, node in enumerate(self.graph.nodes)]
         nothing = self.states.effect(EffectBuilder(self.sets).build())
         effects = [d.effect for d in data]
-        edges = [nothing] * len(self.graph.edges)
+        anything = self.states.effect(Effect(True, ()))
+        every = range(len(self.graph.edges))
+        edges = [anything if self.graph.passed(e) else nothing for e in every]
         states = must_states(self.flow, self.states, effects, edges)
         persistent = [
             persistent_lines({data[n].touched for n in loop.nodes}, self.sets)

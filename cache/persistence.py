@@ -44,6 +44,8 @@ class LoopScopes:
             }
             if ways_in != set(loop.entries):
                 continue
+            if any(graph.passed(e) for n in loop.nodes for e in graph.successors[n]):
+                continue  # rule 2: nothing persists over code that is not looked at
             eligible.add(loop.index)
             for node in loop.nodes:
                 around[node].append(loop.index)

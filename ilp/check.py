@@ -15,7 +15,7 @@ from ilp.solution import Step
 from pipeline.costs import Costs
 from quoll.arm.insn import Flow
 from quoll.cfg import EdgeKind
-from quoll.facts import AtMost, Conflict, Consistent
+from quoll.facts import AtMost, Conflict, Consistent, Require
 from quoll.supergraph import Supergraph
 
 __all__ = ["check_path", "path_cycles"]
@@ -183,4 +183,6 @@ class Walker:
             limit = constraint.fact.count if isinstance(constraint.fact, AtMost) else None
             if constraint.function is None and limit is not None and total > limit:
                 self._violations.append(f"{constraint} is broken: {total} times")
+            if isinstance(constraint.fact, Require) and not total:
+                self._violations.append(f"{constraint} is broken: it never executes")
         return self._violations

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from quoll.arm.insn import Flow, Insn
 from quoll.cfg import Block
 from quoll.errors import FactsError
-from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, Source
+from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, Require, Source
 from quoll.image import Image
 from quoll.places import find_place
 from quoll.supergraph import Supergraph
@@ -40,6 +40,7 @@ class Located:
     line: bool  # written as file.c:LINE
 
 
+Counted = Conflict | Consistent | AtMost | Require
 Locate = Callable[[str, Source], Located]  # raises FactsError for a place that does not exist
 
 
@@ -59,9 +60,9 @@ def locate_in(image: Image) -> Locate:
 class Constraint:
     """A fact about counts, with nodes for places and entry addresses for functions."""
 
-    fact: Conflict | Consistent | AtMost
+    fact: Counted
     a: frozenset[int]
-    b: frozenset[int]  # empty for AtMost
+    b: frozenset[int]  # empty for AtMost and Require
     function: int | None
     caller: int | None
 
@@ -79,7 +80,7 @@ def resolve_constraints(graph: Supergraph, facts: Facts, locate: Locate) -> tupl
     blocks = BlockCopies(graph)
     kept = []
     for fact in facts.facts:
-        if isinstance(fact, (Conflict, Consistent, AtMost)):
+        if isinstance(fact, Counted):
             constraint = resolve_one(graph, fact, locate, blocks)
             if effective(constraint):
                 kept.append(constraint)
@@ -94,7 +95,7 @@ def unused_constraints(
     return tuple(
         fact
         for fact in facts.facts
-        if isinstance(fact, (Conflict, Consistent, AtMost)) and fact.source not in used
+        if isinstance(fact, Counted) and fact.source not in used
     )
 
 
@@ -121,12 +122,12 @@ class BlockCopies:
 
 
 def resolve_one(
-    graph: Supergraph, fact: Conflict | Consistent | AtMost, locate: Locate, blocks: BlockCopies
+    graph: Supergraph, fact: Counted, locate: Locate, blocks: BlockCopies
 ) -> Constraint:
     """One fact; nodes outside of the invocations it is about are dropped."""
-    places = (fact.place,) if isinstance(fact, AtMost) else (fact.a, fact.b)
-    function = entry_of(fact, fact.function, locate)
-    caller = entry_of(fact, fact.caller, locate)
+    places = (fact.place,) if isinstance(fact, (AtMost, Require)) else (fact.a, fact.b)
+    scope = (None, None) if isinstance(fact, Require) else (fact.function, fact.caller)
+    function, caller = (entry_of(fact, name, locate) for name in scope)
     inside = contexts_inside(graph, function, caller)
     sets = []
     for text in places:
@@ -152,13 +153,13 @@ def effective(constraint: Constraint) -> bool:
     return bool(constraint.a or constraint.b)
 
 
-def entry_of(fact: Conflict | Consistent | AtMost, name: str | None, locate: Locate) -> int | None:
+def entry_of(fact: Counted, name: str | None, locate: Locate) -> int | None:
     """The entry address of a function named in a fact."""
     return None if name is None else locate(name, fact.source).addresses[0]
 
 
 def check_countable(
-    fact: Conflict | Consistent | AtMost, text: str, place: Located, blocks: list[Block]
+    fact: Counted, text: str, place: Located, blocks: list[Block]
 ) -> None:
     """Refuse a place that does not execute exactly when its blocks do (rule 29)."""
     mixed = False

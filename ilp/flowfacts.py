@@ -13,7 +13,7 @@ from math import gcd
 from ilp.constraint import Constraint
 from ilp.instance import Calls, Instance
 from ilp.model import Row
-from quoll.facts import AtMost, Conflict, Consistent
+from quoll.facts import AtMost, Conflict, Consistent, Require
 from quoll.supergraph import Supergraph
 
 __all__ = ["Counts", "ExtraRows", "Sum", "constraint_rows"]
@@ -79,6 +79,10 @@ def constraint_rows(
 ) -> ExtraRows:
     """The rows of one constraint; ``fresh`` is the index of the next new variable."""
     nodes = constraint.a | constraint.b
+    if isinstance(constraint.fact, Require):
+        #   x >= 1
+        executed = counts.executions(nodes)
+        return ExtraRows((at_most(constraint, f"u{number}", Sum((), 1), executed),))
     if constraint.function is None:
         assert isinstance(constraint.fact, AtMost), "the other forms are within a function"
         total = counts.executions(nodes)
@@ -141,6 +145,8 @@ def instance_rows(
                 at_most(constraint, f"{name}.b", x_b, n.minus(z).times(m_b)),
             )
             return ExtraRows(rows, (f"runs_a.{name}",))
+        case Require():
+            raise AssertionError("it is about the whole path")
 
 
 def owner(calls: Calls, constraint: Constraint, node: int) -> int | None:

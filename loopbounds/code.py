@@ -8,7 +8,7 @@ from typing import Protocol
 
 from loopbounds.acyclic import Acyclic
 from loopbounds.cell import SP
-from loopbounds.effects import Effect, block_effect
+from loopbounds.effects import FLAG, Effect, block_effect
 from loopbounds.rewrite import walk
 from loopbounds.terms import Term, sub
 from quoll.cfg import Block
@@ -18,6 +18,7 @@ from quoll.valueset import ANY, ValueSet
 
 __all__ = ["Code", "KnownValues", "NothingKnown"]
 
+GIVEN_BACK = frozenset([*range(4, 12), SP])  # registers, by the procedure call standard
 FRAMES = 1 << 16  # bytes above the stack pointer that may be live frames
 
 
@@ -73,8 +74,19 @@ class Code:
         if known is None:
             nodes = self.graph.loops[loop].nodes
             known = frozenset(r for node in nodes for r in self.effect(node).registers)
+            if self.passed_in(loop):
+                known |= frozenset(range(FLAG + 4)) - GIVEN_BACK
             self._written[loop] = known
         return known
+
+    def passed_in(self, loop: int) -> list[int]:
+        """The edges of a loop along which a function runs that a fact replaces."""
+        nodes = self.graph.loops[loop].nodes
+        return [e for n in nodes for e in self.graph.successors[n] if self.graph.passed(e)]
+
+    def passes(self, edge: int, register: int) -> bool:
+        """Whether a function that a fact replaces may change ``register`` along ``edge``."""
+        return register not in GIVEN_BACK and bool(self.graph.passed(edge))
 
     def steady(self, address: int, size: int) -> bool:
         """Whether memory there only changes by stores of this program: a section of the image."""

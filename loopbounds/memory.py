@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Memory"]
 
 WORDS = 1 << 32
+ARGUMENTS = (0, 1, 2, 3, 12)
 
 
 class Memory:
@@ -95,11 +96,29 @@ class Memory:
 
     def changed(self, loop: int, address: Term, size: int) -> bool:
         """Whether a store in a loop may hit a cell, whose address the loop does not change."""
+        if any(self.passed(edge, address, size) for edge in self._code.passed_in(loop)):
+            return True
         return any(
             self._offset(node, store, address, size) is not None
             for node in self._code.graph.loops[loop].nodes
             for store in self._code.effect(node).stores
         )
+
+    def passed(self, edge: int, address: Term, size: int) -> bool:
+        """Whether a function that a fact replaces may change a cell along ``edge`` (rule 2).
+
+        Under S1 it spares live frames, unless it may have been handed an address in one.
+        """
+        passed = self._code.graph.passed(edge)
+        if all(replacement.preserves for replacement in passed):
+            return False
+        node = self._code.graph.edges[edge].src
+        if self._scope.is_plain or not self._code.s1 or not self._in_frame(node, address):
+            return True
+        if any(self._tainted(self._scope.after(node, register)) for register in ARGUMENTS):
+            return True
+        self.s1_used = True
+        return False
 
     def _offset(self, node: int, store: Store, address: Term, size: int) -> int | None:
         """Where in the stored bytes the cell begins; None: disjoint; -1: partly, or not known."""

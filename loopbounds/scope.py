@@ -74,7 +74,15 @@ class Scope:
         """The value of ``cell`` when control takes ``edge``."""
         taken = self.code.graph.edges[edge]
         if not isinstance(cell, int):
+            if self.memory.passed(edge, *cell):
+                return self.input(
+                    taken.src, f"passed{edge}_{cell_name(cell)}", cell_width(cell), frame=True
+                )
             return self.after(taken.src, cell)
+        if self.code.passes(edge, cell):
+            return self.input(
+                taken.src, f"passed{edge}_{cell_name(cell)}", cell_width(cell), frame=True
+            )
         falls_through = taken.kind is EdgeKind.FALLTHROUGH
         written = self.code.effect(taken.src).on_edge(cell, falls_through)
         if written is None:
@@ -119,7 +127,8 @@ class Scope:
             if len(edges) != 1:
                 return self._join(node, edges, lambda e: self.along(e, cell))
             node = self.code.graph.edges[edges[0]].src
-            if not isinstance(cell, int) or cell in self.code.effect(node).registers:
+            changed = isinstance(cell, int) and cell in self.code.effect(node).registers
+            if changed or not isinstance(cell, int) or self.code.graph.passed(edges[0]):
                 return self.along(edges[0], cell)
             known = self._at.get((node, cell))
             if known is not None:

@@ -107,6 +107,8 @@ class _Model:
 
     def transfer(self, edge: int, state: State) -> State | None:
         time = self.time(self.graph.edges[edge].src, state)
+        if self.graph.passed(edge):
+            return self.start  # rule 2: whatever the replaced function leaves under way
         if self.takes[edge]:
             assert time.taken is not None
             return time.taken[1]

@@ -21,6 +21,7 @@ from pipeline.costs import Cause, Costs
 from pipeline.maxplus import Step
 from pipeline.timing import MemoryLatencies, Timing
 from quoll.arm.insn import Insn
+from quoll.guidance import Replacement
 from quoll.supergraph import Supergraph
 
 __all__ = ["Charges", "InsnTime", "access_cycles", "charge"]
@@ -112,6 +113,7 @@ def charge(
     times = block_times(graph, flow, addresses, timing, aligned=hierarchy.aligned)
     misses = _Misses(timing.memory)
     exits = frozenset(graph.exits)
+    outstanding = _outstanding(timing)
     nodes: list[Cycles] = []
     for index, time in enumerate(times.nodes):
         if time is None:
@@ -123,10 +125,14 @@ def charge(
         if index in exits:
             cycles = list(map(add, cycles, misses.sum(classes.leaving[index])))
             cycles[Cause.BRANCH] += time.leaving
-            cycles[Cause.OTHER] += time.drain
+            cycles[Cause.OTHER] += time.drain + _replaced_at_end(graph, index)
         nodes.append(tuple(cycles))
     edges = tuple(
-        _edge(times, misses, classes, index, times.nodes[edge.src])
+        _past(
+            _edge(times, misses, classes, index, times.nodes[edge.src]),
+            graph.passed(index),
+            outstanding,
+        )
         for index, edge in enumerate(graph.edges)
     )
     assumptions = tuple(dict.fromkeys(classes.assumptions))
@@ -152,16 +158,35 @@ def _edge(
 
 def _entry(times: BlockTimes, timing: Timing, *, exception: bool) -> int:
     """Taking the exception, and memory accesses begun before it (rule 15)."""
+    taking = (
+        times.core.row("EXCEPTION_ENTRY", condition).issue for condition in ("any", "asynchronous")
+    )
+    return _outstanding(timing) + (max(taking) if exception else 0)
+
+
+def _outstanding(timing: Timing) -> int:
+    """Cycles of the most memory accesses that code not looked at can have under way (rule 15)."""
     state, memory = timing.entry, timing.memory
-    outstanding = (
+    return (
         state.load_misses * memory.load_miss(None)
         + state.store_words * memory.store_word(None)
         + state.fetch_misses * memory.fetch_miss(None)
     )
-    taking = (
-        times.core.row("EXCEPTION_ENTRY", condition).issue for condition in ("any", "asynchronous")
-    )
-    return outstanding + (max(taking) if exception else 0)
+
+
+def _past(cycles: Cycles, passed: tuple[Replacement, ...], outstanding: int) -> Cycles:
+    """``cycles`` of an edge and those of the function that is replaced along it (rule 2)."""
+    if not passed:
+        return cycles
+    longest = max(replacement.cycles for replacement in passed)
+    return (*cycles[: Cause.OTHER], cycles[Cause.OTHER] + longest + outstanding)
+
+
+def _replaced_at_end(graph: Supergraph, node: int) -> int:
+    """Cycles of a replaced function that the entry tail-calls: its return ends the path."""
+    block = graph.nodes[node].block
+    passed = [graph.guidance.replaced[callee] for callee in block.passes] if block.tail else []
+    return max((replacement.cycles for replacement in passed), default=0)
 
 
 class _Misses:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from quoll.arm.insn import Insn
+from quoll.guidance import NO_GUIDANCE, Guidance
 
 __all__ = ["Block", "Cfg", "Edge", "EdgeKind", "JumpTable", "Program", "Unresolved"]
 
@@ -21,7 +22,8 @@ class EdgeKind(Enum):
     FALLTHROUGH = "fallthrough"  # next in memory: no branch, branch not taken, call not made
     TAKEN = "taken"  # direct branch
     INDIRECT = "indirect"  # resolved jump through a table or computed address
-    ACROSS = "across"  # from a call to where it returns; a supergraph has CALL and RETURN instead
+    ACROSS = "across"  # from a call to where it returns; a supergraph has CALL and RETURN instead,
+    # except for callees that a fact replaces
     CALL = "call"  # supergraph only: call site to callee entry (tail calls too)
     RETURN = "return"  # supergraph only: callee's returning block to where its call returns
 
@@ -36,6 +38,7 @@ class Block:
     tail: bool = False  # ``calls`` are tail calls: the callee returns to our caller
     returns: bool = False  # the last instruction may return to the caller
     exits: bool = False  # a path may end after the last instruction (return to user, end point)
+    passes: tuple[int, ...] = ()  # callees that a fact replaces: passed along ACROSS, or RETURN
 
     @property
     def addr(self) -> int:
@@ -106,3 +109,4 @@ class Program:
     jump_tables: tuple[JumpTable, ...] = ()
     unresolved: tuple[Unresolved, ...] = ()
     assumptions: tuple[str, ...] = field(default=())
+    guidance: Guidance = NO_GUIDANCE

@@ -79,6 +79,7 @@ class FunctionBuilder:
         inline: Set[int] = frozenset(),
         fragments: Set[int] = frozenset(),
         apart: Set[int] = frozenset(),
+        replaced: Set[int] = frozenset(),
     ) -> None:
         self.entry, self.thumb = callee.entry, callee.thumb
         self.insns: dict[int, Insn] = {}
@@ -90,6 +91,7 @@ class FunctionBuilder:
         self.returns: set[int] = set()
         self.exits: set[int] = set()
         self.callees: dict[Callee, set[int]] = {}  # and the instructions that call it
+        self.passes: dict[int, set[int]] = {}  # callees that a fact replaces
         self.unresolved: dict[int, Unresolved] = {}
         self._unknown_calls: set[int] = set()  # unresolved, but they come back here
         self.version = 0
@@ -99,7 +101,7 @@ class FunctionBuilder:
         self._window: tuple[int, bytes] = (0, b"")
         self._returning = returning
         self._inline = inline
-        self._fragments, self._apart = fragments, apart
+        self._fragments, self._apart, self._replaced = fragments, apart, replaced
         self._tail_returns: set[int] = set()
         self._new_callees: list[Callee] = []
         self._new_inlined: list[int] = []
@@ -172,7 +174,14 @@ class FunctionBuilder:
         is no tail call: what it reaches is part of this function.
         """
         own = target.entry == self.entry or insn in self._inline
-        if not own and self._is_function(target.entry):
+        if target.entry in self._replaced and insn in self._inline:
+            place = self._image.place(target.entry)
+            self.refuse(
+                insn,
+                f"the jump to {place} does not leave sp and lr as a call does",
+                "where it comes back is not known: do not replace the function by a bound",
+            )
+        elif target.entry in self._replaced or (not own and self._is_function(target.entry)):
             self.call(insn, target, tail=True)
         else:
             self._new_inlined.append(target.entry)
@@ -193,6 +202,9 @@ class FunctionBuilder:
 
     def call(self, insn: int, callee: Callee, *, tail: bool) -> None:
         """The instruction ``insn`` may call ``callee``, whose return is ours if ``tail``."""
+        if callee.entry in self._replaced:
+            self._pass_over(insn, callee.entry, tail=tail)
+            return
         if not self._is_code(callee):
             self._refuse_target(insn, callee)
             return
@@ -209,6 +221,17 @@ class FunctionBuilder:
         if callee.entry in self._returning:
             self._come_back(insn)
 
+    def _pass_over(self, insn: int, callee: int, *, tail: bool) -> None:
+        """A call of a function that a fact replaces: it comes back, and that is all."""
+        passed = self.passes.setdefault(insn, set())
+        if callee in passed:
+            return
+        passed.add(callee)
+        self.version += 1
+        if tail:
+            self.tails.add(insn)
+        self._come_back(insn)
+
     def _is_part(self, target: Callee) -> bool:
         return target.entry in self._fragments and target.entry not in self._apart
 
@@ -219,7 +242,7 @@ class FunctionBuilder:
         """
         if not (insn.thumb and target.thumb) or self._is_function(target.entry):
             return False
-        if target.entry in self._apart:
+        if target.entry in self._apart or target.entry in self._replaced:
             return False
         symbol = self._image.symbols.function_around(insn.addr)
         return symbol is not None and symbol.addr < target.entry < symbol.addr + symbol.size
@@ -405,13 +428,16 @@ class FunctionBuilder:
 
     def _block(self, index: int, insns: list[Insn], *, returns: bool) -> Block:
         last = insns[-1].addr
+        tail = last in self.tails
+        returned = last in self.returns and last not in self.unresolved
         return Block(
             index,
             tuple(insns),
             calls=tuple(sorted(self.calls.get(last, ()))),
-            tail=last in self.tails,
-            returns=returns and last in self.returns and last not in self.unresolved,
+            tail=tail,
+            returns=returns and (returned or (tail and last in self.passes)),
             exits=last in self.exits,
+            passes=tuple(sorted(self.passes.get(last, ()))),
         )
 
     def _block_edges(self, blocks: list[Block], index_at: dict[int, int]) -> tuple[Edge, ...]:

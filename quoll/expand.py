@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from quoll.callgraph import refuse_recursion
 from quoll.cfg import EdgeKind, Program
-from quoll.errors import ControlFlowError
+from quoll.errors import ControlFlowError, InfeasibleError
+from quoll.guidance import NO_GUIDANCE, Guidance
 from quoll.image import Image
 from quoll.loops import find_loops
 from quoll.shape import Shape, shape_of
@@ -43,6 +44,7 @@ class _Draft:
     nodes: list[Node] = field(default_factory=list)
     edges: list[SuperEdge] = field(default_factory=list)
     exits: list[int] = field(default_factory=list)
+    guidance: Guidance = NO_GUIDANCE
 
 
 def expand(program: Program, entry: int, image: Image) -> Supergraph:
@@ -56,7 +58,7 @@ def expand(program: Program, entry: int, image: Image) -> Supergraph:
     _refuse_unresolved(program, reached)
     refuse_recursion(_part(program, reached), image)
     shapes = {e: shape_of(program.functions[e], image) for e in sorted(reached)}
-    draft = _Draft()
+    draft = _Draft(guidance=program.guidance)
     work = [_enter(draft, Context(None, None, entry), shapes[entry], None)]
     while work:
         here = work.pop()
@@ -126,16 +128,25 @@ def _call(draft: _Draft, here: _Open, vertex: int, callee: Shape) -> _Open:
     return opened
 
 
-def without_edges(graph: Supergraph, dead: Iterable[int], image: Image | None = None) -> Supergraph:
+def without_edges(
+    graph: Supergraph,
+    dead: Iterable[int],
+    image: Image | None = None,
+    *,
+    no_exits: Iterable[int] = (),
+    guidance: Guidance | None = None,
+) -> Supergraph:
     """``graph`` without the edges at the indices ``dead`` and what only they lead to (rule 4).
 
     Contexts keep their numbers; nodes and edges are numbered anew, in the same order. ``image``
-    names the places that now reach no exit; without it they are bare addresses. Raises
+    names the places that now reach no exit; without it they are bare addresses. No path ends at
+    ``no_exits`` any more; ``guidance`` takes the place of the graph's. Raises
     ControlFlowError when no exit is left.
     """
     removed = set(dead)
     kept = [edge for i, edge in enumerate(graph.edges) if i not in removed]
-    draft = _Draft(list(graph.contexts), list(graph.nodes), kept, list(graph.exits))
+    exits = [n for n in graph.exits if n not in set(no_exits)]
+    draft = _Draft(list(graph.contexts), list(graph.nodes), kept, exits, guidance or graph.guidance)
     return _finish(draft, graph.entry, image, graph.excluded)
 
 
@@ -145,6 +156,13 @@ def _finish(
     """Leave out what is not on a path from the entry to an exit; number the rest; find loops."""
     forward = _closure(len(draft.nodes), [entry], ((e.src, e.dst) for e in draft.edges))
     exits = [n for n in draft.exits if forward[n]]
+    if not exits and draft.guidance.removed:
+        facts = dict.fromkeys(removed.fact for removed in draft.guidance.removed)
+        raise InfeasibleError(
+            "no end of a path is reachable from here",
+            where=_at(image, draft.nodes[entry].block.addr),
+            hint=f"without these facts one may be: {'; '.join(facts)}",
+        )
     if not exits:
         raise ControlFlowError(
             "no end of a path is reachable from here",
@@ -174,6 +192,7 @@ def _finish(
         tuple(number[n] for n in exits),
         _loops(edges, successors, predecessors, number[entry]),
         _excluded(draft, forward, backward, image, excluded_before),
+        draft.guidance,
     )
 
 

@@ -74,6 +74,7 @@ def _function_json(program: Program, cfg: Cfg, image: Image) -> Json:
                 "end": block.end,
                 "line": str(image.line(block.addr) or ""),
                 "calls": [program.functions[c].name for c in block.calls],
+                "replaced": [image.place(c) for c in block.passes],
                 "tail": block.tail,
                 "returns": block.returns,
                 "exits": block.exits,
@@ -95,6 +96,7 @@ def cfg_dot(cfg: Cfg, image: Image) -> str:
     for block in cfg.blocks:
         text = [image.place(block.addr), *(f"{i.addr:08x} {i.text}" for i in block.insns)]
         text += [f"{'tail call' if block.tail else 'call'} {image.place(c)}" for c in block.calls]
+        text += [f"call {image.place(c)}, replaced" for c in block.passes]
         text += ["return"] * block.returns + ["end of path"] * block.exits
         lines.append(f"  b{block.index} [label={_quote(*text)}];")
     for edge in cfg.edges:

@@ -14,7 +14,9 @@ from quoll.discover import Callee
 from quoll.errors import UsageError
 from quoll.facts import Facts
 from quoll.growth import Growth
+from quoll.guidance import Guidance
 from quoll.image import Image
+from quoll.prune import guided
 from quoll.statements import Statements
 
 __all__ = ["extract"]
@@ -35,12 +37,13 @@ def extract(
     names a place that does not exist.
     """
     statements = Statements(image, facts)
-    growth = Growth(image, statements, ends)
+    growth = Growth(image, statements, ends | statements.ends.keys())
     roots = [_entry(image, addr) for addr in entries]
     for root in roots:
         growth.start(root)
     growth.run()
-    return _program(growth, statements, tuple(dict.fromkeys(root.entry for root in roots)))
+    program = _program(growth, statements, tuple(dict.fromkeys(root.entry for root in roots)))
+    return guided(program, image, facts)
 
 
 def _entry(image: Image, addr: int) -> Callee:
@@ -70,7 +73,7 @@ def _program(growth: Growth, statements: Statements, entries: tuple[int, ...]) -
     assumptions = [
         *growth.assumptions,
         *(text for entry in reached for text in growth.unproved(entry)),
-        *statements.assumptions(reached),
+        *statements.assumptions(functions),
     ]
     return Program(
         functions,
@@ -82,6 +85,7 @@ def _program(growth: Growth, statements: Statements, entries: tuple[int, ...]) -
         ),
         tuple(unresolved[addr] for addr in sorted(unresolved)),
         tuple(dict.fromkeys(assumptions)),
+        Guidance(replaced=statements.guidance()),
     )
 
 

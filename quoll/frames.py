@@ -161,7 +161,7 @@ class _Proof:
             target = leaves.registers[PC] if last.memory else leaves.registers[last.sources[0]]
             if target != entry(LR):
                 raise GivesUp
-        elif block.tail and block.calls:
+        elif block.tail and (block.calls or block.passes):
             if leaves.registers[LR] != entry(LR) or leaves.registers[SP] != entry(SP):
                 raise GivesUp
             for callee in block.calls:

@@ -85,6 +85,7 @@ class Growth:
             frozenset(self._inline.get(callee.entry, ())),
             self._fragments,
             frozenset(self._apart.get(callee.entry, ())),
+            self._statements.replaced.keys(),
         )
         self._formed[callee.entry] = set()
         self._by_form[callee.entry] = set()
@@ -262,7 +263,7 @@ class Growth:
     ) -> bool:
         """Whether a jump to functions that may return does not leave sp and lr for them."""
         insn = block.last
-        if not any(callee in self.returning for callee in block.calls):
+        if not block.passes and not any(callee in self.returning for callee in block.calls):
             return False
         if not confirmed.holds(block.index, SP):
             return True

@@ -154,6 +154,8 @@ def _source(path: Path) -> dict[int, str]:
 def _effects(cfg: Cfg, block: Block, image: Image) -> Iterator[str]:
     for callee in block.calls:
         yield f"{'tail call of' if block.tail else 'call of'} {image.place(callee)}"
+    for callee in block.passes:
+        yield f"call of {image.place(callee)}, replaced by a bound"
     for edge in cfg.successors(block.index):
         target = image.place(cfg.blocks[edge.dst].addr)
         back = " after the call" if edge.kind is EdgeKind.ACROSS else f" ({edge.kind.value})"

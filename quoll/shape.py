@@ -24,7 +24,7 @@ class Shape:
 
     cfg: Cfg
     blocks: tuple[int, ...]
-    edges: tuple[tuple[int, int, EdgeKind], ...]  # within the function, without ACROSS
+    edges: tuple[tuple[int, int, EdgeKind], ...]  # within the function; ACROSS past bounds
     across: tuple[tuple[int, ...], ...]  # vertex -> where its calls return to
     callers: tuple[int, ...]  # vertices that call
 
@@ -54,9 +54,10 @@ def shape_of(cfg: Cfg, image: Image) -> Shape:
     for src, following in enumerate(split.successors):
         for dst in following:
             for kind in kinds[split.origin[src], split.origin[dst]]:
-                if kind is EdgeKind.ACROSS and cfg.blocks[split.origin[src]].calls:
+                block = cfg.blocks[split.origin[src]]
+                if kind is EdgeKind.ACROSS and block.calls:
                     across[src].append(dst)
-                else:
+                if kind is not EdgeKind.ACROSS or block.passes or not block.calls:
                     edges.append((src, dst, kind))
     return Shape(
         cfg,

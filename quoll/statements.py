@@ -1,23 +1,29 @@
-"""What the user states about control flow: targets, and functions that never return.
+"""What the user states that extraction must know: targets, functions that never return or that
+a bound replaces, and places where paths end.
 
 Every statement that is used is an assumption of the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Mapping
 
 from quoll.arm.insn import Flow, Insn
+from quoll.cfg import Cfg
 from quoll.discover import Callee
 from quoll.errors import FactsError
-from quoll.facts import Facts, NeverReturns, Targets
+from quoll.facts import Facts, NeverReturns, PathEnd, Replaced, Targets
+from quoll.guidance import Replacement
 from quoll.image import Image
 from quoll.places import find_place, resolve
 from quoll.transfers import Effect
 
 __all__ = ["Statements"]
 
+ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
 INDIRECT = (Flow.INDIRECT, Flow.INDIRECT_CALL)
+STANDARD = "it gives back r4 to r11, sp, the mode and the registers of other modes"
 
 
 class Statements:
@@ -37,6 +43,21 @@ class Statements:
             (find_place(image, fact.place, fact.source), fact, self._callees(fact))
             for fact in facts.of(Targets)
         ]
+        self.replaced: Mapping[int, Replaced] = {
+            _function_address(image, fact): fact for fact in facts.of(Replaced)
+        }
+        for addr, fact in self.replaced.items():
+            if addr in self.never:
+                raise FactsError(
+                    f"{fact.function} is replaced by a bound, but said never to return",
+                    where=str(fact.source),
+                    hint="end the path before its calls: path ends at PLACE",
+                )
+        self.ends: Mapping[int, PathEnd] = {
+            addr: fact
+            for fact in facts.of(PathEnd)
+            for addr in resolve(image, fact.place, fact.source)
+        }
         self.used: dict[str, None] = {}
 
     def _callees(self, fact: Targets) -> tuple[Callee, ...]:
@@ -51,10 +72,26 @@ class Statements:
                 return Effect(callees)
         return None
 
-    def assumptions(self, functions: Iterable[int]) -> list[str]:
+    def assumptions(self, functions: Mapping[int, Cfg]) -> list[str]:
         """The statements used for a program of ``functions``."""
         never = [self.never[f] for f in sorted(functions) if f in self.never]
-        return [*self.used, *(f"{fact.function} never returns ({fact.source})" for fact in never)]
+        blocks = [block for cfg in functions.values() for block in cfg.blocks]
+        passed = {callee for block in blocks for callee in block.passes}
+        bounds = [fact for addr, fact in self.replaced.items() if addr in passed]
+        ends = {self.ends[b.last.addr] for b in blocks if b.exits and b.last.addr in self.ends}
+        return [
+            *self.used,
+            *(f"{fact.function} never returns ({fact.source})" for fact in never),
+            *(f"{fact}; {STANDARD} ({fact.source})" for fact in bounds),
+            *sorted(f"{fact} ({fact.source})" for fact in ends),
+        ]
+
+    def guidance(self) -> Mapping[int, Replacement]:
+        """What stands in for the functions that are replaced."""
+        return {
+            addr: Replacement(fact.cycles, fact.preserves, f"{fact} ({fact.source})")
+            for addr, fact in self.replaced.items()
+        }
 
     def check(self, insns: Mapping[int, Insn]) -> None:
         """A statement about targets that meets reached code meets an indirect transfer there."""
@@ -67,3 +104,11 @@ class Statements:
                     where=str(fact.source),
                     hint=f"there is {first.text} at {self._image.place(first.addr)}",
                 )
+
+
+def _function_address(image: Image, fact: Replaced) -> int:
+    """Where a replaced function is, which may be outside of the image (in ROM)."""
+    if ADDRESS.fullmatch(fact.function):
+        return int(fact.function, 16) & ~1
+    symbol = image.symbol(fact.function)
+    return resolve(image, fact.function, fact.source)[0] if symbol is None else symbol.addr

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quoll.cfg import Block, EdgeKind
+from quoll.guidance import NO_GUIDANCE, Guidance, Replacement
 
 __all__ = ["Context", "Node", "SuperEdge", "SuperLoop", "Supergraph"]
 
@@ -73,6 +74,18 @@ class Supergraph:
     exits: tuple[int, ...]  # nodes after which a path may end
     loops: tuple[SuperLoop, ...]  # outer loops before the loops inside them
     excluded: tuple[str, ...] = ()  # printed places that cannot reach an exit, and why
+    guidance: Guidance = NO_GUIDANCE
+
+    def passed(self, edge: int) -> tuple[Replacement, ...]:
+        """What is executed along ``edge`` in place of the functions that facts replace.
+
+        One of them runs. Everything that they may change must be forgotten there (rule 2).
+        """
+        over = self.edges[edge]
+        block = self.nodes[over.src].block
+        if not block.passes or over.kind not in (EdgeKind.ACROSS, EdgeKind.RETURN):
+            return ()
+        return tuple(self.guidance.replaced[callee] for callee in block.passes)
 
     def call_string(self, context: int) -> tuple[Context, ...]:
         """The chain of contexts from the root to ``context``, both included."""

@@ -20,6 +20,7 @@ from quoll.cfg import EdgeKind
 from quoll.condition import words
 from quoll.domain import ValueDomain
 from quoll.fixpoint import Fixpoint, solve
+from quoll.havoc import after_call
 from quoll.image import Image
 from quoll.localvalues import BlockCode, environment_of
 from quoll.machine import Environment
@@ -88,7 +89,13 @@ class _ContextDomain(ValueDomain):
         code: BlockCode,
     ) -> None:
         kinds = [edge.kind for edge in graph.edges]
-        special = {EdgeKind.INDIRECT: self._indirect, EdgeKind.CALL: self._indirect}
+        special = {
+            EdgeKind.INDIRECT: self._indirect,
+            EdgeKind.CALL: self._indirect,
+            EdgeKind.ACROSS: self._passed,
+            EdgeKind.RETURN: self._passed,
+        }
+        self._graph = graph
         super().__init__(flow, order, blocks, kinds, environment, special)
         self._nodes = graph.nodes
         self._code = code
@@ -101,6 +108,17 @@ class _ContextDomain(ValueDomain):
         position = self.order.position[node]
         fall = run(self._code(insns), state, self.environment, position).fall
         return state if fall is None else fall
+
+    def _passed(self, edge: int, outcome: Outcome) -> State | None:
+        """Along a return, or past a function that a fact replaces."""
+        if outcome.leave is None:
+            return None
+        passed = self._graph.passed(edge)
+        if not passed:
+            return outcome.leave.state
+        position = self.order.position[self.graph.sources[edge]]
+        preserves = all(replacement.preserves for replacement in passed)
+        return after_call(outcome.leave.state, self.environment, position, preserves=preserves)
 
     def _indirect(self, edge: int, outcome: Outcome) -> State | None:
         leave = outcome.leave

@@ -9,12 +9,12 @@ Program
         FALLTHROUGH to the next address, TAKEN to the target (also of a bl that only jumps),
         ACROSS after a call to the next address, INDIRECT after an indirect transfer; CALL and
         RETURN do not occur
-    P5  what the last instruction may do is there: a conditional one falls through, a direct jump
-        has its edge or its tail call, a call has its callee, an indirect transfer has an effect,
-        is unresolved, is proved never to be made in this function (a jump table without targets,
-        or one that only other functions use), or is a return of a function stated never to
-        return; a call to the return address is a return
-    P6  ACROSS is there exactly when a callee may return, or the call is unresolved
+    P5  what the last instruction may do is there, unless a fact took it: a conditional one falls
+        through, a direct jump has its edge or its tail call, a call has its callee, an indirect
+        transfer has an effect, is unresolved, is proved never to be made in this function (a jump
+        table without targets, or one that only other functions use), or is a return of a function
+        stated never to return; a call to the return address is a return
+    P6  ACROSS is there exactly when a callee may return or is replaced, or the call is unresolved
     P7  every block is reached from block 0
     P8  ``returns`` is there when a block returns or a tail callee does (rule 3)
 
@@ -23,6 +23,7 @@ Supergraph
     S2  adjacency lists are exactly the edges
     S3  every node is on a path from the entry to an exit
     S4  erasing contexts maps every edge to one of the program: a local edge within one context,
+        ACROSS only past a function that is replaced,
         CALL from a call site to the callee's entry in its context, RETURN from a returning block
         to the end of an ACROSS edge of the calling context (through tail calls)
     S5  exits are blocks that exit, or return with no caller
@@ -116,9 +117,19 @@ def _function(
     yield from _edges(name, cfg)
     for block in cfg.blocks:
         elsewhere = users.get(block.last.addr, set()) - {cfg.entry}
-        if block.last.addr not in unresolved:
+        if block.last.addr not in unresolved and not _guided(program, block):
             yield from _effects(program, name, cfg, block, used_elsewhere=bool(elsewhere))
     yield from _reach_and_return(program, name, cfg)
+
+
+def _guided(program: Program, block: Block) -> bool:
+    """Whether a fact took something that may happen after ``block``."""
+    last = block.last
+    return any(
+        last.flow in (Flow.INDIRECT, Flow.INDIRECT_CALL)
+        or any(removed.explains(last.addr, target) for target in (block.end, last.target))
+        for removed in program.guidance.removed
+    )
 
 
 def _contiguous(name: str, block: Block, seen: set[int]) -> Iterator[str]:
@@ -163,24 +174,27 @@ def _effects(
     program: Program, name: str, cfg: Cfg, block: Block, *, used_elsewhere: bool
 ) -> Iterator[str]:
     last = block.last
+    reached = (*block.calls, *block.passes)
     kinds = {edge.kind for edge in cfg.successors(block.index)}
     where = f"{name}: {last.addr:#x}"
     if block.exits and last.flow is not Flow.EXCEPTION_RETURN:
         return
     if falls_through(last) and EdgeKind.FALLTHROUGH not in kinds:
         yield f"P5 {where} does not fall through"
-    if last.flow is Flow.JUMP and EdgeKind.TAKEN not in kinds and last.target not in block.calls:
+    if last.flow is Flow.JUMP and EdgeKind.TAKEN not in kinds and last.target not in reached:
         yield f"P5 {where} does not reach its target"
-    if last.flow is Flow.CALL and last.target not in block.calls and EdgeKind.TAKEN not in kinds:
+    if last.flow is Flow.CALL and last.target not in reached and EdgeKind.TAKEN not in kinds:
         yield f"P5 {where} does not call its target"
     if last.flow is Flow.EXCEPTION_RETURN and not block.exits:
         yield f"P5 {where} does not exit"
-    if last.flow is Flow.INDIRECT_CALL and not (block.calls or block.returns):
+    if last.flow is Flow.INDIRECT_CALL and not (reached or block.returns):
         yield f"P5 {where} calls nothing"
-    silent = cfg.returns and not (block.calls or block.returns or EdgeKind.INDIRECT in kinds)
+    silent = cfg.returns and not (reached or block.returns or EdgeKind.INDIRECT in kinds)
     if last.flow is Flow.INDIRECT and silent and not used_elsewhere:
         yield f"P5 {where} goes nowhere"
-    comes_back = not block.tail and any(program.functions[c].returns for c in block.calls)
+    comes_back = not block.tail and (
+        bool(block.passes) or any(program.functions[c].returns for c in block.calls)
+    )
     if comes_back != (EdgeKind.ACROSS in kinds):
         yield f"P6 {where}: its callees {'do' if comes_back else 'do not'} return"
 
@@ -296,7 +310,7 @@ def _erased(graph: Supergraph, program: Program) -> Iterator[str]:
         else:
             step = (src.block.addr, dst.block.addr, edge.kind)
             legal = src.context == dst.context and step in local[caller.function]
-            legal = legal and edge.kind is not EdgeKind.ACROSS
+            legal = legal and (edge.kind is not EdgeKind.ACROSS or bool(src.block.passes))
         if not legal:
             yield f"S4 edge {i}: {edge.kind.value} {src.block.addr:#x} to {dst.block.addr:#x}"
     for exit_ in graph.exits:
@@ -343,9 +357,10 @@ def _returns_to(
 
 def _complete(graph: Supergraph, program: Program) -> Iterator[str]:
     steps: dict[tuple[int, int], list[tuple[int, EdgeKind]]] = {}
+    passing = {(e, b.addr) for e, cfg in program.functions.items() for b in cfg.blocks if b.passes}
     for entry, edges in _local(program).items():
         for src, dst, kind in edges:
-            if kind is not EdgeKind.ACROSS:
+            if kind is not EdgeKind.ACROSS or (entry, src) in passing:
                 steps.setdefault((entry, src), []).append((dst, kind))
     present = {(node.context, node.block.addr) for node in graph.nodes}
     opened = {(c.parent, c.call_site, c.function) for c in graph.contexts}

@@ -2,30 +2,44 @@
 
 This is the first independent check that no edge is missing: what really ran is looked up in the
 graph, instruction by instruction. A path found here is also what facts and costs are tested on.
+An execution that does what the user's guidance excludes refutes it (rule 2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from quoll.errors import WcetError
+from quoll.arm.decode import decode
+from quoll.arm.insn import Flow, Insn
+from quoll.errors import FactsError, WcetError
 from quoll.image import Image
 from quoll.supergraph import Supergraph
 
-__all__ = ["MissingEdge", "Visit", "follow"]
+__all__ = ["MissingEdge", "RefutedFact", "Visit", "follow"]
 
 
 class MissingEdge(WcetError):
     """An execution left the graph: the graph is incomplete, or a fact excluded what happens."""
 
 
+class RefutedFact(MissingEdge, FactsError):
+    """An execution does what a fact says never happens."""
+
+    exit_status = FactsError.exit_status
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A node that was executed, and the edge by which it was left (None: the path ended)."""
+    """A node that was executed, and the edge by which it was left (None: the path ended).
+
+    ``start`` is the position of its first instruction in the execution.
+    """
 
     node: int
     edge: int | None
+    start: int = 0
 
 
 def follow(graph: Supergraph, image: Image, pcs: Sequence[int]) -> tuple[Visit, ...]:
@@ -33,67 +47,156 @@ def follow(graph: Supergraph, image: Image, pcs: Sequence[int]) -> tuple[Visit, 
 
     The path ends at the first exit after which nothing in the graph runs; what the recorder saw
     after that (an idle thread in a privileged mode) is no part of it: the blocks of the path have
-    fewer instructions than ``pcs`` then. Contexts make successors with equal addresses rare;
+    fewer instructions than ``pcs`` then. What runs in a function that a fact replaces is passed
+    over, up to where its call returns. Contexts make successors with equal addresses rare;
     where several nodes fit, all are kept until the execution tells them apart. Raises MissingEdge
-    at the first instruction or edge that the graph does not have.
+    at the first instruction or edge that the graph does not have, RefutedFact if a fact took it.
     """
-    exits = frozenset(graph.exits)
-    trail: list[dict[int, tuple[int, int]]] = []  # node -> (predecessor, edge) per step
-    current: dict[int, tuple[int, int]] = {graph.entry: (-1, -1)}
-    at = 0
-    while True:
-        current = _executed(graph, image, current, pcs, at)
-        trail.append(current)
-        at += len(graph.nodes[next(iter(current))].block.insns)
-        ends = exits.intersection(current)
-        current = {
+    path = _Follower(graph, image, pcs).run()
+    for required in graph.guidance.required:
+        inside = [n for n in graph.nodes if _covers(n.block.insns, required.addresses)]
+        passed = (graph.nodes[v.node].block.insns for v in path)
+        if inside and not any(_covers(insns, required.addresses) for insns in passed):
+            raise RefutedFact(
+                f"this execution refutes '{required.fact}': it does not pass there",
+                where=image.place(pcs[0]),
+                hint="remove the fact, or leave out the executions that it is not about",
+            )
+    return path
+
+
+def _covers(insns: Sequence[Insn], addresses: frozenset[int]) -> bool:
+    return any(insn.addr in addresses for insn in insns)
+
+
+class _Follower:
+    """The nodes in which an execution can be, step by step."""
+
+    def __init__(self, graph: Supergraph, image: Image, pcs: Sequence[int]) -> None:
+        self.graph, self.image, self.pcs = graph, image, pcs
+        self.exits = frozenset(graph.exits)
+        # Per step: node -> (predecessor, edge), and where in the execution the step starts.
+        self.trail: list[tuple[dict[int, tuple[int, int]], int]] = []
+
+    def run(self) -> tuple[Visit, ...]:
+        graph, pcs = self.graph, self.pcs
+        current: dict[int, tuple[int, int]] = {graph.entry: (-1, -1)}
+        at = 0
+        while True:
+            current = self._executed(current, at)
+            self.trail.append((current, at))
+            at += len(graph.nodes[next(iter(current))].block.insns)
+            ends = self.exits.intersection(current)
+            current, after = self._following(current, at)
+            if ends and not current:
+                return self._path(min(ends))
+            if at == len(pcs):
+                raise self._missing(at, "the execution ends here, where no path may end")
+            if not current:
+                place = self.image.place(pcs[at])
+                message = f"the execution goes on at {place}, to which there is no edge"
+                raise self._missing(at, message)
+            at = after
+
+    def _following(
+        self, current: dict[int, tuple[int, int]], at: int
+    ) -> tuple[dict[int, tuple[int, int]], int]:
+        """Where the execution may be after ``current``, and its position then."""
+        graph, pcs = self.graph, self.pcs
+        if at >= len(pcs):
+            return {}, at
+        edges = [(node, e) for node in current for e in graph.successors[node]]
+        direct = {
             graph.edges[e].dst: (node, e)
-            for node in current
-            for e in graph.successors[node]
-            if at < len(pcs) and graph.nodes[graph.edges[e].dst].block.addr == pcs[at]
+            for node, e in edges
+            if graph.nodes[graph.edges[e].dst].block.addr == pcs[at] and not graph.passed(e)
         }
-        if ends and not current:
-            return _path(trail, min(ends))
-        if at == len(pcs):
-            raise MissingEdge(
-                "the execution ends here, where no path may end", where=image.place(pcs[-1])
+        if direct:
+            return direct, at
+        for node, e in edges:
+            if graph.passed(e):
+                after = self._returned(graph.edges[e].dst, at)
+                if after is not None:
+                    self._check_replaced(e, at, after)
+                    return {graph.edges[e].dst: (node, e)}, after
+        return {}, at
+
+    def _returned(self, node: int, at: int) -> int | None:
+        """The first position from ``at`` on at which ``node`` starts."""
+        addr = self.graph.nodes[node].block.addr
+        return next((i for i in range(at, len(self.pcs)) if self.pcs[i] == addr), None)
+
+    def _check_replaced(self, edge: int, start: int, end: int) -> None:
+        """An instruction takes at least a cycle, but a branch, which may be folded away."""
+        graph = self.graph
+        called = self.pcs[start] if end > start else None
+        block = graph.nodes[graph.edges[edge].src].block
+        if called not in block.passes:
+            return
+        replacement = graph.guidance.replaced[called]
+        least = sum(self._is_plain(pc) for pc in self.pcs[start:end])
+        if least > replacement.cycles:
+            raise RefutedFact(
+                f"this execution refutes '{replacement.fact}': it runs {end - start} instructions "
+                f"there, {least} of which are no branches",
+                where=self.image.place(called),
+                hint="give the function more cycles",
             )
-        if not current:
-            raise MissingEdge(
-                f"the execution goes on at {image.place(pcs[at])}, to which there is no edge",
-                where=image.place(pcs[at - 1]),
+
+    def _is_plain(self, pc: int) -> bool:
+        code = self.image.read(pc, 4) or self.image.read(pc, 2)
+        if code is None:
+            return False
+        return decode(code, pc, self.image.thumb_at(pc) is True).flow is Flow.NEXT
+
+    def _executed(
+        self, candidates: dict[int, tuple[int, int]], at: int
+    ) -> dict[int, tuple[int, int]]:
+        """The candidates whose block is what runs from position ``at`` on."""
+        graph, pcs = self.graph, self.pcs
+        fitting = {
+            node: came
+            for node, came in candidates.items()
+            if all(
+                at + i < len(pcs) and pcs[at + i] == insn.addr
+                for i, insn in enumerate(graph.nodes[node].block.insns)
             )
+        }
+        lengths = {len(graph.nodes[node].block.insns) for node in fitting}
+        if len(lengths) != 1:
+            raise MissingEdge(
+                f"the execution leaves the middle of the block at {self.image.place(pcs[at])}",
+                where=self.image.place(pcs[at]),
+            )
+        return fitting
 
+    def _missing(self, at: int, message: str) -> MissingEdge:
+        """The error for a step that the graph does not have, naming the fact that took it.
 
-def _executed(
-    graph: Supergraph,
-    image: Image,
-    candidates: dict[int, tuple[int, int]],
-    pcs: Sequence[int],
-    at: int,
-) -> dict[int, tuple[int, int]]:
-    """The candidates whose block is what runs from ``pcs[at]`` on."""
-    fitting = {
-        node: came
-        for node, came in candidates.items()
-        if all(
-            at + i < len(pcs) and pcs[at + i] == insn.addr
-            for i, insn in enumerate(graph.nodes[node].block.insns)
-        )
-    }
-    lengths = {len(graph.nodes[node].block.insns) for node in fitting}
-    if len(lengths) != 1:
-        raise MissingEdge(
-            f"the execution leaves the middle of the block at {image.place(pcs[at])}",
-            where=image.place(pcs[at]),
-        )
-    return fitting
+        Blocks that only lead to what a fact took are gone too, so the fact may be refuted later.
+        """
+        removed = self.graph.guidance.removed
+        for source, target in self._steps(at - 1) if removed else ():
+            fact = next((r.fact for r in removed if r.explains(source, target)), None)
+            if fact is not None:
+                to = "ends" if target is None else f"goes on at {self.image.place(target)}"
+                return RefutedFact(
+                    f"this execution refutes '{fact}': it {to}",
+                    where=self.image.place(source),
+                    hint="remove the fact",
+                )
+        return MissingEdge(message, where=self.image.place(self.pcs[at - 1]))
 
+    def _steps(self, start: int) -> Iterator[tuple[int, int | None]]:
+        yield from pairwise(self.pcs[start:])
+        yield self.pcs[-1], None
 
-def _path(trail: list[dict[int, tuple[int, int]]], end: int) -> tuple[Visit, ...]:
-    """Walk back from the exit ``end`` in the last step."""
-    visits = [Visit(end, None)]
-    for step in reversed(trail[1:]):
-        node, edge = step[visits[-1].node]
-        visits.append(Visit(node, edge))
-    return tuple(reversed(visits))
+    def _path(self, end: int) -> tuple[Visit, ...]:
+        """Walk back from the exit ``end`` in the last step."""
+        visits = [Visit(end, None, self.trail[-1][1])]
+        for (step, _), (_, start) in zip(
+            reversed(self.trail[1:]), reversed(self.trail[:-1]), strict=True
+        ):
+            node, edge = step[visits[-1].node]
+            visits.append(Visit(node, edge, start))
+        return tuple(reversed(visits))

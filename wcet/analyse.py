@@ -24,6 +24,7 @@ from quoll.extract import extract
 from quoll.facts import Facts, load
 from quoll.image import Image
 from quoll.places import resolve
+from quoll.prune import guided_in_contexts, unused_guidance
 from quoll.supergraph import Supergraph
 from quoll.values import Values
 from quoll.values import analyse as analyse_values
@@ -88,6 +89,9 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
         raise all_unbounded(unbounded)
     for fact in unused_constraints(facts, constraints):
         stages.warn(f"{fact.source}: no analysed entry is constrained by '{fact.source.text}'")
+    used = [text for entry in results.values() for text in entry.assumptions]
+    for unused in unused_guidance(facts, used):
+        stages.warn(f"{unused.source}: no analysed entry is changed by '{unused.source.text}'")
     return Result(
         kernel=kernel,
         image=image,
@@ -169,7 +173,8 @@ class Run:
         with stage("extract", name):
             program = extract(self.image, [address], self.facts, self.ends)
         with stage("expand", name):
-            plain = expand(program, address, self.image)
+            whole = expand(program, address, self.image)
+            plain, guided = guided_in_contexts(whole, self.image, self.facts)
         with stage("values", name):
             first = analyse_values(plain, self.image)
             infeasible = infeasible_edges(plain, first)
@@ -193,6 +198,7 @@ class Run:
         assumptions = (
             *self.platform.assumptions,
             *program.assumptions,
+            *guided,
             *values.assumptions,
             *classes.assumptions,
             *charges.costs.assumptions,

@@ -55,7 +55,7 @@ def _command(
         default=[],
         type=Path,
         metavar="FILE",
-        help="branch targets",
+        help="branch targets, functions that never return, and what to leave out; repeatable",
     )
     parser.set_defaults(run=run)
     return parser

@@ -147,6 +147,7 @@ def moved(prepared: Prepared, then: Mapping[str, str], now: Mapping[str, str]) -
 
     return replace(
         prepared,
+        graph=replace(prepared.graph, guidance=prepared.graph.guidance.restated(renew)),
         bounds=tuple(replace(b, evidence=renew(b.evidence)) for b in prepared.bounds),
         assumptions=tuple(map(renew, prepared.assumptions)),
     )

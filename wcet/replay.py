@@ -62,34 +62,41 @@ class Contents(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A path of a graph, instruction by instruction; ``taken``: it transferred control."""
+    """A path of a graph, instruction by instruction; ``taken``: it transferred control.
+
+    What runs in a function that a fact replaces is no part of it.
+    """
 
     visits: tuple[Visit, ...]
     insns: tuple[Insn, ...]
     taken: tuple[bool, ...]
+    origin: tuple[int, ...]  # per instruction its position in the execution
 
     @staticmethod
     def of(graph: Supergraph, visits: Sequence[Visit]) -> Path:
         """The instructions along ``visits``; the last one leaves the path if it can."""
         insns: list[Insn] = []
         taken: list[bool] = []
+        origin: list[int] = []
         for visit in visits:
             block = graph.nodes[visit.node].block
             insns += block.insns
+            origin += range(visit.start, visit.start + len(block.insns))
             leaves = visit.edge is None or graph.edges[visit.edge].kind is not EdgeKind.FALLTHROUGH
             taken += [False] * (len(block.insns) - 1) + [leaves and transfers(block.last)]
-        return Path(tuple(visits), tuple(insns), tuple(taken))
+        return Path(tuple(visits), tuple(insns), tuple(taken), tuple(origin))
 
 
 def executed(
     path: Path, accesses: Mapping[int, int], platform: Platform, random: Random
 ) -> list[Executed]:
-    """The steps of one execution. ``accesses``: position on the path -> first address.
+    """The steps of one execution. ``accesses``: position in the execution -> first address.
 
     Raises InputError where an access is missing that must have been made.
     """
     memory = platform.hierarchy.memory
     foreign_cached = random.random() < 0.5
+    accesses = {at: accesses[o] for at, o in enumerate(path.origin) if o in accesses}
     holds = _conditions(path, accesses, random)
     steps: list[Executed] = []
     for position, insn in enumerate(path.insns):

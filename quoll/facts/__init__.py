@@ -3,17 +3,24 @@
 from quoll.facts.control import NeverReturns, Targets
 from quoll.facts.counts import AtMost, Conflict, Consistent, LoopFact, LoopParameter
 from quoll.facts.fact import Fact, Source
+from quoll.facts.guidance import Branch, Ignore, IgnoreEdge, PathEnd, Replaced, Require
 from quoll.facts.read import Facts, load, parse
 
 __all__ = [
     "AtMost",
+    "Branch",
     "Conflict",
     "Consistent",
     "Fact",
     "Facts",
+    "Ignore",
+    "IgnoreEdge",
     "LoopFact",
     "LoopParameter",
     "NeverReturns",
+    "PathEnd",
+    "Replaced",
+    "Require",
     "Source",
     "Targets",
     "load",

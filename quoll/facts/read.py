@@ -11,6 +11,9 @@ One fact per line; ``#`` starts a comment. Places are ``0xADDRESS``, ``symbol``,
     PLACE never executes [in FUNCTION [when called from FUNCTION]]
     targets of PLACE are PLACE, PLACE, ...    an indirect jump or call
     FUNCTION never returns
+    branch at PLACE is always taken|never taken [in FUNCTION [when called from FUNCTION]]
+    ignore PLACE; ignore edge PLACE -> PLACE; require PLACE; path ends at PLACE
+    function FUNCTION takes at most N cycles [and preserves memory]
 
 ``parse`` only reads; ``quoll.places`` turns a place into addresses, and each stage takes the
 facts that are its own. Every fact that is used is an assumption of the result.
@@ -29,13 +32,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from quoll.errors import FactsError
-from quoll.facts import control, counts
+from quoll.facts import control, counts, guidance
 from quoll.facts.fact import Fact, Form, Source
 
 __all__ = ["Facts", "load", "parse"]
 
 # Tried in this order; the first whose opening matches is the one that was meant.
-FORMS: tuple[Form, ...] = (*counts.FORMS, *control.FORMS)
+FORMS: tuple[Form, ...] = (*guidance.FORMS, *counts.FORMS, *control.FORMS)
 F = TypeVar("F", bound=Fact)
 
 

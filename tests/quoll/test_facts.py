@@ -11,13 +11,19 @@ from hypothesis import strategies as st
 from quoll.errors import FactsError
 from quoll.facts import (
     AtMost,
+    Branch,
     Conflict,
     Consistent,
     Fact,
     Facts,
+    Ignore,
+    IgnoreEdge,
     LoopFact,
     LoopParameter,
     NeverReturns,
+    PathEnd,
+    Replaced,
+    Require,
     Source,
     Targets,
     load,
@@ -60,6 +66,17 @@ def facts() -> st.SearchStrategy[Fact]:
         ),
         st.builds(lambda p, t: Targets(NOWHERE, p, tuple(t)), PLACES, st.lists(PLACES, min_size=1)),
         st.builds(NeverReturns, st.just(NOWHERE), FUNCTIONS),
+        st.builds(
+            lambda p, t, s: Branch(NOWHERE, p, t, *s),
+            PLACES,
+            st.booleans(),
+            st.one_of(SCOPES, st.just((None, None))),
+        ),
+        st.builds(Ignore, st.just(NOWHERE), PLACES),
+        st.builds(IgnoreEdge, st.just(NOWHERE), PLACES, PLACES),
+        st.builds(Require, st.just(NOWHERE), PLACES),
+        st.builds(PathEnd, st.just(NOWHERE), PLACES),
+        st.builds(Replaced, st.just(NOWHERE), FUNCTIONS, st.integers(1, 2**40), st.booleans()),
     )
 
 
@@ -112,6 +129,15 @@ targets of dispatch+8 are a,b , c
 panic never returns
 loop never executes
 loop dequeue at most waiting+1
+branch at a+8 is always taken
+branch at x.c:9 is never taken in f when called from g
+ignore panic
+ignore edge a -> b+4
+require y.c:3
+path ends at 0x8000
+function memcpy takes at most 0x100 cycles
+function rom takes at most 1 cycle and preserves memory
+ignore executes at most 2 times
 """
     s = [Source("k", n, line) for n, line in enumerate(text.split("\n"), 1)]
     got = parse(text, "k")
@@ -128,10 +154,19 @@ loop dequeue at most waiting+1
             NeverReturns(s[8], "panic"),
             AtMost(s[9], "loop", 0, None),
             LoopParameter(s[10], "dequeue", "waiting", 1),
+            Branch(s[11], "a+8", True),
+            Branch(s[12], "x.c:9", False, "f", "g"),
+            Ignore(s[13], "panic"),
+            IgnoreEdge(s[14], "a", "b+4"),
+            Require(s[15], "y.c:3"),
+            PathEnd(s[16], "0x8000"),
+            Replaced(s[17], "memcpy", 256, False),
+            Replaced(s[18], "rom", 1, True),
+            AtMost(s[19], "ignore", 2, None),
         )
     ]
     assert [f.bound for f in got.of(LoopFact)] == [16]
-    assert [f.source.line for f in got.facts] == list(range(2, 12))
+    assert [f.source.line for f in got.facts] == list(range(2, 21))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,167 @@
+"""Facts that cut the graph or stand in for code: what the user vouches for (rule 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quoll.errors import FactsError
+from quoll.facts.fact import FUNCTION, IN, NUMBER, PLACE, Form, Question, Source, number, scope
+
+__all__ = [
+    "FORMS",
+    "Branch",
+    "Ignore",
+    "IgnoreEdge",
+    "PathEnd",
+    "Replaced",
+    "Require",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """``branch at place is always taken`` (or ``never taken``), perhaps only in a function."""
+
+    source: Source
+    place: str
+    taken: bool
+    function: str | None = None
+    caller: str | None = None
+
+    def __str__(self) -> str:
+        way = "always" if self.taken else "never"
+        return f"branch at {self.place} is {way} taken{scope(self.function, self.caller)}"
+
+    def question(self) -> Question:
+        return ("branch", self.place, self.function, self.caller), self.taken
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """``ignore place``: no path through the block, or the function that starts there."""
+
+    source: Source
+    place: str
+
+    def __str__(self) -> str:
+        return f"ignore {self.place}"
+
+    def question(self) -> Question:
+        return ("passed", self.place), "never"
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreEdge:
+    """``ignore edge place -> place``: control never passes from one block to the other."""
+
+    source: Source
+    start: str
+    end: str
+
+    def __str__(self) -> str:
+        return f"ignore edge {self.start} -> {self.end}"
+
+    def question(self) -> Question:
+        return ("edge", self.start, self.end), "never"
+
+
+@dataclass(frozen=True, slots=True)
+class Require:
+    """``require place``: only paths on which the place executes at least once."""
+
+    source: Source
+    place: str
+
+    def __str__(self) -> str:
+        return f"require {self.place}"
+
+    def question(self) -> Question:
+        return ("passed", self.place), "at least once"
+
+
+@dataclass(frozen=True, slots=True)
+class PathEnd:
+    """``path ends at place``: after the instruction there."""
+
+    source: Source
+    place: str
+
+    def __str__(self) -> str:
+        return f"path ends at {self.place}"
+
+    def question(self) -> Question:
+        return ("path ends", self.place), True
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """``function f takes at most n cycles``: from its first instruction to its return.
+
+    The body is not looked at. ``preserves``: no store of it is seen by its callers.
+    """
+
+    source: Source
+    function: str
+    cycles: int
+    preserves: bool
+
+    def __str__(self) -> str:
+        memory = " and preserves memory" if self.preserves else ""
+        return f"function {self.function} takes at most {self.cycles} cycles{memory}"
+
+    def question(self) -> Question:
+        return ("replaced", self.function), (self.cycles, self.preserves)
+
+
+def takes(source: Source, function: str, cycles: int, preserves: bool) -> Replaced:
+    """A replacement, refused if it is free."""
+    if cycles == 0:
+        raise FactsError(
+            "a call takes at least one cycle",
+            where=str(source),
+            hint="to leave the function out write: ignore FUNCTION",
+        )
+    return Replaced(source, function, cycles, preserves)
+
+
+NO_VERB = r"(?!conflicts with|is consistent|executes at|never executes|never returns)"
+
+FORMS = (
+    Form(
+        r"branch at ",
+        rf"branch at (?P<place>{PLACE}) is (?P<way>always|never) taken(?:{IN})?",
+        "branch at PLACE is always taken|never taken [in FUNCTION [when called from FUNCTION]]",
+        lambda s, m: Branch(s, m["place"], m["way"] == "always", m["function"], m["caller"]),
+    ),
+    Form(
+        rf"ignore edge {NO_VERB}",
+        rf"ignore edge (?P<start>{PLACE}) -> (?P<end>{PLACE})",
+        "ignore edge PLACE -> PLACE",
+        lambda s, m: IgnoreEdge(s, m["start"], m["end"]),
+    ),
+    Form(
+        rf"ignore {NO_VERB}",
+        rf"ignore (?P<place>{PLACE})",
+        "ignore PLACE",
+        lambda s, m: Ignore(s, m["place"]),
+    ),
+    Form(
+        rf"require {NO_VERB}",
+        rf"require (?P<place>{PLACE})",
+        "require PLACE",
+        lambda s, m: Require(s, m["place"]),
+    ),
+    Form(
+        r"path ends ",
+        rf"path ends at (?P<place>{PLACE})",
+        "path ends at PLACE",
+        lambda s, m: PathEnd(s, m["place"]),
+    ),
+    Form(
+        r"function \S+ takes\b",
+        rf"function (?P<function>{FUNCTION}) takes at most (?P<cycles>{NUMBER}) cycles?"
+        r"(?P<preserves> and preserves memory)?",
+        "function FUNCTION takes at most N cycles [and preserves memory]",
+        lambda s, m: takes(s, m["function"], number(m["cycles"]), bool(m["preserves"])),
+    ),
+)

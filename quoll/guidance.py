@@ -1,0 +1,66 @@
+"""What the user's guidance took out of a graph or put in its place; what would refute it.
+
+Carried by programs and supergraphs, so that a recorded execution that contradicts a fact is
+answered with the fact (rule 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+__all__ = ["NO_GUIDANCE", "Guidance", "Removed", "Replacement", "Required"]
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Control does not pass from the instruction at ``source`` to that at ``target``.
+
+    None stands for any other end: ``source`` None for an ignored block or function, ``target``
+    None for whatever the instruction does but go on to the next one.
+    """
+
+    source: int | None
+    target: int | None
+    fact: str
+
+    def explains(self, source: int, target: int | None) -> bool:
+        """Whether an execution that goes from ``source`` to ``target`` (None: ends) refutes it."""
+        return self.source in (None, source) and self.target in (None, target)
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """Every path executes one of ``addresses``, where any of them is in the graph."""
+
+    addresses: frozenset[int]
+    fact: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """The function takes at most ``cycles``; ``preserves``: its callers' memory."""
+
+    cycles: int
+    preserves: bool
+    fact: str
+
+
+@dataclass(frozen=True, slots=True)
+class Guidance:
+    """All of it; ``replaced`` by entry address."""
+
+    removed: tuple[Removed, ...] = ()
+    required: tuple[Required, ...] = ()
+    replaced: Mapping[int, Replacement] = field(default_factory=dict)
+
+    def restated(self, text: Callable[[str], str]) -> Guidance:
+        """The same with every fact as ``text`` gives it."""
+        return Guidance(
+            tuple(replace(r, fact=text(r.fact)) for r in self.removed),
+            tuple(replace(r, fact=text(r.fact)) for r in self.required),
+            {at: replace(r, fact=text(r.fact)) for at, r in self.replaced.items()},
+        )
+
+
+NO_GUIDANCE = Guidance()

@@ -1,0 +1,99 @@
+"""Guidance through the whole analysis: what ran stays below bounds that rest on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loopbounds.bounds import BoundOptions
+from loopbounds.prove import Budget
+from quoll.errors import InfeasibleError
+from tests.quoll.building import build
+from tests.wcet.programs import CODE, bound, check, program
+from wcet.analyse import Options, analyse
+from wcet.cli import main
+from wcet.result import Result
+from wcet.stages import Stages
+
+
+def guided(elf: Path, tmp_path: Path, text: str, entry: str = "main") -> Result:
+    """The analysis of one entry under facts."""
+    facts = tmp_path / "guidance.facts"
+    facts.write_text(text)
+    options = Options(
+        entries=(entry,),
+        platform="kzm",
+        l2=None,
+        facts=(facts,),
+        neighbouring_facts=False,
+        ends=(),
+        solver="highs",
+        time_limit=20.0,
+        lp=None,
+        bounds=BoundOptions(budget=Budget(seconds=4), workers=1),
+    )
+    return analyse(elf, options, Stages(verbose=False))
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_function_replaced_by_its_own_bound_covers_what_runs(seed: int, tmp_path: Path) -> None:
+    """Without its body: caches, pipeline, registers and memory are unknown after each call."""
+    elf = program(seed, "-O1")
+    whole = bound(elf)
+    alone = guided(elf, tmp_path, "", "f0").entries["f0"].cycles
+    fact = f"function f0 takes at most {alone} cycles"
+    cut = guided(elf, tmp_path, fact).entries["main"]
+    assert any(cut.graph.passed(e) for e in range(len(cut.graph.edges)))
+    assert any(text.startswith(fact) for text in cut.assumptions)
+    assert len(cut.graph.contexts) < len(whole.entries["main"].graph.contexts)
+    cases = check(whole, seed, inputs=4, states=3)
+    assert cases
+    assert all(case.most <= cut.cycles for case in cases)
+    assert cut.cycles >= whole.entries["main"].cycles
+
+
+SIMPLE = ("-fno-ipa-ra", "-fno-if-conversion")
+LOOPS = """
+__attribute__((noinline)) int leaf(int x) { return x * x; }
+int main(int n) {
+    int sum = 0;
+    for (int i = 0; i < 9; i++) {
+        if (n & 1) sum += leaf(i); else sum -= n;
+        n >>= 1;
+    }
+    return sum;
+}
+"""
+
+
+def test_a_loop_around_a_replaced_function_is_still_bounded(tmp_path: Path) -> None:
+    elf = build(LOOPS, *SIMPLE, optimise="-O1", link=(CODE,))
+    result = guided(elf, tmp_path, "function leaf takes at most 1000 cycles").entries["main"]
+    assert [b.bound for b in result.bounds] == [9]
+    assert result.cycles > 9 * 1000
+
+
+def test_required_places_and_ignored_ones(tmp_path: Path) -> None:
+    elf = build(LOOPS, *SIMPLE, optimise="-O1", link=(CODE,))
+    whole = bound(elf).entries["main"].cycles
+    without = guided(elf, tmp_path, "ignore leaf").entries["main"].cycles
+    required = guided(elf, tmp_path, "leaf executes at most 2 times\nrequire leaf").entries["main"]
+    assert without < required.cycles < whole
+    assert required.path.unrealisable is None
+    with pytest.raises(InfeasibleError, match="require leaf"):
+        guided(elf, tmp_path, "leaf never executes\nrequire leaf")
+
+
+def test_the_command_warns_of_guidance_without_effect(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elf = build(LOOPS, *SIMPLE, optimise="-O1", link=(CODE,))
+    facts = tmp_path / "x.facts"
+    facts.write_text("ignore leaf\nfunction main takes at most 9 cycles\n")
+    status = main(["analyse", str(elf), "--platform", "kzm", "--entry", "main", "--quiet",
+                   "--facts", str(facts), "--no-cache"])  # fmt: skip
+    out, err = capsys.readouterr()
+    assert status == 0
+    assert "ignore leaf (" in out
+    assert "no analysed entry is changed by 'function main takes at most 9 cycles'" in err
