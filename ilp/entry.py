@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ilp.answer import Solver
 from ilp.constraint import Constraint
+from ilp.nest import checked_bounds
 from ilp.parameters import Parameter, numbered, open_loops
 from ilp.parametric import Parametric, parametric_bound
 from ilp.worst_case import WorstCase, worst_case
@@ -26,6 +27,7 @@ class EntryBound:
 
     worst: WorstCase
     bounds: tuple[LoopBound, ...]
+    numbers: tuple[int, ...]  # per loop: the bound that ``worst`` is for
     parametric: Parametric | None
     example: Mapping[str, int]
 
@@ -52,7 +54,7 @@ def bound_entry(
         worst = worst_case(
             graph, costs, stated, constraints, solver=solver, seconds=seconds, place=place
         )
-        return EntryBound(worst, stated, None, {})
+        return EntryBound(worst, stated, checked_bounds(graph, stated), None, {})
     parametric = parametric_bound(
         graph, costs, stated, constraints, parameters, solver=solver, seconds=seconds, place=place
     )
@@ -67,4 +69,4 @@ def bound_entry(
         else b
         for b in stated
     )
-    return EntryBound(worst, named, parametric, example)
+    return EntryBound(worst, named, checked_bounds(graph, numbers), parametric, example)

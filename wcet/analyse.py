@@ -13,7 +13,6 @@ from pathlib import Path
 from cache.classify import classify
 from ilp.constraint import Constraint, locate_in, resolve_constraints, unused_constraints
 from ilp.entry import bound_entry
-from ilp.model_text import to_lp
 from ilp.parameters import loop_parameters, refuse_unknown
 from ilp.solve import solver_named
 from loopbounds.bounds import BoundOptions, bound_loops
@@ -29,7 +28,6 @@ from quoll.supergraph import Supergraph
 from quoll.values import Values
 from quoll.values import analyse as analyse_values
 from wcet import platform as platforms
-from wcet.atomic import write_atomically
 from wcet.platform import Platform
 from wcet.prepared import InfeasibleEdge, Prepared, PreparedStore
 from wcet.result import EntryResult, InterruptLatency, Result
@@ -53,7 +51,6 @@ class Options:
     ends: tuple[str, ...]
     solver: str
     time_limit: float
-    lp: Path | None
     bounds: BoundOptions
     parameters: Mapping[str, int] = field(default_factory=dict)  # values of loop parameters
     store: Path | None = None  # folder of what earlier runs found out
@@ -72,8 +69,6 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
         facts = load(files)
         refuse_unknown(facts, options.parameters)
         entries = find_entries(image, platform, options.entries)
-        if options.lp and len(entries) > 1:
-            raise UsageError("--lp writes one integer program", hint="give one --entry")
         ends = path_ends(image, platform, options.ends)
         store = PreparedStore(options.store, image, platform, facts, ends, options.bounds)
     run = Run(image, platform, facts, ends, options, stages, store)
@@ -141,8 +136,6 @@ class Run:
                 seconds=self.options.time_limit,
                 place=self.image.place,
             )
-            if self.options.lp:
-                write_atomically(self.options.lp, to_lp(answer.worst.model))
         assumptions = (
             *prepared.assumptions,
             *(
@@ -165,6 +158,9 @@ class Run:
             assumptions=tuple(dict.fromkeys(assumptions)),
             parametric=answer.parametric,
             example=answer.example,
+            constraints=constraints,
+            model=answer.worst.model,
+            numbers=answer.numbers,
         )
 
     def prepare(self, name: str, address: int) -> Prepared:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import os
-import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from loopbounds.bounds import BoundOptions
-from loopbounds.prove import Budget
-from quoll.errors import UnboundedLoop, UsageError
-from wcet.analyse import Options, analyse
+from ilp.model_text import to_lp, to_mps
+from quoll.errors import UnboundedLoop
+from wcet.analyse import analyse
 from wcet.atomic import write_atomically
 from wcet.json_report import to_json
+from wcet.program_names import readable
+from wcet.request import add_analysis, add_color, colored, requested
+from wcet.result import Result
 from wcet.stages import Stages
 from wcet.text_report import Style, to_text
 
@@ -59,53 +59,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="a name of the platform (syscall, undefined, prefetch-abort, data-abort, interrupt), "
         "a symbol, an address, or 'all' for every entry of the platform; repeatable (default: all)",
     )
-    p.add_argument(
-        "--platform",
-        metavar="NAME|FILE.toml",
-        help="core, caches, latencies, clock, exits (default: chosen from the ELF's build "
-        "attributes and printed)",
-    )
-    p.add_argument(
-        "--l2",
-        choices=["on", "off"],
-        help="whether the level-2 cache is enabled (default: as the platform file says)",
-    )
-    p.add_argument(
-        "--facts",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too",
-    )
-    p.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=N",
-        help="a number for the parameter of a loop ('loop PLACE at most NAME'); without it the "
-        "bound is a function of NAME; repeatable",
-    )
-    p.add_argument(
-        "--no-facts", action="store_true", help="do not read the facts file beside the ELF"
-    )
-    p.add_argument(
-        "--end",
-        action="append",
-        default=[],
-        metavar="PLACE",
-        help="a path also ends after the instruction here; repeatable",
-    )
-    p.add_argument(
-        "--solver", choices=["cbc", "highs"], default="cbc", help="integer solver (default: cbc)"
-    )
-    p.add_argument(
-        "--time-limit",
-        type=float,
-        default=60.0,
-        metavar="SECONDS",
-        help="for each loop and for each integer program (default: 60)",
-    )
+    add_analysis(p)
     p.add_argument(
         "--paths",
         choices=["none", "brief", "full"],
@@ -114,68 +68,28 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "or every block in order (default: brief)",
     )
     p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
-    p.add_argument("--lp", type=Path, metavar="FILE", help="write the integer program (one entry)")
+    for form, text in (("lp", "LP"), ("mps", "free MPS")):
+        p.add_argument(
+            f"--{form}",
+            type=Path,
+            metavar="FILE",
+            help=f"write the integer program in {text} format; of several entries, each to a file "
+            "with its name before the suffix",
+        )
     p.add_argument(
         "--smv", type=Path, metavar="DIR", help="keep the model of each loop that is proved now"
     )
-    p.add_argument(
-        "--cache",
-        type=Path,
-        metavar="DIR",
-        help="where proofs of loop bounds are kept, and what else was found out about this very "
-        "input (default: quoll in the user's cache folder)",
-    )
-    p.add_argument("--no-cache", action="store_true", help="find out and prove everything again")
     p.add_argument("--stats", action="store_true", help="print time and memory of each stage")
-    p.add_argument("--quiet", action="store_true", help="no progress on standard error")
-    p.add_argument(
-        "--color",
-        choices=["auto", "always", "never"],
-        default="auto",
-        help="colours in the text report (default: on a terminal)",
-    )
+    add_color(p)
     p.set_defaults(run=run)
-
-
-def default_cache() -> Path:
-    """The user's cache folder, by the XDG base directory specification."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "quoll" / "loopbounds"
-
-
-def store_of(proofs: Path | None) -> Path | None:
-    """Where whole entries are kept, given the folder of proofs."""
-    return None if proofs is None else proofs / "entries"
 
 
 def run(options: argparse.Namespace) -> int:
     """Analyse, then print; files are written only when an entry at least has a bound."""
-    if options.time_limit <= 0:
-        raise UsageError("--time-limit must be more than 0 seconds")
     stages = Stages(verbose=not options.quiet)
-    cache = None if options.no_cache else options.cache or default_cache()
-    result = analyse(
-        options.kernel,
-        Options(
-            entries=tuple(options.entry) or ("all",),
-            platform=options.platform,
-            l2=None if options.l2 is None else options.l2 == "on",
-            facts=tuple(options.facts),
-            neighbouring_facts=not options.no_facts,
-            ends=tuple(options.end),
-            solver=options.solver,
-            time_limit=options.time_limit,
-            lp=options.lp,
-            bounds=BoundOptions(
-                cache=cache,
-                models=options.smv,
-                budget=Budget(seconds=max(1, round(options.time_limit))),
-            ),
-            parameters=parameters(options.set),
-            store=store_of(cache),
-        ),
-        stages,
-    )
+    result = analyse(options.kernel, requested(options, options.entry, options.smv), stages)
+    for path, text in programs(result, options.lp, options.mps):
+        write_atomically(path, text)
     if options.json:
         text = to_json(result)
         if options.json == "-":
@@ -183,20 +97,19 @@ def run(options: argparse.Namespace) -> int:
         else:
             write_atomically(Path(options.json), text)
     if options.json != "-":
-        color = options.color == "always" or (options.color == "auto" and sys.stdout.isatty())
-        style = Style(color=color, paths=options.paths, stats=options.stats)
+        style = Style(color=colored(options), paths=options.paths, stats=options.stats)
         sys.stdout.write(to_text(result, style))
     for name, error in result.unbounded.items():
         print(f"wcet: error: entry {name}: {error}", file=sys.stderr)
     return UnboundedLoop.exit_status if result.unbounded else 0
 
 
-def parameters(texts: Sequence[str]) -> dict[str, int]:
-    """The values in ``NAME=N``. Raises UsageError for what is not that, or given twice."""
-    values: dict[str, int] = {}
-    for text in texts:
-        match = re.fullmatch(r"([A-Za-z_]\w*)=([0-9]+)", text)
-        if match is None or values.get(match[1], int(match[2])) != int(match[2]):
-            raise UsageError(f"--set {text} is not NAME=N, or not the only one for its name")
-        values[match[1]] = int(match[2])
-    return values
+def programs(result: Result, lp: Path | None, mps: Path | None) -> Iterator[tuple[Path, str]]:
+    """The files of ``--lp`` and ``--mps``, with names that say what a variable counts."""
+    for name, entry in result.entries.items():
+        if lp or mps:
+            model = readable(entry.model, entry.graph, result.image)
+        for path, text in ((lp, to_lp), (mps, to_mps)):
+            if path:
+                several = len(result.entries) + len(result.unbounded) > 1
+                yield path.with_stem(f"{path.stem}.{name}") if several else path, text(model)

@@ -20,6 +20,7 @@ COMMANDS = {
     "disasm": "wcet.listing_command",
     "callgraph": "wcet.listing_command",
     "loops": "wcet.loops_command",
+    "path": "wcet.path_command",
     "replay": "wcet.replay_command",
 }
 INTERNAL_ERROR = 70

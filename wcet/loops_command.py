@@ -24,9 +24,9 @@ from quoll.supergraph import Supergraph, SuperLoop
 from quoll.values import analyse as analyse_values
 from wcet import platform as platforms
 from wcet.analyse import ALL, find_entries, path_ends
-from wcet.analyse_command import default_cache
 from wcet.atomic import write_atomically
 from wcet.platform import Platform
+from wcet.request import default_cache
 from wcet.stages import Stages
 
 __all__ = ["add_to"]

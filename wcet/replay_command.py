@@ -16,9 +16,9 @@ from loopbounds.prove import Budget
 from quoll.errors import InputError, UsageError
 from quoll.trace import Execution, Trace
 from wcet.analyse import Options, analyse
-from wcet.analyse_command import default_cache
 from wcet.atomic import write_atomically
 from wcet.replay import Replayed, Subject, by_path, replay_paths
+from wcet.request import default_cache
 from wcet.result import Result
 from wcet.stages import Stages
 
@@ -173,7 +173,6 @@ def analysis(options: argparse.Namespace) -> Options:
         ends=(),
         solver="cbc",
         time_limit=60.0,
-        lp=None,
         bounds=BoundOptions(
             cache=options.cache or default_cache(), models=None, budget=Budget(seconds=60)
         ),

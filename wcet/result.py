@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ilp.constraint import Constraint
+from ilp.model import Model
 from ilp.parametric import Parametric
 from ilp.solution import Solution, Step, WorstPath
 from loopbounds.bound import LoopBound
@@ -38,6 +40,9 @@ class EntryResult:
     path: WorstPath
     infeasible: tuple[InfeasibleEdge, ...]
     assumptions: tuple[str, ...]
+    constraints: tuple[Constraint, ...]  # those that have an effect here
+    model: Model  # the integer program that was solved
+    numbers: tuple[int, ...]  # per loop: the bound that it was solved for
     parametric: Parametric | None = None
     example: Mapping[str, int] = field(default_factory=dict)
 

@@ -130,7 +130,6 @@ def bound(elf: Path, platform: str | None = "kzm") -> Result:
         ends=(),
         solver="highs",
         time_limit=20.0,
-        lp=None,
         bounds=BoundOptions(budget=Budget(seconds=4), workers=1),
     )
     return analyse(elf, options, Stages(verbose=False))

@@ -79,7 +79,6 @@ def plain_bounds(elf: Path, facts: Path, values: Sequence[int]) -> list[int]:
         ends=(),
         solver="highs",
         time_limit=20.0,
-        lp=None,
         bounds=BoundOptions(),
     )
     result = run(elf, options, Stages(verbose=False))

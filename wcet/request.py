@@ -1,0 +1,132 @@
+"""What a command asks of an analysis: the options that all of them share."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from loopbounds.bounds import BoundOptions
+from loopbounds.prove import Budget
+from quoll.errors import UsageError
+from wcet.analyse import Options
+
+__all__ = ["add_analysis", "add_color", "colored", "default_cache", "requested"]
+
+
+def add_analysis(p: argparse.ArgumentParser) -> None:
+    """Add the options of an analysis, except which entries; ``requested`` reads them."""
+    p.add_argument(
+        "--platform",
+        metavar="NAME|FILE.toml",
+        help="core, caches, latencies, clock, exits (default: chosen from the ELF's build "
+        "attributes and printed)",
+    )
+    p.add_argument(
+        "--l2",
+        choices=["on", "off"],
+        help="whether the level-2 cache is enabled (default: as the platform file says)",
+    )
+    p.add_argument(
+        "--facts",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too",
+    )
+    p.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="a number for the parameter of a loop ('loop PLACE at most NAME'); without it the "
+        "bound is a function of NAME; repeatable",
+    )
+    p.add_argument(
+        "--no-facts", action="store_true", help="do not read the facts file beside the ELF"
+    )
+    p.add_argument(
+        "--end",
+        action="append",
+        default=[],
+        metavar="PLACE",
+        help="a path also ends after the instruction here; repeatable",
+    )
+    p.add_argument(
+        "--solver", choices=["cbc", "highs"], default="cbc", help="integer solver (default: cbc)"
+    )
+    p.add_argument(
+        "--time-limit",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="for each loop and for each integer program (default: 60)",
+    )
+    p.add_argument(
+        "--cache",
+        type=Path,
+        metavar="DIR",
+        help="where proofs of loop bounds are kept, and what else was found out about this very "
+        "input (default: quoll in the user's cache folder)",
+    )
+    p.add_argument("--no-cache", action="store_true", help="find out and prove everything again")
+    p.add_argument("--quiet", action="store_true", help="no progress on standard error")
+
+
+def requested(
+    options: argparse.Namespace, entries: Sequence[str], models: Path | None = None
+) -> Options:
+    """The analysis that a command line asks for. Raises UsageError for what makes no sense."""
+    if options.time_limit <= 0:
+        raise UsageError("--time-limit must be more than 0 seconds")
+    cache = None if options.no_cache else options.cache or default_cache()
+    budget = Budget(seconds=max(1, round(options.time_limit)))
+    return Options(
+        entries=tuple(entries) or ("all",),
+        platform=options.platform,
+        l2=None if options.l2 is None else options.l2 == "on",
+        facts=tuple(options.facts),
+        neighbouring_facts=not options.no_facts,
+        ends=tuple(options.end),
+        solver=options.solver,
+        time_limit=options.time_limit,
+        bounds=BoundOptions(cache=cache, models=models, budget=budget),
+        parameters=parameters(options.set),
+        store=None if cache is None else cache / "entries",
+    )
+
+
+def default_cache() -> Path:
+    """The user's cache folder, by the XDG base directory specification."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "quoll" / "loopbounds"
+
+
+def parameters(texts: Sequence[str]) -> dict[str, int]:
+    """The values in ``NAME=N``. Raises UsageError for what is not that, or given twice."""
+    values: dict[str, int] = {}
+    for text in texts:
+        match = re.fullmatch(r"([A-Za-z_]\w*)=([0-9]+)", text)
+        if match is None or values.get(match[1], int(match[2])) != int(match[2]):
+            raise UsageError(f"--set {text} is not NAME=N, or not the only one for its name")
+        values[match[1]] = int(match[2])
+    return values
+
+
+def add_color(p: argparse.ArgumentParser) -> None:
+    """Add ``--color``."""
+    p.add_argument(
+        "--color",
+        choices=["auto", "always", "never"],
+        default="auto",
+        help="colours in the text report (default: on a terminal)",
+    )
+
+
+def colored(options: argparse.Namespace) -> bool:
+    """Whether to write colours."""
+    return options.color == "always" or (options.color == "auto" and sys.stdout.isatty())
