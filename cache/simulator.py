@@ -61,6 +61,31 @@ class Cache:
                 if self._random.random() < fraction:
                     way.line, way.dirty = line, self._random.random() < 0.7
 
+    @property
+    def policy(self) -> Policy:
+        """How victims are chosen."""
+        return self._policy
+
+    @property
+    def counter(self) -> int:
+        """The way replaced last in round-robin."""
+        return self._counter
+
+    @property
+    def always_hits(self) -> bool:
+        """Whether it is taken to hold everything; real ones do not."""
+        return False
+
+    def reseed(self, random: Random) -> None:
+        """Draw from ``random`` from now on."""
+        self._random = random
+
+    def contents(self) -> tuple[list[int], list[int]]:
+        """Line in each way, -1 if invalid, and whether it is dirty; by set, then by way."""
+        ways = [way for ways in self._sets for way in ways]
+        lines = [-1 if way.line is None else way.line for way in ways]
+        return lines, [int(way.dirty) for way in ways]
+
     def _find(self, line: int) -> _Way | None:
         for way in self._sets[self.geometry.set_of(line)]:
             if way.line == line:

@@ -177,9 +177,10 @@ class DualIssueMachine(Machine):
         before = self.chip.random.random() < 0.5
         if dirty and before:
             self.memory.write(now)
-        complete = self.data_ready[line] = self.memory.line(now)[1]
+        complete = self.memory.line(now)[1]
         if dirty and not before:
             self.memory.write(now)
+        self.last_fill = line
         return max(self.memory.latencies.replay, complete - now)
 
     def _store(self, line: int, words: int, cached: bool, now: int) -> int:

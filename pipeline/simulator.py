@@ -94,6 +94,7 @@ class Machine:
         self.buffer: deque[int] = deque()  # completion of buffered writes
         self.line_ready: dict[int, int] = {}  # instruction line -> when it can be executed from
         self.data_ready: dict[int, int] = {}  # data line -> when its fill is complete
+        self.last_fill = 0  # data line
         self._kinds: dict[tuple[int, bool], tuple[Insn, InsnClass]] = {}
 
     def start(self, addr: int) -> None:
@@ -239,7 +240,7 @@ class Machine:
                 self.clock = max(self.clock, self.memory.free)
             case (7, 14, 1 | 2):
                 self._write_back(chip.random.randrange(2))
-                chip.dcache.invalidate(chip.random.choice([*self.data_ready, 0]))
+                chip.dcache.invalidate(self.last_fill)
             case (7, 14, 0):
                 self._write_back(chip.dcache.clean_all())
                 chip.dcache.invalidate_all()
@@ -326,6 +327,7 @@ class Machine:
             self.memory.write(cycle)
         self.fills.append(complete)
         self.data_ready[line] = complete
+        self.last_fill = line
         return first
 
     def _write(self, line: int, words: int, cached: bool, cycle: int) -> None:

@@ -26,6 +26,8 @@ from pipeline.block_times import transfers
 from pipeline.core import Core, load_core
 from pipeline.costs import Costs
 from pipeline.dual_issue_simulator import concrete_machine
+from pipeline.native import Instructions, execute
+from pipeline.native import Trace as Steps
 from pipeline.simulator import Executed, Machine, Memory, OnChip
 from pipeline.timing import Profile, Timing
 from quoll.arm.insn import Access, Insn
@@ -218,18 +220,23 @@ def _outstanding(machine: Machine, timing: Timing, random: Random) -> None:
     board.setter = random.choice([None, random.randint(-9, 0)])
 
 
-def replay(machine: Machine, steps: Sequence[Executed], *, exception: bool) -> int:
-    """Cycles from the start of the path, taking the exception included, until all is quiet."""
+def replay(
+    machine: Machine,
+    steps: Sequence[Executed],
+    *,
+    exception: bool,
+    instructions: Instructions | None = None,
+) -> int:
+    """Cycles from the start of the path, taking the exception included, until all is quiet.
+
+    ``instructions`` are kept between replays on one core.
+    """
     if exception:
         machine.clock = max(
             machine.core.row("EXCEPTION_ENTRY", kind).issue for kind in ("any", "asynchronous")
         )
-    machine.start(steps[0].insn.addr)
-    for position, step in enumerate(steps, 1):
-        machine.execute(step)
-        if step.taken and position < len(steps):
-            machine.start(steps[position].insn.addr)
-    return machine.finished
+    known = instructions or Instructions(machine.core, aligned=machine.aligned)
+    return execute(machine, Steps.of(known, steps))
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +293,8 @@ def replay_paths(
     with the number of paths done.
     """
     found: list[Replayed] = []
+    platform = subject.platform
+    instructions = Instructions(_core(platform.timing), aligned=platform.hierarchy.aligned)
     for number, executions in enumerate(paths):
         visits = follow(subject.graph, subject.image, executions[0].pcs)
         path = Path.of(subject.graph, visits)
@@ -298,7 +307,7 @@ def replay_paths(
             contents = every[state] if state < len(every) else random.choice(every)
             machine = random_machine(subject.platform, steps, contents, random)
             exception = subject.name in subject.platform.entries
-            cycles = replay(machine, steps, exception=exception)
+            cycles = replay(machine, steps, exception=exception, instructions=instructions)
             if cycles > most:
                 most, worst = cycles, contents
         charged = path_cycles(subject.costs, (Step(v.node, v.edge) for v in visits))

@@ -188,7 +188,7 @@ def test_cold_and_polluted_caches_cost_more_than_own_lines(
 
 def walk(text: str, *taken: bool) -> Walk:
     insns = tuple(at(insn, 0x8000 + 4 * i) for i, insn in enumerate(pool(text)))
-    return Walk((), insns, taken or (False,) * len(insns))
+    return Walk((), insns, taken or (False,) * len(insns), tuple(range(len(insns))))
 
 
 def test_conditions_that_read_the_same_flags_agree() -> None:

@@ -1,0 +1,344 @@
+"""The concrete machines compiled from ``simulator.c``: a million instructions in a fraction of a
+second, with the same cycles as ``simulator`` and ``dual_issue_simulator`` from the same state.
+
+The C file is compiled by the system's compiler when it is first needed, into a cache folder, under
+a name made from its content. Without a compiler the Python machines do the work: same results.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+from cache.simulator import Cache, Policy
+from pipeline.classes import classify_insn
+from pipeline.core import Core, Pair
+from pipeline.dual_issue_simulator import DualIssueMachine
+from pipeline.simulator import Executed, Machine
+from quoll.arm.insn import Access, Insn
+from quoll.errors import TimingError
+
+__all__ = ["Instructions", "SplitMix", "Trace", "available", "execute"]
+
+SOURCE = Path(__file__).parent / "simulator.c"
+REGISTERS, LIST, WAYS, FILLS, BUFFER = 16, 18, 2048, 64, 64
+PASSED, TAKEN, CACHED, ACCESS = 1, 2, 4, 8
+ISB, BARRIER = 1 << 12, 1 << 13
+GOLDEN, MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
+Num = ctypes.c_int64
+
+
+def _fields(*names: str) -> list[tuple[str, type[ctypes.c_int64]]]:
+    return [(name, Num) for name in names]
+
+
+class _Operand(ctypes.Structure):
+    _fields_ = _fields("reg", "early", "late", "address", "passed")
+
+
+class _Result(ctypes.Structure):
+    _fields_ = _fields("reg", "latency")
+
+
+class _Instruction(ctypes.Structure):
+    _fields_ = [
+        *_fields("next", "waits_flags", "conditional", "sets_flags", "memory", "access", "bytes",
+                 "issue", "unit", "taken", "not_taken", "flag_distance", "updates", "base_latency",
+                 "operation", "pair", "may_join", "flags_late", "operands", "results", "held"),
+        ("operand", _Operand * LIST), ("result", _Result * LIST), ("hold", _Result * LIST),
+    ]  # fmt: skip
+
+
+class _Cache(ctypes.Structure):
+    _fields_ = [
+        *_fields("ways", "sets", "line_bytes", "round_robin", "always_hits", "counter"),
+        ("line", Num * WAYS), ("dirty", Num * WAYS),
+    ]  # fmt: skip
+
+
+class _Machine(ctypes.Structure):
+    _fields_ = [
+        *_fields("dual", "aligned", "ahead", "access", "line_rest", "dirty_victims", "replay",
+                 "fetch_restart", "buffer_words", "clock", "free", "flags", "setter", "has_setter",
+                 "unit", "bypassed", "branch_unit", "second_pipe_free"),
+        ("ready", Num * REGISTERS), ("unlocked", Num * REGISTERS),
+        ("fills", Num), ("fill", Num * FILLS),
+        ("buffered", Num), ("buffer", Num * BUFFER),
+        *_fields("fetched", "log_first", "log_lines", "last_fill"),
+        ("random", ctypes.c_uint64),
+        ("icache", _Cache), ("dcache", _Cache),
+    ]  # fmt: skip
+
+
+class SplitMix(Random):
+    """The generator of ``simulator.c``: 64 bits of state (Steele, Lea, Flood: OOPSLA 2014)."""
+
+    def __init__(self, state: int) -> None:
+        super().__init__(0)
+        self.state = state & MASK
+
+    def getrandbits(self, k: int) -> int:
+        """The upper ``k`` of the next 64 bits."""
+        self.state = z = (self.state + GOLDEN) & MASK
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & MASK
+        z = (z ^ z >> 27) * 0x94D049BB133111EB & MASK
+        return (z ^ z >> 31) >> (64 - k)
+
+    def random(self) -> float:
+        """In [0, 1)."""
+        return self.getrandbits(53) / (1 << 53)
+
+
+class Instructions:
+    """Descriptions of instructions for the compiled machine, each made once."""
+
+    def __init__(self, core: Core, *, aligned: bool = True) -> None:
+        self.core, self.aligned = core, aligned
+        self._described: list[_Instruction] = []
+        self._known: dict[tuple[int, bool], tuple[Insn, int]] = {}  # kept alive, so ids are unique
+        self._array: ctypes.Array[_Instruction] | None = None
+
+    def number(self, insn: Insn, aligned8: bool) -> int:
+        """Index of ``insn`` in ``array``."""
+        known = self._known.get((id(insn), aligned8))
+        if known is None:
+            known = self._known[id(insn), aligned8] = insn, len(self._described)
+            made = _describe(self.core, insn, aligned=self.aligned, aligned8=aligned8)
+            self._described.append(made)
+            self._array = None
+        return known[1]
+
+    @property
+    def array(self) -> ctypes.Array[_Instruction]:
+        """All of them, in a row."""
+        if self._array is None:
+            self._array = (_Instruction * len(self._described))(*self._described)
+        return self._array
+
+
+@dataclass
+class Trace:
+    """Steps made ready for ``execute``: of each its instruction, what happened, and its target."""
+
+    instructions: ctypes.Array[_Instruction]
+    steps: np.ndarray[tuple[int, int], np.dtype[np.int64]]
+    first: int
+    executed: Sequence[Executed]
+    issued: np.ndarray[tuple[int], np.dtype[np.int64]] = field(init=False)
+
+    @staticmethod
+    def of(instructions: Instructions, steps: Sequence[Executed]) -> Trace:
+        """``steps`` as they follow each other; the last one leaves the trace."""
+        rows: list[tuple[int, int, int, int]] = []
+        number = instructions.number
+        for step in steps:
+            address = step.address
+            bits = PASSED * step.passed | TAKEN * step.taken | CACHED * step.cached
+            if address is None:
+                rows.append((number(step.insn, False), bits, 0, -1))
+            else:
+                rows.append((number(step.insn, address % 8 == 0), bits | ACCESS, address, -1))
+        table = np.array(rows, dtype=np.int64)
+        for position in np.flatnonzero(table[:-1, 1] & TAKEN).tolist():
+            table[position, 3] = steps[position + 1].insn.addr
+        return Trace(instructions.array, table, steps[0].insn.addr, steps)
+
+
+def _describe(core: Core, insn: Insn, *, aligned: bool, aligned8: bool) -> _Instruction:
+    kind = classify_insn(insn, aligned=aligned, aligned8=aligned8)
+    row = core.row(*kind.row)
+    transfer = core.row(*kind.taken) if kind.taken is not None else None
+    extra = int(transfer is not None and transfer.with_list)
+    lists = _lists(core, insn, aligned=aligned, aligned8=aligned8)
+    pair = row.pair if transfer is None or row.pair is Pair.ALONE else transfer.pair
+    memory = insn.memory
+    found = _Instruction(
+        next=insn.next,
+        waits_flags=insn.conditional or insn.reads_flags,
+        conditional=insn.conditional,
+        sets_flags=insn.sets_flags,
+        memory=memory is not None,
+        access=0 if memory is None else ACCESSES[memory.access],
+        bytes=0 if memory is None else memory.size * memory.count,
+        issue=row.issue,
+        unit=row.memory + extra if row.memory or memory is not None else 0,
+        taken=-1 if transfer is None else transfer.issue + row.issue * transfer.after_list,
+        not_taken=-1 if kind.not_taken is None else core.row(*kind.not_taken).issue,
+        flag_distance=core.row("FLAGS_TO_TARGET").latency[0] if kind.flag_rule else -1,
+        updates=-1 if kind.updates is None else kind.updates,
+        base_latency=core.row("BASE_WRITEBACK").latency[0],
+        operation=_operation(core, insn),
+        pair=list(Pair).index(pair),
+        may_join=row.pair is Pair.EITHER and row.issue == 1,
+        flags_late=row.late.get("flags", 0),
+        **{name: len(entries) for name, entries in lists.items()},
+    )
+    for name, entries in lists.items():
+        array = getattr(found, ARRAYS[name])
+        for index, entry in enumerate(entries):
+            array[index] = entry
+    return found
+
+
+ACCESSES = {Access.LOAD: 1, Access.PRELOAD: 1, Access.STORE: 2, Access.SWAP: 3}
+ARRAYS = {"operands": "operand", "results": "result", "held": "hold"}
+
+
+def _lists(
+    core: Core, insn: Insn, *, aligned: bool, aligned8: bool
+) -> dict[str, list[tuple[int, ...]]]:
+    kind = classify_insn(insn, aligned=aligned, aligned8=aligned8)
+    row = core.row(*kind.row)
+    extra = int(kind.taken is not None and core.row(*kind.taken).with_list)
+    reads = insn.reads | frozenset(kind.held)
+    operands: list[tuple[int, ...]] = []
+    for register in sorted(reads | kind.address):
+        roles = [role for role, r in kind.roles.items() if r == register]
+        early = any(role in row.early for role in roles)
+        late = min((row.late.get(role, 0) for role in roles), default=0)
+        operands.append((register, early, late, register in kind.address, register in reads))
+    last = len(row.latency) - 1
+    latencies = [row.latency[min(i, last)] if row.latency else -1 for i in range(LIST)]
+    return {
+        "operands": operands,
+        "results": [
+            (r, latencies[i] + extra if row.latency else -1) for i, r in enumerate(kind.results)
+        ],
+        "held": [(r, latencies[i]) for i, r in enumerate(kind.held)],
+    }
+
+
+def _operation(core: Core, insn: Insn) -> int:
+    if insn.mnemonic == "mcr":
+        word = insn.encoding
+        return (word >> 16 & 15) << 8 | (word & 15) << 4 | word >> 5 & 7
+    if core.dual_issue:
+        return {"isb": ISB, "dsb": BARRIER, "dmb": BARRIER}.get(insn.mnemonic, 0)
+    return 0
+
+
+def available() -> bool:
+    """Whether the compiled machines can be used here."""
+    return _library() is not None
+
+
+def execute(machine: Machine, trace: Trace) -> int:
+    """Cycles from the state of ``machine`` until all is quiet, as ``Machine.execute`` step by step.
+
+    ``machine`` is used up. Its draws are replaced by those of ``SplitMix``, from its own state if
+    it has one, else seeded by its generator. ``trace.issued`` gets the clock after each step.
+    """
+    random = machine.chip.random
+    if not isinstance(random, SplitMix):
+        random = SplitMix(random.getrandbits(64))
+        machine.chip.random = random
+        for cached in (machine.chip.fetch.cache, machine.chip.dcache):
+            cached.reseed(random)
+    library = _library()
+    trace.issued = np.zeros(len(trace.executed), dtype=np.int64)
+    if library is None:
+        return _interpret(machine, trace)
+    state = _export(machine, random)
+    end: int = library.simulate(
+        ctypes.byref(state), trace.instructions, trace.steps.ctypes.data, len(trace.executed),
+        trace.first, trace.issued.ctypes.data,
+    )  # fmt: skip
+    random.state = state.random
+    if end < 0:
+        insn = trace.executed[-1 - end].insn
+        raise TimingError(
+            "this operation has no concrete effect", where=f"{insn.addr:#x}: {insn.text}"
+        )
+    return end
+
+
+def _interpret(machine: Machine, trace: Trace) -> int:
+    machine.start(trace.first)
+    for position, step in enumerate(trace.executed):
+        machine.execute(step)
+        trace.issued[position] = machine.clock
+        if trace.steps[position, 3] >= 0:
+            machine.start(int(trace.steps[position, 3]))
+    return machine.finished
+
+
+def _export(machine: Machine, random: SplitMix) -> _Machine:
+    dual = isinstance(machine, DualIssueMachine)
+    board, memory, chip = machine.board, machine.memory.latencies, machine.chip
+    state = _Machine(
+        dual=dual, aligned=machine.aligned, ahead=chip.ahead, access=memory.access,
+        line_rest=memory.line_rest, dirty_victims=memory.dirty_l1_victims, replay=memory.replay,
+        fetch_restart=memory.fetch_restart, buffer_words=machine.buffer_words,
+        clock=machine.clock, free=machine.memory.free, flags=board.flags,
+        setter=board.setter or 0, has_setter=board.setter is not None, unit=board.unit,
+        bypassed=-1 if board.bypassed is None else board.bypassed,
+        fills=len(machine.fills), buffered=len(machine.buffer), random=random.state,
+    )  # fmt: skip
+    for register in range(REGISTERS):
+        state.ready[register] = board.result.get(register, -9)
+        state.unlocked[register] = board.unlocked.get(register, -9)
+    for index, at in enumerate(machine.fills):
+        state.fill[index] = at
+    for index, at in enumerate(machine.buffer):
+        state.buffer[index] = at
+    _export_cache(chip.fetch.cache, state.icache)
+    _export_cache(chip.dcache, state.dcache)
+    return state
+
+
+def _export_cache(cached: Cache, state: _Cache) -> None:
+    geometry = cached.geometry
+    state.ways, state.sets, state.line_bytes = geometry.ways, geometry.sets, geometry.line_bytes
+    state.round_robin = cached.policy is Policy.ROUND_ROBIN
+    state.always_hits, state.counter = cached.always_hits, cached.counter
+    if geometry.ways * geometry.sets > WAYS:
+        raise TimingError(f"the compiled machine has room for {WAYS} lines")
+    lines, dirty = cached.contents()
+    count = len(lines)
+    state.line[:count], state.dirty[:count] = lines, dirty
+
+
+@cache
+def _library() -> ctypes.CDLL | None:
+    """The compiled file, or None where it cannot be had."""
+    text = SOURCE.read_bytes()
+    name = hashlib.sha256(text + sysconfig.get_platform().encode()).hexdigest()[:24]
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    path = root / "quoll" / f"simulator-{name}.so"
+    try:
+        if not path.exists():
+            _compile(path)
+        library = ctypes.CDLL(str(path))
+    except OSError:
+        return None
+    library.simulate.restype = Num
+    library.simulate.argtypes = [
+        ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, Num, Num, ctypes.c_void_p,
+    ]  # fmt: skip
+    return library
+
+
+def _compile(path: Path) -> None:
+    """Compile the C file to ``path``. Raises OSError if that fails."""
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        raise OSError("no C compiler")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        made = Path(folder) / path.name
+        command = [compiler, "-O2", "-shared", "-fPIC", "-o", str(made), str(SOURCE)]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            raise OSError(f"{compiler} failed")
+        made.replace(path)

@@ -1,0 +1,602 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The concrete machines of simulator.py and dual_issue_simulator.py, compiled: same
+ * cycles from the same state and the same draws, which a test compares.
+ *
+ * native.py describes instructions and states by the structures below; all their fields are
+ * 64-bit integers.  Times are cycles, lines are numbered as Geometry.line does.
+ */
+#include <stdint.h>
+#include <string.h>
+
+typedef int64_t num;
+
+enum { REGISTERS = 16, LIST = 18, WAYS = 2048, FILLS = 64, BUFFER = 64, TABLE = 1 << 14 };
+enum { LOAD = 1, STORE, SWAP };                     /* Instruction.access */
+enum { EITHER, OLDER, ALONE };                      /* Instruction.pair */
+enum { PASSED = 1, TAKEN = 2, CACHED = 4, ACCESS = 8 }; /* Step.bits */
+enum { OUTSTANDING = 3 };
+enum { E1 = 1, E2 = 2, DUAL_LONG_AGO = -9 };
+
+struct operand { num reg, early, late, address, passed; };
+struct result { num reg, latency; };
+
+struct instruction {
+    num next, waits_flags, conditional, sets_flags, memory, access, bytes;
+    num issue, unit, taken, not_taken, flag_distance, updates, base_latency;
+    num operation, pair, may_join, flags_late;
+    num operands, results, held;
+    struct operand operand[LIST];
+    struct result result[LIST];
+    struct result hold[LIST];
+};
+
+struct step { num instruction, bits, address, target; };
+
+struct cache {
+    num ways, sets, line_bytes, round_robin, always_hits, counter;
+    num line[WAYS], dirty[WAYS]; /* by set, then way; line -1: invalid */
+};
+
+struct machine {
+    num dual, aligned, ahead, access, line_rest, dirty_victims, replay, fetch_restart;
+    num buffer_words;
+    num clock, free, flags, setter, has_setter, unit, bypassed, branch_unit, second_pipe_free;
+    num ready[REGISTERS], unlocked[REGISTERS];
+    num fills, fill[FILLS];
+    num buffered, buffer[BUFFER];
+    num fetched, log_first, log_lines, last_fill;
+    uint64_t random;
+    struct cache icache, dcache;
+};
+
+/* --- what is drawn: SplitMix64, as native.SplitMix ------------------------- */
+
+static uint64_t bits(struct machine *m, int count)
+{
+    uint64_t z = m->random += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (z ^ z >> 31) >> (64 - count);
+}
+
+static num below(struct machine *m, num n)
+{
+    int count = 64 - __builtin_clzll((uint64_t)n);
+    num drawn;
+    do
+        drawn = (num)bits(m, count);
+    while (drawn >= n);
+    return drawn;
+}
+
+static int half(struct machine *m)
+{
+    return bits(m, 53) < (uint64_t)1 << 52;
+}
+
+/* --- when lines are there: a table that forgets at once -------------------- */
+
+struct arrivals { num line[TABLE], at[TABLE], run[TABLE]; };
+
+static struct arrivals code_lines, data_lines;
+static num this_run;
+
+static num *arrival(struct arrivals *t, num line)
+{
+    uint64_t i = (uint64_t)line * 0x9e3779b97f4a7c15u >> 50;
+    while (t->run[i] == this_run && t->line[i] != line)
+        i = (i + 1) % TABLE;
+    if (t->run[i] != this_run) {
+        t->run[i] = this_run;
+        t->line[i] = line;
+        t->at[i] = 0;
+    }
+    return &t->at[i];
+}
+
+/* --- caches and memory ------------------------------------------------------ */
+
+static num max(num a, num b) { return a > b ? a : b; }
+static num min(num a, num b) { return a < b ? a : b; }
+
+static num find(struct cache *c, num line)
+{
+    num first = line % c->sets * c->ways;
+    for (num w = first; w < first + c->ways; w++)
+        if (c->line[w] == line)
+            return w;
+    return -1;
+}
+
+/* Whether it hit; dirty is set to whether a dirty line was replaced. */
+static int cache_load(struct machine *m, struct cache *c, num line, int *dirty)
+{
+    num first = line % c->sets * c->ways, way = -1;
+    *dirty = 0;
+    if (c->always_hits || find(c, line) >= 0)
+        return 1;
+    for (num w = first; w < first + c->ways && way < 0; w++)
+        if (c->line[w] < 0)
+            way = w;
+    if (way < 0 && c->round_robin)
+        way = first + (c->counter = (c->counter + 1) % c->ways);
+    else if (way < 0)
+        way = first + below(m, c->ways);
+    *dirty = c->dirty[way] != 0;
+    c->line[way] = line;
+    c->dirty[way] = 0;
+    return 0;
+}
+
+static int cache_store(struct cache *c, num line)
+{
+    num way = find(c, line);
+    if (c->always_hits)
+        return 1;
+    if (way >= 0)
+        c->dirty[way] = 1;
+    return way >= 0;
+}
+
+static void invalidate(struct cache *c, num line)
+{
+    num way = find(c, line);
+    if (way >= 0) {
+        c->line[way] = -1;
+        c->dirty[way] = 0;
+    }
+}
+
+static void invalidate_all(struct cache *c)
+{
+    for (num w = 0; w < c->sets * c->ways; w++) {
+        c->line[w] = -1;
+        c->dirty[w] = 0;
+    }
+}
+
+static num clean_all(struct cache *c)
+{
+    num count = 0;
+    for (num w = 0; w < c->sets * c->ways; w++) {
+        count += c->dirty[w] != 0;
+        c->dirty[w] = 0;
+    }
+    return count;
+}
+
+static num memory_line(struct machine *m, num now, num *complete)
+{
+    num first = max(now, m->free) + m->access;
+    *complete = m->free = first + m->line_rest;
+    return first;
+}
+
+static num memory_write(struct machine *m, num now, num words)
+{
+    return m->free = max(now, m->free) + words * m->access;
+}
+
+/* --- fetch ------------------------------------------------------------------- */
+
+static void start(struct machine *m, num addr)
+{
+    m->fetched = addr;
+    m->log_lines = 0;
+    m->second_pipe_free = 0;
+}
+
+static void fetch(struct machine *m, num until, num now)
+{
+    num missed[64], misses = 0, complete;
+    while (m->fetched < until) {
+        num line = m->fetched / m->icache.line_bytes;
+        if (!m->log_lines || line >= m->log_first + m->log_lines) {
+            int dirty;
+            if (!m->log_lines)
+                m->log_first = line;
+            m->log_lines = line - m->log_first + 1;
+            if (!cache_load(m, &m->icache, line, &dirty) && misses < 64)
+                missed[misses++] = line;
+        }
+        m->fetched = min(until, (line + 1) * m->icache.line_bytes);
+    }
+    for (num i = 0; i < misses; i++)
+        *arrival(&code_lines, missed[i]) = memory_line(m, now, &complete) + m->fetch_restart;
+}
+
+/* --- coprocessor operations: (CRn, CRm, opc2) in one number -------------------- */
+
+#define CP15(crn, crm, opc2) ((crn) << 8 | (crm) << 4 | (opc2))
+
+static void write_back(struct machine *m, num lines)
+{
+    if (lines)
+        m->unit = max(m->unit, memory_write(m, m->clock, lines));
+}
+
+static int maintain(struct machine *m, const struct instruction *i)
+{
+    switch (i->operation) {
+    case CP15(7, 5, 0):
+        invalidate_all(&m->icache);
+        return 1;
+    case CP15(7, 5, 1): case CP15(7, 5, 2): case CP15(9, 0, 0): case CP15(9, 0, 1):
+        invalidate(&m->icache, m->log_first + below(m, m->log_lines));
+        return 1;
+    case CP15(7, 5, 4):
+        start(m, i->next);
+        return 1;
+    case CP15(7, 6, 0):
+        invalidate_all(&m->dcache);
+        return 1;
+    case CP15(7, 7, 0):
+        invalidate_all(&m->icache);
+        invalidate_all(&m->dcache);
+        return 1;
+    case CP15(7, 10, 0):
+        write_back(m, clean_all(&m->dcache));
+        return 1;
+    case CP15(7, 10, 1): case CP15(7, 10, 2): case CP15(7, 11, 1):
+        write_back(m, below(m, 2));
+        return 1;
+    case CP15(7, 10, 4):
+        m->clock = max(m->clock, m->free);
+        return 1;
+    case CP15(7, 14, 1): case CP15(7, 14, 2):
+        write_back(m, below(m, 2));
+        invalidate(&m->dcache, m->last_fill);
+        return 1;
+    case CP15(7, 14, 0):
+        write_back(m, clean_all(&m->dcache));
+        invalidate_all(&m->dcache);
+        return 1;
+    }
+    num crn = i->operation >> 8, crm = i->operation >> 4 & 15, opc2 = i->operation & 15;
+    if (crn == 7)
+        return (crm == 0 || crm == 5 || crm == 10) && opc2 >= 4;
+    return crn == 1 || crn == 2 || crn == 3 || crn == 8 || crn == 13;
+}
+
+/* --- single issue: simulator.Machine -------------------------------------------- */
+
+static num single_read(struct machine *m, num line, num words, int cached, num cycle)
+{
+    num complete, first;
+    int dirty, before;
+    if (!cached) {
+        m->fill[m->fills++] = memory_write(m, cycle, words);
+        return m->fill[m->fills - 1];
+    }
+    if (cache_load(m, &m->dcache, line, &dirty))
+        return *arrival(&data_lines, line);
+    dirty = dirty && m->dirty_victims;
+    before = half(m);
+    if (dirty && before)
+        memory_write(m, cycle, 1);
+    first = memory_line(m, cycle, &complete);
+    if (dirty && !before)
+        memory_write(m, cycle, 1);
+    m->fill[m->fills++] = complete;
+    *arrival(&data_lines, line) = complete;
+    m->last_fill = line;
+    return first;
+}
+
+static void drop_oldest(struct machine *m)
+{
+    m->buffered--;
+    memmove(m->buffer, m->buffer + 1, m->buffered * sizeof m->buffer[0]);
+}
+
+static void single_write(struct machine *m, num line, num words, int cached, num cycle)
+{
+    if (cached && cache_store(&m->dcache, line))
+        return;
+    for (num w = 0; w < words; w++) {
+        while (m->buffered && m->buffer[0] <= cycle)
+            drop_oldest(m);
+        if (m->buffered >= m->buffer_words) {
+            cycle = m->buffer[0];
+            drop_oldest(m);
+            m->unit = max(m->unit, cycle + 1);
+        }
+        m->buffer[m->buffered++] = memory_write(m, cycle, 1);
+    }
+}
+
+/* Cycles until all outstanding fills but OUTSTANDING - 1 are done. */
+static num room_for_a_fill(struct machine *m, num cycle)
+{
+    num kept = 0;
+    for (num i = 0; i < m->fills; i++) {
+        num at = m->fill[i], j = kept;
+        if (at <= cycle)
+            continue;
+        for (; j > 0 && m->fill[j - 1] > at; j--)
+            m->fill[j] = m->fill[j - 1];
+        m->fill[j] = at;
+        kept++;
+    }
+    m->fills = kept;
+    return kept >= OUTSTANDING ? m->fill[kept - OUTSTANDING] : 0;
+}
+
+static num single_issue(struct machine *m, const struct instruction *i, int passed, num cycle)
+{
+    num start = cycle;
+    if (i->waits_flags)
+        start = max(start, m->flags);
+    for (num k = 0; k < i->operands; k++) {
+        const struct operand *o = &i->operand[k];
+        num at = m->ready[o->reg];
+        if (passed ? !o->passed : !o->address)
+            continue;
+        if (o->early && !(o->reg == m->bypassed && o->address))
+            at++;
+        else if (!o->early)
+            at -= o->late;
+        start = max(start, at);
+    }
+    if (!passed)
+        return start;
+    if (i->memory)
+        start = max(max(start, m->unit), room_for_a_fill(m, cycle));
+    for (num k = 0; k < i->results; k++)
+        start = max(start, max(m->unlocked[i->result[k].reg], m->ready[i->result[k].reg]));
+    if (i->updates >= 0)
+        start = max(start, m->unlocked[i->updates]);
+    return start;
+}
+
+static num single_access(struct machine *m, const struct instruction *i, const struct step *s,
+                         num cycle)
+{
+    num bytes = m->dcache.line_bytes, end = s->address + i->bytes, done = cycle;
+    int cached = (s->bits & CACHED) != 0;
+    for (num line = s->address / bytes; line <= (end - 1) / bytes; line++) {
+        num low = max(s->address, line * bytes), high = min(end, (line + 1) * bytes);
+        num words = (high - 1) / 4 - low / 4 + 1;
+        if (i->access != STORE)
+            done = max(done, single_read(m, line, words, cached, cycle));
+        if (i->access == STORE || i->access == SWAP)
+            single_write(m, line, words, cached, cycle);
+    }
+    return done - cycle;
+}
+
+static num single_effects(struct machine *m, const struct instruction *i, const struct step *s,
+                          num cycle)
+{
+    num delay = 0;
+    if (i->memory || i->unit)
+        m->unit = cycle + i->unit;
+    if (i->memory && s->bits & ACCESS)
+        delay = single_access(m, i, s, cycle);
+    for (num k = 0; k < i->results; k++) {
+        if (i->result[k].latency >= 0)
+            m->ready[i->result[k].reg] = cycle + i->result[k].latency + delay;
+        else if (!i->unit)
+            m->ready[i->result[k].reg] = cycle + i->issue;
+    }
+    if (i->updates >= 0) {
+        m->ready[i->updates] = max(m->ready[i->updates], cycle + i->base_latency);
+        m->bypassed = i->updates;
+    }
+    for (num k = 0; k < i->held; k++)
+        if (i->hold[k].latency >= 0)
+            m->unlocked[i->hold[k].reg] =
+                max(m->unlocked[i->hold[k].reg], cycle + i->hold[k].latency);
+    if (i->sets_flags) {
+        m->flags = cycle + i->issue;
+        m->setter = m->flags - 1;
+        m->has_setter = 1;
+    }
+    return delay;
+}
+
+static int single_step(struct machine *m, const struct instruction *i, const struct step *s)
+{
+    int passed = s->bits & PASSED;
+    num cycle, issue = 1, delay = 0, ready;
+    fetch(m, i->next, m->clock);
+    ready = *arrival(&code_lines, (i->next - 1) / m->icache.line_bytes);
+    cycle = single_issue(m, i, passed, max(m->clock, ready));
+    m->bypassed = -1;
+    if (passed) {
+        issue = i->issue;
+        delay = single_effects(m, i, s, cycle);
+    }
+    num until = i->next + below(m, m->ahead + 1);
+    if (i->taken >= 0 && s->bits & TAKEN) {
+        fetch(m, until, cycle);
+        m->clock = cycle + delay + i->taken;
+        if (i->flag_distance >= 0 && m->has_setter)
+            m->clock = max(m->clock, m->setter + i->flag_distance);
+        return 1;
+    }
+    m->clock = cycle + (i->not_taken >= 0 ? i->not_taken : issue);
+    fetch(m, until, cycle);
+    return !(passed && i->operation > 0) || maintain(m, i);
+}
+
+/* --- dual issue: dual_issue_simulator.DualIssueMachine ------------------------------ */
+
+static num dual_load(struct machine *m, num line, num words, int cached, num now)
+{
+    num complete;
+    int dirty, before;
+    if (!cached)
+        return max(m->replay, memory_write(m, now, words) - now);
+    if (cache_load(m, &m->dcache, line, &dirty))
+        return 0;
+    dirty = dirty && m->dirty_victims;
+    before = half(m);
+    if (dirty && before)
+        memory_write(m, now, 1);
+    memory_line(m, now, &complete);
+    if (dirty && !before)
+        memory_write(m, now, 1);
+    m->last_fill = line;
+    return max(m->replay, complete - now);
+}
+
+static num dual_store(struct machine *m, num line, num words, int cached, num now)
+{
+    num stall = 0;
+    if (cached && cache_store(&m->dcache, line))
+        return 0;
+    for (num w = 0; w < words; w++) {
+        while (m->buffered && m->buffer[0] <= now + stall)
+            drop_oldest(m);
+        if (m->buffered >= m->buffer_words) {
+            stall += m->replay + max(0, m->buffer[0] - now - stall);
+            drop_oldest(m);
+        }
+        m->buffer[m->buffered++] = memory_write(m, now + stall, 1);
+    }
+    return stall;
+}
+
+static num dual_access(struct machine *m, const struct instruction *i, const struct step *s,
+                       num cycle)
+{
+    num bytes = m->dcache.line_bytes, end = s->address + i->bytes, stall = 0;
+    int cached = (s->bits & CACHED) != 0;
+    for (num line = s->address / bytes; line <= (end - 1) / bytes; line++) {
+        num low = max(s->address, line * bytes), high = min(end, (line + 1) * bytes);
+        num words = (high - 1) / 4 - low / 4 + 1;
+        if (i->access != STORE)
+            stall += dual_load(m, line, words, cached, cycle + stall);
+        if (i->access == STORE || i->access == SWAP)
+            stall += dual_store(m, line, words, cached, cycle + stall);
+    }
+    return stall;
+}
+
+static num dual_issue(struct machine *m, const struct instruction *i, num cycle)
+{
+    for (num k = 0; k < i->operands; k++) {
+        const struct operand *o = &i->operand[k];
+        num stage = o->early ? E1 : E2 + o->late;
+        if (o->passed)
+            cycle = max(cycle, m->ready[o->reg] - stage + 1);
+    }
+    for (num k = 0; k < i->results; k++) {
+        cycle = max(cycle, m->unlocked[i->result[k].reg]);
+        if (i->conditional)
+            cycle = max(cycle, m->ready[i->result[k].reg] - E2 + 1);
+    }
+    if (i->updates >= 0) {
+        cycle = max(cycle, m->unlocked[i->updates]);
+        if (i->conditional)
+            cycle = max(cycle, m->ready[i->updates] - E2 + 1);
+    }
+    if (i->waits_flags)
+        cycle = max(cycle, m->flags - E2 - i->flags_late + 1);
+    if (i->memory || i->unit)
+        cycle = max(cycle, m->unit);
+    return i->taken >= 0 ? max(cycle, m->branch_unit) : cycle;
+}
+
+static void dual_effects(struct machine *m, const struct instruction *i, num cycle)
+{
+    num last = cycle + i->issue - 1;
+    for (num k = 0; k < i->results; k++) {
+        num latency = i->result[k].latency;
+        if (latency >= 0 || !i->unit)
+            m->ready[i->result[k].reg] = cycle + (latency >= 0 ? latency : i->issue) + E1;
+        m->unlocked[i->result[k].reg] = last + 1;
+    }
+    if (i->updates >= 0) {
+        m->ready[i->updates] = max(m->ready[i->updates], cycle + i->base_latency + E1);
+        m->unlocked[i->updates] = last + 1;
+    }
+    if (i->unit)
+        m->unit = cycle + i->unit;
+    if (i->sets_flags)
+        m->flags = last + E2;
+    if (i->taken >= 0)
+        m->branch_unit = last + 1;
+}
+
+static void freeze(struct machine *m, num cycles)
+{
+    if (!cycles)
+        return;
+    for (int r = 0; r < REGISTERS; r++) {
+        m->ready[r] += cycles;
+        m->unlocked[r] += cycles;
+    }
+    m->flags += cycles;
+    m->unit += cycles;
+    m->branch_unit += cycles;
+    m->clock += cycles;
+}
+
+enum { ISB = 1 << 12, BARRIER = 1 << 13 }; /* Instruction.operation of ARMv7 barriers */
+
+static int dual_step(struct machine *m, const struct instruction *i, const struct step *s)
+{
+    int passed = s->bits & PASSED;
+    num cycle, ready, stall = 0, slot;
+    fetch(m, i->next, m->clock);
+    ready = *arrival(&code_lines, (i->next - 1) / m->icache.line_bytes);
+    slot = m->second_pipe_free && i->may_join && i->pair != OLDER ? m->clock - 1 : m->clock;
+    cycle = dual_issue(m, i, max(slot, ready));
+    int joined = cycle < m->clock;
+    dual_effects(m, i, cycle);
+    m->clock = cycle + i->issue;
+    m->second_pipe_free = !joined && i->pair != ALONE;
+    fetch(m, i->next + below(m, m->ahead + 1), cycle);
+    if (passed && s->bits & ACCESS)
+        stall = dual_access(m, i, s, cycle);
+    if (i->taken >= 0 && s->bits & TAKEN)
+        m->clock = cycle + i->taken;
+    freeze(m, stall);
+    if (!passed || i->operation <= 0)
+        return 1;
+    if (i->operation == ISB)
+        start(m, i->next);
+    else if (i->operation == BARRIER)
+        m->clock = max(m->clock, m->free);
+    else
+        return maintain(m, i);
+    return 1;
+}
+
+/* --- runs ------------------------------------------------------------------------------ */
+
+static num finished(const struct machine *m)
+{
+    num late = m->dual ? 1 : 0, end = max(m->clock, max(m->unit, m->free));
+    end = max(end, max(m->flags - late, 0));
+    for (int r = 0; r < REGISTERS; r++) {
+        end = max(end, m->ready[r] - late);
+        if (!m->dual)
+            end = max(end, m->unlocked[r]);
+    }
+    return end;
+}
+
+/*
+ * Executes the steps; the cycle in which everything is finished, or -1 - n where step n is an
+ * operation that has no concrete effect.  issued, unless 0, receives the clock after each step.
+ */
+num simulate(struct machine *m, const struct instruction *instructions, const struct step *steps,
+             num count, num first, num *issued)
+{
+    this_run++;
+    start(m, first);
+    for (num n = 0; n < count; n++) {
+        const struct instruction *i = &instructions[steps[n].instruction];
+        if (!(m->dual ? dual_step : single_step)(m, i, &steps[n]))
+            return -1 - n;
+        if (issued)
+            issued[n] = m->clock;
+        if (steps[n].target >= 0)
+            start(m, steps[n].target);
+    }
+    return finished(m);
+}

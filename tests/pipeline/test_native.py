@@ -1,0 +1,110 @@
+"""The compiled machines do what the Python machines do, cycle for cycle, and fast."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from pipeline import native
+from pipeline.core import load_core
+from pipeline.native import Instructions, SplitMix, Trace, available, execute
+from pipeline.simulator import Executed, Machine
+from pipeline.timing import Profile
+from quoll.errors import TimingError
+from quoll.valueset import ValueSet
+from tests.cache.graphs import DATA, at, pool, random_program
+from tests.pipeline.runs import (
+    BOARDS,
+    ENTRY,
+    KZM,
+    MIXED,
+    WARM,
+    Board,
+    random_machine,
+    random_path,
+    warm_machine,
+)
+
+CASES = 600
+
+
+def in_python(machine: Machine, trace: Trace) -> tuple[int, list[int]]:
+    """Finished, and the clock after each step."""
+    machine.start(trace.first)
+    clocks = []
+    for step, target in zip(trace.executed, trace.steps[:, 3].tolist(), strict=True):
+        machine.execute(step)
+        clocks.append(machine.clock)
+        if target >= 0:
+            machine.start(target)
+    return machine.finished, clocks
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
+def test_the_same_cycles_as_in_python(board: Board) -> None:
+    assert available(), "a C compiler is part of the set-up"
+    operations = 0
+    for seed in range(CASES):
+        random = Random(seed)
+        warm = random.random() < 0.3
+        text = random.choice([MIXED, WARM])
+        program = random_program(
+            random, maintenance=not warm, text=text, operations=board.operations
+        )
+        if warm:
+            for key in program.values:
+                program.values[key] = ValueSet.of(DATA + 4 * random.randrange(200))
+        path = random_path(program, random, 30)
+        steps = [step for node in path.steps for step in node]
+        operations += sum(step.insn.mnemonic == "mcr" for step in steps)
+        trace = Trace.of(Instructions(load_core(board.core, Profile.NOMINAL)), steps)
+        ends, ahead = [], random.choice([0, 48, 144])
+        for run in (in_python, lambda m, t: (execute(m, t), t.issued.tolist())):
+            draws = SplitMix(seed)
+            machine = (
+                warm_machine(draws, board) if warm else random_machine(draws, ahead, ENTRY, board)
+            )
+            ends.append((run(machine, trace), draws.state))
+        assert ends[0] == ends[1], f"seed {seed}"
+    assert operations > 100
+
+
+def test_without_a_compiler_python_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = [Executed(at(insn, 4 * i), True, False) for i, insn in enumerate(pool(
+        "add r0, r1, r2\nmul r3, r0, r1\nadd r4, r3, r3\n"))]  # fmt: skip
+    trace = Trace.of(Instructions(load_core("arm1136", Profile.NOMINAL)), steps)
+    fast = execute(warm_machine(Random(1)), trace)
+    monkeypatch.setattr(native, "_library", lambda: None)
+    assert not available()
+    assert execute(warm_machine(Random(1)), trace) == fast
+
+
+def test_an_unknown_operation_is_named() -> None:
+    step = Executed(at(pool("mcr p15, 0, r0, c6, c0, 0\n")[0], 4), True, False)
+    trace = Trace.of(Instructions(load_core("arm1136", Profile.NOMINAL)), [step])
+    with pytest.raises(TimingError, match="no concrete effect"):
+        execute(warm_machine(Random(1)), trace)
+
+
+def test_compiles_into_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert native._library.__wrapped__() is not None
+    assert [p.suffix for p in (tmp_path / "quoll").iterdir()] == [".so"]
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
+def test_a_million_instructions_in_ten_seconds(board: Board) -> None:
+    random = Random(5)
+    program = random_program(random, maintenance=False, text=MIXED)
+    steps: list[Executed] = []
+    while len(steps) < 200_000:
+        steps += [step for node in random_path(program, random, 60).steps for step in node]
+    core = load_core(board.core, Profile.NOMINAL)
+    start = time.process_time()
+    trace = Trace.of(Instructions(core), steps)
+    execute(random_machine(random, 48, ENTRY, board), trace)
+    assert time.process_time() - start < 10 * len(steps) / 1_000_000
+    assert board is not KZM or trace.issued[-1] > len(steps)
