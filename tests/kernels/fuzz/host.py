@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ GOOD, FAILED, PANIC, NO = range(4)
 FORCE_EACH = 1
 
 PAGE = 4096
+PC = 0x00101004  # after the SVC of every system call that is driven
 
 
 class CheckFailure(AssertionError):
@@ -55,11 +56,19 @@ class Host:
             raise CheckFailure(f"the host build ended:\n{stderr[:4000]}")
         return data
 
-    def request(self, operation: int, *arguments: int) -> tuple[int, Answer]:
-        """One operation; its status (GOOD or NO) and effect. Raises CheckFailure."""
+    def request(
+        self, operation: int, *arguments: int, writes: Mapping[int, int] | None = None
+    ) -> tuple[int, Answer]:
+        """One operation; its status (GOOD or NO) and effect. Raises CheckFailure.
+
+        ``writes``: words by address, written before as a user would.
+        """
         assert self._process.stdin is not None
-        padded = [operation, *arguments, *[0] * (8 - len(arguments))]
-        self._process.stdin.write(struct.pack("<9I", *padded))
+        pairs = [word for pair in (writes or {}).items() for word in pair]
+        padded = [operation, *arguments, *[0] * (8 - len(arguments)), len(pairs) // 2, *pairs]
+        for address, value in (writes or {}).items():
+            self._note(address, value)
+        self._process.stdin.write(struct.pack(f"<{len(padded)}I", *padded))
         self._process.stdin.flush()
         status, count, tests, current, length = struct.unpack("<5I", self._read(20))
         words = struct.unpack(f"<{2 * count}I", self._read(8 * count))
@@ -70,17 +79,31 @@ class Host:
         self.current = current
         return status, Answer(changes, tests, current)
 
-    def _perform(self, operation: int, *arguments: int) -> Answer:
-        _, answer = self.request(operation, *arguments)
+    def _perform(
+        self, operation: int, *arguments: int, writes: Mapping[int, int] | None = None
+    ) -> Answer:
+        _, answer = self.request(operation, *arguments, writes=writes)
         for address, value in answer.changes.items():
-            page = self._pages.get(address // PAGE)
-            if page is not None:
-                page[address % PAGE // 4] = value
+            self._note(address, value)
         return answer
 
-    def syscall(self, number: int, registers: list[int], force: bool = False) -> Answer:
-        """``registers``: r0 to r5."""
-        return self._perform(SYSCALL, *registers, number, FORCE_EACH if force else 0)
+    def _note(self, address: int, value: int) -> None:
+        page = self._pages.get(address // PAGE)
+        if page is not None:
+            page[address % PAGE // 4] = value
+
+    def syscall(
+        self,
+        number: int,
+        registers: list[int],
+        force: bool = False,
+        writes: Mapping[int, int] | None = None,
+    ) -> Answer:
+        """``registers``: r0 to r5. They and the pc are set first, and are not among the changes."""
+        for index, value in [*enumerate(registers), (7, number), (15, PC)]:
+            self._note(self.current + 4 * index, value)
+        arguments = [*registers, number, FORCE_EACH if force else 0]
+        return self._perform(SYSCALL, *arguments, writes=writes)
 
     def interrupt(self, line: int) -> Answer:
         return self._perform(INTERRUPT, line)
@@ -89,7 +112,7 @@ class Host:
         return self._perform(FAULT, kind, address, status)
 
     def write(self, address: int, value: int) -> None:
-        self._perform(WRITE, address, value)
+        self._perform(WRITE, writes={address: value})
 
     def reset(self) -> None:
         """Back to the state after boot."""

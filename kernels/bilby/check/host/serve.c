@@ -179,11 +179,13 @@ static void do_fault(word_t kind, word_t address, word_t status)
     check();
 }
 
-static void do_write(word_t address, word_t value)
+static void do_writes(const struct change *list, word_t count)
 {
+    for (word_t i = 0; i < count; i++) {
+        *(word_t *)list[i].address = list[i].value;
+        *memory_view(list[i].address) = list[i].value;
+    }
     memory_commit();
-    *(word_t *)address = value;
-    *memory_view(address) = value;
 }
 
 /* ---- boot and the loop ------------------------------------------------------ */
@@ -209,7 +211,7 @@ static void make_kernel_directory(void)
 
 static void read_all(void *to, size_t bytes)
 {
-    if (fread(to, 1, bytes, stdin) != bytes)
+    if (bytes != 0 && fread(to, 1, bytes, stdin) != bytes)
         exit(0);
 }
 
@@ -245,7 +247,6 @@ static word_t do_operation(word_t operation, const word_t *argument, word_t *tes
         do_fault(argument[0], argument[1], argument[2]);
         return STATUS_GOOD;
     case OP_WRITE:
-        do_write(argument[0], argument[1]);
         return STATUS_GOOD;
     case OP_RESET:
         memory_reset();
@@ -259,12 +260,17 @@ static word_t do_operation(word_t operation, const word_t *argument, word_t *tes
 
 static void serve(void)
 {
-    static word_t request[1 + ARGUMENTS];
+    static word_t request[1 + ARGUMENTS + 1];
+    static struct change writes[WRITES_MAX];
     static word_t tests;
     word_t status;
 
     for (;;) {
         read_all(request, sizeof(request));
+        if (request[1 + ARGUMENTS] > WRITES_MAX)
+            exit(1);
+        read_all(writes, request[1 + ARGUMENTS] * sizeof(writes[0]));
+        do_writes(writes, request[1 + ARGUMENTS]);
         tests = 0;
         if (request[0] == OP_READ) {
             answer(STATUS_GOOD, read_words(request[1], request[2]), 0);

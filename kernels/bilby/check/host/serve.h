@@ -3,7 +3,8 @@
  * What goes over the two pipes between the host build and whoever drives it.
  * All numbers are 32-bit words, little-endian.
  *
- *   request: operation, then ARGUMENTS words
+ *   request: operation, ARGUMENTS words, number of writes, (address, value) of each:
+ *            first written as a user or another bus master would
  *   answer:  status, changes, tests, current thread, length of the text,
  *            then (address, value) for each change of the window, then the text
  */
@@ -11,11 +12,12 @@
 #define CHECK_SERVE_H
 
 #define ARGUMENTS 8
+#define WRITES_MAX 256
 
 #define OP_SYSCALL   1 /* r0 to r5, r7, preemption: 0, or FORCE_EACH */
 #define OP_INTERRUPT 2 /* line */
 #define OP_FAULT     3 /* FAULT_ of the API, address, status */
-#define OP_WRITE     4 /* window address, value: as a user or another bus master would */
+#define OP_WRITE     4 /* only the writes */
 #define OP_READ      5 /* window address, words: answered as changes */
 #define OP_RESET     6 /* back to the state after boot */
 #define OP_PUBLISHED 7 /* window address, bytes: status 0 if clean and not in the instruction cache */

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The abstract state: objects, capabilities in slots, the derivation tree, who waits where.
+
+An object is known by its address in the kernel window, because retype promises where objects lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from tests.kernels.spec.layout import API, SIZES, offset
+
+WORD = 0xFFFFFFFF
+
+
+class State(IntEnum):
+    """What a thread does; the numbers are kernel.h's."""
+
+    INACTIVE = 0
+    RUNNING = 1
+    SEND = 2
+    RECEIVE = 3
+    WAIT = 4
+    REPLY = 5
+
+
+@dataclass(slots=True)
+class Cap:
+    """A capability: its kind and its fields, by the names of ``objects.layout``."""
+
+    kind: str
+    fields: dict[str, int] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> int:
+        return self.fields[name]
+
+    def copy(self, **changes: int) -> Cap:
+        return Cap(self.kind, self.fields | changes)
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """A place for a capability, in the derivation tree and in its pre-order list."""
+
+    address: int
+    cap: Cap | None = None
+    prev: Slot | None = None
+    next: Slot | None = None
+    parent: Slot | None = None
+    revocable: bool = False
+    node: CNode | None = None  # that it is in, and where
+    index: int = 0
+
+    def ancestors(self) -> Iterator[Slot]:
+        above = self.parent
+        while above is not None:
+            yield above
+            above = above.parent
+
+
+@dataclass(slots=True, eq=False)
+class Thread:
+    address: int
+    slots: dict[str, Slot]
+    regs: list[int] = field(default_factory=lambda: [0] * 16 + [0x150])
+    state: State = State.INACTIVE
+    priority: int = 0
+    buffer: int = 0
+    fault_handler: int = 0
+    fault: int = 0
+    fault_info: tuple[int, int] = (0, 0)
+    waits_on: Endpoint | Notification | None = None
+    send_badge: int = 0
+    send_call: bool = False
+    may_grant: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Endpoint:
+    address: int
+    sending: bool = False  # which kind of thread waits, if any
+    queue: list[Thread] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Notification:
+    address: int
+    signalled: bool = False
+    pending: int = 0
+    queue: list[Thread] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class CNode:
+    address: int
+    slots: list[Slot]
+    filled: dict[int, Slot] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Table:
+    """A page table (256 entries) or a page directory (4096)."""
+
+    address: int
+    is_directory: bool
+    descriptors: dict[int, int] = field(default_factory=dict)  # by index; absent is 0
+
+
+@dataclass(slots=True, eq=False)
+class Memory:
+    """Frames and untyped memory: no structure, only bytes."""
+
+    address: int
+    size: int
+
+
+Object = Thread | Endpoint | Notification | CNode | Table | Memory
+
+
+class Kernel:
+    """The whole abstract state, and what the operation under way has touched."""
+
+    def __init__(self, read: Callable[[int], int]) -> None:
+        self._read = read
+        self.objects: dict[int, Object] = {}
+        self.slots: dict[int, Slot] = {}
+        self.irq_slots: list[Slot] = []
+        self.issued: set[int] = set()
+        self.masked: set[int] = set(range(64))  # lines; all are, at boot
+        self.raised: set[int] = set()  # lines raised while they were masked
+        self.ready: dict[int, list[Thread]] = {}
+        self.current: Thread | None = None  # None: idle
+        self.woken: Thread | None = None
+        self.touched: set[int] = set()  # addresses of objects and slots
+        self.written: dict[int, int] = {}  # words of buffers
+        self.cleared: list[tuple[int, int]] = []  # extents made into objects: base, end
+
+        self.given: dict[int, int] = {}  # words that the caller has just written
+        self.new_frames: list[Memory] = []
+        self.new: list[Slot | Object] = []  # not seen by the refinement yet
+
+    def begin(self) -> None:
+        self.new_frames.clear()
+        self.touched.clear()
+        self.written.clear()
+        self.cleared.clear()
+
+    def touch(self, *things: Slot | Object | None) -> None:
+        self.touched.update(thing.address for thing in things if thing is not None)
+
+    # ---- memory that users share with the kernel
+
+    def word(self, address: int) -> int:
+        for known in (self.written, self.given):
+            if address in known:
+                return known[address]
+        return self._read(address)
+
+    def write(self, address: int, value: int) -> None:
+        self.written[address] = value & WORD
+
+    def buffer_word(self, thread: Thread, index: int) -> int:
+        return self.word(thread.buffer + 4 * index)
+
+    def write_buffer(self, thread: Thread, index: int, value: int) -> None:
+        self.write(thread.buffer + 4 * index, value)
+
+    def message_word(self, thread: Thread, index: int) -> int:
+        if index < API["MESSAGE_REGISTERS"]:
+            return thread.regs[2 + index]
+        return self.buffer_word(thread, API["BUFFER_WORDS"] + index)
+
+    # ---- objects
+
+    def thread(self, address: int) -> Thread:
+        found = self.objects[address]
+        assert isinstance(found, Thread)
+        return found
+
+    def endpoint(self, address: int) -> Endpoint:
+        found = self.objects[address]
+        assert isinstance(found, Endpoint)
+        return found
+
+    def notification(self, address: int) -> Notification:
+        found = self.objects[address]
+        assert isinstance(found, Notification)
+        return found
+
+    def table(self, address: int) -> Table:
+        found = self.objects[address]
+        assert isinstance(found, Table)
+        return found
+
+    def cnode(self, address: int) -> CNode:
+        found = self.objects[address]
+        assert isinstance(found, CNode)
+        return found
+
+    def add(self, item: Object) -> None:
+        self.objects[item.address] = item
+        self.new.append(item)
+        self.touch(item)
+
+    def add_slot(self, address: int) -> Slot:
+        slot = Slot(address)
+        self.slots[address] = slot
+        self.new.append(slot)
+        return slot
+
+    def add_thread(self, address: int) -> Thread:
+        names = ("cspace", "vspace", "reply", "caller", "buffer_frame")
+        slots = {name: self.add_slot(address + offset("tcb", name)) for name in names}
+        thread = Thread(address, slots)
+        slots["reply"].cap = Cap("reply", {"object": address, "master": 1, "can_grant": 0})
+        slots["reply"].revocable = True
+        self.add(thread)
+        return thread
+
+    def add_cnode(self, address: int, radix: int) -> CNode:
+        slots = [self.add_slot(address + SIZES["slot"] * i) for i in range(1 << radix)]
+        node = CNode(address, slots)
+        for index, slot in enumerate(slots):
+            slot.node, slot.index = node, index
+        self.add(node)
+        return node
+
+    # ---- the derivation tree
+
+    def insert(self, to: Slot, cap: Cap, above: Slot, revocable: bool) -> None:
+        """Into an empty slot, right after another; a copy of a copy is its sibling."""
+        assert to.cap is None
+        to.cap = cap
+        if to.node is not None:
+            to.node.filled[to.index] = to
+        to.revocable = revocable
+        to.parent = above if above.revocable else above.parent
+        to.prev, to.next = above, above.next
+        if above.next is not None:
+            above.next.prev = to
+            self.touch(above.next)
+        above.next = to
+        self.touch(to, above)
+
+    def empty(self, slot: Slot) -> None:
+        """Take a capability out; what was derived from it belongs to its parent."""
+        for other in (slot.prev, slot.next):
+            self.touch(other)
+        if slot.prev is not None:
+            slot.prev.next = slot.next
+        if slot.next is not None:
+            slot.next.prev = slot.prev
+        following = slot.next
+        while following is not None and slot in following.ancestors():
+            if following.parent is slot:
+                following.parent = slot.parent
+            following = following.next
+        if slot.node is not None:
+            del slot.node.filled[slot.index]
+        slot.cap = slot.prev = slot.next = slot.parent = None
+        slot.revocable = False
+        self.touch(slot)
+
+    # ---- scheduling
+
+    def append(self, thread: Thread) -> None:
+        self.ready.setdefault(thread.priority, []).append(thread)
+        self.touch_queue(thread.priority)
+
+    def prepend(self, thread: Thread) -> None:
+        self.ready.setdefault(thread.priority, []).insert(0, thread)
+        self.touch_queue(thread.priority)
+
+    def touch_queue(self, priority: int) -> None:
+        self.touch(*self.ready.get(priority, []))
+
+    def is_queued(self, thread: Thread) -> bool:
+        return thread in self.ready.get(thread.priority, [])
+
+    def remove(self, thread: Thread) -> None:
+        if self.is_queued(thread):
+            self.touch_queue(thread.priority)
+            self.ready[thread.priority].remove(thread)
+
+    def wake(self, thread: Thread) -> None:
+        """Runnable again: the most urgent one woken may run at once, the others take their turn."""
+        self.touch(thread)
+        thread.state = State.RUNNING
+        self.make_ready(thread)
+
+    def make_ready(self, thread: Thread) -> None:
+        current = -1 if self.current is None else self.current.priority
+        if thread.priority < max(current, 0):
+            self.append(thread)
+        elif self.woken is None:
+            self.woken = thread
+        elif thread.priority > self.woken.priority:
+            self.append(self.woken)
+            self.woken = thread
+        else:
+            self.append(thread)
+
+    def schedule(self) -> None:
+        """Who runs next: the current thread, the woken one, or the first of the queues."""
+        best = self.current
+        if best is not None and (best.state is not State.RUNNING or self.is_queued(best)):
+            best = None
+        if self.woken is not None:
+            if best is None or self.woken.priority > best.priority:
+                if best is not None:
+                    self.prepend(best)
+                best = self.woken
+            else:
+                self.append(self.woken)
+            self.woken = None
+        waiting = [priority for priority, queue in self.ready.items() if queue]
+        if waiting and (best is None or max(waiting) > best.priority):
+            first = self.ready[max(waiting)][0]
+            if best is not None:
+                self.prepend(best)
+            self.remove(first)
+            best = first
+        self.touch(self.current, best)
+        self.current = best
