@@ -15,7 +15,7 @@ from ilp.solution import Step
 from pipeline.costs import Costs
 from quoll.arm.insn import Flow
 from quoll.cfg import EdgeKind
-from quoll.facts import AtMost, Conflict, Consistent, Require
+from quoll.facts import AtMost, Conflict, Consistent, Linear, Require
 from quoll.supergraph import Supergraph
 
 __all__ = ["check_path", "path_cycles"]
@@ -92,12 +92,14 @@ class Walker:
             for e in loop.backs:
                 self._headers.setdefault(e, []).append((loop.index, False))
         self._runs = [int(loop.header == graph.entry) for loop in graph.loops]
-        self._member: dict[int, list[tuple[int, bool]]] = {}  # node -> (constraint, it is an a)
+        # node -> (constraint, it is an a, how much one execution counts)
+        self._member: dict[int, list[tuple[int, bool, int]]] = {}
         for i, constraint in enumerate(constraints):
+            factors = dict(constraint.weights)
             for n in constraint.a:
-                self._member.setdefault(n, []).append((i, True))
+                self._member.setdefault(n, []).append((i, True, factors.get(n, 1)))
             for n in constraint.b:
-                self._member.setdefault(n, []).append((i, False))
+                self._member.setdefault(n, []).append((i, False, 1))
         self._totals = [0] * len(constraints)
         start = graph.nodes[graph.entry]
         chain: list[int] = []
@@ -110,20 +112,20 @@ class Walker:
 
     def execute(self, step: Step) -> None:
         """Run the block of a step, then take its edge."""
-        for i, is_a in self._member.get(step.node, ()):
-            self._count(i, is_a)
+        for i, is_a, amount in self._member.get(step.node, ()):
+            self._count(i, is_a, amount)
         if step.edge is not None:
             self._take(step.edge)
 
-    def _count(self, i: int, is_a: bool) -> None:
+    def _count(self, i: int, is_a: bool, amount: int) -> None:
         constraint = self._constraints[i]
         if constraint.function is None:
-            self._totals[i] += 1
+            self._totals[i] += amount
             return
         for frame in reversed(self._stack):
             if self._graph.contexts[frame.context].function == constraint.function:
                 counter = frame.a if is_a else frame.b
-                counter[i] = counter.get(i, 0) + 1
+                counter[i] = counter.get(i, 0) + amount
                 return
 
     def _take(self, e: int) -> None:
@@ -151,7 +153,7 @@ class Walker:
 
     def _close(self, frame: Frame, *, cut: bool) -> None:
         """Judge the constraints of an invocation that is over, or ``cut`` short."""
-        for i in sorted(frame.a.keys() | frame.b.keys()):
+        for i in sorted(frame.a.keys() | frame.b.keys() | self._linear(frame)):
             constraint = self._constraints[i]
             parent = self._graph.contexts[frame.context].parent
             caller = None if parent is None else self._graph.contexts[parent].function
@@ -165,11 +167,24 @@ class Walker:
                     broken = a != b and not cut and not frame.partial
                 case AtMost(count=most):
                     broken = a > most
+                case Linear() as linear:
+                    exempt = (cut or frame.partial) and not linear.monotone
+                    broken = not linear.holds(a) and not exempt
             if broken:
-                counts = f"{a} times" if isinstance(constraint.fact, AtMost) else f"{a} and {b}"
+                alone = isinstance(constraint.fact, (AtMost, Linear))
+                counts = f"{a} times" if alone else f"{a} and {b}"
                 self._violations.append(
                     f"{constraint} is broken in context {frame.context}: counts {counts}"
                 )
+
+    def _linear(self, frame: Frame) -> set[int]:
+        """The linear constraints on invocations like this one, whatever has executed in it."""
+        function = self._graph.contexts[frame.context].function
+        return {
+            i
+            for i, constraint in enumerate(self._constraints)
+            if constraint.function == function and isinstance(constraint.fact, Linear)
+        }
 
     def finish(self, last: int) -> list[str]:
         """Close what is open at the end of the path, after node ``last``."""
@@ -183,6 +198,9 @@ class Walker:
             limit = constraint.fact.count if isinstance(constraint.fact, AtMost) else None
             if constraint.function is None and limit is not None and total > limit:
                 self._violations.append(f"{constraint} is broken: {total} times")
-            if isinstance(constraint.fact, Require) and not total:
+            fact = constraint.fact
+            if isinstance(fact, Linear) and constraint.function is None and not fact.holds(total):
+                self._violations.append(f"{constraint} is broken: the sum is {total}")
+            if isinstance(fact, Require) and not total:
                 self._violations.append(f"{constraint} is broken: it never executes")
         return self._violations

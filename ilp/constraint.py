@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from quoll.arm.insn import Flow, Insn
 from quoll.cfg import Block
 from quoll.errors import FactsError
-from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, Require, Source
+from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, Linear, Require, Source
 from quoll.image import Image
 from quoll.places import find_place
 from quoll.supergraph import Supergraph
@@ -40,7 +40,7 @@ class Located:
     line: bool  # written as file.c:LINE
 
 
-Counted = Conflict | Consistent | AtMost | Require
+Counted = Conflict | Consistent | AtMost | Linear | Require
 Locate = Callable[[str, Source], Located]  # raises FactsError for a place that does not exist
 
 
@@ -62,9 +62,21 @@ class Constraint:
 
     fact: Counted
     a: frozenset[int]
-    b: frozenset[int]  # empty for AtMost and Require
+    b: frozenset[int]  # for Conflict and Consistent
     function: int | None
     caller: int | None
+    weights: tuple[tuple[int, int], ...] = ()  # for Linear: the factor of each node in a
+
+    @property
+    def holds_in_parts(self) -> bool:
+        """Whether it holds of every part of a path of which it holds.
+
+        In a part, an invocation that is cut short is exempt from what it may not satisfy; a count
+        over the whole path has no such exemption.
+        """
+        if isinstance(self.fact, Require):
+            return False
+        return self.function is not None or not isinstance(self.fact, Linear) or self.fact.monotone
 
     def __str__(self) -> str:
         return f"{self.fact.source}: {self.fact}"
@@ -93,9 +105,7 @@ def unused_constraints(
     """The constraints of ``facts`` that have an effect in none of the analysed entries."""
     used = {constraint.fact.source for constraints in per_entry for constraint in constraints}
     return tuple(
-        fact
-        for fact in facts.facts
-        if isinstance(fact, Counted) and fact.source not in used
+        fact for fact in facts.facts if isinstance(fact, Counted) and fact.source not in used
     )
 
 
@@ -125,7 +135,7 @@ def resolve_one(
     graph: Supergraph, fact: Counted, locate: Locate, blocks: BlockCopies
 ) -> Constraint:
     """One fact; nodes outside of the invocations it is about are dropped."""
-    places = (fact.place,) if isinstance(fact, (AtMost, Require)) else (fact.a, fact.b)
+    places = places_of(fact)
     scope = (None, None) if isinstance(fact, Require) else (fact.function, fact.caller)
     function, caller = (entry_of(fact, name, locate) for name in scope)
     inside = contexts_inside(graph, function, caller)
@@ -136,6 +146,8 @@ def resolve_one(
         check_countable(fact, text, place, [block for block, _ in found])
         nodes = (n for _, copies in found for n in copies)
         sets.append(frozenset(n for n in nodes if inside[graph.nodes[n].context]))
+    if isinstance(fact, Linear):
+        return linear(fact, sets, function, caller)
     a, b = sets[0], sets[1] if len(sets) > 1 else frozenset[int]()
     if a & b:
         raise FactsError(
@@ -144,6 +156,25 @@ def resolve_one(
             hint="both places are in one basic block and always execute together",
         )
     return Constraint(fact, a, b, function, caller)
+
+
+def places_of(fact: Counted) -> tuple[str, ...]:
+    """The places whose executions a fact counts."""
+    if isinstance(fact, Linear):
+        return tuple(place for _, place in fact.terms)
+    return (fact.place,) if isinstance(fact, (AtMost, Require)) else (fact.a, fact.b)
+
+
+def linear(
+    fact: Linear, sets: list[frozenset[int]], function: int | None, caller: int | None
+) -> Constraint:
+    """The factor of a node is the sum of those of its places."""
+    weights: dict[int, int] = {}
+    for (factor, _), nodes in zip(fact.terms, sets, strict=True):
+        for node in nodes:
+            weights[node] = weights.get(node, 0) + factor
+    nodes = frozenset(weights)
+    return Constraint(fact, nodes, frozenset(), function, caller, tuple(sorted(weights.items())))
 
 
 def effective(constraint: Constraint) -> bool:
@@ -158,9 +189,7 @@ def entry_of(fact: Counted, name: str | None, locate: Locate) -> int | None:
     return None if name is None else locate(name, fact.source).addresses[0]
 
 
-def check_countable(
-    fact: Counted, text: str, place: Located, blocks: list[Block]
-) -> None:
+def check_countable(fact: Counted, text: str, place: Located, blocks: list[Block]) -> None:
     """Refuse a place that does not execute exactly when its blocks do (rule 29)."""
     mixed = False
     for block in blocks:

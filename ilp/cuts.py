@@ -77,7 +77,7 @@ def cost_cut(
         if not part.exits:
             return -1
         bounds = [ipet.nest.bounds[loop] for loop in region.loops]
-        inner = [region.constraint(c) for c in constraints]
+        inner = [region.constraint(c) for c in constraints if c.holds_in_parts]
         try:
             model = build_ipet(part, region.costs(costs), bounds, inner).model
             return maximise(model, solver, seconds).bound

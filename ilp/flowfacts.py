@@ -13,7 +13,7 @@ from math import gcd
 from ilp.constraint import Constraint
 from ilp.instance import Calls, Instance
 from ilp.model import Row
-from quoll.facts import AtMost, Conflict, Consistent, Require
+from quoll.facts import AtMost, Conflict, Consistent, Linear, Require
 from quoll.supergraph import Supergraph
 
 __all__ = ["Counts", "ExtraRows", "Sum", "constraint_rows"]
@@ -83,6 +83,10 @@ def constraint_rows(
         #   x >= 1
         executed = counts.executions(nodes)
         return ExtraRows((at_most(constraint, f"u{number}", Sum((), 1), executed),))
+    if constraint.function is None and isinstance(constraint.fact, Linear):
+        total = weighted(counts, constraint.weights)
+        limit = Sum((), constraint.fact.number)
+        return ExtraRows(related(constraint, constraint.fact, f"u{number}", total, limit))
     if constraint.function is None:
         assert isinstance(constraint.fact, AtMost), "the other forms are within a function"
         total = counts.executions(nodes)
@@ -91,11 +95,31 @@ def constraint_rows(
         )
     rows: list[Row] = []
     names: list[str] = []
-    for instance in calls.instances(nodes, constraint.function):
+    for instance in instances(calls, constraint):
         extra = instance_rows(calls, counts, constraint, instance, number, fresh + len(names))
         rows += extra.rows
         names += extra.names
     return ExtraRows(tuple(rows), tuple(names))
+
+
+def instances(calls: Calls, constraint: Constraint) -> list[Instance]:
+    """The instances that a constraint has rows in.
+
+    Those whose extents hold its places; where not to execute any is a violation, all.
+    """
+    assert constraint.function is not None
+    found = calls.instances(constraint.a | constraint.b, constraint.function)
+    if not isinstance(constraint.fact, Linear) or constraint.fact.holds(0):
+        return found
+    graph = calls.graph
+    known = {instance.context for instance in found}
+    more = {
+        node.context
+        for node in graph.nodes
+        if graph.contexts[node.context].function == constraint.function
+        and constraint.caller in (None, calls.caller(node.context))
+    }
+    return found + [calls.instance(context) for context in sorted(more - known)]
 
 
 def instance_rows(
@@ -112,9 +136,11 @@ def instance_rows(
         [n for n in sorted(nodes) if owner(calls, constraint, n) == instance.context]
         for nodes in (constraint.a, constraint.b)
     )
+    n = counts.entries(instance)
+    if isinstance(constraint.fact, Linear):
+        return linear_rows(calls, counts, constraint, constraint.fact, instance, name, a)
     x_a, x_b = counts.executions(a), counts.executions(b)
     m_a, m_b = (calls.most_per_invocation(nodes, instance.context) for nodes in (a, b))
-    n = counts.entries(instance)
     match constraint.fact:
         case AtMost(count=k):
             #   x_a <= k * N
@@ -147,6 +173,64 @@ def instance_rows(
             return ExtraRows(rows, (f"runs_a.{name}",))
         case Require():
             raise AssertionError("it is about the whole path")
+
+
+def linear_rows(
+    calls: Calls,
+    counts: Counts,
+    constraint: Constraint,
+    fact: Linear,
+    instance: Instance,
+    name: str,
+    nodes: list[int],
+) -> ExtraRows:
+    """The rows of a linear constraint in one instance.
+
+    With x = sum(w * x_n) and k its number, x <= k * N. If it is not monotone, an invocation that
+    is cut short is exempt: it is at most P, the sum of w * M_n over positive w, and
+
+        x <= k * N + max(0, P - k) * cut
+
+    For >= the same with every sign changed; for = both.
+    """
+    here = set(nodes)
+    weights = [(n, w) for n, w in constraint.weights if n in here]
+    entries = counts.entries(instance)
+    cut = counts.ends(instance.cut).plus(Sum((), int(instance.partial)))
+    rows: list[Row] = []
+    for sign in signs(fact):
+        k = sign * fact.number
+        limit = entries.times(k)
+        if not fact.monotone:
+            p = sum(
+                sign * w * calls.most_per_invocation([n], instance.context)
+                for n, w in weights
+                if sign * w > 0
+            )
+            limit = limit.plus(cut.times(max(0, p - k)))
+        total = weighted(counts, weights).times(sign)
+        rows.append(at_most(constraint, f"{name}.{'le' if sign > 0 else 'ge'}", total, limit))
+    return ExtraRows(tuple(rows))
+
+
+def signs(fact: Linear) -> tuple[int, ...]:
+    """1 where the sum has an upper limit, -1 where it has a lower one."""
+    return {"<=": (1,), ">=": (-1,), "=": (1, -1)}[fact.relation]
+
+
+def weighted(counts: Counts, weights: Iterable[tuple[int, int]]) -> Sum:
+    """``sum(w * x_n)``."""
+    return Sum((), 0).plus(*(counts.executions([n]).times(w) for n, w in weights))
+
+
+def related(
+    constraint: Constraint, fact: Linear, name: str, total: Sum, limit: Sum
+) -> tuple[Row, ...]:
+    """``total relation limit`` as rows."""
+    return tuple(
+        at_most(constraint, f"{name}.{'le' if s > 0 else 'ge'}", total.times(s), limit.times(s))
+        for s in signs(fact)
+    )
 
 
 def owner(calls: Calls, constraint: Constraint, node: int) -> int | None:

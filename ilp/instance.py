@@ -40,6 +40,11 @@ class Calls:
             if edge.kind is EdgeKind.CALL:
                 self._into[graph.nodes[edge.dst].context].append(e)
 
+    def caller(self, context: int) -> int | None:
+        """The function that a context is called from."""
+        parent = self.graph.contexts[context].parent
+        return None if parent is None else self.graph.contexts[parent].function
+
     def activation(self, context: int, function: int) -> int | None:
         """The innermost context of ``function`` that is ``context`` or above it."""
         at: int | None = context

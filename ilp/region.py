@@ -47,7 +47,8 @@ class Region:
             frozenset(number[n] for n in nodes if n in number)
             for nodes in (constraint.a, constraint.b)
         )
-        return Constraint(constraint.fact, a, b, constraint.function, constraint.caller)
+        weights = tuple((number[n], w) for n, w in constraint.weights if n in number)
+        return replace(constraint, a=a, b=b, weights=weights)
 
 
 def region_below(calls: Calls, context: int, entry: int) -> Region:

@@ -22,7 +22,7 @@ from loopbounds.nusmv import find_solver
 from pipeline.costs import Costs
 from quoll.archive import Damaged, from_text, to_text
 from quoll.errors import SolverError
-from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, LoopParameter
+from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, Linear, LoopParameter
 from quoll.image import Image
 from quoll.store import Store, code_version, key_of
 from quoll.supergraph import Supergraph
@@ -33,7 +33,7 @@ __all__ = ["InfeasibleEdge", "Prepared", "PreparedStore"]
 ROOT = Path(__file__).parent.parent
 STAGES = ("quoll", "cache", "pipeline", "loopbounds", "wcet")  # the code that a record depends on
 SOLVER_FAILED = "solver failed"  # how reasons begin that say nothing of the loop
-READ_BY_ILP = (AtMost, Conflict, Consistent, LoopParameter)
+READ_BY_ILP = (AtMost, Conflict, Consistent, Linear, LoopParameter)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from quoll.facts.control import NeverReturns, Targets
 from quoll.facts.counts import AtMost, Conflict, Consistent, LoopFact, LoopParameter
 from quoll.facts.fact import Fact, Source
 from quoll.facts.guidance import Branch, Ignore, IgnoreEdge, PathEnd, Replaced, Require
+from quoll.facts.linear import Linear
 from quoll.facts.read import Facts, load, parse
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Facts",
     "Ignore",
     "IgnoreEdge",
+    "Linear",
     "LoopFact",
     "LoopParameter",
     "NeverReturns",

@@ -9,6 +9,7 @@ One fact per line; ``#`` starts a comment. Places are ``0xADDRESS``, ``symbol``,
     PLACE is consistent with PLACE in FUNCTION [when called from FUNCTION]
     PLACE executes at most N times [in FUNCTION [when called from FUNCTION]]
     PLACE never executes [in FUNCTION [when called from FUNCTION]]
+    2*count(PLACE) + count(PLACE) <= N [in FUNCTION [when called from FUNCTION]]    also >=, =
     targets of PLACE are PLACE, PLACE, ...    an indirect jump or call
     FUNCTION never returns
     branch at PLACE is always taken|never taken [in FUNCTION [when called from FUNCTION]]
@@ -32,13 +33,18 @@ from pathlib import Path
 from typing import TypeVar
 
 from quoll.errors import FactsError
-from quoll.facts import control, counts, guidance
+from quoll.facts import control, counts, guidance, linear
 from quoll.facts.fact import Fact, Form, Source
 
 __all__ = ["Facts", "load", "parse"]
 
 # Tried in this order; the first whose opening matches is the one that was meant.
-FORMS: tuple[Form, ...] = (*guidance.FORMS, *counts.FORMS, *control.FORMS)
+FORMS: tuple[Form, ...] = (
+    *linear.FORMS,
+    *guidance.FORMS,
+    *counts.FORMS,
+    *control.FORMS,
+)
 F = TypeVar("F", bound=Fact)
 
 

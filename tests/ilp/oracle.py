@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pipeline.costs import Costs
 from quoll.arm.insn import Flow
 from quoll.cfg import EdgeKind
-from quoll.facts import AtMost, Conflict, Consistent
+from quoll.facts import AtMost, Conflict, Consistent, Linear, Require
 from quoll.supergraph import Supergraph
 from tests.ilp.programs import Case
 
@@ -101,12 +101,15 @@ class Search:
         """Count the block; None if that alone breaks a constraint."""
         stack, totals = list(state.stack), list(state.totals)
         for i, c in enumerate(self.case.constraints):
+            factor = dict(c.weights).get(state.node, 1)
             for nodes, is_a in ((c.a, True), (c.b, False)):
                 if state.node not in nodes:
                     continue
                 if c.function is None:
-                    totals[i] += 1
-                    if totals[i] > c.fact.count:
+                    totals[i] += factor
+                    if isinstance(c.fact, Require):
+                        totals[i] = 1
+                    if isinstance(c.fact, AtMost) and totals[i] > c.fact.count:
                         return None
                     continue
                 depth = max(
@@ -115,7 +118,7 @@ class Search:
                     if self.graph.contexts[frame.context].function == c.function
                 )
                 counts = dict(stack[depth].counts)
-                now = counted(c.fact, counts.get(i, 0), is_a)
+                now = counted(c.fact, counts.get(i, 0), is_a, factor)
                 if now is None:
                     return None
                 counts[i] = now
@@ -152,22 +155,55 @@ class Search:
                 complete = complete and frame.tail_called
             if not self.satisfied(frame, cut=not complete):
                 return False
+        for total, c in zip(state.totals, self.case.constraints, strict=True):
+            if isinstance(c.fact, Require) and not total:
+                return False
+            if isinstance(c.fact, Linear) and c.function is None and not compare(c.fact, total):
+                return False
         return True
 
     def satisfied(self, frame: Open, *, cut: bool) -> bool:
-        """Whether an invocation may be over; only consistency is judged at the end."""
-        for i, difference in frame.counts:
-            fact = self.case.constraints[i].fact
-            if isinstance(fact, Consistent) and difference and not (cut or frame.partial):
+        """Whether an invocation may be over; consistency and sums are judged at the end."""
+        counts, short = dict(frame.counts), cut or frame.partial
+        context = self.graph.contexts[frame.context]
+        parent = None if context.parent is None else self.graph.contexts[context.parent].function
+        for i, c in enumerate(self.case.constraints):
+            if isinstance(c.fact, Consistent) and counts.get(i, 0) and not short:
+                return False
+            if not isinstance(c.fact, Linear) or c.function != context.function:
+                continue
+            if c.caller not in (None, parent) or (short and can_recover(c.fact)):
+                continue
+            if not compare(c.fact, counts.get(i, 0)):
                 return False
         return True
 
 
-def counted(fact: AtMost | Conflict | Consistent, now: int, is_a: bool) -> int | None:
+def compare(fact: Linear, total: int) -> bool:
+    """Whether a sum is as the fact says."""
+    return {
+        "<=": total <= fact.number, ">=": total >= fact.number, "=": total == fact.number
+    }[fact.relation]  # fmt: skip
+
+
+def can_recover(fact: Linear) -> bool:
+    """Whether executions that are not on the path could make a wrong sum right."""
+    factors = [factor for factor, _ in fact.terms]
+    if fact.relation == "<=":
+        return min(factors) < 0
+    return max(factors) > 0 if fact.relation == ">=" else True
+
+
+def counted(
+    fact: AtMost | Conflict | Consistent | Linear, now: int, is_a: bool, factor: int
+) -> int | None:
     """The counter of a constraint after one more execution; None if it must not happen.
 
     AtMost: executions. Conflict: 1 after a, 2 after b. Consistent: executions of a less those of b.
+    Linear: the sum.
     """
+    if isinstance(fact, Linear):
+        return now + factor
     if isinstance(fact, AtMost):
         return now + 1 if now < fact.count else None
     if isinstance(fact, Conflict):

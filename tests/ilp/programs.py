@@ -13,7 +13,7 @@ from pipeline.costs import Cause, Costs
 from quoll.arm.insn import Cond, Flow, Insn, Shift
 from quoll.cfg import Block, Cfg, Edge, EdgeKind, Program
 from quoll.expand import expand, without_edges
-from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, Source
+from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, Linear, Require, Source
 from quoll.supergraph import Supergraph
 
 __all__ = [
@@ -213,6 +213,11 @@ def loop_bounds(bounds: tuple[int, ...]) -> tuple[LoopBound, ...]:
     return tuple(LoopBound(i, b, True, "nusmv", "", "", 0.0) for i, b in enumerate(bounds))
 
 
+# How often each form of fact is drawn.
+FORMS = ("conflict", "consistent", "conflict", "consistent", "most", "total", "linear", "linear",
+         "require")  # fmt: skip
+
+
 def random_case(seed: int) -> Case:
     """A case; some start in the middle, some recur. Raises ControlFlowError if none can end."""
     rng = random.Random(seed)
@@ -270,17 +275,38 @@ def random_constraints(rng: random.Random, graph: Supergraph) -> tuple[Constrain
         ]
         source = Source("random", number, "")
         a, b = (place(rng, below, lines) for _ in range(2))
-        form = rng.choice(("conflict", "conflict", "consistent", "consistent", "most", "total"))
+        form = rng.choice(FORMS)
         if form == "conflict":
             facts.append(Conflict(source, a, b, function, caller))
         elif form == "consistent":
             facts.append(Consistent(source, a, b, function, caller))
         elif form == "most":
             facts.append(AtMost(source, a, rng.randint(0, 2), function, caller))
+        elif form == "linear":
+            scoped = (function, caller) if rng.random() < 0.7 else (None, None)
+            facts.append(random_linear(rng, source, (a, b), *scoped))
+        elif form == "require":
+            facts.append(Require(source, a))
         else:
             facts.append(AtMost(source, a, rng.randint(0, 4), None))
-    kept = [f for f in facts if isinstance(f, AtMost) or not overlap(f, lines)]
+    pairs = (Conflict, Consistent)
+    kept = [f for f in facts if not isinstance(f, pairs) or not overlap(f, lines)]
     return resolve_constraints(graph, Facts(tuple(kept)), locate_among(lines))
+
+
+def random_linear(
+    rng: random.Random,
+    source: Source,
+    places: tuple[str, str],
+    function: str | None,
+    caller: str | None,
+) -> Linear:
+    """One or two counts with small factors; most often satisfied by executing nothing."""
+    chosen = places if rng.random() < 0.8 else places[:1]
+    terms = tuple((rng.choice((-2, -1, 1, 1, 2, 3)), place) for place in chosen)
+    relation, least = rng.choice((("<=", 0), ("<=", 0), ("<=", -1), (">=", -3), ("=", -1)))
+    number = rng.randint(least, least + 4)
+    return Linear(source, terms, relation, number, function, caller)
 
 
 def place(rng: random.Random, addresses: list[int], lines: dict[str, tuple[int, ...]]) -> str:

@@ -17,6 +17,7 @@ from ilp.solve import maximise
 from ilp.worst_case import WorstCase, worst_case
 from quoll.cfg import EdgeKind
 from quoll.errors import InfeasibleError
+from quoll.facts import Linear, Require, Source
 from tests.ilp.drawn import bounded, consistent, costs, draw, most
 
 CALL, RETURN = EdgeKind.CALL, EdgeKind.RETURN
@@ -70,6 +71,20 @@ def test_a_function_that_no_invocation_may_finish_is_not_entered() -> None:
     always = replace(consistent(2, 6, 0x2000), b=frozenset({6, 7, 8}))
     cycles = {6: 10, 7: 10, 8: 10}
     assert answer(cycles, 4, [always]).solution.cycles == 0
+
+
+@pytest.mark.parametrize("node", [4, 10])
+@pytest.mark.parametrize("form", ["require", "linear"])
+def test_what_one_invocation_takes_does_not_depend_on_the_whole_path(node: int, form: str) -> None:
+    """What the path must execute somewhere, no single invocation has to."""
+    source = Source("my.facts", 2, "")
+    place, alone = f"n{node}", frozenset({node})
+    whole = Constraint(Require(source, place), alone, frozenset(), None, None)
+    if form == "linear":
+        fact = Linear(source, ((1, place),), ">=", 1)
+        whole = Constraint(fact, alone, frozenset(), None, None, ((node, 1),))
+    got = answer({6: 10, 7: 10, 8: 10, 3: 1, 4: 2}, 4, [TIED, whole])
+    assert got.solution.cycles == 3 * 2
 
 
 def test_only_repeated_instances_are_cut() -> None:

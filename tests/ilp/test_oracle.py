@@ -25,8 +25,16 @@ def test_the_bound_is_the_longest_allowed_path(solver: Solver, first: int, cases
     assert seen["repeated"] > cases * 0.05, tally
     assert seen["exact, infeasible"] < cases * 0.2, tally
     assert seen["certified search"] > cases * 0.02, tally
-    for form in ("Conflict in", "Consistent in", "AtMost in", "AtMost"):
-        assert seen[form] > cases * 0.05, tally
+    for form in (
+        "Conflict in",
+        "Consistent in",
+        "AtMost in",
+        "AtMost",
+        "Linear in",
+        "Linear",
+        "Require",
+    ):
+        assert seen[form] > cases * 0.03, tally
     for outcome in ("cut and solved again", "repeated, not realisable"):
         assert seen[outcome] > 0, tally
 

@@ -18,6 +18,7 @@ from quoll.facts import (
     Facts,
     Ignore,
     IgnoreEdge,
+    Linear,
     LoopFact,
     LoopParameter,
     NeverReturns,
@@ -42,6 +43,7 @@ PLACES = st.one_of(
 )  # fmt: skip
 FUNCTIONS = st.one_of(SYMBOLS, ADDRESSES)
 SCOPES = st.one_of(st.tuples(FUNCTIONS, st.none()), st.tuples(FUNCTIONS, FUNCTIONS))
+FACTORS = st.integers(-9, 9).filter(bool)
 COUNTS = st.integers(0, 2**40)
 
 
@@ -75,6 +77,13 @@ def facts() -> st.SearchStrategy[Fact]:
         st.builds(Ignore, st.just(NOWHERE), PLACES),
         st.builds(IgnoreEdge, st.just(NOWHERE), PLACES, PLACES),
         st.builds(Require, st.just(NOWHERE), PLACES),
+        st.builds(
+            lambda t, r, n, s: Linear(NOWHERE, tuple((f, p) for p, f in t.items()), r, n, *s),
+            st.dictionaries(PLACES, FACTORS, min_size=1, max_size=3),
+            st.sampled_from(["<=", ">=", "="]),
+            st.integers(0, 99),
+            st.one_of(SCOPES, st.just((None, None))),
+        ),
         st.builds(PathEnd, st.just(NOWHERE), PLACES),
         st.builds(Replaced, st.just(NOWHERE), FUNCTIONS, st.integers(1, 2**40), st.booleans()),
     )
@@ -242,3 +251,30 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(FactsError, match="not UTF-8"):
         load([tmp_path / "binary"])
+
+
+@pytest.mark.parametrize(
+    ("text", "means"),
+    [
+        ("count(f)<=3", "count(f) <= 3"),
+        ("2 * count( f ) + count(x.c:7) <= 0x10 in g", "2*count(f) + count(x.c:7) <= 16 in g"),
+        ("count(f) = 2*count(f+4)", "count(f) - 2*count(f+4) = 0"),
+        ("3 >= count(a) + 1", "-count(a) >= -2"),
+        ("count(a) + count(a) - count(b) <= count(b)", "2*count(a) - 2*count(b) <= 0"),
+        ("-count(a) + 5 >= 1 in f when called from g", "-count(a) >= -4 in f when called from g"),
+    ],
+)
+def test_linear_constraints_have_their_counts_on_the_left(text: str, means: str) -> None:
+    (fact,) = parse(text, "k").facts
+    assert str(fact) == means
+    (again,) = parse(means, "k").facts
+    assert str(again) == means
+
+
+@pytest.mark.parametrize(
+    "text", ["count(f) < 3", "count(f)", "count(f) <= x", "2*f <= 3 count(f)", "count() <= 1",
+             "count(f) - count(f) <= 3", "count(f) <= 3 in", "count(f) * count(g) <= 3"],
+)  # fmt: skip
+def test_what_is_not_linear_is_refused(text: str) -> None:
+    with pytest.raises(FactsError, match=r"is not a fact|is about no count"):
+        parse(text, "k")

@@ -1,0 +1,92 @@
+"""Linear constraints between counts, for what the other forms cannot say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from quoll.errors import FactsError
+from quoll.facts.fact import IN, NUMBER, PLACE, Form, Question, Source, number, scope
+
+__all__ = ["FORMS", "Linear"]
+
+TERM = rf"(?:(?:{NUMBER} ?\* ?)?count ?\( ?{PLACE} ?\)|{NUMBER})"
+SIDE = rf"-? ?{TERM}(?: ?[+-] ?{TERM})*"
+PART = re.compile(
+    rf"(?P<sign>[+-])? ?(?:(?:(?P<factor>{NUMBER}) ?\* ?)?count ?\( ?(?P<place>{PLACE}) ?\)"
+    rf"|(?P<number>{NUMBER}))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """``2*count(a) - count(b) <= n in function``: ``sum(factor * count) relation number``.
+
+    Counts are those within one invocation of ``function``, or of the whole path. One that is cut
+    short by an end of the path is bound only if ``monotone``: what may still come, or came before,
+    could otherwise make up for it.
+    """
+
+    source: Source
+    terms: tuple[tuple[int, str], ...]  # (factor, place), no place twice
+    relation: str  # <=, >= or =
+    number: int
+    function: str | None = None
+    caller: str | None = None
+
+    @property
+    def monotone(self) -> bool:
+        """Whether it holds of every part of what it holds of."""
+        sign = {"<=": 1, ">=": -1, "=": 0}[self.relation]
+        return all(factor * sign > 0 for factor, _ in self.terms)
+
+    def holds(self, total: int) -> bool:
+        """Whether a sum satisfies the relation."""
+        if self.relation == "<=":
+            return total <= self.number
+        return total >= self.number if self.relation == ">=" else total == self.number
+
+    def __str__(self) -> str:
+        text = "".join(
+            f" {'-' if factor < 0 else '+'} {'' if abs(factor) == 1 else f'{abs(factor)}*'}"
+            f"count({place})"
+            for factor, place in self.terms
+        )
+        text = text[3:] if text.startswith(" + ") else f"-{text[3:]}"
+        return f"{text} {self.relation} {self.number}{scope(self.function, self.caller)}"
+
+    def question(self) -> Question:
+        about = ("linear", frozenset(self.terms), self.relation, self.function, self.caller)
+        return about, self.number
+
+
+def make(source: Source, match: re.Match[str]) -> Linear:
+    """The fact with all counts on the left and the number on the right.
+
+    Raises FactsError if the counts cancel.
+    """
+    factors: dict[str, int] = {}
+    constant = 0
+    for side, sign in (("left", 1), ("right", -1)):
+        for part in PART.finditer(match[side]):
+            value = -sign if part["sign"] == "-" else sign
+            if part["number"] is not None:
+                constant += value * number(part["number"])
+            else:
+                value *= number(part["factor"] or "1")
+                factors[part["place"]] = factors.get(part["place"], 0) + value
+    terms = tuple((factor, place) for place, factor in factors.items() if factor)
+    if not terms:
+        raise FactsError(f"'{source.text}' is about no count", where=str(source))
+    return Linear(source, terms, match["relation"], -constant, match["function"], match["caller"])
+
+
+FORMS = (
+    Form(
+        r".*\bcount ?\(",
+        rf"(?P<left>{SIDE}) ?(?P<relation><=|>=|=) ?(?P<right>{SIDE})(?:{IN})?",
+        "N*count(PLACE) + count(PLACE) <= N [in FUNCTION [when called from FUNCTION]], "
+        "also with >= or =",
+        make,
+    ),
+)
