@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ilp.answer import Solver
@@ -11,7 +12,7 @@ from ilp.ipet import build_ipet
 from ilp.worst_case import WorstCase, worst_case
 from quoll.errors import ControlFlowError, InfeasibleError
 from tests.ilp.oracle import TooManyStates, longest_allowed_path
-from tests.ilp.programs import Case, random_case
+from tests.ilp.programs import FORMS, Case, random_case
 
 __all__ = ["Tally", "judge"]
 
@@ -30,10 +31,10 @@ class Tally:
         return f"{counts}; where above: mean {mean:.1%}, worst {worst:.1%} too high"
 
 
-def judge(seed: int, solver: Solver, tally: Tally) -> None:
+def judge(seed: int, solver: Solver, tally: Tally, forms: Sequence[str] = FORMS) -> None:
     """Raise AssertionError if the answer to case ``seed`` is not what rules 24 and 26 promise."""
     try:
-        case = random_case(seed)
+        case = random_case(seed, forms)
         exact = is_exact(case)
         longest = longest_allowed_path(case)
     except (ControlFlowError, TooManyStates) as reason:

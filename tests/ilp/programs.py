@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
@@ -214,11 +214,11 @@ def loop_bounds(bounds: tuple[int, ...]) -> tuple[LoopBound, ...]:
 
 
 # How often each form of fact is drawn.
-FORMS = ("conflict", "consistent", "conflict", "consistent", "most", "total", "linear", "linear",
-         "require")  # fmt: skip
+PAIRS = ("conflict", "conflict", "consistent", "consistent", "most", "total")
+FORMS = (*PAIRS, "linear", "linear", "require")
 
 
-def random_case(seed: int) -> Case:
+def random_case(seed: int, forms: Sequence[str] = FORMS) -> Case:
     """A case; some start in the middle, some recur. Raises ControlFlowError if none can end."""
     rng = random.Random(seed)
     drafts = [FunctionDraft(0x1000 * (i + 1)) for i in range(rng.choice((1, 2, 2, 3, 3, 4)))]
@@ -238,7 +238,7 @@ def random_case(seed: int) -> Case:
     costs = Costs(
         tuple(causes(rng, 9) for _ in graph.nodes), tuple(causes(rng, 3) for _ in graph.edges)
     )
-    return Case(graph, costs, bounds, random_constraints(rng, graph))
+    return Case(graph, costs, bounds, random_constraints(rng, graph, forms))
 
 
 def as_recursion(rng: random.Random, graph: Supergraph) -> Supergraph:
@@ -258,7 +258,9 @@ def causes(rng: random.Random, most: int) -> tuple[int, ...]:
     return tuple(cycles)
 
 
-def random_constraints(rng: random.Random, graph: Supergraph) -> tuple[Constraint, ...]:
+def random_constraints(
+    rng: random.Random, graph: Supergraph, forms: Sequence[str]
+) -> tuple[Constraint, ...]:
     """None to three facts of random form about random places and functions of the graph."""
     contexts = sorted({node.context for node in graph.nodes})
     facts: list[Fact] = []
@@ -275,7 +277,7 @@ def random_constraints(rng: random.Random, graph: Supergraph) -> tuple[Constrain
         ]
         source = Source("random", number, "")
         a, b = (place(rng, below, lines) for _ in range(2))
-        form = rng.choice(FORMS)
+        form = rng.choice(forms)
         if form == "conflict":
             facts.append(Conflict(source, a, b, function, caller))
         elif form == "consistent":

@@ -8,10 +8,11 @@ from ilp.answer import Solver
 from ilp.cbc import Cbc
 from ilp.highs import Highs
 from tests.ilp.judging import Tally, judge
+from tests.ilp.programs import PAIRS
 
 
 @pytest.mark.parametrize(
-    ("solver", "first", "cases"), [(Highs(), 0, 1200), (Cbc(), 10_000, 500)], ids=["highs", "cbc"]
+    ("solver", "first", "cases"), [(Highs(), 0, 1200), (Cbc(), 22_000, 500)], ids=["highs", "cbc"]
 )
 def test_the_bound_is_the_longest_allowed_path(solver: Solver, first: int, cases: int) -> None:
     tally = Tally()
@@ -41,4 +42,4 @@ def test_the_bound_is_the_longest_allowed_path(solver: Solver, first: int, cases
 
 def test_a_program_that_cbc_alone_gets_wrong() -> None:
     """With its integer preprocessing, CBC 2.10.3 answers this one with counts that break a row."""
-    judge(5_000_620, Cbc(), Tally())
+    judge(5_000_620, Cbc(), Tally(), PAIRS)
