@@ -7,10 +7,10 @@ a function gives back.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
-from quoll.arm.insn import SP
+from quoll.arm.insn import LR, SP
 from quoll.cfg import Cfg
 from quoll.errors import WcetError
 from quoll.image import Image
@@ -19,8 +19,9 @@ from quoll.localvalues import CALLEE_SAVED, BlockCode, LocalValues
 from quoll.terms import entry_symbol
 from quoll.transfers import Effect, callee_at
 
-__all__ = ["Confirmed", "Confirmer", "Doubt"]
+__all__ = ["Confirmed", "Confirmer", "Doubt", "Ending"]
 
+GIVEN_BACK = (*CALLEE_SAVED, LR)
 NEVER = ("the instruction is not reached", "the transfer is never made")
 
 
@@ -33,49 +34,27 @@ class Doubt:
     balanced: bool = False  # it leaves sp as it was at entry
 
 
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What values say of a block that ends with a transfer.
+
+    ``kept``: the registers, of those saved by callees and lr, that are as they were at entry.
+    ``effect``: what an undecided transfer does, and whether it is a call.
+    """
+
+    kept: frozenset[int]
+    effect: tuple[Effect, bool] | Doubt | None
+
+
+@dataclass(frozen=True, slots=True)
 class Confirmed:
-    """The values in one function."""
+    """The values in one function, as far as extraction needs them.
 
-    def __init__(self, values: LocalValues) -> None:
-        self._values = values
+    ``assumptions`` are the named ones that they rest on (rule 1).
+    """
 
-    @property
-    def assumptions(self) -> frozenset[str]:
-        """The named assumptions that the values rest on (rule 1)."""
-        return self._values.assumptions
-
-    def preserved(self, assumed: Set[int]) -> frozenset[int]:
-        """Callee-saved registers, sp among them, that every return gives back.
-
-        The returns at ``assumed`` are assumed to give back everything.
-        """
-        kept = CALLEE_SAVED
-        for block in self._values.cfg.blocks:
-            if block.last.addr in assumed or not (block.returns or block.tail):
-                continue
-            kept &= {r for r in CALLEE_SAVED if self.holds(block.index, r)}
-            if block.tail:
-                for callee in block.calls:
-                    kept &= self._values.callees(callee)
-        return kept
-
-    def effect(self, block: int) -> tuple[Effect, bool] | Doubt:
-        """What the indirect transfer ending ``block`` does, and whether it is a call."""
-        found = resolve(self._values, block)
-        thumb = self._values.cfg.blocks[block].last.thumb
-        if not isinstance(found, Resolution):
-            dead = found.reason in NEVER
-            return Doubt(found.reason, dead, not dead and self.holds(block, SP))
-        targets = tuple(callee_at(target, thumb=thumb) for target in found.targets)
-        effect = Effect(targets, found.kind == "return", found.table)
-        return effect, found.kind == "call"
-
-    def holds(self, block: int, register: int) -> bool:
-        """Whether ``register`` is as it was at entry when ``block`` transfers control."""
-        outcome = self._values.outcome(block)
-        if outcome is None or outcome.leave is None:
-            return True
-        return outcome.leave.state.term(register) == entry_symbol(register) << 32
+    endings: Mapping[int, Ending]  # by block: undecided transfers, returns and tail calls
+    assumptions: frozenset[str]
 
 
 class Confirmer:
@@ -90,19 +69,62 @@ class Confirmer:
         self._code = BlockCode()
         self._preserved: dict[int, frozenset[int]] = {}
 
-    def __call__(self, cfg: Cfg) -> Confirmed | str:
-        """The values of ``cfg``, or why there are none."""
+    def __call__(self, cfg: Cfg, undecided: Set[int]) -> Confirmed | str:
+        """The values of ``cfg``, whose transfers at ``undecided`` are open; why there are none."""
         try:
-            return Confirmed(LocalValues(cfg, self._image, self._code, self.preserved))
+            values = LocalValues(cfg, self._image, self._code, self.preserved)
         except WcetError as fault:
             return str(fault)
+        endings = {
+            block.index: Ending(
+                frozenset(r for r in GIVEN_BACK if _holds(values, block.index, r)),
+                _effect(values, block.index) if block.last.addr in undecided else None,
+            )
+            for block in cfg.blocks
+            if block.tail or block.returns or block.last.addr in undecided
+        }
+        return Confirmed(endings, values.assumptions)
 
     def preserved(self, entry: int) -> frozenset[int]:
         """What the function at ``entry`` gives back, as far as it is known."""
         return self._preserved.get(entry, CALLEE_SAVED)
+
+    def preserved_by(self, cfg: Cfg, confirmed: Confirmed, assumed: Set[int]) -> frozenset[int]:
+        """Callee-saved registers, sp among them, that every return of ``cfg`` gives back.
+
+        The returns at ``assumed`` are assumed to give back everything.
+        """
+        kept = CALLEE_SAVED
+        for block in cfg.blocks:
+            if block.last.addr in assumed or not (block.returns or block.tail):
+                continue
+            kept &= confirmed.endings[block.index].kept
+            if block.tail:
+                for callee in block.calls:
+                    kept &= self.preserved(callee)
+        return kept
 
     def note(self, entry: int, preserved: frozenset[int]) -> bool:
         """Whether the function gives back less than was believed."""
         before = self.preserved(entry)
         self._preserved[entry] = before & preserved
         return self._preserved[entry] != before
+
+
+def _effect(values: LocalValues, block: int) -> tuple[Effect, bool] | Doubt:
+    """What the indirect transfer ending ``block`` does, and whether it is a call."""
+    found = resolve(values, block)
+    thumb = values.cfg.blocks[block].last.thumb
+    if not isinstance(found, Resolution):
+        dead = found.reason in NEVER
+        return Doubt(found.reason, dead, not dead and _holds(values, block, SP))
+    targets = tuple(callee_at(target, thumb=thumb) for target in found.targets)
+    return Effect(targets, found.kind == "return", found.table), found.kind == "call"
+
+
+def _holds(values: LocalValues, block: int, register: int) -> bool:
+    """Whether ``register`` is as it was at entry when ``block`` transfers control."""
+    outcome = values.outcome(block)
+    if outcome is None or outcome.leave is None:
+        return True
+    return outcome.leave.state.term(register) == entry_symbol(register) << 32

@@ -10,21 +10,25 @@ to the end.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Set
 
 from quoll.arm.insn import LR, SP, Flow, Insn
 from quoll.cfg import Block, Cfg, EdgeKind, JumpTable
-from quoll.confirm import Confirmed, Confirmer, Doubt
+from quoll.confirm import Confirmed, Confirmer, Doubt, Ending
 from quoll.discover import Callee, FunctionBuilder, is_jump_through
 from quoll.frames import GivesUp, prove_frame
 from quoll.image import Image
 from quoll.linkage import holds_return_address
 from quoll.memory import S1
+from quoll.nearby import Nearby
+from quoll.spread import spread
 from quoll.statements import Statements
 from quoll.transfers import Effect, by_form, links
 
 __all__ = ["Growth", "function_name"]
 
 LONGEST_HELPER = 16  # instructions of a function that may become part of its callers
+SPREAD = 1000  # instructions whose values are worth another process
 STATE_TARGETS = "state them: targets of PLACE are PLACE, ..."
 
 
@@ -41,6 +45,7 @@ class Growth:
         self._statements = statements
         self._ends = ends
         self._confirmer = Confirmer(image)
+        self._nearby = Nearby(image)
         self._callers: dict[Callee, set[int]] = {}
         self._sharers: dict[int, set[int]] = {}  # branch target -> functions holding it
         self._inline: dict[int, set[int]] = {}  # function -> jumps that are no tail calls
@@ -48,6 +53,7 @@ class Growth:
         self._apart: dict[int, set[int]] = {}  # function -> targets of bl that are functions for it
         self._queue: deque[int] = deque()
         self._open: set[int] = set()  # functions with transfers that their form does not decide
+        self._hidden: set[int] = set()  # those of them that the code around does not decide either
         self._unchecked: set[int] = set()  # functions that have changed since values were asked
         self._asked: dict[int, int] = {}  # function -> version at which values were asked
         self._formed: dict[int, set[int]] = {}  # function -> transfers whose form was looked at
@@ -139,16 +145,26 @@ class Growth:
             while self._queue:
                 self._grow(self.functions[self._queue.popleft()])
             if self._open:
-                ask, self._open = sorted(self._open), set()
+                ask, self._open = self._open, set()
+                self._ask_each(ask, self._ask_nearby)
+            elif self._hidden:
+                ask, self._hidden = self._hidden, set()
+                self._ask_values(ask)
             elif self._unchecked:
-                ask, self._unchecked = sorted(self._unchecked), set()
+                ask, self._unchecked = self._unchecked, set()
+                self._ask_each(ask, self._check)
             else:
                 return
-            for entry in ask:
-                function = self.functions[entry]
-                part = entry in self._fragments and not self._is_apart(entry)
-                if not part and not function.growing:
-                    self._ask_values(function)
+
+    def _ask_each(self, entries: Set[int], ask: Callable[[FunctionBuilder], None]) -> None:
+        for entry in sorted(entries):
+            if self._stands(entry):
+                ask(self.functions[entry])
+
+    def _stands(self, entry: int) -> bool:
+        """Whether the function can be asked now: it stands for itself, and nothing is pending."""
+        part = entry in self._fragments and not self._is_apart(entry)
+        return not part and not self.functions[entry].growing
 
     def _grow(self, function: FunctionBuilder) -> None:
         function.explore()
@@ -212,37 +228,91 @@ class Growth:
             else:
                 function.jump(insn.addr, target, EdgeKind.INDIRECT)
 
-    def _ask_values(self, function: FunctionBuilder) -> None:
-        """Decide open transfers of a function and check what was claimed from form."""
+    def _ask_nearby(self, function: FunctionBuilder) -> None:
+        """Decide open transfers of a function by the code just before them, if that is enough."""
+        if not self._decide_nearby(function, self.cfg(function)):
+            self._hidden.add(function.entry)
+        self._queue.append(function.entry)
+
+    def _decide_nearby(self, function: FunctionBuilder, cfg: Cfg) -> bool:
+        """Whether no open transfer of the function needs the values of all of it."""
+        claimed = function.returns & self._by_form[function.entry]
+        answers = self._nearby(cfg, function.sites - function.settled - claimed)
+        self.assumptions.update(dict.fromkeys(sorted(self._nearby.assumptions)))
+        for site, answer in sorted(answers.items()):
+            if answer is not None:
+                self._decide(function, function.insns[site], answer)
+            if self.functions[function.entry] is not function:
+                return True
+        return None not in answers.values()
+
+    def _check(self, function: FunctionBuilder) -> None:
+        """Check all that was decided of a function, now that nothing grows."""
         entry = function.entry
         self._asked[entry] = function.version
         self._unproved[entry] = {}
         cfg = self.cfg(function)
+        known = self._decide_nearby(function, cfg)
+        if self.functions[entry] is not function or function.version != self._asked[entry]:
+            self._queue.append(entry)
+        elif not (known and self._prove_frame(function, cfg)):
+            self._hidden.add(entry)
+
+    def _ask_values(self, entries: Set[int]) -> None:
+        """Decide open transfers by the values of functions, and check what their form claims."""
+        functions = [self.functions[e] for e in sorted(entries) if self._stands(e)]
+        versions = [function.version for function in functions]
+        cfgs = [self.cfg(function) for function in functions]
+        weights = [len(function.insns) for function in functions]
+
+        def values(index: int) -> Confirmed | str:
+            function = functions[index]
+            return self._confirmer(cfgs[index], function.sites - function.settled)
+
+        for function, version, cfg, confirmed in zip(
+            functions, versions, cfgs, spread(values, weights, SPREAD), strict=True
+        ):
+            if self.functions[function.entry] is not function:
+                continue
+            if function.version == version:
+                self._apply_values(function, cfg, confirmed)
+            else:
+                self._hidden.add(function.entry)
+
+    def _apply_values(
+        self, function: FunctionBuilder, cfg: Cfg, confirmed: Confirmed | str
+    ) -> None:
+        """Use the values of a function."""
+        entry = function.entry
+        self._asked[entry] = function.version
+        self._unproved[entry] = {}
         undecided = function.sites - function.settled
-        if self._prove_frame(cfg, undecided & function.returns, undecided):
-            return
-        confirmed = self._confirmer(cfg)
         if isinstance(confirmed, str):
             for site in sorted(undecided):
                 self._doubt(function, function.insns[site], Doubt(confirmed))
             return
         self.assumptions.update(dict.fromkeys(sorted(confirmed.assumptions)))
         for block in cfg.blocks:
-            if block.tail and self._is_no_tail_call(function, block, confirmed):
+            ending = confirmed.endings.get(block.index)
+            if ending is None:
+                continue
+            if block.tail and self._is_no_tail_call(function, block, ending):
                 self._inline.setdefault(entry, set()).add(block.last.addr)
                 self._restart(entry)
                 return
-            if block.last.addr in undecided:
-                self._decide(function, block, confirmed)
+            if ending.effect is not None:
+                self._decide(function, block.last, ending.effect)
             if self.functions[entry] is not function:
                 return
         if function.version == self._asked[entry]:
-            self._note_preserved(cfg, confirmed.preserved(self._unproved[entry].keys()))
+            assumed = self._unproved[entry].keys()
+            self._note_preserved(cfg, self._confirmer.preserved_by(cfg, confirmed, assumed))
         self._queue.append(entry)
 
-    def _prove_frame(self, cfg: Cfg, returns: set[int], undecided: set[int]) -> bool:
+    def _prove_frame(self, function: FunctionBuilder, cfg: Cfg) -> bool:
         """Whether everything claimed of a function is proved without values."""
-        if undecided != returns or not returns <= self._by_form[cfg.entry]:
+        returns = function.returns - function.settled
+        if not returns <= self._by_form[cfg.entry]:
             return False
         try:
             frame = prove_frame(cfg, returns, self._confirmer.preserved)
@@ -258,16 +328,14 @@ class Growth:
         if self._confirmer.note(cfg.entry, preserved):
             self._unchecked |= self._callers.get(Callee(cfg.entry, cfg.thumb), set())
 
-    def _is_no_tail_call(
-        self, function: FunctionBuilder, block: Block, confirmed: Confirmed
-    ) -> bool:
+    def _is_no_tail_call(self, function: FunctionBuilder, block: Block, ending: Ending) -> bool:
         """Whether a jump to functions that may return does not leave sp and lr for them."""
         insn = block.last
         if not block.passes and not any(callee in self.returning for callee in block.calls):
             return False
-        if not confirmed.holds(block.index, SP):
+        if SP not in ending.kept:
             return True
-        if confirmed.holds(block.index, LR):
+        if LR in ending.kept:
             return False
         if not holds_return_address(self.cfg(function), block.index):
             return True
@@ -276,9 +344,10 @@ class Growth:
         )
         return False
 
-    def _decide(self, function: FunctionBuilder, block: Block, confirmed: Confirmed) -> None:
-        insn = block.last
-        answer = confirmed.effect(block.index)
+    def _decide(
+        self, function: FunctionBuilder, insn: Insn, answer: tuple[Effect, bool] | Doubt
+    ) -> None:
+        """Apply what was found of the transfer ``insn``."""
         if isinstance(answer, Doubt):
             self._doubt(function, insn, answer)
             return

@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quoll.arm.insn import LR, PC, SP, Access, Cond, Flow, Insn, Shift
+from quoll.cfg import Block
 from quoll.discover import Callee
 from quoll.image import Image
 
-__all__ = ["Effect", "by_form", "callee_at", "links"]
+__all__ = ["Effect", "by_form", "callee_at", "is_call", "links", "literal"]
 
 FRAME_POINTER = 11
 ARM_PIPELINE, THUMB_PIPELINE = 8, 4  # pc reads as the address plus this (A2.3)
@@ -46,12 +47,18 @@ def links(before: Insn | None, insn: Insn) -> bool:
     )
 
 
+def is_call(block: Block) -> bool:
+    """Whether the indirect transfer ending ``block`` is a call by its form."""
+    before = block.insns[-2] if len(block.insns) > 1 else None
+    return block.last.flow is Flow.INDIRECT_CALL or links(before, block.last)
+
+
 def by_form(image: Image, before: Insn | None, insn: Insn, *, keeps_lr: bool) -> Effect | None:
     """The effect of the indirect transfer ``insn``; ``before`` always runs just before it.
 
     With ``keeps_lr`` the function computes nothing in lr, so that it is a return address.
     """
-    if _is_literal(insn):
+    if _is_literal(insn) and insn.transfers == (PC,):
         return _literal(image, insn)
     if insn.flow is Flow.INDIRECT and (_is_return(insn, keeps_lr) or _pops_for(before, insn)):
         return Effect(returns=True)
@@ -69,18 +76,26 @@ def _is_literal(insn: Insn) -> bool:
         and memory.base == PC
         and memory.index is None
         and memory.size == 4
-        and insn.transfers == (PC,)
+        and len(insn.transfers) == 1
     )
 
 
-def _literal(image: Image, insn: Insn) -> Effect | None:
+def _literal_place(insn: Insn) -> int:
     assert insn.memory is not None
     pc = (insn.addr + (THUMB_PIPELINE if insn.thumb else ARM_PIPELINE)) & ~3
-    place = (pc + insn.memory.displacement) & 0xFFFFFFFF
-    value = image.constant(place, 4)
+    return (pc + insn.memory.displacement) & 0xFFFFFFFF
+
+
+def literal(image: Image, insn: Insn) -> int | None:
+    """The constant that ``insn`` loads from a literal pool; None if it does something else."""
+    return image.constant(_literal_place(insn), 4) if _is_literal(insn) else None
+
+
+def _literal(image: Image, insn: Insn) -> Effect | None:
+    value = literal(image, insn)
     if value is None:
         return None
-    return Effect((callee_at(value, thumb=insn.thumb),), table=place)
+    return Effect((callee_at(value, thumb=insn.thumb),), table=_literal_place(insn))
 
 
 def _is_return(insn: Insn, keeps_lr: bool) -> bool:

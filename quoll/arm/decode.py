@@ -11,7 +11,7 @@ is decoded behind an ``it`` of its own condition, and an ``it`` in front of enou
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +19,7 @@ import capstone
 from capstone import arm
 
 from quoll.arm.addressing import Transfer, arm_access, thumb_access
+from quoll.arm.direct import split_branch
 from quoll.arm.insn import LR, PC, Access, Cond, Flow, Insn, Memory, Shift
 from quoll.arm.operands import Operands, Roles, roles
 from quoll.errors import InputError
@@ -40,8 +41,11 @@ def decode(code: bytes, addr: int, thumb: bool, it: tuple[Cond, ...] = ()) -> In
     length = _length(code, thumb)
     if length == 0 or len(code) < length:
         raise InputError(f"the code ends inside the instruction at {addr:#x}")
-    insn = _at_zero(bytes(code[:length]), thumb, it[:1])
-    return _at(insn, addr)
+    raw = bytes(code[:length])
+    branch = split_branch(raw, thumb)
+    if branch is None:
+        return _at(_at_zero(raw, thumb, it[:1]), addr, raw, 0)
+    return _at(_at_zero(branch[0], thumb, it[:1]), addr, raw, branch[1])
 
 
 def it_conditions(insn: Insn) -> tuple[Cond, ...]:
@@ -63,14 +67,32 @@ def _length(code: bytes, thumb: bool) -> int:
     return 4 if code[1] >> 3 >= 0x1D else 2
 
 
-def _at(insn: Insn, addr: int) -> Insn:
-    """``insn``, decoded at address 0, moved to ``addr``."""
-    if insn.target is None:
-        return replace(insn, addr=addr)
-    aligned = insn.thumb and insn.mnemonic == "blx"  # A8.8.25: relative to Align(PC, 4)
-    target = (insn.target + (addr & ~3 if aligned else addr)) & 0xFFFFFFFF
-    text = f"{insn.text.rpartition('#')[0]}{target:#x}"
-    return replace(insn, addr=addr, target=target, text=text)
+def _at(insn: Insn, addr: int, raw: bytes, distance: int) -> Insn:
+    """``insn``, decoded at address 0, moved to ``addr``; a branch goes ``distance`` further."""
+    target, text = insn.target, insn.text
+    if target is not None:
+        aligned = insn.thumb and insn.mnemonic == "blx"  # A8.8.25: relative to Align(PC, 4)
+        target = (target + distance + (addr & ~3 if aligned else addr)) & 0xFFFFFFFF
+        text = f"{text.rpartition('#')[0]}{target:#x}"
+    return Insn(  # three times as fast as dataclasses.replace
+        addr,
+        raw,
+        insn.thumb,
+        insn.mnemonic,
+        text,
+        insn.cond,
+        insn.flow,
+        target,
+        insn.target_thumb,
+        insn.sets_flags,
+        insn.reads_flags,
+        insn.reads,
+        insn.writes,
+        insn.shift,
+        insn.memory,
+        insn.transfers,
+        insn.sources,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ tuple is the end of the instruction, from where the next one in memory follows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum, auto
+from typing import NamedTuple
 
 __all__ = [
     "BANKED",
@@ -42,8 +42,7 @@ class Space(IntEnum):
     TEMP = 2  # lives within one instruction; offset is a number
 
 
-@dataclass(frozen=True, slots=True)
-class Var:
+class Var(NamedTuple):
     """A constant, register or temporary of ``size`` bytes."""
 
     space: Space
@@ -109,8 +108,7 @@ class OpCode(IntEnum):
 UNKNOWN_CODES = frozenset([OpCode.UNKNOWN, OpCode.BANK])  # any value, to who tracks no modes
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
+class Op(NamedTuple):
     """One operation: ``out = code(ins)``; ``out`` is None for stores and control."""
 
     code: OpCode

@@ -7,6 +7,9 @@ accesses and control stay as they are.
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import accumulate
+
 from quoll.arm.expressions import EXPRESSIONS, evaluate
 from quoll.arm.ops import Op, OpCode, Space, Var, const
 
@@ -103,19 +106,23 @@ def _definition(
 def _without_dead(ops: list[Op]) -> list[Op]:
     """Drop ops whose temporary no op reads, and copies of a register to itself, until none is."""
     while True:
-        read = {var for op in ops for var in op.ins}
-        keep = [not _dead(op, read) for op in ops]
+        uses = Counter(var for op in ops for var in op.ins)
+        keep = [True] * len(ops)
+        for index in range(len(ops) - 1, -1, -1):  # what only a dropped op reads stands before it
+            if _dead(ops[index], uses):
+                keep[index] = False
+                uses.subtract(ops[index].ins)
         if all(keep):
             return ops
-        moved = [sum(keep[:index]) for index in range(len(ops) + 1)]
+        moved = [0, *accumulate(keep)]
         ops = [_moved(op, moved) for op, kept in zip(ops, keep, strict=True) if kept]
 
 
-def _dead(op: Op, read: set[Var]) -> bool:
+def _dead(op: Op, uses: Counter[Var]) -> bool:
     if op.out is None or op.code is OpCode.LOAD:
         return False  # a load is an access, read or not
     if op.out.space is Space.TEMP:
-        return op.out not in read
+        return not uses[op.out]
     return op.code is OpCode.COPY and op.ins[0] == op.out
 
 

@@ -1,0 +1,214 @@
+"""Indirect transfers that the code just before them decides, whatever the rest of a function does.
+
+The last instructions on the one way to a transfer are interpreted from a state in which nothing
+is known. What is found holds in every execution, so that no fixed point over the whole function
+is needed. Most jump tables are found in this way: the comparison with the size of the table stands
+next to the jump.
+
+Where not even a fixed point could tell the target, because it comes from memory that is written
+or through a call (``quoll.origin``), that is said at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from quoll.arm.insn import LR, PC, SP, Access, Flow, Insn
+from quoll.cfg import Block, Cfg, Edge, EdgeKind
+from quoll.confirm import Doubt
+from quoll.image import Image
+from quoll.localvalues import BlockCode, environment_of
+from quoll.machine import Environment
+from quoll.origin import opaque_origin
+from quoll.selection import Interpreter, Path, Piece, Selection, links, selected, target_of
+from quoll.state import FLAG, State
+from quoll.terms import ENTRY_SP
+from quoll.transfer import run
+from quoll.transfers import Effect, callee_at, is_call, literal
+
+__all__ = ["Nearby"]
+
+CHAIN = 6  # blocks before the one that transfers
+STARTS = 24  # places from which the code is interpreted
+SMALL = 32  # instructions of a function
+ANYTHING, COMPUTED = -1, -2  # positions of symbols made before a path starts
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """The one way to a transfer: its block first, each with the edge on which it is left."""
+
+    blocks: tuple[tuple[Block, EdgeKind | None], ...]
+
+    @staticmethod
+    def of(cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block) -> _Chain:
+        found: list[tuple[Block, EdgeKind | None]] = [(block, None)]
+        while len(found) < CHAIN and block.index != 0:
+            entering = into.get(block.index, ())
+            if len(entering) != 1 or entering[0].kind is EdgeKind.ACROSS:
+                break
+            block = cfg.blocks[entering[0].src]
+            found.append((block, entering[0].kind))
+        return _Chain(tuple(found))
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for equal code."""
+        return tuple((block.addr, len(block.insns), edge) for block, edge in self.blocks)
+
+
+class Nearby:
+    """Decides transfers of the functions of one image."""
+
+    def __init__(self, image: Image) -> None:
+        self._image = image
+        self._code = BlockCode()
+        self._known: dict[Hashable, tuple[Effect, bool] | None] = {}
+        self.assumptions: set[str] = set()  # the named ones that answers rest on (rule 1)
+
+    def __call__(self, cfg: Cfg, sites: Set[int]) -> dict[int, tuple[Effect, bool] | Doubt | None]:
+        """For each of the indirect transfers at ``sites`` its effect, and whether it is a call.
+
+        A Doubt if that cannot be known; None if the values of the whole function may tell.
+        """
+        if sum(len(block.insns) for block in cfg.blocks) <= SMALL:
+            # values cost little there, and may show that the transfer is never made
+            return dict.fromkeys(sites)
+        into: dict[int, list[Edge]] = {}
+        for edge in cfg.edges:
+            into.setdefault(edge.dst, []).append(edge)
+        found: dict[int, tuple[Effect, bool] | Doubt | None] = {}
+        for block in cfg.blocks:
+            if block.last.addr in sites:
+                effect = self._constant(cfg, _Chain.of(cfg, into, block))
+                reason = None if effect else opaque_origin(cfg, into, block, self._image)
+                found[block.last.addr] = Doubt(reason) if reason else effect
+        return found
+
+    def _constant(self, cfg: Cfg, chain: _Chain) -> tuple[Effect, bool] | None:
+        """What the code before the transfer says, whatever comes before that."""
+        key = chain.key
+        if key not in self._known:
+            self._known[key] = self._interpreted(chain)
+        found = self._known[key]
+        block = chain.blocks[0][0]
+        if found is not None and not found[1] and _links_elsewhere(cfg, block, self._image):
+            return None
+        return found
+
+    def _interpreted(self, chain: _Chain) -> tuple[Effect, bool] | None:
+        environment = environment_of(self._image)
+        interpreter = Interpreter(self._code, environment)
+        last = chain.blocks[0][0].last
+        best: tuple[Selection, bool] | None = None
+        for path in _paths(chain, interpreter):
+            leave = interpreter.follow(path, path.state)
+            if leave is None:
+                return None
+            constant = target_of(leave, environment)
+            if constant is None:
+                found = selected(interpreter, [path])
+            else:
+                found = Selection((constant,), None)
+            if found is None:
+                continue
+            if best is None or found.distinct < best[0].distinct:
+                best = found, is_call(chain.blocks[0][0]) or links(last, leave)
+            if constant is not None or found.table is not None:
+                break
+        if best is None:
+            return None
+        self.assumptions |= environment.used
+        choice, calls = best
+        targets = tuple(callee_at(target, thumb=last.thumb) for target in choice.targets)
+        return Effect(targets, table=choice.table), calls
+
+
+def _links_elsewhere(cfg: Cfg, transfer: Block, image: Image) -> bool:
+    """Whether lr may hold the address after a transfer that is no call by its form."""
+    after = transfer.last.next
+    for block in cfg.blocks:
+        for insn in block.insns[:-2] if is_call(block) else block.insns:
+            if LR not in insn.writes or PC not in insn.reads:
+                continue
+            constant = literal(image, insn)
+            if constant is None or constant & ~1 == after:
+                return True
+    return False
+
+
+def _paths(chain: _Chain, interpreter: Interpreter) -> Iterator[Path]:
+    """Paths that end with the transfer, the shortest first: each starts where it would differ.
+
+    A masked index has few values right after the masking, for which a path starts there, too.
+    """
+    transfer = chain.blocks[0][0].last
+    needs = _Needs(transfer)
+    rest: tuple[Piece, ...] = ()
+    anything = _anything(interpreter.environment)
+    starts = 0
+    for position, (block, after) in enumerate(chain.blocks):
+        insns = block.insns
+        if after is not None:
+            needs.branch(block.last)
+        for start in range(len(insns) - 1, -1, -1):
+            if insns[start] is not transfer and not needs.includes(insns[start]):
+                continue
+            starts += 1
+            if starts > STARTS:
+                return
+            if insns[start].flow is Flow.NEXT and insns[start].memory is None:
+                code = interpreter.code(insns[start : start + 1])
+                computed = run(code, anything, interpreter.environment, COMPUTED).fall
+                if computed is not None and insns[start + 1 :]:
+                    yield Path(computed, (_piece(insns[start + 1 :], position, after), *rest))
+            yield Path(anything, (_piece(insns[start:], position, after), *rest))
+        rest = (_piece(insns, position, after), *rest)
+
+
+def _piece(insns: tuple[Insn, ...], position: int, after: EdgeKind | None) -> Piece:
+    return Piece(insns, position + CHAIN * len(insns), after)
+
+
+class _Needs:
+    """Going backwards: registers, flags and the stack, as far as the transfer depends on them."""
+
+    def __init__(self, transfer: Insn) -> None:
+        self._registers = set(transfer.reads) - {PC}
+        self._flags = transfer.conditional
+        self._stack = _loads_from_stack(transfer)
+
+    def branch(self, insn: Insn) -> None:
+        """The way leads through the branch ``insn``, whose condition says something."""
+        self._flags |= insn.conditional
+        if insn.mnemonic in ("cbz", "cbnz"):
+            self._registers |= insn.reads
+
+    def includes(self, insn: Insn) -> bool:
+        """Whether the transfer may depend on what ``insn`` does; then on what it needs, too."""
+        memory = insn.memory
+        stores = memory is not None and memory.access is Access.STORE and memory.base == SP
+        registers = insn.writes & self._registers
+        flags = self._flags and insn.sets_flags
+        if not (registers or flags or (self._stack and stores)):
+            return False
+        if not insn.conditional:
+            self._registers -= registers
+            self._flags &= not insn.sets_flags
+        self._flags |= insn.conditional or insn.reads_flags
+        self._registers |= insn.reads - {PC}
+        self._stack |= _loads_from_stack(insn)
+        return True
+
+
+def _loads_from_stack(insn: Insn) -> bool:
+    memory = insn.memory
+    return memory is not None and memory.access is Access.LOAD and memory.base == SP
+
+
+def _anything(environment: Environment) -> State:
+    """Nothing is known; the word in sp has a name, so that what is spilled is found again."""
+    symbols = [environment.names.of(ANYTHING, register) for register in range(FLAG)]
+    symbols[SP] = ENTRY_SP
+    return State((*(s << 32 for s in symbols), None, None, None, None, None), {}, {}, {}, {})

@@ -1,0 +1,47 @@
+"""Work in several processes gives what it gives in one, even if a process fails."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from quoll.spread import spread
+
+HERE = os.getpid()
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+@pytest.mark.parametrize("worth", [0, 1000])
+def test_results_keep_their_order(worth: int) -> None:
+    assert spread(square, [1, 5, 2, 9, 1], worth) == [0, 1, 4, 9, 16]
+    assert spread(square, [], worth) == []
+
+
+def test_other_processes_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    processes = spread(lambda _: os.getpid(), [3, 3], 0)
+    assert HERE in processes
+    assert len(set(processes)) == 2
+
+
+def test_what_a_failed_process_was_to_do_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails_elsewhere(number: int) -> int:
+        if os.getpid() != HERE:
+            os._exit(3)
+        return number
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
+    assert spread(fails_elsewhere, [1, 1, 1, 1], 0) == [0, 1, 2, 3]
+
+
+def test_an_error_is_raised_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(number: int) -> int:
+        raise ValueError(number)
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    with pytest.raises(ValueError, match="0"):
+        spread(fails, [1, 1], 0)
