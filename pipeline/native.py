@@ -27,13 +27,14 @@ from pipeline.classes import classify_insn
 from pipeline.core import Core, Pair
 from pipeline.dual_issue_simulator import DualIssueMachine
 from pipeline.simulator import Executed, Machine
+from pipeline.timing import EntryState
 from quoll.arm.insn import Access, Insn
 from quoll.errors import TimingError
 
-__all__ = ["Instructions", "SplitMix", "Trace", "available", "execute"]
+__all__ = ["Instructions", "Sample", "SplitMix", "Trace", "available", "execute", "sample"]
 
 SOURCE = Path(__file__).parent / "simulator.c"
-REGISTERS, LIST, WAYS, FILLS, BUFFER = 16, 18, 2048, 64, 64
+REGISTERS, LIST, WAYS, FILLS, BUFFER = 16, 18, 512, 64, 64
 PASSED, TAKEN, CACHED, ACCESS = 1, 2, 4, 8
 ISB, BARRIER = 1 << 12, 1 << 13
 GOLDEN, MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
@@ -257,11 +258,67 @@ def execute(machine: Machine, trace: Trace) -> int:
     )  # fmt: skip
     random.state = state.random
     if end < 0:
-        insn = trace.executed[-1 - end].insn
-        raise TimingError(
-            "this operation has no concrete effect", where=f"{insn.addr:#x}: {insn.text}"
-        )
+        raise _no_effect(trace, end)
     return end
+
+
+class _Bounds(ctypes.Structure):
+    _fields_ = _fields("loads", "words", "fetches", "longest", "states", "seed")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Cycles over many initial states; ``worst`` is the number of the one that took most."""
+
+    most: int
+    least: int
+    worst: int
+
+
+def sample(machine: Machine, trace: Trace, entry: EntryState, states: int, seed: int) -> Sample:
+    """Run ``trace`` from states drawn in C: contents of both caches (cold, another program's dirty
+    lines, those mixed with the trace's own), replacement, accesses under way, busy registers.
+
+    ``machine`` gives the rest of the state: core, memory, geometry of the caches, clock. Caches
+    have one way in a quarter of the states, the least that the analysis assumes. Raises
+    TimingError without a compiler.
+    """
+    library = _library()
+    if library is None:
+        raise TimingError("sampling initial states needs a C compiler", hint="install gcc")
+    base = _export(machine, SplitMix(0))
+    words, code, data = machine.core.longest, *_lines(machine, trace)
+    bounds = _Bounds(entry.load_misses, entry.store_words, entry.fetch_misses, words, states, seed)
+    least, worst = Num(), Num()
+    most: int = library.sample(
+        ctypes.byref(base), ctypes.byref(bounds), trace.instructions, trace.steps.ctypes.data,
+        len(trace.executed), trace.first, code.ctypes.data, len(code), data.ctypes.data, len(data),
+        ctypes.byref(least), ctypes.byref(worst),
+    )  # fmt: skip
+    if most < 0:
+        raise _no_effect(trace, most)
+    return Sample(most, least.value, worst.value)
+
+
+Lines = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+def _lines(machine: Machine, trace: Trace) -> tuple[Lines, Lines]:
+    """Lines of the trace's own code and data."""
+    code = [step.insn.addr for step in trace.executed]
+    data = trace.steps[(trace.steps[:, 1] & (ACCESS | CACHED)) == ACCESS | CACHED, 2]
+    sizes = (machine.chip.fetch.cache.geometry.line_bytes, machine.chip.dcache.geometry.line_bytes)
+    return (
+        np.unique(np.array(code, dtype=np.int64) // sizes[0]),
+        np.unique(data // sizes[1]).astype(np.int64),
+    )
+
+
+def _no_effect(trace: Trace, end: int) -> TimingError:
+    insn = trace.executed[-1 - end].insn
+    return TimingError(
+        "this operation has no concrete effect", where=f"{insn.addr:#x}: {insn.text}"
+    )
 
 
 def _interpret(machine: Machine, trace: Trace) -> int:
@@ -326,6 +383,11 @@ def _library() -> ctypes.CDLL | None:
     library.simulate.restype = Num
     library.simulate.argtypes = [
         ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, Num, Num, ctypes.c_void_p,
+    ]  # fmt: skip
+    library.sample.restype = Num
+    library.sample.argtypes = [
+        *[ctypes.c_void_p] * 4, Num, Num, ctypes.c_void_p, Num, ctypes.c_void_p, Num,
+        *[ctypes.c_void_p] * 2,
     ]  # fmt: skip
     return library
 

@@ -11,7 +11,7 @@
 
 typedef int64_t num;
 
-enum { REGISTERS = 16, LIST = 18, WAYS = 2048, FILLS = 64, BUFFER = 64, TABLE = 1 << 14 };
+enum { REGISTERS = 16, LIST = 18, WAYS = 512, FILLS = 64, BUFFER = 64, TABLE = 1 << 14 };
 enum { LOAD = 1, STORE, SWAP };                     /* Instruction.access */
 enum { EITHER, OLDER, ALONE };                      /* Instruction.pair */
 enum { PASSED = 1, TAKEN = 2, CACHED = 4, ACCESS = 8 }; /* Step.bits */
@@ -599,4 +599,93 @@ num simulate(struct machine *m, const struct instruction *instructions, const st
             start(m, steps[n].target);
     }
     return finished(m);
+}
+
+/* --- runs from drawn states -------------------------------------------------------------- */
+
+/* What an entry may find: at most so much under way, and results so late (rule 15). */
+struct bounds { num loads, words, fetches, longest, states, seed; };
+
+enum { COLD, POLLUTED, MIXED, CONTENTS, FOREIGN = 1 << 23 };
+
+static void draw_cache(struct machine *m, struct cache *c, const num *own, num count, num what)
+{
+    c->round_robin = (num)bits(m, 1);
+    c->counter = below(m, c->ways);
+    for (num w = 0; w < c->sets * c->ways; w++) {
+        num set = w / c->ways;
+        c->line[w] = what == COLD ? -1 : (FOREIGN + w % c->ways) * c->sets + set;
+        c->dirty[w] = what != COLD && below(m, 10) < 7;
+    }
+    for (num i = 0; what == MIXED && i < count; i++) {
+        num way = own[i] % c->sets * c->ways + below(m, c->ways);
+        if (bits(m, 1) && find(c, own[i]) < 0) {
+            c->line[way] = own[i];
+            c->dirty[way] = (num)bits(m, 1);
+        }
+    }
+}
+
+static void draw_outstanding(struct machine *m, const struct bounds *b)
+{
+    num full = (num)bits(m, 1), complete;
+    num loads = full ? b->loads : below(m, b->loads + 1);
+    num words = full ? b->words : below(m, b->words + 1);
+    num fetches = full ? b->fetches : below(m, b->fetches + 1);
+    while (loads--) {
+        if (m->dirty_victims)
+            memory_write(m, 0, 1);
+        memory_line(m, 0, &m->fill[m->fills]);
+        m->fills++;
+    }
+    while (words--)
+        m->buffer[m->buffered++] = memory_write(m, 0, 1);
+    while (fetches--)
+        memory_line(m, 0, &complete);
+    if (below(m, 4) == 0)
+        return;
+    for (int r = 0; r < REGISTERS - 1; r++) {
+        m->ready[r] = full ? b->longest : below(m, b->longest + 1);
+        m->unlocked[r] = full ? b->longest : below(m, b->longest + 1);
+    }
+    m->unit = full ? b->longest : below(m, b->longest + 1);
+    m->flags = below(m, min(6, b->longest) + 1);
+    m->has_setter = (num)bits(m, 1);
+    m->setter = -below(m, 10);
+}
+
+/* The state of one case: drawn from its number, so that each can be repeated alone. */
+static void draw(struct machine *m, const struct machine *base, const struct bounds *b, num state,
+                 const num *code, num codes, const num *data, num datas)
+{
+    *m = *base;
+    m->random = (uint64_t)b->seed * 0xd1342543de82ef95u + (uint64_t)state;
+    bits(m, 64);
+    if (bits(m, 2) == 0)
+        m->icache.ways = m->dcache.ways = 1;
+    draw_cache(m, &m->icache, code, codes, below(m, CONTENTS));
+    draw_cache(m, &m->dcache, data, datas, below(m, CONTENTS));
+    draw_outstanding(m, b);
+}
+
+/* The most cycles over all states, in which least receives the fewest and at the worst state. */
+num sample(const struct machine *base, const struct bounds *b,
+           const struct instruction *instructions, const struct step *steps, num count, num first,
+           const num *code, num codes, const num *data, num datas, num *least, num *at)
+{
+    static struct machine m;
+    num most = -1;
+    for (num state = 0; state < b->states; state++) {
+        draw(&m, base, b, state, code, codes, data, datas);
+        num end = simulate(&m, instructions, steps, count, first, 0);
+        if (end < 0)
+            return end;
+        if (state == 0 || end < *least)
+            *least = end;
+        if (end > most) {
+            most = end;
+            *at = state;
+        }
+    }
+    return most;
 }

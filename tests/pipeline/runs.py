@@ -16,9 +16,12 @@ from pipeline.core import load_core
 from pipeline.costs import Cause
 from pipeline.dual_issue_simulator import concrete_machine
 from pipeline.maxplus import IDLE
+from pipeline.native import Instructions, Trace, sample
 from pipeline.simulator import Executed, Machine, Memory, OnChip
 from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
-from quoll.cfg import EdgeKind
+from quoll.arm.insn import Flow
+from quoll.cfg import Block, EdgeKind
+from quoll.supergraph import Context, Node, Supergraph
 from quoll.valueset import ValueSet
 from tests.cache.graphs import (
     CODE,
@@ -28,7 +31,9 @@ from tests.cache.graphs import (
     MAINTENANCE,
     PLAIN,
     Program,
+    at,
     concrete_address,
+    pool,
     random_program,
 )
 from tests.cache.walks import hierarchy
@@ -311,3 +316,56 @@ def check(
     assert concrete <= bound, f"{concrete} cycles, but {bound} are charged"
     stalls = sum(charges.costs.nodes[n][Cause.STALL] for n in path.nodes)
     return Case(concrete, bound, stalls)
+
+
+def straight_line(random: Random, profile: Profile, board: Board, length: int = 40) -> Case:
+    """One block without conditions from an idle pipeline, every access a hit at a known place."""
+    plain = [insn for insn in pool(WARM) if insn.flow is Flow.NEXT and not insn.conditional]
+    insns = tuple(at(random.choice(plain), CODE + 4 * i) for i in range(length))
+    graph = Supergraph(
+        (Context(None, None, CODE),), (Node(0, Block(0, insns)),), (), ((),), ((),), 0, (0,), ()
+    )
+    places = {
+        (0, i): ValueSet.of(DATA + 4 * random.randrange(200))
+        for i, insn in enumerate(insns)
+        if insn.memory is not None
+    }
+    program = Program(graph, places)
+    machine = warm_machine(random, board)
+    start = dual_issue.IDLE if machine.core.dual_issue else IDLE
+    costs = timing(profile, board=board)
+    times = block_times(
+        graph, FlowOrder.of(graph), program, costs, aligned=True, entry=start
+    ).nodes[0]
+    assert times is not None
+    path = random_path(program, random, 1)
+    concrete, bound = run(machine, program, path), times.issue + times.stall + times.drain
+    assert concrete <= bound, f"{concrete} cycles, but the bound is {bound}"
+    return Case(concrete, bound, times.stall)
+
+
+def sampled(random: Random, profile: Profile, board: Board, states: int) -> Case:
+    """One random program and path from many initial states, on the compiled machine."""
+    ahead = random.choice([0, 8, 48, 144])
+    special = random.random() < 0.3
+    text = random.choice([MIXED, WARM, ACCESSES])
+    program = random_program(random, maintenance=special, text=text, operations=board.operations)
+    path = random_path(program, random, 16)
+    program = replace(program, graph=replace(program.graph, exits=(path.nodes[-1],)))
+    caches = board.hierarchy(ahead)
+    classes = classify(program.graph, program, caches)
+    entry = random.choice([ENTRY, QUIET])
+    charges = charge(
+        program.graph, classes, program, caches, timing(profile, entry, board), exception=False
+    )
+    bound = charged(charges, path)
+    core = load_core(board.core, Profile.NOMINAL)
+    geometry = board.geometries[0]
+    cold = [Cache(geometry, Policy.RANDOM, random) for _ in range(2)]
+    machine = concrete_machine(core, Memory(board.memory), OnChip(cold[0], cold[1], ahead, random))
+    steps = [step for node in path.steps for step in node]
+    seed = random.getrandbits(62)
+    found = sample(machine, Trace.of(Instructions(core), steps), entry, states, seed)
+    assert found.most <= bound, f"state {found.worst}: {found.most} cycles, {bound} charged"
+    stalls = sum(charges.costs.nodes[n][Cause.STALL] for n in path.nodes)
+    return Case(found.most, bound, stalls)

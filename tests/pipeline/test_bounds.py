@@ -18,6 +18,7 @@ from quoll.supergraph import Context, Node, Supergraph
 from quoll.valueset import ValueSet
 from tests.cache.graphs import CODE, DATA, Program, at, pool
 from tests.cache.walks import L1, hierarchy
+from tests.campaigns.anomalies import search
 from tests.pipeline.runs import (
     BOARDS,
     MEMORY,
@@ -28,10 +29,13 @@ from tests.pipeline.runs import (
     check,
     check_warm,
     run,
+    sampled,
+    straight_line,
     timing,
 )
 
 WARM_CASES = 3000  # with every access a hit: the pipeline alone
+SAMPLED, STATES = 60, 100  # programs and states of each, on either core
 COLD_CASES = 1500  # with caches in any state; many more in tests/campaigns/pipeline.py
 
 
@@ -101,3 +105,31 @@ def test_fetches_past_the_end_delay_the_last_access(last: str, nops: int) -> Non
     ]
     path = Path([0], [], [steps])
     assert run(machine, program, path) <= charged(costs, path)
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
+def test_charges_cover_many_states_of_every_program(board: Board) -> None:
+    """As above on the compiled machine: few programs, many states of each."""
+    ratios = []
+    for seed in range(SAMPLED):
+        try:
+            case = sampled(Random(seed), list(Profile)[seed % 2], board, STATES)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
+        ratios.append(case.bound / case.concrete)
+    assert min(ratios) < 1.2
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
+def test_straight_line_code_is_timed_tightly(board: Board) -> None:
+    """With known outcomes the nominal profile is at most 2 % above the machine, in the median."""
+    cases = [straight_line(Random(seed), Profile.NOMINAL, board) for seed in range(60)]
+    assert median(case.bound / case.concrete for case in cases) <= 1.02
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
+def test_a_local_hit_never_makes_the_whole_later(board: Board) -> None:
+    """Every program of two instructions (longer ones: ``tests/campaigns/anomalies.py``)."""
+    found = search(board, 2)
+    assert found.comparisons > 250
+    assert found.anomalies == []
