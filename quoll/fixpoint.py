@@ -6,7 +6,7 @@ one descending pass narrows, and a last pass over every edge checks the result (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Generic, Protocol, TypeVar
@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 from quoll.errors import WcetError
 from quoll.wto import FlowGraph, WeakOrder
 
-__all__ = ["Domain", "Fixpoint", "solve"]
+__all__ = ["Ascent", "Domain", "Fixpoint", "solve"]
 
 S = TypeVar("S")
 
@@ -64,40 +64,42 @@ def solve(graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S) -> Fi
     Raises WcetError if the states do not cover each other along some edge, which is an error of
     the domain, never of the input.
     """
-    ascent = _Ascent(graph, order, domain, entry)
-    ascent.run()
-    states: list[S | None] = ascent.states
+    ascent = Ascent(graph, order, domain)
+    ascent.run({graph.entry: entry})
     if ascent.widened:
-        narrowed = _narrow(graph, order, domain, entry, states)
-        dead, uncovered = _check(graph, order, domain, entry, narrowed)
+        narrowed = _narrow(graph, order, domain, entry, ascent.states)
+        dead, uncovered = _check(graph, domain, {graph.entry: entry}, narrowed)
         if uncovered is None:
             return Fixpoint(tuple(narrowed), dead, ascent.visits, True)
-    dead, uncovered = _check(graph, order, domain, entry, states)
-    if uncovered is not None:
-        raise WcetError(
-            f"the fixed point does not hold along the edge {uncovered}",
-            hint="this is an error of the analysis, please report it",
-        )
-    return Fixpoint(tuple(states), dead, ascent.visits, False)
+    return ascent.result()
 
 
-class _Ascent(Generic[S]):
-    """The ascending iteration."""
+class Ascent(Generic[S]):
+    """The ascending iteration, which can go on from further starts once it is finished."""
 
-    def __init__(self, graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S) -> None:
+    def __init__(self, graph: FlowGraph, order: WeakOrder, domain: Domain[S]) -> None:
         self.graph, self.order, self.domain = graph, order, domain
         self.states: list[S | None] = [None] * len(graph.successors)
-        self.states[graph.entry] = entry
+        self.starts: dict[int, S] = {}
         self.in_edges = _count_in_edges(graph, order)
-        self.in_edges[graph.entry] += 1
         self.joins = [0] * len(graph.successors)
         self.widened = False
         self.visits = 0
 
-    def run(self) -> None:
+    def run(self, starts: Mapping[int, S]) -> None:
+        """Iterate until nothing changes when control may also start at the nodes ``starts``.
+
+        What holds there then is given with each; a node is given once.
+        """
         graph, position, nodes = self.graph, self.order.position, self.order.nodes
         seen = [0] * len(graph.successors)
-        queue, queued = [position[graph.entry]], {position[graph.entry]}
+        for node, start in starts.items():
+            self.starts[node] = start
+            self.in_edges[node] += 1
+            old = self.states[node]
+            self.states[node] = start if old is None else self.domain.join(node, old, start)
+        queue = sorted(position[node] for node in starts)
+        queued = set(queue)
         while queue:
             at = heappop(queue)
             queued.discard(at)
@@ -116,6 +118,16 @@ class _Ascent(Generic[S]):
                 if position[target] not in queued:
                     queued.add(position[target])
                     heappush(queue, position[target])
+
+    def result(self) -> Fixpoint[S]:
+        """The states, checked along every edge. Raises WcetError as ``solve`` does."""
+        dead, uncovered = _check(self.graph, self.domain, self.starts, self.states)
+        if uncovered is not None:
+            raise WcetError(
+                f"the fixed point does not hold along the edge {uncovered}",
+                hint="this is an error of the analysis, please report it",
+            )
+        return Fixpoint(tuple(self.states), dead, self.visits, False)
 
     def _arrive(self, node: int, out: S, backwards: bool) -> bool:
         """Add ``out`` to the state of ``node``; False if it was covered already."""
@@ -183,12 +195,13 @@ def _backward_edges(graph: FlowGraph, order: WeakOrder, head: int) -> list[int]:
 
 
 def _check(
-    graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S, states: Sequence[S | None]
+    graph: FlowGraph, domain: Domain[S], starts: Mapping[int, S], states: Sequence[S | None]
 ) -> tuple[frozenset[int], str | None]:
     """One pass over every edge (rule 5): the dead edges, and an edge that is not covered."""
-    start = states[graph.entry]
-    if start is None or not domain.leq(entry, start):
-        return frozenset(), "into the entry"
+    for node, start in starts.items():
+        known = states[node]
+        if known is None or not domain.leq(start, known):
+            return frozenset(), f"into {node}"
     dead: list[int] = []
     for node, edges in enumerate(graph.successors):
         state = states[node]

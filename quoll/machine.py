@@ -49,6 +49,7 @@ class Environment:
     used: set[str] = field(default_factory=set)  # named assumptions
     constants: dict[tuple[int, int], int | None] = field(default_factory=dict)
     limits: dict[int, set[int]] = field(default_factory=dict)  # position -> thresholds
+    given: Mapping[int, ValueSet] = field(default_factory=dict)  # what words of a device read as
 
     def read(self, addr: int, size: int) -> int | None:
         """The constant at ``addr``, or None."""

@@ -12,14 +12,14 @@ listed in ``assumptions`` where a store of unknown address made use of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from quoll.arm.insn import Flow, Insn
 from quoll.cfg import EdgeKind
 from quoll.condition import words
 from quoll.domain import ValueDomain
-from quoll.fixpoint import Fixpoint, solve
+from quoll.fixpoint import Ascent, Fixpoint, solve
 from quoll.havoc import after_call
 from quoll.image import Image
 from quoll.localvalues import BlockCode, environment_of
@@ -32,7 +32,7 @@ from quoll.transfer import Outcome, run
 from quoll.valueset import ANY, ValueSet
 from quoll.wto import FlowGraph, WeakOrder
 
-__all__ = ["Entry", "Values", "analyse"]
+__all__ = ["Entry", "Resumed", "Values", "analyse"]
 
 SP = 13
 INDIRECT = (Flow.INDIRECT, Flow.INDIRECT_CALL)
@@ -97,9 +97,23 @@ class _ContextDomain(ValueDomain):
         }
         self._graph = graph
         super().__init__(flow, order, blocks, kinds, environment, special)
+        self._closed: frozenset[int] = frozenset()
         self._nodes = graph.nodes
         self._code = code
         self._indirect_sources = [n.block.last.flow in INDIRECT for n in graph.nodes]
+
+    def assuming(self, given: Mapping[int, ValueSet], closed: frozenset[int]) -> _ContextDomain:
+        """The same where words of a device read as ``given`` and nothing passes ``closed``."""
+        environment = replace(self.environment, given=given)
+        domain = _ContextDomain(
+            self._graph, self.graph, self.order, self.blocks, environment, self._code
+        )
+        domain._closed = closed
+        return domain
+
+    def transfer(self, edge: int, state: State) -> State | None:
+        """The state along ``edge``."""
+        return None if edge in self._closed else super().transfer(edge, state)
 
     def before(self, node: int, state: State, insns: tuple[Insn, ...]) -> State:
         """The state after the first instructions of ``node``."""
@@ -133,6 +147,20 @@ class _ContextDomain(ValueDomain):
         return leave.state
 
 
+class Resumed:
+    """Values of the same graph from other starts, under an assumption: see ``Values.resumed``."""
+
+    def __init__(self, known: Fixpoint[State], domain: _ContextDomain) -> None:
+        self._known = known
+        self._ascent = Ascent(domain.graph, domain.order, domain)
+
+    def start(self, nodes: Iterable[int]) -> Fixpoint[State]:
+        """The states when control starts at ``nodes`` also, with what was known there."""
+        states = self._known.states
+        self._ascent.run({n: state for n in nodes if (state := states[n]) is not None})
+        return self._ascent.result()
+
+
 class Values:
     """The result: states at the start of every node, queried by node index."""
 
@@ -141,6 +169,15 @@ class Values:
     ) -> None:
         self.graph, self._domain, self._fixpoint = graph, domain, fixpoint
         self._accesses: dict[int, dict[int, Fact]] = {}
+
+    def resumed(
+        self, given: Mapping[int, ValueSet], closed: frozenset[int] = frozenset()
+    ) -> Resumed:
+        """Values once more, from nodes to be chosen, when words of a device read as ``given``.
+
+        Nothing passes the edges ``closed``.
+        """
+        return Resumed(self._fixpoint, self._domain.assuming(given, closed))
 
     @property
     def dead_edges(self) -> frozenset[int]:
