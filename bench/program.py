@@ -23,10 +23,10 @@ CALLS = 3  # of functions of the next layer, by each function
 FUNCTIONS = 240  # in all layers together: about 12,000 instructions
 TEXT = 0xF001_0000  # cached on the KZM
 COMPILER = "arm-none-eabi-gcc"
-FLAGS = (
-    "-mcpu=arm1136jf-s -marm -O2 -g -ffreestanding -nostdlib -fno-inline -fno-ipa-cp "
-    "-fno-ipa-icf -fno-ipa-sra -fno-ipa-ra -fno-optimize-sibling-calls"
-).split()
+FLAGS = [
+    *("-mcpu=arm1136jf-s", "-marm", "-O2", "-g", "-ffreestanding", "-nostdlib", "-fno-inline"),
+    *("-fno-ipa-cp", "-fno-ipa-icf", "-fno-ipa-sra", "-fno-ipa-ra", "-fno-optimize-sibling-calls"),
+]
 WORK = 10  # statements of straight-line work in each function
 ACTIVATIONS = 4  # of a recursive function at a time
 
@@ -62,7 +62,8 @@ def generate(contexts: int, seed: int, *, recursion: bool = True) -> Generated:
     ]
     layers = [leaves(program, draw, recursion)]
     while layers[-1][0].contexts * CALLS * 2 < contexts:
-        layers.append([inner(program, draw, len(layers), i, layers) for i in range(width(contexts))])
+        numbers = range(width(contexts))
+        layers.append([inner(program, draw, len(layers), i, layers) for i in numbers])
     calls = []
     total = 1
     while total < contexts:
@@ -124,7 +125,8 @@ def inner(
 
 def define(program: Generated, name: str, body: str) -> None:
     """Add a function of two words."""
-    program.source.append(f"word {name}(word a, word b)\n{{\n    word x = a;\n{body}    return x;\n}}")
+    program.source.append(f"word {name}(word a, word b)")
+    program.source.append(f"{{\n    word x = a;\n{body}    return x;\n}}")
 
 
 def work(draw: random.Random) -> str:

@@ -20,9 +20,7 @@ ARGUMENTS = (0, 1, 2, 3, 12)
 STACK_ARGUMENTS = 64  # bytes above sp that may hold arguments
 
 
-def after_call(
-    before: State, environment: Environment, position: int, *, preserves: bool
-) -> State:
+def after_call(before: State, environment: Environment, position: int, *, preserves: bool) -> State:
     """The state after a callee that was entered in ``before``; ``preserves``: memory.
 
     New symbols belong to ``position``.

@@ -23,7 +23,7 @@ from quoll.supergraph import SuperEdge, Supergraph, SuperLoop
 from quoll.values import Values
 from quoll.valueset import ValueSet
 
-__all__ = ["Segment", "SegmentValues", "segments"]
+__all__ = ["Segment", "SegmentValues", "segments", "undivided"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,12 @@ class SegmentValues:
     def access(self, node: int, insn: int) -> ValueSet | None:
         """First addresses of the data access of an instruction; None if it makes none."""
         return self.values.access(self.segment.nodes[node], insn)
+
+
+def undivided(graph: Supergraph) -> Segment:
+    """All of ``graph``: no interrupt is assumed."""
+    nodes, loops = range(len(graph.nodes)), range(len(graph.loops))
+    return Segment(None, graph, tuple(nodes), tuple(loops))
 
 
 def segments(values: Values, tests: PendingTests, image: Image) -> Iterator[Segment]:
@@ -193,6 +199,7 @@ class _Builder:
             tuple(number[n] for n in exits if n in number),
             tuple(loop for _, loop in loops),
             self.graph.excluded,
+            self.graph.guidance,
         )
         return Segment(start, graph, nodes, tuple(index for index, _ in loops))
 
@@ -238,7 +245,10 @@ def _loops(
     predecessors: list[list[int]],
     headers: dict[int, int],
 ) -> list[tuple[int, SuperLoop]]:
-    """The loops of the whole graph that still go round, with their old numbers."""
+    """The loops of the whole graph that still go round, with their old numbers.
+
+    The copies of nodes of a loop belong to it: they are part of its first turn.
+    """
     kept: list[tuple[int, SuperLoop]] = []
     new: dict[int, int | None] = {}  # old number -> innermost kept loop from there outwards
     for loop in whole.loops:  # outer loops come first
@@ -249,7 +259,9 @@ def _loops(
             continue
         inside = frozenset(n for n, old in enumerate(nodes) if old in loop.nodes)
         backs = tuple(e for e in predecessors[header] if edges[e].src in inside)
-        if not backs:
+        body = [(edges[e].src, edges[e].dst) for n in inside for e in predecessors[n]]
+        goes_round = _closure([header], body)
+        if not any(edges[e].src in goes_round for e in backs):
             continue
         entries = tuple(e for e in predecessors[header] if edges[e].src not in inside)
         new[loop.index] = len(kept)

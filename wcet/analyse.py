@@ -6,8 +6,8 @@ ELF -> Image -> Program -> Supergraph -> Values -> Classification -> Costs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cache.classify import classify
@@ -15,6 +15,7 @@ from ilp.constraint import Constraint, locate_in, resolve_constraints, unused_co
 from ilp.entry import bound_entry
 from ilp.parameters import loop_parameters, refuse_unknown
 from ilp.solve import solver_named
+from loopbounds.bound import LoopBound
 from loopbounds.bounds import BoundOptions, bound_loops
 from pipeline.charge import charge
 from quoll.errors import FactsError, UnboundedLoop, UsageError
@@ -22,15 +23,17 @@ from quoll.expand import expand, without_edges
 from quoll.extract import extract
 from quoll.facts import Facts, load
 from quoll.image import Image
+from quoll.pending import find_pending_tests
 from quoll.places import resolve
 from quoll.prune import guided_in_contexts, unused_guidance
+from quoll.segments import Segment, SegmentValues, segments, undivided
 from quoll.supergraph import Supergraph
 from quoll.values import Values
 from quoll.values import analyse as analyse_values
 from wcet import platform as platforms
 from wcet.platform import Platform
-from wcet.prepared import InfeasibleEdge, Prepared, PreparedStore
-from wcet.result import EntryResult, InterruptLatency, Result
+from wcet.prepared import InfeasibleEdge, Prepared, PreparedPaths, PreparedStore
+from wcet.result import EntryResult, InterruptLatency, Result, Start
 from wcet.stages import Stages
 
 __all__ = ["Options", "analyse"]
@@ -122,22 +125,39 @@ class Run:
             prepared = self.prepare(name, address)
             with self.stages.stage("keep", name):
                 self.store.put(name, address, prepared)
+        results = [self.solve(name, address, paths, effective) for paths in prepared.paths]
+        results.sort(key=lambda result: -result.cycles)
+        assumptions = (*prepared.assumptions, *(a for r in results for a in r.assumptions))
+        return replace(
+            results[0],
+            infeasible=prepared.infeasible,
+            assumptions=tuple(dict.fromkeys(assumptions)),
+            starts=tuple(start for result in results for start in result.starts),
+        )
+
+    def solve(
+        self,
+        name: str,
+        address: int,
+        paths: PreparedPaths,
+        effective: list[tuple[Constraint, ...]],
+    ) -> EntryResult:
+        """The integer program of the paths from one start."""
         with self.stages.stage("ilp", name):
-            constraints = resolve_constraints(prepared.graph, self.facts, locate_in(self.image))
+            constraints = resolve_constraints(paths.graph, self.facts, locate_in(self.image))
             effective.append(constraints)
             answer = bound_entry(
-                prepared.graph,
-                prepared.costs,
-                prepared.bounds,
+                paths.graph,
+                paths.costs,
+                paths.bounds,
                 constraints,
-                loop_parameters(prepared.graph, self.image, self.facts),
+                loop_parameters(paths.graph, self.image, self.facts),
                 self.options.parameters,
                 solver=solver_named(self.options.solver),
                 seconds=self.options.time_limit,
                 place=self.image.place,
             )
         assumptions = (
-            *prepared.assumptions,
             *(
                 f"loop bound by fact: {b.evidence}"
                 for b in answer.bounds
@@ -145,22 +165,24 @@ class Run:
             ),
             *(f"fact: {c}" for c in constraints),
         )
+        context = paths.graph.nodes[paths.graph.entry].context
         return EntryResult(
             name=name,
             symbol=self.image.place(address),
             address=address,
-            graph=prepared.graph,
-            costs=prepared.costs,
+            graph=paths.graph,
+            costs=paths.costs,
             bounds=answer.bounds,
             solution=answer.worst.solution,
             path=answer.worst.path,
-            infeasible=prepared.infeasible,
-            assumptions=tuple(dict.fromkeys(assumptions)),
+            infeasible=(),
+            assumptions=assumptions,
             parametric=answer.parametric,
             example=answer.example,
             constraints=constraints,
             model=answer.worst.model,
             numbers=answer.numbers,
+            starts=(Start(paths.start, context, answer.worst.solution.cycles),),
         )
 
     def prepare(self, name: str, address: int) -> Prepared:
@@ -176,30 +198,54 @@ class Run:
             infeasible = infeasible_edges(plain, first)
             graph = without_edges(plain, first.dead_edges, self.image)
             values = analyse_values(graph, self.image)
-        with stage("cache", name):
-            classes = classify(graph, values, self.platform.hierarchy)
-        with stage("pipeline", name):
-            charges = charge(
-                graph,
-                classes,
-                values,
-                self.platform.hierarchy,
-                self.platform.timing,
-                exception=name in self.platform.entries,
-            )
+            parts = self.segments(graph, values)
         with stage("loop bounds", name):
+            turning = frozenset(loop for part in parts for loop in part.loops)
             bounds = bound_loops(
-                graph, self.image, values, self.facts, self.options.bounds, self.progress
+                graph,
+                self.image,
+                values,
+                self.facts,
+                self.options.bounds,
+                self.progress,
+                turning if len(parts) > 1 else None,
             )
+        prepared = [self.paths(name, part, SegmentValues(values, part), bounds) for part in parts]
         assumptions = (
             *self.platform.assumptions,
             *program.assumptions,
             *guided,
             *values.assumptions,
-            *classes.assumptions,
-            *charges.costs.assumptions,
+            *(self.platform.pending_assumption() if len(parts) > 1 else ()),
+            *(a for _, more in prepared for a in more),
         )
-        return Prepared(graph, charges.costs, bounds, infeasible, tuple(dict.fromkeys(assumptions)))
+        paths = tuple(paths for paths, _ in prepared)
+        return Prepared(paths, infeasible, tuple(dict.fromkeys(assumptions)))
+
+    def segments(self, graph: Supergraph, values: Values) -> list[Segment]:
+        """The parts of paths to be bounded: one, unless code tests for interrupts (rule 21)."""
+        registers = self.platform.pending
+        tests = find_pending_tests(values, registers) if registers else None
+        return [undivided(graph)] if tests is None else list(segments(values, tests, self.image))
+
+    def paths(
+        self, name: str, part: Segment, values: SegmentValues, bounds: Sequence[LoopBound]
+    ) -> tuple[PreparedPaths, tuple[str, ...]]:
+        """Costs of the paths from one start, and what they assume."""
+        with self.stages.stage("cache", name):
+            classes = classify(part.graph, values, self.platform.hierarchy)
+        with self.stages.stage("pipeline", name):
+            charges = charge(
+                part.graph,
+                classes,
+                values,
+                self.platform.hierarchy,
+                self.platform.timing,
+                exception=part.start is None and name in self.platform.entries,
+            )
+        costs = charges.costs
+        paths = PreparedPaths(part.start, part.graph, costs, of_segment(part, bounds))
+        return paths, (*classes.assumptions, *costs.assumptions)
 
     def progress(self, answered: int, asked: int, place: str) -> None:
         """Show how far model checking has come."""
@@ -218,6 +264,12 @@ def infeasible_edges(graph: Supergraph, values: Values) -> tuple[InfeasibleEdge,
         for index in sorted(values.dead_edges)
         if values.reached((edge := graph.edges[index]).src)
     )
+
+
+def of_segment(part: Segment, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:
+    """The bounds of the loops that a segment has, under its own numbers."""
+    number = {old: new for new, old in enumerate(part.loops)}
+    return tuple(replace(b, loop=number[b.loop]) for b in bounds if b.loop in number)
 
 
 def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:

@@ -45,6 +45,7 @@ class Platform:
     clock_hz: int
     entries: Mapping[str, EntryPoint]
     exits: tuple[str, ...]  # a path may end at symbols that begin with one of these
+    pending: tuple[int, ...]  # registers of which one is not 0 while an interrupt is pending
     hierarchy: Hierarchy
     timing: Timing
     l2: Geometry | None  # the L2 there is, enabled or not
@@ -57,6 +58,14 @@ class Platform:
     def l2_enabled(self) -> bool:
         """Whether the L2 is on."""
         return self.hierarchy.l2 is not None
+
+    def pending_assumption(self) -> tuple[str, ...]:
+        """What a bound rests on whose paths contain tests for interrupts (rule 21)."""
+        registers = ", ".join(f"{r:#010x}" for r in self.pending)
+        return (
+            f"{self.name}: pending: an interrupt is pending: one of the words at {registers} is "
+            "not 0 from the start of the path on, or from just after the read with which it starts",
+        )
 
     def with_l2(self, on: bool) -> Platform:
         """The same board with the L2 on or off. Raises InputError if it has none."""
@@ -153,6 +162,7 @@ def _platform(path: Path) -> Platform:
         clock_hz=top.figure("clock_hz", 1),
         entries=_entries(top.table("entries")),
         exits=top.texts("exits"),
+        pending=top.addresses("pending") if top.present("pending") else (),
         hierarchy=Hierarchy(l1i, l1d, None, _memory_map(top), fetch_ahead, aligned),
         timing=Timing(core_name, profile, memory, _branches(top.table("branch")), outstanding),
         l2=l2,

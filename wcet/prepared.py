@@ -28,7 +28,7 @@ from quoll.store import Store, code_version, key_of
 from quoll.supergraph import Supergraph
 from wcet.platform import Platform
 
-__all__ = ["InfeasibleEdge", "Prepared", "PreparedStore"]
+__all__ = ["InfeasibleEdge", "Prepared", "PreparedPaths", "PreparedStore"]
 
 ROOT = Path(__file__).parent.parent
 STAGES = ("quoll", "cache", "pipeline", "loopbounds", "wcet")  # the code that a record depends on
@@ -47,12 +47,24 @@ class InfeasibleEdge:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """An entry before its integer program: all that the ILP and the reports need."""
+class PreparedPaths:
+    """The paths of an entry from one start (rule 21): all that their integer program needs.
 
+    ``start`` is the address of the block that has just read the interrupt controller; None: the
+    entry itself.
+    """
+
+    start: int | None
     graph: Supergraph
     costs: Costs
     bounds: tuple[LoopBound, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An entry before its integer programs, one for each start of paths."""
+
+    paths: tuple[PreparedPaths, ...]
     infeasible: tuple[InfeasibleEdge, ...]
     assumptions: tuple[str, ...]
 
@@ -93,7 +105,7 @@ class PreparedStore:
 
     def put(self, name: str, address: int, prepared: Prepared) -> None:
         """Keep the record of an entry, if it is final."""
-        if self._common and all(self._final(b) for b in prepared.bounds):
+        if self._common and all(self._final(b) for p in prepared.paths for b in p.bounds):
             key = key_of([self._common, name, hex(address)])
             self._store.put(key, to_text((prepared, self._facts)))
 
@@ -147,7 +159,13 @@ def moved(prepared: Prepared, then: Mapping[str, str], now: Mapping[str, str]) -
 
     return replace(
         prepared,
-        graph=replace(prepared.graph, guidance=prepared.graph.guidance.restated(renew)),
-        bounds=tuple(replace(b, evidence=renew(b.evidence)) for b in prepared.bounds),
+        paths=tuple(
+            replace(
+                p,
+                graph=replace(p.graph, guidance=p.graph.guidance.restated(renew)),
+                bounds=tuple(replace(b, evidence=renew(b.evidence)) for b in p.bounds),
+            )
+            for p in prepared.paths
+        ),
         assumptions=tuple(map(renew, prepared.assumptions)),
     )

@@ -19,12 +19,27 @@ from wcet.platform import Platform
 from wcet.prepared import InfeasibleEdge
 from wcet.stages import StageUse
 
-__all__ = ["EntryResult", "InterruptLatency", "Result"]
+__all__ = ["EntryResult", "InterruptLatency", "Result", "Start"]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where paths of an entry may start (rule 21), and their bound in cycles.
+
+    ``place`` is the address of the block that has just read the interrupt controller in the given
+    context, when no interrupt was pending yet; None: the entry itself.
+    """
+
+    place: int | None
+    context: int
+    cycles: int
 
 
 @dataclass(frozen=True, slots=True)
 class EntryResult:
     """One entry: its graph, what each stage found, and the bound in cycles.
+
+    Where code tests for interrupts, ``graph`` and what follows are those of the worst start.
 
     With ``parametric`` that is the bound; ``solution`` and ``path`` are then those for the
     parameters in ``example``.
@@ -45,6 +60,7 @@ class EntryResult:
     numbers: tuple[int, ...]  # per loop: the bound that it was solved for
     parametric: Parametric | None = None
     example: Mapping[str, int] = field(default_factory=dict)
+    starts: tuple[Start, ...] = ()  # the worst one first
 
     @property
     def cycles(self) -> int:

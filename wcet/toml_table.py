@@ -81,6 +81,13 @@ class Table:
             raise self.error(key, f"must be from {low} to {high}, not {value}")
         return value
 
+    def addresses(self, key: str) -> tuple[int, ...]:
+        """A list of 32-bit addresses."""
+        values = self._take(key, list, "a list of addresses")
+        if not all(isinstance(v, int) and 0 <= v < 1 << 32 for v in values):
+            raise self.error(key, "must be a list of 32-bit addresses")
+        return tuple(values)
+
     def address_range(self, key: str) -> tuple[int, int]:
         """``[low, high]``: 32-bit addresses, both included."""
         values = self._take(key, list, "[low, high]")

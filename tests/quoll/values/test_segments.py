@@ -1,0 +1,231 @@
+"""Segments against executions in which an interrupt arrives after any test (rule 21).
+
+Random programs test for interrupts in every way a kernel may. Whenever the interrupt arrives,
+what runs from the last start of a path on is a path of that segment.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+
+from quoll.arm.interpreter import ByteMemory, Machine
+from quoll.errors import ControlFlowError
+from quoll.expand import expand, without_edges
+from quoll.extract import extract
+from quoll.image import Image
+from quoll.pending import find_pending_tests
+from quoll.segments import Segment, segments
+from quoll.values import Values, analyse
+from tests.quoll.building import build
+from tests.quoll.sketch import assemble
+
+LOW, HIGH = 0xF800_0058, 0xF800_005C
+STACK, RETURN = 0x4000_0000, 0xF000_0000
+STEPS = 20_000
+LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os")
+
+HEAD = f"""
+#define LOW (*(volatile unsigned *){LOW:#x}u)
+#define HIGH (*(volatile unsigned *){HIGH:#x}u)
+unsigned memory[64];
+static inline int both(void) {{ return (LOW | HIGH) != 0; }}
+static inline int either(void) {{ return LOW || HIGH; }}
+__attribute__((noinline)) int called(void) {{ return (HIGH | LOW) != 0; }}
+__attribute__((noinline)) void work(unsigned n) {{
+    for (unsigned i = 0; i < (n & 7); i++) memory[(n + i) & 63] += i;
+}}
+"""
+
+
+class _Writer:
+    """Draws functions that return 1 when they are preempted."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed)
+
+    def program(self) -> str:
+        parts = [HEAD]
+        for number in range(3):
+            callees = [f"f{n}" for n in range(number)]
+            body = "".join(self.statement(callees, 2) for _ in range(self.draw.randrange(1, 4)))
+            parts.append(
+                f"__attribute__((noinline)) int f{number}(unsigned a, unsigned b)\n"
+                f"{{ unsigned x = a;\n{body} work(x); return 0; }}"
+            )
+        parts.append("int main(unsigned a, unsigned b) { return f2(a, b); }")
+        return "\n".join(parts)
+
+    def statement(self, callees: list[str], depth: int) -> str:
+        kind = self.draw.randrange(8 if depth > 0 else 5)
+        test = self.draw.choice(["both()", "either()", "called()"])
+        if kind == 0:
+            return f"if ({test}) return 1;\n"
+        if kind == 1 or (kind == 2 and not callees):
+            return f"work(b + {self.draw.randrange(9)});\n"
+        if kind == 2:
+            return f"if ({self.draw.choice(callees)}(b, x)) return 1;\n"
+        if kind == 3:
+            return f"{{ int flag = {test}; x += memory[b & 63]; if (flag) return 1; }}\n"
+        if kind == 4:
+            return f"if ((x & {1 << self.draw.randrange(4)}) | {test}) return 1;\nx++;\n"
+        inside = "".join(self.statement(callees, depth - 1) for _ in range(2))
+        if kind == 5:
+            return f"if (b & {1 << self.draw.randrange(4)}) {{ {inside} }}\n"
+        if kind == 6:
+            return f"do {{ {inside} x += 3; }} while (!{test} && x < 20);\n"
+        i = f"i{depth}"
+        return f"for (unsigned {i} = 0; {i} < (b & 3) + 1; {i}++) {{ {inside} work({i}); }}\n"
+
+
+@dataclass(frozen=True)
+class Analysed:
+    image: Image
+    values: Values
+    segments: tuple[Segment, ...]
+
+
+def analysed(image: Image) -> Analysed:
+    symbol = image.symbol("main")
+    assert symbol is not None
+    program = extract(image, [symbol.addr])
+    plain = expand(program, symbol.addr, image)
+    graph = without_edges(plain, analyse(plain, image).dead_edges, image)
+    values = analyse(graph, image)
+    tests = find_pending_tests(values, (LOW, HIGH))
+    found = () if tests is None else tuple(segments(values, tests, image))
+    return Analysed(image, values, found)
+
+
+class Controller:
+    """Memory with an interrupt controller: an interrupt arrives before read number ``arrives``."""
+
+    def __init__(self, image: Image, arrives: int, line: int) -> None:
+        self.memory = ByteMemory(background=lambda addr: (image.read(addr, 1) or b"\0")[0])
+        self.arrives, self.line, self.reads = arrives, line, 0
+
+    def load(self, addr: int, size: int) -> int:
+        if addr not in (LOW, HIGH):
+            return self.memory.load(addr, size)
+        self.reads += 1
+        return 0x40 if self.reads > self.arrives and addr == self.line else 0
+
+    def store(self, addr: int, size: int, value: int) -> None:
+        self.memory.store(addr, size, value)
+
+
+def run(subject: Analysed, controller: Controller, a: int, b: int) -> tuple[list[int], list[int]]:
+    """The nodes executed, and how many reads there were before each."""
+    graph = subject.values.graph
+    machine = Machine(controller, lambda op: 0)
+    machine.registers[:2] = [a, b]
+    machine.registers[13:15] = [STACK, RETURN]
+    node, nodes, before = graph.entry, [graph.entry], [0]
+    for _ in range(STEPS):
+        for insn in graph.nodes[node].block.insns:
+            machine.step(insn)
+        if machine.registers[15] == RETURN & ~3:
+            return nodes, before
+        node = next(
+            graph.edges[e].dst
+            for e in graph.successors[node]
+            if graph.nodes[graph.edges[e].dst].block.addr == machine.registers[15]
+        )
+        nodes.append(node)
+        before.append(controller.reads)
+    raise AssertionError("the program does not end")
+
+
+def is_path(segment: Segment, nodes: list[int]) -> bool:
+    graph = segment.graph
+    if segment.nodes[graph.entry] != nodes[0]:
+        return False
+    current = {graph.entry}
+    for node in nodes[1:]:
+        following = {graph.edges[e].dst for n in current for e in graph.successors[n]}
+        current = {n for n in following if segment.nodes[n] == node}
+    return bool(current.intersection(graph.exits))
+
+
+def check(subject: Analysed, rng: random.Random) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for arrives in range(8):
+        a, b = rng.randrange(32), rng.randrange(32)
+        controller = Controller(subject.image, arrives, rng.choice([LOW, HIGH]))
+        nodes, before = run(subject, controller, a, b)
+        starts = [0] + [i for i in range(len(nodes)) if i + 1 < len(nodes) and
+                        before[i] < before[i + 1] and before[i] < arrives]  # fmt: skip
+        fitting = [
+            (start, segment.start)
+            for start in starts
+            for segment in subject.segments
+            if is_path(segment, nodes[start:])
+        ]
+        assert fitting, (arrives, a, b)
+        counts["starts at the entry"] += fitting == [(0, None)]
+        counts["starts at a read"] += any(place is not None for _, place in fitting)
+        counts["seen"] += controller.reads > arrives
+    return counts
+
+
+@cache
+def program(seed: int) -> Image:
+    level = LEVELS[seed % len(LEVELS)]
+    return Image.load(build(_Writer(seed).program(), "-w", optimise=level, link=("-lgcc",)))
+
+
+def test_what_runs_from_the_arrival_on_is_a_path_of_a_segment() -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(25):
+        try:
+            subject = analysed(program(seed))
+        except ControlFlowError:
+            counts["refused"] += 1
+            continue
+        if subject.segments:
+            counts += check(subject, random.Random(seed))
+    assert counts["starts at a read"] > 20
+    assert counts["starts at the entry"] > 10
+    assert counts["seen"] > 20
+    assert counts["refused"] < 8, counts
+
+
+PREEMPTIBLE = f"""
+main:   push {{r4, r5, lr}}
+        mov  r4, #100
+        ldr  r5, ={LOW:#x}
+chunk:  subs r4, r4, #1
+        beq  done
+        bl   clear
+test:   ldr  r2, [r5]
+        ldr  r3, [r5, #4]
+        orrs r2, r2, r3
+        beq  chunk
+done:   pop  {{r4, r5, pc}}
+clear:  mov  r0, #8
+word:   subs r0, r0, #1
+        bne  word
+        bx   lr
+"""
+
+
+def test_a_loop_with_a_preemption_point_does_not_go_round() -> None:
+    subject = analysed(assemble(PREEMPTIBLE))
+    labels = {name: subject.image.symbol(name) for name in ("test", "word", "chunk")}
+    at = {name: symbol.addr for name, symbol in labels.items() if symbol is not None}
+    assert [s.start for s in subject.segments] == [None, at["test"]]
+    headers = [
+        {s.graph.nodes[loop.header].block.addr for loop in s.graph.loops} for s in subject.segments
+    ]
+    assert headers == [{at["word"]}, {at["word"]}]
+
+
+def test_a_test_in_a_loop_of_its_own_is_refused() -> None:
+    read = "ldr  r3, [r5, #4]"
+    polling = PREEMPTIBLE.replace(read, read + "\n mov r1, #2\nagain: subs r1, r1, #1\n bne again")
+    with pytest.raises(ControlFlowError, match="runs a loop"):
+        analysed(assemble(polling))
