@@ -63,7 +63,12 @@ class Memory:
 
     def _in_frame(self, node: int, address: Term) -> bool:
         """Whether an address is in a frame that is live before or after the block."""
-        pointers = self._scope.at(node, SP), self._scope.after(node, SP)
+        pointers = [self._scope.at(node, SP)]
+        effect = self._code.effect(node)
+        written = effect.registers.get(SP)
+        # Where sp itself is loaded, what it becomes depends on the answer.
+        if written is not None and not rewrite.symbols([written]) & effect.loads.keys():
+            pointers.append(self._scope.after(node, SP))
         return any(self._code.is_frame(address, pointer) for pointer in pointers)
 
     def before(self, node: int, position: int, address: Term, size: int) -> Term:
