@@ -75,6 +75,14 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
             }
             for c in graph.contexts
         ],
+        "starts": [
+            {
+                "place": None if s.place is None else result.image.place(s.place),
+                "context": s.context,
+                "cycles": s.cycles,
+            }
+            for s in entry.starts
+        ],
         "blocks": len(graph.nodes),
         "edges": len(graph.edges),
         "loops": [

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from ilp.tree import CallTree, fold
 from pipeline.costs import Cause
-from wcet.result import EntryResult, Result
+from wcet.result import EntryResult, Result, Start
 
 __all__ = ["Style", "to_text"]
 
@@ -85,6 +85,8 @@ def bounds_table(result: Result, style: Style) -> str:
         mark = "" if entry.solution.optimal else f"  (upper bound: {entry.solution.method})"
         if entry.parametric:
             mark += f"  (for {example(entry)})"
+        if len(entry.starts) > 1:
+            mark += f"  ({start_text(result, entry, entry.starts[0])})"
         rows.append(f"{name:<16}{style.bold(bound)}{shares}{mark}")
     rows += [f"{name:<16}{style.bold(NO_BOUND)}" for name in result.unbounded]
     return "\n".join([*rows, *functions(result, style)])
@@ -106,6 +108,16 @@ def functions(result: Result, style: Style) -> Iterator[str]:
             yield f"  {cycles:,} cycles per element in the loop {result.image.place(header)}"
     for name, error in result.unbounded.items():
         yield f"{name}: {error}"
+
+
+def start_text(result: Result, entry: EntryResult, start: Start) -> str:
+    """Where the paths of a bound start, when there are several starts (rule 21)."""
+    if start.place is None:
+        return f"from the entry; {len(entry.starts) - 1} starts at preemption points take less"
+    return (
+        f"from just after the test for interrupts at {result.image.place(start.place)}"
+        f"{callers(result, entry, start.context)}"
+    )
 
 
 def example(entry: EntryResult) -> str:
