@@ -1,10 +1,10 @@
 """Classification of every memory reference of a supergraph: the entrance to this package.
 
-L1 is analysed in full. Nothing is ever known of L2: an access reaches it only if L1 misses, L1
-is never *proved* to miss from an unknown initial state (the real cache has more ways than the
-model counts), so every access is uncertain there, and join(access, no access) adds nothing to
-what is known, which is nothing at the start (rules 6 and 10). All L2 references are therefore
-not classified, at the cost of a miss; ``docs/caches.md`` has the argument.
+L1 is analysed in full. Of L2 only lines that are locked in it are known: an access reaches L2
+only if L1 misses, L1 is never *proved* to miss from an unknown initial state (the real cache has
+more ways than the model counts), so every access is uncertain there, and join(access, no access)
+adds nothing to what is known, which is nothing at the start (rules 6 and 10). All other L2
+references are not classified, at the cost of a miss; ``docs/caches.md`` has the argument.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def classify(graph: Supergraph, values: Addresses, hierarchy: Hierarchy) -> Clas
             if loop.header == graph.entry:
                 start += lines
     return Classification(
-        references, fetches.edges, tuple(first), ASSUMPTIONS, fetches.leaving, start
+        references, fetches.edges, tuple(first), _assumptions(hierarchy), fetches.leaving, start
     )
 
 
@@ -45,6 +45,14 @@ def _in_order(fetches: tuple[Reference, ...], data: tuple[Reference, ...]) -> tu
     if not data:
         return fetches
     return tuple(sorted(fetches + data, key=lambda r: r.insn))
+
+
+def _assumptions(hierarchy: Hierarchy) -> tuple[str, ...]:
+    if hierarchy.l2 is None or not hierarchy.locked:
+        return ASSUMPTIONS
+    size = hierarchy.locked.line_bytes
+    spans = ", ".join(f"{a * size:#x} to {b * size + size - 1:#x}" for a, b in hierarchy.locked.spans)
+    return (*ASSUMPTIONS, f"caches: L2 holds these addresses, locked, and nothing unlocks them: {spans}")
 
 
 ASSUMPTIONS = (

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cache.geometry import Geometry, Hierarchy
+from cache.lines import Target
 from cache.memory_map import Cacheability
 from quoll.arm.insn import Access, Insn, Memory
+from quoll.values import Origin
 from quoll.valueset import ValueSet
 
 __all__ = ["DataAccess", "DataModel"]
@@ -20,7 +22,8 @@ class DataAccess:
     """One line of a data access.
 
     ``candidates`` are the lines it may be, None for any line at all. ``certain``: it is the only
-    candidate, in cached memory of fixed translation, and the access is executed for sure.
+    candidate, or named by a symbol, and the access is executed for sure; a candidate must also be
+    in cached memory of fixed translation.
     """
 
     access: Access
@@ -31,6 +34,17 @@ class DataAccess:
     memory: Cacheability
     fixed: bool  # cached memory whose translation never changes
     certain: bool
+    executed: bool = True  # the instruction is not conditional
+    exclusive: bool = False
+    symbol: int | None = None  # the address is this symbol plus a constant
+    spans: tuple[tuple[int, int], ...] = ()  # bytes from it, each span within one line
+    end: int | None = None  # the highest byte that may be accessed
+    repeated: bool = False  # of several lines that cannot be told apart: not the first
+
+    @property
+    def target(self) -> Target:
+        """What the access may touch."""
+        return Target(self.candidates, self.symbol, self.spans)
 
 
 class DataModel:
@@ -41,10 +55,13 @@ class DataModel:
         self._geometry: Geometry = hierarchy.l1d
         self._lines_seen: dict[int, tuple[Cacheability, bool]] = {}
 
-    def accesses(self, insn: Insn, addresses: ValueSet | None) -> tuple[DataAccess, ...]:
+    def accesses(
+        self, insn: Insn, addresses: ValueSet | None, origin: Origin | None = None
+    ) -> tuple[DataAccess, ...]:
         """The accesses of ``insn`` in order, one per line; none if it does not access memory.
 
-        ``addresses`` holds the possible addresses of the first byte; None: any.
+        ``addresses`` holds the possible addresses of the first byte; None: any. ``origin`` is
+        the same address relative to a symbol, if it is.
         """
         memory = insn.memory
         if memory is None or memory.count == 0:
@@ -54,11 +71,11 @@ class DataModel:
         if exact is not None:
             return self._exact(insn, memory, exact, size)
         if addresses is None or addresses.high + size > 1 << 32:
-            return self._spread(insn, memory, None, None, None)
+            return self._spread(insn, memory, None, None, origin)
         candidates = self._candidates(addresses, size)
         if candidates is not None and len(candidates) == 1:
             return self._one_line(insn, memory, addresses, candidates[0])
-        return self._spread(insn, memory, addresses, candidates, addresses.high + size - 1)
+        return self._spread(insn, memory, addresses, candidates, origin)
 
     def _exact(self, insn: Insn, memory: Memory, addr: int, size: int) -> tuple[DataAccess, ...]:
         geometry, found = self._geometry, []
@@ -79,9 +96,13 @@ class DataModel:
         self, insn: Insn, memory: Memory, low: int, high: int, words: int, line: int
     ) -> DataAccess:
         kind, fixed = self._line(line)
-        executed = memory.access is Access.LOAD and not insn.conditional and not memory.exclusive
-        certain = fixed and executed
-        return DataAccess(memory.access, low, high, words, (line,), kind, fixed, certain)
+        return DataAccess(
+            memory.access, low, high, words, (line,), kind, fixed,
+            certain=fixed and _surely_loads(insn, memory),
+            executed=not insn.conditional,
+            exclusive=memory.exclusive,
+            end=(line + 1) * self._geometry.line_bytes - 1,
+        )  # fmt: skip
 
     def _line(self, line: int) -> tuple[Cacheability, bool]:
         """Whether a line is cached, and whether that and its translation never change."""
@@ -99,50 +120,69 @@ class DataModel:
         memory: Memory,
         addresses: ValueSet | None,
         candidates: tuple[int, ...] | None,
-        last_byte: int | None,
+        origin: Origin | None,
     ) -> tuple[DataAccess, ...]:
         """Several lines are possible: as many accesses as lines the worst alignment touches."""
         low = high = None
         kind = Cacheability.MAYBE
-        if addresses is not None and last_byte is not None:
+        size = memory.size * memory.count
+        if addresses is not None:
             low, high = addresses.low, addresses.high
-            kind = self._hierarchy.memory.cacheability(low, last_byte)
+            kind = self._hierarchy.memory.cacheability(low, high + size - 1)
+        multiple, rest = self._alignment(memory, addresses)
+        line = self._geometry.line_bytes
+        first = rest if multiple == line else line - multiple + rest  # worst place in a line
+        count = (first + size - 1) // line + 1
         left = self._words(memory, addresses)
-        count = self._lines(memory, addresses)
-        per_line = self._geometry.line_bytes // WORD
+        named = origin is not None and kind is not Cacheability.NEVER
+        blocks = () if origin is None else self._blocks(origin.offset, size, multiple, rest)
+        exactly = multiple == line and origin is not None
         found = []
-        for remaining in range(count, 0, -1):
-            words = max(1, min(per_line, left - (remaining - 1)))
-            left -= words
+        for n in range(count):
+            here = max(1, min(line // WORD, left - (count - 1 - n)))
+            if multiple == line:
+                start, end = max(first, n * line), min(first + size, (n + 1) * line)
+                here = (end - 1) // WORD - start // WORD + 1
+            left -= here
             found.append(
-                DataAccess(memory.access, low, high, words, candidates, kind, False, False)
-            )
+                DataAccess(
+                    memory.access, low, high, here, candidates, kind,
+                    fixed=False,
+                    certain=named and _surely_loads(insn, memory),
+                    executed=not insn.conditional,
+                    exclusive=memory.exclusive,
+                    end=None if high is None else high + size - 1,
+                    symbol=None if origin is None else origin.symbol,
+                    spans=(blocks[n],) if exactly else blocks,
+                    repeated=n > 0 and not exactly and origin is not None,
+                )
+            )  # fmt: skip
         return tuple(found)
 
-    def _alignment(self, memory: Memory, addresses: ValueSet | None) -> int:
-        """Bytes, a power of two up to a line, that every possible address is a multiple of."""
-        known = self._geometry.line_bytes
-        if addresses is None:
-            known = 1
-        else:
-            bits = addresses.low | addresses.stride | known
-            known = bits & -bits
+    @staticmethod
+    def _blocks(offset: int, size: int, multiple: int, rest: int) -> tuple[tuple[int, int], ...]:
+        """Aligned blocks that hold ``size`` bytes at ``offset``, an address that is ``rest``
+        above a multiple of ``multiple``: each lies within one line."""
+        start = offset - rest
+        starts = range(start, offset + size, multiple)
+        return tuple((at, at + multiple) for at in starts)
+
+    def _alignment(self, memory: Memory, addresses: ValueSet | None) -> tuple[int, int]:
+        """A power of two up to a line, in bytes, and every address modulo it."""
+        line = self._geometry.line_bytes
         # Lists and pairs are word-aligned by the architecture (ARM ARM A3.2.1).
         least = WORD if memory.count > 1 else memory.size if self._hierarchy.aligned else 1
-        return max(known, least)
+        if addresses is None:
+            return least, 0
+        bits = addresses.stride | line
+        known = bits & -bits
+        return (known, addresses.low % known) if known >= least else (least, 0)
 
     def _words(self, memory: Memory, addresses: ValueSet | None) -> int:
         """Words written or read, at the worst alignment."""
         size = memory.size * memory.count
-        offset = WORD - min(self._alignment(memory, addresses), WORD)
+        offset = WORD - min(self._alignment(memory, addresses)[0], WORD)
         return (offset + size - 1) // WORD + 1
-
-    def _lines(self, memory: Memory, addresses: ValueSet | None) -> int:
-        """Lines touched, at the worst alignment."""
-        size = memory.size * memory.count
-        line = self._geometry.line_bytes
-        offset = line - self._alignment(memory, addresses)
-        return (offset + size - 1) // line + 1
 
     def _candidates(self, addresses: ValueSet, size: int) -> tuple[int, ...] | None:
         """Lines that may be touched, ascending; None when they are too many to be of use."""
@@ -151,3 +191,7 @@ class DataModel:
             return tuple(sorted({n for a in addresses for n in geometry.lines(a, size)}))
         lines = geometry.lines(addresses.low, addresses.high - addresses.low + size)
         return tuple(lines) if len(lines) <= geometry.sets else None
+
+
+def _surely_loads(insn: Insn, memory: Memory) -> bool:
+    return memory.access is Access.LOAD and not insn.conditional and not memory.exclusive

@@ -87,6 +87,15 @@ class FetchModel:
             return range(0)
         return self._geometry.lines(insn.next, self._hierarchy.fetch_ahead)
 
+    def lines(self) -> set[int]:
+        """Every line that the graph may fetch."""
+        return {
+            fetch.line
+            for fetches in self._blocks.values()
+            for fetch in fetches.inside + fetches.past
+            if not fetch.forget and not fetch.drop
+        }
+
     def of(self, block: Block) -> BlockFetches:
         """The fetches of ``block``."""
         fetches = self._blocks.get(id(block))

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cache.locked import NOT_LOCKED, LockedLines
 from cache.memory_map import MemoryMap
+from cache.policy import Policy
+from cache.reference import Hit
 
 __all__ = ["Geometry", "Hierarchy"]
 
@@ -49,3 +52,15 @@ class Hierarchy:
     memory: MemoryMap
     fetch_ahead: int  # bytes that may be fetched past a transfer of control (rule 8)
     aligned: bool  # assumption: every data access is aligned to its size
+    policy: Policy = Policy.ONE_WAY  # of both L1 caches
+    locked: LockedLines = NOT_LOCKED  # in L2
+
+    def beyond_l1(self, low: int | None, high: int | None) -> Hit | None:
+        """The class in L2 of an access to bytes from ``low`` to ``high``; None: unknown.
+
+        None if there is no L2. Only locked lines ever surely hit.
+        """
+        if self.l2 is None:
+            return None
+        known = low is not None and high is not None
+        return Hit.AH if known and self.locked.holds(low, high) else Hit.NC  # type: ignore[arg-type]

@@ -1,21 +1,11 @@
 """Classification of instruction fetches in L1, in every context.
 
-Two must analyses run over the same effects. The *strict* one answers what is surely resident: a
-line fetched past a transfer is join(access, no access). The *paid* one answers where a miss
-need not be charged any more: a line that may have been fetched past a transfer counts as
-accessed, because its miss is charged there, whether it happens or not.
-
-    Claim: along every path, misses <= references that are due.
-    Potential: the lines that the paid state names and that are not resident, one miss each.
-    A possible fetch of z past a transfer is charged unless paid(z): if it happens, the charge
-    pays for it, else the charge stays as the potential of z. A fetch of y that is neither strict
-    nor paid is charged; if it is paid and misses, the potential of y pays, and y is resident
-    afterwards. Joins and evictions only lower the potential.
+A line fetched past a transfer may or may not be there, but its miss is charged there, whether it
+happens or not: it is *paid* (``cache.residency`` has the argument), and neither charged nor
+counted as there when it is fetched again.
 
 An operation that drops one line at most, any line, is charged one miss: the potential of the line
-that it drops, whichever that is. It leaves the paid state, and first misses, as they are.
-
-First misses are charged on the edge into their loop; the charge plays the same part as above.
+that it drops, whichever that is. It leaves what is paid, and first misses, as they are.
 """
 
 from __future__ import annotations
@@ -24,16 +14,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cache.fetch import Fetch, FetchModel, redirects
-from cache.flow import FlowOrder, must_states
+from cache.flow import FlowOrder
 from cache.geometry import Hierarchy
+from cache.lines import Target
 from cache.memory_map import Cacheability
-from cache.must import Effect, EffectBuilder, MustStates
 from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.reference import Hit, Kind, Reference
+from cache.residency import UNSEEN, Event, Residency, Step, Verdict
 from quoll.cfg import Block
 from quoll.supergraph import Supergraph
 
 __all__ = ["FetchClasses", "classify_fetches"]
+
+NOT_CACHED = Verdict(False, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +42,19 @@ class FetchClasses:
     leaving: dict[int, tuple[Reference, ...]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A fetch, the loop in which it misses at most once, and what it does to the cache."""
+
+    fetch: Fetch
+    scope: int | None
+    event: Event | None
+
+
+def _events(parts: Sequence[_Part]) -> list[Event]:
+    return [part.event for part in parts if part.event is not None]
+
+
 def classify_fetches(
     graph: Supergraph, flow: FlowOrder, scopes: LoopScopes, hierarchy: Hierarchy
 ) -> FetchClasses:
@@ -61,76 +67,70 @@ class _Classifier:
         self, graph: Supergraph, flow: FlowOrder, scopes: LoopScopes, hierarchy: Hierarchy
     ) -> None:
         self.graph, self.flow, self.scopes, self.hierarchy = graph, flow, scopes, hierarchy
-        self.sets = hierarchy.l1i.sets
+        self.policy = hierarchy.policy
         self.model = FetchModel(graph, hierarchy)
-        self.states = MustStates(self.sets)
         self.redirecting = [redirects(graph, e) for e in range(len(graph.edges))]
         self.interned: dict[tuple[object, ...], Reference] = {}
         self.missing: dict[int, dict[int, Reference]] = {}  # loop -> line -> first miss
 
     def run(self) -> FetchClasses:
-        strict = self._solve(paying=False)
-        paid = self._solve(paying=True)
         persistent = self._persistent()
+        inside, past = [], []
+        for index, node in enumerate(self.graph.nodes):
+            fetches, loops = self.model.of(node.block), self.scopes.around[index]
+            inside.append([self._part(f, loops, persistent) for f in fetches.inside])
+            past.append([self._part(f, loops, persistent) for f in fetches.past])
+        residency = Residency(
+            self.flow,
+            self.hierarchy.l1i,
+            self.policy,
+            [_events(parts) for parts in inside],
+            [
+                (UNSEEN,)
+                if self.graph.passed(index)
+                else _events(past[edge.src])
+                if self.redirecting[index]
+                else ()
+                for index, edge in enumerate(self.graph.edges)
+            ],
+            lambda edge: {},
+        )
         nodes: list[tuple[Reference, ...]] = []
         edges: list[tuple[Reference, ...]] = [()] * len(self.graph.edges)
         leaving: dict[int, tuple[Reference, ...]] = {}
         exits = frozenset(self.graph.exits)
-        known: dict[tuple[object, ...], tuple[tuple[Reference, ...], tuple[Reference, ...]]] = {}
-        for index, node in enumerate(self.graph.nodes):
-            loops = self.scopes.around[index]
-            key = (id(node.block), strict[index], paid[index], loops)
-            both = known.get(key)
-            if both is None:
-                both = known[key] = self._classify(
-                    node.block, strict[index], paid[index], loops, persistent
-                )
-            nodes.append(both[0])
+        for index in range(len(self.graph.nodes)):
+            step = residency.at(index)
+            nodes.append(self._classify(inside[index], step, Kind.FETCH))
+            after = self._classify(past[index], step, Kind.PREFETCH)
             if index in exits:
-                leaving[index] = both[1]
+                leaving[index] = after
             for edge in self.graph.successors[index]:
                 if self.redirecting[edge]:
-                    edges[edge] = both[1]
+                    edges[edge] = after
         loops_out = {loop: tuple(lines.values()) for loop, lines in self.missing.items()}
         return FetchClasses(tuple(nodes), tuple(edges), loops_out, leaving)
 
-    def _solve(self, *, paying: bool) -> list[int | None]:
-        inside: dict[int, int] = {}
-        past: dict[int, int] = {}
-        for node in self.graph.nodes:
-            block = node.block
-            if id(block) not in inside:
-                fetches = self.model.of(block)
-                inside[id(block)] = self._effect(fetches.inside, paying=paying)
-                past[id(block)] = self._effect(fetches.past, paying=paying)
-        nothing = self._effect((), paying=paying)
-        nodes = [inside[id(node.block)] for node in self.graph.nodes]
-        anything = self.states.effect(Effect(True, ()))
-        edges = [
-            past[id(self.graph.nodes[e.src].block)] if self.redirecting[i] else nothing
-            for i, e in enumerate(self.graph.edges)
-        ]
-        edges = [anything if self.graph.passed(i) else e for i, e in enumerate(edges)]
-        return must_states(self.flow, self.states, nodes, edges)
-
-    def _effect(self, fetches: Sequence[Fetch], *, paying: bool) -> int:
-        builder = EffectBuilder(self.sets)
-        for fetch in fetches:
-            self._step(builder, fetch, paying=paying)
-        return self.states.effect(builder.build())
-
-    def _step(self, builder: EffectBuilder, fetch: Fetch, *, paying: bool) -> None:
-        if fetch.drop and paying:
-            return
+    def _part(
+        self, fetch: Fetch, loops: tuple[int, ...], persistent: Sequence[frozenset[int]]
+    ) -> _Part:
         if fetch.forget or fetch.drop:
-            builder.may_access_any(None)
-        elif fetch.certain or (paying and fetch.fixed and not fetch.dropped):
-            builder.access(fetch.line)
-        elif fetch.memory is not Cacheability.NEVER:
-            builder.may_access(fetch.line)
+            return _Part(fetch, None, Event(None, forget=fetch.forget, drop=fetch.drop))
+        scope = scope_of(fetch.line, loops, persistent) if fetch.fixed else None
+        if fetch.memory is Cacheability.NEVER:
+            return _Part(fetch, scope, None)
+        event = Event(
+            Target((fetch.line,)),
+            certain=fetch.certain,
+            pays=fetch.fixed and not fetch.dropped,
+            first=scope is not None,
+        )
+        return _Part(fetch, scope, event)
 
     def _persistent(self) -> list[frozenset[int]]:
         """Per loop the lines that miss at most once in it."""
+        geometry = self.hierarchy.l1i
+        ways = self.policy.persistent(geometry.ways)
         touched: dict[int, frozenset[int] | None] = {}
         for node in self.graph.nodes:
             if id(node.block) not in touched:
@@ -139,9 +139,8 @@ class _Classifier:
         for loop in self.graph.loops:
             blocks = {id(self.graph.nodes[n].block) for n in loop.nodes}
             usable = loop.index in self.scopes.eligible
-            found.append(
-                persistent_lines((touched[b] for b in blocks), self.sets) if usable else frozenset()
-            )
+            lines = persistent_lines((touched[b] for b in blocks), geometry.sets, ways)
+            found.append(lines if usable else frozenset[int]())
         return found
 
     def _touched(self, block: Block) -> frozenset[int] | None:
@@ -152,47 +151,41 @@ class _Classifier:
         return frozenset(f.line for f in every if f.memory is not Cacheability.NEVER and not f.drop)
 
     def _classify(
-        self,
-        block: Block,
-        strict: int | None,
-        paid: int | None,
-        loops: tuple[int, ...],
-        persistent: Sequence[frozenset[int]],
-    ) -> tuple[tuple[Reference, ...], tuple[Reference, ...]]:
-        fetches = self.model.of(block)
-        if strict is None or paid is None:
-            return (), ()
-        now, then = EffectBuilder(self.sets), EffectBuilder(self.sets)
-        found: tuple[list[Reference], list[Reference]] = ([], [])
-        for past, part in enumerate((fetches.inside, fetches.past)):
-            for fetch in part:
-                if fetch.drop:
-                    found[past].append(self._dropped(fetch))
-                elif not fetch.forget:
-                    resident = now.resident(fetch.line, self.states.row(strict))
-                    already = then.resident(fetch.line, self.states.row(paid))
-                    scope = scope_of(fetch.line, loops, persistent) if fetch.fixed else None
-                    kind = Kind.PREFETCH if past else Kind.FETCH
-                    found[past].append(self._reference(fetch, kind, resident, already, scope))
-                self._step(now, fetch, paying=False)
-                self._step(then, fetch, paying=True)
-        return tuple(found[0]), tuple(found[1])
+        self, parts: Sequence[_Part], step: Step | None, kind: Kind
+    ) -> tuple[Reference, ...]:
+        if step is None:
+            return ()
+        found: list[Reference] = []
+        for part in parts:
+            verdict = NOT_CACHED if part.event is None else step.apply(part.event)
+            if part.fetch.drop:
+                found.append(self._dropped(part.fetch))
+            elif not part.fetch.forget:
+                found.append(self._reference(part.fetch, kind, verdict, part.scope))
+        return tuple(found)
 
     def _dropped(self, fetch: Fetch) -> Reference:
         """The one miss that an operation on a single line may cause later."""
-        l2 = None if self.hierarchy.l2 is None else Hit.NC
+        l2 = self.hierarchy.beyond_l1(None, None)
+        if l2 is not None and all(self._l2(line) is Hit.AH for line in self.model.lines()):
+            l2 = Hit.AH
         return Reference(fetch.insn, Kind.PREFETCH, None, None, 1, True, Hit.NC, l2)
 
+    def _l2(self, line: int) -> Hit | None:
+        size = self.hierarchy.l1i.line_bytes
+        return self.hierarchy.beyond_l1(line * size, line * size + size - 1)
+
     def _reference(
-        self, fetch: Fetch, kind: Kind, resident: bool, paid: bool, scope: int | None
+        self, fetch: Fetch, kind: Kind, verdict: Verdict, scope: int | None
     ) -> Reference:
         l1 = Hit.NC
         if fetch.memory is Cacheability.NEVER:
             l1 = Hit.AM
-        elif resident:
+        elif verdict.resident:
             l1 = Hit.AH
         elif scope is not None:
             l1 = Hit.FM
+        paid = verdict.paid and l1 is Hit.NC
         key = (fetch, kind, l1, paid, scope)
         reference = self.interned.get(key)
         if reference is None:
@@ -205,10 +198,10 @@ class _Classifier:
                 words=fetch.words,
                 cacheable=fetch.memory is not Cacheability.NEVER,
                 l1=l1,
-                l2=None if self.hierarchy.l2 is None else Hit.NC,
+                l2=self._l2(fetch.line),
                 uncached=fetch.memory is not Cacheability.ALWAYS,
                 scope=scope if l1 is Hit.FM else None,
-                paid=paid and l1 is Hit.NC,
+                paid=paid,
             )
         if reference.scope is not None:
             self.missing.setdefault(reference.scope, {}).setdefault(fetch.line, reference)

@@ -1,29 +1,34 @@
 """Classification of data accesses in L1, in every context.
 
-Loads and stores of unknown address make every set unknown, those of partly known address the
-sets they can touch; a store never changes what is resident (rule 6).
+A load of unknown address may fill any set, one of partly known address the sets it can touch; a
+store never changes what is resident (rule 6), with LRU it may change the order of lines. Loads
+whose addresses are unknown but differ by a known constant find each other's lines (rule 13).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from cache.data import DataAccess, DataModel
-from cache.flow import FlowOrder, must_states
+from cache.flow import FlowOrder
 from cache.geometry import Hierarchy
-from cache.maintenance import cache_operation
+from cache.maintenance import CacheOperation, cache_operation
 from cache.memory_map import Cacheability
-from cache.must import Effect, EffectBuilder, MustStates
 from cache.persistence import LoopScopes, persistent_lines, scope_of
+from cache.policy import Policy
 from cache.reference import Hit, Kind, Reference
+from cache.residency import UNSEEN, Event, Residency, Step, Verdict
 from quoll.arm.insn import Access
 from quoll.cfg import Block
 from quoll.supergraph import Supergraph
+from quoll.values import Origin
 from quoll.valueset import ValueSet
 
 __all__ = ["Addresses", "DataClasses", "classify_data"]
+
+BEFORE_ANYTHING = Verdict(False, False)
 
 
 class Addresses(Protocol):
@@ -35,6 +40,12 @@ class Addresses(Protocol):
         None: any address.
         """
 
+    def origin(self, node: int, insn: int) -> Origin | None:
+        """The same address relative to a symbol; None if it is a constant, or cannot be said."""
+
+    def images(self, edge: int) -> Mapping[int, int]:
+        """For each symbol at the target of ``edge`` the term of the source that it stands for."""
+
 
 @dataclass(frozen=True, slots=True)
 class DataClasses:
@@ -45,12 +56,14 @@ class DataClasses:
 
 
 @dataclass(frozen=True, slots=True)
-class _NodeData:
-    """Data side of a node: per instruction its accesses, or a maintenance operation."""
+class _Part:
+    """One line of an access with its event, or an operation on the cache."""
 
-    steps: tuple[tuple[int, tuple[DataAccess, ...], bool, int | None], ...]
-    effect: int
-    touched: frozenset[int] | None
+    insn: int
+    access: DataAccess | None
+    scope: int | None  # the loop in which it misses at most once
+    event: Event | None
+    operation: CacheOperation | None = None
 
 
 def classify_data(
@@ -75,41 +88,41 @@ class _Classifier:
     ) -> None:
         self.graph, self.flow, self.scopes = graph, flow, scopes
         self.hierarchy, self.addresses = hierarchy, addresses
-        self.sets = hierarchy.l1d.sets
+        self.policy = hierarchy.policy
         self.model = DataModel(hierarchy)
-        self.states = MustStates(self.sets)
-        self.known: dict[tuple[object, ...], _NodeData] = {}
         self.of_block: dict[int, list[int]] = {}  # block -> instructions of interest
         self.interned: dict[tuple[object, ...], Reference] = {}
         self.missing: dict[int, dict[int, Reference]] = {}
 
     def run(self) -> DataClasses:
-        data = [self._node(i, node.block) for i, node in enumerate(self.graph.nodes)]
-        nothing = self.states.effect(EffectBuilder(self.sets).build())
-        effects = [d.effect for d in data]
-        anything = self.states.effect(Effect(True, ()))
-        every = range(len(self.graph.edges))
-        edges = [anything if self.graph.passed(e) else nothing for e in every]
-        states = must_states(self.flow, self.states, effects, edges)
+        accesses = [self._accesses(i, node.block) for i, node in enumerate(self.graph.nodes)]
+        touched = [self._touched(found) for found in accesses]
+        geometry = self.hierarchy.l1d
+        ways = self.policy.persistent(geometry.ways)
         persistent = [
-            persistent_lines({data[n].touched for n in loop.nodes}, self.sets)
+            persistent_lines((touched[n] for n in loop.nodes), geometry.sets, ways)
             if loop.index in self.scopes.eligible
             else frozenset[int]()
             for loop in self.graph.loops
         ]
-        nodes: list[tuple[Reference, ...]] = []
-        found: dict[tuple[object, ...], tuple[Reference, ...]] = {}
-        for index, (of_node, state) in enumerate(zip(data, states, strict=True)):
-            loops = self.scopes.around[index]
-            key = (id(of_node), state, loops)
-            references = found.get(key)
-            if references is None:
-                references = found[key] = self._classify(of_node, state, loops, persistent)
-            nodes.append(references)
+        parts = [
+            [self._part(i, what, self.scopes.around[n], persistent) for i, what in found]
+            for n, found in enumerate(accesses)
+        ]
+        residency = Residency(
+            self.flow,
+            geometry,
+            self.policy,
+            [[part.event for part in of_node if part.event] for of_node in parts],
+            [(UNSEEN,) if self.graph.passed(e) else () for e in range(len(self.graph.edges))],
+            self.addresses.images,
+        )
+        nodes = tuple(self._classify(of, residency.at(n)) for n, of in enumerate(parts))
         loops_out = {loop: tuple(lines.values()) for loop, lines in self.missing.items()}
-        return DataClasses(tuple(nodes), loops_out)
+        return DataClasses(nodes, loops_out)
 
-    def _node(self, index: int, block: Block) -> _NodeData:
+    def _accesses(self, index: int, block: Block) -> list[tuple[int, DataAccess | CacheOperation]]:
+        """The lines accessed by a node, and the operations in it, in program order."""
         of_interest = self.of_block.get(id(block))
         if of_interest is None:
             of_interest = self.of_block[id(block)] = [
@@ -117,99 +130,110 @@ class _Classifier:
                 for i, insn in enumerate(block.insns)
                 if insn.memory is not None or cache_operation(insn).touches_data
             ]
-        values = tuple(
-            self.addresses.access(index, i) if block.insns[i].memory is not None else None
-            for i in of_interest
-        )
-        key = (id(block), values)
-        data = self.known.get(key)
-        if data is None:
-            data = self.known[key] = self._data(block, of_interest, values)
-        return data
+        found: list[tuple[int, DataAccess | CacheOperation]] = []
+        for i in of_interest:
+            insn = block.insns[i]
+            if insn.memory is None:
+                found.append((i, cache_operation(insn)))
+                continue
+            value, origin = self.addresses.access(index, i), self.addresses.origin(index, i)
+            found += [(i, access) for access in self.model.accesses(insn, value, origin)]
+        return found
 
-    def _data(
-        self, block: Block, of_interest: Sequence[int], values: Sequence[ValueSet | None]
-    ) -> _NodeData:
-        builder = EffectBuilder(self.sets)
-        steps: list[tuple[int, tuple[DataAccess, ...], bool, int | None]] = []
-        anything = False
-        for i, value in zip(of_interest, values, strict=True):
-            operation = cache_operation(block.insns[i])
-            accesses = self.model.accesses(block.insns[i], value)
-            steps.append((i, accesses, operation.forget_d, operation.lines))
-            for access in accesses:
-                self._step(builder, access)
-                reads = access.access is not Access.STORE
-                cached = access.memory is not Cacheability.NEVER
-                anything |= reads and cached and access.candidates is None
-            if operation.forget_d:
-                builder.may_access_any(None)
-                anything = True
-        touched = None if anything else frozenset(builder.touched)
-        return _NodeData(tuple(steps), self.states.effect(builder.build()), touched)
+    def _touched(
+        self, found: Sequence[tuple[int, DataAccess | CacheOperation]]
+    ) -> frozenset[int] | None:
+        """Lines that may be filled, or with LRU used; None: any line may, or all are forgotten."""
+        lines: set[int] = set()
+        for _, what in found:
+            if isinstance(what, CacheOperation):
+                if what.forget_d:
+                    return None
+                continue
+            fills = what.access is not Access.STORE or self.policy is Policy.LRU
+            if not fills or what.memory is Cacheability.NEVER:
+                continue
+            if what.candidates is None:
+                return None
+            lines.update(what.candidates)
+        return frozenset(lines)
 
-    @staticmethod
-    def _step(builder: EffectBuilder, access: DataAccess) -> None:
-        if access.access is Access.STORE or access.memory is Cacheability.NEVER:
-            return
-        if access.certain and access.candidates is not None:
-            builder.access(access.candidates[0])
-        else:
-            builder.may_access_any(access.candidates)
-
-    def _classify(
+    def _part(
         self,
-        data: _NodeData,
-        state: int | None,
+        insn: int,
+        what: DataAccess | CacheOperation,
         loops: tuple[int, ...],
         persistent: Sequence[frozenset[int]],
-    ) -> tuple[Reference, ...]:
-        if state is None:
+    ) -> _Part:
+        if isinstance(what, CacheOperation):
+            changes = what.forget_d or what.retranslates
+            event = Event(None, forget=what.forget_d, rename=True) if changes else None
+            return _Part(insn, None, None, event, what)
+        if what.memory is Cacheability.NEVER or what.repeated:
+            return _Part(insn, what, None, None)
+        scope = None
+        if what.candidates is not None and len(what.candidates) == 1 and what.fixed:
+            scope = scope_of(what.candidates[0], loops, persistent)
+        store = what.access is Access.STORE
+        reads = what.access in (Access.LOAD, Access.PRELOAD)
+        known = what.fixed or what.symbol is not None
+        event = Event(
+            what.target,
+            certain=what.certain or (store and what.executed),
+            pays=reads and known and what.memory is Cacheability.ALWAYS and not what.exclusive,
+            first=scope is not None and not store,
+            store=store,
+        )
+        return _Part(insn, what, scope, event)
+
+    def _classify(self, parts: Sequence[_Part], step: Step | None) -> tuple[Reference, ...]:
+        if step is None:
             return ()
-        builder = EffectBuilder(self.sets)
-        row = self.states.row(state)
         found: list[Reference] = []
-        for insn, accesses, forget, lines in data.steps:
-            for access in accesses:
-                candidates = access.candidates
-                resident = candidates is not None and all(
-                    builder.resident(line, row) for line in candidates
-                )
-                scope = None
-                if candidates is not None and len(candidates) == 1 and access.fixed:
-                    scope = scope_of(candidates[0], loops, persistent)
-                found.extend(self._references(insn, access, resident, scope))
-            for access in accesses:
-                self._step(builder, access)
-            if lines != 0:
-                found.append(self._write_back(insn, lines))
-            if forget:
-                builder.may_access_any(None)
+        verdict = BEFORE_ANYTHING
+        for part in parts:
+            if part.event is not None:
+                verdict = step.apply(part.event)
+            if part.access is not None:
+                if part.access.memory is Cacheability.NEVER:
+                    verdict = BEFORE_ANYTHING
+                found.extend(self._references(part.insn, part.access, verdict, part.scope))
+            elif part.operation is not None and part.operation.lines != 0:
+                found.append(self._write_back(part.insn, part.operation.lines))
         return tuple(found)
 
     def _references(
-        self, insn: int, access: DataAccess, resident: bool, scope: int | None
+        self, insn: int, access: DataAccess, verdict: Verdict, scope: int | None
     ) -> list[Reference]:
         found: list[Reference] = []
         if access.access is not Access.STORE:
-            l1 = Hit.NC
+            l1, paid = Hit.NC, False
             if access.memory is Cacheability.NEVER:
                 l1 = Hit.AM
-            elif resident:
+            elif verdict.resident:
                 l1 = Hit.AH
             elif scope is not None:
                 l1 = Hit.FM
-            found.append(self._reference(insn, Kind.LOAD, access, l1, scope))
+            else:
+                paid = verdict.paid and access.memory is Cacheability.ALWAYS
+            found.append(self._reference(insn, Kind.LOAD, access, l1, scope, paid=paid))
         if access.access in (Access.STORE, Access.SWAP):
-            stays = resident and access.access is Access.STORE
+            stays = verdict.resident and access.access is Access.STORE
             found.append(self._reference(insn, Kind.STORE, access, _store_hit(access, stays), None))
         return found
 
     def _reference(
-        self, insn: int, kind: Kind, access: DataAccess, l1: Hit, scope: int | None
+        self,
+        insn: int,
+        kind: Kind,
+        access: DataAccess,
+        l1: Hit,
+        scope: int | None,
+        *,
+        paid: bool = False,
     ) -> Reference:
         scope = scope if l1 is Hit.FM else None
-        key = (insn, kind, access, l1, scope)
+        key = (insn, kind, access, l1, scope, paid)
         reference = self.interned.get(key)
         if reference is None:
             reference = self.interned[key] = Reference(
@@ -220,9 +244,11 @@ class _Classifier:
                 words=access.words,
                 cacheable=access.memory is not Cacheability.NEVER,
                 l1=l1,
-                l2=None if self.hierarchy.l2 is None else Hit.NC,
+                l2=self.hierarchy.beyond_l1(access.low, access.end),
                 uncached=access.memory is not Cacheability.ALWAYS,
                 scope=scope,
+                paid=paid,
+                symbolic=access.symbol is not None,
             )
         if reference.scope is not None and access.candidates is not None:
             lines = self.missing.setdefault(reference.scope, {})

@@ -19,7 +19,8 @@ class CacheOperation:
     """Effects on what the caches are known to hold; ``lines`` may be written back by it.
 
     ``forget_i`` and ``forget_d`` drop all knowledge of L1; ``drop_i`` drops one instruction line
-    at most, it is not known which. ``refetch``: what was fetched ahead is thrown away and fetched
+    at most, it is not known which. ``retranslates``: addresses outside memory of fixed translation
+    may mean other memory afterwards. ``refetch``: what was fetched ahead is thrown away and fetched
     again. ``lines`` is None for every line of the data cache.
     """
 
@@ -28,16 +29,20 @@ class CacheOperation:
     drop_i: bool = False
     refetch: bool = False
     lines: int | None = 0
+    retranslates: bool = False
     recognised: bool = True
 
     @property
     def touches_data(self) -> bool:
-        """Whether the data cache changes or writes lines back."""
-        return self.forget_d or self.lines != 0
+        """Whether the data cache changes, writes lines back, or is addressed in another way."""
+        return self.forget_d or self.retranslates or self.lines != 0
 
 
 NOTHING = CacheOperation()
-UNKNOWN = CacheOperation(forget_i=True, forget_d=True, refetch=True, lines=None, recognised=False)
+RETRANSLATE = CacheOperation(retranslates=True)
+UNKNOWN = CacheOperation(
+    forget_i=True, forget_d=True, refetch=True, lines=None, retranslates=True, recognised=False
+)
 
 # mcr p15, opc1 = 0: (CRn, CRm, opc2). Registers without an entry fall to UNKNOWN.
 OPERATIONS = {
@@ -66,6 +71,7 @@ OPERATIONS = {
 # Whole registers whose writes leave the caches alone. Table base and context numbers are among
 # them because only lines of fixed translation are ever known to be resident.
 HARMLESS_WRITES = frozenset([2, 3, 5, 6, 8, 10, 13])
+TRANSLATION = frozenset([2, 3, 8, 10, 13])  # tables, domains, TLBs, remapping, address space
 DEBUG, SYSTEM = 14, 15
 VFP = frozenset([10, 11])
 
@@ -93,7 +99,7 @@ def cache_operation(insn: Insn) -> CacheOperation:
     if crn == SYSTEM and crm == PERFORMANCE_MONITOR:
         return NOTHING
     if opc1 == 0 and crn in HARMLESS_WRITES:
-        return NOTHING
+        return RETRANSLATE if crn in TRANSLATION else NOTHING
     return OPERATIONS.get((crn, crm, opc2), UNKNOWN) if opc1 == 0 else UNKNOWN
 
 

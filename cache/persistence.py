@@ -3,8 +3,9 @@
 A line is persistent in a loop when no other line of its set is accessed in it, fetches past
 transfers and partly known addresses included, and nothing in the loop makes the cache forget:
 nothing can then evict it before the loop is left. This holds for every replacement policy that
-evicts only to make room in the set of the line that is filled; conflict counting with more than
-one line per set would not hold for the round-robin counter shared by all sets (rule 7).
+evicts only to make room in the set of the line that is filled. With LRU and FIFO as many lines of
+a set as it has ways are persistent; not so with the round-robin counter shared by all sets
+(``cache.policy``; rule 7).
 """
 
 from __future__ import annotations
@@ -55,16 +56,17 @@ class LoopScopes:
         return LoopScopes(tuple(map(tuple, around)), frozenset(eligible))
 
 
-def persistent_lines(touched: Iterable[frozenset[int] | None], sets: int) -> frozenset[int]:
-    """Lines that are alone in their set among all that are ``touched``; None: any line is."""
-    alone: dict[int, int | None] = {}
-    for lines in touched:
+def persistent_lines(
+    touched: Iterable[frozenset[int] | None], sets: int, ways: int = 1
+) -> frozenset[int]:
+    """Lines whose set has at most ``ways`` of all that are ``touched``; None: any line is."""
+    of_set: dict[int, set[int]] = {}
+    for lines in dict.fromkeys(touched):
         if lines is None:
             return frozenset()
         for line in lines:
-            at = line % sets
-            alone[at] = line if alone.get(at, line) == line else None
-    return frozenset(line for line in alone.values() if line is not None)
+            of_set.setdefault(line % sets, set()).add(line)
+    return frozenset(line for lines in of_set.values() if len(lines) <= ways for line in lines)
 
 
 def scope_of(line: int, loops: Sequence[int], persistent: Sequence[frozenset[int]]) -> int | None:

@@ -46,12 +46,18 @@ class Reference:
     l2: Hit | None  # None: no L2
     uncached: bool = False  # may be uncached memory or a device (True whenever not cacheable)
     scope: int | None = None  # index of the loop of a first miss
-    paid: bool = False  # a miss was charged before, as a possible prefetch; nothing is due
+    paid: bool = False  # a miss was charged before and may not have happened; nothing is due
+    symbolic: bool = False  # the address is followed relative to an unknown word (rule 13)
 
     @property
     def due(self) -> bool:
-        """Whether the cost of a miss is to be charged where the reference stands."""
-        return self.l1 not in (Hit.AH, Hit.FM) and not self.paid
+        """Whether cycles beyond a hit are to be charged where the reference stands.
+
+        What always hits if it is cached, and may be uncached, is due as an uncached access.
+        """
+        if self.l1 is Hit.AH:
+            return self.uncached
+        return self.l1 is not Hit.FM and not self.paid
 
 
 @dataclass(frozen=True, slots=True)

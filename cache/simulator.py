@@ -1,8 +1,9 @@
-"""Concrete caches: what the hardware does, access by access. The twin of the must analysis.
+"""Concrete caches: what the hardware does, access by access. The twin of ``cache.residency``.
 
 ``Cache`` is one L1 cache: read-allocate, write-back, an invalid way filled first, else a victim
 chosen by the policy. Round-robin uses one counter for all sets (ARM1136JF-S TRM, DDI 0211,
-chapter 7). With one way it is the direct-mapped cache of the "one-way" model.
+chapter 7); LRU and FIFO keep an order per set. With one way each is the direct-mapped cache of the
+"one-way" model.
 
 ``FetchUnit`` runs ahead of execution by a number of bytes that its caller chooses.
 """
@@ -10,19 +11,12 @@ chapter 7). With one way it is the direct-mapped cache of the "one-way" model.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from random import Random
 
 from cache.geometry import Geometry
+from cache.policy import Policy
 
-__all__ = ["Cache", "FetchUnit", "Outcome", "Policy"]
-
-
-class Policy(Enum):
-    """How a victim is chosen among valid ways."""
-
-    ROUND_ROBIN = "round-robin"  # one counter for all sets
-    RANDOM = "random"
+__all__ = ["Cache", "FetchUnit", "Outcome"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +31,7 @@ class Outcome:
 class _Way:
     line: int | None = None
     dirty: bool = False
+    used: int = 0  # when, by LRU's and FIFO's clock
 
 
 class Cache:
@@ -47,6 +42,7 @@ class Cache:
         self._policy = policy
         self._random = random
         self._counter = random.randrange(geometry.ways)
+        self._clock = 0
         self._sets = [[_Way() for _ in range(geometry.ways)] for _ in range(geometry.sets)]
 
     def pollute(self, lines: list[int], fraction: float = 0.9) -> None:
@@ -60,6 +56,11 @@ class Cache:
             for way, line in zip(ways, choice, strict=False):
                 if self._random.random() < fraction:
                     way.line, way.dirty = line, self._random.random() < 0.7
+                    way.used = self._tick()
+
+    def _tick(self) -> int:
+        self._clock += 1
+        return self._clock
 
     @property
     def policy(self) -> Policy:
@@ -98,12 +99,19 @@ class Cache:
 
     def load(self, line: int) -> Outcome:
         """A read or fetch; allocates."""
-        if self._find(line) is not None:
+        if self._use(line) is not None:
             return Outcome(True)
         way = self._victim(self._sets[self.geometry.set_of(line)])
         written = way.line if way.dirty else None
-        way.line, way.dirty = line, False
+        way.line, way.dirty, way.used = line, False, self._tick()
         return Outcome(False, written)
+
+    def _use(self, line: int) -> _Way | None:
+        """The way of ``line``, if it is there; LRU notes that it was used."""
+        way = self._find(line)
+        if way is not None and self._policy is Policy.LRU:
+            way.used = self._tick()
+        return way
 
     def _victim(self, ways: list[_Way]) -> _Way:
         for way in ways:
@@ -111,12 +119,14 @@ class Cache:
                 return way
         if self._policy is Policy.RANDOM:
             return self._random.choice(ways)
+        if self._policy in (Policy.LRU, Policy.FIFO):
+            return min(ways, key=lambda way: way.used)
         self._counter = (self._counter + 1) % len(ways)
         return ways[self._counter]
 
     def store(self, line: int) -> bool:
         """A write: whether it hit. It never allocates."""
-        way = self._find(line)
+        way = self._use(line)
         if way is None:
             return False
         way.dirty = True

@@ -15,7 +15,7 @@ from operator import add
 from cache.flow import FlowOrder
 from cache.geometry import Hierarchy
 from cache.loads_stores import Addresses
-from cache.reference import Classification, Kind, Reference
+from cache.reference import Classification, Hit, Kind, Reference
 from pipeline.block_times import BlockTime, BlockTimes, block_times
 from pipeline.costs import Cause, Costs
 from pipeline.maxplus import Step
@@ -92,6 +92,8 @@ def access_cycles(reference: Reference, memory: MemoryLatencies) -> int:
     past = reference.words * memory.uncached_word
     if not reference.cacheable:
         return past
+    if reference.l1 is Hit.AH:
+        return past  # the only way not to hit
     return max(cached, past) if reference.uncached else cached
 
 

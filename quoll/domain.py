@@ -9,8 +9,7 @@ from quoll.fixpoint import Domain
 from quoll.machine import Environment
 from quoll.state import State, covered_by, merge
 from quoll.steps import CompiledBlock
-from quoll.terms import Fact
-from quoll.transfer import Outcome, run
+from quoll.transfer import Address, Outcome, run
 from quoll.wto import FlowGraph, WeakOrder
 
 __all__ = ["ValueDomain"]
@@ -50,9 +49,9 @@ class ValueDomain(Domain[State]):
         self._outcomes[node] = (state, outcome)
         return outcome
 
-    def accesses(self, node: int, state: State) -> dict[int, Fact]:
+    def accesses(self, node: int, state: State) -> dict[int, Address]:
         """Addresses of the first data access of each instruction of ``node``, by its index."""
-        found: dict[int, Fact] = {}
+        found: dict[int, Address] = {}
         run(self.blocks[node], state, self.environment, self.order.position[node], found)
         return found
 

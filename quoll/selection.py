@@ -17,8 +17,8 @@ from quoll.condition import decide
 from quoll.machine import Environment
 from quoll.state import FLAG, State
 from quoll.steps import CompiledBlock
-from quoll.terms import RIGID, Fact, Facts, Rotated, describe, plain
-from quoll.transfer import Leave, Outcome, run
+from quoll.terms import RIGID, Facts, Rotated, describe, plain
+from quoll.transfer import Address, Leave, Outcome, run
 from quoll.valueset import ANY, ValueSet
 
 __all__ = [
@@ -76,14 +76,14 @@ class Interpreter:
     environment: Environment
 
     def follow(
-        self, path: Path, state: State, accesses: list[dict[int, Fact]] | None = None
+        self, path: Path, state: State, accesses: list[dict[int, Address]] | None = None
     ) -> Leave | None:
         """Interpret ``path`` from ``state``; None if the transfer is not made.
 
         ``accesses`` collects the addresses of data accesses, piece by piece.
         """
         for piece in path.pieces:
-            found: dict[int, Fact] | None = None if accesses is None else {}
+            found: dict[int, Address] | None = None if accesses is None else {}
             outcome = run(self.code(piece.insns), state, self.environment, piece.site, found)
             if accesses is not None and found is not None:
                 accesses.append(found)
@@ -183,12 +183,12 @@ def _select(
 ) -> Selection | None:
     """The target for each value of ``symbol``; None if one of them is not constant."""
     targets: list[int] = []
-    loads: list[list[dict[int, Fact]]] = []
+    loads: list[list[dict[int, Address]]] = []
     for index in indices:
         facts = {**path.state.facts, symbol: ValueSet.of(index)}
         before = path.state
         chosen = State(before.registers, before.frames, before.globals, before.banks, facts)
-        accesses: list[dict[int, Fact]] = []
+        accesses: list[dict[int, Address]] = []
         leave = interpreter.follow(path, chosen, accesses)
         if leave is None:
             continue
@@ -200,11 +200,12 @@ def _select(
     return Selection(tuple(targets), _table(loads)) if targets else None
 
 
-def _table(loads: list[list[dict[int, Fact]]]) -> int | None:
+def _table(loads: list[list[dict[int, Address]]]) -> int | None:
     """The lowest address of the first load whose address depends on the index."""
     for piece in range(len(loads[0])):
         for index in loads[0][piece]:
-            facts = {accesses[piece].get(index) for accesses in loads}
+            addresses = (accesses[piece].get(index) for accesses in loads)
+            facts = {address.fact for address in addresses if address is not None}
             exact = [f.exact for f in facts if isinstance(f, ValueSet)]
             addrs = [addr for addr in exact if addr is not None]
             if len(addrs) > 1:

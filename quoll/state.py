@@ -37,6 +37,7 @@ __all__ = [
     "covered_by",
     "entry_register",
     "entry_state",
+    "images",
     "live_facts",
     "merge",
 ]
@@ -242,6 +243,18 @@ def covered_by(a: State, b: State) -> bool:
     return a is b or _Cover(a, b).run()
 
 
+def images(a: State, b: State) -> Mapping[int, Term]:
+    """The term of ``a`` that each existential symbol of ``b`` stands for; ``b`` covers ``a``.
+
+    Symbols that ``b`` does not mention have none: their names may be used again.
+    """
+    cover = _Cover(a, b)
+    if a is b or cover.same():
+        return {s: s << 32 for s in _mentioned(b.registers, (b.frames, b.globals, b.banks))}
+    cover.run()
+    return cover.image
+
+
 class _Cover:
     """Finds, for each symbol of ``b``, the term of ``a`` that it stands for."""
 
@@ -249,9 +262,14 @@ class _Cover:
         self.a, self.b = a, b
         self.image: dict[int, Term] = {}
 
+    def same(self) -> bool:
+        """Whether both states say the same of the same symbols."""
+        a, b = self.a, self.b
+        return a.registers == b.registers and a.facts is b.facts and _same_cells(a, b)
+
     def run(self) -> bool:
         a, b = self.a, self.b
-        if a.registers == b.registers and a.facts is b.facts and _same_cells(a, b):
+        if self.same():
             return True
         conditions: list[Condition] = []
         for slot, (x, y) in enumerate(zip(a.registers, b.registers, strict=True)):
@@ -315,6 +333,11 @@ def live_facts(
     registers: Sequence[object], cells: Sequence[Cells], facts: Facts
 ) -> dict[int, Fact]:
     """The facts of symbols that a state still mentions."""
+    live = _mentioned(registers, cells)
+    return {symbol: fact for symbol, fact in facts.items() if symbol in live}
+
+
+def _mentioned(registers: Sequence[object], cells: Sequence[Cells]) -> set[int]:
     live: set[int] = set()
     for value in registers:
         if type(value) is int:
@@ -325,4 +348,4 @@ def live_facts(
         for key, value in mapping.items():
             live.add(key >> 32)
             live.add((value if type(value) is int else value[1]) >> 32)  # type: ignore[index]
-    return {symbol: fact for symbol, fact in facts.items() if symbol in live}
+    return live

@@ -7,6 +7,7 @@ executed are merged, each refined by the condition.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from quoll.condition import Condition, assume, negation
 from quoll.machine import Environment, Machine
@@ -14,9 +15,16 @@ from quoll.state import FLAG, MODE, State, merge
 from quoll.steps import CompiledBlock, Exit, Meet, Part, Step, Straight, Swap
 from quoll.terms import Fact, Facts, Term, union
 
-__all__ = ["Leave", "Outcome", "run"]
+__all__ = ["Address", "Leave", "Outcome", "run"]
 
 SP = 13
+
+
+class Address(NamedTuple):
+    """What is known of an address; ``term`` is None where several copies of the code differ."""
+
+    fact: Fact
+    term: Term | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +56,25 @@ def run(
     state: State,
     environment: Environment,
     position: int,
-    accesses: dict[int, Fact] | None = None,
+    accesses: dict[int, Address] | None = None,
 ) -> Outcome:
     """Interpret ``block`` from ``state``.
 
-    ``accesses`` collects what the lowest address of each instruction's access may be, by the
-    index of the instruction.
+    ``accesses`` collects the lowest address of each instruction's access, by the index of the
+    instruction.
     """
     machine = Machine(environment, position)
     machine.accesses = None if accesses is None else {}
     machine.restore(state, list(block.tail))
     outcome = _Run(machine, state.term(SP)).steps(block.steps)
     if accesses is not None:
-        for (index, _), (_, fact) in (machine.accesses or {}).items():
-            accesses[index] = union(accesses[index], fact) if index in accesses else fact
+        for (index, _), (term, fact) in (machine.accesses or {}).items():
+            known = accesses.get(index)
+            if known is None:
+                accesses[index] = Address(fact, term)
+            else:
+                same = term if known.term == term else None
+                accesses[index] = Address(union(known.fact, fact), same)
     return outcome
 
 

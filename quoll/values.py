@@ -24,15 +24,15 @@ from quoll.havoc import after_call
 from quoll.image import Image
 from quoll.localvalues import BlockCode, environment_of
 from quoll.machine import Environment
-from quoll.state import State, entry_state
+from quoll.state import State, entry_state, images
 from quoll.steps import CompiledBlock
 from quoll.supergraph import Supergraph
-from quoll.terms import Fact, describe
-from quoll.transfer import Outcome, run
+from quoll.terms import MASK, SIGN, Fact, Term, describe
+from quoll.transfer import Address, Outcome, run
 from quoll.valueset import ANY, ValueSet
 from quoll.wto import FlowGraph, WeakOrder
 
-__all__ = ["Entry", "Resumed", "Values", "analyse"]
+__all__ = ["Entry", "Origin", "Resumed", "Values", "analyse"]
 
 SP = 13
 INDIRECT = (Flow.INDIRECT, Flow.INDIRECT_CALL)
@@ -44,6 +44,17 @@ class Entry:
 
     mode: int | None = None
     registers: Mapping[int, ValueSet] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """An address as a symbol plus a constant; the symbol is a word that is followed, not known.
+
+    Equal symbols are equal words, as long as ``Values.images`` does not say otherwise.
+    """
+
+    symbol: int
+    offset: int  # bytes, may be negative
 
 
 def analyse(graph: Supergraph, image: Image, entry: Entry | None = None) -> Values:
@@ -168,7 +179,7 @@ class Values:
         self, graph: Supergraph, domain: _ContextDomain, fixpoint: Fixpoint[State]
     ) -> None:
         self.graph, self._domain, self._fixpoint = graph, domain, fixpoint
-        self._accesses: dict[int, dict[int, Fact]] = {}
+        self._accesses: dict[int, dict[int, Address]] = {}
 
     def resumed(
         self, given: Mapping[int, ValueSet], closed: frozenset[int] = frozenset()
@@ -208,8 +219,30 @@ class Values:
 
         None if the instruction makes no access, or is never executed. ANY if nothing is known.
         """
-        fact = self._node_accesses(node).get(insn)
-        return None if fact is None else self._words(fact)
+        known = self._node_accesses(node).get(insn)
+        return None if known is None else self._words(known.fact)
+
+    def origin(self, node: int, insn: int) -> Origin | None:
+        """The first address of the data access of an instruction, relative to a symbol.
+
+        None if it is a constant, or differs between ways through the block.
+        """
+        known = self._node_accesses(node).get(insn)
+        if known is None or known.term is None or known.term >> 32 == 0:
+            return None
+        return Origin(known.term >> 32, (known.term + SIGN & MASK) - SIGN)
+
+    def images(self, edge: int) -> Mapping[int, Term]:
+        """How symbols change along ``edge``: for each one at its target the term of the source.
+
+        A term is ``symbol << 32 | constant``. Symbols that are not listed mean nothing there.
+        """
+        taken = self.graph.edges[edge]
+        before, after = self._fixpoint.states[taken.src], self._fixpoint.states[taken.dst]
+        if before is None or after is None:
+            return {}
+        out = self._domain.transfer(edge, before)
+        return {} if out is None else images(out, after)
 
     def explain(self, edge: int) -> str:
         """Why ``edge`` is dead: the instruction that decides, and the values it decides by."""
@@ -238,7 +271,7 @@ class Values:
     def _words(self, fact: Fact) -> ValueSet:
         return words(fact, self._domain.environment.stacks)
 
-    def _node_accesses(self, node: int) -> dict[int, Fact]:
+    def _node_accesses(self, node: int) -> dict[int, Address]:
         known = self._accesses.get(node)
         if known is None:
             state = self._fixpoint.states[node]

@@ -280,7 +280,7 @@ def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
         chosen, reason = platforms.for_image(image.cpu, image.attributes.arch)
     if options.l2 is not None:
         chosen = chosen.with_l2(options.l2)
-    return chosen, reason
+    return chosen.locking(image), reason
 
 
 def facts_files(kernel: Path, options: Options) -> tuple[Path, ...]:

@@ -15,9 +15,12 @@ from itertools import pairwise
 from pathlib import Path
 
 from cache.geometry import Geometry, Hierarchy
+from cache.locked import LockedLines
 from cache.memory_map import MemoryMap, Region, RegionKind
+from cache.policy import Policy
 from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
 from quoll.errors import InputError
+from quoll.image import Image
 from wcet.toml_table import Table
 
 __all__ = ["EntryPoint", "Platform", "for_image", "load", "names"]
@@ -53,6 +56,8 @@ class Platform:
     l2_hit: int
     assumptions: tuple[str, ...]
     sources: Mapping[str, str]  # key of each figure -> where it comes from
+    locked: tuple[str, ...] = ()  # "FIRST..AFTER": addresses or symbols, locked in L2
+    locked_ways: int = 0
 
     @property
     def l2_enabled(self) -> bool:
@@ -81,6 +86,40 @@ class Platform:
             hierarchy=replace(self.hierarchy, l2=self.l2 if on else None),
             timing=replace(self.timing, memory=memory),
         )
+
+
+    def locking(self, image: Image) -> Platform:
+        """The same board with what it locks in L2 found in ``image``.
+
+        Raises InputError for a symbol that the image lacks, and if the locked ways are too few.
+        """
+        if self.l2 is None or not self.locked:
+            return self
+        ranges = [self._range(text, image) for text in self.locked]
+        lines = LockedLines.of(ranges, self.l2.line_bytes)
+        crowded = lines.crowded(self.l2.sets, self.locked_ways, self.hierarchy.memory)
+        if crowded is not None:
+            raise InputError(
+                f"{self.path}: caches.l2.locked: {self.locked_ways} ways do not hold all of it: "
+                f"the set of {crowded:#010x} needs more",
+                hint="raise locked_ways, or lock less",
+            )
+        return replace(self, hierarchy=replace(self.hierarchy, locked=lines))
+
+    def _range(self, text: str, image: Image) -> tuple[int, int]:
+        ends: list[int] = []
+        for end in text.split(".."):
+            symbol = None if end[:1].isdigit() else image.symbol(end)
+            try:
+                ends.append(int(end, 0) if symbol is None else symbol.addr)
+            except ValueError as fault:
+                raise InputError(
+                    f"{self.path}: caches.l2.locked: {end!r} is neither an address nor a symbol "
+                    f"of the kernel"
+                ) from fault
+        if len(ends) != 2 or ends[0] >= ends[1]:
+            raise InputError(f"{self.path}: caches.l2.locked: {text!r} is not FIRST..AFTER")
+        return ends[0], ends[1]
 
 
 def names() -> tuple[str, ...]:
@@ -139,8 +178,8 @@ def _platform(path: Path) -> Platform:
     )
     latency.close()
     l1i, l1d = _geometry(caches.table("l1i")), _geometry(caches.table("l1d"))
-    l2_enabled, l2 = _l2(caches)
-    caches.text("model", ("one-way",))
+    l2_enabled, l2, locked, locked_ways = _l2(caches)
+    policy = Policy(caches.text("model", tuple(p.value for p in Policy)))
     aligned = caches.flag("aligned")
     caches.close()
     dirty = top.table("dirty_victims")
@@ -163,13 +202,15 @@ def _platform(path: Path) -> Platform:
         entries=_entries(top.table("entries")),
         exits=top.texts("exits"),
         pending=top.addresses("pending") if top.present("pending") else (),
-        hierarchy=Hierarchy(l1i, l1d, None, _memory_map(top), fetch_ahead, aligned),
+        hierarchy=Hierarchy(l1i, l1d, None, _memory_map(top), fetch_ahead, aligned, policy),
         timing=Timing(core_name, profile, memory, _branches(top.table("branch")), outstanding),
         l2=l2,
         access_by_l2=access,
         l2_hit=l2_hit,
         assumptions=_assumptions(top, name, fetch_ahead, outstanding),
         sources=top.sources,
+        locked=locked,
+        locked_ways=locked_ways,
     )
     top.close()
     return platform.with_l2(l2_enabled)
@@ -187,11 +228,19 @@ def _geometry(table: Table) -> Geometry:
     return geometry
 
 
-def _l2(caches: Table) -> tuple[bool, Geometry | None]:
+def _l2(caches: Table) -> tuple[bool, Geometry | None, tuple[str, ...], int]:
+    """Whether it is on, its sizes, what is locked in it, in how many ways."""
     if not caches.present("l2"):
-        return False, None
+        return False, None, (), 0
     table = caches.table("l2")
-    return table.flag("enabled"), _geometry(table)
+    locked: tuple[str, ...] = ()
+    ways = 0
+    if table.present("locked"):
+        locked, ways = table.texts("locked"), table.number("locked_ways", 1)
+    enabled, geometry = table.flag("enabled"), _geometry(table)
+    if ways > geometry.ways:
+        raise table.error("locked_ways", f"the cache has only {geometry.ways}")
+    return enabled, geometry, locked, ways
 
 
 def _entries(table: Table) -> dict[str, EntryPoint]:

@@ -19,7 +19,8 @@ from random import Random
 
 from cache.geometry import Geometry
 from cache.memory_map import RegionKind
-from cache.simulator import Cache, Policy
+from cache.policy import Policy
+from cache.simulator import Cache
 from ilp.check import path_cycles
 from ilp.solution import Step
 from pipeline.block_times import transfers
@@ -172,7 +173,8 @@ def random_machine(
     An enabled L2 misses on every access.
     """
     hierarchy, timing = platform.hierarchy, platform.timing
-    policy = random.choice(list(Policy))
+    any_policy = hierarchy.policy is Policy.ONE_WAY  # then the bounds hold for all of them
+    policy = random.choice(list(Policy)) if any_policy else hierarchy.policy
     icache, dcache = Cache(hierarchy.l1i, policy, random), Cache(hierarchy.l1d, policy, random)
     if contents != Contents.COLD:
         own = contents == Contents.MIXED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from random import Random
 
@@ -14,6 +14,8 @@ from quoll.dominators import reverse_postorder
 from quoll.image import Image
 from quoll.loops import find_loops
 from quoll.supergraph import Context, Node, SuperEdge, Supergraph, SuperLoop
+from quoll.terms import RIGID
+from quoll.values import Origin
 from quoll.valueset import ValueSet
 from tests.quoll.building import TEXT_BASE, build
 
@@ -21,6 +23,8 @@ CODE = 0xF0010000
 DATA = 0xF0020000
 DEVICE = 0xF8000000
 FOREIGN = 0x00100000  # in no region: may be cached or not
+SYMBOLS = range(RIGID, RIGID + 4)
+ALIGNED = frozenset(SYMBOLS[2:])  # words that begin a line in RAM; the others may be anything
 
 PLAIN = """
     add r0, r1, r2
@@ -91,9 +95,17 @@ class Program:
 
     graph: Supergraph
     values: dict[tuple[int, int], ValueSet | None]
+    origins: dict[tuple[int, int], Origin] = field(default_factory=dict)
+    renamed: dict[int, dict[int, int]] = field(default_factory=dict)  # by edge; else all stay
 
     def access(self, node: int, insn: int) -> ValueSet | None:
         return self.values[node, insn]
+
+    def origin(self, node: int, insn: int) -> Origin | None:
+        return self.origins.get((node, insn))
+
+    def images(self, edge: int) -> dict[int, int]:
+        return self.renamed.get(edge, {symbol: symbol << 32 for symbol in SYMBOLS})
 
 
 def random_program(
@@ -172,13 +184,52 @@ def _program(random: Random, blocks: Sequence[Block], edges: list[SuperEdge]) ->
         exits=(),
         loops=tuple(_loops(edges, len(nodes), into)),
     )
-    values = {
-        (n, i): _values(random)
-        for n, node in enumerate(nodes)
-        for i, insn in enumerate(node.block.insns)
-        if insn.memory is not None
-    }
-    return Program(graph, values)
+    values: dict[tuple[int, int], ValueSet | None] = {}
+    origins: dict[tuple[int, int], Origin] = {}
+    unknown = random.choice([0.0, 0.3, 0.9])
+    for n, node in enumerate(nodes):
+        for i, insn in enumerate(node.block.insns):
+            if insn.memory is None:
+                continue
+            values[n, i] = _values(random)
+            if random.random() < unknown:
+                origin = origins[n, i] = _origin(random)
+                values[n, i] = _within(origin) if origin.symbol in ALIGNED else None
+    renamed = {e: _images(random) for e in range(len(edges)) if random.random() < 0.4}
+    return Program(graph, values, origins, renamed)
+
+
+def _origin(random: Random) -> Origin:
+    return Origin(random.choice(SYMBOLS), 4 * random.choice([-9, 0, 1, 2, 3, 5, 7, 8, 11, 1030]))
+
+
+def _within(origin: Origin) -> ValueSet:
+    """Any address in RAM that is as far above the start of a line as it must be."""
+    low = 0xF0010000 + origin.offset % 32
+    return ValueSet(low, low + 0x100000, 32)
+
+
+def _images(random: Random) -> dict[int, int]:
+    """Some symbols stand for others plus a constant afterwards, some for any word."""
+    images: dict[int, int] = {}
+    for symbol in SYMBOLS:
+        kind = ALIGNED if symbol in ALIGNED else frozenset(SYMBOLS) - ALIGNED
+        choice = random.random()
+        if choice < 0.5:
+            images[symbol] = symbol << 32
+        elif choice < 0.8:
+            step = 32 if symbol in ALIGNED else 4
+            offset = step * random.choice([-1, 0, 1, 2]) & 0xFFFFFFFF
+            images[symbol] = random.choice(sorted(kind)) << 32 | offset
+    return images
+
+
+def concrete_word(random: Random, symbol: int) -> int:
+    """A word that ``symbol`` may stand for."""
+    if symbol in ALIGNED:
+        return DATA + 4096 * random.randrange(3) + 32 * random.randrange(4)
+    place = random.choice([DATA, DATA, DATA + 4096, DATA + 2 * 4096, DEVICE + 64, FOREIGN + 64])
+    return place + 4 * random.randrange(24)
 
 
 def _loops(edges: list[SuperEdge], count: int, into: list[list[int]]) -> list[SuperLoop]:

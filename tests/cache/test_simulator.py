@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from cache.geometry import Geometry
-from cache.simulator import Cache, FetchUnit, Policy
+from cache.policy import Policy
+from cache.simulator import Cache, FetchUnit
 
 SMALL = Geometry(256, 4, 32)  # two sets of four ways
 

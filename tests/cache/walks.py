@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from cache.classify import classify
 from cache.geometry import Geometry, Hierarchy
 from cache.maintenance import UNKNOWN, cache_operation
 from cache.memory_map import MemoryMap, Region, RegionKind
+from cache.policy import Policy
 from cache.reference import Classification, Hit, Kind, Reference
-from cache.simulator import Cache, FetchUnit, Policy
+from cache.simulator import Cache, FetchUnit
 from quoll.arm.insn import Access, Insn
 from quoll.cfg import EdgeKind
 from tests.cache.graphs import (
@@ -18,8 +19,10 @@ from tests.cache.graphs import (
     DATA,
     DEVICE,
     FOREIGN,
+    SYMBOLS,
     Program,
     concrete_address,
+    concrete_word,
     random_program,
 )
 
@@ -47,6 +50,7 @@ class Tally:
     hits: int = 0  # claimed and confirmed
     first: int = 0  # first misses met
     paid: int = 0
+    symbolic: int = 0  # hits at unknown addresses
 
 
 class Walk:
@@ -59,13 +63,17 @@ class Walk:
         self.program, self.classes, self.ahead, self.random = program, classes, ahead, random
         self.icache = Cache(geometry, policy, random)
         self.dcache = Cache(geometry, policy, random)
-        pools = [[b // 32 + 128 * k + i for k in range(4) for i in range(8)] for b in (CODE, DATA)]
+        every = range(4 * 128 // geometry.sets)
+        pools = [
+            [b // 32 + geometry.sets * k + i for k in every for i in range(8)] for b in (CODE, DATA)
+        ]
         for cache, lines in zip((self.icache, self.dcache), pools, strict=True):
             cache.pollute(lines, random.choice([0.0, 0.5, 1.0]))
         self.fetch = FetchUnit(self.icache)
         self.entered: set[int] = set()  # lines of the run of which an instruction was executed
         self.waiting: list[int] = []  # lines that missed and of which none was executed yet
         self.foreign_cached = random.random() < 0.5
+        self.words = {symbol: concrete_word(random, symbol) for symbol in SYMBOLS}
         self.tally = Tally()
 
     def run(self, steps: int) -> Tally:
@@ -80,8 +88,26 @@ class Walk:
                 break
             edge = self.random.choice(graph.successors[node])
             self._edge(edge)
+            self._rename(self.program.images(edge))
             node = graph.edges[edge].dst
         return self.tally
+
+    def _rename(self, images: dict[int, int]) -> None:
+        """What symbols stand for after an edge."""
+        before = self.words
+        self.words = {}
+        for symbol in SYMBOLS:
+            term = images.get(symbol)
+            if term is None:
+                self.words[symbol] = concrete_word(self.random, symbol)
+            else:
+                self.words[symbol] = before[term >> 32] + term & 0xFFFFFFFF
+
+    def _address(self, node: int, index: int, insn: Insn) -> int:
+        origin = self.program.origin(node, index)
+        if origin is not None:
+            return self.words[origin.symbol] + origin.offset
+        return concrete_address(self.random, insn, self.program.values[node, index])
 
     def _compare(self) -> None:
         """What was charged covers what happened; a line fetched ahead is charged when entered."""
@@ -155,10 +181,10 @@ class Walk:
     def _data(self, node: int, index: int, insn: Insn, here: list[Reference]) -> None:
         memory = insn.memory
         assert memory is not None
-        addr = concrete_address(self.random, insn, self.program.values[node, index])
+        addr = self._address(node, index, insn)
         size = memory.size * memory.count
         cached = not DEVICE <= addr < DEVICE + 0x100000
-        if addr < FOREIGN + 4096:
+        if addr < FOREIGN + 8192:
             cached = self.foreign_cached
         loads = [r for r in here if r.kind is Kind.LOAD]
         stores = [r for r in here if r.kind is Kind.STORE]
@@ -176,7 +202,7 @@ class Walk:
 
     def _load(self, line: int, words: int, cached: bool, reference: Reference) -> None:
         if not cached:
-            assert reference.l1 is not Hit.AH
+            assert reference.l1 is not Hit.AH or reference.uncached
             self.tally.happened["load"] += words
             return
         outcome = self.dcache.load(line)
@@ -184,11 +210,12 @@ class Walk:
         if reference.l1 is Hit.AH:
             assert outcome.hit, f"claimed to hit: {reference}"
             self.tally.hits += 1
+            self.tally.symbolic += reference.symbolic
 
     def _store(self, line: int, words: int, cached: bool, reference: Reference) -> None:
         hit = cached and self.dcache.store(line)
         self.tally.happened["store"] += 0 if hit else words
-        if reference.l1 is Hit.AH:
+        if reference.l1 is Hit.AH and (cached or not reference.uncached):
             assert hit, f"claimed to hit: {reference}"
             self.tally.hits += 1
 
@@ -225,11 +252,19 @@ class Walk:
                 raise AssertionError(f"no concrete effect for {other} in {insn.text}")
 
 
-def check(random: Random) -> Tally:
-    """One random program, walked on the model's own cache and on the real one."""
+def check(random: Random, policy: Policy | None = None) -> Tally:
+    """One random program, walked on a cache of the policy that was analysed.
+
+    "One-way" is walked on caches of every policy, its own direct-mapped cache among them.
+    """
     ahead = random.choice([0, 8, 48])
     program = random_program(random, maintenance=random.random() < 0.5)
-    classes = classify(program.graph, program, hierarchy(ahead))
-    geometry = random.choice([ONE_WAY, L1])
-    policy = random.choice(list(Policy))
+    policy = policy or random.choice(list(Policy))
+    geometry = random.choice([L1, L1, Geometry(1024, 2, 32), Geometry(2048, 4, 32)])
+    caches = replace(hierarchy(ahead), l1i=geometry, l1d=geometry, policy=policy)
+    classes = classify(program.graph, program, caches)
+    if policy is Policy.ONE_WAY:
+        policy = random.choice(list(Policy))
+        one_way = Geometry(geometry.sets * geometry.line_bytes, 1, geometry.line_bytes)
+        geometry = random.choice([one_way, geometry])
     return Walk(program, classes, ahead, geometry, policy, random).run(40)

@@ -8,7 +8,8 @@ from random import Random
 from cache.classify import classify
 from cache.flow import FlowOrder
 from cache.geometry import Geometry, Hierarchy
-from cache.simulator import Cache, Outcome, Policy
+from cache.policy import Policy
+from cache.simulator import Cache, Outcome
 from pipeline import dual_issue
 from pipeline.block_times import block_times, transfers
 from pipeline.charge import Charges, charge

@@ -8,7 +8,8 @@ from statistics import median
 import pytest
 
 from cache.classify import classify
-from cache.simulator import Cache, Policy
+from cache.policy import Policy
+from cache.simulator import Cache
 from pipeline.charge import charge
 from pipeline.core import load_core
 from pipeline.simulator import Executed, Machine, Memory, OnChip

@@ -1,0 +1,229 @@
+"""What is known to be in one cache: lines by number, and lines that only a symbol names.
+
+A *symbol* stands for a word that the value analysis does not know but follows (``quoll.terms``).
+After a load at symbol + 8 the bytes around it are in the cache although nobody knows where they
+are; such *spans* of bytes, each within one line, are kept relative to their symbol (Hahn and
+Grund: "Relational Cache Analysis for Static Timing Analysis", ECRTS 2012; rule 13). All that is
+known of the set of a span is that lines of one symbol that lie less than a way apart are in
+different sets.
+
+Every line and span has an age: an upper bound on the number of other lines of its set that were
+used (or filled: it depends on who counts) since. At the age of ``capacity`` it is forgotten.
+Two bytes of one symbol in the cache, at most a line apart, have all bytes between them there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from quoll.terms import RIGID
+
+__all__ = ["NO_LINES", "Lines", "LinesBuilder", "Target"]
+
+Entry = tuple[int, int]  # line, age
+Span = tuple[int, int, int]  # first byte, byte after the last, both relative to a symbol; age
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What one access may touch: one of ``lines`` (None: any line).
+
+    If ``symbol`` is given, it touches exactly the lines of all ``spans`` of bytes from it.
+    """
+
+    lines: tuple[int, ...] | None
+    symbol: int | None = None
+    spans: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def identified(self) -> bool:
+        """Whether it is known which line it is, by number or by symbol."""
+        return self.symbol is not None or (self.lines is not None and len(self.lines) == 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines by set, and spans by symbol; what is missing may be anywhere."""
+
+    sets: Mapping[int, tuple[Entry, ...]]
+    symbols: Mapping[int, tuple[Span, ...]]
+
+    def join(self, other: Lines) -> Lines:
+        """What both know, at the higher age."""
+        if self is other or self == other:
+            return self
+        sets = {}
+        for at, entries in self.sets.items():
+            theirs = other.sets.get(at)
+            common = entries if theirs == entries else _common(entries, theirs or ())
+            if common:
+                sets[at] = common
+        symbols = {}
+        for symbol, spans in self.symbols.items():
+            both = _overlaps(spans, other.symbols.get(symbol, ()))
+            if both:
+                symbols[symbol] = both
+        return Lines(sets, symbols)
+
+    def renamed(self, images: Mapping[int, int]) -> Lines:
+        """After symbols changed: each new symbol with the term of an old one that it stands for.
+
+        Rigid symbols stay what they are.
+        """
+        symbols = {symbol: spans for symbol, spans in self.symbols.items() if symbol < RIGID}
+        for symbol, term in images.items():
+            spans = self.symbols.get(term >> 32)
+            if spans:
+                offset = _signed(term)
+                symbols[symbol] = tuple(
+                    (low - offset, high - offset, age) for low, high, age in spans
+                )
+        return Lines(self.sets, symbols)
+
+
+NO_LINES = Lines({}, {})
+
+
+def _signed(term: int) -> int:
+    """The offset of a term, as near to zero as it can be written."""
+    return (term + (1 << 31) & (1 << 32) - 1) - (1 << 31)
+
+
+def _common(a: tuple[Entry, ...], b: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    ages = dict(b)
+    return tuple((line, max(age, ages[line])) for line, age in a if line in ages)
+
+
+def _overlaps(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
+    if a == b:
+        return a
+    found = {
+        (max(x[0], y[0]), min(x[1], y[1]), max(x[2], y[2]))
+        for x in a
+        for y in b
+        if max(x[0], y[0]) < min(x[1], y[1])
+    }
+    return tuple(sorted(found))
+
+
+@dataclass(slots=True)
+class LinesBuilder:
+    """A working copy of ``Lines`` while the accesses of a node are applied."""
+
+    line_bytes: int
+    count: int  # sets of the cache
+    capacity: int
+    sets: dict[int, tuple[Entry, ...]]
+    symbols: dict[int, tuple[Span, ...]]
+
+    @staticmethod
+    def of(lines: Lines, line_bytes: int, count: int, capacity: int) -> LinesBuilder:
+        """A copy of ``lines``."""
+        return LinesBuilder(line_bytes, count, capacity, dict(lines.sets), dict(lines.symbols))
+
+    def build(self) -> Lines:
+        """What is known now."""
+        return Lines(self.sets, self.symbols)
+
+    def forget(self) -> None:
+        """Nothing is known any more."""
+        self.sets, self.symbols = {}, {}
+
+    def forget_symbols(self) -> None:
+        """Nothing is known of lines without a number."""
+        self.symbols = {}
+
+    def age(self, target: Target) -> int | None:
+        """The age of what ``target`` touches; None if it may not be there."""
+        if target.symbol is not None:
+            return self._age_of_spans(target)
+        if target.lines is None:
+            return None
+        oldest = 0
+        for line in target.lines:
+            found = dict(self.sets.get(line % self.count, ())).get(line)
+            if found is None:
+                return None
+            oldest = max(oldest, found)
+        return oldest
+
+    def _age_of_spans(self, target: Target) -> int | None:
+        assert target.symbol is not None
+        known = self.symbols.get(target.symbol, ())
+        oldest = 0
+        for low, high in target.spans:
+            inside = [age for a, b, age in known if a <= low and high <= b]
+            if inside:
+                oldest = max(oldest, min(inside))
+                continue
+            before = [(b, age) for a, b, age in known if a <= low]
+            after = [(a, age) for a, b, age in known if b >= high]
+            between = [max(x, y) for b, x in before for a, y in after if a - b < self.line_bytes]
+            if not between:
+                return None
+            oldest = max(oldest, min(between))
+        return oldest
+
+    def add(self, target: Target) -> None:
+        """What ``target`` touches has just been used. It must be identified."""
+        if target.lines is not None and len(target.lines) == 1:
+            (line,) = target.lines
+            at = line % self.count
+            others = tuple(e for e in self.sets.get(at, ()) if e[0] != line)
+            self.sets[at] = tuple(sorted((*others, (line, 0))))
+        if target.symbol is not None:
+            known = self.symbols.get(target.symbol, ())
+            for low, high in target.spans:
+                same = [s for s in known if s[0] < high and low < s[1]]  # they share a line
+                low = min([low, *(s[0] for s in same)])
+                high = max([high, *(s[1] for s in same)])
+                known = (*(s for s in known if s not in same), (low, high, 0))
+            self.symbols[target.symbol] = tuple(sorted(known))
+
+    def make_older(self, target: Target, limit: int) -> None:
+        """Other lines that may share a set with ``target`` and are younger than ``limit``."""
+        if target.lines is None:
+            for at in list(self.sets):
+                self._age_set(at, None, limit)
+        else:
+            alone: dict[int, int | None] = {}  # the only candidate of a set, which stays as it is
+            for line in target.lines:
+                at = line % self.count
+                alone[at] = line if alone.get(at, line) == line else None
+            for at, spared in alone.items():
+                if at in self.sets:
+                    self._age_set(at, spared, limit)
+        for symbol in list(self.symbols):
+            self._age_symbol(symbol, target, limit)
+
+    def _age_set(self, at: int, spared: int | None, limit: int) -> None:
+        aged = ((line, age + (age < limit and line != spared)) for line, age in self.sets[at])
+        kept = tuple(entry for entry in aged if entry[1] < self.capacity)
+        if kept:
+            self.sets[at] = kept
+        else:
+            del self.sets[at]
+
+    def _age_symbol(self, symbol: int, target: Target, limit: int) -> None:
+        spans = self.symbols[symbol]
+        if symbol == target.symbol:
+            near = self.count * self.line_bytes - 2 * self.line_bytes
+            spared = [
+                all(
+                    abs(s[0] - low) <= near and abs(s[1] - high) <= near
+                    for low, high in target.spans
+                )
+                for s in spans
+            ]
+        else:
+            spared = [False] * len(spans)
+        aged = (
+            (low, high, age + (age < limit and not keep))
+            for (low, high, age), keep in zip(spans, spared, strict=True)
+        )
+        kept = tuple(s for s in aged if s[2] < self.capacity)
+        if kept:
+            self.symbols[symbol] = kept
+        else:
+            del self.symbols[symbol]

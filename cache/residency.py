@@ -1,0 +1,250 @@
+"""The analysis of one cache over a supergraph: what is in it, and what has been paid for.
+
+Two kinds of knowledge are carried side by side, each by the rules of the policy:
+
+    strict  the line is in the cache;
+    paid    the line is in the cache, or a miss of it was charged that did not happen.
+
+    Claim: along every path, misses <= charges.
+    Potential: the paid lines that are not in the cache, one miss each. An access that is charged
+    either misses, or its charge is left as potential. An access to a paid line is not charged: if
+    it misses, the potential of the line pays, and the line is there afterwards. Joins, evictions
+    by what is known to be accessed, and forgetting only lower the potential.
+
+A line that was paid for need not be there, so that it may age all others when it is used,
+however young it is itself. First misses are charged where their loop is entered; that charge
+plays the same part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cache.flow import FlowOrder
+from cache.geometry import Geometry
+from cache.lines import NO_LINES, Lines, LinesBuilder, Target
+from cache.policy import Policy, Rule, paid_rules, strict_rules
+from quoll.fixpoint import solve
+
+__all__ = ["UNSEEN", "Event", "Known", "Residency", "Step", "Verdict"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One access to one line, or (``target`` None) an operation on the cache.
+
+    ``certain``: it is executed, and its line is in the cache afterwards. ``pays``: if it is
+    charged, the charge is for a miss of just this line. ``first``: it is charged where a loop is
+    entered. ``store``: it changes nothing but, with LRU, the order of lines.
+
+    Operations: ``forget`` leaves nothing known; ``drop`` removes one line at most, any line, for
+    which it is charged; ``rename``: what unknown addresses mean has changed.
+    """
+
+    target: Target | None
+    certain: bool = False
+    pays: bool = False
+    first: bool = False
+    store: bool = False
+    forget: bool = False
+    drop: bool = False
+    rename: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Of an access: the line is surely there; if not, whether its miss was charged before."""
+
+    resident: bool
+    paid: bool
+
+
+ABSENT = Verdict(False, False)
+UNSEEN = Event(None, forget=True, rename=True)  # code that is not looked at (rule 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known at one point: one ``Lines`` per rule, strict and paid."""
+
+    strict: tuple[Lines, ...]
+    paid: tuple[Lines, ...]
+
+    def join(self, other: Known) -> Known:
+        """What holds if either does."""
+        if self is other:
+            return self
+        return Known(_joined(self.strict, other.strict), _joined(self.paid, other.paid))
+
+    def renamed(self, edge: int, images: Callable[[int], Mapping[int, int]]) -> Known:
+        """After ``edge``, along which symbols change."""
+        if not any(lines.symbols for lines in (*self.strict, *self.paid)):
+            return self
+        image = images(edge)
+        return Known(
+            tuple(lines.renamed(image) for lines in self.strict),
+            tuple(lines.renamed(image) for lines in self.paid),
+        )
+
+
+def _joined(a: tuple[Lines, ...], b: tuple[Lines, ...]) -> tuple[Lines, ...]:
+    return tuple(x.join(y) for x, y in zip(a, b, strict=True))
+
+
+class Step:
+    """A working copy of ``Known`` while events are applied one after another."""
+
+    def __init__(
+        self, known: Known, strict: Sequence[Rule], paid: Sequence[Rule], geometry: Geometry
+    ) -> None:
+        size, count = geometry.line_bytes, geometry.sets
+        self._strict = [
+            (rule, LinesBuilder.of(lines, size, count, rule.capacity))
+            for rule, lines in zip(strict, known.strict, strict=True)
+        ]
+        self._paid = [
+            (rule, LinesBuilder.of(lines, size, count, rule.capacity))
+            for rule, lines in zip(paid, known.paid, strict=True)
+        ]
+
+    def build(self) -> Known:
+        """What is known after the events so far."""
+        return Known(
+            tuple(lines.build() for _, lines in self._strict),
+            tuple(lines.build() for _, lines in self._paid),
+        )
+
+    def verdict(self, target: Target) -> Verdict:
+        """What is known of ``target`` before it is accessed."""
+        resident = any(lines.age(target) is not None for _, lines in self._strict)
+        paid = target.identified and any(lines.age(target) is not None for _, lines in self._paid)
+        return Verdict(resident, paid and not resident)
+
+    def apply(self, event: Event) -> Verdict:
+        """The effect of ``event``; the verdict is on the state before it."""
+        target = event.target
+        if target is None:
+            self._operate(event)
+            return ABSENT
+        verdict = self.verdict(target)
+        ages = [lines.age(target) for _, lines in self._strict]
+        for (rule, lines), age in zip(self._strict, ages, strict=True):
+            if event.store:
+                self._store(rule, lines, event, age)
+                continue
+            lines.make_older(target, rule.capacity if age is None else age)
+            if event.certain and target.identified:
+                lines.add(target)
+        charged = not (verdict.resident or verdict.paid or event.first)
+        for rule, lines in self._paid:
+            if event.store:
+                self._store(rule, lines, event, _age_by(rule, self._strict, ages))
+            elif rule.fills:
+                self._fill(lines, event, verdict, charged=charged)
+            else:
+                age = _age_by(rule, self._strict, ages)
+                lines.make_older(target, rule.capacity if age is None else age)
+                again = charged or (event.first and rule.capacity == 1)
+                if target.identified and (event.certain or (event.pays and again)):
+                    lines.add(target)
+        return verdict
+
+    def _operate(self, event: Event) -> None:
+        for _, lines in self._strict:
+            if event.forget or event.drop:
+                lines.forget()
+            if event.rename:
+                lines.forget_symbols()
+        for _, lines in self._paid:
+            if event.forget:
+                lines.forget()
+            if event.rename:
+                lines.forget_symbols()
+
+    @staticmethod
+    def _store(rule: Rule, lines: LinesBuilder, event: Event, age: int | None) -> None:
+        """A store that hits is a use, where uses are ordered; it fills nothing."""
+        assert event.target is not None
+        if not rule.stores:
+            return
+        lines.make_older(event.target, rule.capacity if age is None else age)
+        if age is not None and event.certain and event.target.identified:
+            lines.add(event.target)
+
+    @staticmethod
+    def _fill(lines: LinesBuilder, event: Event, verdict: Verdict, *, charged: bool) -> None:
+        """Ages count fills: a hit changes nothing."""
+        assert event.target is not None
+        if verdict.resident:
+            return
+        lines.make_older(event.target, lines.capacity)
+        if charged and event.target.identified and event.pays:
+            lines.add(event.target)
+
+
+def _age_by(
+    rule: Rule, strict: Sequence[tuple[Rule, LinesBuilder]], ages: Sequence[int | None]
+) -> int | None:
+    """The age by the strict rule of the same kind: of a line that surely is there."""
+    return next((age for (r, _), age in zip(strict, ages, strict=True) if r == rule), None)
+
+
+class Residency:
+    """The fixed point for one cache; an instance of ``quoll.fixpoint.Domain``.
+
+    ``nodes`` and ``edges`` hold the events of each node and edge. ``images`` says how symbols
+    change along an edge.
+    """
+
+    def __init__(
+        self,
+        flow: FlowOrder,
+        geometry: Geometry,
+        policy: Policy,
+        nodes: Sequence[Sequence[Event]],
+        edges: Sequence[Sequence[Event]],
+        images: Callable[[int], Mapping[int, int]],
+    ) -> None:
+        self._flow, self._geometry = flow, geometry
+        self._strict = strict_rules(policy, geometry.ways)
+        self._paid = paid_rules(policy, geometry.ways)
+        self._nodes, self._edges, self._images = nodes, edges, images
+        self._after: dict[int, tuple[Known, Known]] = {}
+        nothing = Known((NO_LINES,) * len(self._strict), (NO_LINES,) * len(self._paid))
+        self._states = solve(flow.graph, flow.order, self, nothing).states
+
+    def at(self, node: int) -> Step | None:
+        """The start of ``node``, ready for its events; None if it is never reached."""
+        known = self._states[node]
+        return None if known is None else self._step(known)
+
+    def _step(self, known: Known) -> Step:
+        return Step(known, self._strict, self._paid, self._geometry)
+
+    def transfer(self, edge: int, state: Known) -> Known | None:
+        source = self._flow.graph.sources[edge]
+        before = self._after.get(source)
+        if before is not None and before[0] is state:
+            after = before[1]
+        else:
+            after = self._applied(state, self._nodes[source])
+            self._after[source] = (state, after)
+        return self._applied(after, self._edges[edge]).renamed(edge, self._images)
+
+    def _applied(self, known: Known, events: Sequence[Event]) -> Known:
+        if not events:
+            return known
+        step = self._step(known)
+        for event in events:
+            step.apply(event)
+        return step.build()
+
+    def join(self, node: int, a: Known, b: Known) -> Known:
+        return a.join(b)
+
+    def widen(self, node: int, old: Known, new: Known) -> Known:
+        return old.join(new)  # ages only rise and spans only shrink, so chains are short
+
+    def leq(self, a: Known, b: Known) -> bool:
+        return a is b or a.join(b) == b

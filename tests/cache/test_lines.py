@@ -1,0 +1,99 @@
+"""Lines with and without numbers: what ages, what stays, what is found between."""
+
+from __future__ import annotations
+
+import pytest
+
+from cache.lines import NO_LINES, LinesBuilder, Target
+
+SYMBOL = 2000
+OTHER = 2001
+WAY = 128 * 32
+
+
+def builder(capacity: int = 1) -> LinesBuilder:
+    return LinesBuilder.of(NO_LINES, 32, 128, capacity)
+
+
+def bytes_from(symbol: int, *spans: tuple[int, int]) -> Target:
+    return Target(None, symbol, spans)
+
+
+@pytest.mark.parametrize(
+    ("known", "asked", "there"),
+    [
+        ([(0, 4)], (0, 4), True),
+        ([(0, 4)], (4, 8), False),  # the line may end in between
+        ([(0, 4), (32, 36)], (16, 20), True),  # one of two lines that touch
+        ([(0, 4), (34, 36)], (16, 20), True),  # bytes 3 and 34: 31 apart
+        ([(0, 4), (36, 40)], (16, 20), False),  # 33 apart: there may be a line in between
+        ([(0, 32)], (8, 16), True),
+        ([(0, 16), (16, 32)], (8, 24), True),
+        ([(0, 4), (8, 12)], (8, 16), False),
+        ([(-4, 0)], (-4, 0), True),
+    ],
+)
+def test_bytes_between(known: list[tuple[int, int]], asked: tuple[int, int], there: bool) -> None:
+    lines = builder()
+    for span in known:
+        lines.add(bytes_from(SYMBOL, span))
+    assert (lines.age(bytes_from(SYMBOL, asked)) is not None) is there
+    assert lines.age(bytes_from(OTHER, asked)) is None
+
+
+@pytest.mark.parametrize(
+    ("access", "stays"),
+    [
+        (Target((7,)), False),
+        (Target((7, 8, 9)), False),
+        (Target(None), False),
+        (bytes_from(OTHER, (0, 4)), False),
+        (bytes_from(SYMBOL, (64, 68)), True),  # another line of another set
+        (bytes_from(SYMBOL, (WAY - 96, WAY - 92)), True),
+        (bytes_from(SYMBOL, (WAY - 28, WAY - 24)), False),
+        (bytes_from(SYMBOL, (WAY, WAY + 4)), False),
+    ],
+)
+def test_what_may_evict_bytes_from_a_symbol(access: Target, stays: bool) -> None:
+    lines = builder()
+    lines.add(bytes_from(SYMBOL, (0, 4)))
+    lines.make_older(access, 1)
+    assert (lines.age(bytes_from(SYMBOL, (0, 4))) is not None) is stays
+
+
+def test_ages_by_set() -> None:
+    lines = builder(2)
+    lines.add(Target((5,)))
+    lines.add(Target((6,)))
+    lines.make_older(Target((5 + 128,)), 2)
+    assert [lines.age(Target((n,))) for n in (5, 6)] == [1, 0]
+    lines.make_older(Target((5 + 128,)), 1)  # was younger itself: nothing moves
+    assert lines.age(Target((5,))) == 1
+    lines.make_older(Target((5, 6)), 2)  # either: each stays as old as it was
+    assert [lines.age(Target((n,))) for n in (5, 6)] == [1, 0]
+    lines.make_older(Target(None), 2)
+    assert [lines.age(Target((n,))) for n in (5, 6)] == [None, 1]
+
+
+def test_joins_keep_what_both_know_at_the_higher_age() -> None:
+    a, b = builder(4), builder(4)
+    for lines in (a, b):
+        lines.add(Target((5,)))
+        lines.add(bytes_from(SYMBOL, (0, 8)))
+    b.make_older(Target(None), 4)
+    b.add(Target((6,)))
+    b.add(bytes_from(SYMBOL, (4, 12)))
+    joined = a.build().join(b.build())
+    assert joined.sets == {5: ((5, 1),)}
+    assert joined.symbols == {SYMBOL: ((0, 8, 0),)}
+    assert joined == b.build().join(a.build())
+
+
+def test_symbols_change_along_edges() -> None:
+    lines = builder()
+    lines.add(bytes_from(SYMBOL, (8, 12)))
+    after = lines.build().renamed({OTHER: SYMBOL << 32 | 4})
+    assert after.symbols == {OTHER: ((4, 8, 0),)}
+    back = after.renamed({SYMBOL: OTHER << 32 | (-4 & 0xFFFFFFFF)})
+    assert back == lines.build()
+    assert lines.build().renamed({}).symbols == {}
