@@ -51,8 +51,13 @@ def _assumptions(hierarchy: Hierarchy) -> tuple[str, ...]:
     if hierarchy.l2 is None or not hierarchy.locked:
         return ASSUMPTIONS
     size = hierarchy.locked.line_bytes
-    spans = ", ".join(f"{a * size:#x} to {b * size + size - 1:#x}" for a, b in hierarchy.locked.spans)
-    return (*ASSUMPTIONS, f"caches: L2 holds these addresses, locked, and nothing unlocks them: {spans}")
+    spans = ", ".join(
+        f"{a * size:#x} to {b * size + size - 1:#x}" for a, b in hierarchy.locked.spans
+    )
+    return (
+        *ASSUMPTIONS,
+        f"caches: L2 holds these addresses, locked, and nothing unlocks them: {spans}",
+    )
 
 
 ASSUMPTIONS = (

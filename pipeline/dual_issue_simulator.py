@@ -177,7 +177,8 @@ class DualIssueMachine(Machine):
         before = self.chip.random.random() < 0.5
         if dirty and before:
             self.memory.write(now)
-        complete = self.memory.line(now)[1]
+        addr = line * self.chip.dcache.geometry.line_bytes
+        complete = self.memory.line(now, addr)[1]
         if dirty and not before:
             self.memory.write(now)
         self.last_fill = line
@@ -186,6 +187,7 @@ class DualIssueMachine(Machine):
     def _store(self, line: int, words: int, cached: bool, now: int) -> int:
         if cached and self.chip.dcache.store(line):
             return 0
+        addr = line * self.chip.dcache.geometry.line_bytes if cached else None
         stall = 0
         for _ in range(words):
             while self.buffer and self.buffer[0] <= now + stall:
@@ -193,5 +195,5 @@ class DualIssueMachine(Machine):
             if len(self.buffer) >= self.buffer_words:
                 drained = self.buffer.popleft()
                 stall += self.memory.latencies.replay + max(0, drained - now - stall)
-            self.buffer.append(self.memory.write(now + stall))
+            self.buffer.append(self.memory.write(now + stall, 1, addr))
         return stall

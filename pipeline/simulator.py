@@ -13,6 +13,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from random import Random
 
+from cache.locked import NOT_LOCKED, LockedLines
 from cache.simulator import Cache, FetchUnit
 from pipeline.classes import InsnClass, classify_insn
 from pipeline.core import Core
@@ -40,21 +41,33 @@ class Executed:
 
 
 class Memory:
-    """One bus, one transaction at a time, first come first served. Times are cycles."""
+    """One bus, one transaction at a time, first come first served. Times are cycles.
 
-    def __init__(self, latencies: MemoryLatencies, free: int = 0) -> None:
+    An enabled L2 hits on the lines that are locked in it and misses on all others.
+    """
+
+    def __init__(
+        self, latencies: MemoryLatencies, free: int = 0, locked: LockedLines = NOT_LOCKED
+    ) -> None:
         self.latencies = latencies
         self.free = free
+        self.locked = locked
 
-    def line(self, now: int) -> tuple[int, int]:
-        """Fill a line: when the first word is there, and when all are."""
-        first = max(now, self.free) + self.latencies.access
+    def _access(self, addr: int | None) -> int:
+        hit = self.latencies.l2_hit
+        if hit is None or addr is None or not self.locked.holds(addr, addr):
+            return self.latencies.access
+        return hit
+
+    def line(self, now: int, addr: int | None = None) -> tuple[int, int]:
+        """Fill the line at ``addr``: when the first word is there, and when all are."""
+        first = max(now, self.free) + self._access(addr)
         self.free = first + self.latencies.line_rest
         return first, self.free
 
-    def write(self, now: int, words: int = 1) -> int:
+    def write(self, now: int, words: int = 1, addr: int | None = None) -> int:
         """Write words, or read them uncached, one by one: when it is done."""
-        self.free = max(now, self.free) + words * self.latencies.access
+        self.free = max(now, self.free) + words * self._access(addr)
         return self.free
 
 
@@ -148,7 +161,7 @@ class Machine:
         for line, hit in fetch.log.items():
             if line not in before and not hit:
                 restart = self.memory.latencies.fetch_restart
-                self.line_ready[line] = self.memory.line(now)[0] + restart
+                self.line_ready[line] = self.memory.line(now, line * self._iline)[0] + restart
 
     def _issue_cycle(self, step: Executed, kind: InsnClass, cycle: int) -> int:
         """The first cycle, ``cycle`` or later, in which nothing keeps the instruction waiting."""
@@ -322,7 +335,8 @@ class Machine:
         before = self.chip.random.random() < 0.5
         if dirty and before:
             self.memory.write(cycle)
-        first, complete = self.memory.line(cycle)
+        addr = line * self.chip.dcache.geometry.line_bytes
+        first, complete = self.memory.line(cycle, addr)
         if dirty and not before:
             self.memory.write(cycle)
         self.fills.append(complete)
@@ -334,10 +348,11 @@ class Machine:
         """A store that misses goes to the write buffer; when that is full, the unit waits."""
         if cached and self.chip.dcache.store(line):
             return
+        addr = line * self.chip.dcache.geometry.line_bytes if cached else None
         for _ in range(words):
             while self.buffer and self.buffer[0] <= cycle:
                 self.buffer.popleft()
             if len(self.buffer) >= self.buffer_words:
                 cycle = self.buffer.popleft()
                 self.board.unit = max(self.board.unit, cycle + 1)
-            self.buffer.append(self.memory.write(cycle))
+            self.buffer.append(self.memory.write(cycle, 1, addr))

@@ -87,7 +87,6 @@ class Platform:
             timing=replace(self.timing, memory=memory),
         )
 
-
     def locking(self, image: Image) -> Platform:
         """The same board with what it locks in L2 found in ``image``.
 

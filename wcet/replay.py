@@ -170,7 +170,7 @@ def random_machine(
 ) -> Machine:
     """A machine in a state that an entry may find: caches, accesses under way, busy units.
 
-    An enabled L2 misses on every access.
+    An enabled L2 misses on every access, but for lines that are locked in it.
     """
     hierarchy, timing = platform.hierarchy, platform.timing
     any_policy = hierarchy.policy is Policy.ONE_WAY  # then the bounds hold for all of them
@@ -187,7 +187,7 @@ def random_machine(
         fraction = random.choice([0.5, 1.0]) if own else 1.0
         for cached, lines in ((icache, code), (dcache, data)):
             cached.pollute(sorted(lines) + _foreign(cached.geometry), fraction)
-    memory = Memory(timing.memory)
+    memory = Memory(timing.memory, locked=hierarchy.locked)
     chip = OnChip(icache, dcache, hierarchy.fetch_ahead, random)
     machine = concrete_machine(_core(timing), memory, chip, aligned=hierarchy.aligned)
     _outstanding(machine, timing, random)

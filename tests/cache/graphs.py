@@ -276,3 +276,28 @@ def concrete_address(random: Random, insn: Insn, values: ValueSet | None) -> int
     align = 4 if insn.memory.count > 1 else insn.memory.size
     place = random.choice([DATA, DATA + 4096, DATA + 3 * 4096, DEVICE])
     return place + align * random.randrange(4096 // align)
+
+
+class Words:
+    """What the symbols of a program stand for along one path."""
+
+    def __init__(self, program: Program, random: Random) -> None:
+        self._program, self._random = program, random
+        self._words = {symbol: concrete_word(random, symbol) for symbol in SYMBOLS}
+
+    def follow(self, edge: int) -> None:
+        """Go along ``edge``."""
+        images, before, self._words = self._program.images(edge), self._words, {}
+        for symbol in SYMBOLS:
+            term = images.get(symbol)
+            if term is None:
+                self._words[symbol] = concrete_word(self._random, symbol)
+            else:
+                self._words[symbol] = before[term >> 32] + term & 0xFFFFFFFF
+
+    def address(self, node: int, index: int, insn: Insn) -> int:
+        """An address that the access of an instruction may have."""
+        origin = self._program.origin(node, index)
+        if origin is not None:
+            return self._words[origin.symbol] + origin.offset
+        return concrete_address(self._random, insn, self._program.values[node, index])

@@ -19,10 +19,8 @@ from tests.cache.graphs import (
     DATA,
     DEVICE,
     FOREIGN,
-    SYMBOLS,
     Program,
-    concrete_address,
-    concrete_word,
+    Words,
     random_program,
 )
 
@@ -73,7 +71,7 @@ class Walk:
         self.entered: set[int] = set()  # lines of the run of which an instruction was executed
         self.waiting: list[int] = []  # lines that missed and of which none was executed yet
         self.foreign_cached = random.random() < 0.5
-        self.words = {symbol: concrete_word(random, symbol) for symbol in SYMBOLS}
+        self.words = Words(program, random)
         self.tally = Tally()
 
     def run(self, steps: int) -> Tally:
@@ -88,26 +86,9 @@ class Walk:
                 break
             edge = self.random.choice(graph.successors[node])
             self._edge(edge)
-            self._rename(self.program.images(edge))
+            self.words.follow(edge)
             node = graph.edges[edge].dst
         return self.tally
-
-    def _rename(self, images: dict[int, int]) -> None:
-        """What symbols stand for after an edge."""
-        before = self.words
-        self.words = {}
-        for symbol in SYMBOLS:
-            term = images.get(symbol)
-            if term is None:
-                self.words[symbol] = concrete_word(self.random, symbol)
-            else:
-                self.words[symbol] = before[term >> 32] + term & 0xFFFFFFFF
-
-    def _address(self, node: int, index: int, insn: Insn) -> int:
-        origin = self.program.origin(node, index)
-        if origin is not None:
-            return self.words[origin.symbol] + origin.offset
-        return concrete_address(self.random, insn, self.program.values[node, index])
 
     def _compare(self) -> None:
         """What was charged covers what happened; a line fetched ahead is charged when entered."""
@@ -181,7 +162,7 @@ class Walk:
     def _data(self, node: int, index: int, insn: Insn, here: list[Reference]) -> None:
         memory = insn.memory
         assert memory is not None
-        addr = self._address(node, index, insn)
+        addr = self.words.address(node, index, insn)
         size = memory.size * memory.count
         cached = not DEVICE <= addr < DEVICE + 0x100000
         if addr < FOREIGN + 8192:

@@ -32,8 +32,8 @@ from tests.cache.graphs import (
     MAINTENANCE,
     PLAIN,
     Program,
+    Words,
     at,
-    concrete_address,
     pool,
     random_program,
 )
@@ -143,6 +143,7 @@ def random_path(program: Program, random: Random, length: int) -> Path:
     """A walk from the entry, with addresses and conditions that fit it."""
     graph = program.graph
     foreign_cached = random.random() < 0.5
+    words = Words(program, random)
     node, nodes, edges, steps = graph.entry, [], [], []
     for _ in range(length):
         nodes.append(node)
@@ -151,16 +152,17 @@ def random_path(program: Program, random: Random, length: int) -> Path:
         taken = edge is not None and graph.edges[edge].kind is not EdgeKind.FALLTHROUGH
         if edge is None:
             taken = transfers(graph.nodes[node].block.last)
-        steps.append(_executed(program, node, taken, foreign_cached, random))
+        steps.append(_executed(program, node, taken, foreign_cached, words, random))
         if edge is None:
             break
         edges.append(edge)
+        words.follow(edge)
         node = graph.edges[edge].dst
     return Path(nodes, edges, steps)
 
 
 def _executed(
-    program: Program, node: int, taken: bool, foreign_cached: bool, random: Random
+    program: Program, node: int, taken: bool, foreign_cached: bool, words: Words, random: Random
 ) -> list[Executed]:
     block = program.graph.nodes[node].block
     found = []
@@ -171,9 +173,9 @@ def _executed(
             passed = taken or not insn.conditional
         address, cached = None, True
         if insn.memory is not None:
-            address = concrete_address(random, insn, program.values[node, index])
+            address = words.address(node, index, insn)
             device = DEVICE <= address < DEVICE + 0x100000
-            cached = not device and (address >= FOREIGN + 4096 or foreign_cached)
+            cached = not device and (address >= FOREIGN + 8192 or foreign_cached)
         found.append(Executed(insn, passed, last and taken, address, cached))
     return found
 
@@ -239,6 +241,7 @@ def check_warm(random: Random, profile: Profile, length: int = 8, board: Board =
     program = random_program(random, maintenance=False, text=WARM)
     for key in program.values:
         program.values[key] = ValueSet.of(DATA + 4 * random.randrange(200))
+    program.origins.clear()
     flow = FlowOrder.of(program.graph)
     machine = warm_machine(random, board)
     idle = random.random() < 0.5

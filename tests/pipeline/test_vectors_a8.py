@@ -12,7 +12,8 @@ from random import Random
 import pytest
 
 from cache.geometry import Geometry
-from cache.simulator import Cache, Policy
+from cache.policy import Policy
+from cache.simulator import Cache
 from pipeline.core import load_core
 from pipeline.demand import demand
 from pipeline.dual_issue import IDLE, DualStepper

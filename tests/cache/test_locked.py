@@ -1,0 +1,75 @@
+"""Lines locked in L2: what is held, what fits, and what a hit there costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cache.classify import classify
+from cache.geometry import Geometry
+from cache.locked import LockedLines
+from cache.reference import Hit, Kind
+from quoll.valueset import ValueSet
+from tests.cache.graphs import CODE, DATA
+from tests.cache.test_classify import straight
+from tests.cache.walks import MEMORY, hierarchy
+
+L2 = Geometry(131072, 8, 32)
+RANGES = st.lists(
+    st.tuples(st.integers(0, 500), st.integers(1, 90)).map(lambda p: (p[0], p[0] + p[1])),
+    max_size=6,
+)
+
+
+@given(RANGES, st.integers(0, 600), st.integers(0, 70))
+def test_holds_what_whole_lines_of_the_ranges_hold(
+    ranges: list[tuple[int, int]], low: int, more: int
+) -> None:
+    locked = LockedLines.of(ranges, 32)
+    lines = {a // 32 for first, after in ranges for a in range(first, after)}
+    assert set(locked.lines()) == lines
+    assert locked.holds(low, low + more) is all(
+        a // 32 in lines for a in range(low, low + more + 1)
+    )
+
+
+@pytest.mark.parametrize(("ways", "fits"), [(2, False), (3, True)])
+def test_ways_are_counted_per_set(ways: int, fits: bool) -> None:
+    """Three lines of one set, 16 KiB apart, and neighbours."""
+    ranges = [(0xF0010000 + n * 16384, 0xF0010040 + n * 16384) for n in range(3)]
+    crowded = LockedLines.of(ranges, 32).crowded(L2.sets, ways, MEMORY)
+    assert (crowded is None) is fits
+
+
+def test_untranslated_lines_may_be_in_any_set_of_their_place_in_a_page() -> None:
+    ranges = [(0xFFFF0000, 0xFFFF0020), (0xF0012000, 0xF0012020)]
+    locked = LockedLines.of(ranges, 32)
+    assert locked.crowded(L2.sets, 1, MEMORY) is not None
+    assert locked.crowded(L2.sets, 2, MEMORY) is None
+    apart = LockedLines.of([(0xFFFF0000, 0xFFFF0020), (0xF0012020, 0xF0012040)], 32)
+    assert apart.crowded(L2.sets, 1, MEMORY) is None
+
+
+def test_only_locked_lines_hit_in_l2() -> None:
+    text = "ldr r0, [r1]\nstr r0, [r1]\nldr r0, [r2]\nldr r0, [r3]\nmcr p15, 0, r0, c7, c5, 1\n"
+    inside, outside = ValueSet.of(DATA + 4), ValueSet.of(DATA + 64)
+    crossing = ValueSet(DATA, DATA + 64, 4)
+    program = straight(text, [inside, inside, outside, crossing])
+    locked = LockedLines.of([(DATA, DATA + 64), (CODE, CODE + 256)], 32)
+    caches = replace(hierarchy(0), l2=L2, locked=locked)
+    classes = classify(program.graph, program, caches)
+    found = [(r.kind, r.l2) for r in classes.references[0] if r.kind is not Kind.FETCH]
+    assert found == [
+        (Kind.LOAD, Hit.AH),
+        (Kind.STORE, Hit.AH),
+        (Kind.LOAD, Hit.NC),
+        (Kind.LOAD, Hit.NC),
+        (Kind.PREFETCH, Hit.AH),  # whichever line is dropped, it is locked in L2
+    ]
+    assert {r.l2 for r in classes.references[0] if r.kind is Kind.FETCH} == {Hit.AH}
+    assert any("locked" in text for text in classes.assumptions)
+    without = classify(program.graph, program, replace(caches, locked=LockedLines((), 32)))
+    assert {r.l2 for r in without.references[0]} == {Hit.NC}
