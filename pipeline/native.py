@@ -22,7 +22,8 @@ from random import Random
 
 import numpy as np
 
-from cache.simulator import Cache, Policy
+from cache.policy import Policy
+from cache.simulator import Cache
 from pipeline.classes import classify_insn
 from pipeline.core import Core, Pair
 from pipeline.dual_issue_simulator import DualIssueMachine
@@ -249,7 +250,7 @@ def execute(machine: Machine, trace: Trace) -> int:
             cached.reseed(random)
     library = _library()
     trace.issued = np.zeros(len(trace.executed), dtype=np.int64)
-    if library is None:
+    if library is None or not _compiled(machine):
         return _interpret(machine, trace)
     state = _export(machine, random)
     end: int = library.simulate(
@@ -260,6 +261,14 @@ def execute(machine: Machine, trace: Trace) -> int:
     if end < 0:
         raise _no_effect(trace, end)
     return end
+
+
+def _compiled(machine: Machine) -> bool:
+    """Whether the compiled machine has the policies of the caches, and nothing is locked in L2."""
+    caches = (machine.chip.fetch.cache, machine.chip.dcache)
+    return not machine.memory.locked and all(
+        cached.policy not in (Policy.LRU, Policy.FIFO) for cached in caches
+    )
 
 
 class _Bounds(ctypes.Structure):
@@ -358,7 +367,7 @@ def _export(machine: Machine, random: SplitMix) -> _Machine:
 def _export_cache(cached: Cache, state: _Cache) -> None:
     geometry = cached.geometry
     state.ways, state.sets, state.line_bytes = geometry.ways, geometry.sets, geometry.line_bytes
-    state.round_robin = cached.policy is Policy.ROUND_ROBIN
+    state.round_robin = cached.policy is not Policy.RANDOM
     state.always_hits, state.counter = cached.always_hits, cached.counter
     if geometry.ways * geometry.sets > WAYS:
         raise TimingError(f"the compiled machine has room for {WAYS} lines")

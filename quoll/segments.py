@@ -13,14 +13,14 @@ whole graph (header executions per entry from outside) also bounds what is left 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from quoll.errors import ControlFlowError
 from quoll.image import Image
 from quoll.pending import PendingTests
 from quoll.supergraph import SuperEdge, Supergraph, SuperLoop
-from quoll.values import Values
+from quoll.values import Origin, Values
 from quoll.valueset import ValueSet
 
 __all__ = ["Segment", "SegmentValues", "segments", "undivided"]
@@ -50,6 +50,21 @@ class SegmentValues:
     def access(self, node: int, insn: int) -> ValueSet | None:
         """First addresses of the data access of an instruction; None if it makes none."""
         return self.values.access(self.segment.nodes[node], insn)
+
+    def origin(self, node: int, insn: int) -> Origin | None:
+        """The same address relative to a symbol."""
+        return self.values.origin(self.segment.nodes[node], insn)
+
+    def images(self, edge: int) -> Mapping[int, int]:
+        """How symbols change along an edge; nothing is known where the whole graph has two."""
+        taken, whole = self.segment.graph.edges[edge], self.values.graph
+        source, target = self.segment.nodes[taken.src], self.segment.nodes[taken.dst]
+        same = [
+            e
+            for e in whole.successors[source]
+            if whole.edges[e].dst == target and whole.edges[e].kind is taken.kind
+        ]
+        return self.values.images(same[0]) if len(same) == 1 else {}
 
 
 def undivided(graph: Supergraph) -> Segment:

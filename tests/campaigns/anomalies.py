@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from random import Random
 
-from cache.simulator import Cache, Outcome, Policy
+from cache.policy import Policy
+from cache.simulator import Cache, Outcome
 from pipeline.core import load_core
 from pipeline.dual_issue_simulator import concrete_machine
 from pipeline.simulator import Executed, Machine, Memory, OnChip
