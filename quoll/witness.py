@@ -17,7 +17,7 @@ from quoll.errors import FactsError, WcetError
 from quoll.image import Image
 from quoll.supergraph import Supergraph
 
-__all__ = ["MissingEdge", "RefutedFact", "Visit", "follow"]
+__all__ = ["MissingEdge", "RefutedFact", "Visit", "follow", "follow_prefix"]
 
 
 class MissingEdge(WcetError):
@@ -65,6 +65,20 @@ def follow(graph: Supergraph, image: Image, pcs: Sequence[int]) -> tuple[Visit, 
     return path
 
 
+def follow_prefix(graph: Supergraph, image: Image, pcs: Sequence[int]) -> tuple[Visit, ...]:
+    """As ``follow``, but as far as the graph has edges for it.
+
+    The last visit has no edge, whether the path may end there or the execution goes on elsewhere.
+    """
+    follower = _Follower(graph, image, pcs)
+    try:
+        return follower.run()
+    except RefutedFact:
+        raise
+    except MissingEdge:
+        return follower.so_far()
+
+
 def _covers(insns: Sequence[Insn], addresses: frozenset[int]) -> bool:
     return any(insn.addr in addresses for insn in insns)
 
@@ -97,6 +111,10 @@ class _Follower:
                 message = f"the execution goes on at {place}, to which there is no edge"
                 raise self._missing(at, message)
             at = after
+
+    def so_far(self) -> tuple[Visit, ...]:
+        """The path up to where it was lost; empty if it never was in the graph."""
+        return self._path(min(self.trail[-1][0])) if self.trail else ()
 
     def _following(
         self, current: dict[int, tuple[int, int]], at: int

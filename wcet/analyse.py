@@ -133,6 +133,7 @@ class Run:
             infeasible=prepared.infeasible,
             assumptions=tuple(dict.fromkeys(assumptions)),
             starts=tuple(start for result in results for start in result.starts),
+            paths=prepared.paths,
         )
 
     def solve(

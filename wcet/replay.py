@@ -25,7 +25,6 @@ from ilp.check import path_cycles
 from ilp.solution import Step
 from pipeline.block_times import transfers
 from pipeline.core import Core, load_core
-from pipeline.costs import Costs
 from pipeline.dual_issue_simulator import concrete_machine
 from pipeline.native import Instructions, execute
 from pipeline.native import Trace as Steps
@@ -37,8 +36,10 @@ from quoll.errors import InputError
 from quoll.image import Image
 from quoll.supergraph import Supergraph
 from quoll.trace import End, Execution, Trace
-from quoll.witness import Visit, follow
+from quoll.witness import Visit
+from wcet.pieces import Piece, cut
 from wcet.platform import Platform
+from wcet.prepared import PreparedPaths
 
 __all__ = [
     "Contents",
@@ -246,28 +247,35 @@ class Subject:
     """An entry as the analysis sees it, and the platform it runs on."""
 
     name: str
-    graph: Supergraph
-    costs: Costs
+    paths: tuple[PreparedPaths, ...]  # from every start, the entry's first
     image: Image
     platform: Platform
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One path: how often it was recorded, and cycles charged and seen at most."""
+    """One path: how often it was recorded, and cycles charged and seen at most.
+
+    ``executions`` counts those that start with it. Nothing is charged for the mere beginning of a
+    path: what follows is not known.
+    """
 
     entry: str
     executions: int
     instructions: int
-    charged: int
+    charged: int | None
     most: int
     contents: Contents  # of the caches, in the replay that took most
     start: int  # instruction of the recording with which it began
 
     @property
-    def ratio(self) -> float:
+    def ratio(self) -> float | None:
         """Cycles charged per cycle seen."""
-        return self.charged / self.most
+        return None if self.charged is None else self.charged / self.most
+
+    def exceeds(self, bound: int) -> bool:
+        """Whether it took longer than ``bound``, or than what is charged for it."""
+        return self.most > (bound if self.charged is None else min(bound, self.charged))
 
 
 def by_path(trace: Trace) -> dict[int, list[list[Execution]]]:
@@ -294,38 +302,50 @@ def replay_paths(
     Raises ``quoll.witness.MissingEdge`` if one is no path of the graph. ``progress`` is called
     with the number of paths done.
     """
-    found: list[Replayed] = []
     platform = subject.platform
     instructions = Instructions(_core(platform.timing), aligned=platform.hierarchy.aligned)
-    for number, executions in enumerate(paths):
-        visits = follow(subject.graph, subject.image, executions[0].pcs)
-        path = Path.of(subject.graph, visits)
-        most, worst = -1, Contents.COLD
-        for state in range(states):
-            random = Random(f"{seed} {subject.name} {number} {state}")
-            execution = executions[state % len(executions)]
-            steps = executed(path, _first_addresses(execution), subject.platform, random)
-            every = list(Contents)
-            contents = every[state] if state < len(every) else random.choice(every)
-            machine = random_machine(subject.platform, steps, contents, random)
-            exception = subject.name in subject.platform.entries
-            cycles = replay(machine, steps, exception=exception, instructions=instructions)
-            if cycles > most:
-                most, worst = cycles, contents
-        charged = path_cycles(subject.costs, (Step(v.node, v.edge) for v in visits))
-        found.append(
-            Replayed(
-                subject.name, len(executions), len(path.insns), charged, most, worst,
-                executions[0].pcs[0],
-            )
-        )  # fmt: skip
+    found: list[Replayed] = []
+    for number, piece in enumerate(cut(subject.paths, subject.image, paths)):
+        found.append(_replay_piece(subject, piece, instructions, number, states, seed))
         progress(number + 1)
     return found
 
 
-def _first_addresses(execution: Execution) -> dict[int, int]:
-    """Lowest address that each instruction accessed."""
+def _replay_piece(
+    subject: Subject, piece: Piece, instructions: Instructions, number: int, states: int, seed: int
+) -> Replayed:
+    platform, graph = subject.platform, piece.paths.graph
+    path = Path.of(graph, piece.visits)
+    most, worst = -1, Contents.COLD
+    for state in range(states):
+        random = Random(f"{seed} {subject.name} {number} {state}")
+        execution, begin = piece.sources[state % len(piece.sources)]
+        steps = executed(path, _first_addresses(execution, begin), platform, random)
+        every = list(Contents)
+        contents = every[state] if state < len(every) else random.choice(every)
+        machine = random_machine(platform, steps, contents, random)
+        exception = piece.paths.start is None and subject.name in platform.entries
+        cycles = replay(machine, steps, exception=exception, instructions=instructions)
+        if cycles > most:
+            most, worst = cycles, contents
+    charged = path_cycles(piece.paths.costs, (Step(v.node, v.edge) for v in piece.visits))
+    execution, begin = piece.sources[0]
+    return Replayed(
+        subject.name,
+        len(piece.sources) if piece.paths.start is None else 0,
+        len(path.insns),
+        charged if piece.complete else None,
+        most,
+        worst,
+        execution.pcs[begin],
+    )
+
+
+def _first_addresses(execution: Execution, begin: int) -> dict[int, int]:
+    """Lowest address that each instruction accessed, from position ``begin`` on."""
     first: dict[int, int] = {}
     for access in execution.accesses():
-        first[access.index] = min(access.addr, first.get(access.index, access.addr))
+        at = access.index - begin
+        if at >= 0:
+            first[at] = min(access.addr, first.get(at, access.addr))
     return first

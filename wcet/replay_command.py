@@ -89,6 +89,7 @@ class EntryReplay:
     bound: int
     executions: int
     most: int  # cycles seen
+    paths: int  # different ones, and beginnings of paths up to a test for interrupts
     margins: tuple[float, ...]  # ascending
     exceeding: tuple[Replayed, ...]  # above the bound, or above what their path is charged
 
@@ -112,8 +113,9 @@ def summarise(name: str, bound: int, paths: Sequence[Replayed]) -> EntryReplay:
         bound,
         sum(p.executions for p in paths),
         max(p.most for p in paths),
-        tuple(sorted(p.ratio for p in paths)),
-        tuple(p for p in paths if p.most > min(bound, p.charged)),
+        len(paths),
+        tuple(sorted(p.ratio for p in paths if p.ratio is not None)),
+        tuple(p for p in paths if p.exceeds(bound)),
     )
 
 
@@ -188,7 +190,7 @@ def replay_entry(
 ) -> EntryReplay:
     """Replay all paths of one entry."""
     entry = result.entries[name]
-    subject = Subject(name, entry.graph, entry.costs, result.image, result.platform)
+    subject = Subject(name, entry.paths, result.image, result.platform)
 
     def progress(done: int) -> None:
         if done % 50 == 0:
@@ -210,7 +212,7 @@ def to_text(result: Result, found: Sequence[EntryReplay], options: argparse.Name
         f"   charged/seen per path: {'least':>6}{'median':>8}{'99 %':>8}",
     ]
     rows += [
-        f"{e.name:<16}{e.executions:>11,}{len(e.margins):>7,}{e.most:>12,}{e.bound:>12,}"
+        f"{e.name:<16}{e.executions:>11,}{e.paths:>7,}{e.most:>12,}{e.bound:>12,}"
         f"{e.ratio:>8.2f}{'':>26}{e.margins[0]:>6.2f}{median(e.margins):>8.2f}"
         f"{e.percentile_99:>8.2f}"
         for e in found
@@ -218,11 +220,16 @@ def to_text(result: Result, found: Sequence[EntryReplay], options: argparse.Name
     for entry in found:
         rows += [
             f"EXCEEDED  {entry.name}: {p.most:,} cycles seen from {p.contents.value} caches; "
-            f"{p.charged:,} charged for this path of {p.instructions:,} instructions, "
+            f"{charge_text(p)} this path of {p.instructions:,} instructions, "
             f"bound {entry.bound:,}"
             for p in entry.exceeding
         ]
     return "\n".join(rows) + "\n"
+
+
+def charge_text(path: Replayed) -> str:
+    """What a path was charged."""
+    return "nothing charged for" if path.charged is None else f"{path.charged:,} charged for"
 
 
 def to_json(result: Result, found: Sequence[EntryReplay], options: argparse.Namespace) -> str:
@@ -230,7 +237,7 @@ def to_json(result: Result, found: Sequence[EntryReplay], options: argparse.Name
     entries: dict[str, Any] = {
         e.name: {
             "executions": e.executions,
-            "paths": len(e.margins),
+            "paths": e.paths,
             "most_cycles": e.most,
             "bound_cycles": e.bound,
             "ratio": e.ratio,

@@ -16,7 +16,7 @@ from quoll.errors import UnboundedLoop
 from quoll.image import Image
 from quoll.supergraph import Supergraph
 from wcet.platform import Platform
-from wcet.prepared import InfeasibleEdge
+from wcet.prepared import InfeasibleEdge, PreparedPaths
 from wcet.stages import StageUse
 
 __all__ = ["EntryResult", "InterruptLatency", "Result", "Start"]
@@ -61,6 +61,7 @@ class EntryResult:
     parametric: Parametric | None = None
     example: Mapping[str, int] = field(default_factory=dict)
     starts: tuple[Start, ...] = ()  # the worst one first
+    paths: tuple[PreparedPaths, ...] = ()  # of every start, the entry's first
 
     @property
     def cycles(self) -> int:

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import json
+from array import array
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from loopbounds.bounds import BoundOptions
+from quoll.arm.decode import decode
+from quoll.arm.interpreter import ByteMemory, Machine
+from quoll.image import Image
+from quoll.trace import End, Execution
+from quoll.witness import MissingEdge
 from tests.quoll.building import build
+from wcet.analyse import Options
+from wcet.analyse import analyse as run
 from wcet.cli import main
+from wcet.pieces import cut
+from wcet.replay import Subject, replay_paths
+from wcet.stages import Stages
 
 CLEARING = """
 #define LOW  (*(volatile unsigned *)0xf8000058u)
@@ -70,3 +84,64 @@ def text(capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
     assert main(["analyse", str(elf), "--entry", "main", "--platform", "kzm", "--quiet"]) == 0
     return capsys.readouterr().out
+
+
+class Accesses:
+    """Memory that notes the accesses of the instruction at ``index``."""
+
+    def __init__(self) -> None:
+        self.memory, self.index = ByteMemory(), 0
+        self.words: list[tuple[int, int, int]] = []
+
+    def load(self, addr: int, size: int) -> int:
+        self.words.append((self.index, addr, size))
+        return self.memory.load(addr, size)
+
+    def store(self, addr: int, size: int, value: int) -> None:
+        self.words.append((self.index, addr, size | 1 << 8))
+        self.memory.store(addr, size, value)
+
+
+def execution(image: Image, chunks: int) -> Execution:
+    """A run of ``main`` that clears ``chunks`` chunks and never sees an interrupt."""
+    symbol = image.symbol("main")
+    assert symbol is not None
+    memory = Accesses()
+    for segment in image.segments:
+        for place, byte in enumerate(segment.data):
+            memory.memory.content[segment.addr + place] = byte
+    machine = Machine(memory)
+    machine.registers[:2] = [0xF100_0000, 0xF100_0000 + 256 * chunks]
+    machine.registers[13:16] = [0xF200_0000, 0x1000, symbol.addr]
+    pcs = array("I")
+    while machine.registers[15] != 0x1000:
+        pc = machine.registers[15]
+        memory.index = len(pcs)
+        pcs.append(pc)
+        code = image.read(pc, 4)
+        assert code is not None
+        machine.step(decode(code, pc, False))
+    return Execution(memoryview(pcs), np.array(memory.words, np.uint32), End.OUTSIDE)
+
+
+def test_an_execution_without_interrupts_is_cut_at_its_tests() -> None:
+    elf = build(PREEMPTIBLE, link=("-Wl,-Ttext=0xf0010000",))
+    options = Options(("main",), "kzm", None, (), False, (), "highs", 60.0, BoundOptions())
+    result = run(elf, options, Stages(verbose=False))
+    entry, image = result.entries["main"], result.image
+    ran = execution(image, 5)
+    pieces = cut(entry.paths, image, [[ran]])
+    assert [p.paths.start is None for p in pieces[:2]] == [True, False]
+    assert [p.complete for p in pieces][-1]
+    assert not any(p.complete for p in pieces[:-1])
+    begins = [begin for p in pieces for _, begin in p.sources]
+    assert begins == sorted(set(begins))
+    assert len(pieces) >= 3, "the turns in the middle are alike"
+    subject = Subject("main", entry.paths, image, result.platform)
+    replayed = replay_paths(subject, [[ran]], 3, seed=1)
+    assert not any(r.exceeds(entry.cycles) for r in replayed)
+    assert any(r.most * 3 > entry.cycles for r in replayed)
+    assert sum(r.executions for r in replayed) == 1
+    whole = replace(ran, pcs=ran.pcs[: len(ran.pcs) // 2])
+    with pytest.raises(MissingEdge):
+        cut(entry.paths, image, [[whole]])
