@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 from quoll.callgraph import CallGraph
 from quoll.cfg import Program
 
-__all__ = ["Expansion", "count_expansion"]
+__all__ = ["Expansion", "count_expansions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,25 +19,24 @@ class Expansion:
     instructions: int
 
 
-def count_expansion(program: Program, graph: CallGraph, entry: int) -> Expansion | None:
-    """The size of the expansion from ``entry``, before anything is left out; None if recursive.
+def count_expansions(program: Program, graph: CallGraph) -> dict[int, Expansion | None]:
+    """The size of the expansion from each function, before anything is left out.
 
-    Blocks copied to make loops reducible are not counted.
+    None if it is recursive or calls what is. Blocks copied to make loops reducible are not counted.
     """
-    recursive = {call.caller for cycle in graph.cycles for call in cycle}
-    instances: Counter[int] = Counter({entry: 1})
-    for function in reversed(graph.order):
-        if instances[function] and function in recursive:
-            return None
-        for call in graph.calls[function]:
-            instances[call.callee] += instances[function]
-    sizes = {
-        f: (len(cfg.blocks), sum(len(b.insns) for b in cfg.blocks))
-        for f, cfg in program.functions.items()
-        if instances[f]
-    }
-    return Expansion(
-        sum(instances.values()),
-        sum(instances[f] * blocks for f, (blocks, _) in sizes.items()),
-        sum(instances[f] * insns for f, (_, insns) in sizes.items()),
-    )
+    sizes: dict[int, Expansion | None] = {}
+    for entry in graph.order:  # a callee without size comes later: it is part of a recursion
+        cfg = program.functions[entry]
+        contexts, blocks = 1, len(cfg.blocks)
+        insns = sum(len(block.insns) for block in cfg.blocks)
+        for call in graph.calls[entry]:
+            size = sizes.get(call.callee)
+            if size is None:
+                sizes[entry] = None
+                break
+            contexts += size.contexts
+            blocks += size.blocks
+            insns += size.instructions
+        else:
+            sizes[entry] = Expansion(contexts, blocks, insns)
+    return sizes

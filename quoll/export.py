@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quoll.callgraph import call_graph
 from quoll.cfg import Cfg, EdgeKind, Program
-from quoll.contexts import count_expansion
+from quoll.contexts import count_expansions
 from quoll.image import Image
 from quoll.listing import function_loops
 
@@ -28,8 +28,9 @@ def program_json(program: Program, image: Image) -> Json:
     recursion = [[program.functions[c.caller].name for c in cycle] for cycle in graph.cycles]
     functions = [_function_json(program, cfg, image) for cfg in cfgs]
     contexts = {}
+    sizes = count_expansions(program, graph)
     for entry in program.entries:
-        size = count_expansion(program, graph, entry)
+        size = sizes[entry]
         contexts[program.functions[entry].name] = size.contexts if size else None
     return {
         "schema": SCHEMA,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from quoll.callgraph import CallGraph, call_graph
 from quoll.cfg import Block, Cfg, EdgeKind, Program
-from quoll.contexts import count_expansion
+from quoll.contexts import count_expansions
 from quoll.image import Image
 from quoll.loops import Loop, find_loops, retreating_edges
 
@@ -56,7 +56,8 @@ def summary(program: Program, image: Image) -> str:
 
 def _sizes(program: Program, graph: CallGraph, image: Image) -> Iterator[str]:
     """What virtual inlining makes of each entry, the largest first, up to a screenful."""
-    sizes = [(count_expansion(program, graph, entry), entry) for entry in program.entries]
+    found = count_expansions(program, graph)
+    sizes = [(found[entry], entry) for entry in program.entries]
     for size, entry in sorted(sizes, key=lambda s: -(s[0].instructions if s[0] else 0))[:LARGEST]:
         text = (
             f"{size.contexts} contexts, {size.blocks} blocks, {size.instructions} instructions"

@@ -20,6 +20,7 @@ from quoll.confirm import Doubt
 from quoll.image import Image
 from quoll.localvalues import BlockCode, environment_of
 from quoll.machine import Environment
+from quoll.magnitude import by_magnitude
 from quoll.origin import opaque_origin
 from quoll.selection import Interpreter, Path, Piece, Selection, links, selected, target_of
 from quoll.state import FLAG, State
@@ -72,9 +73,8 @@ class Nearby:
 
         A Doubt if that cannot be known; None if the values of the whole function may tell.
         """
-        if sum(len(block.insns) for block in cfg.blocks) <= SMALL:
-            # values cost little there, and may show that the transfer is never made
-            return dict.fromkeys(sites)
+        # values of a small function cost little, and may show that the transfer is never made
+        small = sum(len(block.insns) for block in cfg.blocks) <= SMALL
         into: dict[int, list[Edge]] = {}
         for edge in cfg.edges:
             into.setdefault(edge.dst, []).append(edge)
@@ -82,8 +82,10 @@ class Nearby:
         for block in cfg.blocks:
             if block.last.addr in sites:
                 effect = self._constant(cfg, _Chain.of(cfg, into, block))
-                reason = None if effect else opaque_origin(cfg, into, block, self._image)
-                found[block.last.addr] = Doubt(reason) if reason else effect
+                found[block.last.addr] = effect
+                if effect is None and not small:
+                    reason = opaque_origin(cfg, into, block, self._image)
+                    found[block.last.addr] = None if reason is None else Doubt(reason)
         return found
 
     def _constant(self, cfg: Cfg, chain: _Chain) -> tuple[Effect, bool] | None:
@@ -102,27 +104,41 @@ class Nearby:
         interpreter = Interpreter(self._code, environment)
         last = chain.blocks[0][0].last
         best: tuple[Selection, bool] | None = None
+        paths: list[tuple[Path, bool]] = []
         for path in _paths(chain, interpreter):
             leave = interpreter.follow(path, path.state)
             if leave is None:
                 return None
+            calls = is_call(chain.blocks[0][0]) or links(last, leave)
+            paths.append((path, calls))
             constant = target_of(leave, environment)
             if constant is None:
                 found = selected(interpreter, [path])
             else:
                 found = Selection((constant,), None)
-            if found is None:
-                continue
-            if best is None or found.distinct < best[0].distinct:
-                best = found, is_call(chain.blocks[0][0]) or links(last, leave)
-            if constant is not None or found.table is not None:
+            if found is not None and (best is None or found.distinct < best[0].distinct):
+                best = found, calls
+            if constant is not None or (found is not None and found.table is not None):
                 break
+        else:
+            best = _by_magnitude(interpreter, paths) or best
         if best is None:
             return None
         self.assumptions |= environment.used
         choice, calls = best
         targets = tuple(callee_at(target, thumb=last.thumb) for target in choice.targets)
         return Effect(targets, table=choice.table), calls
+
+
+def _by_magnitude(
+    interpreter: Interpreter, paths: Sequence[tuple[Path, bool]]
+) -> tuple[Selection, bool] | None:
+    """The longest path knows most of the words that were compared."""
+    for path, calls in reversed(paths):
+        found = by_magnitude(interpreter, path)
+        if found is not None:
+            return found, calls
+    return None
 
 
 def _links_elsewhere(cfg: Cfg, transfer: Block, image: Image) -> bool:

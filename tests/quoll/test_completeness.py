@@ -113,6 +113,18 @@ int main(int n)
     return sum + machine("abbcaazzyabcabdab") + sparse(70000) + sparse(-n);
 }
 """,
+    "division": """
+#define N __attribute__((noinline))
+N unsigned gcd(unsigned a, unsigned b) { while (b) { unsigned t = a % b; a = b; b = t; } return a; }
+N int digits(int x, int base) { int n = 1; while (x /= base) n++; return n; }
+int main(int n)
+{
+    int sum = gcd(1u << 31, 3 << 20) + gcd(123456789, 987654321) + gcd(0xFFFFFFFF, n);
+    for (int i = -9; i < 10; i += 2)
+        sum += 100000 / i + 77 % i + digits(sum ^ i, n);
+    return sum;
+}
+""",
     "long": """
 #define N __attribute__((noinline))
 typedef unsigned long long u64;

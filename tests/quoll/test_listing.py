@@ -9,7 +9,7 @@ from textwrap import dedent
 from hypothesis import given, settings
 
 from quoll.callgraph import call_graph
-from quoll.contexts import count_expansion
+from quoll.contexts import count_expansions
 from quoll.errors import ControlFlowError
 from quoll.expand import expand
 from quoll.export import call_graph_dot, cfg_dot, program_json
@@ -139,7 +139,7 @@ def test_contexts_are_counted_as_they_are_made(text: str) -> None:
     image = assemble(text)
     program = extracted(image)
     graph = call_graph(program)
-    count = count_expansion(program, graph, program.entries[0])
+    count = count_expansions(program, graph)[program.entries[0]]
     assert count
     try:
         expanded = expand(program, program.entries[0], image)
@@ -147,6 +147,22 @@ def test_contexts_are_counted_as_they_are_made(text: str) -> None:
         return
     assert len(expanded.contexts) == count.contexts
     assert len(expanded.nodes) <= count.blocks or not loops_are_reducible(text)
+
+
+def test_all_of_a_recursion_is_without_size() -> None:
+    """``h`` is not on the shortest cycle that is listed."""
+    program = extracted(
+        assemble(
+            "main: push {r4, lr}\n bl f\n pop {r4, pc}\n"
+            "f: push {r4, lr}\n cmp r0, #0\n beq 1f\n bl g\n bl h\n1: bl leaf\n pop {r4, pc}\n"
+            "g: push {r4, lr}\n bl f\n pop {r4, pc}\n"
+            "h: push {r4, lr}\n bl g\n pop {r4, pc}\n"
+            "leaf: bx lr\n"
+        )
+    )
+    sizes = count_expansions(program, call_graph(program))
+    known = [program.functions[entry].name for entry, size in sizes.items() if size]
+    assert known == ["leaf"]
 
 
 def loops_are_reducible(text: str) -> bool:

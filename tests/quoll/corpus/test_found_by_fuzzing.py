@@ -15,8 +15,12 @@ main:   push {r4, lr}
         mvn r0, #0
         b table
 table:  cmp r0, #1
-        ldrls pc, [pc, r0, lsl #2]
-        b out
+        bhi out
+        tst r1, #1
+        beq 1f
+        mov r2, #1
+1:      ldr pc, [pc, r0, lsl #2]
+        nop
         .word zero, one
 zero:   mov r0, #5
         bx lr
