@@ -18,7 +18,7 @@ from quoll.cfg import EdgeKind
 from quoll.facts import AtMost, Conflict, Consistent, Linear, Require
 from quoll.supergraph import Supergraph
 
-__all__ = ["check_path", "path_cycles"]
+__all__ = ["Violation", "check_path", "path_cycles", "violations"]
 
 
 def path_cycles(costs: Costs, steps: Iterable[Step]) -> int:
@@ -41,13 +41,33 @@ def check_path(
     entry of loop l (rule 18); calls return to the frame that made them; every constraint, per
     invocation (rule 24).
     """
+    found = violations(graph, bounds, constraints, steps)
+    return tuple(dict.fromkeys(violation.text for violation in found))
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """What a path breaks, and at which step: the last execution that counts towards it."""
+
+    text: str
+    step: int
+    constraint: int | None = None  # index of the constraint that is broken
+
+
+def violations(
+    graph: Supergraph,
+    bounds: Sequence[int],
+    constraints: Sequence[Constraint],
+    steps: Sequence[Step],
+) -> tuple[Violation, ...]:
+    """As ``check_path``, with positions."""
     broken = contiguity(graph, steps)
     if broken:
-        return tuple(broken)
+        return tuple(Violation(text, 0) for text in broken)
     walker = Walker(graph, bounds, constraints)
     for step in steps:
         walker.execute(step)
-    return tuple(dict.fromkeys(walker.finish(steps[-1].node)))
+    return tuple(walker.finish(steps[-1].node))
 
 
 def contiguity(graph: Supergraph, steps: Sequence[Step]) -> list[str]:
@@ -75,6 +95,7 @@ class Frame:
     left: bool = False  # by a tail call: the callee returns in its place
     a: dict[int, int] = field(default_factory=dict)  # by index of the constraint
     b: dict[int, int] = field(default_factory=dict)
+    counted: dict[int, int] = field(default_factory=dict)  # step of the last count
 
 
 class Walker:
@@ -84,7 +105,9 @@ class Walker:
         self, graph: Supergraph, bounds: Sequence[int], constraints: Sequence[Constraint]
     ) -> None:
         self._graph, self._bounds, self._constraints = graph, bounds, constraints
-        self._violations: list[str] = []
+        self._violations: list[Violation] = []
+        self._step = -1
+        self._counted: dict[int, int] = {}  # constraint -> step of the last count in total
         self._headers: dict[int, list[tuple[int, bool]]] = {}  # edge -> (loop, is an entry)
         for loop in graph.loops:
             for e in loop.entries:
@@ -112,6 +135,7 @@ class Walker:
 
     def execute(self, step: Step) -> None:
         """Run the block of a step, then take its edge."""
+        self._step += 1
         for i, is_a, amount in self._member.get(step.node, ()):
             self._count(i, is_a, amount)
         if step.edge is not None:
@@ -121,11 +145,13 @@ class Walker:
         constraint = self._constraints[i]
         if constraint.function is None:
             self._totals[i] += amount
+            self._counted[i] = self._step
             return
         for frame in reversed(self._stack):
             if self._graph.contexts[frame.context].function == constraint.function:
                 counter = frame.a if is_a else frame.b
                 counter[i] = counter.get(i, 0) + amount
+                frame.counted[i] = self._step
                 return
 
     def _take(self, e: int) -> None:
@@ -133,7 +159,7 @@ class Walker:
             self._runs[loop] = 1 if entering else self._runs[loop] + 1
             if self._runs[loop] > self._bounds[loop]:
                 header = self._graph.nodes[self._graph.loops[loop].header]
-                self._violations.append(
+                self._note(
                     f"the loop at {header.block.addr:#x} in context {header.context} runs more "
                     f"than {self._bounds[loop]} times per entry"
                 )
@@ -148,7 +174,7 @@ class Walker:
             if self._stack:
                 self._stack[-1].left = False
         if not self._stack or self._stack[-1].context != to:
-            self._violations.append(f"edge {e} returns to an invocation that is not open")
+            self._note(f"edge {e} returns to an invocation that is not open")
             self._stack.append(Frame(to, False))
 
     def _close(self, frame: Frame, *, cut: bool) -> None:
@@ -173,9 +199,15 @@ class Walker:
             if broken:
                 alone = isinstance(constraint.fact, (AtMost, Linear))
                 counts = f"{a} times" if alone else f"{a} and {b}"
-                self._violations.append(
-                    f"{constraint} is broken in context {frame.context}: counts {counts}"
+                self._note(
+                    f"{constraint} is broken in context {frame.context}: counts {counts}",
+                    i,
+                    frame.counted.get(i),
                 )
+
+    def _note(self, text: str, constraint: int | None = None, step: int | None = None) -> None:
+        at = self._step if step is None else step
+        self._violations.append(Violation(text, at, constraint))
 
     def _linear(self, frame: Frame) -> set[int]:
         """The linear constraints on invocations like this one, whatever has executed in it."""
@@ -186,7 +218,7 @@ class Walker:
             if constraint.function == function and isinstance(constraint.fact, Linear)
         }
 
-    def finish(self, last: int) -> list[str]:
+    def finish(self, last: int) -> list[Violation]:
         """Close what is open at the end of the path, after node ``last``."""
         block = self._graph.nodes[last].block
         finished = block.returns or block.last.flow is Flow.EXCEPTION_RETURN
@@ -194,13 +226,22 @@ class Walker:
             frame = self._stack.pop()
             self._close(frame, cut=not finished)
             finished = finished and bool(self._stack) and self._stack[-1].left
-        for total, constraint in zip(self._totals, self._constraints, strict=True):
-            limit = constraint.fact.count if isinstance(constraint.fact, AtMost) else None
-            if constraint.function is None and limit is not None and total > limit:
-                self._violations.append(f"{constraint} is broken: {total} times")
-            fact = constraint.fact
-            if isinstance(fact, Linear) and constraint.function is None and not fact.holds(total):
-                self._violations.append(f"{constraint} is broken: the sum is {total}")
-            if isinstance(fact, Require) and not total:
-                self._violations.append(f"{constraint} is broken: it never executes")
+        for i, (total, constraint) in enumerate(zip(self._totals, self._constraints, strict=True)):
+            broken = total_broken(constraint, total)
+            if broken:
+                self._note(f"{constraint} is broken: {broken}", i, self._counted.get(i))
         return self._violations
+
+
+def total_broken(constraint: Constraint, total: int) -> str:
+    """What is wrong with a count over the whole path; "" if nothing is."""
+    if constraint.function is not None:
+        return ""
+    match constraint.fact:
+        case AtMost(count=most) if total > most:
+            return f"{total} times"
+        case Linear() as fact if not fact.holds(total):
+            return f"the sum is {total}"
+        case Require() if not total:
+            return "it never executes"
+    return ""

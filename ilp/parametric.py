@@ -36,7 +36,7 @@ from pipeline.costs import Cause, Costs
 from quoll.errors import InfeasibleError, UnboundedLoop
 from quoll.supergraph import Supergraph
 
-__all__ = ["Parametric", "Piece", "parametric_bound"]
+__all__ = ["Parametric", "Piece", "largest", "parametric_bound"]
 
 FARTHEST = 2**24  # the last piece has to begin before this n
 
@@ -126,6 +126,29 @@ def parametric_bound(
         pieces = (study.affine(names),)
         reason = reason or "several parameters"
     return Parametric(names, pieces, not reason, reason, tuple(study.per_iteration().items()))
+
+
+def largest(bounds: Sequence[tuple[Parametric | None, int]]) -> Parametric | None:
+    """What none of several bounds exceeds: functions, or numbers where there is no function.
+
+    None if all are numbers. Of several, one affine upper bound: F is convex with the steepest
+    slope s, so F(n) <= F(first) + s * n.
+    """
+    functions = [function for function, _ in bounds if function is not None]
+    if len(bounds) == 1 or not functions:
+        return functions[0] if functions else None
+    names = tuple(dict.fromkeys(name for function in functions for name in function.names))
+    slopes = dict.fromkeys(names, 0)
+    constants = [number for function, number in bounds if function is None]
+    for function in functions:
+        first = function.pieces[0]
+        start = dict.fromkeys(function.names, 0) | {function.names[0]: first.first}
+        constants.append(function.at(*start.values()))
+        for piece in function.pieces:
+            for name, slope in zip(function.names, piece.slopes, strict=True):
+                slopes[name] = max(slopes[name], slope)
+    piece = Piece(0, None, max(constants), tuple(slopes.values()))
+    return Parametric(names, (piece,), False, "paths from several starts", ())
 
 
 def refuse_nesting(

@@ -104,16 +104,17 @@ def key_of(parts: Iterable[str]) -> str:
 
 
 @cache
-def code_version(*folders: Path) -> str:
-    """The hash of every file in ``folders``, and of the names of what Python has installed."""
+def code_version(*places: Path) -> str:
+    """The hash of files and of every file in folders, and of the names of what Python has
+    installed."""
     digest = hashlib.sha256(sys.version.encode())
-    for folder in folders:
-        for path in sorted(folder.rglob("*")):
+    for place in places:
+        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
             if path.is_file() and path.suffix != ".pyc":
-                digest.update(str(path.relative_to(folder)).encode() + b"\0")
+                digest.update(str(path.relative_to(place)).encode() + b"\0")
                 digest.update(hashlib.sha256(path.read_bytes()).digest())
-    for place in sys.path:
-        if place.endswith("site-packages") and os.path.isdir(place):
-            names = sorted(n for n in os.listdir(place) if n.endswith(".dist-info"))
+    for folder in sys.path:
+        if folder.endswith("site-packages") and os.path.isdir(folder):
+            names = sorted(n for n in os.listdir(folder) if n.endswith(".dist-info"))
             digest.update("\0".join(names).encode())
     return digest.hexdigest()

@@ -14,6 +14,7 @@ from cache.classify import classify
 from ilp.constraint import Constraint, locate_in, resolve_constraints, unused_constraints
 from ilp.entry import bound_entry
 from ilp.parameters import loop_parameters, refuse_unknown
+from ilp.parametric import largest
 from ilp.solve import solver_named
 from loopbounds.bound import LoopBound
 from loopbounds.bounds import BoundOptions, bound_loops
@@ -35,8 +36,9 @@ from wcet.platform import Platform
 from wcet.prepared import InfeasibleEdge, Prepared, PreparedPaths, PreparedStore
 from wcet.result import EntryResult, InterruptLatency, Result, Start
 from wcet.stages import Stages
+from wcet.survival import Survival, labels, proved_loops
 
-__all__ = ["Options", "analyse"]
+__all__ = ["Options", "Run", "analyse"]
 
 ALL = "all"
 INTERRUPT = "interrupt"
@@ -65,41 +67,41 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
     Raises a WcetError of the class that says what is missing; nothing is then written. A loop
     without a bound leaves out only the entries that reach it, unless these are all.
     """
-    with stages.stage("read"):
-        image = Image.load(kernel)
-        platform, reason = choose_platform(image, options)
-        files = facts_files(kernel, options)
-        facts = load(files)
-        refuse_unknown(facts, options.parameters)
-        entries = find_entries(image, platform, options.entries)
-        ends = path_ends(image, platform, options.ends)
-        store = PreparedStore(options.store, image, platform, facts, ends, options.bounds)
-    run = Run(image, platform, facts, ends, options, stages, store)
+    run = Run.begin(kernel, options, stages)
     results: dict[str, EntryResult] = {}
     unbounded: dict[str, UnboundedLoop] = {}
     constraints: list[tuple[Constraint, ...]] = []
-    for name, address in entries.items():
+    prepared: list[Prepared] = []
+    for name, address in run.entries.items():
+        prepared.append(run.prepared(name, address))
         try:
-            results[name] = run.entry(name, address, constraints)
+            results[name] = run.entry(name, address, prepared[-1], constraints)
         except UnboundedLoop as error:
             unbounded[name] = error
     if not results:
         raise all_unbounded(unbounded)
-    for fact in unused_constraints(facts, constraints):
+    for fact in unused_constraints(run.facts, constraints):
         stages.warn(f"{fact.source}: no analysed entry is constrained by '{fact.source.text}'")
     used = [text for entry in results.values() for text in entry.assumptions]
-    for unused in unused_guidance(facts, used):
+    for unused in unused_guidance(run.facts, used):
         stages.warn(f"{unused.source}: no analysed entry is changed by '{unused.source.text}'")
+    bounds = [(paths.graph, paths.bounds) for found in prepared for paths in found.paths]
+    proved = proved_loops(run.image, run.facts, bounds)
+    known = labels(run.facts, Survival(options.store, run.image), proved)
+    for label in known:
+        if label.violated:
+            stages.warn(f"{label.source}: '{label.text}' is {label.label}")
     return Result(
         kernel=kernel,
-        image=image,
-        platform=platform,
-        platform_reason=reason,
-        facts_files=tuple(str(f) for f in files),
+        image=run.image,
+        platform=run.platform,
+        platform_reason=run.reason,
+        facts_files=tuple(str(f) for f in run.files),
         entries=results,
-        latency=interrupt_latency(platform, results),
+        latency=interrupt_latency(run.platform, results),
         stages=stages.done(),
         unbounded=unbounded,
+        facts=known,
     )
 
 
@@ -109,24 +111,41 @@ class Run:
 
     image: Image
     platform: Platform
+    reason: str  # why this platform
+    files: tuple[Path, ...]  # of facts
     facts: Facts
+    entries: Mapping[str, int]  # addresses
     ends: frozenset[int]
     options: Options
     stages: Stages
     store: PreparedStore
 
+    @staticmethod
+    def begin(kernel: Path, options: Options, stages: Stages) -> Run:
+        """Read the inputs. Raises InputError, FactsError or UsageError for what is wrong."""
+        with stages.stage("read"):
+            image = Image.load(kernel)
+            platform, reason = choose_platform(image, options)
+            files = facts_files(kernel, options)
+            facts = load(files)
+            refuse_unknown(facts, options.parameters)
+            entries = find_entries(image, platform, options.entries)
+            ends = path_ends(image, platform, options.ends)
+            store = PreparedStore(options.store, image, platform, facts, ends, options.bounds)
+        return Run(image, platform, reason, files, facts, entries, ends, options, stages, store)
+
     def entry(
-        self, name: str, address: int, effective: list[tuple[Constraint, ...]]
+        self,
+        name: str,
+        address: int,
+        prepared: Prepared,
+        effective: list[tuple[Constraint, ...]],
     ) -> EntryResult:
-        """All stages for one entry; its constraints are added to ``effective``."""
-        with self.stages.stage("recall", name):
-            prepared = self.store.get(name, address)
-        if prepared is None:
-            prepared = self.prepare(name, address)
-            with self.stages.stage("keep", name):
-                self.store.put(name, address, prepared)
-        results = [self.solve(name, address, paths, effective) for paths in prepared.paths]
+        """The bound of one entry; the constraints that it has are added to ``effective``."""
+        whole = len(prepared.paths) == 1
+        results = [self.solve(name, address, paths, whole, effective) for paths in prepared.paths]
         results.sort(key=lambda result: -result.cycles)
+        functions = [(result.parametric, result.cycles) for result in results]
         assumptions = (*prepared.assumptions, *(a for r in results for a in r.assumptions))
         return replace(
             results[0],
@@ -134,6 +153,7 @@ class Run:
             assumptions=tuple(dict.fromkeys(assumptions)),
             starts=tuple(start for result in results for start in result.starts),
             paths=prepared.paths,
+            parametric=largest(functions),
         )
 
     def solve(
@@ -141,12 +161,17 @@ class Run:
         name: str,
         address: int,
         paths: PreparedPaths,
+        whole: bool,
         effective: list[tuple[Constraint, ...]],
     ) -> EntryResult:
-        """The integer program of the paths from one start."""
+        """The integer program of the paths from one start.
+
+        Unless they are ``whole``, what must happen somewhere may happen before or after them.
+        """
         with self.stages.stage("ilp", name):
-            constraints = resolve_constraints(paths.graph, self.facts, locate_in(self.image))
-            effective.append(constraints)
+            found = resolve_constraints(paths.graph, self.facts, locate_in(self.image))
+            constraints = tuple(c for c in found if whole or c.holds_in_parts)
+            effective.append(found)
             answer = bound_entry(
                 paths.graph,
                 paths.costs,
@@ -185,6 +210,22 @@ class Run:
             numbers=answer.numbers,
             starts=(Start(paths.start, context, answer.worst.solution.cycles),),
         )
+
+    def whole_graph(self, address: int) -> Supergraph:
+        """Every path from an entry that facts do not exclude, whatever values decide."""
+        program = extract(self.image, [address], self.facts, self.ends)
+        return guided_in_contexts(expand(program, address, self.image), self.image, self.facts)[0]
+
+    def prepared(self, name: str, address: int) -> Prepared:
+        """What the stages before the integer program find, or found in an earlier run."""
+        with self.stages.stage("recall", name):
+            known = self.store.get(name, address)
+        if known is not None:
+            return known
+        found = self.prepare(name, address)
+        with self.stages.stage("keep", name):
+            self.store.put(name, address, found)
+        return found
 
     def prepare(self, name: str, address: int) -> Prepared:
         """The stages before the integer program, for one entry."""

@@ -17,6 +17,7 @@ __all__ = ["main"]
 COMMANDS = {
     "analyse": "wcet.analyse_command",
     "cfg": "wcet.listing_command",
+    "check-facts": "wcet.check_facts_command",
     "disasm": "wcet.listing_command",
     "callgraph": "wcet.listing_command",
     "loops": "wcet.loops_command",
@@ -29,7 +30,7 @@ INTERRUPTED = 130
 EPILOG = """\
 exit status:
    0  a bound (or listing) was printed
-   1  replay: an execution took longer than its bound
+   1  replay: an execution took longer than its bound; check-facts: one violates a fact
    2  the command line is wrong, or names an entry that does not exist or is not code
    3  a file is not what it should be: not an ELF, wrong machine, big-endian, unknown board
    4  a facts file is wrong, or names a place that does not exist

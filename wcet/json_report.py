@@ -32,6 +32,9 @@ def to_json(result: Result) -> str:
             "l2": result.platform.l2_enabled,
         },
         "facts": list(result.facts_files),
+        "fact_labels": [
+            {"source": f.source, "fact": f.text, "label": f.label} for f in result.facts
+        ],
         "entries": {name: entry_json(result, e) for name, e in result.entries.items()},
         "unbounded": {
             name: {"message": error.message, "hint": error.hint}

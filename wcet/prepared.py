@@ -31,7 +31,11 @@ from wcet.platform import Platform
 __all__ = ["InfeasibleEdge", "Prepared", "PreparedPaths", "PreparedStore"]
 
 ROOT = Path(__file__).parent.parent
-STAGES = ("quoll", "cache", "pipeline", "loopbounds", "wcet")  # the code that a record depends on
+# The code that a record depends on; of this package what calls the stages and describes boards.
+STAGES = (
+    "quoll", "cache", "pipeline", "loopbounds", "wcet/analyse.py", "wcet/prepared.py",
+    "wcet/platform.py", "wcet/toml_table.py", "wcet/platforms",
+)  # fmt: skip
 SOLVER_FAILED = "solver failed"  # how reasons begin that say nothing of the loop
 READ_BY_ILP = (AtMost, Conflict, Consistent, Linear, LoopParameter)
 

@@ -18,6 +18,7 @@ from quoll.supergraph import Supergraph
 from wcet.platform import Platform
 from wcet.prepared import InfeasibleEdge, PreparedPaths
 from wcet.stages import StageUse
+from wcet.survival import FactLabel
 
 __all__ = ["EntryResult", "InterruptLatency", "Result", "Start"]
 
@@ -126,6 +127,7 @@ class Result:
     latency: InterruptLatency | None
     stages: Mapping[str, StageUse]
     unbounded: Mapping[str, UnboundedLoop] = field(default_factory=dict)
+    facts: tuple[FactLabel, ...] = ()  # in file order
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def to_text(result: Result, style: Style) -> str:
     if style.paths != "none":
         write = brief_path if style.paths == "brief" else full_path
         parts += ["\n".join(write(result, e, style)) for e in result.entries.values()]
-    parts += [loops(result, style), assumptions(result, style)]
+    parts += [loops(result, style), *fact_labels(result, style), assumptions(result, style)]
     if style.stats:
         parts.append(stats(result, style))
     return "\n\n".join(parts) + "\n"
@@ -238,6 +238,22 @@ def loops(result: Result, style: Style) -> str:
         evidence = style.dim(max(numbers, default=instances[0])[1])
         rows.append(f"{span:>10}  {method:<8}{len(instances):>9}  {place}  {evidence}")
     return "\n".join(rows) if found else style.bold("loops") + "\n  none"
+
+
+def fact_labels(result: Result, style: Style) -> Iterator[str]:
+    """What each fact rests on that is not proved (rule 28)."""
+    if not result.facts:
+        return
+    rows = [style.bold("facts")]
+    rows += [
+        f"  {f.label.partition(':')[0]:<28}{f.source}: {f.text}{f.label.partition(':')[2]}"
+        for f in result.facts
+        if f.label != "proved"
+    ]
+    proved = sum(f.label == "proved" for f in result.facts)
+    if proved:
+        rows.append(style.dim(f"  {'proved':<28}{proved} loop bounds: no assumptions"))
+    yield "\n".join(rows)
 
 
 def assumptions(result: Result, style: Style) -> str:

@@ -12,7 +12,7 @@ from ilp.highs import Highs
 from ilp.ipet import build_ipet
 from ilp.iteration import cycles_per_iteration
 from ilp.parameters import Parameter, loop_parameters
-from ilp.parametric import Parametric, convex_pieces, parametric_bound
+from ilp.parametric import Parametric, Piece, convex_pieces, largest, parametric_bound
 from ilp.solve import maximise
 from ilp.worst_case import worst_case
 from loopbounds.bound import LoopBound
@@ -223,3 +223,28 @@ def test_parameters_of_a_real_binary() -> None:
     found = loop_parameters(graph, image, parse("loop prog.c:5 at most waiting + 1", "k"))
     assert {i: (p.name, p.plus) for i, p in found.items()} == {loop.index: ("waiting", 1)}
     assert loop_parameters(graph, image, parse("loop prog.c:5 at most 4", "k")) == {}
+
+
+def test_the_largest_of_several_functions_is_never_below_any() -> None:
+    for seed in range(200):
+        rng = Random(seed)
+        bounds: list[tuple[Parametric | None, int]] = []
+        for _ in range(rng.randint(1, 3)):
+            slopes = sorted(rng.sample(range(30), rng.randint(1, 3)))
+            pieces, first, value = [], rng.choice((0, 0, 1)), rng.randint(0, 500)
+            for number, slope in enumerate(slopes):
+                last = None if number == len(slopes) - 1 else first + rng.randint(0, 9)
+                pieces.append(Piece(first, last, value - slope * first, (slope,)))
+                if last is not None:
+                    value += slope * (last - first) + slopes[number + 1]
+                    first = last + 1
+            bounds.append((Parametric(("n",), tuple(pieces), True, "", ()), 0))
+        if rng.random() < 0.4:
+            bounds.append((None, rng.randint(0, 900)))
+        got = largest(bounds)
+        assert got is not None
+        for n in range(1, 60):
+            values = [b if f is None else f.at(n) for f, b in bounds]
+            assert got.at(n) >= max(values), (seed, n)
+            assert got.at(n) == max(values) or len(bounds) > 1
+    assert largest([(None, 3), (None, 5)]) is None

@@ -18,7 +18,7 @@ ENTRIES = ("syscall", "undefined", "prefetch-abort", "data-abort", "interrupt")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests on the analysed kernel and its trace run in one process, which makes them once."""
     for item in items:
-        if {"report", "trace"} & set(getattr(item, "fixturenames", ())):
+        if {"report", "trace", "recording"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.xdist_group("kernel"))
 
 
@@ -38,6 +38,14 @@ def report(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 
 @pytest.fixture(scope="session")
-def trace(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Trace:
+def recording(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of every kernel execution of the user-level test suite."""
+    path = tmp_path_factory.mktemp("trace") / "tests.trace"
+    qemu.record(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def trace(recording: Path) -> Trace:
     """Every kernel execution of the user-level test suite."""
-    return qemu.record(tmp_path_factory.mktemp("trace") / "tests.trace")
+    return Trace.read(recording)

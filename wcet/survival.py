@@ -1,0 +1,107 @@
+"""What recorded executions have said about each fact, kept from one run to the next (rule 28).
+
+A record belongs to one fact, as it reads, about one binary. It holds the outcome of every
+recording by that recording's hash, so that one that is checked twice counts once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from loopbounds.bound import LoopBound
+from loopbounds.places import facts_of_loops
+from quoll.errors import FactsError
+from quoll.facts import Fact, Facts, LoopFact
+from quoll.image import Image
+from quoll.store import Store, key_of
+from quoll.supergraph import Supergraph
+
+__all__ = ["FactLabel", "Outcome", "Survival", "labels", "proved_loops"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Executions of a recording that reached what a fact is about, and where one broke it."""
+
+    reached: int
+    violated: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FactLabel:
+    """A fact and what it rests on: assumed, survived N executions, proved, or violated."""
+
+    source: str
+    text: str
+    label: str
+
+    @property
+    def violated(self) -> bool:
+        """Whether an execution broke it."""
+        return self.label.startswith("violated")
+
+
+class Survival:
+    """The records of facts about one binary."""
+
+    def __init__(self, folder: Path | None, image: Image) -> None:
+        self._store, self._image = Store(folder), image
+
+    def of(self, fact: Fact) -> dict[str, Outcome]:
+        """Outcomes by hash of the recording; a record that is damaged counts as absent."""
+        text = self._store.get(self._key(fact))
+        try:
+            found = json.loads(text or "{}")
+            return {trace: Outcome(int(n), where) for trace, (n, where) in found.items()}
+        except (ValueError, TypeError, AttributeError):
+            return {}
+
+    def add(self, fact: Fact, outcomes: Mapping[str, Outcome]) -> None:
+        """Keep outcomes with those of other recordings."""
+        known = {**self.of(fact), **outcomes}
+        rows = {trace: [o.reached, o.violated] for trace, o in known.items()}
+        self._store.put(self._key(fact), json.dumps(rows))
+
+    def _key(self, fact: Fact) -> str:
+        return key_of(["survival", self._image.sha256, str(fact)])
+
+
+def labels(facts: Facts, survival: Survival, proved: frozenset[str]) -> tuple[FactLabel, ...]:
+    """The label of each fact, in file order; ``proved`` are the sources of those that are."""
+    found = []
+    for fact in facts.facts:
+        source = str(fact.source)
+        outcomes = survival.of(fact).values()
+        broken = next((o.violated for o in outcomes if o.violated), None)
+        survived = sum(o.reached for o in outcomes)
+        if broken:
+            label = f"violated: {broken}"
+        elif source in proved:
+            label = "proved"
+        else:
+            label = f"survived {survived:,} executions" if survived else "assumed"
+        found.append(FactLabel(source, str(fact), label))
+    return tuple(found)
+
+
+def proved_loops(
+    image: Image, facts: Facts, entries: Sequence[tuple[Supergraph, Sequence[LoopBound]]]
+) -> frozenset[str]:
+    """Sources of the loop facts that are no tighter than what is proved, in every context."""
+    proved: dict[str, bool] = {}
+    for graph, bounds in entries:
+        try:
+            stated = facts_of_loops(graph, image, Facts(facts.of(LoopFact)))
+        except FactsError:
+            return frozenset()
+        for loop, about in enumerate(stated):
+            bound = bounds[loop]
+            for fact in about:
+                holds = bound.method not in ("", "fact", "parameter") and bound.bound is not None
+                holds = holds and bound.bound is not None and bound.bound <= fact.bound
+                source = str(fact.source)
+                proved[source] = proved.get(source, True) and holds
+    return frozenset(source for source, holds in proved.items() if holds)
