@@ -177,6 +177,7 @@ class DualIssueMachine(Machine):
         before = self.chip.random.random() < 0.5
         if dirty and before:
             self.memory.write(now)
+        self.load_misses += 1
         addr = line * self.chip.dcache.geometry.line_bytes
         complete = self.memory.line(now, addr)[1]
         if dirty and not before:
@@ -189,6 +190,7 @@ class DualIssueMachine(Machine):
             return 0
         addr = line * self.chip.dcache.geometry.line_bytes if cached else None
         stall = 0
+        self.stored_words += words
         for _ in range(words):
             while self.buffer and self.buffer[0] <= now + stall:
                 self.buffer.popleft()

@@ -108,6 +108,7 @@ class Machine:
         self.line_ready: dict[int, int] = {}  # instruction line -> when it can be executed from
         self.data_ready: dict[int, int] = {}  # data line -> when its fill is complete
         self.last_fill = 0  # data line
+        self.load_misses = self.stored_words = 0  # lines; words written past the cache
         self._kinds: dict[tuple[int, bool], tuple[Insn, InsnClass]] = {}
 
     def start(self, addr: int) -> None:
@@ -335,6 +336,7 @@ class Machine:
         before = self.chip.random.random() < 0.5
         if dirty and before:
             self.memory.write(cycle)
+        self.load_misses += 1
         addr = line * self.chip.dcache.geometry.line_bytes
         first, complete = self.memory.line(cycle, addr)
         if dirty and not before:
@@ -348,6 +350,7 @@ class Machine:
         """A store that misses goes to the write buffer; when that is full, the unit waits."""
         if cached and self.chip.dcache.store(line):
             return
+        self.stored_words += words
         addr = line * self.chip.dcache.geometry.line_bytes if cached else None
         for _ in range(words):
             while self.buffer and self.buffer[0] <= cycle:

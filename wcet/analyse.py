@@ -38,7 +38,7 @@ from wcet.result import EntryResult, InterruptLatency, Result, Start
 from wcet.stages import Stages
 from wcet.survival import Survival, labels, proved_loops
 
-__all__ = ["Options", "Run", "analyse"]
+__all__ = ["Options", "Run", "Valued", "analyse"]
 
 ALL = "all"
 INTERRUPT = "interrupt"
@@ -103,6 +103,16 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
         unbounded=unbounded,
         facts=known,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Valued:
+    """An entry with values: its graph without the edges that they exclude."""
+
+    graph: Supergraph
+    values: Values
+    infeasible: tuple[InfeasibleEdge, ...]
+    assumptions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +237,8 @@ class Run:
             self.store.put(name, address, found)
         return found
 
-    def prepare(self, name: str, address: int) -> Prepared:
-        """The stages before the integer program, for one entry."""
+    def valued(self, name: str, address: int) -> Valued:
+        """The stages from the binary to values, for one entry."""
         stage = self.stages.stage
         with stage("extract", name):
             program = extract(self.image, [address], self.facts, self.ends)
@@ -240,8 +250,21 @@ class Run:
             infeasible = infeasible_edges(plain, first)
             graph = without_edges(plain, first.dead_edges, self.image)
             values = analyse_values(graph, self.image)
+        assumptions = (
+            *self.platform.assumptions,
+            *program.assumptions,
+            *guided,
+            *values.assumptions,
+        )
+        return Valued(graph, values, infeasible, assumptions)
+
+    def prepare(self, name: str, address: int) -> Prepared:
+        """The stages before the integer program, for one entry."""
+        valued = self.valued(name, address)
+        graph, values = valued.graph, valued.values
+        with self.stages.stage("values", name):
             parts = self.segments(graph, values)
-        with stage("loop bounds", name):
+        with self.stages.stage("loop bounds", name):
             turning = frozenset(loop for part in parts for loop in part.loops)
             bounds = bound_loops(
                 graph,
@@ -254,15 +277,12 @@ class Run:
             )
         prepared = [self.paths(name, part, SegmentValues(values, part), bounds) for part in parts]
         assumptions = (
-            *self.platform.assumptions,
-            *program.assumptions,
-            *guided,
-            *values.assumptions,
+            *valued.assumptions,
             *(self.platform.pending_assumption() if len(parts) > 1 else ()),
             *(a for _, more in prepared for a in more),
         )
         paths = tuple(paths for paths, _ in prepared)
-        return Prepared(paths, infeasible, tuple(dict.fromkeys(assumptions)))
+        return Prepared(paths, valued.infeasible, tuple(dict.fromkeys(assumptions)))
 
     def segments(self, graph: Supergraph, values: Values) -> list[Segment]:
         """The parts of paths to be bounded: one, unless code tests for interrupts (rule 21)."""

@@ -23,6 +23,7 @@ COMMANDS = {
     "loops": "wcet.loops_command",
     "path": "wcet.path_command",
     "replay": "wcet.replay_command",
+    "timing": "wcet.timing_command",
 }
 INTERNAL_ERROR = 70
 INTERRUPTED = 130

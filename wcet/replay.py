@@ -26,7 +26,7 @@ from ilp.solution import Step
 from pipeline.block_times import transfers
 from pipeline.core import Core, load_core
 from pipeline.dual_issue_simulator import concrete_machine
-from pipeline.native import Instructions, execute
+from pipeline.native import Instructions, SplitMix, execute
 from pipeline.native import Trace as Steps
 from pipeline.simulator import Executed, Machine, Memory, OnChip
 from pipeline.timing import Profile, Timing
@@ -48,9 +48,12 @@ __all__ = [
     "Subject",
     "by_path",
     "executed",
+    "initial",
     "random_machine",
     "replay",
     "replay_paths",
+    "takes_exception",
+    "taking_the_exception",
 ]
 
 DISPLACED = 0x1000_0000  # lines of user programs that pollute the caches; in no kernel window
@@ -235,11 +238,14 @@ def replay(
     ``instructions`` are kept between replays on one core.
     """
     if exception:
-        machine.clock = max(
-            machine.core.row("EXCEPTION_ENTRY", kind).issue for kind in ("any", "asynchronous")
-        )
+        machine.clock = taking_the_exception(machine.core)
     known = instructions or Instructions(machine.core, aligned=machine.aligned)
     return execute(machine, Steps.of(known, steps))
+
+
+def taking_the_exception(core: Core) -> int:
+    """Cycles before the first instruction of an exception's path."""
+    return max(core.row("EXCEPTION_ENTRY", kind).issue for kind in ("any", "asynchronous"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +273,8 @@ class Replayed:
     most: int
     contents: Contents  # of the caches, in the replay that took most
     start: int  # instruction of the recording with which it began
+    number: int  # of the path
+    state: int  # initial state that took most
 
     @property
     def ratio(self) -> float | None:
@@ -314,20 +322,14 @@ def replay_paths(
 def _replay_piece(
     subject: Subject, piece: Piece, instructions: Instructions, number: int, states: int, seed: int
 ) -> Replayed:
-    platform, graph = subject.platform, piece.paths.graph
-    path = Path.of(graph, piece.visits)
-    most, worst = -1, Contents.COLD
+    path = Path.of(piece.paths.graph, piece.visits)
+    most, worst, at = -1, Contents.COLD, 0
     for state in range(states):
-        random = Random(f"{seed} {subject.name} {number} {state}")
-        execution, begin = piece.sources[state % len(piece.sources)]
-        steps = executed(path, _first_addresses(execution, begin), platform, random)
-        every = list(Contents)
-        contents = every[state] if state < len(every) else random.choice(every)
-        machine = random_machine(platform, steps, contents, random)
-        exception = piece.paths.start is None and subject.name in platform.entries
+        machine, steps, contents = initial(subject, path, piece, number, state, seed)
+        exception = takes_exception(subject, piece)
         cycles = replay(machine, steps, exception=exception, instructions=instructions)
         if cycles > most:
-            most, worst = cycles, contents
+            most, worst, at = cycles, contents, state
     charged = path_cycles(piece.paths.costs, (Step(v.node, v.edge) for v in piece.visits))
     execution, begin = piece.sources[0]
     return Replayed(
@@ -338,7 +340,26 @@ def _replay_piece(
         most,
         worst,
         execution.pcs[begin],
+        number,
+        at,
     )
+
+
+def takes_exception(subject: Subject, piece: Piece) -> bool:
+    """Whether the piece starts by taking an exception."""
+    return piece.paths.start is None and subject.name in subject.platform.entries
+
+
+def initial(
+    subject: Subject, path: Path, piece: Piece, number: int, state: int, seed: int
+) -> tuple[Machine, list[Executed], Contents]:
+    """The machine, the steps and the contents of one replay, which its numbers determine."""
+    random = SplitMix(Random(f"{seed} {subject.name} {number} {state}").getrandbits(64))
+    execution, begin = piece.sources[state % len(piece.sources)]
+    steps = executed(path, _first_addresses(execution, begin), subject.platform, random)
+    every = list(Contents)
+    contents = every[state] if state < len(every) else random.choice(every)
+    return random_machine(subject.platform, steps, contents, random), steps, contents
 
 
 def _first_addresses(execution: Execution, begin: int) -> dict[int, int]:

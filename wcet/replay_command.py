@@ -17,7 +17,10 @@ from quoll.errors import InputError, UsageError
 from quoll.trace import Execution, Trace
 from wcet.analyse import Options, analyse
 from wcet.atomic import write_atomically
-from wcet.replay import Replayed, Subject, by_path, replay_paths
+from wcet.pieces import cut
+from wcet.replay import Path as Walk
+from wcet.replay import Replayed, Subject, by_path, initial, replay_paths, takes_exception
+from wcet.replay_timing import Moment, moments
 from wcet.request import default_cache
 from wcet.result import Result
 from wcet.stages import Stages
@@ -47,6 +50,7 @@ EXAMPLES = """\
 examples:
   kernels/bilby/run kzm-after tests -plugin build/recorder/librecorder.so,out=tests.trace
   wcet replay tests.trace --kernel build/bilby/kzm-after/kernel.elf
+  wcet replay tests.trace --kernel kernel.elf --timing interrupt | less
   wcet replay tests.trace --kernel kernel.elf --states 50 --json - | jq .entries.syscall.ratio
 """
 
@@ -75,6 +79,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p.add_argument(
         "--seed", type=int, default=1, metavar="N", help="of everything drawn (default: 1)"
     )
+    p.add_argument(
+        "--l2", choices=["on", "off"],
+        help="as for 'wcet analyse'; the machine then misses in it on every access",
+    )  # fmt: skip
+    p.add_argument(
+        "--timing", metavar="ENTRY",
+        help="print the replay of ENTRY that took most, instruction by instruction",
+    )  # fmt: skip
     p.add_argument("--cache", type=Path, metavar="DIR", help="where proofs of loop bounds are kept")
     p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
     p.add_argument("--quiet", action="store_true", help="no progress on standard error")
@@ -92,6 +104,7 @@ class EntryReplay:
     paths: int  # different ones, and beginnings of paths up to a test for interrupts
     margins: tuple[float, ...]  # ascending
     exceeding: tuple[Replayed, ...]  # above the bound, or above what their path is charged
+    timing: tuple[Moment, ...] = ()  # the replay that took most, if asked for
 
     @property
     def ratio(self) -> float:
@@ -106,7 +119,9 @@ class EntryReplay:
         return quantiles(self.margins, n=100, method="inclusive")[-1]
 
 
-def summarise(name: str, bound: int, paths: Sequence[Replayed]) -> EntryReplay:
+def summarise(
+    name: str, bound: int, paths: Sequence[Replayed], timing: tuple[Moment, ...] = ()
+) -> EntryReplay:
     """The figures of one entry."""
     return EntryReplay(
         name,
@@ -116,6 +131,7 @@ def summarise(name: str, bound: int, paths: Sequence[Replayed]) -> EntryReplay:
         len(paths),
         tuple(sorted(p.ratio for p in paths if p.ratio is not None)),
         tuple(p for p in paths if p.exceeds(bound)),
+        timing,
     )
 
 
@@ -140,6 +156,10 @@ def run(options: argparse.Namespace) -> int:
                 f"the bound of entry {name} is a function of {', '.join(entry.parametric.names)}",
                 hint="state numbers in the facts file: loop PLACE at most N",
             )
+    if options.timing is not None and options.timing not in result.entries:
+        raise UsageError(
+            f"--timing {options.timing}: no such entry", hint=f"known: {', '.join(result.entries)}"
+        )
     missing = recorded.keys() - {entry.address for entry in result.entries.values()}
     if missing:
         raise InputError(
@@ -169,7 +189,7 @@ def analysis(options: argparse.Namespace) -> Options:
     return Options(
         entries=("all",),
         platform=options.platform,
-        l2=None,
+        l2=None if options.l2 is None else options.l2 == "on",
         facts=tuple(options.facts),
         neighbouring_facts=True,
         ends=(),
@@ -198,7 +218,25 @@ def replay_entry(
 
     with stages.stage("replay", name):
         replayed = replay_paths(subject, paths, options.states, options.seed, progress)
-    return summarise(name, entry.cycles, replayed)
+    timing = timeline(subject, paths, replayed, options.seed) if options.timing == name else ()
+    return summarise(name, entry.cycles, replayed, timing)
+
+
+def timeline(
+    subject: Subject,
+    paths: Sequence[Sequence[Execution]],
+    replayed: Sequence[Replayed],
+    seed: int,
+) -> tuple[Moment, ...]:
+    """The replay that took most, once more, instruction by instruction."""
+    most = max(replayed, key=lambda r: r.most)
+    piece = list(cut(subject.paths, subject.image, paths))[most.number]
+    path = Walk.of(piece.paths.graph, piece.visits)
+    machine, steps, _ = initial(subject, path, piece, most.number, most.state, seed)
+    exception = takes_exception(subject, piece)
+    found = tuple(moments(machine, steps, exception=exception))
+    assert machine.finished == most.most, "both machines agree"
+    return found
 
 
 def to_text(result: Result, found: Sequence[EntryReplay], options: argparse.Namespace) -> str:
@@ -218,6 +256,13 @@ def to_text(result: Result, found: Sequence[EntryReplay], options: argparse.Name
         for e in found
     ]
     for entry in found:
+        if entry.timing:
+            rows += ["", f"the replay of {entry.name} that took most, {entry.most:,} cycles",
+                     f"{'cycle':>10}{'takes':>8}"]  # fmt: skip
+            rows += [
+                f"{m.at:>10,}{m.cycles:>8,}  {m.addr:08x}  {m.text:<34.34}  {m.reasons}".rstrip()
+                for m in entry.timing
+            ]
         rows += [
             f"EXCEEDED  {entry.name}: {p.most:,} cycles seen from {p.contents.value} caches; "
             f"{charge_text(p)} this path of {p.instructions:,} instructions, "
@@ -246,6 +291,12 @@ def to_json(result: Result, found: Sequence[EntryReplay], options: argparse.Name
                 "median": median(e.margins),
                 "percentile_99": e.percentile_99,
             },
+            "timing": [
+                {"cycle": m.at, "takes": m.cycles, "address": m.addr, "text": m.text,
+                 "fetch_misses": m.fetch_misses, "load_misses": m.load_misses,
+                 "stored_words": m.stored_words}
+                for m in e.timing
+            ],
             "exceeding": [
                 {"cycles": p.most, "charged": p.charged, "caches": p.contents.value,
                  "instructions": p.instructions}
