@@ -137,7 +137,7 @@ class _Classifier:
                 touched[id(node.block)] = self._touched(node.block)
         found = []
         for loop in self.graph.loops:
-            blocks = {id(self.graph.nodes[n].block) for n in loop.nodes}
+            blocks = {id(self.graph.nodes[n].block) for n in self.scopes.executed[loop.index]}
             usable = loop.index in self.scopes.eligible
             lines = persistent_lines((touched[b] for b in blocks), geometry.sets, ways)
             found.append(lines if usable else frozenset[int]())

@@ -19,7 +19,7 @@ from cache.memory_map import Cacheability
 from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.policy import Policy
 from cache.reference import Hit, Kind, Reference
-from cache.residency import UNSEEN, Event, Residency, Step, Verdict
+from cache.residency import ELSEWHERE, UNSEEN, Event, Residency, Step, Verdict
 from quoll.arm.insn import Access
 from quoll.cfg import Block
 from quoll.supergraph import Supergraph
@@ -100,7 +100,9 @@ class _Classifier:
         geometry = self.hierarchy.l1d
         ways = self.policy.persistent(geometry.ways)
         persistent = [
-            persistent_lines((touched[n] for n in loop.nodes), geometry.sets, ways)
+            persistent_lines(
+                (touched[n] for n in self.scopes.executed[loop.index]), geometry.sets, ways
+            )
             if loop.index in self.scopes.eligible
             else frozenset[int]()
             for loop in self.graph.loops
@@ -114,12 +116,19 @@ class _Classifier:
             geometry,
             self.policy,
             [[part.event for part in of_node if part.event] for of_node in parts],
-            [(UNSEEN,) if self.graph.passed(e) else () for e in range(len(self.graph.edges))],
+            [self._along(e) for e in range(len(self.graph.edges))],
             self.addresses.images,
         )
         nodes = tuple(self._classify(of, residency.at(n)) for n, of in enumerate(parts))
         loops_out = {loop: tuple(lines.values()) for loop, lines in self.missing.items()}
         return DataClasses(nodes, loops_out)
+
+    def _along(self, edge: int) -> tuple[Event, ...]:
+        """What an edge does beside renaming symbols. Those of one part mean nothing in another."""
+        if self.graph.passed(edge):
+            return (UNSEEN,)
+        crosses = self.graph.edges[edge].call is not None or self.graph.origin(edge) is None
+        return (ELSEWHERE,) if crosses else ()
 
     def _accesses(self, index: int, block: Block) -> list[tuple[int, DataAccess | CacheOperation]]:
         """The lines accessed by a node, and the operations in it, in program order."""

@@ -28,32 +28,34 @@ class LoopScopes:
 
     around: tuple[tuple[int, ...], ...]
     eligible: frozenset[int]
+    executed: tuple[frozenset[int], ...]  # per loop: all nodes that may execute in it
 
     @staticmethod
     def of(graph: Supergraph) -> LoopScopes:
         """The scopes of ``graph``."""
         around: list[list[int]] = [[] for _ in graph.nodes]
         eligible: set[int] = set()
-        for loop in graph.loops:
+        executed = tuple(graph.executed(loop) for loop in graph.loops)
+        for loop, nodes in zip(graph.loops, executed, strict=True):
             if graph.entry in loop.nodes and graph.entry != loop.header:
                 continue
             ways_in = {
                 e
-                for n in loop.nodes
+                for n in nodes
                 for e in graph.predecessors[n]
-                if graph.edges[e].src not in loop.nodes
+                if graph.edges[e].src not in nodes
             }
             if ways_in != set(loop.entries):
                 continue
-            if any(graph.passed(e) for n in loop.nodes for e in graph.successors[n]):
+            if any(graph.passed(e) for n in nodes for e in graph.successors[n]):
                 continue  # rule 2: nothing persists over code that is not looked at
             eligible.add(loop.index)
-            for node in loop.nodes:
+            for node in nodes:
                 around[node].append(loop.index)
-        size = {loop.index: len(loop.nodes) for loop in graph.loops}
+        size = [len(nodes) for nodes in executed]
         for loops in around:
             loops.sort(key=lambda i: -size[i])
-        return LoopScopes(tuple(map(tuple, around)), frozenset(eligible))
+        return LoopScopes(tuple(map(tuple, around)), frozenset(eligible), executed)
 
 
 def persistent_lines(

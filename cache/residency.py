@@ -27,7 +27,7 @@ from cache.lines import NO_LINES, Lines, LinesBuilder, Target
 from cache.policy import Policy, Rule, paid_rules, strict_rules
 from quoll.fixpoint import solve
 
-__all__ = ["UNSEEN", "Event", "Known", "Residency", "Step", "Verdict"]
+__all__ = ["ELSEWHERE", "UNSEEN", "Event", "Known", "Residency", "Step", "Verdict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ class Verdict:
 
 ABSENT = Verdict(False, False)
 UNSEEN = Event(None, forget=True, rename=True)  # code that is not looked at (rule 2)
+ELSEWHERE = Event(None, rename=True)  # into or out of a shared context
 
 
 @dataclass(frozen=True, slots=True)

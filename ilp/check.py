@@ -92,6 +92,7 @@ class Frame:
 
     context: int
     partial: bool  # it began before the path did
+    call: int | None = None  # the node that called it
     left: bool = False  # by a tail call: the callee returns in its place
     a: dict[int, int] = field(default_factory=dict)  # by index of the constraint
     b: dict[int, int] = field(default_factory=dict)
@@ -167,9 +168,11 @@ class Walker:
         to = self._graph.nodes[edge.dst].context
         if edge.kind is EdgeKind.CALL:
             self._stack[-1].left = self._graph.nodes[edge.src].block.tail
-            self._stack.append(Frame(to, False))
+            self._stack.append(Frame(to, False, edge.src))
         elif edge.kind is EdgeKind.RETURN:
-            while self._stack and self._stack[-1].context != to:
+            called = edge.call is None
+            while self._stack and not (called and self._stack[-1].context == to):
+                called |= edge.call == self._stack[-1].call
                 self._close(self._stack.pop(), cut=False)
             if self._stack:
                 self._stack[-1].left = False

@@ -138,6 +138,12 @@ def resolve_one(
     places = places_of(fact)
     scope = (None, None) if isinstance(fact, Require) else (fact.function, fact.caller)
     function, caller = (entry_of(fact, name, locate) for name in scope)
+    if function is not None and graph.merged:
+        raise FactsError(
+            f"'{fact}' speaks of single invocations, which shared contexts do not tell apart",
+            where=str(fact.source),
+            hint="analyse with full call strings: leave out --call-string",
+        )
     inside = contexts_inside(graph, function, caller)
     sets = []
     for text in places:

@@ -13,6 +13,7 @@ from ilp.parametric import Parametric, parametric_bound
 from ilp.worst_case import WorstCase, worst_case
 from loopbounds.bound import LoopBound
 from pipeline.costs import Costs
+from quoll.errors import FactsError
 from quoll.supergraph import Supergraph
 
 __all__ = ["EntryBound", "bound_entry"]
@@ -55,6 +56,12 @@ def bound_entry(
             graph, costs, stated, constraints, solver=solver, seconds=seconds, place=place
         )
         return EntryBound(worst, stated, checked_bounds(graph, stated), None, {})
+    if graph.merged:
+        names = ", ".join(sorted({str(p) for p in still.values()}))
+        raise FactsError(
+            f"a bound as a function of {names} needs full call strings",
+            hint="leave out --call-string, or give numbers with --set NAME=N",
+        )
     parametric = parametric_bound(
         graph, costs, stated, constraints, parameters, solver=solver, seconds=seconds, place=place
     )

@@ -10,10 +10,11 @@ these properties, which ``LoopNest.build`` verifies:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from loopbounds.bound import LoopBound
+from quoll.components import components
 from quoll.errors import ControlFlowError, UnboundedLoop
 from quoll.supergraph import Supergraph, SuperLoop
 
@@ -32,6 +33,7 @@ class LoopNest:
     innermost: tuple[int | None, ...]  # per node
     started: frozenset[int]
     leaving: tuple[frozenset[int], ...]  # per loop: nodes that reach its outside past no header
+    entered: Mapping[int, int]  # per part of the graph: most entries on one path
 
     @staticmethod
     def build(graph: Supergraph, bounds: Sequence[int]) -> LoopNest:
@@ -51,7 +53,8 @@ class LoopNest:
         started = frozenset(loop.index for loop in graph.loops if graph.entry in loop.nodes)
         exits = frozenset(graph.exits)
         leaving = tuple(leaving_nodes(graph, loop, exits) for loop in graph.loops)
-        return LoopNest(graph, tuple(bounds), tuple(innermost), started, leaving)
+        nest = LoopNest(graph, tuple(bounds), tuple(innermost), started, leaving, {})
+        return replace(nest, entered=nest.entries_of_parts())
 
     def passes(self, loop: int, node: int) -> int:
         """Most passes through the body of ``loop`` per entry in which ``node`` executes.
@@ -72,12 +75,27 @@ class LoopNest:
         Between two executions of a node the header of a loop around it executes (the graph is
         reducible). With ``inside``, a predicate on header nodes that holds from some depth of
         the nest inwards, only loops it accepts count: executions per entry of that region.
+        A shared context multiplies by how often all of its callers enter it.
         """
         product, loop = 1, self.innermost[node]
         while loop is not None and inside(self.graph.loops[loop].header):
             product *= self.passes(loop, node)
             loop = self.graph.loops[loop].parent
-        return product
+        return product * (self.entered[self.graph.part_of(node)] if loop is None else 1)
+
+    def entries_of_parts(self) -> Mapping[int, int]:
+        """Most entries of each part: what its callers can execute, callers first."""
+        graph = self.graph
+        calls: dict[int, list[int]] = {}
+        for e, edge in enumerate(graph.edges):
+            if graph.origin(e) is None:
+                calls.setdefault(graph.part_of(edge.dst), []).append(e)
+        entered = dict.fromkeys(graph.part, 1)
+        nest = replace(self, entered=entered)
+        for part in parts_in_order(graph):
+            if part in calls:
+                entered[part] = sum(nest.most_node(graph.edges[e].src) for e in calls[part])
+        return entered
 
     def most_edge(self, edge: int) -> int:
         """Most traversals of ``edge`` on one path."""
@@ -94,10 +112,23 @@ class LoopNest:
         return tuple(loops)
 
 
+def parts_in_order(graph: Supergraph) -> list[int]:
+    """The parts of the graph, each after those that call it."""
+    callees: dict[int, set[int]] = {part: set() for part in graph.part}
+    for e, edge in enumerate(graph.edges):
+        if graph.origin(e) is None:
+            callees[graph.part_of(edge.src)].add(graph.part_of(edge.dst))
+    parts = sorted(callees)
+    number = {part: i for i, part in enumerate(parts)}
+    successors = [sorted(number[c] for c in callees[part]) for part in parts]
+    order = [parts[i] for component in components(successors) for i in component]
+    return order[::-1]
+
+
 def verify_loop(graph: Supergraph, loop: SuperLoop) -> None:
     """Entry and back edges are exactly the edges into the header; no other edge enters."""
     into_header = set(graph.predecessors[loop.header])
-    backs = {e for e in into_header if graph.edges[e].src in loop.nodes}
+    backs = {e for e in into_header if graph.origin(e) in loop.nodes}
     if set(loop.backs) != backs or set(loop.entries) != into_header - backs:
         raise ControlFlowError(
             "the edges into a loop header are not its entry and back edges",
@@ -105,7 +136,7 @@ def verify_loop(graph: Supergraph, loop: SuperLoop) -> None:
         )
     for node in loop.nodes:
         for e in graph.predecessors[node]:
-            if node != loop.header and graph.edges[e].src not in loop.nodes:
+            if node != loop.header and graph.origin(e) not in loop.nodes:
                 raise ControlFlowError(
                     "a loop is entered other than at its header (irreducible control flow)",
                     where=hex(graph.nodes[node].block.addr),
@@ -133,20 +164,24 @@ def leaving_nodes(graph: Supergraph, loop: SuperLoop, exits: frozenset[int]) -> 
 
 
 def topological_order(graph: Supergraph) -> list[int]:
-    """All nodes, each after its predecessors, back edges left out.
+    """All nodes, each after its predecessors in its part, back edges left out.
 
     Raises ControlFlowError if a cycle contains no back edge: nothing would bound it.
     """
     backs = {e for loop in graph.loops for e in loop.backs}
-    waiting = [sum(e not in backs for e in edges) for edges in graph.predecessors]
+    following: list[list[int]] = [[] for _ in graph.nodes]
+    waiting = [0] * len(graph.nodes)
+    for e, edge in enumerate(graph.edges):
+        origin = graph.origin(e)
+        if e not in backs and origin is not None:
+            following[origin].append(edge.dst)
+            waiting[edge.dst] += 1
     order = [n for n, count in enumerate(waiting) if count == 0]
     for node in order:
-        for e in graph.successors[node]:
-            if e not in backs:
-                dst = graph.edges[e].dst
-                waiting[dst] -= 1
-                if waiting[dst] == 0:
-                    order.append(dst)
+        for dst in following[node]:
+            waiting[dst] -= 1
+            if waiting[dst] == 0:
+                order.append(dst)
     if len(order) < len(graph.nodes):
         stuck = next(n for n, count in enumerate(waiting) if count)
         raise ControlFlowError(

@@ -14,6 +14,7 @@ from ilp.ipet import Ipet, build_ipet
 from ilp.iteration import cycles_per_iteration
 from ilp.model import Model, Row
 from ilp.nest import checked_bounds
+from ilp.partpath import build_path_of_parts
 from ilp.path import Order, build_path
 from ilp.solution import Solution, Step, WorstPath
 from ilp.solve import Proof, maximise
@@ -101,7 +102,8 @@ def realise(ipet: Ipet, costs: Costs, constraints: Sequence[Constraint], proof: 
     steps: tuple[Step, ...] = ()
     for order in orders(bool(repeated_contexts(ipet, constraints))):
         try:
-            steps = build_path(ipet.nest, edges, last, order)
+            shared = ipet.graph.merged
+            steps = (build_path_of_parts if shared else build_path)(ipet.nest, edges, last, order)
         except SolverError as error:
             return WorstPath((), 0, f"counts not realisable: {error}")
         wrong = check_path(ipet.graph, ipet.nest.bounds, constraints, steps)

@@ -17,6 +17,7 @@ from loopbounds.acyclic import Acyclic
 from loopbounds.bound import LoopBound
 from loopbounds.code import Code, KnownValues, NothingKnown
 from loopbounds.keys import graph_key
+from loopbounds.pieces import PieceValues, in_whole
 from loopbounds.places import facts_of_loops
 from loopbounds.prove import Budget, Outcome
 from loopbounds.rounds import Progress, Rounds
@@ -25,6 +26,7 @@ from loopbounds.verdict import judge, not_asked, solver_failed
 from quoll.errors import SolverError
 from quoll.facts import Facts
 from quoll.image import Image
+from quoll.parts import pieces
 from quoll.supergraph import Supergraph
 
 __all__ = ["BoundOptions", "Progress", "bound_loops"]
@@ -57,6 +59,27 @@ def bound_loops(
     """
     options = options or BoundOptions()
     values = values or NothingKnown()
+    if not graph.merged:
+        return _bound_part(graph, image, values, facts, options, progress, only)
+    found: dict[int, LoopBound] = {}
+    for piece in pieces(graph):
+        if piece.loops:
+            asked = None if only is None else piece.asked(only)
+            known = PieceValues(values, piece)
+            bounds = _bound_part(piece.graph, image, known, facts, options, progress, asked)
+            found |= {loop: in_whole(b, loop) for loop, b in zip(piece.loops, bounds, strict=True)}
+    return tuple(found[loop.index] for loop in graph.loops)
+
+
+def _bound_part(
+    graph: Supergraph,
+    image: Image,
+    values: KnownValues,
+    facts: Facts,
+    options: BoundOptions,
+    progress: Progress | None,
+    only: frozenset[int] | None,
+) -> tuple[LoopBound, ...]:
     stated = facts_of_loops(graph, image, facts)
     try:
         solver = nusmv.find_solver()
@@ -64,7 +87,7 @@ def bound_loops(
         return tuple(solver_failed(loop, str(error)) for loop in graph.loops)
     store = Store(options.cache)
     wanted = [i for i in range(len(graph.loops)) if only is None or i in only]
-    what = (options.budget, options.s1, wanted)
+    what = (options.budget, options.s1, wanted, values.hands_on_a_stack_address(graph.entry))
     key = graph_key(graph, image, values, stated, what, solver)
     known = store.answers(key)
     if known is not None and store.copy_models(known.models, options.models):

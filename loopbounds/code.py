@@ -18,7 +18,6 @@ from quoll.valueset import ANY, ValueSet
 
 __all__ = ["Code", "KnownValues", "NothingKnown"]
 
-GIVEN_BACK = frozenset([*range(4, 12), SP])  # registers, by the procedure call standard
 FRAMES = 1 << 16  # bytes above the stack pointer that may be live frames
 
 
@@ -32,6 +31,10 @@ class KnownValues(Protocol):
         """First addresses that an instruction of the node's block accesses; None: no access."""
 
 
+    def hands_on_a_stack_address(self, node: int, /) -> bool:
+        """Whether the part of ``node`` may be handed an address in a caller's stack."""
+
+
 class NothingKnown:
     """Any word, anywhere."""
 
@@ -42,6 +45,10 @@ class NothingKnown:
     def access(self, node: int, insn: int, /) -> ValueSet | None:
         """Any address."""
         return ANY
+
+    def hands_on_a_stack_address(self, node: int, /) -> bool:
+        """The caller's stack is not part of the program."""
+        return False
 
 
 @dataclass(slots=True)
@@ -74,19 +81,20 @@ class Code:
         if known is None:
             nodes = self.graph.loops[loop].nodes
             known = frozenset(r for node in nodes for r in self.effect(node).registers)
-            if self.passed_in(loop):
-                known |= frozenset(range(FLAG + 4)) - GIVEN_BACK
+            passed = [callee for e in self.passed_in(loop) for callee in self.graph.passed(e)]
+            for callee in passed:
+                known |= frozenset(range(FLAG + 4)) - callee.gives_back
             self._written[loop] = known
         return known
 
     def passed_in(self, loop: int) -> list[int]:
-        """The edges of a loop along which a function runs that a fact replaces."""
+        """The edges of a loop along which a function runs that is not looked at."""
         nodes = self.graph.loops[loop].nodes
         return [e for n in nodes for e in self.graph.successors[n] if self.graph.passed(e)]
 
     def passes(self, edge: int, register: int) -> bool:
-        """Whether a function that a fact replaces may change ``register`` along ``edge``."""
-        return register not in GIVEN_BACK and bool(self.graph.passed(edge))
+        """Whether a function that is not looked at may change ``register`` along ``edge``."""
+        return any(register not in callee.gives_back for callee in self.graph.passed(edge))
 
     def steady(self, address: int, size: int) -> bool:
         """Whether memory there only changes by stores of this program: a section of the image."""

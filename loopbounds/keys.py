@@ -52,11 +52,17 @@ def graph_key(
         repr(stated),
         repr([(n.context, [(i.addr, i.thumb, i.raw) for i in n.block.insns]) for n in graph.nodes]),
         repr([(e.src, e.dst, e.kind) for e in graph.edges]),
+        repr([_passed(graph, e) for e in range(len(graph.edges))]),
         repr((graph.contexts, graph.entry, graph.exits)),
         repr([(x.header, x.entries, x.backs, sorted(x.nodes), x.parent) for x in graph.loops]),
         *(_known(graph, values, node) for node in range(len(graph.nodes))),
     ]
     return _digest(parts)
+
+
+def _passed(graph: Supergraph, edge: int) -> list[tuple[bool, list[int], bool]]:
+    """What is forgotten along an edge."""
+    return [(r.preserves, sorted(r.gives_back), r.keeps_mode) for r in graph.passed(edge)]
 
 
 def _known(graph: Supergraph, values: KnownValues, node: int) -> str:

@@ -118,6 +118,8 @@ class Memory:
         if all(replacement.preserves for replacement in passed):
             return False
         node = self._code.graph.edges[edge].src
+        if any(SP not in replacement.gives_back for replacement in passed):
+            return True
         if self._scope.is_plain or not self._code.s1 or not self._in_frame(node, address):
             return True
         if any(self._tainted(self._scope.after(node, register)) for register in ARGUMENTS):

@@ -52,7 +52,10 @@ class Taint:
     def _of_symbol(self, scope: Scope, symbol: Term) -> bool:
         cell = scope.leaves.get(symbol)
         if cell is not None:
-            return cell == SP if scope.loop is None else self._at(scope.loop, cell)
+            if scope.loop is not None:
+                return self._at(scope.loop, cell)
+            code = scope.code
+            return cell == SP or code.values.hands_on_a_stack_address(code.graph.entry)
         origin = scope.origin[symbol]
         if origin.cell is not None:
             return self._at(scope.code.acyclic.headers[origin.node], origin.cell)

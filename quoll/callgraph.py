@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, replace
 
-from quoll.cfg import Program
+from quoll.cfg import Cfg, Program
 from quoll.components import components
 from quoll.errors import ControlFlowError
 from quoll.image import Image
@@ -80,9 +80,9 @@ def _shortest_cycle(
     raise AssertionError("a recursive component has a cycle through each member")
 
 
-def refuse_recursion(program: Program, image: Image) -> None:
-    """Raise ControlFlowError showing the calls of the first cycle, if there is one."""
-    cycles = call_graph(program).cycles
+def refuse_recursion(program: Program, image: Image, bounded: Set[int] = frozenset()) -> None:
+    """Raise ControlFlowError showing the calls of the first cycle past no ``bounded`` function."""
+    cycles = call_graph(replace(program, functions=_without_calls_of(program, bounded))).cycles
     if not cycles:
         return
     cycle = cycles[0]
@@ -91,9 +91,18 @@ def refuse_recursion(program: Program, image: Image) -> None:
     raise ControlFlowError(
         f"recursion: {' -> '.join([*names, names[0]])} ({sites})",
         where=image.place(cycle[0].caller),
-        hint="recursive functions need a bound on their depth, which is not supported: "
-        "rewrite one of these calls",
+        hint="state how many activations there can be at a time: "
+        f"recursion of {names[0]} at most N",
     )
+
+
+def _without_calls_of(program: Program, functions: Set[int]) -> dict[int, Cfg]:
+    return {
+        entry: cfg
+        if entry not in functions
+        else replace(cfg, blocks=tuple(replace(b, calls=()) for b in cfg.blocks))
+        for entry, cfg in program.functions.items()
+    }
 
 
 def _name(program: Program, call: Call) -> str:

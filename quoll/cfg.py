@@ -110,3 +110,4 @@ class Program:
     unresolved: tuple[Unresolved, ...] = ()
     assumptions: tuple[str, ...] = field(default=())
     guidance: Guidance = NO_GUIDANCE
+    gives_back: Mapping[int, frozenset[int]] = field(default_factory=dict)  # registers, by function

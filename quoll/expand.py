@@ -1,22 +1,26 @@
 """Building supergraphs: every call site gets its own copy of the callee (VIVU).
 
 Source: Martin, Alt, Wilhelm, Ferdinand, "Analysis of Loops" (1998), without unrolling. Contexts
-are made depth first, so that a context's number is above its parent's.
+are made depth first, so that a context's number is above that of the first of its callers. With
+call strings of at most k sites (Sharir and Pnueli, 1981), calls whose last k sites are the same
+share one context; what a function tail-calls belongs to the context of that function, and is
+never shared by itself. A recursive function has as many activations as a fact allows, each in a
+context of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from quoll.callgraph import refuse_recursion
 from quoll.cfg import EdgeKind, Program
-from quoll.errors import ControlFlowError, InfeasibleError
-from quoll.guidance import NO_GUIDANCE, Guidance
+from quoll.errors import ControlFlowError
+from quoll.guidance import Guidance, Removed
 from quoll.image import Image
-from quoll.loops import find_loops
+from quoll.parts import summaries
 from quoll.shape import Shape, shape_of
-from quoll.supergraph import Context, Node, SuperEdge, Supergraph, SuperLoop
+from quoll.supergraph import Context, Node, SuperEdge, Supergraph, parts_of
+from quoll.trim import Draft, trimmed, without_edges
 
 __all__ = ["expand", "without_edges"]
 
@@ -24,48 +28,166 @@ NAMED = 8  # places named in an error
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
-    """A context whose vertices exist from node ``base`` on; returns lead to ``returns``.
+class _Return:
+    """A call that is open: the node that made it, and where it returns to."""
 
-    ``returns`` is None at the root: a return there ends the path.
+    call: int
+    after: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A context whose vertices exist from node ``base`` on.
+
+    ``returns`` is None at the root: a return there ends the path. ``string`` holds the last call
+    sites, ``active`` how many activations there are of each function whose depth is bounded.
     """
 
     index: int
     shape: Shape
     base: int
-    returns: tuple[int, ...] | None
+    returns: _Return | None
+    string: tuple[int, ...]
+    active: tuple[int, ...]
 
 
-@dataclass(slots=True)
-class _Draft:
-    """A supergraph while it grows."""
-
-    contexts: list[Context] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
-    edges: list[SuperEdge] = field(default_factory=list)
-    exits: list[int] = field(default_factory=list)
-    guidance: Guidance = NO_GUIDANCE
-
-
-def expand(program: Program, entry: int, image: Image) -> Supergraph:
+def expand(
+    program: Program, entry: int, image: Image, call_string: int | None = None
+) -> Supergraph:
     """The expansion of ``program`` from the function at ``entry``.
 
-    A path ends where a block exits, and where the entry function returns. Raises
-    ControlFlowError when something reachable is unresolved or recursive, when a function cannot
-    be made reducible, and when no exit is reachable.
+    Contexts are call strings, of at most ``call_string`` sites if it is not None. A path ends
+    where a block exits, and where the entry function returns. Raises ControlFlowError when
+    something reachable is unresolved or recursive without a bound, when a function cannot be made
+    reducible, and when no exit is reachable.
     """
     reached = _reached(program, entry)
     _refuse_unresolved(program, reached)
-    refuse_recursion(_part(program, reached), image)
+    refuse_recursion(_part(program, reached), image, program.guidance.depths.keys())
     shapes = {e: shape_of(program.functions[e], image) for e in sorted(reached)}
-    draft = _Draft(guidance=program.guidance)
-    work = [_enter(draft, Context(None, None, entry), shapes[entry], None)]
-    while work:
-        here = work.pop()
-        calls = _place(draft, here)
-        for vertex, callee in reversed(calls):
-            work.append(_call(draft, here, vertex, shapes[callee]))
-    return _finish(draft, 0, image, ())
+    draft = _Expansion(shapes, program.guidance, call_string).run(entry)
+    merged = {context.function for context in draft.contexts if context.others}
+    if merged:
+        draft.summaries = {f: left for f, left in summaries(program).items() if f in merged}
+    return trimmed(draft, 0, image)
+
+
+class _Expansion:
+    """Contexts that are still to be placed, and those that later calls may share."""
+
+    def __init__(
+        self, shapes: dict[int, Shape], guidance: Guidance, call_string: int | None
+    ) -> None:
+        self.shapes, self.guidance, self.call_string = shapes, guidance, call_string
+        self.bounded = sorted(guidance.depths)
+        self.draft = Draft(guidance=guidance)
+        self.shared: dict[tuple[object, ...], _Open] = {}
+        self.tails: dict[int, list[_Open]] = {}  # context -> those that it tail-calls
+        self.returned: dict[int, tuple[int, int]] = {}  # RETURN edge -> context called, call
+        self.later: list[tuple[_Open, _Return]] = []  # calls of a context that was there already
+        self.removed: dict[Removed, None] = {}
+
+    def run(self, entry: int) -> Draft:
+        active = tuple(int(f == entry) for f in self.bounded)
+        work = [self._enter(Context(None, None, entry), None, (), active)]
+        while work:
+            here = work.pop()
+            opened = []
+            for vertex, callee in reversed(self._place(here)):
+                context = self._call(here, vertex, callee)
+                if context is not None:
+                    opened.append(context)
+            work.extend(opened)
+        for shared, back in self.later:
+            self._return_also(shared, shared.index, back)
+        self._name_calls()
+        if self.removed:
+            removed = (*self.guidance.removed, *self.removed)
+            self.draft.guidance = replace(self.guidance, removed=removed)
+        return self.draft
+
+    def _enter(
+        self,
+        context: Context,
+        returns: _Return | None,
+        string: tuple[int, ...],
+        active: tuple[int, ...],
+    ) -> _Open:
+        draft, shape = self.draft, self.shapes[context.function]
+        opened = _Open(len(draft.contexts), shape, len(draft.nodes), returns, string, active)
+        draft.contexts.append(context)
+        blocks = shape.cfg.blocks
+        draft.nodes.extend(Node(opened.index, blocks[b]) for b in shape.blocks)
+        return opened
+
+    def _place(self, here: _Open) -> list[tuple[int, int]]:
+        """Add the edges of one context; gives the calls to expand, as (vertex, callee)."""
+        draft, base, blocks = self.draft, here.base, here.shape.cfg.blocks
+        draft.edges.extend(SuperEdge(base + s, base + d, kind) for s, d, kind in here.shape.edges)
+        for vertex, index in enumerate(here.shape.blocks):
+            block = blocks[index]
+            if block.exits or (block.returns and here.returns is None):
+                draft.exits.append(base + vertex)
+            if block.returns and here.returns is not None:
+                self._return(here.index, base + vertex, here.returns)
+        return [(v, c) for v in here.shape.callers for c in blocks[here.shape.blocks[v]].calls]
+
+    def _return(self, callee: int, src: int, back: _Return) -> None:
+        for after in back.after:
+            self.returned[len(self.draft.edges)] = callee, back.call
+            self.draft.edges.append(SuperEdge(src, after, EdgeKind.RETURN))
+
+    def _call(self, here: _Open, vertex: int, callee: int) -> _Open | None:
+        """Lead into the context of one call; it is given if it is new."""
+        block = here.shape.cfg.blocks[here.shape.blocks[vertex]]
+        site, node = block.last.addr, here.base + vertex
+        active = tuple(n + (f == callee) for f, n in zip(self.bounded, here.active, strict=True))
+        depth = self.guidance.depths.get(callee)
+        if depth is not None and active[self.bounded.index(callee)] > depth.activations:
+            self.removed[Removed(site, callee, depth.fact)] = None
+            return None
+        string = (*here.string, site)
+        if self.call_string is not None:
+            string = string[len(string) - min(self.call_string, len(string)) :]
+        back = _Return(node, tuple(here.base + v for v in here.shape.across[vertex]))
+        key = (callee, string, active)
+        known = None if block.tail else self.shared.get(key)
+        if known is not None:
+            self._share(known, here, site, node, back)
+            return None
+        context = Context(here.index, site, callee)
+        opened = self._enter(context, here.returns if block.tail else back, string, active)
+        self.draft.edges.append(SuperEdge(node, opened.base, EdgeKind.CALL))
+        if block.tail:
+            self.tails.setdefault(here.index, []).append(opened)
+        elif self.call_string is not None:
+            self.shared[key] = opened
+        return opened
+
+    def _share(self, known: _Open, here: _Open, site: int, node: int, back: _Return) -> None:
+        contexts = self.draft.contexts
+        before = contexts[known.index]
+        contexts[known.index] = replace(before, others=(*before.others, (here.index, site)))
+        self.draft.edges.append(SuperEdge(node, known.base, EdgeKind.CALL))
+        self.later.append((known, back))
+
+    def _return_also(self, at: _Open, callee: int, back: _Return) -> None:
+        """Return edges of a shared context, and of what it tail-calls, to one more caller."""
+        for vertex, index in enumerate(at.shape.blocks):
+            if at.shape.cfg.blocks[index].returns:
+                self._return(callee, at.base + vertex, back)
+        for tail in self.tails.get(at.index, ()):
+            self._return_also(tail, callee, back)
+
+    def _name_calls(self) -> None:
+        """Every return edge that leaves a merged part is told which call it belongs to."""
+        draft = self.draft
+        parts = parts_of(tuple(draft.contexts))
+        for index, (_, call) in self.returned.items():
+            edge = draft.edges[index]
+            src, dst = (parts[draft.nodes[n].context] for n in (edge.src, call))
+            if src != dst:
+                draft.edges[index] = replace(edge, call=call)
 
 
 def _reached(program: Program, entry: int) -> set[int]:
@@ -93,165 +215,3 @@ def _refuse_unresolved(program: Program, reached: set[int]) -> None:
     more = f"; and {len(unresolved) - NAMED} more" if len(unresolved) > NAMED else ""
     first = unresolved[0]
     raise ControlFlowError(f"{first.reason}{others}{more}", where=first.where, hint=first.hint)
-
-
-def _enter(draft: _Draft, context: Context, shape: Shape, returns: tuple[int, ...] | None) -> _Open:
-    opened = _Open(len(draft.contexts), shape, len(draft.nodes), returns)
-    draft.contexts.append(context)
-    blocks = shape.cfg.blocks
-    draft.nodes.extend(Node(opened.index, blocks[b]) for b in shape.blocks)
-    return opened
-
-
-def _place(draft: _Draft, here: _Open) -> list[tuple[int, int]]:
-    """Add the edges of one context; gives the calls to expand, as (vertex, callee)."""
-    base, blocks = here.base, here.shape.cfg.blocks
-    draft.edges.extend(SuperEdge(base + s, base + d, kind) for s, d, kind in here.shape.edges)
-    for vertex, index in enumerate(here.shape.blocks):
-        block = blocks[index]
-        if block.exits or (block.returns and here.returns is None):
-            draft.exits.append(base + vertex)
-        if block.returns and here.returns is not None:
-            draft.edges.extend(
-                SuperEdge(base + vertex, after, EdgeKind.RETURN) for after in here.returns
-            )
-    return [(v, c) for v in here.shape.callers for c in blocks[here.shape.blocks[v]].calls]
-
-
-def _call(draft: _Draft, here: _Open, vertex: int, callee: Shape) -> _Open:
-    """Open the context of one call and lead into it."""
-    block = here.shape.cfg.blocks[here.shape.blocks[vertex]]
-    after = tuple(here.base + v for v in here.shape.across[vertex])
-    context = Context(here.index, block.last.addr, callee.cfg.entry)
-    opened = _enter(draft, context, callee, here.returns if block.tail else after)
-    draft.edges.append(SuperEdge(here.base + vertex, opened.base, EdgeKind.CALL))
-    return opened
-
-
-def without_edges(
-    graph: Supergraph,
-    dead: Iterable[int],
-    image: Image | None = None,
-    *,
-    no_exits: Iterable[int] = (),
-    guidance: Guidance | None = None,
-) -> Supergraph:
-    """``graph`` without the edges at the indices ``dead`` and what only they lead to (rule 4).
-
-    Contexts keep their numbers; nodes and edges are numbered anew, in the same order. ``image``
-    names the places that now reach no exit; without it they are bare addresses. No path ends at
-    ``no_exits`` any more; ``guidance`` takes the place of the graph's. Raises
-    ControlFlowError when no exit is left.
-    """
-    removed = set(dead)
-    kept = [edge for i, edge in enumerate(graph.edges) if i not in removed]
-    exits = [n for n in graph.exits if n not in set(no_exits)]
-    draft = _Draft(list(graph.contexts), list(graph.nodes), kept, exits, guidance or graph.guidance)
-    return _finish(draft, graph.entry, image, graph.excluded)
-
-
-def _finish(
-    draft: _Draft, entry: int, image: Image | None, excluded_before: tuple[str, ...]
-) -> Supergraph:
-    """Leave out what is not on a path from the entry to an exit; number the rest; find loops."""
-    forward = _closure(len(draft.nodes), [entry], ((e.src, e.dst) for e in draft.edges))
-    exits = [n for n in draft.exits if forward[n]]
-    if not exits and draft.guidance.removed:
-        facts = dict.fromkeys(removed.fact for removed in draft.guidance.removed)
-        raise InfeasibleError(
-            "no end of a path is reachable from here",
-            where=_at(image, draft.nodes[entry].block.addr),
-            hint=f"without these facts one may be: {'; '.join(facts)}",
-        )
-    if not exits:
-        raise ControlFlowError(
-            "no end of a path is reachable from here",
-            where=_at(image, draft.nodes[entry].block.addr),
-            hint="name the exits: instructions after which control is back in user mode",
-        )
-    backward = _closure(len(draft.nodes), exits, ((e.dst, e.src) for e in draft.edges))
-    keep = [n for n in range(len(draft.nodes)) if forward[n] and backward[n]]
-    number = {old: new for new, old in enumerate(keep)}
-    edges = tuple(
-        SuperEdge(number[e.src], number[e.dst], e.kind)
-        for e in draft.edges
-        if e.src in number and e.dst in number
-    )
-    successors: list[list[int]] = [[] for _ in keep]
-    predecessors: list[list[int]] = [[] for _ in keep]
-    for index, edge in enumerate(edges):
-        successors[edge.src].append(index)
-        predecessors[edge.dst].append(index)
-    return Supergraph(
-        tuple(draft.contexts),
-        tuple(draft.nodes[n] for n in keep),
-        edges,
-        tuple(map(tuple, successors)),
-        tuple(map(tuple, predecessors)),
-        number[entry],
-        tuple(number[n] for n in exits),
-        _loops(edges, successors, predecessors, number[entry]),
-        _excluded(draft, forward, backward, image, excluded_before),
-        draft.guidance,
-    )
-
-
-def _closure(size: int, start: list[int], pairs: Iterable[tuple[int, int]]) -> bytearray:
-    """Which nodes are reached from ``start`` along ``pairs``."""
-    following: list[list[int]] = [[] for _ in range(size)]
-    for src, dst in pairs:
-        following[src].append(dst)
-    reached = bytearray(size)
-    pending = list(start)
-    while pending:
-        node = pending.pop()
-        if not reached[node]:
-            reached[node] = 1
-            pending.extend(following[node])
-    return reached
-
-
-def _loops(
-    edges: tuple[SuperEdge, ...],
-    successors: list[list[int]],
-    predecessors: list[list[int]],
-    entry: int,
-) -> tuple[SuperLoop, ...]:
-    following = [[edges[e].dst for e in out] for out in successors]
-    loops = []
-    for index, loop in enumerate(find_loops(following, entry)):
-        inward = predecessors[loop.header]
-        loops.append(
-            SuperLoop(
-                index,
-                loop.header,
-                tuple(e for e in inward if edges[e].src not in loop.nodes),
-                tuple(e for e in inward if edges[e].src in loop.nodes),
-                loop.nodes,
-                loop.parent,
-            )
-        )
-    return tuple(loops)
-
-
-def _excluded(
-    draft: _Draft,
-    forward: bytearray,
-    backward: bytearray,
-    image: Image | None,
-    before: tuple[str, ...],
-) -> tuple[str, ...]:
-    """Where control leaves the paths for good: one place per block at which it does."""
-    lost = {
-        draft.nodes[edge.dst].block.addr
-        for edge in draft.edges
-        if forward[edge.src] and backward[edge.src] and not backward[edge.dst]
-    }
-    texts = [
-        f"{_at(image, addr)}: no end of a path is reachable from here" for addr in sorted(lost)
-    ]
-    return tuple(dict.fromkeys([*before, *texts]))
-
-
-def _at(image: Image | None, addr: int) -> str:
-    return image.place(addr) if image else f"0x{addr:08x}"

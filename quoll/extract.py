@@ -16,7 +16,6 @@ from quoll.discover import Callee
 from quoll.errors import UsageError
 from quoll.facts import Facts
 from quoll.growth import Growth
-from quoll.guidance import Guidance
 from quoll.image import Image
 from quoll.prune import guided
 from quoll.statements import Statements
@@ -100,7 +99,8 @@ def _program(growth: Growth, statements: Statements, entries: tuple[int, ...]) -
         ),
         tuple(unresolved[addr] for addr in sorted(unresolved)),
         tuple(dict.fromkeys(assumptions)),
-        Guidance(replaced=statements.guidance()),
+        statements.guidance(),
+        {entry: growth.gives_back(entry) for entry in reached},
     )
 
 

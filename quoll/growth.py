@@ -398,6 +398,10 @@ class Growth:
         refuse = function.refuse_call if calls else function.refuse
         refuse(insn.addr, reason, STATE_TARGETS)
 
+    def gives_back(self, entry: int) -> frozenset[int]:
+        """The callee-saved registers that the function at ``entry`` leaves as they were."""
+        return self._confirmer.preserved(entry)
+
     def unproved(self, entry: int) -> list[str]:
         """What is assumed of the function at ``entry`` because values did not prove it."""
         return list(self._unproved.get(entry, {}).values())

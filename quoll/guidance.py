@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-__all__ = ["NO_GUIDANCE", "Guidance", "Removed", "Replacement", "Required"]
+__all__ = [
+    "CALLEE_SAVED",
+    "NO_GUIDANCE",
+    "Depth",
+    "Guidance",
+    "Removed",
+    "Replacement",
+    "Required",
+]
+
+CALLEE_SAVED = frozenset([*range(4, 12), 13])  # procedure call standard, AAPCS 6.1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +49,34 @@ class Required:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """The function takes at most ``cycles``; ``preserves``: its callers' memory."""
+    """The function takes at most ``cycles``; ``preserves``: its callers' memory.
+
+    It leaves the registers ``gives_back`` as they were, and the processor mode if ``keeps_mode``.
+    """
 
     cycles: int
     preserves: bool
+    fact: str
+    gives_back: frozenset[int] = CALLEE_SAVED
+    keeps_mode: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """At most so many activations of a recursive function at a time."""
+
+    activations: int
     fact: str
 
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """All of it; ``replaced`` by entry address."""
+    """All of it; ``replaced`` and ``depths`` by entry address."""
 
     removed: tuple[Removed, ...] = ()
     required: tuple[Required, ...] = ()
     replaced: Mapping[int, Replacement] = field(default_factory=dict)
+    depths: Mapping[int, Depth] = field(default_factory=dict)
 
     def restated(self, text: Callable[[str], str]) -> Guidance:
         """The same with every fact as ``text`` gives it."""
@@ -60,6 +84,7 @@ class Guidance:
             tuple(replace(r, fact=text(r.fact)) for r in self.removed),
             tuple(replace(r, fact=text(r.fact)) for r in self.required),
             {at: replace(r, fact=text(r.fact)) for at, r in self.replaced.items()},
+            {at: replace(d, fact=text(d.fact)) for at, d in self.depths.items()},
         )
 
 

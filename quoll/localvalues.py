@@ -14,6 +14,7 @@ from quoll.cfg import Cfg, EdgeKind
 from quoll.compiled import compile_block
 from quoll.domain import ValueDomain
 from quoll.fixpoint import Fixpoint, solve
+from quoll.guidance import CALLEE_SAVED
 from quoll.image import Image
 from quoll.machine import Environment
 from quoll.memory import S1, live_frames
@@ -25,7 +26,6 @@ from quoll.wto import FlowGraph, WeakOrder
 
 __all__ = ["CALLEE_SAVED", "BlockCode", "Callees", "LocalValues", "environment_of"]
 
-CALLEE_SAVED = frozenset([*range(4, 12), SP])
 Callees = Callable[[int], frozenset[int]]  # entry -> registers that the function preserves
 
 

@@ -14,7 +14,17 @@ from quoll.cfg import Block, Cfg, Edge, EdgeKind, Program
 from quoll.discover import falls_through
 from quoll.errors import FactsError
 from quoll.expand import without_edges
-from quoll.facts import Branch, Fact, Facts, Ignore, IgnoreEdge, PathEnd, Replaced, Require
+from quoll.facts import (
+    Branch,
+    Fact,
+    Facts,
+    Ignore,
+    IgnoreEdge,
+    PathEnd,
+    Recursion,
+    Replaced,
+    Require,
+)
 from quoll.guidance import Removed, Required
 from quoll.image import Image
 from quoll.places import Place, find_place
@@ -77,17 +87,14 @@ def guided(program: Program, image: Image, facts: Facts) -> Program:
     )
 
 
-def guided_in_contexts(
-    graph: Supergraph, image: Image, facts: Facts
-) -> tuple[Supergraph, tuple[str, ...]]:
+def guided_in_contexts(graph: Supergraph, image: Image, facts: Facts) -> Supergraph:
     """``graph`` without the branches that facts exclude within invocations of one function.
 
-    With it the facts that were used. Raises as ``guided`` does.
+    Raises as ``guided`` does.
     """
     dead: dict[int, None] = {}
     no_exits: set[int] = set()
     removed: dict[Removed, None] = {}
-    used: dict[str, None] = {}
     for fact in facts.of(Branch):
         if fact.function is None:
             continue
@@ -106,11 +113,10 @@ def guided_in_contexts(
             if not fact.taken and n in graph.exits:
                 no_exits.add(n)
                 removed[Removed(node.block.last.addr, None, cut.text)] = None
-            used[cut.text] = None
     if not dead and not no_exits:
-        return graph, ()
+        return graph
     guidance = replace(graph.guidance, removed=(*graph.guidance.removed, *removed))
-    return without_edges(graph, dead, image, no_exits=no_exits, guidance=guidance), tuple(used)
+    return without_edges(graph, dead, image, no_exits=no_exits, guidance=guidance)
 
 
 def unused_guidance(facts: Facts, assumptions: Iterable[str]) -> tuple[Fact, ...]:
@@ -119,7 +125,7 @@ def unused_guidance(facts: Facts, assumptions: Iterable[str]) -> tuple[Fact, ...
     return tuple(
         fact
         for fact in facts.facts
-        if isinstance(fact, (Branch, Ignore, IgnoreEdge, PathEnd, Replaced))
+        if isinstance(fact, (Branch, Ignore, IgnoreEdge, PathEnd, Recursion, Replaced))
         and not any(text.endswith(f"({fact.source})") for text in listed)
     )
 
@@ -148,14 +154,24 @@ def _inside(graph: Supergraph, image: Image, fact: Branch) -> list[bool]:
     assert fact.function is not None
     (function,) = find_place(image, fact.function, fact.source).addresses
     caller = fact.caller and find_place(image, fact.caller, fact.source).addresses[0]
-    inside: list[bool] = []
-    for context in graph.contexts:
-        parent = None if context.parent is None else graph.contexts[context.parent].function
+    contexts = graph.contexts
+    inside = [context.function != function and context.parent is not None for context in contexts]
+    for index, context in enumerate(contexts):
         if context.function == function:
-            inside.append(caller in (None, parent))
-        else:
-            inside.append(context.parent is not None and inside[context.parent])
-    return inside
+            above = {contexts[c].function for c, _ in context.callers}
+            inside[index] = caller is None or above == {caller}
+    while True:  # greatest fixed point: a shared context is inside if all of its callers are
+        lost = [
+            index
+            for index, context in enumerate(contexts)
+            if inside[index]
+            and context.function != function
+            and not all(inside[c] for c, _ in context.callers)
+        ]
+        if not lost:
+            return inside
+        for index in lost:
+            inside[index] = False
 
 
 def _is_branch(insn: Insn) -> bool:

@@ -29,6 +29,7 @@ from quoll.terms import (
 from quoll.valueset import ANY
 
 __all__ = [
+    "BEFORE",
     "FLAG",
     "MODE",
     "Cells",

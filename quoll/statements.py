@@ -13,8 +13,8 @@ from quoll.arm.insn import Flow, Insn
 from quoll.cfg import Cfg
 from quoll.discover import Callee
 from quoll.errors import FactsError
-from quoll.facts import Facts, NeverReturns, PathEnd, Replaced, Targets
-from quoll.guidance import Replacement
+from quoll.facts import Facts, NeverReturns, PathEnd, Recursion, Replaced, Targets
+from quoll.guidance import Depth, Guidance, Replacement
 from quoll.image import Image
 from quoll.places import find_place, resolve
 from quoll.transfers import Effect
@@ -58,6 +58,9 @@ class Statements:
             for fact in facts.of(PathEnd)
             for addr in resolve(image, fact.place, fact.source)
         }
+        self._depths = {
+            resolve(image, fact.function, fact.source)[0]: fact for fact in facts.of(Recursion)
+        }
         self.used: dict[str, None] = {}
 
     def _callees(self, fact: Targets) -> tuple[Callee, ...]:
@@ -86,12 +89,18 @@ class Statements:
             *sorted(f"{fact} ({fact.source})" for fact in ends),
         ]
 
-    def guidance(self) -> Mapping[int, Replacement]:
-        """What stands in for the functions that are replaced."""
-        return {
-            addr: Replacement(fact.cycles, fact.preserves, f"{fact} ({fact.source})")
-            for addr, fact in self.replaced.items()
-        }
+    def guidance(self) -> Guidance:
+        """What stands in for the functions that are replaced, and how deep others may recur."""
+        return Guidance(
+            replaced={
+                addr: Replacement(fact.cycles, fact.preserves, f"{fact} ({fact.source})")
+                for addr, fact in self.replaced.items()
+            },
+            depths={
+                addr: Depth(fact.activations, f"{fact} ({fact.source})")
+                for addr, fact in self._depths.items()
+            },
+        )
 
     def check(self, insns: Mapping[int, Insn]) -> None:
         """A statement about targets that meets reached code meets an indirect transfer there."""

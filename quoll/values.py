@@ -12,24 +12,28 @@ listed in ``assumptions`` where a store of unknown address made use of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
+from quoll.arithmetic import add, subtract
 from quoll.arm.insn import Flow, Insn
 from quoll.cfg import EdgeKind
 from quoll.condition import words
 from quoll.domain import ValueDomain
 from quoll.fixpoint import Ascent, Fixpoint, solve
-from quoll.havoc import after_call
+from quoll.guidance import Replacement
+from quoll.havoc import after_call, entered, hands_on_a_stack_address
 from quoll.image import Image
 from quoll.localvalues import BlockCode, environment_of
 from quoll.machine import Environment
+from quoll.parts import Step, steps_over_parts
 from quoll.state import State, entry_state, images
 from quoll.steps import CompiledBlock
 from quoll.supergraph import Supergraph
-from quoll.terms import MASK, SIGN, Fact, Term, describe
+from quoll.terms import BIAS, ENTRY_SP, MASK, SIGN, Anchored, Fact, Term, describe
 from quoll.transfer import Address, Outcome, run
-from quoll.valueset import ANY, ValueSet
+from quoll.valueset import ANY, ValueSet, join
 from quoll.wto import FlowGraph, WeakOrder
 
 __all__ = ["Entry", "Origin", "Resumed", "Values", "analyse"]
@@ -60,17 +64,29 @@ class Origin:
 def analyse(graph: Supergraph, image: Image, entry: Entry | None = None) -> Values:
     """The values of ``graph``. Raises ControlFlowError for an instruction without semantics."""
     environment = environment_of(image)
-    flow = FlowGraph(
-        graph.entry, [e.src for e in graph.edges], [e.dst for e in graph.edges], graph.successors
-    )
+    steps = steps_over_parts(graph)
+    flow = _flow(graph, steps)
     order = WeakOrder.of(flow)
     code = BlockCode()
     compiled = {id(node.block): node.block for node in graph.nodes}
     blocks = {key: code(block.insns) for key, block in compiled.items()}
     bodies = [blocks[id(node.block)] for node in graph.nodes]
-    domain = _ContextDomain(graph, flow, order, bodies, environment, code)
+    domain = _ContextDomain(graph, steps, flow, order, bodies, environment, code)
     start = _start(entry or Entry(), environment)
     return Values(graph, domain, solve(flow, order, domain, start))
+
+
+def _flow(graph: Supergraph, steps: Sequence[Step]) -> FlowGraph:
+    """The graph with a step past each call of another part in place of that part's returns."""
+    first = len(graph.edges)
+    successors = [
+        [e for e in edges if graph.edges[e].call is None] for edges in graph.successors
+    ]
+    for index, step in enumerate(steps):
+        successors[step.call].append(first + index)
+    sources = [*(e.src for e in graph.edges), *(s.call for s in steps)]
+    targets = [*(e.dst for e in graph.edges), *(s.after for s in steps)]
+    return FlowGraph(graph.entry, sources, targets, successors)
 
 
 def _start(entry: Entry, environment: Environment) -> State:
@@ -93,16 +109,18 @@ class _ContextDomain(ValueDomain):
     def __init__(
         self,
         graph: Supergraph,
+        steps: Sequence[Step],
         flow: FlowGraph,
         order: WeakOrder,
         blocks: Sequence[CompiledBlock],
         environment: Environment,
         code: BlockCode,
     ) -> None:
-        kinds = [edge.kind for edge in graph.edges]
+        kinds = [*(edge.kind for edge in graph.edges), *(EdgeKind.ACROSS for _ in steps)]
+        self.steps = steps
         special = {
             EdgeKind.INDIRECT: self._indirect,
-            EdgeKind.CALL: self._indirect,
+            EdgeKind.CALL: self._call,
             EdgeKind.ACROSS: self._passed,
             EdgeKind.RETURN: self._passed,
         }
@@ -117,7 +135,13 @@ class _ContextDomain(ValueDomain):
         """The same where words of a device read as ``given`` and nothing passes ``closed``."""
         environment = replace(self.environment, given=given)
         domain = _ContextDomain(
-            self._graph, self.graph, self.order, self.blocks, environment, self._code
+            self._graph,
+            self.steps,
+            self.graph,
+            self.order,
+            self.blocks,
+            environment,
+            self._code,
         )
         domain._closed = closed
         return domain
@@ -138,12 +162,25 @@ class _ContextDomain(ValueDomain):
         """Along a return, or past a function that a fact replaces."""
         if outcome.leave is None:
             return None
-        passed = self._graph.passed(edge)
+        passed = self._passes(edge)
         if not passed:
             return outcome.leave.state
         position = self.order.position[self.graph.sources[edge]]
-        preserves = all(replacement.preserves for replacement in passed)
-        return after_call(outcome.leave.state, self.environment, position, preserves=preserves)
+        return after_call(outcome.leave.state, self.environment, position, passed)
+
+    def _passes(self, edge: int) -> tuple[Replacement, ...]:
+        graph = self._graph
+        if edge < len(graph.edges):
+            return graph.passed(edge)
+        callee = graph.contexts[self.steps[edge - len(graph.edges)].callee].function
+        return (graph.summaries[callee],)
+
+    def _call(self, edge: int, outcome: Outcome) -> State | None:
+        """Into the callee; a shared context takes only what all its callers have in common."""
+        state = self._indirect(edge, outcome)
+        if state is None or self._graph.origin(edge) is not None:
+            return state
+        return entered(state, self.environment)
 
     def _indirect(self, edge: int, outcome: Outcome) -> State | None:
         leave = outcome.leave
@@ -180,6 +217,14 @@ class Values:
     ) -> None:
         self.graph, self._domain, self._fixpoint = graph, domain, fixpoint
         self._accesses: dict[int, dict[int, Address]] = {}
+        self._stacks: dict[int, ValueSet] = {}
+        self._calls: dict[int, list[int]] = {}  # shared context -> edges that call it
+        for index, edge in enumerate(graph.edges):
+            if graph.origin(index) is None:
+                self._calls.setdefault(graph.part_of(edge.dst), []).append(index)
+        self._dead = frozenset(e for e in fixpoint.dead if e < len(graph.edges)) | _dead_returns(
+            graph, domain, fixpoint
+        )
 
     def resumed(
         self, given: Mapping[int, ValueSet], closed: frozenset[int] = frozenset()
@@ -193,7 +238,7 @@ class Values:
     @property
     def dead_edges(self) -> frozenset[int]:
         """Edges that cannot be taken in their context, those out of unreached nodes included."""
-        return self._fixpoint.dead
+        return self._dead
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -212,7 +257,7 @@ class Values:
     def register(self, node: int, register: int) -> ValueSet:
         """What r0 to lr may hold at the start of ``node``; any word if it is never reached."""
         state = self._fixpoint.states[node]
-        return ANY if state is None else self._words(state.fact(register))
+        return ANY if state is None else self._words(state.fact(register), node)
 
     def access(self, node: int, insn: int) -> ValueSet | None:
         """First addresses of the data access of an instruction, in this context.
@@ -220,7 +265,7 @@ class Values:
         None if the instruction makes no access, or is never executed. ANY if nothing is known.
         """
         known = self._node_accesses(node).get(insn)
-        return None if known is None else self._words(known.fact)
+        return None if known is None else self._words(known.fact, node)
 
     def origin(self, node: int, insn: int) -> Origin | None:
         """The first address of the data access of an instruction, relative to a symbol.
@@ -254,22 +299,52 @@ class Values:
         block = self.graph.nodes[source].block
         if outcome.decision is None:
             target = None if outcome.leave is None else outcome.leave.target
-            return "no such target" if target is None else f"goes to {self._show(target, outcome)}"
+            return (
+                "no such target"
+                if target is None
+                else f"goes to {self._show(target, outcome, source)}"
+            )
         deciding = [i for i, insn in enumerate(block.insns) if insn.sets_flags]
         index = deciding[-1] if deciding else len(block.insns) - 1
         before = self._domain.before(source, state, block.insns[:index])
         known = (
-            f"r{register} = {self._words(before.fact(register))}"
+            f"r{register} = {self._words(before.fact(register), source)}"
             for register in sorted(block.insns[index].reads - {15})
         )
         return f"{block.insns[index].text}: {', '.join(known) or 'decided before'}"
 
-    def _show(self, term: int, outcome: Outcome) -> str:
+    def _show(self, term: int, outcome: Outcome, node: int) -> str:
         assert outcome.leave is not None
-        return str(self._words(describe(term, outcome.leave.state.facts)))
+        return str(self._words(describe(term, outcome.leave.state.facts), node))
 
-    def _words(self, fact: Fact) -> ValueSet:
+    def _words(self, fact: Fact, node: int) -> ValueSet:
+        part = self.graph.part_of(node)
+        if isinstance(fact, Anchored) and fact.base == ENTRY_SP and part != self.graph.part[0]:
+            return subtract(add(fact.offsets, self._stack(part)), ValueSet.of(BIAS))
         return words(fact, self._domain.environment.stacks)
+
+    def _stack(self, part: int) -> ValueSet:
+        """sp when a shared context is entered, over all of its callers."""
+        known = self._stacks.get(part)
+        if known is None:
+            calls = [(self.graph.edges[e].src, s) for e, s in self._calling(part)]
+            found = [self._words(state.fact(SP), node) for node, state in calls]
+            known = self._stacks[part] = reduce(join, found) if found else ANY
+        return known
+
+    def _calling(self, part: int) -> Iterator[tuple[int, State]]:
+        """The edges that call a shared context, and the states in which they do."""
+        for edge in self._calls.get(part, ()):
+            source = self.graph.edges[edge].src
+            state = self._fixpoint.states[source]
+            leave = None if state is None else self._domain.outcome(source, state).leave
+            if leave is not None and edge not in self._dead:
+                yield edge, leave.state
+
+    def hands_on_a_stack_address(self, node: int) -> bool:
+        """Whether the part of ``node`` may be handed an address in a caller's stack."""
+        calling = self._calling(self.graph.part_of(node))
+        return any(hands_on_a_stack_address(state) for _, state in calling)
 
     def _node_accesses(self, node: int) -> dict[int, Address]:
         known = self._accesses.get(node)
@@ -278,3 +353,21 @@ class Values:
             known = {} if state is None else self._domain.accesses(node, state)
             self._accesses[node] = known
         return known
+
+
+def _dead_returns(
+    graph: Supergraph, domain: _ContextDomain, fixpoint: Fixpoint[State]
+) -> frozenset[int]:
+    """The returns out of shared contexts whose source is never left, or whose call is not made."""
+    first = len(graph.edges)
+    dead = {(s.call, s.after, s.callee) for i, s in enumerate(domain.steps)
+            if first + i in fixpoint.dead}  # fmt: skip
+    found: set[int] = set()
+    for index, edge in enumerate(graph.edges):
+        if edge.call is None:
+            continue
+        state = fixpoint.states[edge.src]
+        left = state is not None and domain.outcome(edge.src, state).leave is not None
+        if not left or (edge.call, edge.dst, graph.part_of(edge.src)) in dead:
+            found.add(index)
+    return frozenset(found)

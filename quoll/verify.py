@@ -19,15 +19,17 @@ Program
     P8  ``returns`` is there when a block returns or a tail callee does (rule 3)
 
 Supergraph
-    S1  a context's parent is below it, its call site is a call of its function in the parent
+    S1  a context's parent is below it unless it is merged, its call sites are calls of its
+        function in the callers
     S2  adjacency lists are exactly the edges
     S3  every node is on a path from the entry to an exit
     S4  erasing contexts maps every edge to one of the program: a local edge within one context,
         ACROSS only past a function that is replaced,
         CALL from a call site to the callee's entry in its context, RETURN from a returning block
-        to the end of an ACROSS edge of the calling context (through tail calls)
+        to the end of an ACROSS edge of the calling context (through tail calls); ``call`` is the
+        node that called, where the return leaves a part, and there is no other
     S5  exits are blocks that exit, or return with no caller
-    S6  the graph is reducible, its loops are all its loops, outer ones first; ``entries`` and
+    S6  every part is reducible, the loops are all its loops, outer ones first; ``entries`` and
         ``backs`` divide the edges into the header
     S7  each call of a node has its context, and each local edge of a node is there if both ends
         are (checked for graphs from which no edge was removed)
@@ -44,7 +46,8 @@ from quoll.arm.insn import Flow
 from quoll.cfg import Block, Cfg, Edge, EdgeKind, Program
 from quoll.discover import falls_through
 from quoll.loops import find_loops, retreating_edges
-from quoll.supergraph import Supergraph
+from quoll.partloops import steps_of_parts
+from quoll.supergraph import SuperEdge, Supergraph
 
 __all__ = ["InvariantError", "verify_program", "verify_supergraph"]
 
@@ -233,11 +236,12 @@ def _contexts(graph: Supergraph, program: Program) -> Iterator[str]:
         if not 0 <= context.parent < index:
             yield f"S1 context {index} has parent {context.parent}"
             continue
-        caller = program.functions[graph.contexts[context.parent].function]
-        if not any(
-            b.last.addr == context.call_site and context.function in b.calls for b in caller.blocks
-        ):
-            yield f"S1 context {index}: no call at {context.call_site or 0:#x}"
+        for at, site in context.callers:
+            caller = program.functions[graph.contexts[at].function]
+            if not any(
+                b.last.addr == site and context.function in b.calls for b in caller.blocks
+            ):
+                yield f"S1 context {index}: no call at {site:#x}"
 
 
 def _adjacency(graph: Supergraph) -> Iterator[str]:
@@ -265,20 +269,30 @@ def _paths(graph: Supergraph) -> Iterator[str]:
 
 
 def _loop_nest(graph: Supergraph) -> Iterator[str]:
-    successors = [[graph.edges[e].dst for e in out] for out in graph.successors]
-    for src, dst in retreating_edges(successors, graph.entry):
-        yield f"S6 the edge from node {src} to {dst} makes the graph irreducible"
-    found = find_loops(successors, graph.entry)
-    if [(o.header, o.nodes, o.parent) for o in graph.loops] != [
-        (o.header, o.nodes, o.parent) for o in found
-    ]:
-        yield "S6 the loops are not the loops of the graph"
+    parts = steps_of_parts(graph.contexts, graph.nodes, graph.edges, graph.entry)
+    for start, steps in parts.values():
+        members = list(steps)
+        number = {node: i for i, node in enumerate(members)}
+        successors = [[number[dst] for dst in steps[node]] for node in members]
+        for src, dst in retreating_edges(successors, number[start]):
+            yield f"S6 the step from node {members[src]} to {members[dst]} is irreducible"
+        found = [
+            (members[o.header], frozenset(members[n] for n in o.nodes))
+            for o in find_loops(successors, number[start])
+        ]
+        if [(o.header, o.nodes) for o in graph.loops if o.header in steps] != found:
+            yield "S6 the loops are not the loops of the graph"
+    for i, loop in enumerate(graph.loops):
+        around = [o.index for o in graph.loops[:i] if o.nodes >= loop.nodes]
+        nearest = min(around, key=lambda o: len(graph.loops[o].nodes), default=None)
+        if loop.parent != nearest:
+            yield f"S6 loop {i}: its parent is not the loop around it"
     for i, loop in enumerate(graph.loops):
         inward = graph.predecessors[loop.header]
         if sorted((*loop.entries, *loop.backs)) != sorted(inward) or loop.index != i:
             yield f"S6 loop {i}: its edges are not those into its header"
-        if any(graph.edges[e].src not in loop.nodes for e in loop.backs) or any(
-            graph.edges[e].src in loop.nodes for e in loop.entries
+        if any(graph.origin(e) not in loop.nodes for e in loop.backs) or any(
+            graph.origin(e) in loop.nodes for e in loop.entries
         ):
             yield f"S6 loop {i}: entries and backs are mixed up"
         if not loop.backs or (not loop.entries and loop.header != graph.entry):
@@ -300,13 +314,12 @@ def _erased(graph: Supergraph, program: Program) -> Iterator[str]:
         caller, callee = graph.contexts[src.context], graph.contexts[dst.context]
         if edge.kind is EdgeKind.CALL:
             legal = (
-                callee.parent == src.context
-                and callee.call_site == src.block.last.addr
+                (src.context, src.block.last.addr) in callee.callers
                 and callee.function in src.block.calls
                 and dst.block.addr == callee.function
             )
         elif edge.kind is EdgeKind.RETURN:
-            legal = src.block.returns and _returns_to(graph, program, local, src.context, edge.dst)
+            legal = src.block.returns and _returns_to(graph, program, local, edge)
         else:
             step = (src.block.addr, dst.block.addr, edge.kind)
             legal = src.context == dst.context and step in local[caller.function]
@@ -315,44 +328,47 @@ def _erased(graph: Supergraph, program: Program) -> Iterator[str]:
             yield f"S4 edge {i}: {edge.kind.value} {src.block.addr:#x} to {dst.block.addr:#x}"
     for exit_ in graph.exits:
         node = graph.nodes[exit_]
-        alone = _caller(graph, program, node.context) is None
+        alone = not _callers(graph, program, node.context)
         if not (node.block.exits or (node.block.returns and alone)):
             yield f"S5 node {exit_} at {node.block.addr:#x} is no exit"
     if graph.nodes[graph.entry].block.addr != graph.contexts[0].function:
         yield "S5 the entry node is not the entry"
 
 
-def _caller(graph: Supergraph, program: Program, context: int) -> tuple[int, int] | None:
-    """The context and call site to which a return from ``context`` leads; None at the root."""
-    while True:
-        at = graph.contexts[context]
-        if at.parent is None:
-            return None
-        function = program.functions[graph.contexts[at.parent].function]
-        block = next(b for b in function.blocks if b.last.addr == at.call_site)
-        assert at.call_site is not None
-        if not block.tail:
-            return at.parent, at.call_site
-        context = at.parent
+def _callers(graph: Supergraph, program: Program, context: int) -> list[tuple[int, int]]:
+    """The contexts and call sites to which a return from ``context`` leads; none at the root."""
+    found: list[tuple[int, int]] = []
+    pending = list(graph.contexts[context].callers)
+    while pending:
+        at, site = pending.pop()
+        function = program.functions[graph.contexts[at].function]
+        block = next(b for b in function.blocks if b.last.addr == site)
+        if block.tail:
+            pending.extend(graph.contexts[at].callers)
+        else:
+            found.append((at, site))
+    return found
 
 
 def _returns_to(
     graph: Supergraph,
     program: Program,
     local: dict[int, set[tuple[int, int, EdgeKind]]],
-    context: int,
-    node: int,
+    edge: SuperEdge,
 ) -> bool:
-    """Whether a return from ``context`` may lead to ``node``."""
-    caller = _caller(graph, program, context)
-    if caller is None:
+    """Whether the return ``edge`` leads to where one of its callers goes on."""
+    src, target = graph.nodes[edge.src], graph.nodes[edge.dst]
+    crosses = graph.part_of(edge.src) != graph.part_of(edge.dst)
+    if crosses != (edge.call is not None):
         return False
-    parent, site = caller
-    target = graph.nodes[node]
-    function = graph.contexts[parent].function
-    block = next(b for b in program.functions[function].blocks if b.last.addr == site)
-    step = (block.addr, target.block.addr, EdgeKind.ACROSS)
-    return target.context == parent and step in local[function]
+    called = None if edge.call is None else graph.nodes[edge.call]
+    for parent, site in _callers(graph, program, src.context):
+        function = graph.contexts[parent].function
+        block = next(b for b in program.functions[function].blocks if b.last.addr == site)
+        step = (block.addr, target.block.addr, EdgeKind.ACROSS)
+        if target.context == parent and step in local[function]:
+            return called is None or (called.context, called.block.addr) == (parent, block.addr)
+    return False
 
 
 def _complete(graph: Supergraph, program: Program) -> Iterator[str]:
@@ -363,7 +379,8 @@ def _complete(graph: Supergraph, program: Program) -> Iterator[str]:
             if kind is not EdgeKind.ACROSS or (entry, src) in passing:
                 steps.setdefault((entry, src), []).append((dst, kind))
     present = {(node.context, node.block.addr) for node in graph.nodes}
-    opened = {(c.parent, c.call_site, c.function) for c in graph.contexts}
+    opened = {(at, site, c.function) for c in graph.contexts for at, site in c.callers}
+    taken = {(r.source, r.target) for r in graph.guidance.removed}
     for n, node in enumerate(graph.nodes):
         there = {
             (graph.nodes[graph.edges[e].dst].block.addr, graph.edges[e].kind)
@@ -374,5 +391,6 @@ def _complete(graph: Supergraph, program: Program) -> Iterator[str]:
             if (dst, kind) not in there and (node.context, dst) in present:
                 yield f"S7 node {n}: no {kind.value} from {node.block.addr:#x} to {dst:#x}"
         for callee in node.block.calls:
-            if (node.context, node.block.last.addr, callee) not in opened:
+            site = node.block.last.addr
+            if (node.context, site, callee) not in opened and (site, callee) not in taken:
                 yield f"S7 node {n}: {callee:#x} has no context here"

@@ -59,6 +59,7 @@ class Options:
     bounds: BoundOptions
     parameters: Mapping[str, int] = field(default_factory=dict)  # values of loop parameters
     store: Path | None = None  # folder of what earlier runs found out
+    call_string: int | None = None  # longest call string that tells contexts apart
 
 
 def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
@@ -141,7 +142,9 @@ class Run:
             refuse_unknown(facts, options.parameters)
             entries = find_entries(image, platform, options.entries)
             ends = path_ends(image, platform, options.ends)
-            store = PreparedStore(options.store, image, platform, facts, ends, options.bounds)
+            store = PreparedStore(
+                options.store, image, platform, facts, ends, options.bounds, options.call_string
+            )
         return Run(image, platform, reason, files, facts, entries, ends, options, stages, store)
 
     def entry(
@@ -224,7 +227,7 @@ class Run:
     def whole_graph(self, address: int) -> Supergraph:
         """Every path from an entry that facts do not exclude, whatever values decide."""
         program = extract(self.image, [address], self.facts, self.ends)
-        return guided_in_contexts(expand(program, address, self.image), self.image, self.facts)[0]
+        return guided_in_contexts(expand(program, address, self.image), self.image, self.facts)
 
     def prepared(self, name: str, address: int) -> Prepared:
         """What the stages before the integer program find, or found in an earlier run."""
@@ -243,8 +246,8 @@ class Run:
         with stage("extract", name):
             program = extract(self.image, [address], self.facts, self.ends)
         with stage("expand", name):
-            whole = expand(program, address, self.image)
-            plain, guided = guided_in_contexts(whole, self.image, self.facts)
+            whole = expand(program, address, self.image, self.options.call_string)
+            plain = guided_in_contexts(whole, self.image, self.facts)
         with stage("values", name):
             first = analyse_values(plain, self.image)
             infeasible = infeasible_edges(plain, first)
@@ -253,7 +256,7 @@ class Run:
         assumptions = (
             *self.platform.assumptions,
             *program.assumptions,
-            *guided,
+            *(removed.fact for removed in graph.guidance.removed),
             *values.assumptions,
         )
         return Valued(graph, values, infeasible, assumptions)
@@ -288,7 +291,14 @@ class Run:
         """The parts of paths to be bounded: one, unless code tests for interrupts (rule 21)."""
         registers = self.platform.pending
         tests = find_pending_tests(values, registers) if registers else None
-        return [undivided(graph)] if tests is None else list(segments(values, tests, self.image))
+        if tests is None:
+            return [undivided(graph)]
+        if graph.merged:
+            raise UsageError(
+                "code tests for interrupts, which shared contexts do not tell apart",
+                hint="leave out --call-string",
+            )
+        return list(segments(values, tests, self.image))
 
     def paths(
         self, name: str, part: Segment, values: SegmentValues, bounds: Sequence[LoopBound]

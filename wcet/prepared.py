@@ -1,11 +1,11 @@
 """What the stages before the integer program find out about an entry, kept by content (rule 30).
 
-The key covers the binary, the platform, the entry, the ends of paths, the code of every stage,
-what Python has installed, NuSMV, the budget of proofs, and all facts but those that only the
-integer program reads: after an edit of a constraint only that program is solved again. Facts are
-compared by what they say; the lines on which they stand are brought up to date when a record is
-read. A record is written only if every loop is bounded or has a parameter, and no proof attempt
-may have been cut off by the clock.
+The key covers the binary, the platform, the entry, the ends of paths, the length of call strings,
+the code of every stage, what Python has installed, NuSMV, the budget of proofs, and all facts but
+those that only the integer program reads: after an edit of a constraint only that program is
+solved again. Facts are compared by what they say; the lines on which they stand are brought up to
+date when a record is read. A record is written only if every loop is bounded or has a parameter,
+and no proof attempt may have been cut off by the clock.
 """
 
 from __future__ import annotations
@@ -84,13 +84,16 @@ class PreparedStore:
         facts: Facts,
         ends: Iterable[int],
         options: BoundOptions,
+        call_string: int | None = None,
     ) -> None:
         wanted = folder is not None and options.models is None
         self._store = Store(folder if wanted else None)
         self._facts = {str(f): str(f.source) for f in reversed(facts.facts) if matters(f)}
         self._parameters = bool(facts.of(LoopParameter))
         self._query = options.budget.query.seconds
-        self._common = wanted and common_key(image, platform, self._facts, ends, options)
+        self._common = wanted and common_key(
+            image, platform, self._facts, ends, (options.budget, options.s1, call_string)
+        )
 
     def get(self, name: str, address: int) -> Prepared | None:
         """The record of an entry, if there is one."""
@@ -130,7 +133,7 @@ def common_key(
     platform: Platform,
     facts: Mapping[str, str],
     ends: Iterable[int],
-    options: BoundOptions,
+    options: tuple[object, ...],
 ) -> str | None:
     """What all entries of a run share; None where a part of it cannot be identified."""
     try:
@@ -146,7 +149,7 @@ def common_key(
             to_text(tuple(board)),
             to_text(tuple(sorted(facts))),
             to_text(tuple(sorted(ends))),
-            to_text((options.budget, options.s1)),
+            to_text(options),
         ]
     )
 

@@ -57,6 +57,13 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         help="a path also ends after the instruction here; repeatable",
     )
     p.add_argument(
+        "--call-string",
+        type=int,
+        metavar="K",
+        help="calls whose last K call sites are the same share one copy of their callee: less "
+        "memory and time, a looser bound (default: every call is analysed by itself)",
+    )
+    p.add_argument(
         "--solver", choices=["cbc", "highs"], default="cbc", help="integer solver (default: cbc)"
     )
     p.add_argument(
@@ -83,6 +90,8 @@ def requested(
     """The analysis that a command line asks for. Raises UsageError for what makes no sense."""
     if options.time_limit <= 0:
         raise UsageError("--time-limit must be more than 0 seconds")
+    if options.call_string is not None and options.call_string < 0:
+        raise UsageError("--call-string must be at least 0")
     cache = None if options.no_cache else options.cache or default_cache()
     budget = Budget(seconds=max(1, round(options.time_limit)))
     return Options(
@@ -97,6 +106,7 @@ def requested(
         bounds=BoundOptions(cache=cache, models=models, budget=budget),
         parameters=parameters(options.set),
         store=None if cache is None else cache / "entries",
+        call_string=options.call_string,
     )
 
 

@@ -3,7 +3,15 @@
 from quoll.facts.control import NeverReturns, Targets
 from quoll.facts.counts import AtMost, Conflict, Consistent, LoopFact, LoopParameter
 from quoll.facts.fact import Fact, Source
-from quoll.facts.guidance import Branch, Ignore, IgnoreEdge, PathEnd, Replaced, Require
+from quoll.facts.guidance import (
+    Branch,
+    Ignore,
+    IgnoreEdge,
+    PathEnd,
+    Recursion,
+    Replaced,
+    Require,
+)
 from quoll.facts.linear import Linear
 from quoll.facts.read import Facts, load, parse
 
@@ -21,6 +29,7 @@ __all__ = [
     "LoopParameter",
     "NeverReturns",
     "PathEnd",
+    "Recursion",
     "Replaced",
     "Require",
     "Source",

@@ -13,6 +13,7 @@ __all__ = [
     "Ignore",
     "IgnoreEdge",
     "PathEnd",
+    "Recursion",
     "Replaced",
     "Require",
 ]
@@ -113,6 +114,21 @@ class Replaced:
         return ("replaced", self.function), (self.cycles, self.preserves)
 
 
+@dataclass(frozen=True, slots=True)
+class Recursion:
+    """``recursion of f at most n``: so many activations of the function at a time."""
+
+    source: Source
+    function: str
+    activations: int
+
+    def __str__(self) -> str:
+        return f"recursion of {self.function} at most {self.activations}"
+
+    def question(self) -> Question:
+        return ("recursion", self.function), self.activations
+
+
 def takes(source: Source, function: str, cycles: int, preserves: bool) -> Replaced:
     """A replacement, refused if it is free."""
     if cycles == 0:
@@ -122,6 +138,17 @@ def takes(source: Source, function: str, cycles: int, preserves: bool) -> Replac
             hint="to leave the function out write: ignore FUNCTION",
         )
     return Replaced(source, function, cycles, preserves)
+
+
+def deep(source: Source, function: str, activations: int) -> Recursion:
+    """A depth, refused if it is zero."""
+    if activations == 0:
+        raise FactsError(
+            "a function that runs has at least one activation",
+            where=str(source),
+            hint="to leave the function out write: ignore FUNCTION",
+        )
+    return Recursion(source, function, activations)
 
 
 NO_VERB = r"(?!conflicts with|is consistent|executes at|never executes|never returns)"
@@ -163,5 +190,11 @@ FORMS = (
         r"(?P<preserves> and preserves memory)?",
         "function FUNCTION takes at most N cycles [and preserves memory]",
         lambda s, m: takes(s, m["function"], number(m["cycles"]), bool(m["preserves"])),
+    ),
+    Form(
+        r"recursion of ",
+        rf"recursion of (?P<function>{FUNCTION}) at most (?P<count>{NUMBER})",
+        "recursion of FUNCTION at most N",
+        lambda s, m: deep(s, m["function"], number(m["count"])),
     ),
 )

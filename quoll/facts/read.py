@@ -15,6 +15,7 @@ One fact per line; ``#`` starts a comment. Places are ``0xADDRESS``, ``symbol``,
     branch at PLACE is always taken|never taken [in FUNCTION [when called from FUNCTION]]
     ignore PLACE; ignore edge PLACE -> PLACE; require PLACE; path ends at PLACE
     function FUNCTION takes at most N cycles [and preserves memory]
+    recursion of FUNCTION at most N           activations of it at a time
 
 ``parse`` only reads; ``quoll.places`` turns a place into addresses, and each stage takes the
 facts that are its own. Every fact that is used is an assumption of the result.

@@ -53,9 +53,10 @@ def graph_of(image: Image, text: str) -> tuple[Supergraph, tuple[str, ...]]:
     verify_program(program)
     graph = expand(program, symbol.addr, image)
     verify_supergraph(graph, program)
-    cut, used = guided_in_contexts(graph, image, facts)
+    cut = guided_in_contexts(graph, image, facts)
     verify_supergraph(cut, program, complete=cut is graph)
-    return cut, (*program.assumptions, *used)
+    removed = (removed.fact for removed in cut.guidance.removed)
+    return cut, (*program.assumptions, *removed)
 
 
 def places(image: Image, graph: Supergraph) -> list[str]:

@@ -30,7 +30,6 @@ def guided(elf: Path, tmp_path: Path, text: str, entry: str = "main") -> Result:
         ends=(),
         solver="highs",
         time_limit=20.0,
-        lp=None,
         bounds=BoundOptions(budget=Budget(seconds=4), workers=1),
     )
     return analyse(elf, options, Stages(verbose=False))

@@ -1,0 +1,189 @@
+"""Supergraphs without what is on no path from the entry to an exit.
+
+A return edge of a merged context is usable only where its call can be reached and made; beyond
+that, reachability does not match calls with returns, which keeps more than necessary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from quoll.cfg import EdgeKind
+from quoll.errors import ControlFlowError, InfeasibleError
+from quoll.guidance import NO_GUIDANCE, Guidance, Replacement
+from quoll.image import Image
+from quoll.partloops import loops_of_parts
+from quoll.supergraph import Context, Node, SuperEdge, Supergraph, parts_of
+
+__all__ = ["Draft", "trimmed", "without_edges"]
+
+
+@dataclass(slots=True)
+class Draft:
+    """A supergraph while it grows."""
+
+    contexts: list[Context] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    edges: list[SuperEdge] = field(default_factory=list)
+    exits: list[int] = field(default_factory=list)
+    guidance: Guidance = NO_GUIDANCE
+    summaries: Mapping[int, Replacement] = field(default_factory=dict)
+
+
+def without_edges(
+    graph: Supergraph,
+    dead: Iterable[int],
+    image: Image | None = None,
+    *,
+    no_exits: Iterable[int] = (),
+    guidance: Guidance | None = None,
+) -> Supergraph:
+    """``graph`` without the edges at the indices ``dead`` and what only they lead to (rule 4).
+
+    Contexts keep their numbers; nodes and edges are numbered anew, in the same order. ``image``
+    names the places that now reach no exit; without it they are bare addresses. No path ends at
+    ``no_exits`` any more; ``guidance`` takes the place of the graph's. Raises
+    ControlFlowError when no exit is left.
+    """
+    removed = set(dead)
+    kept = [edge for i, edge in enumerate(graph.edges) if i not in removed]
+    exits = [n for n in graph.exits if n not in set(no_exits)]
+    draft = Draft(
+        list(graph.contexts),
+        list(graph.nodes),
+        kept,
+        exits,
+        guidance or graph.guidance,
+        graph.summaries,
+    )
+    return trimmed(draft, graph.entry, image, graph.excluded)
+
+
+def trimmed(
+    draft: Draft, entry: int, image: Image | None, excluded_before: tuple[str, ...] = ()
+) -> Supergraph:
+    """Leave out what is not on a path from the entry to an exit; number the rest; find loops.
+
+    Raises as ``without_edges`` does.
+    """
+    forward = _forward(draft, entry)
+    exits = [n for n in draft.exits if forward[n]]
+    if not exits and draft.guidance.removed:
+        facts = dict.fromkeys(removed.fact for removed in draft.guidance.removed)
+        raise InfeasibleError(
+            "no end of a path is reachable from here",
+            where=_at(image, draft.nodes[entry].block.addr),
+            hint=f"without these facts one may be: {'; '.join(facts)}",
+        )
+    if not exits:
+        raise ControlFlowError(
+            "no end of a path is reachable from here",
+            where=_at(image, draft.nodes[entry].block.addr),
+            hint="name the exits: instructions after which control is back in user mode",
+        )
+    backward = _backward(draft, exits)
+    keep = [n for n in range(len(draft.nodes)) if forward[n] and backward[n]]
+    number = {old: new for new, old in enumerate(keep)}
+    usable = _usable(draft)
+    edges = tuple(
+        SuperEdge(number[e.src], number[e.dst], e.kind, None if e.call is None else number[e.call])
+        for e in draft.edges
+        if e.src in number and e.dst in number
+        if e.call is None or (e.call in number and usable(e))
+    )
+    contexts, nodes = tuple(draft.contexts), tuple(draft.nodes[n] for n in keep)
+    successors: list[list[int]] = [[] for _ in keep]
+    predecessors: list[list[int]] = [[] for _ in keep]
+    for index, edge in enumerate(edges):
+        successors[edge.src].append(index)
+        predecessors[edge.dst].append(index)
+    return Supergraph(
+        contexts,
+        nodes,
+        edges,
+        tuple(map(tuple, successors)),
+        tuple(map(tuple, predecessors)),
+        number[entry],
+        tuple(number[n] for n in exits),
+        loops_of_parts(contexts, nodes, edges, predecessors, number[entry]),
+        _excluded(draft, forward, backward, image, excluded_before),
+        draft.guidance,
+        summaries=draft.summaries,
+    )
+
+
+def _usable(draft: Draft) -> Callable[[SuperEdge], bool]:
+    """Whether the call that a return edge belongs to is there."""
+    if not any(context.others for context in draft.contexts):
+        return lambda edge: True
+    parts = parts_of(tuple(draft.contexts))
+    made = {
+        (e.src, draft.nodes[e.dst].context) for e in draft.edges if e.kind is EdgeKind.CALL
+    }
+
+    def usable(edge: SuperEdge) -> bool:
+        return (edge.call, parts[draft.nodes[edge.src].context]) in made
+
+    return usable
+
+
+def _forward(draft: Draft, entry: int) -> bytearray:
+    """Which nodes are reached from ``entry``."""
+    following: list[list[SuperEdge]] = [[] for _ in draft.nodes]
+    for edge in draft.edges:
+        following[edge.src].append(edge)
+    usable = _usable(draft)
+    waiting: dict[int, list[int]] = {}  # call -> where it returns to, once it is reached
+    reached = bytearray(len(draft.nodes))
+    pending = [entry]
+    while pending:
+        node = pending.pop()
+        if reached[node]:
+            continue
+        reached[node] = 1
+        pending.extend(waiting.pop(node, ()))
+        for edge in following[node]:
+            if edge.call is None or (reached[edge.call] and usable(edge)):
+                pending.append(edge.dst)
+            elif usable(edge):
+                waiting.setdefault(edge.call, []).append(edge.dst)
+    return reached
+
+
+def _backward(draft: Draft, exits: list[int]) -> bytearray:
+    """Which nodes reach one of ``exits``."""
+    before: list[list[int]] = [[] for _ in draft.nodes]
+    for edge in draft.edges:
+        before[edge.dst].append(edge.src)
+    reached = bytearray(len(draft.nodes))
+    pending = list(exits)
+    while pending:
+        node = pending.pop()
+        if not reached[node]:
+            reached[node] = 1
+            pending.extend(before[node])
+    return reached
+
+
+def _excluded(
+    draft: Draft,
+    forward: bytearray,
+    backward: bytearray,
+    image: Image | None,
+    before: tuple[str, ...],
+) -> tuple[str, ...]:
+    """Where control leaves the paths for good: one place per block at which it does."""
+    lost = {
+        draft.nodes[edge.dst].block.addr
+        for edge in draft.edges
+        if forward[edge.src] and backward[edge.src] and not backward[edge.dst]
+    }
+    texts = [
+        f"{_at(image, addr)}: no end of a path is reachable from here" for addr in sorted(lost)
+    ]
+    return tuple(dict.fromkeys([*before, *texts]))
+
+
+def _at(image: Image | None, addr: int) -> str:
+    return image.place(addr) if image else f"0x{addr:08x}"
