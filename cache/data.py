@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from cache.geometry import Geometry, Hierarchy
 from cache.lines import Target
 from cache.memory_map import Cacheability
+from cache.reference import UNCACHED
 from quoll.arm.insn import Access, Insn, Memory
 from quoll.values import Origin
 from quoll.valueset import ValueSet
@@ -134,7 +135,7 @@ class DataModel:
         first = rest if multiple == line else line - multiple + rest  # worst place in a line
         count = (first + size - 1) // line + 1
         left = self._words(memory, addresses)
-        named = origin is not None and kind is not Cacheability.NEVER
+        named = origin is not None and kind not in UNCACHED
         blocks = () if origin is None else self._blocks(origin.offset, size, multiple, rest)
         exactly = multiple == line and origin is not None
         found = []

@@ -17,9 +17,8 @@ from cache.fetch import Fetch, FetchModel, redirects
 from cache.flow import FlowOrder
 from cache.geometry import Hierarchy
 from cache.lines import Target
-from cache.memory_map import Cacheability
 from cache.persistence import LoopScopes, persistent_lines, scope_of
-from cache.reference import Hit, Kind, Reference
+from cache.reference import AT_HOME, UNCACHED, Hit, Kind, Reference
 from cache.residency import UNSEEN, Event, Residency, Step, Verdict
 from quoll.cfg import Block
 from quoll.supergraph import Supergraph
@@ -117,7 +116,7 @@ class _Classifier:
         if fetch.forget or fetch.drop:
             return _Part(fetch, None, Event(None, forget=fetch.forget, drop=fetch.drop))
         scope = scope_of(fetch.line, loops, persistent) if fetch.fixed else None
-        if fetch.memory is Cacheability.NEVER:
+        if fetch.memory in UNCACHED:
             return _Part(fetch, scope, None)
         event = Event(
             Target((fetch.line,)),
@@ -148,7 +147,7 @@ class _Classifier:
         every = fetches.inside + fetches.past
         if any(f.forget for f in every):
             return None
-        return frozenset(f.line for f in every if f.memory is not Cacheability.NEVER and not f.drop)
+        return frozenset(f.line for f in every if f.memory not in UNCACHED and not f.drop)
 
     def _classify(
         self, parts: Sequence[_Part], step: Step | None, kind: Kind
@@ -179,8 +178,8 @@ class _Classifier:
         self, fetch: Fetch, kind: Kind, verdict: Verdict, scope: int | None
     ) -> Reference:
         l1 = Hit.NC
-        if fetch.memory is Cacheability.NEVER:
-            l1 = Hit.AM
+        if fetch.memory in UNCACHED:
+            l1 = UNCACHED[fetch.memory]
         elif verdict.resident:
             l1 = Hit.AH
         elif scope is not None:
@@ -196,10 +195,10 @@ class _Classifier:
                 low=address,
                 high=address,
                 words=fetch.words,
-                cacheable=fetch.memory is not Cacheability.NEVER,
+                cacheable=fetch.memory not in UNCACHED,
                 l1=l1,
                 l2=self._l2(fetch.line),
-                uncached=fetch.memory is not Cacheability.ALWAYS,
+                uncached=fetch.memory not in AT_HOME,
                 scope=scope if l1 is Hit.FM else None,
                 paid=paid,
             )

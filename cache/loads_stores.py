@@ -18,7 +18,7 @@ from cache.maintenance import CacheOperation, cache_operation
 from cache.memory_map import Cacheability
 from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.policy import Policy
-from cache.reference import Hit, Kind, Reference
+from cache.reference import AT_HOME, UNCACHED, Hit, Kind, Reference
 from cache.residency import ELSEWHERE, UNSEEN, Event, Residency, Step, Verdict
 from quoll.arm.insn import Access
 from quoll.cfg import Block
@@ -160,7 +160,7 @@ class _Classifier:
                     return None
                 continue
             fills = what.access is not Access.STORE or self.policy is Policy.LRU
-            if not fills or what.memory is Cacheability.NEVER:
+            if not fills or what.memory in UNCACHED:
                 continue
             if what.candidates is None:
                 return None
@@ -178,7 +178,7 @@ class _Classifier:
             changes = what.forget_d or what.retranslates
             event = Event(None, forget=what.forget_d, rename=True) if changes else None
             return _Part(insn, None, None, event, what)
-        if what.memory is Cacheability.NEVER or what.repeated:
+        if what.memory in UNCACHED or what.repeated:
             return _Part(insn, what, None, None)
         scope = None
         if what.candidates is not None and len(what.candidates) == 1 and what.fixed:
@@ -204,7 +204,7 @@ class _Classifier:
             if part.event is not None:
                 verdict = step.apply(part.event)
             if part.access is not None:
-                if part.access.memory is Cacheability.NEVER:
+                if part.access.memory in UNCACHED:
                     verdict = BEFORE_ANYTHING
                 found.extend(self._references(part.insn, part.access, verdict, part.scope))
             elif part.operation is not None and part.operation.lines != 0:
@@ -217,8 +217,8 @@ class _Classifier:
         found: list[Reference] = []
         if access.access is not Access.STORE:
             l1, paid = Hit.NC, False
-            if access.memory is Cacheability.NEVER:
-                l1 = Hit.AM
+            if access.memory in UNCACHED:
+                l1 = UNCACHED[access.memory]
             elif verdict.resident:
                 l1 = Hit.AH
             elif scope is not None:
@@ -251,10 +251,10 @@ class _Classifier:
                 low=access.low,
                 high=access.high,
                 words=access.words,
-                cacheable=access.memory is not Cacheability.NEVER,
+                cacheable=access.memory not in UNCACHED,
                 l1=l1,
                 l2=self.hierarchy.beyond_l1(access.low, access.end),
-                uncached=access.memory is not Cacheability.ALWAYS,
+                uncached=access.memory not in AT_HOME,
                 scope=scope,
                 paid=paid,
                 symbolic=access.symbol is not None,
@@ -273,6 +273,6 @@ class _Classifier:
 
 
 def _store_hit(access: DataAccess, resident: bool) -> Hit:
-    if access.memory is Cacheability.NEVER:
-        return Hit.AM
+    if access.memory in UNCACHED:
+        return UNCACHED[access.memory]
     return Hit.AH if resident else Hit.NC

@@ -7,8 +7,12 @@ the caches is ever concluded from them.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+
+from quoll.errors import FactsError
+from quoll.facts import RegionFact
 
 __all__ = ["Cacheability", "MemoryMap", "Region", "RegionKind"]
 
@@ -19,6 +23,7 @@ class RegionKind(Enum):
     CACHED = "cached"
     UNCACHED = "uncached"
     DEVICE = "device"
+    TCM = "tcm"  # on the chip, as fast as a hit
 
 
 class Cacheability(Enum):
@@ -27,6 +32,15 @@ class Cacheability(Enum):
     ALWAYS = "always"
     NEVER = "never"
     MAYBE = "maybe"
+    ON_CHIP = "on chip"  # never, and at no cost
+
+
+CACHEABILITY = {
+    RegionKind.CACHED: Cacheability.ALWAYS,
+    RegionKind.UNCACHED: Cacheability.NEVER,
+    RegionKind.DEVICE: Cacheability.NEVER,
+    RegionKind.TCM: Cacheability.ON_CHIP,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +80,7 @@ class MemoryMap:
             region = self.region(at)
             if region is None:
                 return Cacheability.MAYBE
-            cached = region.kind is RegionKind.CACHED
-            kinds.add(Cacheability.ALWAYS if cached else Cacheability.NEVER)
+            kinds.add(CACHEABILITY[region.kind])
             at = region.high + 1
         return kinds.pop() if len(kinds) == 1 else Cacheability.MAYBE
 
@@ -82,3 +95,29 @@ class MemoryMap:
         if region is None or region.physical is None:
             return None
         return addr - region.low + region.physical
+
+    def with_facts(self, facts: Iterable[RegionFact]) -> MemoryMap:
+        """The map with what facts say of addresses that it leaves open.
+
+        Raises FactsError for a fact that contradicts it. Their translation may change. A
+        read-only region says nothing of caches.
+        """
+        regions = list(self.regions)
+        for fact in facts:
+            if fact.kind == "read-only":
+                continue
+            kind, at = RegionKind(fact.kind), fact.low
+            for region in sorted(regions, key=lambda r: r.low):
+                if region.high < at or region.low > fact.high:
+                    continue
+                if region.kind is not kind:
+                    raise FactsError(
+                        f"{fact.name} overlaps {region.name!r}, which is {region.kind.value}",
+                        where=str(fact.source),
+                    )
+                if at < region.low:
+                    regions.append(Region(fact.name, at, region.low - 1, kind, None, False))
+                at = region.high + 1
+            if at <= fact.high:
+                regions.append(Region(fact.name, at, fact.high, kind, None, False))
+        return MemoryMap(tuple(sorted(regions, key=lambda r: r.low)))

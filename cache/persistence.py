@@ -40,10 +40,7 @@ class LoopScopes:
             if graph.entry in loop.nodes and graph.entry != loop.header:
                 continue
             ways_in = {
-                e
-                for n in nodes
-                for e in graph.predecessors[n]
-                if graph.edges[e].src not in nodes
+                e for n in nodes for e in graph.predecessors[n] if graph.edges[e].src not in nodes
             }
             if ways_in != set(loop.entries):
                 continue

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-__all__ = ["Classification", "Hit", "Kind", "Reference"]
+from cache.memory_map import Cacheability
+
+__all__ = ["AT_HOME", "UNCACHED", "Classification", "Hit", "Kind", "Reference"]
 
 
 class Kind(Enum):
@@ -26,6 +28,11 @@ class Hit(Enum):
     AM = "always miss"
     FM = "first miss"  # at most one miss per entry of the loop ``scope``
     NC = "not classified"
+
+
+# What an access to memory that is never cached is called; AT_HOME needs no access outside.
+UNCACHED = {Cacheability.NEVER: Hit.AM, Cacheability.ON_CHIP: Hit.AH}
+AT_HOME = (Cacheability.ALWAYS, Cacheability.ON_CHIP)
 
 
 @dataclass(frozen=True, slots=True)

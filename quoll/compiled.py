@@ -7,7 +7,7 @@ Results that nothing reads are not computed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quoll import evaluate as ev
@@ -19,8 +19,12 @@ from quoll.banks import read_bank, switch_mode, write_bank
 from quoll.pairs import Role, find_roles, is_branch, written
 from quoll.state import FLAG, MODE
 from quoll.steps import CompiledBlock, Exit, Meet, Micro, Part, Step, Stop, Straight, Swap
+from quoll.valueset import ValueSet
 
-__all__ = ["compile_block"]
+__all__ = ["Given", "compile_block"]
+
+# Address of an instruction -> registers and their words; None: the address that it accesses.
+Given = Mapping[int, tuple[tuple[int | None, ValueSet], ...]]
 
 LOCATIONS = MODE + 1
 SP = 13
@@ -29,15 +33,20 @@ MASKING = ("cps", "msr")  # they may let an interrupt handler run, which may cha
 LABELS = 1 << 16  # labels of one instruction
 
 
-def compile_block(insns: Sequence[Insn]) -> CompiledBlock:
-    """The steps of a block. Raises ControlFlowError for an instruction without semantics."""
-    return _Compiler().run(insns)
+def compile_block(insns: Sequence[Insn], given: Given | None = None) -> CompiledBlock:
+    """The steps of a block. Raises ControlFlowError for an instruction without semantics.
+
+    ``given`` holds what registers may be when the instruction at an address executes.
+    """
+    return _Compiler(given or {}).run(insns)
 
 
 class _Compiler:
     """Assigns slots to variables, chooses evaluators, and cuts the ops into steps."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: Given) -> None:
+        self.given = given
+        self.address: ValueSet | None = None  # what the next access may be at
         self.slots: dict[object, int] = {}
         self.tail: list[Any] = []
         self.steps: list[Step] = []
@@ -99,6 +108,11 @@ class _Compiler:
         pairs = find_roles(ops, start)
         unset: list[int] = []
         self.copies += 1
+        given = self.given.get(insn.addr, ())
+        for register, known in given:
+            if register is not None:
+                self._emit(ev.restrict, register, register, register, known)
+        self.address = next((known for register, known in given if register is None), None)
         switched = False
         for number in range(start, len(ops) + 1):
             if number in labels:
@@ -188,9 +202,16 @@ class _Compiler:
         elif op.code is OpCode.STORE:
             address, value = op.ins
             places = self._slot(address), self._slot(value)
+            self._restrict_address(places[0])
             self._emit(ev.store, 0, *places, value.size, (self.index, self.copies))
         elif op.out is not None:
             self._result(op, op.out)
+
+    def _restrict_address(self, slot: int) -> None:
+        """A fact about an access is about its first address."""
+        if self.address is not None:
+            self._emit(ev.restrict, slot, slot, slot, self.address)
+            self.address = None
 
     def _result(self, op: Op, out: Var) -> None:
         if out.space is Space.REG and out.offset == SP:
@@ -220,6 +241,7 @@ class _Compiler:
         elif code in (OpCode.INT_CARRY, OpCode.INT_SCARRY, OpCode.INT_SBORROW):
             self._emit(truths.unknown_flag, there, 0)
         elif code is OpCode.LOAD:
+            self._restrict_address(a)
             self._emit(ev.load, there, a, a, out.size, (self.index, self.copies))
         elif code is OpCode.UNKNOWN:
             self._unknown(out, there)

@@ -42,6 +42,7 @@ __all__ = [
     "either",
     "equivalent",
     "negation",
+    "restricted",
     "symbols",
     "words",
 ]
@@ -254,6 +255,12 @@ def _assume_offsets(condition: Comparison, a: Fact, b: Fact, facts: Facts) -> Fa
             offsets = arithmetic.subtract(kept, ValueSet.of(term & MASK))
             after[symbol] = Anchored(a.base, offsets)
     return after
+
+
+def restricted(term: Term, known: ValueSet, facts: Facts, stacks: Stacks) -> Facts | None:
+    """The facts when the word of ``term`` is in ``known`` too; None if it cannot be."""
+    kept = meet(words(describe(term, facts), stacks), known)
+    return None if kept is None else _restrict(term, kept, facts, stacks)
 
 
 def _restrict(term: Term, kept: ValueSet, facts: Facts, stacks: Stacks) -> Facts | None:

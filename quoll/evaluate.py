@@ -45,6 +45,7 @@ __all__ = [
     "forget_globals",
     "load",
     "piece",
+    "restrict",
     "shift_left",
     "sign_extend",
     "store",
@@ -198,6 +199,12 @@ def store(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
     if m.accesses is not None:
         m.note_access(access, address)
     m.memory.store(address, size, m.term(m.v[b], (site, "b")), m.v[13], m.facts)
+
+
+def restrict(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
+    """A fact says that the word in register ``a`` is among those in ``extra``, after the site."""
+    site, known = extra
+    m.restrict(m.term(m.v[a], site), known)
 
 
 def forget_globals(m: Machine, out: int, a: int, b: int, site: Any) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from quoll.arm.insn import LR, SP, Flow, Insn
 from quoll.cfg import Cfg, EdgeKind
-from quoll.compiled import compile_block
+from quoll.compiled import Given, compile_block
 from quoll.domain import ValueDomain
 from quoll.fixpoint import Fixpoint, solve
 from quoll.guidance import CALLEE_SAVED
@@ -30,9 +30,10 @@ Callees = Callable[[int], frozenset[int]]  # entry -> registers that the functio
 
 
 class BlockCode:
-    """Compiled blocks of one image, each compiled once."""
+    """Compiled blocks of one image, each compiled once; ``given`` as for ``compile_block``."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: Given | None = None) -> None:
+        self._given = given
         self._known: dict[tuple[tuple[int, bytes, int], ...], CompiledBlock] = {}
 
     def __call__(self, insns: tuple[Insn, ...]) -> CompiledBlock:
@@ -40,7 +41,7 @@ class BlockCode:
         key = tuple((insn.addr, insn.raw, int(insn.cond)) for insn in insns)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = compile_block(insns)
+            known = self._known[key] = compile_block(insns, self._given)
         return known
 
 

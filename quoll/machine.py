@@ -195,6 +195,12 @@ class Machine:
             return ValueSet(value, value, 0)
         return cond.words(describe(value, self.facts), self.environment.stacks)
 
+    def restrict(self, term: Term, known: ValueSet) -> None:
+        """Assume that ``term`` is in ``known``; nothing is assumed if it cannot be."""
+        facts = cond.restricted(term, known, self.facts, self.environment.stacks)
+        if facts is not None and facts is not self.facts:
+            self.facts, self.owned = facts, False
+
     def tainted(self, value: Any) -> bool:
         """Whether ``value`` may be computed from a stack address."""
         if type(value) is not int or value <= MASK:

@@ -28,6 +28,7 @@ from quoll.image import Image
 from quoll.localvalues import BlockCode, environment_of
 from quoll.machine import Environment
 from quoll.parts import Step, steps_over_parts
+from quoll.regions import NO_REGIONS, Regions
 from quoll.state import State, entry_state, images
 from quoll.steps import CompiledBlock
 from quoll.supergraph import Supergraph
@@ -61,13 +62,20 @@ class Origin:
     offset: int  # bytes, may be negative
 
 
-def analyse(graph: Supergraph, image: Image, entry: Entry | None = None) -> Values:
-    """The values of ``graph``. Raises ControlFlowError for an instruction without semantics."""
-    environment = environment_of(image)
+def analyse(
+    graph: Supergraph, image: Image, entry: Entry | None = None, regions: Regions = NO_REGIONS
+) -> Values:
+    """The values of ``graph``, under what facts say of memory.
+
+    Raises ControlFlowError for an instruction without semantics.
+    """
+    environment = _environment(image, regions)
     steps = steps_over_parts(graph)
     flow = _flow(graph, steps)
     order = WeakOrder.of(flow)
-    code = BlockCode()
+    code = BlockCode(
+        {at: tuple((p.register, p.known) for p in known) for at, known in regions.pointers.items()}
+    )
     compiled = {id(node.block): node.block for node in graph.nodes}
     blocks = {key: code(block.insns) for key, block in compiled.items()}
     bodies = [blocks[id(node.block)] for node in graph.nodes]
@@ -79,14 +87,35 @@ def analyse(graph: Supergraph, image: Image, entry: Entry | None = None) -> Valu
 def _flow(graph: Supergraph, steps: Sequence[Step]) -> FlowGraph:
     """The graph with a step past each call of another part in place of that part's returns."""
     first = len(graph.edges)
-    successors = [
-        [e for e in edges if graph.edges[e].call is None] for edges in graph.successors
-    ]
+    successors = [[e for e in edges if graph.edges[e].call is None] for edges in graph.successors]
     for index, step in enumerate(steps):
         successors[step.call].append(first + index)
     sources = [*(e.src for e in graph.edges), *(s.call for s in steps)]
     targets = [*(e.dst for e in graph.edges), *(s.after for s in steps)]
     return FlowGraph(graph.entry, sources, targets, successors)
+
+
+def _environment(image: Image, regions: Regions) -> Environment:
+    """Cached regions are ordinary memory; read-only ones hold what the image says."""
+    environment = environment_of(image)
+    constant, ordinary = environment.constant, environment.ordinary
+    cached = regions.of_kind("cached")
+    fixed = regions.of_kind("read-only")
+
+    def stays(addr: int, size: int) -> int | None:
+        known = constant(addr, size)
+        if known is None and any(r.low <= addr and addr + size - 1 <= r.high for r in fixed):
+            stored = image.read(addr, size)
+            return None if stored is None else int.from_bytes(stored, "little")
+        return known
+
+    if fixed:
+        environment.constant = stays
+    if cached:
+        environment.ordinary = lambda addr: (
+            ordinary(addr) or any(r.low <= addr <= r.high for r in cached)
+        )
+    return environment
 
 
 def _start(entry: Entry, environment: Environment) -> State:

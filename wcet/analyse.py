@@ -27,6 +27,7 @@ from quoll.image import Image
 from quoll.pending import find_pending_tests
 from quoll.places import resolve
 from quoll.prune import guided_in_contexts, unused_guidance
+from quoll.regions import Regions
 from quoll.segments import Segment, SegmentValues, segments, undivided
 from quoll.supergraph import Supergraph
 from quoll.values import Values
@@ -125,6 +126,7 @@ class Run:
     reason: str  # why this platform
     files: tuple[Path, ...]  # of facts
     facts: Facts
+    regions: Regions
     entries: Mapping[str, int]  # addresses
     ends: frozenset[int]
     options: Options
@@ -140,12 +142,16 @@ class Run:
             files = facts_files(kernel, options)
             facts = load(files)
             refuse_unknown(facts, options.parameters)
+            regions = Regions.of(facts, image)
+            platform = platform.with_regions(regions)
             entries = find_entries(image, platform, options.entries)
             ends = path_ends(image, platform, options.ends)
             store = PreparedStore(
                 options.store, image, platform, facts, ends, options.bounds, options.call_string
             )
-        return Run(image, platform, reason, files, facts, entries, ends, options, stages, store)
+        return Run(
+            image, platform, reason, files, facts, regions, entries, ends, options, stages, store
+        )
 
     def entry(
         self,
@@ -249,15 +255,16 @@ class Run:
             whole = expand(program, address, self.image, self.options.call_string)
             plain = guided_in_contexts(whole, self.image, self.facts)
         with stage("values", name):
-            first = analyse_values(plain, self.image)
+            first = analyse_values(plain, self.image, regions=self.regions)
             infeasible = infeasible_edges(plain, first)
             graph = without_edges(plain, first.dead_edges, self.image)
-            values = analyse_values(graph, self.image)
+            values = analyse_values(graph, self.image, regions=self.regions)
         assumptions = (
             *self.platform.assumptions,
             *program.assumptions,
             *(removed.fact for removed in graph.guidance.removed),
             *values.assumptions,
+            *self.regions.assumptions,
         )
         return Valued(graph, values, infeasible, assumptions)
 

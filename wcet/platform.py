@@ -21,6 +21,7 @@ from cache.policy import Policy
 from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
 from quoll.errors import InputError
 from quoll.image import Image
+from quoll.regions import Regions
 from wcet.toml_table import Table
 
 __all__ = ["EntryPoint", "Platform", "for_image", "load", "names"]
@@ -104,6 +105,11 @@ class Platform:
                 hint="raise locked_ways, or lock less",
             )
         return replace(self, hierarchy=replace(self.hierarchy, locked=lines))
+
+    def with_regions(self, regions: Regions) -> Platform:
+        """The same board with what facts say of its memory. Raises FactsError if they disagree."""
+        memory = self.hierarchy.memory.with_facts(regions.regions.values())
+        return replace(self, hierarchy=replace(self.hierarchy, memory=memory))
 
     def _range(self, text: str, image: Image) -> tuple[int, int]:
         ends: list[int] = []

@@ -13,6 +13,7 @@ from quoll.facts.guidance import (
     Require,
 )
 from quoll.facts.linear import Linear
+from quoll.facts.memory import PointsInto, RegionFact
 from quoll.facts.read import Facts, load, parse
 
 __all__ = [
@@ -29,7 +30,9 @@ __all__ = [
     "LoopParameter",
     "NeverReturns",
     "PathEnd",
+    "PointsInto",
     "Recursion",
+    "RegionFact",
     "Replaced",
     "Require",
     "Source",

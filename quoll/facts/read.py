@@ -12,6 +12,8 @@ One fact per line; ``#`` starts a comment. Places are ``0xADDRESS``, ``symbol``,
     2*count(PLACE) + count(PLACE) <= N [in FUNCTION [when called from FUNCTION]]    also >=, =
     targets of PLACE are PLACE, PLACE, ...    an indirect jump or call
     FUNCTION never returns
+    region NAME from 0xLOW to 0xHIGH is cached|device|read-only|tcm|uncached
+    register rN at PLACE points into NAME [aligned BYTES]
     branch at PLACE is always taken|never taken [in FUNCTION [when called from FUNCTION]]
     ignore PLACE; ignore edge PLACE -> PLACE; require PLACE; path ends at PLACE
     function FUNCTION takes at most N cycles [and preserves memory]
@@ -34,7 +36,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from quoll.errors import FactsError
-from quoll.facts import control, counts, guidance, linear
+from quoll.facts import control, counts, guidance, linear, memory
 from quoll.facts.fact import Fact, Form, Source
 
 __all__ = ["Facts", "load", "parse"]
@@ -45,6 +47,7 @@ FORMS: tuple[Form, ...] = (
     *guidance.FORMS,
     *counts.FORMS,
     *control.FORMS,
+    *memory.FORMS,
 )
 F = TypeVar("F", bound=Fact)
 

@@ -23,7 +23,9 @@ from quoll.facts import (
     LoopParameter,
     NeverReturns,
     PathEnd,
+    PointsInto,
     Recursion,
+    RegionFact,
     Replaced,
     Require,
     Source,
@@ -46,11 +48,28 @@ FUNCTIONS = st.one_of(SYMBOLS, ADDRESSES)
 SCOPES = st.one_of(st.tuples(FUNCTIONS, st.none()), st.tuples(FUNCTIONS, FUNCTIONS))
 FACTORS = st.integers(-9, 9).filter(bool)
 COUNTS = st.integers(0, 2**40)
+NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,5}", fullmatch=True)
 
 
 def facts() -> st.SearchStrategy[Fact]:
     """Every form, with every kind of place."""
     return st.one_of(
+        st.builds(
+            RegionFact,
+            st.just(NOWHERE),
+            NAMES,
+            st.integers(0, 1000),
+            st.integers(1000, 2**32 - 1),
+            st.sampled_from(["cached", "device", "read-only", "tcm", "uncached"]),
+        ),
+        st.builds(
+            PointsInto,
+            st.just(NOWHERE),
+            st.none() | st.integers(0, 14),
+            PLACES,
+            NAMES,
+            st.sampled_from([1, 4, 256]),
+        ),
         st.builds(LoopFact, st.just(NOWHERE), PLACES, st.integers(1, 2**40)),
         st.builds(
             LoopParameter,

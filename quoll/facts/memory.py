@@ -1,0 +1,97 @@
+"""Facts about memory: named regions, and registers that point into them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quoll.errors import FactsError
+from quoll.facts.fact import ADDRESS, NAME, NUMBER, PLACE, Form, Question, Source, number
+
+__all__ = ["FORMS", "KINDS", "PointsInto", "RegionFact"]
+
+KINDS = ("cached", "device", "read-only", "tcm", "uncached")
+REGISTERS = {**{f"r{n}": n for n in range(15)}, "sp": 13, "lr": 14}
+
+
+@dataclass(frozen=True, slots=True)
+class RegionFact:
+    """``region NAME from LOW to HIGH is KIND``: virtual addresses, both included."""
+
+    source: Source
+    name: str
+    low: int
+    high: int
+    kind: str
+
+    def __str__(self) -> str:
+        return f"region {self.name} from {self.low:#x} to {self.high:#x} is {self.kind}"
+
+    def question(self) -> Question:
+        return ("region", self.name), (self.low, self.high, self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class PointsInto:
+    """``register rN at PLACE points into NAME``, perhaps ``aligned`` to a power of two bytes.
+
+    It holds whenever the instruction at the place is about to execute. ``register`` is None for
+    ``access at PLACE points into NAME``: the address of the first byte it accesses.
+    """
+
+    source: Source
+    register: int | None
+    place: str
+    region: str
+    aligned: int = 1
+
+    def __str__(self) -> str:
+        tail = f" aligned {self.aligned}" if self.aligned > 1 else ""
+        what = "access" if self.register is None else f"register r{self.register}"
+        return f"{what} at {self.place} points into {self.region}{tail}"
+
+    def question(self) -> Question:
+        return ("points", self.register, self.place), (self.region, self.aligned)
+
+
+def region(source: Source, name: str, low: int, high: int, kind: str) -> RegionFact:
+    """A region, refused if it ends before it begins or beyond the address space."""
+    if not low <= high < 1 << 32:
+        raise FactsError(
+            f"a region is from its lowest to its highest address, not {low:#x} to {high:#x}",
+            where=str(source),
+        )
+    return RegionFact(source, name, low, high, kind)
+
+
+def points(source: Source, register: str, place: str, name: str, aligned: int) -> PointsInto:
+    """A pointer fact, refused for what is no register ("": an access) or no power of two."""
+    if register and register not in REGISTERS:
+        raise FactsError(f"there is no register {register}", where=str(source))
+    if aligned < 1 or aligned & (aligned - 1):
+        raise FactsError(f"{aligned} is no power of two", where=str(source))
+    return PointsInto(source, REGISTERS.get(register), place, name, aligned)
+
+
+FORMS = (
+    Form(
+        r"region \S+ from\b",
+        rf"region (?P<name>{NAME}) from (?P<low>{ADDRESS}) to (?P<high>{ADDRESS}) "
+        rf"is (?P<kind>{'|'.join(KINDS)})",
+        f"region NAME from 0xLOW to 0xHIGH is {'|'.join(KINDS)}",
+        lambda s, m: region(s, m["name"], number(m["low"]), number(m["high"]), m["kind"]),
+    ),
+    Form(
+        r"access at\b",
+        rf"access at (?P<place>{PLACE}) points into (?P<name>{NAME})"
+        rf"(?: aligned (?P<aligned>{NUMBER}))?",
+        "access at PLACE points into NAME [aligned BYTES]",
+        lambda s, m: points(s, "", m["place"], m["name"], number(m["aligned"] or "1")),
+    ),
+    Form(
+        r"register \S+ at\b",
+        rf"register (?P<register>\w+) at (?P<place>{PLACE}) points into (?P<name>{NAME})"
+        rf"(?: aligned (?P<aligned>{NUMBER}))?",
+        "register rN at PLACE points into NAME [aligned BYTES]",
+        lambda s, m: points(s, m["register"], m["place"], m["name"], number(m["aligned"] or "1")),
+    ),
+)

@@ -1,0 +1,131 @@
+"""What facts say of memory: named regions, and registers that point into them at places.
+
+regions = Regions.of(facts, image)
+regions.pointers[0xf0010d44]     what is known of registers when that instruction executes
+regions.violations(execution)    where a recorded execution refutes a fact (rule 28)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from quoll.arm.decode import decode
+from quoll.arm.insn import Insn
+from quoll.errors import FactsError
+from quoll.facts import Facts, PointsInto, RegionFact
+from quoll.image import Image
+from quoll.places import resolve
+from quoll.trace import Execution
+from quoll.valueset import ValueSet, progression
+
+__all__ = ["NO_REGIONS", "Pointer", "Regions", "Violation"]
+
+READ_ONLY = "read-only"
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """What a fact says of a register (None: of an address); ``known`` are the words it may be."""
+
+    register: int | None
+    known: ValueSet
+    fact: PointsInto
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """An access of an execution that a fact does not allow."""
+
+    fact: RegionFact | PointsInto
+    position: int  # of the instruction in the execution
+    address: int  # that was accessed
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """The regions by name, and the pointers by the address of an instruction."""
+
+    regions: Mapping[str, RegionFact] = field(default_factory=dict)
+    pointers: Mapping[int, tuple[Pointer, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(facts: Facts, image: Image) -> Regions:
+        """Raises FactsError for a region that no fact describes, and a place that is not there."""
+        regions = {fact.name: fact for fact in facts.of(RegionFact)}
+        pointers: dict[int, tuple[Pointer, ...]] = {}
+        for fact in facts.of(PointsInto):
+            region = regions.get(fact.region)
+            if region is None:
+                known = ", ".join(sorted(regions)) or "none"
+                raise FactsError(
+                    f"there is no region {fact.region}",
+                    where=str(fact.source),
+                    hint=f"described: {known}; write: region {fact.region} from 0x... to 0x... is "
+                    "cached",
+                )
+            first = -(-region.low // fact.aligned) * fact.aligned
+            if first > region.high:
+                raise FactsError(
+                    f"no address of {fact.region} is aligned to {fact.aligned}",
+                    where=str(fact.source),
+                )
+            pointer = Pointer(fact.register, progression(first, region.high, fact.aligned), fact)
+            for address in resolve(image, fact.place, fact.source):
+                pointers[address] = (*pointers.get(address, ()), pointer)
+        return Regions(regions, pointers)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Every fact, as it is listed in reports."""
+        facts = (*self.regions.values(), *(p.fact for at in self.pointers.values() for p in at))
+        return tuple(dict.fromkeys(f"fact: {fact}" for fact in facts))
+
+    def of_kind(self, kind: str) -> tuple[RegionFact, ...]:
+        """The regions of one kind."""
+        return tuple(region for region in self.regions.values() if region.kind == kind)
+
+    def named(self, low: int, high: int) -> str | None:
+        """The smallest region that holds all addresses from ``low`` to ``high``."""
+        holding = [r for r in self.regions.values() if r.low <= low and high <= r.high]
+        return min(holding, key=lambda r: r.high - r.low).name if holding else None
+
+    def violations(self, image: Image, execution: Execution) -> Iterator[Violation]:
+        """Stores into read-only regions, and bases that do not point where facts say.
+
+        A pointer fact is seen where the instruction of its place accesses memory through the
+        register with a constant offset; elsewhere a recording does not show registers.
+        """
+        read_only = self.of_kind(READ_ONLY)
+        lowest: dict[int, int] = {}
+        for access in execution.accesses():
+            lowest[access.index] = min(access.addr, lowest.get(access.index, access.addr))
+            for region in read_only:
+                if access.store and region.low <= access.addr <= region.high:
+                    yield Violation(region, access.index, access.addr)
+        for position, address in lowest.items():
+            for pointer in self.pointers.get(execution.pcs[position], ()):
+                insn = _insn(image, execution.pcs[position])
+                base: int | None = address
+                if pointer.register is not None:
+                    base = _base(insn, address, pointer.register)
+                if base is not None and base not in pointer.known:
+                    yield Violation(pointer.fact, position, address)
+
+
+NO_REGIONS = Regions()
+
+
+def _insn(image: Image, address: int) -> Insn:
+    code, symbol = image.read(address, 4) or image.read(address, 2), image.symbol_at(address)
+    assert code is not None
+    return decode(code, address, symbol is not None and symbol[0].thumb)
+
+
+def _base(insn: Insn, address: int, register: int) -> int | None:
+    """What ``register`` held if ``insn`` accessed ``address`` first; None if that does not tell."""
+    memory = insn.memory
+    if memory is None or memory.base != register or memory.index is not None:
+        return None
+    offset = memory.displacement if memory.pre_indexed or memory.count > 1 else 0
+    return (address - offset) & 0xFFFFFFFF
