@@ -15,7 +15,7 @@ from ilp.check import violations
 from ilp.constraint import Constraint, locate_in, resolve_constraints
 from ilp.solution import Step
 from loopbounds.places import facts_of_loops
-from quoll.facts import Fact, Facts, LoopFact, LoopParameter, NeverReturns, Targets
+from quoll.facts import AtMost, Fact, Facts, LoopFact, LoopParameter, NeverReturns, Targets
 from quoll.image import Image
 from quoll.places import resolve
 from quoll.supergraph import Supergraph
@@ -137,11 +137,28 @@ def judge(image: Image, facts: Facts, entry: _Entry, execution: Execution) -> _J
 
 
 def reached_by(entry: _Entry, visits: Sequence[Visit]) -> Iterator[Fact]:
-    """The constraints of which a place executes."""
+    """The constraints of which a place executes.
+
+    What never executes is reached by an invocation in which it might.
+    """
+    graph = entry.graph
     executed = {visit.node for visit in visits}
+    contexts = {graph.nodes[node].context for node in executed}
     for constraint in entry.constraints:
-        if executed & (constraint.a | constraint.b):
+        never = isinstance(constraint.fact, AtMost) and not constraint.fact.count
+        if executed & (constraint.a | constraint.b) or (
+            never and any(is_about(graph, constraint, context) for context in contexts)
+        ):
             yield constraint.fact
+
+
+def is_about(graph: Supergraph, constraint: Constraint, context: int) -> bool:
+    """Whether an invocation in ``context`` is one that the constraint speaks of."""
+    at = graph.contexts[context]
+    if constraint.function is None:
+        return True
+    caller = None if at.parent is None else graph.contexts[at.parent].function
+    return at.function == constraint.function and constraint.caller in (None, caller)
 
 
 def rounds_of(graph: Supergraph, visits: Sequence[Visit]) -> Iterator[tuple[int, int, int]]:
