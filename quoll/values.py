@@ -318,6 +318,16 @@ class Values:
         out = self._domain.transfer(edge, before)
         return {} if out is None else images(out, after)
 
+    def stack(self, node: int) -> Iterator[tuple[int, ValueSet]]:
+        """Words on stacks of known place at the start of ``node``: address, what it may hold."""
+        state = self._fixpoint.states[node]
+        stacks = self._domain.environment.stacks
+        for key, cell in [] if state is None else sorted(state.frames.items()):
+            if state is not None and type(cell) is int and key >> 32 in stacks:
+                known = self._words(describe(cell, state.facts), node)
+                if known != ANY:
+                    yield stacks[key >> 32] + key & MASK, known
+
     def explain(self, edge: int) -> str:
         """Why ``edge`` is dead: the instruction that decides, and the values it decides by."""
         source = self.graph.edges[edge].src

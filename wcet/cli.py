@@ -16,6 +16,7 @@ __all__ = ["main"]
 # The module of each command; only that of the command given is imported.
 COMMANDS = {
     "analyse": "wcet.analyse_command",
+    "cache": "wcet.cache_command",
     "cfg": "wcet.listing_command",
     "check-facts": "wcet.check_facts_command",
     "disasm": "wcet.listing_command",
@@ -24,6 +25,7 @@ COMMANDS = {
     "path": "wcet.path_command",
     "replay": "wcet.replay_command",
     "timing": "wcet.timing_command",
+    "values": "wcet.values_command",
 }
 INTERNAL_ERROR = 70
 INTERRUPTED = 130

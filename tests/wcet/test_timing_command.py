@@ -43,9 +43,7 @@ def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
     return found
 
 
-@pytest.mark.parametrize(
-    ("cpu", "waits", "together"), [("arm1136jf-s", 3, 1), ("cortex-a8", 2, 0)]
-)
+@pytest.mark.parametrize(("cpu", "waits", "together"), [("arm1136jf-s", 3, 1), ("cortex-a8", 2, 0)])
 def test_the_load_and_its_user(
     cpu: str, waits: int, together: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,251 @@
+"""``wcet cache``: which references hit, where lines compete, and what costs most."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cache.classify import classify
+from cache.reference import Classification, Hit, Kind, Reference
+from quoll.errors import UsageError
+from quoll.supergraph import Supergraph
+from wcet.analyse import Run, analyse, find_entry
+from wcet.atomic import write_atomically
+from wcet.reference_shares import SHARES, Weighed, address_kind, costliest, pressure, weighed
+from wcet.request import add_analysis, requested
+from wcet.stages import Stages
+
+__all__ = ["add_to"]
+
+SCHEMA_VERSION = 1
+DATA = (Kind.LOAD, Kind.STORE)
+CODE = (Kind.FETCH, Kind.PREFETCH)
+
+DESCRIPTION = """\
+Print how the caches are used on the worst path of each ENTRY: references by class, how many lines
+compete in a set, what is known of data addresses, and the references that cost most.
+
+With FUNCTION, print its instructions with the class of each reference in every calling context:
+  AH  always hits                   FM  misses at most once per entry of a loop
+  AM  always goes past the caches   NC  not classified: charged as a miss
+  paid  charged before as a possible miss that did not happen, or not hit since
+"""
+
+EXAMPLES = """\
+examples:
+  wcet cache kernel.elf --entry syscall
+  wcet cache kernel.elf cspace_lookup --entry syscall
+  wcet cache kernel.elf --platform board.toml --json - | jq '.entries.interrupt.data_shares'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """An entry with its classes, and executions per node on the worst path."""
+
+    graph: Supergraph
+    classes: Classification
+    counts: tuple[int, ...]
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    p = commands.add_parser(
+        "cache",
+        help="which references hit, set pressure, the references that cost most",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
+    p.add_argument(
+        "function", nargs="?", metavar="FUNCTION", help="print its instructions with their classes"
+    )
+    p.add_argument(
+        "--entry",
+        action="append",
+        default=[],
+        metavar="ENTRY",
+        help="as for 'wcet analyse'; repeatable (default: all)",
+    )
+    p.add_argument(
+        "--most", type=int, default=12, metavar="N", help="references that are listed (default: 12)"
+    )
+    p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
+    add_analysis(p)
+    p.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Classify, and print."""
+    wanted = requested(options, options.entry)
+    stages = Stages(verbose=not options.quiet)
+    shared = Run.begin(options.kernel, wanted, stages)
+    found = {name: classified(shared, name, addr) for name, addr in shared.entries.items()}
+    if options.function:
+        addr = find_entry(shared.image, shared.platform, options.function) & ~1
+        stages.done()
+        listing = {name: instructions(shared, entry, addr) for name, entry in found.items()}
+        if not any(listing.values()):
+            raise UsageError(
+                f"{options.function} is never executed by {', '.join(found)}",
+                hint="'wcet callgraph' shows who calls it",
+            )
+        output(options.json, {"entries": listing}, function_text(listing))
+        return 0
+    results = analyse(options.kernel, wanted, stages)
+    for name, result in results.entries.items():
+        same = result.graph.nodes == found[name].graph.nodes
+        if same and result.solution.nodes:
+            counts = tuple(result.solution.nodes)
+            found[name] = Classified(found[name].graph, found[name].classes, counts)
+    reports = {name: report(shared, entry, options.most) for name, entry in found.items()}
+    stages.done()
+    output(options.json, {"entries": reports}, summary_text(shared, reports))
+    return 0
+
+
+def classified(shared: Run, name: str, address: int) -> Classified:
+    """The classes of one entry; until its worst path is known every node counts once."""
+    valued = shared.valued(name, address)
+    with shared.stages.stage("cache", name):
+        classes = classify(valued.graph, valued.values, shared.platform.hierarchy)
+    return Classified(valued.graph, classes, (1,) * len(valued.graph.nodes))
+
+
+def report(shared: Run, entry: Classified, most: int) -> dict[str, Any]:
+    """What is printed of an entry, as JSON."""
+    hierarchy, memory = shared.platform.hierarchy, shared.platform.timing.memory
+    references = list(weighed(entry.graph, entry.classes, entry.counts, memory))
+    by_class: dict[str, Counter[str]] = {}
+    shares: Counter[str] = Counter()
+    for w in references:
+        by_class.setdefault(w.reference.kind.value, Counter())[class_of(w.reference)] += (
+            w.executions
+        )
+        if w.reference.kind in DATA:
+            kind = address_kind(w.reference, shared.regions, hierarchy.l1d.line_bytes)
+            shares[kind] += w.executions
+    total = sum(shares.values()) or 1
+    return {
+        "references": {kind: dict(classes) for kind, classes in by_class.items()},
+        "data_shares": {kind: shares[kind] / total for kind in SHARES},
+        "pressure": {
+            level: {str(n): sets for n, sets in sorted(found.items()) if sets}
+            for level, found in (
+                (
+                    "l1i",
+                    pressure(entry.classes, CODE, hierarchy.l1i.sets, hierarchy.l1i.line_bytes),
+                ),
+                (
+                    "l1d",
+                    pressure(entry.classes, DATA, hierarchy.l1d.sets, hierarchy.l1d.line_bytes),
+                ),
+            )
+        },
+        "costliest": [costly(shared, found) for found in costliest(references, most)],
+    }
+
+
+def costly(shared: Run, found: list[Weighed]) -> dict[str, Any]:
+    """One instruction among those that cost most."""
+    first = found[0]
+    return {
+        "place": shared.image.place(first.insn.addr),
+        "text": first.insn.text,
+        "kind": first.reference.kind.value,
+        "address": address_text(first.reference) if len(found) == 1 else None,
+        "contexts": len({w.node for w in found}),
+        "executions": sum(w.executions for w in found),
+        "cycles": sum(w.cycles for w in found),
+    }
+
+
+def class_of(reference: Reference) -> str:
+    """The class at L1, with L2 where it is known to hit."""
+    name = "paid" if reference.paid else reference.l1.name
+    beyond = reference.due and reference.l2 is Hit.AH
+    return f"{name} L2" if beyond else name
+
+
+def address_text(reference: Reference) -> str:
+    """What is known of the address."""
+    if reference.low is None:
+        return "unknown + constant" if reference.symbolic else "unknown"
+    if reference.low == reference.high:
+        return f"{reference.low:#x}"
+    return f"{reference.low:#x}..{reference.high:#x}"
+
+
+def instructions(shared: Run, entry: Classified, addr: int) -> list[dict[str, Any]]:
+    """The instructions of a function, each with classes and addresses over all contexts."""
+    seen: dict[int, dict[str, Any]] = {}
+    for index, node in enumerate(entry.graph.nodes):
+        if entry.graph.contexts[node.context].function & ~1 != addr:
+            continue
+        for position, insn in enumerate(node.block.insns):
+            row = seen.setdefault(
+                insn.addr,
+                {"place": shared.image.place(insn.addr), "text": insn.text, "references": {}},
+            )
+            for reference in entry.classes.references[index]:
+                if reference.insn == position:
+                    key = f"{reference.kind.value} {address_text(reference)}"
+                    classes = row["references"].setdefault(key, {})
+                    name = class_of(reference)
+                    classes[name] = classes.get(name, 0) + 1
+    return [seen[at] for at in sorted(seen)]
+
+
+def function_text(listing: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
+    """The instructions, each entry by itself."""
+    for name, rows in listing.items():
+        if not rows:
+            continue
+        yield f"entry {name}"
+        for row in rows:
+            notes = "; ".join(
+                f"{what} {' '.join(f'{n}x{c}' for c, n in sorted(classes.items()))}"
+                for what, classes in row["references"].items()
+            )
+            yield f"  {row['place'].split()[0]}  {row['text']:<34.34}  {notes}".rstrip()
+
+
+def summary_text(shared: Run, reports: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """The tables of all entries."""
+    hierarchy = shared.platform.hierarchy
+    yield f"platform  {shared.platform.name}, caches {hierarchy.policy.value}"
+    for name, found in reports.items():
+        yield ""
+        yield f"entry {name}: references on the worst path"
+        for kind, classes in found["references"].items():
+            parts = ", ".join(f"{n:,} {c}" for c, n in sorted(classes.items()))
+            yield f"  {kind:<11} {parts}"
+        shares = ", ".join(f"{k} {100 * s:.1f} %" for k, s in found["data_shares"].items())
+        yield f"  data addresses: {shares}"
+        for level, sets in found["pressure"].items():
+            parts = ", ".join(f"{n} lines in {count} sets" for n, count in sets.items())
+            yield f"  {level} competition: {parts}"
+        yield "      cycles       runs  contexts  costliest"
+        for row in found["costliest"]:
+            yield (
+                f"  {row['cycles']:>10,} {row['executions']:>10,} {row['contexts']:>9}  "
+                f"{row['place']}: {row['text']} ({row['kind']})"
+            )
+
+
+def output(file: str | None, document: dict[str, Any], lines: Iterator[str]) -> None:
+    """The document where it is asked for, else the text."""
+    if file:
+        text = json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=1) + "\n"
+        if file == "-":
+            sys.stdout.write(text)
+            return
+        write_atomically(Path(file), text)
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
