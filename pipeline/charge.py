@@ -20,6 +20,7 @@ from pipeline.block_times import BlockTime, BlockTimes, block_times
 from pipeline.costs import Cause, Costs
 from pipeline.maxplus import Step
 from pipeline.timing import MemoryLatencies, Timing
+from pipeline.tlb import translations
 from quoll.arm.insn import Insn
 from quoll.guidance import Replacement
 from quoll.supergraph import Supergraph
@@ -116,6 +117,7 @@ def charge(
     misses = _Misses(timing.memory)
     exits = frozenset(graph.exits)
     outstanding = _outstanding(timing)
+    walks = _walks(graph, flow, addresses, hierarchy, timing)
     nodes: list[Cycles] = []
     for index, time in enumerate(times.nodes):
         if time is None:
@@ -124,6 +126,7 @@ def charge(
         cycles = list(misses.sum(classes.references[index]))
         cycles[Cause.ISSUE] += time.issue
         cycles[Cause.STALL] += time.stall
+        cycles[Cause.TLB] += walks[index]
         if index in exits:
             cycles = list(map(add, cycles, misses.sum(classes.leaving[index])))
             cycles[Cause.BRANCH] += time.leaving
@@ -142,6 +145,20 @@ def charge(
     start[Cause.OTHER] += _entry(times, timing, exception=exception)
     costs = Costs(tuple(nodes), edges, assumptions, tuple(start))
     return Charges(costs, graph, classes, times, timing.memory)
+
+
+def _walks(
+    graph: Supergraph,
+    flow: FlowOrder,
+    addresses: Addresses,
+    hierarchy: Hierarchy,
+    timing: Timing,
+) -> tuple[int, ...]:
+    """Cycles of translation per node, where they are not assumed away."""
+    if timing.tlb is None:
+        return (0,) * len(graph.nodes)
+    access = timing.memory.write_back  # past L1, and perhaps a dirty line out of L2
+    return translations(graph, flow, addresses, hierarchy, timing.tlb, access)
 
 
 def _edge(

@@ -18,6 +18,7 @@ class Cause(IntEnum):
     LOAD_MISS = 4
     STORE = 5
     OTHER = 6  # exception entry, drain at exit, write-backs of maintenance operations
+    TLB = 7  # refills and table walks, where the platform charges them
 
 
 @dataclass(frozen=True, slots=True)

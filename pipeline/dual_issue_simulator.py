@@ -13,6 +13,8 @@ from __future__ import annotations
 from pipeline.classes import InsnClass
 from pipeline.core import Core, Pair, Row
 from pipeline.simulator import Executed, Machine, Memory, OnChip
+from pipeline.tlb import changes_translation
+from pipeline.tlb_simulator import Side
 from quoll.arm.insn import Access
 
 __all__ = ["DualIssueMachine", "concrete_machine"]
@@ -55,6 +57,8 @@ class DualIssueMachine(Machine):
         row = self.core.row(*kind.row)
         self._fetch(insn.next, self.clock)
         arrived = self.line_ready.get((insn.next - 1) // self._iline, 0)
+        for addr in (insn.addr, insn.next - 1):
+            arrived = self._translated(Side.CODE, addr, max(self.clock - 1, arrived))
         second = self.second_pipe_free and row.pair is Pair.EITHER and row.issue == 1
         cycle = self.clock - 1 if second and self._pair(kind, row) is not Pair.OLDER else self.clock
         cycle = max(cycle, arrived)
@@ -68,7 +72,8 @@ class DualIssueMachine(Machine):
         self._fetch(insn.next + self.chip.random.randint(0, self.chip.ahead), cycle)
         stall = 0
         if step.passed and step.address is not None:
-            stall = self._access(step, cycle)
+            translated = self._data_translated(step, cycle)
+            stall = translated - cycle + self._access(step, translated)
         if kind.taken is not None and step.taken:
             transfer = self.core.row(*kind.taken)
             self.clock = cycle + transfer.issue + (row.issue if transfer.after_list else 0)
@@ -142,6 +147,8 @@ class DualIssueMachine(Machine):
 
     def _operate(self, step: Executed) -> None:
         """Barriers and CP15 operations."""
+        if self.tlb is not None and changes_translation(step.insn):
+            self.tlb.forget()
         match step.insn.mnemonic:
             case "mcr":
                 self._maintain(step.insn)

@@ -264,9 +264,11 @@ def execute(machine: Machine, trace: Trace) -> int:
 
 
 def _compiled(machine: Machine) -> bool:
-    """Whether the compiled machine has the policies of the caches, and nothing is locked in L2."""
+    """Whether the compiled machine has the policies of the caches, nothing is locked in L2,
+    and translations are taken to be there.
+    """
     caches = (machine.chip.fetch.cache, machine.chip.dcache)
-    return not machine.memory.locked and all(
+    return machine.tlb is None and not machine.memory.locked and all(
         cached.policy not in (Policy.LRU, Policy.FIFO) for cached in caches
     )
 

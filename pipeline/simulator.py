@@ -18,6 +18,8 @@ from cache.simulator import Cache, FetchUnit
 from pipeline.classes import InsnClass, classify_insn
 from pipeline.core import Core
 from pipeline.timing import MemoryLatencies
+from pipeline.tlb import changes_translation
+from pipeline.tlb_simulator import Side, Tlb, Translation
 from quoll.arm.insn import Access, Insn
 from quoll.errors import TimingError
 
@@ -108,6 +110,7 @@ class Machine:
         self.line_ready: dict[int, int] = {}  # instruction line -> when it can be executed from
         self.data_ready: dict[int, int] = {}  # data line -> when its fill is complete
         self.last_fill = 0  # data line
+        self.tlb: Tlb | None = None  # None: every translation is there
         self.load_misses = self.stored_words = 0  # lines; words written past the cache
         self._kinds: dict[tuple[int, bool], tuple[Insn, InsnClass]] = {}
 
@@ -136,7 +139,26 @@ class Machine:
         kind = self._kind(step)
         self._fetch(insn.next, self.clock)
         ready = self.line_ready.get((insn.next - 1) // self._iline, 0)
+        for addr in (insn.addr, insn.next - 1):
+            ready = self._translated(Side.CODE, addr, max(self.clock, ready))
         self._begin(step, kind, self._issue_cycle(step, kind, max(self.clock, ready)))
+
+    def _translated(self, side: Side, addr: int, now: int) -> int:
+        """When the translation of ``addr``, asked for at ``now``, is there."""
+        found = Translation.SMALL if self.tlb is None else self.tlb.translate(side, addr)
+        if found is Translation.SMALL or self.tlb is None:
+            return now
+        if found is Translation.TABLES:
+            now = self.memory.write(now, self.tlb.model.reads)
+        return now + self.tlb.model.refill
+
+    def _data_translated(self, step: Executed, now: int) -> int:
+        """When the addresses of a data access are translated."""
+        memory = step.insn.memory
+        if memory is not None and step.address is not None and self.tlb is not None:
+            for addr in (step.address, step.address + memory.size * memory.count - 1):
+                now = self._translated(Side.DATA, addr, now)
+        return now
 
     def _kind(self, step: Executed) -> InsnClass:
         """The class of a step; instructions recur, and are kept so that their ids stay unique."""
@@ -160,6 +182,8 @@ class Machine:
         before = set(fetch.log)
         fetch.fetch_to(until)
         for line, hit in fetch.log.items():
+            if line not in before:
+                self._translated(Side.CODE, line * self._iline, now)
             if line not in before and not hit:
                 restart = self.memory.latencies.fetch_restart
                 self.line_ready[line] = self.memory.line(now, line * self._iline)[0] + restart
@@ -216,6 +240,8 @@ class Machine:
         self._fetch(step.insn.next + self.chip.random.randint(0, self.chip.ahead), cycle)
         if step.passed and step.insn.mnemonic == "mcr":
             self._maintain(step.insn)
+        if step.passed and self.tlb is not None and changes_translation(step.insn):
+            self.tlb.forget()
 
     def _redirect(self, kind: InsnClass, cycle: int) -> None:
         """A transfer of control; what was fetched behind it stays in the cache.
@@ -282,8 +308,11 @@ class Machine:
             later, busy = 1, busy + 1
         delay = 0
         if insn.memory is not None:
-            board.unit = cycle + busy
-            delay = 0 if step.address is None else self._access(step, cycle)
+            start = self._data_translated(step, cycle)
+            board.unit = start + busy
+            delay = start - cycle
+            if step.address is not None:
+                delay += self._access(step, start)
         elif row.memory:
             board.unit = cycle + busy
         for index, register in enumerate(kind.results):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cache.reference import Hit
+from pipeline.tlb import TlbModel
 
 __all__ = ["BranchModel", "EntryState", "MemoryLatencies", "Profile", "Timing"]
 
@@ -88,3 +89,4 @@ class Timing:
     memory: MemoryLatencies
     branches: BranchModel
     entry: EntryState
+    tlb: TlbModel | None = None  # None: translations are assumed to be there

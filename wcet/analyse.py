@@ -60,6 +60,7 @@ class Options:
     bounds: BoundOptions
     parameters: Mapping[str, int] = field(default_factory=dict)  # values of loop parameters
     store: Path | None = None  # folder of what earlier runs found out
+    tlb: str | None = None  # how translations are charged, if not as the platform says
     call_string: int | None = None  # longest call string that tells contexts apart
 
 
@@ -359,6 +360,8 @@ def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
         chosen, reason = platforms.for_image(image.cpu, image.attributes.arch)
     if options.l2 is not None:
         chosen = chosen.with_l2(options.l2)
+    if options.tlb is not None:
+        chosen = chosen.with_tlb(options.tlb)
     return chosen.locking(image), reason
 
 

@@ -19,9 +19,11 @@ from cache.locked import LockedLines
 from cache.memory_map import MemoryMap, Region, RegionKind
 from cache.policy import Policy
 from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
+from pipeline.tlb import TlbModel
 from quoll.errors import InputError
 from quoll.image import Image
 from quoll.regions import Regions
+from wcet.tlb_table import LAST_PAGE, RESIDENT, read_tlb
 from wcet.toml_table import Table
 
 __all__ = ["EntryPoint", "Platform", "for_image", "load", "names"]
@@ -59,6 +61,7 @@ class Platform:
     sources: Mapping[str, str]  # key of each figure -> where it comes from
     locked: tuple[str, ...] = ()  # "FIRST..AFTER": addresses or symbols, locked in L2
     locked_ways: int = 0
+    tlb: TlbModel | None = None  # figures of the buffers, charged or not
 
     @property
     def l2_enabled(self) -> bool:
@@ -87,6 +90,30 @@ class Platform:
             hierarchy=replace(self.hierarchy, l2=self.l2 if on else None),
             timing=replace(self.timing, memory=memory),
         )
+
+    def with_tlb(self, model: str) -> Platform:
+        """The same board, its translations assumed to be there, or charged page by page.
+
+        Raises InputError if the platform file has no figures to charge.
+        """
+        charged = self.tlb if model == LAST_PAGE else None
+        if model == LAST_PAGE and charged is None:
+            raise InputError(
+                f"{self.path}: platform {self.name} has no figures for table walks",
+                hint="give tlb.refill, tlb.reads and tlb.page",
+            )
+        label = f"{self.name}: tlb: "
+        texts = tuple(a for a in self.assumptions if not a.startswith(label))
+        if charged is not None:
+            texts = (*texts, label + charged_text(charged))
+        elif self.timing.tlb is None:
+            texts = self.assumptions
+        else:
+            raise InputError(
+                f"{self.path}: platform {self.name} assumes nothing of its TLBs",
+                hint="leave out --tlb",
+            )
+        return replace(self, timing=replace(self.timing, tlb=charged), assumptions=texts)
 
     def locking(self, image: Image) -> Platform:
         """The same board with what it locks in L2 found in ``image``.
@@ -197,6 +224,7 @@ def _platform(path: Path) -> Platform:
     fetch_ahead = core.figure("fetch_ahead")
     core.close()
     outstanding = _entry_state(top)
+    tlb_name, tlb = read_tlb(top.table("tlb"))
     platform = Platform(
         name=name,
         description=top.text("description"),
@@ -212,13 +240,22 @@ def _platform(path: Path) -> Platform:
         l2=l2,
         access_by_l2=access,
         l2_hit=l2_hit,
-        assumptions=_assumptions(top, name, fetch_ahead, outstanding),
+        assumptions=_assumptions(top, name, fetch_ahead, outstanding, tlb_name),
         sources=top.sources,
         locked=locked,
         locked_ways=locked_ways,
+        tlb=tlb,
     )
     top.close()
-    return platform.with_l2(l2_enabled)
+    return platform.with_l2(l2_enabled).with_tlb(tlb_name)
+
+
+def charged_text(tlb: TlbModel) -> str:
+    """What is assumed where translations are charged."""
+    return (
+        f"a translation that is not of the page used last takes at most {tlb.refill} cycles and, "
+        f"if it is not locked, {tlb.reads} accesses to memory"
+    )
 
 
 def _geometry(table: Table) -> Geometry:
@@ -290,13 +327,10 @@ def _entry_state(top: Table) -> EntryState:
 
 
 def _assumptions(
-    top: Table, name: str, fetch_ahead: int, outstanding: EntryState
+    top: Table, name: str, fetch_ahead: int, outstanding: EntryState, tlb: str
 ) -> tuple[str, ...]:
-    tlb = top.table("tlb")
-    tlb.text("model", ("assumed-resident",))
-    tlb.close()
     table = top.table("assumptions")
-    if not table.present("tlb"):
+    if tlb == RESIDENT and not table.present("tlb"):
         raise table.error("tlb", "missing: tlb.model is assumed-resident")
     figures = {"fetch_ahead": fetch_ahead, **asdict(outstanding)}
     found: list[str] = []

@@ -30,6 +30,7 @@ from pipeline.native import Instructions, SplitMix, execute
 from pipeline.native import Trace as Steps
 from pipeline.simulator import Executed, Machine, Memory, OnChip
 from pipeline.timing import Profile, Timing
+from pipeline.tlb_simulator import Tlb
 from quoll.arm.insn import Access, Insn
 from quoll.cfg import EdgeKind
 from quoll.errors import InputError
@@ -195,6 +196,9 @@ def random_machine(
     chip = OnChip(icache, dcache, hierarchy.fetch_ahead, random)
     machine = concrete_machine(_core(timing), memory, chip, aligned=hierarchy.aligned)
     _outstanding(machine, timing, random)
+    if timing.tlb is not None:
+        addresses = [a for s in steps for a in (s.insn.addr, s.address) if a is not None]
+        machine.tlb = Tlb(timing.tlb, [timing.tlb.page(a) for a in addresses], random)
     return machine
 
 

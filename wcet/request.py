@@ -31,6 +31,12 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         help="whether the level-2 cache is enabled (default: as the platform file says)",
     )
     p.add_argument(
+        "--tlb",
+        choices=["assumed-resident", "last-page"],
+        help="whether translations are assumed to be in the TLBs, or every access to another page "
+        "than the one before is charged a table walk (default: as the platform file says)",
+    )
+    p.add_argument(
         "--facts",
         action="append",
         default=[],
@@ -106,6 +112,7 @@ def requested(
         bounds=BoundOptions(cache=cache, models=models, budget=budget),
         parameters=parameters(options.set),
         store=None if cache is None else cache / "entries",
+        tlb=options.tlb,
         call_string=options.call_string,
     )
 

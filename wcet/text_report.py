@@ -21,6 +21,7 @@ CAUSES = {
     Cause.LOAD_MISS: "D-misses",
     Cause.STORE: "stores",
     Cause.OTHER: "entry, exit",
+    Cause.TLB: "TLB",
 }
 COLUMN = 13  # width of a column of cycles
 NO_BOUND = f"{'none':>10}"

@@ -20,6 +20,8 @@ from pipeline.maxplus import IDLE
 from pipeline.native import Instructions, Trace, sample
 from pipeline.simulator import Executed, Machine, Memory, OnChip
 from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
+from pipeline.tlb import TlbModel
+from pipeline.tlb_simulator import Tlb
 from quoll.arm.insn import Flow
 from quoll.cfg import Block, EdgeKind
 from quoll.supergraph import Context, Node, Supergraph
@@ -125,9 +127,14 @@ CUBIEBOARD = Board(
 BOARDS = (KZM, CUBIEBOARD)
 
 
-def timing(profile: Profile, entry: EntryState = ENTRY, board: Board = KZM) -> Timing:
+def timing(
+    profile: Profile,
+    entry: EntryState = ENTRY,
+    board: Board = KZM,
+    tlb: TlbModel | None = None,
+) -> Timing:
     """As ``kzm`` or ``cubieboard``, in either profile."""
-    return Timing(board.core, profile, board.memory, BranchModel(None), entry)
+    return Timing(board.core, profile, board.memory, BranchModel(None), entry, tlb)
 
 
 @dataclass(frozen=True)
@@ -301,7 +308,11 @@ class Case:
 
 
 def check(
-    random: Random, profile: Profile = Profile.WCET, length: int = 12, board: Board = KZM
+    random: Random,
+    profile: Profile = Profile.WCET,
+    length: int = 12,
+    board: Board = KZM,
+    tlb: TlbModel | None = None,
 ) -> Case:
     """One random program, path and initial state. Raises AssertionError if the bound is lower."""
     ahead = random.choice([0, 8, 48])
@@ -313,9 +324,13 @@ def check(
     caches = board.hierarchy(ahead)
     classes = classify(program.graph, program, caches)
     entry = random.choice([ENTRY, QUIET])
-    costs = timing(profile, entry, board)
+    costs = timing(profile, entry, board, tlb)
     charges = charge(program.graph, classes, program, caches, costs, exception=False)
-    concrete = run(random_machine(random, ahead, entry, board), program, path)
+    machine = random_machine(random, ahead, entry, board)
+    if tlb is not None:
+        pages = [tlb.page(a) for a in (CODE, DATA, DATA + 4096, FOREIGN, DEVICE)]
+        machine.tlb = Tlb(tlb, pages, random)
+    concrete = run(machine, program, path)
     bound = charged(charges, path)
     assert concrete <= bound, f"{concrete} cycles, but {bound} are charged"
     stalls = sum(charges.costs.nodes[n][Cause.STALL] for n in path.nodes)

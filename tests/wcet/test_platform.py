@@ -123,3 +123,18 @@ def test_unknown_name_and_missing_file(tmp_path: Path) -> None:
         load("kzn")
     with pytest.raises(InputError, match="No such file"):
         load(str(tmp_path / "none.toml"))
+
+
+def test_translations_are_assumed_or_charged() -> None:
+    platform = load("kzm")
+    assert platform.timing.tlb is None
+    charged = platform.with_tlb("last-page")
+    assert charged.timing.tlb is not None
+    assert charged.timing.tlb.walk(60) == 130
+    assert charged.timing.tlb.page(0xF0123456) == 0xF0100000
+    assert not any("are in the TLBs" in text for text in charged.assumptions)
+    assert any(
+        text.startswith("kzm: tlb: a translation that is not") for text in charged.assumptions
+    )
+    with pytest.raises(InputError, match="no figures for table walks"):
+        load("kzm-paper").with_tlb("last-page")

@@ -1,0 +1,151 @@
+"""Translation look-aside buffers: cycles of table walks, charged where a walk is possible.
+
+What is known is the page translated last on each side, instructions and data: whatever is
+replaced, by whichever policy, that translation is in the buffer that was just asked. Any access
+to another page is charged in full: the refill of the small buffer beside the core and, unless the
+page is locked in the main one, a walk of the page tables, whose reads go to memory one after the
+other. Writes to the registers of translation (CP15 c2, c3, c8, c10, c13) forget both sides, and
+so may fetches ahead that reach another page.
+
+Source: ARM1136JF-S TRM (DDI 0211), chapter 6; Cortex-A8 TRM (DDI 0344), chapter 6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cache.flow import FlowOrder
+from cache.geometry import Hierarchy
+from cache.loads_stores import Addresses
+from quoll.arm.insn import Access, Insn
+from quoll.fixpoint import solve
+from quoll.supergraph import Supergraph
+
+__all__ = ["TlbModel", "changes_translation", "translations"]
+
+# Page translated last: on the instruction side, on the data side. None: not known.
+State = tuple[int | None, int | None]
+UNKNOWN: State = (None, None)
+TRANSLATION_REGISTERS = frozenset([2, 3, 8, 10, 13])
+
+
+@dataclass(frozen=True, slots=True)
+class TlbModel:
+    """Sizes in bytes, times in cycles; ranges are first and last address."""
+
+    refill: int  # of the small buffer, from the main one
+    reads: int  # accesses to memory of a table walk
+    page_bytes: int
+    large: tuple[tuple[int, int, int], ...] = ()  # low, high, bytes of mappings beyond a page
+    locked: tuple[tuple[int, int], ...] = ()  # in the main buffer
+
+    def page(self, addr: int) -> int:
+        """First address of the mapping that ``addr`` lies in."""
+        for low, high, size in self.large:
+            if low <= addr <= high:
+                return addr // size * size
+        return addr // self.page_bytes * self.page_bytes
+
+    def is_locked(self, addr: int) -> bool:
+        """Whether its translation is locked."""
+        return any(low <= addr <= high for low, high in self.locked)
+
+    def walk(self, access: int) -> int:
+        """Cycles of a miss in both, with memory accesses of ``access`` cycles."""
+        return self.refill + self.reads * access
+
+    def miss(self, page: int, access: int) -> int:
+        """Cycles of a miss in the small buffer."""
+        return self.refill if self.is_locked(page) else self.walk(access)
+
+
+def translations(
+    graph: Supergraph,
+    flow: FlowOrder,
+    addresses: Addresses,
+    hierarchy: Hierarchy,
+    model: TlbModel,
+    access: int,
+) -> tuple[int, ...]:
+    """Cycles per node that translating its addresses may take. ``access``: of a memory access."""
+    domain = _Domain(graph, addresses, hierarchy, model, access)
+    fixed = solve(flow.graph, flow.order, domain, UNKNOWN)
+    return tuple(
+        0 if state is None else domain.run(node, state)[0]
+        for node, state in enumerate(fixed.states)
+    )
+
+
+def changes_translation(insn: Insn) -> bool:
+    """Whether buffers may be emptied by ``insn``."""
+    if insn.mnemonic not in ("mcr", "mcrr"):
+        return False
+    return insn.mnemonic == "mcrr" or (insn.encoding >> 16 & 15) in TRANSLATION_REGISTERS
+
+
+class _Domain:
+    """Instance of ``quoll.fixpoint.Domain`` over ``State``."""
+
+    def __init__(
+        self,
+        graph: Supergraph,
+        addresses: Addresses,
+        hierarchy: Hierarchy,
+        model: TlbModel,
+        access: int,
+    ) -> None:
+        self.graph, self.addresses, self.hierarchy = graph, addresses, hierarchy
+        self.model, self.access = model, access
+
+    def transfer(self, edge: int, state: State) -> State:
+        if self.graph.passed(edge):  # a function that is not looked at
+            return UNKNOWN
+        return self.run(self.graph.edges[edge].src, state)[1]
+
+    def join(self, node: int, a: State, b: State) -> State:
+        return tuple(x if x == y else None for x, y in zip(a, b, strict=True))  # type: ignore[return-value]
+
+    def widen(self, node: int, old: State, new: State) -> State:
+        return self.join(node, old, new)
+
+    def leq(self, a: State, b: State) -> bool:
+        return all(y is None or x == y for x, y in zip(a, b, strict=True))
+
+    def run(self, node: int, state: State) -> tuple[int, State]:
+        """Cycles of a node, and what is known after it."""
+        block, model, cycles = self.graph.nodes[node].block, self.model, 0
+        code, data = state
+        for index, insn in enumerate(block.insns):
+            for addr in (insn.addr, insn.next - 1):
+                page = model.page(addr)
+                if page != code:
+                    cycles += model.miss(page, self.access)
+                    code = page
+            if insn.memory is not None:
+                due, data = self._data(node, index, insn, data)
+                cycles += due
+            if changes_translation(insn):
+                code = data = None
+            if model.page(insn.next - 1 + self.hierarchy.fetch_ahead) != model.page(insn.next - 1):
+                cycles += model.walk(self.access)  # a fetch ahead into the next page
+                code = None
+        return cycles, (code, data)
+
+    def _data(self, node: int, index: int, insn: Insn, known: int | None) -> tuple[int, int | None]:
+        """Cycles of one access, and the page translated last after it."""
+        memory, model = insn.memory, self.model
+        assert memory is not None
+        values = self.addresses.access(node, index)
+        size = memory.size * memory.count
+        page = None
+        if values is not None:
+            low, high = model.page(values.low), model.page(values.high + size - 1)
+            page = low if low == high else None
+        if page is not None and page == known:
+            return 0, known
+        certain = not (insn.conditional or memory.exclusive or memory.access is Access.PRELOAD)
+        after = page if certain else None
+        if page is not None:
+            return model.miss(page, self.access), after
+        crosses = memory.count > 1 or not self.hierarchy.aligned
+        return model.walk(self.access) * (2 if crosses else 1), after

@@ -1,0 +1,61 @@
+"""Concrete translation look-aside buffers: the twin of ``tlb``.
+
+A small buffer for each side, instructions and data, beside one main buffer with locked entries.
+What is there at the start, and what is replaced, is drawn.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from random import Random
+
+from pipeline.tlb import TlbModel
+
+__all__ = ["Side", "Tlb", "Translation"]
+
+SMALL, MAIN = 10, 64  # entries
+
+
+class Side(IntEnum):
+    """Which small buffer is asked."""
+
+    CODE = 0
+    DATA = 1
+
+
+class Translation(IntEnum):
+    """Where a translation was found."""
+
+    SMALL = 0
+    MAIN = 1
+    TABLES = 2
+
+
+class Tlb:
+    """``pages``: some that may be there at the start."""
+
+    def __init__(self, model: TlbModel, pages: list[int], random: Random) -> None:
+        self.model, self.random = model, random
+        self._small: list[list[int | None]] = [[None] * SMALL for _ in Side]
+        self._main: list[int | None] = [None] * MAIN
+        for buffer in (*self._small, self._main):
+            for entry in range(len(buffer)):
+                if pages and random.random() < 0.5:
+                    buffer[entry] = random.choice(pages)
+
+    def translate(self, side: Side, addr: int) -> Translation:
+        """Ask for the page of ``addr``; afterwards it is in the small buffer of ``side``."""
+        page = self.model.page(addr)
+        small = self._small[side]
+        if page in small:
+            return Translation.SMALL
+        small[self.random.randrange(SMALL)] = page
+        if self.model.is_locked(page) or page in self._main:
+            return Translation.MAIN
+        self._main[self.random.randrange(MAIN)] = page
+        return Translation.TABLES
+
+    def forget(self) -> None:
+        """Translations have changed: nothing that is not locked stays."""
+        self._small = [[None] * SMALL for _ in Side]
+        self._main = [None] * MAIN
