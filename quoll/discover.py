@@ -107,7 +107,7 @@ class FunctionBuilder:
         self._new_inlined: list[int] = []
         self._edges: set[tuple[int, int, EdgeKind]] = set()
         self._leaders = {callee.entry}
-        self._it: dict[int, tuple[Cond, ...]] = {}
+        self._it: dict[int, tuple[Cond, ...]] = {}  # of instructions in IT blocks
         self._pending = [_Pending(callee.entry, callee.thumb, ())]
 
     @property
@@ -301,7 +301,8 @@ class FunctionBuilder:
             self.insns[addr] = insn
             if LR in insn.writes and not _sets_lr_by_convention(insn):
                 self.keeps_lr = False
-            self._it[addr] = it
+            if it:
+                self._it[addr] = it
             it = it[1:] or it_conditions(insn)
             if self._ends_here(insn):
                 return
@@ -318,7 +319,7 @@ class FunctionBuilder:
                 "control reaches this address as ARM and as Thumb code",
                 "one of the branches to it is resolved wrongly: state its targets",
             )
-        elif self._it[known.addr] != it:
+        elif self._it.get(known.addr, ()) != it:
             self.refuse(
                 known.addr, "a branch leads into an IT block", "that is unpredictable: rewrite it"
             )

@@ -23,6 +23,7 @@ from quoll.statements import Statements
 __all__ = ["extract"]
 
 NO_FACTS = Facts()
+COLLECT = (100_000, 20, 1_000_000)  # objects, collections of them, collections of those
 
 
 def extract(
@@ -40,7 +41,7 @@ def extract(
     statements = Statements(image, facts)
     growth = Growth(image, statements, ends | statements.ends.keys())
     roots = [_entry(image, addr) for addr in entries]
-    with _uncollected():
+    with _rarely_collected():
         for root in roots:
             growth.start(root)
         growth.run()
@@ -49,15 +50,17 @@ def extract(
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """No search for cyclic garbage: nearly all that is made here stays, and it takes a fifth."""
-    enabled = gc.isenabled()
-    gc.disable()
+def _rarely_collected() -> Iterator[None]:
+    """Cyclic garbage is looked for among new objects only, and seldom.
+
+    Nearly all that is made here stays, and looking through it again and again takes a fifth.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(*COLLECT)
     try:
         yield
     finally:
-        if enabled:
-            gc.enable()
+        gc.set_threshold(*before)
 
 
 def _entry(image: Image, addr: int) -> Callee:

@@ -26,11 +26,15 @@ from quoll.wto import FlowGraph, WeakOrder
 
 __all__ = ["CALLEE_SAVED", "BlockCode", "Callees", "LocalValues", "environment_of"]
 
+BLOCKS_KEPT = 1 << 13
 Callees = Callable[[int], frozenset[int]]  # entry -> registers that the function preserves
 
 
 class BlockCode:
-    """Compiled blocks of one image, each compiled once; ``given`` as for ``compile_block``."""
+    """Compiled blocks of one image, compiled once unless there are too many.
+
+    ``given`` as for ``compile_block``.
+    """
 
     def __init__(self, given: Given | None = None) -> None:
         self._given = given
@@ -41,6 +45,8 @@ class BlockCode:
         key = tuple((insn.addr, insn.raw, int(insn.cond)) for insn in insns)
         known = self._known.get(key)
         if known is None:
+            if len(self._known) >= BLOCKS_KEPT:
+                self._known.clear()
             known = self._known[key] = compile_block(insns, self._given)
         return known
 

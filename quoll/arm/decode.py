@@ -44,7 +44,8 @@ def decode(code: bytes, addr: int, thumb: bool, it: tuple[Cond, ...] = ()) -> In
     raw = bytes(code[:length])
     branch = split_branch(raw, thumb)
     if branch is None:
-        return _at(_at_zero(raw, thumb, it[:1]), addr, raw, 0)
+        insn = _at_zero(raw, thumb, it[:1])
+        return _at(insn, addr, insn.raw, 0)
     return _at(_at_zero(branch[0], thumb, it[:1]), addr, raw, branch[1])
 
 

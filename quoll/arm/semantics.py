@@ -24,7 +24,7 @@ from quoll.arm.system import is_system, system_ops, unknown_results
 
 __all__ = ["Op", "OpCode", "Space", "Var", "identity", "lift", "lift_afresh"]
 
-CACHED = 1 << 17
+CACHED = 1 << 15
 ADDRESSED = (Flow.JUMP, Flow.CALL, Flow.INDIRECT_CALL)  # use their address without reading pc
 
 

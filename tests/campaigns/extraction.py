@@ -74,8 +74,9 @@ def examine(path: Path, details: TextIO) -> Row:
     """Extract a program from all its functions and compare it with its listing."""
     image = Image.load(path)
     entries = _accepted(image, details)
+    stop = image.symbol("stop")  # where the programs that are executed end, by a system call
     start = time.process_time()
-    program = extract(image, entries)
+    program = extract(image, entries, ends=frozenset({stop.addr} if stop else ()))
     row = Row(seconds=time.process_time() - start)
     print(f"# {path.name}", file=details)
     try:

@@ -42,7 +42,8 @@ STUBS = {
     "id": '#!/bin/bash\necho "${USER_ID:-0}"\n',
     "sudo": "#!/bin/bash\nexit 1\n",
     **dict.fromkeys(
-        ["NuSMV", "gcc", "arm-none-eabi-gcc", "qemu-system-arm", "apt-get", "dpkg"], NOTE
+        ["NuSMV", "gcc", "arm-none-eabi-gcc", "qemu-system-arm", "qemu-arm", "apt-get", "dpkg"],
+        NOTE,
     ),
 }
 
