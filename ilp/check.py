@@ -107,6 +107,11 @@ class Walker:
     ) -> None:
         self._graph, self._bounds, self._constraints = graph, bounds, constraints
         self._violations: list[Violation] = []
+        # Linear constraints by function: they are judged even if nothing of them has executed.
+        self._sums: dict[int, set[int]] = {}
+        for i, constraint in enumerate(constraints):
+            if isinstance(constraint.fact, Linear) and constraint.function is not None:
+                self._sums.setdefault(constraint.function, set()).add(i)
         self._step = -1
         self._counted: dict[int, int] = {}  # constraint -> step of the last count in total
         self._headers: dict[int, list[tuple[int, bool]]] = {}  # edge -> (loop, is an entry)
@@ -182,7 +187,8 @@ class Walker:
 
     def _close(self, frame: Frame, *, cut: bool) -> None:
         """Judge the constraints of an invocation that is over, or ``cut`` short."""
-        for i in sorted(frame.a.keys() | frame.b.keys() | self._linear(frame)):
+        function = self._graph.contexts[frame.context].function
+        for i in sorted(frame.a.keys() | frame.b.keys() | self._sums.get(function, set())):
             constraint = self._constraints[i]
             parent = self._graph.contexts[frame.context].parent
             caller = None if parent is None else self._graph.contexts[parent].function
@@ -211,15 +217,6 @@ class Walker:
     def _note(self, text: str, constraint: int | None = None, step: int | None = None) -> None:
         at = self._step if step is None else step
         self._violations.append(Violation(text, at, constraint))
-
-    def _linear(self, frame: Frame) -> set[int]:
-        """The linear constraints on invocations like this one, whatever has executed in it."""
-        function = self._graph.contexts[frame.context].function
-        return {
-            i
-            for i, constraint in enumerate(self._constraints)
-            if constraint.function == function and isinstance(constraint.fact, Linear)
-        }
 
     def finish(self, last: int) -> list[Violation]:
         """Close what is open at the end of the path, after node ``last``."""

@@ -184,9 +184,7 @@ class _Unfolding:
             return sum(of.counts[e] for e in loop.backs) + 1
         header = of.nodes[loop.header]
         return next(
-            self._nest.bounds[known.index]
-            for known in self._graph.loops
-            if known.header == header
+            self._nest.bounds[known.index] for known in self._graph.loops if known.header == header
         )
 
     def steps(self) -> Iterator[Step]:

@@ -44,7 +44,7 @@ exit status:
    9  the facts exclude every path
   70  a defect in this program (set WCET_DEBUG=1 to see the traceback)
 
-No output file is touched unless the run succeeds.
+No output file is touched unless the run succeeds, or at least one of several entries has a bound.
 """
 
 

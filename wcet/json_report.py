@@ -69,6 +69,7 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
         "parametric": entry.parametric and parametric_json(result, entry, entry.parametric),
         "optimal": entry.solution.optimal,
         "solver": entry.solution.solver,
+        "proved_by": entry.solution.method,
         "causes": {cause.name.lower(): cycles for cause, cycles in entry.cycles_by_cause().items()},
         "contexts": [
             {

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from ilp.constraint import locate_in, resolve_constraints, unused_constraints
+from ilp.constraint import Constraint, locate_in, resolve_constraints, unused_constraints
 from quoll.arm.insn import Cond, Flow
 from quoll.cfg import EdgeKind
 from quoll.errors import FactsError
 from quoll.expand import expand
 from quoll.extract import extract
-from quoll.facts import Facts, parse
+from quoll.facts import AtMost, Facts, Linear, Require, Source, parse
 from quoll.image import Image
 from quoll.supergraph import Supergraph
 from tests.ilp.drawn import draw
@@ -20,6 +20,7 @@ from tests.ilp.programs import insn, locate_among
 from tests.quoll.building import build
 
 CALL, RETURN = EdgeKind.CALL, EdgeKind.RETURN
+SOMEWHERE = Source("my.facts", 1, "")
 
 # f (0x2000: nodes 1, 2; 0x2020 in node 2 and 5) is called from 0x1000 and from g (0x3000)
 GRAPH = draw(
@@ -155,3 +156,24 @@ def test_places_of_a_real_binary() -> None:
     assert functions == [{image.symbol("first").addr}, {image.symbol("second").addr}]  # type: ignore[union-attr]
     with pytest.raises(FactsError, match=r"^k:1: .*secnd"):
         resolve_constraints(graph, parse("secnd never executes", "k"), locate_in(image))
+
+
+@pytest.mark.parametrize(
+    ("fact", "function", "holds"),
+    [
+        (AtMost(SOMEWHERE, "a", 1, None), None, True),
+        (Require(SOMEWHERE, "a"), None, False),
+        (Linear(SOMEWHERE, ((1, "a"), (2, "b")), "<=", 3), None, True),
+        (Linear(SOMEWHERE, ((1, "a"), (-2, "b")), "<=", 3), None, False),
+        (Linear(SOMEWHERE, ((1, "a"),), ">=", 1), None, False),
+        (Linear(SOMEWHERE, ((-1, "a"),), ">=", -1), None, True),
+        (Linear(SOMEWHERE, ((1, "a"),), "=", 1), None, False),
+        (Linear(SOMEWHERE, ((1, "a"),), ">=", 1, "f"), 0x1000, True),
+    ],
+)
+def test_what_holds_of_a_path_may_not_hold_of_its_parts(
+    fact: AtMost | Require | Linear, function: int | None, holds: bool
+) -> None:
+    """Paths that start or end at a preemption point, and single invocations, are parts."""
+    constraint = Constraint(fact, frozenset({1}), frozenset(), function, None)
+    assert constraint.holds_in_parts is holds
