@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from quoll.attributes import BuildAttributes, parse_attributes
-from quoll.elf import LARGEST_FILE, WORD, ElfFile, Section, Segment, parse_elf
+from quoll.elf import LARGEST_FILE, WORD, ElfFile, RawSymbol, Section, Segment, parse_elf
 from quoll.errors import InputError
 from quoll.lines import DebugSections, LineTable, SourceLine, decode_lines
 from quoll.symbols import Symbol, SymbolTable, symbol_table
@@ -55,8 +55,16 @@ class Image:
         self._section_addrs = [s.addr for s in self.sections]
 
     @classmethod
-    def load(cls, path: str | Path, raw: tuple[RawMemory, ...] = ()) -> Image:
-        """Read the ELF at ``path``. Raises InputError naming the file and what is wrong."""
+    def load(
+        cls,
+        path: str | Path,
+        raw: tuple[RawMemory, ...] = (),
+        symbols: tuple[RawSymbol, ...] = (),
+    ) -> Image:
+        """Read the ELF at ``path``; it gets ``symbols`` beside its own.
+
+        Raises InputError naming the file and what is wrong.
+        """
         data = _file_bytes(path)
         digest = hashlib.sha256(data)
         dumps = tuple((r, _file_bytes(r.path)) for r in raw)
@@ -64,7 +72,11 @@ class Image:
             if not content or dump.addr + len(content) > WORD:
                 raise InputError(f"{dump.path}: {len(content)} bytes do not fit at 0x{dump.addr:x}")
             digest.update(dump.addr.to_bytes(4, "little") + content)
-        return cls(parse_elf(data, str(path)), digest.hexdigest(), dumps)
+        for symbol in symbols:
+            digest.update(repr(symbol).encode())
+        elf = parse_elf(data, str(path))
+        elf = replace(elf, symbols=(*elf.symbols, *symbols))
+        return cls(elf, digest.hexdigest(), dumps)
 
     @property
     def cpu(self) -> str | None:

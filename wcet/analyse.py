@@ -33,6 +33,7 @@ from quoll.supergraph import Supergraph
 from quoll.values import Values
 from quoll.values import analyse as analyse_values
 from wcet import platform as platforms
+from wcet.memory import NOTHING, Extra
 from wcet.platform import Platform
 from wcet.prepared import InfeasibleEdge, Prepared, PreparedPaths, PreparedStore
 from wcet.result import EntryResult, InterruptLatency, Result, Start
@@ -62,6 +63,7 @@ class Options:
     store: Path | None = None  # folder of what earlier runs found out
     tlb: str | None = None  # how translations are charged, if not as the platform says
     call_string: int | None = None  # longest call string that tells contexts apart
+    extra: Extra = NOTHING  # what is loaded beside the ELF
 
 
 def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
@@ -138,7 +140,7 @@ class Run:
     def begin(kernel: Path, options: Options, stages: Stages) -> Run:
         """Read the inputs. Raises InputError, FactsError or UsageError for what is wrong."""
         with stages.stage("read"):
-            image = Image.load(kernel)
+            image = options.extra.image(kernel)
             platform, reason = choose_platform(image, options)
             files = facts_files(kernel, options)
             facts = load(files)

@@ -19,6 +19,7 @@ from quoll.image import Image
 from quoll.listing import call_graph_text, disassembly, summary
 from quoll.places import resolve
 from wcet.atomic import write_atomically
+from wcet.memory import add_memory, extra
 
 __all__ = ["add_to"]
 
@@ -57,6 +58,7 @@ def _command(
         metavar="FILE",
         help="branch targets, functions that never return, and what to leave out; repeatable",
     )
+    add_memory(parser)
     parser.set_defaults(run=run)
     return parser
 
@@ -97,7 +99,7 @@ def callgraph_command(options: argparse.Namespace) -> int:
 
 
 def _program(options: argparse.Namespace, more: Sequence[str]) -> tuple[Image, Program]:
-    image = Image.load(options.binary)
+    image = extra(options).image(options.binary)
     named = [_address(image, name) for name in (*options.entry, *more)]
     entries = named or [
         symbol.addr | symbol.thumb

@@ -25,6 +25,7 @@ from quoll.values import analyse as analyse_values
 from wcet import platform as platforms
 from wcet.analyse import ALL, find_entries, path_ends
 from wcet.atomic import write_atomically
+from wcet.memory import add_memory, extra
 from wcet.platform import Platform
 from wcet.request import default_cache
 from wcet.stages import Stages
@@ -93,6 +94,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="NAME|FILE.toml",
         help="names the entries and where paths end (default: by the ELF's build attributes)",
     )
+    add_memory(p)
     p.add_argument(
         "--facts",
         action="append",
@@ -129,7 +131,7 @@ def run(options: argparse.Namespace) -> int:
     """List, then say by the exit status whether all are bounded."""
     if options.time_limit <= 0:
         raise UsageError("--time-limit must be more than 0 seconds")
-    image = Image.load(options.binary)
+    image = extra(options).image(options.binary)
     beside = options.binary.with_suffix(".facts")
     automatic = not options.no_facts and beside.is_file() and beside not in options.facts
     facts = load((*([beside] if automatic else []), *options.facts))

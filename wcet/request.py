@@ -13,6 +13,7 @@ from loopbounds.bounds import BoundOptions
 from loopbounds.prove import Budget
 from quoll.errors import UsageError
 from wcet.analyse import Options
+from wcet.memory import add_memory, extra
 
 __all__ = ["add_analysis", "add_color", "colored", "default_cache", "requested"]
 
@@ -44,6 +45,7 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too",
     )
+    add_memory(p)
     p.add_argument(
         "--set",
         action="append",
@@ -114,6 +116,7 @@ def requested(
         store=None if cache is None else cache / "entries",
         tlb=options.tlb,
         call_string=options.call_string,
+        extra=extra(options),
     )
 
 
