@@ -21,6 +21,7 @@ from quoll.facts import (
     Ignore,
     IgnoreEdge,
     PathEnd,
+    PathStart,
     Recursion,
     Replaced,
     Require,
@@ -33,6 +34,7 @@ from quoll.supergraph import Supergraph
 __all__ = ["guided", "guided_in_contexts", "unused_guidance"]
 
 Removal = Branch | Ignore | IgnoreEdge
+GUIDING = (Branch, Ignore, IgnoreEdge, PathEnd, PathStart, Recursion, Replaced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ def unused_guidance(facts: Facts, assumptions: Iterable[str]) -> tuple[Fact, ...
     return tuple(
         fact
         for fact in facts.facts
-        if isinstance(fact, (Branch, Ignore, IgnoreEdge, PathEnd, Recursion, Replaced))
+        if isinstance(fact, GUIDING)
         and not any(text.endswith(f"({fact.source})") for text in listed)
     )
 

@@ -17,13 +17,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from quoll.errors import ControlFlowError
+from quoll.facts import Facts, PathStart
 from quoll.image import Image
 from quoll.pending import PendingTests
+from quoll.places import find_place
 from quoll.supergraph import SuperEdge, Supergraph, SuperLoop
 from quoll.values import Origin, Values
 from quoll.valueset import ValueSet
 
-__all__ = ["Segment", "SegmentValues", "segments", "undivided"]
+__all__ = ["Segment", "SegmentValues", "from_place", "segments", "undivided"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,21 @@ def undivided(graph: Supergraph) -> Segment:
     """All of ``graph``: no interrupt is assumed."""
     nodes, loops = range(len(graph.nodes)), range(len(graph.loops))
     return Segment(None, graph, tuple(nodes), tuple(loops))
+
+
+def from_place(graph: Supergraph, facts: Facts, image: Image) -> tuple[Segment, ...]:
+    """The rest of the paths from each place where facts let them start, in every context.
+
+    Raises ControlFlowError where none of them is on a path to an exit.
+    """
+    places = [find_place(image, f.place, f.source) for f in facts.of(PathStart)]
+    every = frozenset(range(len(graph.edges)))
+    found = []
+    for number, node in enumerate(graph.nodes):
+        if any(place.covers(image, i.addr) for place in places for i in node.block.insns):
+            builder = _Builder(graph, every)
+            found.append(builder.finish(builder.place(number), node.block.addr))
+    return tuple(found)
 
 
 def segments(values: Values, tests: PendingTests, image: Image) -> Iterator[Segment]:

@@ -22,13 +22,13 @@ from pipeline.charge import charge
 from quoll.errors import FactsError, UnboundedLoop, UsageError
 from quoll.expand import expand, without_edges
 from quoll.extract import extract
-from quoll.facts import Facts, load
+from quoll.facts import Facts, PathStart, load
 from quoll.image import Image
 from quoll.pending import find_pending_tests
 from quoll.places import resolve
 from quoll.prune import guided_in_contexts, unused_guidance
 from quoll.regions import Regions
-from quoll.segments import Segment, SegmentValues, segments, undivided
+from quoll.segments import Segment, SegmentValues, from_place, segments, undivided
 from quoll.supergraph import Supergraph
 from quoll.values import Values
 from quoll.values import analyse as analyse_values
@@ -164,7 +164,7 @@ class Run:
         effective: list[tuple[Constraint, ...]],
     ) -> EntryResult:
         """The bound of one entry; the constraints that it has are added to ``effective``."""
-        whole = len(prepared.paths) == 1
+        whole = len(prepared.paths) == 1 and prepared.paths[0].start is None
         results = [self.solve(name, address, paths, whole, effective) for paths in prepared.paths]
         results.sort(key=lambda result: -result.cycles)
         functions = [(result.parametric, result.cycles) for result in results]
@@ -278,6 +278,7 @@ class Run:
         with self.stages.stage("values", name):
             parts = self.segments(graph, values)
         with self.stages.stage("loop bounds", name):
+            moved = parts[0].start is not None  # by a fact
             turning = frozenset(loop for part in parts for loop in part.loops)
             bounds = bound_loops(
                 graph,
@@ -286,12 +287,13 @@ class Run:
                 self.facts,
                 self.options.bounds,
                 self.progress,
-                turning if len(parts) > 1 else None,
+                None if parts[0].graph is graph else turning,
             )
         prepared = [self.paths(name, part, SegmentValues(values, part), bounds) for part in parts]
         assumptions = (
             *valued.assumptions,
-            *(self.platform.pending_assumption() if len(parts) > 1 else ()),
+            *(self.platform.pending_assumption() if len(parts) > 1 and not moved else ()),
+            *(f"{f} ({f.source})" for f in self.facts.of(PathStart) if moved),
             *(a for _, more in prepared for a in more),
         )
         paths = tuple(paths for paths, _ in prepared)
@@ -301,8 +303,16 @@ class Run:
         """The parts of paths to be bounded: one, unless code tests for interrupts (rule 21)."""
         registers = self.platform.pending
         tests = find_pending_tests(values, registers) if registers else None
-        if tests is None:
+        starts = from_place(graph, self.facts, self.image)
+        if tests is None and not starts:
             return [undivided(graph)]
+        if starts and (graph.merged or tests is not None):
+            raise UsageError(
+                "'path starts at' is for full call strings, and code without tests for interrupts",
+                hint="leave out --call-string, or name the place with --entry",
+            )
+        if tests is None:
+            return list(starts)
         if graph.merged:
             raise UsageError(
                 "code tests for interrupts, which shared contexts do not tell apart",

@@ -14,6 +14,7 @@ from typing import Any
 from loopbounds.bounds import BoundOptions
 from loopbounds.prove import Budget
 from quoll.errors import InputError, UsageError
+from quoll.facts import PathStart, load
 from quoll.trace import Execution, Trace
 from wcet.analyse import Options, analyse
 from wcet.atomic import write_atomically
@@ -148,6 +149,11 @@ def run(options: argparse.Namespace) -> int:
         )
     stages = Stages(verbose=not options.quiet)
     result = analyse(options.kernel, analysis(options), stages)
+    for fact in load(map(Path, result.facts_files)).of(PathStart):
+        raise UsageError(
+            f"{fact.source}: '{fact}', but recorded executions start at entries",
+            hint="replay without this fact",
+        )
     for error in result.unbounded.values():
         raise error
     for name, entry in result.entries.items():

@@ -13,6 +13,7 @@ __all__ = [
     "Ignore",
     "IgnoreEdge",
     "PathEnd",
+    "PathStart",
     "Recursion",
     "Replaced",
     "Require",
@@ -92,6 +93,20 @@ class PathEnd:
 
     def question(self) -> Question:
         return ("path ends", self.place), True
+
+
+@dataclass(frozen=True, slots=True)
+class PathStart:
+    """``path starts at place``: with the block there, on the way from the entry."""
+
+    source: Source
+    place: str
+
+    def __str__(self) -> str:
+        return f"path starts at {self.place}"
+
+    def question(self) -> Question:
+        return ("path starts", self.place), True
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +198,12 @@ FORMS = (
         rf"path ends at (?P<place>{PLACE})",
         "path ends at PLACE",
         lambda s, m: PathEnd(s, m["place"]),
+    ),
+    Form(
+        r"path starts ",
+        rf"path starts at (?P<place>{PLACE})",
+        "path starts at PLACE",
+        lambda s, m: PathStart(s, m["place"]),
     ),
     Form(
         r"function \S+ takes\b",

@@ -15,7 +15,8 @@ One fact per line; ``#`` starts a comment. Places are ``0xADDRESS``, ``symbol``,
     region NAME from 0xLOW to 0xHIGH is cached|device|read-only|tcm|uncached
     register rN at PLACE points into NAME [aligned BYTES]
     branch at PLACE is always taken|never taken [in FUNCTION [when called from FUNCTION]]
-    ignore PLACE; ignore edge PLACE -> PLACE; require PLACE; path ends at PLACE
+    ignore PLACE; ignore edge PLACE -> PLACE; require PLACE
+    path starts at PLACE; path ends at PLACE
     function FUNCTION takes at most N cycles [and preserves memory]
     recursion of FUNCTION at most N           activations of it at a time
 

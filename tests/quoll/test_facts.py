@@ -23,6 +23,7 @@ from quoll.facts import (
     LoopParameter,
     NeverReturns,
     PathEnd,
+    PathStart,
     PointsInto,
     Recursion,
     RegionFact,
@@ -105,6 +106,7 @@ def facts() -> st.SearchStrategy[Fact]:
             st.one_of(SCOPES, st.just((None, None))),
         ),
         st.builds(PathEnd, st.just(NOWHERE), PLACES),
+        st.builds(PathStart, st.just(NOWHERE), PLACES),
         st.builds(Recursion, st.just(NOWHERE), FUNCTIONS, st.integers(1, 2**40)),
         st.builds(Replaced, st.just(NOWHERE), FUNCTIONS, st.integers(1, 2**40), st.booleans()),
     )

@@ -8,7 +8,7 @@ import pytest
 
 from loopbounds.bounds import BoundOptions
 from loopbounds.prove import Budget
-from quoll.errors import InfeasibleError
+from quoll.errors import InfeasibleError, UsageError
 from tests.quoll.building import build
 from tests.wcet.programs import CODE, bound, check, program
 from wcet.analyse import Options, analyse
@@ -17,7 +17,9 @@ from wcet.result import Result
 from wcet.stages import Stages
 
 
-def guided(elf: Path, tmp_path: Path, text: str, entry: str = "main") -> Result:
+def guided(
+    elf: Path, tmp_path: Path, text: str, entry: str = "main", call_string: int | None = None
+) -> Result:
     """The analysis of one entry under facts."""
     facts = tmp_path / "guidance.facts"
     facts.write_text(text)
@@ -31,6 +33,7 @@ def guided(elf: Path, tmp_path: Path, text: str, entry: str = "main") -> Result:
         solver="highs",
         time_limit=20.0,
         bounds=BoundOptions(budget=Budget(seconds=4), workers=1),
+        call_string=call_string,
     )
     return analyse(elf, options, Stages(verbose=False))
 
@@ -96,3 +99,36 @@ def test_the_command_warns_of_guidance_without_effect(
     assert status == 0
     assert "ignore leaf (" in out
     assert "no analysed entry is changed by 'function main takes at most 9 cycles'" in err
+
+
+STAGES = """
+unsigned cells[64];
+__attribute__((noinline)) unsigned first(unsigned n) {
+    unsigned s = 0;
+    for (unsigned i = 0; i < 40; i++) s += cells[i & (n | 31)];
+    return s;
+}
+__attribute__((noinline)) unsigned second(unsigned n) {
+    unsigned s = 0;
+    for (unsigned i = 0; i < 9; i++) s += cells[i & (n | 31)];
+    return s;
+}
+unsigned main(unsigned a) { return first(a) + second(a) + second(a + 1); }
+"""
+
+
+def test_paths_that_start_at_a_place(tmp_path: Path) -> None:
+    """Each context of the place is a start; values and loop bounds are those of the entry."""
+    elf = build(STAGES, optimise="-O1", link=(CODE,))
+    whole = bound(elf).entries["main"]
+    fact = "path starts at second"
+    late = guided(elf, tmp_path, fact).entries["main"]
+    assert len(late.starts) == 2, "second is called twice"
+    assert late.cycles == max(start.cycles for start in late.starts)
+    assert late.cycles < whole.cycles - 40 * 4, "the loop of first is not on these paths"
+    assert {b.bound for b in late.bounds} == {9}
+    assert any(text.startswith(fact) for text in late.assumptions)
+    one = guided(elf, tmp_path, "path starts at second\npath ends at second").entries["main"]
+    assert one.cycles < late.cycles
+    with pytest.raises(UsageError, match="full call strings"):
+        guided(elf, tmp_path, fact, call_string=0)
