@@ -8,8 +8,9 @@ plus 1 for the entry. Costs of nodes are folded into the edges that lead to them
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from ilp.constraint import Constraint
 from ilp.flowfacts import Counts, constraint_rows
@@ -19,7 +20,7 @@ from ilp.nest import LoopNest
 from pipeline.costs import Costs
 from quoll.supergraph import Supergraph, SuperLoop
 
-__all__ = ["Ipet", "build_ipet"]
+__all__ = ["Ipet", "build_ipet", "total_row"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,15 @@ class Ipet:
 
 
 def build_ipet(
-    graph: Supergraph, costs: Costs, bounds: Sequence[int], constraints: Iterable[Constraint] = ()
+    graph: Supergraph,
+    costs: Costs,
+    bounds: Sequence[int],
+    constraints: Iterable[Constraint] = (),
+    totals: Mapping[int, int] = MappingProxyType({}),
 ) -> Ipet:
     """The program for ``graph``; ``bounds`` has one number per loop (rule 18).
+
+    ``totals``: by loop, header executions per entry of the loop around it.
 
     Raises ControlFlowError if the loops do not cover the cycles of the graph, SolverError if the
     figures are too large to be exact.
@@ -72,6 +79,7 @@ def build_ipet(
     rows = [flow_row(graph, node, ends.get(node)) for node in range(len(graph.nodes))]
     rows += [loop_row(graph, loop, bounds[loop.index]) for loop in graph.loops]
     rows += call_rows(graph)
+    rows += [total_row(graph, graph.loops[loop], total) for loop, total in totals.items()]
     names = edge_names(graph) + [f"end.{node_name(graph, n)}" for n in graph.exits]
     upper = [nest.most_edge(e) for e in range(len(graph.edges))] + [1] * len(graph.exits)
     for number, constraint in enumerate(constraints):
@@ -155,6 +163,27 @@ def call_rows(graph: Supergraph) -> list[Row]:
         )
         for (call, part), back in returns.items()
     ]
+
+
+def total_row(graph: Supergraph, loop: SuperLoop, t: int) -> Row:
+    """Header executions per entry of the loop around (triangular nests).
+
+    sum(x_e : e into the header) <= t * sum(x_e : e entry edge of the loop around)
+                                    + t * [the path starts in that loop] - [at this header]
+    """
+    assert loop.parent is not None
+    outer = graph.loops[loop.parent]
+    terms = dict.fromkeys((*loop.entries, *loop.backs), 1)
+    for e in outer.entries:
+        terms[e] = terms.get(e, 0) - t
+    rhs = t * (graph.entry in outer.nodes) - (graph.entry == loop.header)
+    return Row(
+        f"total{loop.index}.{node_name(graph, loop.header)}",
+        f"total {t} per entry of the loop at {graph.nodes[outer.header].block.addr:#x}",
+        nonzero(terms),
+        False,
+        rhs,
+    )
 
 
 def nonzero(terms: dict[int, int]) -> tuple[tuple[int, int], ...]:

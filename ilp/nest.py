@@ -18,7 +18,7 @@ from quoll.components import components
 from quoll.errors import ControlFlowError, UnboundedLoop
 from quoll.supergraph import Supergraph, SuperLoop
 
-__all__ = ["LoopNest", "checked_bounds", "topological_order"]
+__all__ = ["LoopNest", "checked_bounds", "topological_order", "totals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,3 +233,15 @@ def per_element(cycles: Sequence[int | None]) -> str:
     if len(known) < len(cycles):
         return ""
     return f"; unbounded because of this loop: {max(known)} cycles per element"
+
+
+def totals(graph: Supergraph, bounds: Sequence[LoopBound]) -> dict[int, int]:
+    """Totals over the loop around; not where a part of a graph has lost that loop."""
+    found: dict[int, int] = {}
+    for b in bounds:
+        parent = graph.loops[b.loop].parent
+        if b.total is None or parent is None:
+            continue
+        if graph.nodes[graph.loops[parent].header].block.addr == b.around:
+            found[b.loop] = min(b.total, found.get(b.loop, b.total))
+    return found

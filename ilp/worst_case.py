@@ -13,7 +13,7 @@ from ilp.cuts import cost_cuts, repeated_contexts
 from ilp.ipet import Ipet, build_ipet
 from ilp.iteration import cycles_per_iteration
 from ilp.model import Model, Row
-from ilp.nest import checked_bounds
+from ilp.nest import checked_bounds, totals
 from ilp.partpath import build_path_of_parts
 from ilp.path import Order, build_path
 from ilp.solution import Solution, Step, WorstPath
@@ -61,7 +61,7 @@ def worst_case(
         return cycles_per_iteration(graph, costs, known, loop, solver, seconds)
 
     numbers = checked_bounds(graph, bounds, place, cost_of_one)
-    ipet = build_ipet(graph, costs, numbers, constraints)
+    ipet = build_ipet(graph, costs, numbers, constraints, totals(graph, bounds))
     cuts: list[Row] = []
     for _ in range(ROUNDS):
         model = ipet.model.with_rows(cuts)

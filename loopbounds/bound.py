@@ -18,3 +18,5 @@ class LoopBound:
     evidence: str  # one line: what was proved, or where the fact stands
     reason: str  # why there is no bound, and which fact would help; "" when bounded
     seconds: float
+    total: int | None = None  # executions per entry of the loop around it, if less than the product
+    around: int | None = None  # address of the header of that loop

@@ -92,7 +92,7 @@ def _bound_part(
     known = store.answers(key)
     if known is not None and store.copy_models(known.models, options.models):
         return known.bounds
-    code = Code(graph, Acyclic.of(graph), image, values, {}, options.s1)
+    code = Code(graph, Acyclic.of(graph), image, values, s1=options.s1)
     rounds = Rounds(code, options.budget, solver, options.workers, store, options.models, progress)
     rounds.run(wanted)
     endless = _with_endless_loops_inside(graph, rounds.outcomes)
@@ -110,7 +110,8 @@ def _bound_part(
         else not_asked(loop)
         for loop in graph.loops
     )
-    if all(outcome.final for outcome in rounds.outcomes.values()):
+    bounds = rounds.with_totals(bounds)
+    if rounds.final:
         store.put_answers(key, wanted, Answers(bounds, tuple(dict.fromkeys(rounds.keys.values()))))
     return bounds
 

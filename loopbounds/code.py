@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from loopbounds.acyclic import Acyclic
-from loopbounds.cell import SP
+from loopbounds.cell import SP, Cell
 from loopbounds.effects import FLAG, Effect, block_effect
 from loopbounds.rewrite import walk
 from loopbounds.terms import Term, sub
@@ -16,7 +16,7 @@ from quoll.image import Image
 from quoll.supergraph import Supergraph
 from quoll.valueset import ANY, ValueSet
 
-__all__ = ["Code", "KnownValues", "NothingKnown"]
+__all__ = ["Code", "KnownValues", "NothingKnown", "Step"]
 
 FRAMES = 1 << 16  # bytes above the stack pointer that may be live frames
 
@@ -33,6 +33,14 @@ class KnownValues(Protocol):
 
     def hands_on_a_stack_address(self, node: int, /) -> bool:
         """Whether the part of ``node`` may be handed an address in a caller's stack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What every iteration of a loop adds to a cell."""
+
+    amount: int
+    s1: bool  # rests on assumption S1
 
 
 class NothingKnown:
@@ -60,6 +68,7 @@ class Code:
     image: Image
     values: KnownValues
     bounds: dict[int, int] = field(default_factory=dict)  # proved so far, by loop index
+    steps: dict[tuple[int, Cell], Step] = field(default_factory=dict)  # by loop and cell, if known
     s1: bool = True  # rule 1: stores of unknown address spare live stack frames
     _effects: dict[int, Effect] = field(default_factory=dict)
     _stacks: tuple[tuple[int, int], ...] | None = None

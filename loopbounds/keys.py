@@ -16,11 +16,12 @@ import quoll
 from loopbounds.code import KnownValues
 from loopbounds.model import Model
 from loopbounds.prove import Budget
+from loopbounds.terms import Term
 from quoll.facts import Fact
 from quoll.image import Image
 from quoll.supergraph import Supergraph
 
-__all__ = ["graph_key", "model_key"]
+__all__ = ["graph_key", "model_key", "total_key"]
 
 REGISTERS = range(15)  # all but the pc
 
@@ -32,6 +33,11 @@ def model_key(model: Model, budget: Budget, solver: Path) -> str:
     return _digest(
         [_code_version(Path(__file__).parent), _solver_version(solver), repr(budget), text]
     )
+
+
+def total_key(key: str, trip: Term, outer: int) -> str:
+    """The identity of a total over a loop with bound ``outer``; ``key`` is the inner model's."""
+    return _digest([key, "total", trip.name, str(outer)])
 
 
 def graph_key(

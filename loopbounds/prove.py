@@ -26,11 +26,11 @@ from loopbounds.coarsen import coarsen, easy, without_large
 from loopbounds.evaluate import compile_terms
 from loopbounds.model import COUNT, Model, at_most
 from loopbounds.nusmv import Algorithm, Answer, Check, Limits, State, Verdict
-from loopbounds.runs import Run, explore, longest
+from loopbounds.runs import MAX_STEPS, Run, explore, longest
 from loopbounds.simplify import simplified
 from loopbounds.terms import FALSE, Term
 
-__all__ = ["Budget", "Outcome", "prove"]
+__all__ = ["Budget", "OutOfTime", "Outcome", "Session", "SolverFailed", "prove", "weed"]
 
 HUGE = 1 << 30  # a bound no proof is expected for; candidates may rely on it
 BEST = 3  # runs from which longer ones are looked for
@@ -76,7 +76,7 @@ class Outcome:
         return replace(self, invariants=())
 
 
-class _SolverFailed(Exception):
+class SolverFailed(Exception):
     """NuSMV gave no answer that can be believed."""
 
 
@@ -84,11 +84,11 @@ class _Empty(Exception):
     """The model was not shown to have an initial state, so nothing follows from it."""
 
 
-class _OutOfTime(Exception):
+class OutOfTime(Exception):
     """The budget of this loop is spent."""
 
 
-class _Session:
+class Session:
     """One loop's queries, under one budget."""
 
     def __init__(self, model: Model, budget: Budget, solver: Path) -> None:
@@ -97,17 +97,17 @@ class _Session:
         self.text = ""
 
     def ask(self, properties: Sequence[tuple[str, Term]], checks: Sequence[Check]) -> list[Answer]:
-        """Answers that did not fail. Raises _SolverFailed or _OutOfTime otherwise."""
+        """Answers that did not fail. Raises SolverFailed or OutOfTime otherwise."""
         left = self._budget.seconds - int(_processor_seconds() - self._start)
         if left <= 0:
-            raise _OutOfTime
+            raise OutOfTime
         query = self._budget.query
         limits = Limits(min(query.seconds, left), query.memory)
         self.text = self._model.smv(properties)
         answers = list(nusmv.ask(self.text, checks, limits, self._solver))
         for answer in answers:
             if answer.verdict is Verdict.FAILED:
-                raise _SolverFailed(answer.reason)
+                raise SolverFailed(answer.reason)
         return answers
 
 
@@ -145,7 +145,7 @@ def _runs(model: Model, seeds: Sequence[tuple[int, ...]] = ()) -> list[Run]:
 
 
 def _prove(model: Model, budget: Budget, solver: Path) -> Outcome:
-    session = _Session(model, budget, solver)
+    session = Session(model, budget, solver)
     reached = 1
     invariants: list[Term] = []
     bound, text, failed, endless = None, "", "", False
@@ -157,14 +157,14 @@ def _prove(model: Model, budget: Budget, solver: Path) -> Outcome:
         if not endless:
             guesses = candidates(model, runs)
             bound, invariants, text = _search(session, model, guesses, runs)
-    except _SolverFailed as failure:
+    except SolverFailed as failure:
         bound, failed = None, f"solver failed: {failure}"
-    except (_OutOfTime, _Empty):
+    except (OutOfTime, _Empty):
         bound = None
     return Outcome(bound, reached, tuple(invariants), len(invariants), failed, text, 0.0, endless)
 
 
-def _first_run(session: _Session, model: Model) -> tuple[Run, list[Choice]]:
+def _first_run(session: Session, model: Model) -> tuple[Run, list[Choice]]:
     """A short run found by the solver, three executions if there are any of that many.
 
     Also the choices made in it, from which longer runs may be found.
@@ -193,29 +193,29 @@ def _conjunction(parts: Sequence[Term]) -> Term:
 
 
 def _search(
-    session: _Session, model: Model, guesses: list[Term], runs: list[Run]
+    session: Session, model: Model, guesses: list[Term], runs: list[Run]
 ) -> tuple[int | None, list[Term], str]:
     """(bound, the candidates proved with it, the model text of the proof)."""
     first = longest(runs)
-    guesses, proved = _weed(session, model, guesses, first)
+    guesses, proved = weed(session, model, guesses, at_most(first))
     if proved:
         return first, guesses, session.text
-    guesses, proved = _weed(session, model, guesses, HUGE)
+    guesses, proved = weed(session, model, guesses, at_most(HUGE))
     bound = HUGE if proved else None
     likely = [n for n in likely_bounds(model, runs) if first <= n < HUGE]
     return _narrow(session, guesses, likely, first, bound)
 
 
-def _weed(
-    session: _Session, model: Model, guesses: list[Term], bound: int
+def weed(
+    session: Session, model: Model, guesses: list[Term], goal: Term
 ) -> tuple[list[Term], bool]:
-    """Drop candidates until the rest, with ``count <= bound``, is inductive or only that fails.
+    """Drop candidates until the rest, with ``goal``, is inductive or only that fails.
 
     Returns what is left and whether all of it is proved.
     """
     guesses = list(guesses)
     while True:
-        whole = terms.both(_conjunction(guesses), at_most(bound))
+        whole = terms.both(_conjunction(guesses), goal)
         checks = [Check("all", depth=FRAMES[0]), Check("step", Algorithm.STEP)]
         proof, step = session.ask([("all", whole), ("step", whole)], checks)
         if proof.verdict is Verdict.TRUE:
@@ -244,12 +244,15 @@ def _surviving(model: Model, guesses: list[Term], trace: Sequence[State]) -> lis
 
 
 def _narrow(
-    session: _Session, guesses: list[Term], likely: list[int], low: int, high: int | None
+    session: Session, guesses: list[Term], likely: list[int], low: int, high: int | None
 ) -> tuple[int | None, list[Term], str]:
-    """Search for the smallest provable n >= low, several n per query, for each depth."""
+    """Search for the smallest provable n >= low, several n per query, for each depth.
+
+    A deeper induction sees a few iterations more: no help where thousands are known to happen.
+    """
     facts = _conjunction(guesses)
     text = session.text if high is not None else ""
-    for depth in FRAMES:
+    for depth in FRAMES if low < MAX_STEPS else FRAMES[:1]:
         while high is None or low < high:
             between = [n for n in likely if low <= n and (high is None or n < high)]
             tries = sorted({*_ladder(low, high), *between[-4:]})

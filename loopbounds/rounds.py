@@ -10,14 +10,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from loopbounds.code import Code
-from loopbounds.keys import model_key
+from loopbounds.bound import LoopBound
+from loopbounds.code import Code, Step
+from loopbounds.keys import model_key, total_key
 from loopbounds.prove import Budget, Outcome
+from loopbounds.simplify import simplified
 from loopbounds.slice import Slice, slice_loops
 from loopbounds.store import Proof, Store, write_model
+from loopbounds.terms import Term
+from loopbounds.triangular import total_over
 from loopbounds.workers import prove_all
 
 __all__ = ["Progress", "Rounds"]
@@ -40,7 +44,8 @@ class Rounds:
     progress: Progress | None
     slices: dict[int, Slice] = field(default_factory=dict)
     outcomes: dict[int, Outcome] = field(default_factory=dict)
-    keys: dict[int, str] = field(default_factory=dict)  # of the proofs
+    keys: dict[int, str] = field(default_factory=dict)  # of the proofs; of totals under -1 - loop
+    _totals_final: bool = True
 
     def run(self, loops: Sequence[int]) -> None:
         """Answer ``loops``; others are unknown to them."""
@@ -51,11 +56,14 @@ class Rounds:
                 new = slice_loops(code, todo)
             changed = [i for i in todo if i not in asked or new[i].model != self.slices[i].model]
             self.slices |= {i: new[i] for i in changed}
-            ready = [i for i in changed if not (new[i].waits & wanted) - asked.keys()]
+            ready = [i for i in changed if not (waits(new[i]) & wanted) - asked.keys()]
             if not ready and not (ready := changed):
                 return
             asked |= self._answers(ready)
             code.bounds |= {i: b for i in ready if (b := asked[i].bound) is not None}
+            for i in ready:
+                cut = self.slices[i]
+                code.steps |= {(i, cell): Step(n, cut.s1) for cell, n in cut.steps().items()}
             todo = [loop for loop in loops if self._is_open(loop)]
 
     def _is_open(self, loop: int) -> bool:
@@ -96,9 +104,59 @@ class Rounds:
         models = [self.slices[loop].model for _, loop in asked]
         prove_all(models, self.budget, self.solver, self.workers, done)
 
+    @property
+    def final(self) -> bool:
+        """Whether nothing rests on a lack of time or luck."""
+        return self._totals_final and all(outcome.final for outcome in self.outcomes.values())
+
+    def with_totals(self, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:
+        """The bounds with totals over the loop around, where both are proved and it is less."""
+        return tuple(self._with_total(b, bounds) for b in bounds)
+
+    def _with_total(self, bound: LoopBound, bounds: Sequence[LoopBound]) -> LoopBound:
+        parent = self.code.graph.loops[bound.loop].parent
+        if parent is None or parent not in self.code.bounds or bound.loop not in self.code.bounds:
+            return bound
+        trip = self.slices[bound.loop].trips.get(parent)
+        outer, inner = bounds[parent].bound, bound.bound
+        if trip is None or outer is None or inner is None:
+            return bound
+        total = self._total(bound.loop, trip, self.code.bounds[parent])
+        if total is None or total >= outer * inner:
+            return bound
+        header = self.code.graph.nodes[self.code.graph.loops[parent].header].block.addr
+        evidence = f"{bound.evidence}; {total} per entry of the loop around it"
+        return replace(bound, total=total, around=header, evidence=evidence)
+
+    def _total(self, loop: int, trip: Term, outer: int) -> int | None:
+        """The proved total of a loop over the loop around it."""
+        key = total_key(self.keys[loop], trip, outer)
+        known = self.store.get(key)
+        if known is not None:
+            self.store.copy_models((key,), self.models)
+            self.keys[-1 - loop] = key
+            return known.bound
+        model, inner = self.slices[loop].model, self.code.bounds[loop]
+        with _deep_recursion():
+            found = total_over(model, trip, outer, inner, self.budget, self.solver)
+        self._totals_final &= found.final
+        if found.executions is not None:
+            self.store.put(key, Proof(found.executions, 1, 1, 0.0), found.model)
+            write_model(self.models, key, found.model)
+            self.keys[-1 - loop] = key
+        return found.executions
+
     def _place(self, loop: int) -> str:
         header = self.code.graph.loops[loop].header
         return self.code.image.place(self.code.graph.nodes[header].block.addr)
+
+
+def waits(cut: Slice) -> set[int]:
+    """Loops without a bound on which it depends how long this one is repeated."""
+    if not cut.havoc:
+        return set()
+    model = simplified(cut.model)
+    return {cut.havoc[s] for s in (*model.inputs, *model.parameters) if s in cut.havoc}
 
 
 def _remembered(proof: Proof) -> Outcome:

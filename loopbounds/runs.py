@@ -14,7 +14,7 @@ from loopbounds.model import Model
 from loopbounds.rewrite import walk
 from loopbounds.terms import Term, mask
 
-__all__ = ["Run", "Stepper", "explore", "longest"]
+__all__ = ["MAX_STEPS", "Run", "Stepper", "explore", "longest"]
 
 MAX_STEPS = 1 << 16  # of one run
 ALL_STEPS = 1 << 18  # of all runs of one exploration

@@ -141,15 +141,35 @@ class Scope:
         of them: all such cells of a loop by the same number, ``trip``.
         """
         bound = self.code.bounds.get(loop)
-        if bound is not None and isinstance(cell, int) and cell < FLAG and not self.is_plain:
-            inner = self.scopes.of_loop(loop)
-            step = sub(inner.after_iteration(cell), inner.at(header, cell))
-            if step.constant is not None:
+        if bound is not None and cell_width(cell) == 32 and not self.is_plain:
+            step = self._step(loop, header, cell)
+            if step is not None:
                 edges = self._incoming(header)
                 start = self._join(header, edges, lambda e: self.along(e, cell))
                 trip = self.input(header, "trip", 32, most=bound - 1)
-                return add(start, scale(trip, step.value))
+                return add(start, scale(trip, step))
         return self.input(header, f"havoc_{cell_name(cell)}", cell_width(cell), cell=cell)
+
+    def inside(self, loop: int, header: int, cell: Cell) -> Cell | None:
+        """A cell of this scope in the scope of a loop in it; None: its address is not known."""
+        if isinstance(cell, int) or cell[0].constant is not None:
+            return cell
+        distance = sub(cell[0], self.at(header, SP))
+        if distance.constant is None or not self.scopes.kept(loop, SP):
+            return None
+        return add(self.scopes.of_loop(loop).at(header, SP), distance), cell[1]
+
+    def _step(self, loop: int, header: int, cell: Cell) -> int | None:
+        """What each iteration of a loop adds to a cell, if that is a constant."""
+        local = self.inside(loop, header, cell)
+        if local is None:
+            return None
+        known = self.code.steps.get((loop, local))
+        if known is not None:
+            self.memory.s1_used |= known.s1
+            return known.amount
+        inner = self.scopes.of_loop(loop)
+        return sub(inner.after_iteration(local), inner.at(header, local)).constant
 
     def _incoming(self, node: int) -> list[int]:
         """Edges from inside the scope, back edges left out."""

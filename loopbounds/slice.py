@@ -19,6 +19,7 @@ from loopbounds.code import Code
 from loopbounds.effects import FLAG
 from loopbounds.model import Model, Variable
 from loopbounds.scope import Scope, Scopes
+from loopbounds.simplify import simplified
 from loopbounds.taint import HeaderCell
 from loopbounds.terms import FALSE, TRUE, Term, both, const, either, sym
 from quoll.cfg import EdgeKind
@@ -45,7 +46,18 @@ class Slice:
     given: frozenset[str]
     origins: dict[str, str]
     s1: bool  # rests on assumption S1 (rule 1)
-    waits: frozenset[int]  # loops that have no bound yet, one of which would help this one
+    havoc: dict[Term, int]  # symbols -> the loop without a bound that leaves them behind
+    trips: dict[int, Term]  # loop -> parameter: iterations that it has completed
+    cells: dict[Term, Cell]  # what the state variables are
+
+    def steps(self) -> dict[Cell, int]:
+        """What an iteration that comes back to the header adds to cells, where it is constant."""
+        found: dict[Cell, int] = {}
+        for v in simplified(self.model).state:
+            step = terms.sub(v.next, v.symbol).constant
+            if step is not None:
+                found[self.cells[v.symbol]] = step
+        return found
 
 
 def slice_loops(code: Code, loops: Iterable[int] | None = None) -> dict[int, Slice]:
@@ -72,7 +84,9 @@ class _Slicer:
         self._again = FALSE
         self._exits: list[Term] = []
         self._given: frozenset[str] = frozenset()
-        self._waits: frozenset[int] = frozenset()
+        self._havoc: dict[Term, int] = {}
+        self._known_trips: dict[int, Term] = {}
+        self._cells: dict[Term, Cell] = {}
         self._changing: dict[Term, Term] = {}  # leaf -> value after an iteration
         self._fixed: dict[Term, Term] = {}  # leaf -> value at entry
         self._lost: set[Term] = set()  # leaves that are any word in each iteration
@@ -83,7 +97,7 @@ class _Slicer:
         initial = {leaf: self._entry(self._scope.leaves[leaf]) for leaf in self._changing}
         model, origins = self._assemble(initial)
         s1 = self._scope.memory.s1_used or self._whole.memory.s1_used
-        return Slice(model, self._given, origins, s1, self._waits)
+        return Slice(model, self._given, origins, s1, self._havoc, self._known_trips, self._cells)
 
     # --- The step ---------------------------------------------------------------------------
 
@@ -231,9 +245,17 @@ class _Slicer:
         names = _rename("x", leaves) | _rename("i", inputs) | _rename("p", parameters)
         self._given = frozenset(names[p].name for p in parameters if self._whole.is_given(p))
         origins = {names[s].name: self._describe(s) for s in (*leaves, *inputs, *parameters)}
-        self._waits = frozenset(
-            loop for s in (*inputs, *parameters) if (loop := self._havocked_by(s)) is not None
-        )
+        self._cells = {names[leaf]: self._scope.leaves[leaf] for leaf in leaves}
+        self._known_trips = {
+            self._code.acyclic.headers[origin.node]: names[p]
+            for p in parameters
+            if (origin := self._whole.origin.get(p)) is not None and origin.most is not None
+        }
+        self._havoc = {
+            names[s]: loop
+            for s in (*inputs, *parameters)
+            if (loop := self._havocked_by(s)) is not None
+        }
 
         def named(term: Term) -> Term:
             return rewrite.substitute(term, names)

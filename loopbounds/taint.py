@@ -58,7 +58,9 @@ class Taint:
             return cell == SP or code.values.hands_on_a_stack_address(code.graph.entry)
         origin = scope.origin[symbol]
         if origin.cell is not None:
-            return self._at(scope.code.acyclic.headers[origin.node], origin.cell)
+            loop = scope.code.acyclic.headers[origin.node]
+            inside = scope.inside(loop, origin.node, origin.cell)
+            return inside is None or self._at(loop, inside)
         return origin.frame
 
     def _at(self, loop: int, cell: Cell) -> bool:

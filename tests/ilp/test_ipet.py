@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ilp.highs import Highs
-from ilp.ipet import build_ipet
+from ilp.ipet import build_ipet, total_row
 from ilp.nest import LoopNest, checked_bounds
 from ilp.worst_case import WorstCase, worst_case
 from loopbounds.bound import LoopBound
@@ -52,6 +52,25 @@ def test_a_bound_counts_header_executions_per_entry() -> None:
     assert got.solution.nodes[1:5] == (3, 2 * 5, 2 * 4, 2)
     assert [s.node for s in got.path.steps] == [0, 1, *([2, 3] * 4), 2, 4, 1, *([2, 3] * 4), 2,
                                                 4, 1, 5]  # fmt: skip
+
+
+def test_a_total_over_the_loop_around() -> None:
+    """Per entry of the outer loop; not where the loop around is another one."""
+    header = NESTED.nodes[1].block.addr
+    outer, inner = bounded(NESTED, 4, 5)
+    total = replace(inner, total=9, around=header)
+    got = worst_case(NESTED, costs(NESTED, {2: 1, 3: 10}), (outer, total), solver=Highs())
+    assert got.solution.nodes[2:4] == (9, 7)
+    elsewhere = replace(total, around=header + 4)
+    got = worst_case(NESTED, costs(NESTED, {2: 1, 3: 10}), (outer, elsewhere), solver=Highs())
+    assert got.solution.nodes[2] == 15
+
+
+def test_a_total_where_a_path_starts_inside() -> None:
+    """A start in the loop around is an entry of it; at the header itself it is an execution."""
+    assert total_row(NESTED, NESTED.loops[1], 9).rhs == 0
+    assert total_row(replace(NESTED, entry=4), NESTED.loops[1], 9).rhs == 9
+    assert total_row(replace(NESTED, entry=2), NESTED.loops[1], 9).rhs == 8
 
 
 def test_the_least_bound_of_a_loop_counts() -> None:

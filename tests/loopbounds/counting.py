@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from loopbounds.bound import LoopBound
@@ -61,24 +61,47 @@ class Program:
             }
             for loop in self.graph.loops
         }
-        machine = Machine(self._memory(background))
-        machine.registers[: len(arguments)] = arguments
-        machine.registers[SP], machine.registers[LR] = STACK, RETURN
-        machine.registers[PC] = self.entry
         running = dict.fromkeys(bodies, 0)
         most = dict.fromkeys(bodies, 0)
-        for _ in range(STEPS):
-            at = machine.registers[PC]
-            if at == RETURN:
-                break
+        for at in self._pcs(arguments, background):
             for header, body in bodies.items():
                 if at not in body:
                     running[header] = 0
                 elif at == header:
                     running[header] += 1
                     most[header] = max(most[header], running[header])
-            machine.step(self._insns[at])
         return most
+
+    def totals(self, arguments: tuple[int, ...]) -> Mapping[int, int]:
+        """Most header executions of each inner loop per entry of the loop around it."""
+        nodes, found = self.graph.nodes, dict[int, int]()
+        around = {
+            nodes[loop.header].block.addr: {
+                insn.addr
+                for n in self.graph.loops[loop.parent].nodes
+                for insn in nodes[n].block.insns
+            }
+            for loop in self.graph.loops
+            if loop.parent is not None
+        }
+        running = dict.fromkeys(around, 0)
+        for at in self._pcs(arguments, lambda addr: 0):
+            for header, body in around.items():
+                running[header] = running[header] + (at == header) if at in body else 0
+                found[header] = max(found.get(header, 0), running[header])
+        return found
+
+    def _pcs(self, arguments: tuple[int, ...], background: Callable[[int], int]) -> Iterator[int]:
+        machine = Machine(self._memory(background))
+        machine.registers[: len(arguments)] = arguments
+        machine.registers[SP], machine.registers[LR] = STACK, RETURN
+        machine.registers[PC] = self.entry
+        for _ in range(STEPS):
+            at = machine.registers[PC]
+            if at == RETURN:
+                break
+            yield at
+            machine.step(self._insns[at])
 
     def _memory(self, background: Callable[[int], int]) -> ByteMemory:
         content = {

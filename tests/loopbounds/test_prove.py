@@ -268,6 +268,6 @@ def test_runs_are_executions(model: Model) -> None:
     """Exploration never reports more executions than there are."""
     exact = most_executions(model)
     runs = explore(model)
-    runs += climb(model, [Choice(r.parameters, (1,) * len(model.inputs)) for r in runs])
+    runs += climb(model, [Choice(r.parameters, (1,) * len(model.inputs)) for r in runs[:3]])
     assert exact is None or longest(runs) <= max(exact, 1)
     assert exact is None or not any(run.endless for run in runs)

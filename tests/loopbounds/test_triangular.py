@@ -1,0 +1,96 @@
+"""Totals of inner loops over the loop around: no execution exceeds them, and some reach them."""
+
+from __future__ import annotations
+
+import pytest
+
+from loopbounds import triangular
+from loopbounds.bounds import BoundOptions
+from loopbounds.nusmv import find_solver
+from loopbounds.prove import Budget, prove
+from loopbounds.triangular import total_over
+from tests.loopbounds.counting import Program, load
+from tests.loopbounds.test_prove import BUDGET, PROVED, N
+from tests.quoll.building import build
+
+SORT = (
+    (
+        "for (int i = 0; i < 99; i++) for (int j = 0; j < 99 - i; j++)"
+        " if (table[j] > table[j + 1]) {{ int t = table[j]; table[j] = table[j + 1];"
+        " table[j + 1] = t; }}"
+    )
+    .replace("{{", "{")
+    .replace("}}", "}")
+)
+
+# body of main(unsigned a): total of the inner header at -O0 and -O2; None: the product
+NESTS = {
+    "up": ("for (unsigned i = 0; i < 9; i++) for (unsigned j = 0; j <= i; j++) sink = j;", 54, 45),
+    "down": ("for (int i = 12; i > 0; i--) for (int j = 0; j < i; j++) sink = j;", 90, 78),
+    "bubble sort": (SORT, 5049, 4950),
+    "steps": (
+        "for (unsigned i = 0; i < 20; i += 2) for (unsigned j = i; j < 20; j++) sink = j;",
+        120,
+        110,
+    ),
+    "rectangle": (
+        "for (unsigned i = 0; i < 9; i++) for (unsigned j = 0; j < (a & 7); j++) sink = j;",
+        None,
+        None,
+    ),
+    "memory": (
+        "for (unsigned i = 0; i < 9; i++) for (unsigned j = sink & 7; j < 9; j++) sink = j;",
+        None,
+        None,
+    ),
+    "outer without a bound": (
+        "for (unsigned i = 0; i != a; i++) for (unsigned j = 0; j < (i & 7); j++) sink = j;",
+        None,
+        None,
+    ),
+}
+
+
+def program(body: str, optimise: str) -> Program:
+    source = f"volatile int sink; int table[128];\nint main(unsigned a) {{ {body} return 0; }}"
+    flags = ("-fno-unroll-loops", "-fno-tree-loop-distribute-patterns")
+    return load(build(source, *flags, optimise=optimise))
+
+
+@pytest.mark.parametrize("optimise", ["-O0", "-O2"])
+@pytest.mark.parametrize("name", NESTS)
+def test_nests(name: str, optimise: str) -> None:
+    """The total is that of the executions; a rectangle has none, nor has what is not counted."""
+    body, slow, fast = NESTS[name]
+    code = program(body, optimise)
+    _, inner = code.bounds(options=BoundOptions(Budget(seconds=3), workers=1))
+    assert inner.total == (slow if optimise == "-O0" else fast)
+    if inner.total is not None and name != "bubble sort":  # that one takes long to run
+        assert code.totals((0,))[code.header(inner)] == inner.total
+        assert inner.around == code.graph.nodes[code.graph.loops[0].header].block.addr
+
+
+def test_a_line_below_an_execution_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fit is a guess: when it is wrong there is no total (rule 19)."""
+    model, bound = PROVED["up to a limit"]
+    fitted = triangular._line
+
+    def total() -> int | None:
+        return total_over(model, N, 121, bound, Budget(seconds=30), find_solver()).executions
+
+    assert prove(model, BUDGET, find_solver()).bound == bound
+    assert total() == sum(range(1, 122))
+
+    def lower(points: list[tuple[int, int]]) -> triangular._Line | None:
+        line = fitted(points)
+        return line and triangular._Line(line.q, line.c - 1, line.s)
+
+    monkeypatch.setattr(triangular, "_line", lower)
+    assert total() is None
+
+
+def test_a_line_that_could_wrap_is_not_used() -> None:
+    """Neither side of the comparison may exceed a word."""
+    assert triangular._Line(1, 5, 1).fits(100, 100)
+    assert not triangular._Line(1, -1, 1).fits(100, 100)
+    assert not triangular._Line(16, 5, 1).fits(100, 1 << 28)
