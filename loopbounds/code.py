@@ -30,7 +30,6 @@ class KnownValues(Protocol):
     def access(self, node: int, insn: int, /) -> ValueSet | None:
         """First addresses that an instruction of the node's block accesses; None: no access."""
 
-
     def hands_on_a_stack_address(self, node: int, /) -> bool:
         """Whether the part of ``node`` may be handed an address in a caller's stack."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -17,12 +18,14 @@ from loopbounds.code import KnownValues
 from loopbounds.model import Model
 from loopbounds.prove import Budget
 from loopbounds.terms import Term
+from quoll.cfg import Block
 from quoll.facts import Fact
 from quoll.image import Image
 from quoll.supergraph import Supergraph
 
 __all__ = ["graph_key", "model_key", "total_key"]
 
+SPELLED_OUT = ("nodes", "edges", "loops", "successors", "predecessors")  # parts of a graph
 REGISTERS = range(15)  # all but the pc
 
 
@@ -56,11 +59,11 @@ def graph_key(
         image.sha256,
         repr(options),
         repr(stated),
-        repr([(n.context, [(i.addr, i.thumb, i.raw) for i in n.block.insns]) for n in graph.nodes]),
+        repr([(n.context, _block(n.block)) for n in graph.nodes]),
         repr([(e.src, e.dst, e.kind) for e in graph.edges]),
         repr([_passed(graph, e) for e in range(len(graph.edges))]),
-        repr((graph.contexts, graph.entry, graph.exits)),
         repr([(x.header, x.entries, x.backs, sorted(x.nodes), x.parent) for x in graph.loops]),
+        repr([getattr(graph, f.name) for f in fields(graph) if f.name not in SPELLED_OUT]),
         *(_known(graph, values, node) for node in range(len(graph.nodes))),
     ]
     return _digest(parts)
@@ -69,6 +72,12 @@ def graph_key(
 def _passed(graph: Supergraph, edge: int) -> list[tuple[bool, list[int], bool]]:
     """What is forgotten along an edge."""
     return [(r.preserves, sorted(r.gives_back), r.keeps_mode) for r in graph.passed(edge)]
+
+
+def _block(block: Block) -> tuple[object, ...]:
+    """All of a block, its instructions by their bytes."""
+    others = [getattr(block, f.name) for f in fields(block) if f.name not in ("index", "insns")]
+    return [(i.addr, i.thumb, i.raw) for i in block.insns], others
 
 
 def _known(graph: Supergraph, values: KnownValues, node: int) -> str:

@@ -18,6 +18,7 @@ from loopbounds.prove import Budget
 from loopbounds.slice import Slice
 from quoll.errors import FactsError
 from quoll.facts import Facts, LoopFact, Source
+from quoll.guidance import Guidance, Replacement
 from quoll.valueset import ValueSet
 from tests.loopbounds.counting import Program, load
 from tests.quoll.building import build
@@ -144,7 +145,9 @@ def test_answers_are_found_without_slicing(tmp_path: Path, monkeypatch: pytest.M
     assert "INVARSPEC NAME spec_" in model.read_text()
 
 
-@pytest.mark.parametrize("change", ["fact", "value", "budget", "s1", "code", "image", "solver"])
+@pytest.mark.parametrize(
+    "change", ["fact", "value", "budget", "s1", "code", "image", "solver", "guidance"]
+)
 def test_answers_are_those_of_the_same_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
@@ -165,6 +168,9 @@ def test_answers_are_those_of_the_same_question(
         monkeypatch.setattr(keys, "_code_version", lambda folder: f"{folder} later")
     elif change == "image":
         monkeypatch.setattr(code.image, "sha256", "another")
+    elif change == "guidance":
+        replaced = {0x9000: Replacement(7, preserves=False, fact="f takes at most 7 cycles")}
+        code.graph = replace(code.graph, guidance=Guidance(replaced=replaced))
     else:
         monkeypatch.setattr(keys, "_solver_version", lambda solver: "later")
     sliced: list[int] = []
