@@ -56,8 +56,8 @@ class Rounds:
                 new = slice_loops(code, todo)
             changed = [i for i in todo if i not in asked or new[i].model != self.slices[i].model]
             self.slices |= {i: new[i] for i in changed}
-            ready = [i for i in changed if not (waits(new[i]) & wanted) - asked.keys()]
-            if not ready and not (ready := changed):
+            ready = self._ready(changed, wanted)
+            if not ready:
                 return
             asked |= self._answers(ready)
             code.bounds |= {i: b for i in ready if (b := asked[i].bound) is not None}
@@ -65,6 +65,16 @@ class Rounds:
                 cut = self.slices[i]
                 code.steps |= {(i, cell): Step(n, cut.s1) for cell, n in cut.steps().items()}
             todo = [loop for loop in loops if self._is_open(loop)]
+
+    def _ready(self, loops: Sequence[int], wanted: set[int]) -> list[int]:
+        """Those of ``loops`` that wait for nothing, or else for nothing that matters, or all."""
+        for known in (waits, waits_in_earnest):
+            found = [
+                i for i in loops if not (known(self.slices[i]) & wanted) - self.outcomes.keys()
+            ]
+            if found:
+                return found
+        return list(loops)
 
     def _is_open(self, loop: int) -> bool:
         """Whether a loop is not asked yet, or may get a bound when others have theirs."""
@@ -152,9 +162,12 @@ class Rounds:
 
 
 def waits(cut: Slice) -> set[int]:
-    """Loops without a bound on which it depends how long this one is repeated."""
-    if not cut.havoc:
-        return set()
+    """Loops without a bound, one of which left a value that this one reads."""
+    return set(cut.havoc.values())
+
+
+def waits_in_earnest(cut: Slice) -> set[int]:
+    """The same, of the values that decide how long this one is repeated."""
     model = simplified(cut.model)
     return {cut.havoc[s] for s in (*model.inputs, *model.parameters) if s in cut.havoc}
 
