@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quoll.callgraph import call_graph
 from quoll.cfg import Cfg, EdgeKind, Program
-from quoll.contexts import count_expansions
+from quoll.contexts import count_expansions, count_shared
 from quoll.image import Image
 from quoll.listing import function_loops
 
@@ -21,8 +21,11 @@ STYLES = {
 Json = dict[str, object]
 
 
-def program_json(program: Program, image: Image) -> Json:
-    """Everything about ``program`` in plain values; addresses are integers, places text."""
+def program_json(program: Program, image: Image, call_string: int | None = None) -> Json:
+    """Everything about ``program`` in plain values; addresses are integers, places text.
+
+    Contexts are counted for call strings of at most ``call_string`` sites.
+    """
     graph = call_graph(program)
     cfgs = list(program.functions.values())
     recursion = [[program.functions[c.caller].name for c in cycle] for cycle in graph.cycles]
@@ -31,6 +34,8 @@ def program_json(program: Program, image: Image) -> Json:
     sizes = count_expansions(program, graph)
     for entry in program.entries:
         size = sizes[entry]
+        if size and call_string is not None:
+            size = count_shared(program, graph, entry, call_string)
         contexts[program.functions[entry].name] = size.contexts if size else None
     return {
         "schema": SCHEMA,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from quoll.callgraph import CallGraph, call_graph
 from quoll.cfg import Block, Cfg, EdgeKind, Program
-from quoll.contexts import count_expansions
+from quoll.contexts import count_expansions, count_shared
 from quoll.image import Image
 from quoll.loops import Loop, find_loops, retreating_edges
 
@@ -28,8 +28,11 @@ def function_loops(cfg: Cfg) -> tuple[tuple[Loop, ...], list[tuple[int, int]]]:
     return find_loops(successors, 0), retreating_edges(successors, 0)
 
 
-def summary(program: Program, image: Image) -> str:
-    """What was found, in a screenful; lists of trouble in full."""
+def summary(program: Program, image: Image, call_string: int | None = None) -> str:
+    """What was found, in a screenful; lists of trouble in full.
+
+    Contexts are counted for call strings of at most ``call_string`` sites.
+    """
     graph = call_graph(program)
     cfgs = program.functions.values()
     loops = {cfg.entry: function_loops(cfg) for cfg in cfgs}
@@ -41,7 +44,7 @@ def summary(program: Program, image: Image) -> str:
         f"loops         {sum(len(found) for found, _ in loops.values())}",
         f"jump tables   {len(program.jump_tables)}",
     ]
-    lines += _sizes(program, graph, image)
+    lines += _sizes(program, graph, image, call_string)
     lines += [
         f"several entries: loop of {image.place(program.functions[f].blocks[dst].addr)}"
         for f, (_, irreducible) in loops.items()
@@ -54,11 +57,15 @@ def summary(program: Program, image: Image) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _sizes(program: Program, graph: CallGraph, image: Image) -> Iterator[str]:
+def _sizes(
+    program: Program, graph: CallGraph, image: Image, call_string: int | None
+) -> Iterator[str]:
     """What virtual inlining makes of each entry, the largest first, up to a screenful."""
     found = count_expansions(program, graph)
     sizes = [(found[entry], entry) for entry in program.entries]
     for size, entry in sorted(sizes, key=lambda s: -(s[0].instructions if s[0] else 0))[:LARGEST]:
+        if size and call_string is not None:
+            size = count_shared(program, graph, entry, call_string)
         text = (
             f"{size.contexts} contexts, {size.blocks} blocks, {size.instructions} instructions"
             if size

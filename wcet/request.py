@@ -64,13 +64,7 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         metavar="PLACE",
         help="a path also ends after the instruction here; repeatable",
     )
-    p.add_argument(
-        "--call-string",
-        type=int,
-        metavar="K",
-        help="calls whose last K call sites are the same share one copy of their callee: less "
-        "memory and time, a looser bound (default: every call is analysed by itself)",
-    )
+    add_call_string(p)
     p.add_argument(
         "--solver", choices=["cbc", "highs"], default="cbc", help="integer solver (default: cbc)"
     )
@@ -92,14 +86,30 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
     p.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
 
+def add_call_string(p: argparse.ArgumentParser) -> None:
+    """Add ``--call-string``."""
+    p.add_argument(
+        "--call-string",
+        type=int,
+        metavar="K",
+        help="calls whose last K call sites are the same share one copy of their callee: less "
+        "memory and time, a looser bound (default: every call is analysed by itself)",
+    )
+
+
+def check_call_string(options: argparse.Namespace) -> None:
+    """Raise UsageError for a length that makes no sense."""
+    if options.call_string is not None and options.call_string < 0:
+        raise UsageError("--call-string must be at least 0")
+
+
 def requested(
     options: argparse.Namespace, entries: Sequence[str], models: Path | None = None
 ) -> Options:
     """The analysis that a command line asks for. Raises UsageError for what makes no sense."""
     if options.time_limit <= 0:
         raise UsageError("--time-limit must be more than 0 seconds")
-    if options.call_string is not None and options.call_string < 0:
-        raise UsageError("--call-string must be at least 0")
+    check_call_string(options)
     cache = None if options.no_cache else options.cache or default_cache()
     budget = Budget(seconds=max(1, round(options.time_limit)))
     return Options(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from quoll.arm.decode import decode
 from quoll.callgraph import call_graph
 from quoll.cfg import Block, Edge, EdgeKind, Program
+from quoll.contexts import count_shared
 from quoll.errors import ControlFlowError
 from quoll.expand import expand, without_edges
 from quoll.image import Image
@@ -428,5 +429,7 @@ def test_shared_contexts_are_those_of_shortened_strings(text: str, length: int) 
     assert len(graph.contexts) <= len(whole.contexts)
     assert {n.block.addr for n in graph.nodes} == {n.block.addr for n in whole.nodes}
     assert len(graph.nodes) == len(points)
+    counted = count_shared(program, call_graph(program), entry, length)
+    assert counted.contexts == len(graph.contexts)
     assert len(graph.exits) == len(exits)
     assert expand(program, entry, image, 99) == whole
