@@ -236,7 +236,9 @@ class Run:
     def whole_graph(self, address: int) -> Supergraph:
         """Every path from an entry that facts do not exclude, whatever values decide."""
         program = extract(self.image, [address], self.facts, self.ends)
-        return guided_in_contexts(expand(program, address, self.image), self.image, self.facts)
+        return guided_in_contexts(
+            expand(program, address, self.image, self.options.call_string), self.image, self.facts
+        )
 
     def prepared(self, name: str, address: int) -> Prepared:
         """What the stages before the integer program find, or found in an earlier run."""
