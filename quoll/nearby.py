@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from quoll.arm.insn import LR, PC, SP, Access, Flow, Insn
+from quoll.arm.insn import LR, PC, Flow, Insn
 from quoll.cfg import Block, Cfg, Edge, EdgeKind
 from quoll.confirm import Doubt
 from quoll.image import Image
@@ -24,7 +24,6 @@ from quoll.magnitude import by_magnitude
 from quoll.origin import opaque_origin
 from quoll.selection import Interpreter, Path, Piece, Selection, links, selected, target_of
 from quoll.state import FLAG, State
-from quoll.terms import ENTRY_SP
 from quoll.transfer import run
 from quoll.transfers import Effect, callee_at, is_call, literal
 
@@ -122,7 +121,7 @@ class Nearby:
                 break
         else:
             best = _by_magnitude(interpreter, paths) or best
-        if best is None:
+        if best is None or environment.stacks:  # pointers into a stack switched to are not known
             return None
         self.assumptions |= environment.used
         choice, calls = best
@@ -188,12 +187,11 @@ def _piece(insns: tuple[Insn, ...], position: int, after: EdgeKind | None) -> Pi
 
 
 class _Needs:
-    """Going backwards: registers, flags and the stack, as far as the transfer depends on them."""
+    """Going backwards: registers and flags, as far as the transfer depends on them."""
 
     def __init__(self, transfer: Insn) -> None:
         self._registers = set(transfer.reads) - {PC}
         self._flags = transfer.conditional
-        self._stack = _loads_from_stack(transfer)
 
     def branch(self, insn: Insn) -> None:
         """The way leads through the branch ``insn``, whose condition says something."""
@@ -203,28 +201,23 @@ class _Needs:
 
     def includes(self, insn: Insn) -> bool:
         """Whether the transfer may depend on what ``insn`` does; then on what it needs, too."""
-        memory = insn.memory
-        stores = memory is not None and memory.access is Access.STORE and memory.base == SP
         registers = insn.writes & self._registers
         flags = self._flags and insn.sets_flags
-        if not (registers or flags or (self._stack and stores)):
+        if not (registers or flags):
             return False
         if not insn.conditional:
             self._registers -= registers
             self._flags &= not insn.sets_flags
         self._flags |= insn.conditional or insn.reads_flags
         self._registers |= insn.reads - {PC}
-        self._stack |= _loads_from_stack(insn)
         return True
 
 
-def _loads_from_stack(insn: Insn) -> bool:
-    memory = insn.memory
-    return memory is not None and memory.access is Access.LOAD and memory.base == SP
-
-
 def _anything(environment: Environment) -> State:
-    """Nothing is known; the word in sp has a name, so that what is spilled is found again."""
+    """Nothing is known.
+
+    Not even sp is an address of the stack here, so that no word of it is remembered: any of the
+    other registers may point to it, which S1 says of no pointer (rule 1).
+    """
     symbols = [environment.names.of(ANYTHING, register) for register in range(FLAG)]
-    symbols[SP] = ENTRY_SP
     return State((*(s << 32 for s in symbols), None, None, None, None, None), {}, {}, {}, {})

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import count
+from pathlib import Path
+
 import pytest
 
+from tests.campaigns import fuzz_elf
 from tests.campaigns.fuzz_elf import campaign
 
 PARTS, CASES = 4, 75
@@ -16,3 +20,13 @@ def test_a_damaged_file_is_analysed_or_refused(part: int) -> None:
     assert tally.outcomes["result"] > CASES // 5
     assert tally.outcomes["InputError"] > CASES // 5
     assert tally.outcomes.total() == CASES
+
+
+def test_a_hang_is_noticed_by_processor_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(fuzz_elf, "LIMIT", 0.1)
+    monkeypatch.setattr(fuzz_elf, "analyse", lambda path: sum(count()))
+    status, usage = fuzz_elf.try_file(tmp_path)
+    assert fuzz_elf._outcome(status) == "hang"
+    assert usage.ru_utime < 5

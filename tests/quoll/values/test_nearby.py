@@ -123,6 +123,17 @@ def test_what_is_stored_between_is_left_to_values() -> None:
     assert result is not None
 
 
+def test_a_pointer_to_the_stack_from_before_may_change_what_is_spilled() -> None:
+    """Which words of the stack it hits is not known where the path starts after it was made."""
+    answer, result = only_answer(
+        "main: push {r4, lr}\n sub sp, sp, #8\n add r2, sp, #4\n mov r0, #1\n str r0, [sp, #4]\n"
+        " str r1, [r2]\n ldr r3, [sp, #4]\n adr r12, 1f\n ldr pc, [r12, r3, lsl #2]\n"
+        "1: .word 2f, 3f\n2: mov r0, #2\n3: add sp, sp, #8\n pop {r4, pc}\n"
+    )
+    assert result is None
+    assert answer is None or isinstance(answer, Doubt)
+
+
 def test_a_return_is_no_doubt() -> None:
     function = grow(
         ".text\n.global main\nmain: ldr r3, [r0]\n cmp r3, #0\n bxeq lr\n bx lr\n", "asm"
