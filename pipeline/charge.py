@@ -27,7 +27,6 @@ from quoll.supergraph import Supergraph
 
 __all__ = ["Charges", "InsnTime", "access_cycles", "charge"]
 
-WORDS_PER_LINE = 8
 CAUSES = {
     Kind.FETCH: Cause.FETCH_MISS,
     Kind.PREFETCH: Cause.FETCH_MISS,
@@ -85,7 +84,7 @@ def access_cycles(reference: Reference, memory: MemoryLatencies) -> int:
     if reference.kind is Kind.STORE:
         cached = reference.words * memory.store_word(reference.l2)
     elif reference.kind is Kind.WRITE_BACK:
-        return reference.words // WORDS_PER_LINE * memory.write_back
+        return reference.words // memory.line_words * memory.write_back
     elif reference.kind is Kind.LOAD:
         cached = memory.load_miss(reference.l2)
     else:

@@ -33,6 +33,7 @@ class MemoryLatencies:
     dirty_l2_victims: bool  # filling the L2 may write a dirty line of it back
     replay: int = 0  # cycles that a full store buffer costs beyond the wait; least load stall
     fetch_restart: int = 0  # cycles from the arrival of missing instructions to their issue
+    line_words: int = 8  # of L1 data: what one write-back takes
 
     def _beyond_l1(self, l2: Hit | None) -> int:
         if self.l2_hit is not None and l2 is Hit.AH:

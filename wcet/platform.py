@@ -216,8 +216,9 @@ def _platform(path: Path) -> Platform:
     caches.close()
     dirty = top.table("dirty_victims")
     memory = MemoryLatencies(
-        access[0], None, line_rest, dirty.flag("l1"), dirty.flag("l2"), replay, restart
-    )
+        access[0], None, line_rest, dirty.flag("l1"), dirty.flag("l2"), replay, restart,
+        l1d.line_bytes // 4,
+    )  # fmt: skip
     dirty.close()
     core_name = core.text("name")
     profile = Profile(core.text("profile", tuple(p.value for p in Profile)))

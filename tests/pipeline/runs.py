@@ -122,7 +122,7 @@ class Board:
 
 KZM = Board("arm1136", MEMORY, 32, MAINTENANCE)
 CUBIEBOARD = Board(
-    "cortex-a8", MemoryLatencies(90, None, 28, True, True, 8, 13), 64, ARMV7_OPERATIONS
+    "cortex-a8", MemoryLatencies(90, None, 28, True, True, 8, 13, 16), 64, ARMV7_OPERATIONS
 )
 BOARDS = (KZM, CUBIEBOARD)
 

@@ -16,7 +16,7 @@ from quoll.supergraph import Context, Node, SuperEdge, Supergraph
 from quoll.valueset import ValueSet
 from tests.cache.graphs import CODE, DATA, DEVICE, Program, at, pool
 from tests.cache.walks import hierarchy
-from tests.pipeline.runs import ENTRY, QUIET, timing
+from tests.pipeline.runs import CUBIEBOARD, ENTRY, KZM, QUIET, Board, timing
 
 HERE = ValueSet.of(DATA)
 
@@ -164,3 +164,14 @@ def test_a_cold_copy_of_a_kibibyte_is_not_below_the_measured_time(constant: int 
     text = "ldm r4!, {r0-r3, r5-r8}\nstm r9!, {r0-r3, r5-r8}\n" * 32
     program = two_blocks(text, EdgeKind.FALLTHROUGH, 256, *[None] * 64)
     assert charges(program, constant=constant).costs.node_cycles(0) >= 10_640
+
+
+@pytest.mark.parametrize("board", [KZM, CUBIEBOARD], ids=["32", "64"])
+def test_cleaning_a_line_writes_one_line_back(board: Board) -> None:
+    """Whatever its length."""
+    program = two_blocks("mcr p15, 0, r0, c7, c10, 1\n", EdgeKind.FALLTHROUGH, 4)
+    caches = board.hierarchy(0)
+    classes = classify(program.graph, program, caches)
+    costs = timing(Profile.WCET, QUIET, board)
+    found = charge(program.graph, classes, program, caches, costs, exception=False)
+    assert found.costs.nodes[0][Cause.OTHER] == board.memory.write_back
