@@ -105,11 +105,13 @@ def charge(
     timing: Timing,
     *,
     exception: bool = True,
+    called: bool = False,
 ) -> Charges:
     """Cycles of all nodes and edges.
 
     ``exception``: the path starts by taking an exception, whose own cycles are charged; else by
-    arriving at the first instruction in any other way.
+    arriving at the first instruction in any other way. ``called``: by a call from code that is
+    charged for every access that it leaves under way.
     """
     flow = FlowOrder.of(graph)
     times = block_times(graph, flow, addresses, timing, aligned=hierarchy.aligned)
@@ -141,7 +143,7 @@ def charge(
     )
     assumptions = tuple(dict.fromkeys(classes.assumptions))
     start = misses.charged(classes.start_misses)
-    start[Cause.OTHER] += _entry(times, timing, exception=exception)
+    start[Cause.OTHER] += 0 if called else _entry(times, timing, exception=exception)
     costs = Costs(tuple(nodes), edges, assumptions, tuple(start))
     return Charges(costs, graph, classes, times, timing.memory)
 
@@ -196,8 +198,8 @@ def _past(cycles: Cycles, passed: tuple[Replacement, ...], outstanding: int) -> 
     """``cycles`` of an edge and those of the function that is replaced along it (rule 2)."""
     if not passed:
         return cycles
-    longest = max(replacement.cycles for replacement in passed)
-    return (*cycles[: Cause.OTHER], cycles[Cause.OTHER] + longest + outstanding)
+    longest = max(r.cycles + (0 if r.settled else outstanding) for r in passed)
+    return (*cycles[: Cause.OTHER], cycles[Cause.OTHER] + longest)
 
 
 def _replaced_at_end(graph: Supergraph, node: int) -> int:

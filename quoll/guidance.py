@@ -52,6 +52,7 @@ class Replacement:
     """The function takes at most ``cycles``; ``preserves``: its callers' memory.
 
     It leaves the registers ``gives_back`` as they were, and the processor mode if ``keeps_mode``.
+    ``settled``: it was analysed, and the cycles of all its memory accesses are among ``cycles``.
     """
 
     cycles: int
@@ -59,6 +60,7 @@ class Replacement:
     fact: str
     gives_back: frozenset[int] = CALLEE_SAVED
     keeps_mode: bool = True
+    settled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

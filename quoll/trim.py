@@ -118,9 +118,7 @@ def _usable(draft: Draft) -> Callable[[SuperEdge], bool]:
     if not any(context.others for context in draft.contexts):
         return lambda edge: True
     parts = parts_of(tuple(draft.contexts))
-    made = {
-        (e.src, draft.nodes[e.dst].context) for e in draft.edges if e.kind is EdgeKind.CALL
-    }
+    made = {(e.src, draft.nodes[e.dst].context) for e in draft.edges if e.kind is EdgeKind.CALL}
 
     def usable(edge: SuperEdge) -> bool:
         return (edge.call, parts[draft.nodes[edge.src].context]) in made

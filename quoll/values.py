@@ -32,7 +32,7 @@ from quoll.regions import NO_REGIONS, Regions
 from quoll.state import State, entry_state, images
 from quoll.steps import CompiledBlock
 from quoll.supergraph import Supergraph
-from quoll.terms import BIAS, ENTRY_SP, MASK, SIGN, Anchored, Fact, Term, describe
+from quoll.terms import BIAS, ENTRY_SP, MASK, SIGN, Anchored, Fact, Term, describe, entry_symbol
 from quoll.transfer import Address, Outcome, run
 from quoll.valueset import ANY, ValueSet, join
 from quoll.wto import FlowGraph, WeakOrder
@@ -278,6 +278,19 @@ class Values:
     def visits(self) -> int:
         """Nodes interpreted until nothing changed, repetitions included."""
         return self._fixpoint.visits
+
+    def given_back(self) -> frozenset[int]:
+        """Registers r0 to lr that hold at every return of the entry what they held at the entry."""
+        kept = frozenset(range(15))
+        for node in self.graph.exits:
+            state = self._fixpoint.states[node]
+            if state is None:
+                continue
+            leave = self._domain.outcome(node, state).leave
+            if leave is None:
+                return frozenset()
+            kept &= {r for r in kept if leave.state.term(r) == entry_symbol(r) << 32}
+        return kept
 
     def reached(self, node: int) -> bool:
         """Whether some execution may reach ``node``, as far as values tell."""

@@ -238,9 +238,7 @@ def _contexts(graph: Supergraph, program: Program) -> Iterator[str]:
             continue
         for at, site in context.callers:
             caller = program.functions[graph.contexts[at].function]
-            if not any(
-                b.last.addr == site and context.function in b.calls for b in caller.blocks
-            ):
+            if not any(b.last.addr == site and context.function in b.calls for b in caller.blocks):
                 yield f"S1 context {index}: no call at {site:#x}"
 
 

@@ -19,16 +19,19 @@ from ilp.solve import solver_named
 from loopbounds.bound import LoopBound
 from loopbounds.bounds import BoundOptions, bound_loops
 from pipeline.charge import charge
+from quoll.cfg import Program
 from quoll.errors import FactsError, UnboundedLoop, UsageError
 from quoll.expand import expand, without_edges
 from quoll.extract import extract
 from quoll.facts import Facts, PathStart, load
+from quoll.guidance import CALLEE_SAVED, Replacement
 from quoll.image import Image
 from quoll.pending import find_pending_tests
 from quoll.places import resolve
 from quoll.prune import guided_in_contexts, unused_guidance
 from quoll.regions import Regions
 from quoll.segments import Segment, SegmentValues, from_place, segments, undivided
+from quoll.sharing import Modules, Sharing
 from quoll.supergraph import Supergraph
 from quoll.values import Values
 from quoll.values import analyse as analyse_values
@@ -64,6 +67,7 @@ class Options:
     tlb: str | None = None  # how translations are charged, if not as the platform says
     call_string: int | None = None  # longest call string that tells contexts apart
     extra: Extra = NOTHING  # what is loaded beside the ELF
+    sharing: Sharing = field(default_factory=Sharing)
 
 
 def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
@@ -150,7 +154,13 @@ class Run:
             entries = find_entries(image, platform, options.entries)
             ends = path_ends(image, platform, options.ends)
             store = PreparedStore(
-                options.store, image, platform, facts, ends, options.bounds, options.call_string
+                options.store,
+                image,
+                platform,
+                facts,
+                ends,
+                options.bounds,
+                (options.call_string, options.sharing.contexts, options.sharing.least),
             )
         return Run(
             image, platform, reason, files, facts, regions, entries, ends, options, stages, store
@@ -256,6 +266,7 @@ class Run:
         stage = self.stages.stage
         with stage("extract", name):
             program = extract(self.image, [address], self.facts, self.ends)
+        program, shared = self.shared(name, program, address)
         with stage("expand", name):
             whole = expand(program, address, self.image, self.options.call_string)
             plain = guided_in_contexts(whole, self.image, self.facts)
@@ -270,8 +281,54 @@ class Run:
             *(removed.fact for removed in graph.guidance.removed),
             *values.assumptions,
             *self.regions.assumptions,
+            *shared,
         )
         return Valued(graph, values, infeasible, assumptions)
+
+    def shared(self, name: str, program: Program, address: int) -> tuple[Program, tuple[str, ...]]:
+        """``program`` with bounds in place of functions where inlining grows too large."""
+        modules = Modules(program, address, self.image, self.facts, self.options.sharing)
+        assumptions: dict[str, None] = {}
+        for function in modules.candidates():
+            with self.stages.stage("shared functions", name):
+                found = self.once(name, modules.program, function)
+            if found is not None:
+                modules.replace_by(function, found[0])
+                assumptions.update(dict.fromkeys(found[1]))
+        return modules.program, tuple(assumptions)
+
+    def once(
+        self, name: str, program: Program, function: int
+    ) -> tuple[Replacement, tuple[str, ...]] | None:
+        """The bound of one call of a function, whoever calls it; None if its callers decide."""
+        whole = expand(program, function, self.image, self.options.call_string)
+        plain = guided_in_contexts(whole, self.image, self.facts)
+        first = analyse_values(plain, self.image, regions=self.regions)
+        graph = without_edges(plain, first.dead_edges, self.image)
+        values = analyse_values(graph, self.image, regions=self.regions)
+        given_back = values.given_back()
+        if not given_back >= CALLEE_SAVED or len(self.segments(graph, values)) > 1:
+            return None
+        classes = classify(graph, values, self.platform.hierarchy)
+        platform = self.platform
+        charges = charge(graph, classes, values, platform.hierarchy, platform.timing, called=True)
+        bounds = bound_loops(
+            graph, self.image, values, self.facts, self.options.bounds, self.progress
+        )
+        if any(b.bound is None for b in bounds):
+            return None
+        paths = PreparedPaths(None, graph, charges.costs, bounds)
+        result = self.solve(name, function, paths, False, [])
+        place = self.image.place(function)
+        text = f"{place} analysed once for all its calls: {result.cycles} cycles at most"
+        assumptions = (
+            f"shared: {text}",
+            *(removed.fact for removed in graph.guidance.removed),
+            *values.assumptions,
+            *classes.assumptions,
+            *result.assumptions,
+        )
+        return Replacement(result.cycles, False, text, given_back, settled=True), assumptions
 
     def prepare(self, name: str, address: int) -> Prepared:
         """The stages before the integer program, for one entry."""
@@ -299,7 +356,8 @@ class Run:
             *(a for _, more in prepared for a in more),
         )
         paths = tuple(paths for paths, _ in prepared)
-        return Prepared(paths, valued.infeasible, tuple(dict.fromkeys(assumptions)))
+        shared = any(r.settled for r in graph.guidance.replaced.values())
+        return Prepared(paths, valued.infeasible, tuple(dict.fromkeys(assumptions)), shared)
 
     def segments(self, graph: Supergraph, values: Values) -> list[Segment]:
         """The parts of paths to be bounded: one, unless code tests for interrupts (rule 21)."""

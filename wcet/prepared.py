@@ -1,11 +1,12 @@
 """What the stages before the integer program find out about an entry, kept by content (rule 30).
 
 The key covers the binary, the platform, the entry, the ends of paths, the length of call strings,
-the code of every stage, what Python has installed, NuSMV, the budget of proofs, and all facts but
-those that only the integer program reads: after an edit of a constraint only that program is
-solved again. Facts are compared by what they say; the lines on which they stand are brought up to
-date when a record is read. A record is written only if every loop is bounded or has a parameter,
-and no proof attempt may have been cut off by the clock.
+what is shared, the code of every stage, what Python has installed, NuSMV, the budget of proofs, and
+all facts but those that only the integer program reads: after an edit of a constraint only that
+program is solved again. Facts are compared by what they say; the lines on which they stand are
+brought up to date when a record is read. A record is written only if every loop is bounded or has a
+parameter, no proof attempt may have been cut off by the clock, and no function was analysed once
+for all its calls: that solves integer programs too.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class Prepared:
     paths: tuple[PreparedPaths, ...]
     infeasible: tuple[InfeasibleEdge, ...]
     assumptions: tuple[str, ...]
+    shared: bool = False  # whether functions were analysed once for all their calls
 
 
 class PreparedStore:
@@ -84,7 +86,7 @@ class PreparedStore:
         facts: Facts,
         ends: Iterable[int],
         options: BoundOptions,
-        call_string: int | None = None,
+        contexts: tuple[object, ...] = (),
     ) -> None:
         wanted = folder is not None and options.models is None
         self._store = Store(folder if wanted else None)
@@ -92,7 +94,7 @@ class PreparedStore:
         self._parameters = bool(facts.of(LoopParameter))
         self._query = options.budget.query.seconds
         self._common = wanted and common_key(
-            image, platform, self._facts, ends, (options.budget, options.s1, call_string)
+            image, platform, self._facts, ends, (options.budget, options.s1, *contexts)
         )
 
     def get(self, name: str, address: int) -> Prepared | None:
@@ -112,7 +114,11 @@ class PreparedStore:
 
     def put(self, name: str, address: int, prepared: Prepared) -> None:
         """Keep the record of an entry, if it is final."""
-        if self._common and all(self._final(b) for p in prepared.paths for b in p.bounds):
+        if (
+            self._common
+            and not prepared.shared
+            and all(self._final(b) for p in prepared.paths for b in p.bounds)
+        ):
             key = key_of([self._common, name, hex(address)])
             self._store.put(key, to_text((prepared, self._facts)))
 

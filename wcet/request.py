@@ -12,10 +12,18 @@ from pathlib import Path
 from loopbounds.bounds import BoundOptions
 from loopbounds.prove import Budget
 from quoll.errors import UsageError
+from quoll.sharing import Sharing
 from wcet.analyse import Options
 from wcet.memory import add_memory, extra
 
 __all__ = ["add_analysis", "add_color", "colored", "default_cache", "requested"]
+
+
+SHARING = {
+    "auto": Sharing(),
+    "never": Sharing(contexts=1 << 62),
+    "always": Sharing(contexts=0, least=2),
+}
 
 
 def add_analysis(p: argparse.ArgumentParser) -> None:
@@ -65,6 +73,14 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         help="a path also ends after the instruction here; repeatable",
     )
     add_call_string(p)
+    p.add_argument(
+        "--share",
+        choices=["auto", "never", "always"],
+        default="auto",
+        help="functions called from many contexts are analysed once instead of in every context, "
+        "which is looser: auto, when full inlining would need more than "
+        f"{Sharing().contexts:,} contexts (default); never; always",
+    )
     p.add_argument(
         "--solver", choices=["cbc", "highs"], default="cbc", help="integer solver (default: cbc)"
     )
@@ -127,6 +143,7 @@ def requested(
         tlb=options.tlb,
         call_string=options.call_string,
         extra=extra(options),
+        sharing=SHARING[options.share],
     )
 
 
