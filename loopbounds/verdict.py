@@ -120,13 +120,15 @@ def _explanation(graph: Supergraph, image: Image, loop: SuperLoop, cut: Slice) -
         if v.symbol in deciding:
             deciding |= rewrite.symbols([v.initial, v.next])
     free = [s for s in (*model.inputs, *model.parameters) if s in deciding]
+    tip = ""
     if model.again is terms.TRUE:
         why = "no exit of it depends on anything that is known"
     elif not free:
         why = "its exit is decided by " + _listed([cut.origins[s.name] for s in deciding])
     else:
         why = "nothing bounds " + _listed([cut.origins[s.name] for s in free])
-    return f"{where}: the loop has no bound: {why}; add 'loop {place} at most N'"
+        tip = ", or 'register rN at PLACE is at most M' where a register holds that word"
+    return f"{where}: the loop has no bound: {why}; add 'loop {place} at most N'{tip}"
 
 
 def _listed(origins: list[str]) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
 from quoll.errors import FactsError
-from quoll.facts import Facts, PointsInto, RegionFact
+from quoll.facts import Facts, PointsInto, RegionFact, RegisterAtMost
 from quoll.image import Image
 from quoll.places import resolve
 from quoll.trace import Execution
@@ -30,14 +30,14 @@ class Pointer:
 
     register: int | None
     known: ValueSet
-    fact: PointsInto
+    fact: PointsInto | RegisterAtMost
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
     """An access of an execution that a fact does not allow."""
 
-    fact: RegionFact | PointsInto
+    fact: RegionFact | PointsInto | RegisterAtMost
     position: int  # of the instruction in the execution
     address: int  # that was accessed
 
@@ -73,6 +73,10 @@ class Regions:
             pointer = Pointer(fact.register, progression(first, region.high, fact.aligned), fact)
             for address in resolve(image, fact.place, fact.source):
                 pointers[address] = (*pointers.get(address, ()), pointer)
+        for limit in facts.of(RegisterAtMost):
+            most = Pointer(limit.register, progression(0, limit.most, 1), limit)
+            for address in resolve(image, limit.place, limit.source):
+                pointers[address] = (*pointers.get(address, ()), most)
         return Regions(regions, pointers)
 
     @property

@@ -20,6 +20,7 @@ from quoll.extract import extract
 from quoll.facts import Facts, load
 from quoll.image import Image
 from quoll.listing import loops_text
+from quoll.regions import Regions
 from quoll.supergraph import Supergraph, SuperLoop
 from quoll.values import analyse as analyse_values
 from wcet import platform as platforms
@@ -149,14 +150,21 @@ def run(options: argparse.Namespace) -> int:
     )
     found = list(listed(image, program, entries, facts, bounds, stages))
     stages.done()
+    assumptions = Regions.of(facts, image).assumptions
     if options.json:
-        text = json.dumps({"loops": [as_json(image, item) for item in found]}, indent=1) + "\n"
+        text = (
+            json.dumps(
+                {"loops": [as_json(image, item) for item in found], "assumptions": assumptions},
+                indent=1,
+            )
+            + "\n"
+        )
         if options.json == "-":
             sys.stdout.write(text)
         else:
             write_atomically(Path(options.json), text)
     if options.json != "-":
-        sys.stdout.write(as_text(image, found))
+        sys.stdout.write(as_text(image, found) + "".join(f"assumed: {a}\n" for a in assumptions))
     return 6 if any(item.bound.bound is None for item in found) else 0
 
 
@@ -208,6 +216,7 @@ def listed(
     stages: Stages,
 ) -> Iterator[Listed]:
     """The loops of each entry, as the analysis of that entry sees them."""
+    regions = Regions.of(facts, image)
     for entry, at in entries.items():
 
         def progress(answered: int, asked: int, place: str, entry: str = entry) -> None:
@@ -218,10 +227,11 @@ def listed(
         stages.say(f"loops of {entry}")
         try:
             plain = expand(program, at, image)
-            graph = without_edges(plain, analyse_values(plain, image).dead_edges, image)
+            dead = analyse_values(plain, image, regions=regions).dead_edges
+            graph = without_edges(plain, dead, image)
             bounds: tuple[LoopBound, ...] = ()
             if graph.loops:
-                values = analyse_values(graph, image)
+                values = analyse_values(graph, image, regions=regions)
                 bounds = bound_loops(graph, image, values, facts, options, progress)
         except WcetError as error:
             if len(entries) == 1:

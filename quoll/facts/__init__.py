@@ -13,6 +13,7 @@ from quoll.facts.guidance import (
     Replaced,
     Require,
 )
+from quoll.facts.invariants import RegisterAtMost
 from quoll.facts.linear import Linear
 from quoll.facts.memory import PointsInto, RegionFact
 from quoll.facts.read import Facts, load, parse
@@ -35,6 +36,7 @@ __all__ = [
     "PointsInto",
     "Recursion",
     "RegionFact",
+    "RegisterAtMost",
     "Replaced",
     "Require",
     "Source",

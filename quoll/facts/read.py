@@ -14,6 +14,7 @@ One fact per line; ``#`` starts a comment. Places are ``0xADDRESS``, ``symbol``,
     FUNCTION never returns
     region NAME from 0xLOW to 0xHIGH is cached|device|read-only|tcm|uncached
     register rN at PLACE points into NAME [aligned BYTES]
+    register rN at PLACE is at most M         a word that the binary does not bound
     branch at PLACE is always taken|never taken [in FUNCTION [when called from FUNCTION]]
     ignore PLACE; ignore edge PLACE -> PLACE; require PLACE
     path starts at PLACE; path ends at PLACE
@@ -37,7 +38,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from quoll.errors import FactsError
-from quoll.facts import control, counts, guidance, linear, memory
+from quoll.facts import control, counts, guidance, invariants, linear, memory
 from quoll.facts.fact import Fact, Form, Source
 
 __all__ = ["Facts", "load", "parse"]
@@ -48,6 +49,7 @@ FORMS: tuple[Form, ...] = (
     *guidance.FORMS,
     *counts.FORMS,
     *control.FORMS,
+    *invariants.FORMS,
     *memory.FORMS,
 )
 F = TypeVar("F", bound=Fact)

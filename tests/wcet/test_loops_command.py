@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from loopbounds import nusmv
+from quoll.errors import FactsError
+from quoll.facts import parse
 from tests.quoll.building import build
 from wcet.cli import main
 
@@ -21,6 +23,11 @@ void list(unsigned *p)
 {
     for (; p; p = (unsigned *)*p)
         sink = 1;
+}
+__attribute__((naked)) void counted(unsigned *p)
+{
+    asm("ldr r1, [r0]\\n mov r2, #0\\n b 2f\\n 1: add r2, r2, #1\\n"
+        "2: cmp r2, r1\\n blo 1b\\n bx lr");
 }
 int main(void)
 {
@@ -94,3 +101,41 @@ def test_facts_are_read(capsys: pytest.CaptureFixture[str], program: Path, tmp_p
 def test_no_such_entry(capsys: pytest.CaptureFixture[str], program: Path) -> None:
     assert main(["loops", str(program), "--entry", "nothing"]) == 2
     assert "nothing" in capsys.readouterr().err
+
+
+def test_an_invariant_about_data_bounds_a_loop(
+    capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
+) -> None:
+    """The bound is proved from what the register may be, and the fact is listed."""
+    status, text = loops(capsys, program, "--entry", "counted", "--time-limit", "2")
+    assert status == 6
+    assert "or 'register rN at PLACE is at most M'" in text
+    facts = tmp_path / "my.facts"
+    facts.write_text("register r1 at counted+0x4 is at most 40\n")
+    status, text = loops(capsys, program, "--entry", "counted", "--facts", str(facts))
+    assert status == 0
+    assert "count <= 41 is an invariant" in text
+    assert "assumed: fact: register r1 at counted+0x4 is at most 40" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("register r16 at main is at most 4", "no register r16"),
+        ("register r1 at main is at most 0x100000000", "less than"),
+        ("register r1 at main is at most", "register rN at PLACE is at most M"),
+        ("register r1 at main is at most 4\nregister r1 at main is at most 5", "contradicts"),
+    ],
+)
+def test_what_is_no_invariant(text: str, message: str) -> None:
+    """Each error names what is wrong."""
+    with pytest.raises(FactsError, match=message) as error:
+        parse(text, "my.facts")
+    assert "my.facts:" in str(error.value)
+
+
+def test_an_invariant_reads_back() -> None:
+    """Its text is the fact again, and it is not taken for a pointer."""
+    [fact] = parse("register sp at main+0x8 is at most 0x40", "my.facts").facts
+    assert str(fact) == "register r13 at main+0x8 is at most 64"
+    assert str(parse(str(fact), "x").facts[0]) == str(fact)

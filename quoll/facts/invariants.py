@@ -1,0 +1,50 @@
+"""Facts about data that the binary does not bound: what a register can be at a place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quoll.errors import FactsError
+from quoll.facts.fact import NUMBER, PLACE, Form, Question, Source, number
+
+__all__ = ["FORMS", "RegisterAtMost"]
+
+REGISTERS = {**{f"r{n}": n for n in range(15)}, "sp": 13, "lr": 14}
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterAtMost:
+    """``register rN at PLACE is at most M``, unsigned.
+
+    It holds whenever the instruction at the place is about to execute.
+    """
+
+    source: Source
+    register: int
+    place: str
+    most: int
+
+    def __str__(self) -> str:
+        return f"register r{self.register} at {self.place} is at most {self.most}"
+
+    def question(self) -> Question:
+        return ("at most", self.register, self.place), self.most
+
+
+def at_most(source: Source, register: str, place: str, most: int) -> RegisterAtMost:
+    """The fact, refused for what is no register or no word."""
+    if register not in REGISTERS:
+        raise FactsError(f"there is no register {register}", where=str(source))
+    if most >= 1 << 32:
+        raise FactsError(f"a register holds less than {most:#x}", where=str(source))
+    return RegisterAtMost(source, REGISTERS[register], place, most)
+
+
+FORMS = (
+    Form(
+        r"register \S+ at \S+ is\b",
+        rf"register (?P<register>\w+) at (?P<place>{PLACE}) is at most (?P<most>{NUMBER})",
+        "register rN at PLACE is at most M",
+        lambda s, m: at_most(s, m["register"], m["place"], number(m["most"])),
+    ),
+)
