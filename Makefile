@@ -7,7 +7,7 @@ KERNEL := build/bilby/kzm-after/kernel.elf
 PACKAGES := $(wildcard quoll cache pipeline loopbounds ilp wcet)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel recorder analyse check test clean
+.PHONY: help setup kernel recorder analyse check test bench clean
 
 help:
 	@echo 'make analyse   worst-case bounds of all entries of the kernel for KZM'
@@ -16,6 +16,7 @@ help:
 	@echo 'make kernel    build the kernel: $(KERNEL)'
 	@echo 'make setup     install what is missing (the others do this by themselves)'
 	@echo 'make campaign-NAME   a long run of tests/campaigns/NAME.py, with options in ARGS'
+	@echo 'make bench     time and memory of the analysis against the number of contexts'
 	@echo 'make clean     remove what was built; .venv stays'
 
 # Ends at once when there is nothing to install.
@@ -42,6 +43,12 @@ test: check kernel recorder
 # Results are recorded in docs/; each campaign is reproducible from its seed.
 campaign-%: kernel recorder
 	.venv/bin/python -m tests.campaigns.$* $(ARGS)
+
+# Time and memory against the number of contexts: table and plot in build/bench.
+bench: setup
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
+	    --editable '.[bench]'
+	.venv/bin/python -m bench.scaling build/bench $(ARGS)
 
 clean:
 	rm -rf build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
