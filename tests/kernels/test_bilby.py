@@ -243,8 +243,14 @@ def test_every_file_names_its_licence() -> None:
 LAYOUT = BILBY / "tools" / "layout.py"
 
 
+def tables(preset: str = "after") -> list[Path]:
+    """The layout tables of a preset."""
+    names = output("make", "--silent", "-C", BILBY, f"PRESET={preset}", "tables").split()
+    return [BILBY / name for name in names]
+
+
 def test_layout_page_is_current() -> None:
-    page = output("python3", LAYOUT, BILBY / "objects.layout", "doc")
+    page = output("python3", LAYOUT, *tables(), "doc")
     assert (BILBY / "docs" / "layout.md").read_text(encoding="utf-8") == page
 
 
@@ -310,10 +316,10 @@ def disassemble(elf: Path, sections: list[str]) -> list[Function]:
 
 
 def merge_labels(functions: list[Function]) -> list[Function]:
-    """Labels inside an assembly function (exit_to_user) belong to it."""
+    """Labels inside a function (exit_to_user, preemption_point_1) belong to it."""
     merged: list[Function] = []
     for function in functions:
-        if function.name.startswith("exit_to_") and merged:
+        if function.name.startswith(("exit_to_", "preemption_")) and merged:
             merged[-1].insns += function.insns
             merged[-1].data |= function.data
         else:
@@ -372,7 +378,7 @@ CP15 = {
     (0, 1, 0, 0), (0, 2, 0, 0), (0, 2, 0, 2), (0, 3, 0, 0),
     (0, 5, 0, 0), (0, 5, 0, 1), (0, 6, 0, 0),
     (0, 7, 0, 4),  # wait for interrupt
-    (0, 7, 5, 1), (0, 7, 5, 4), (0, 7, 7, 0), (0, 7, 10, 1), (0, 7, 10, 4),
+    (0, 7, 5, 0), (0, 7, 5, 4), (0, 7, 7, 0), (0, 7, 10, 1), (0, 7, 10, 4),
     (0, 8, 7, 0), (0, 8, 7, 2), (0, 13, 0, 1),
 }  # fmt: skip
 
@@ -534,10 +540,40 @@ def test_exits_are_all_and_only_the_exception_returns(
 ) -> None:
     listed = (BILBY / "EXITS").read_text(encoding="utf-8").split()
     table = symbols(build / "kernel.elf")
-    named = {name for name in table if re.match(r"exit_to_(user|idle)", name)}
+    named = {name for name in table if name.startswith("exit_to_")}
     assert sorted(listed) == sorted(named)
     assert listed
-    assert {table[name] for name in listed} == exception_returns(functions)
+    returns = {table[name] for name in listed if name != "exit_to_interrupt"}
+    assert returns == exception_returns(functions)
+
+
+def test_a_preempted_path_ends_where_the_interrupt_is_handled(
+    build: Path, functions: list[Function]
+) -> None:
+    at = symbols(build / "kernel.elf")["exit_to_interrupt"]
+    (insn,) = [i for f in functions for i in f.insns if i.address == at]
+    assert (insn.mnemonic, insn.operands.split()[1]) == ("bl", "<handle_interrupt>")
+
+
+POINTS = re.compile(r"\bPREEMPTION_POINT\((\d+)\)")
+
+
+def test_preemption_points_are_numbered_once_and_have_their_symbols(build: Path) -> None:
+    """Over all presets each number is used once; a point of this build has two symbols."""
+    numbers = [
+        int(number)
+        for path in sorted((BILBY / "src").glob("*.c"))
+        for number in POINTS.findall(path.read_text(encoding="utf-8"))
+    ]
+    assert sorted(numbers) == sorted(set(numbers))
+    table = symbols(build / "kernel.elf")
+    built = {int(m[1]) for n in table if (m := re.fullmatch(r"preemption_point_(\d+)", n))}
+    assert built <= set(numbers)
+    assert len(built) >= 6
+    assert {f"preemption_start_{number}" for number in built} <= set(table)
+    listed = (BILBY / "docs" / "guide.md").read_text(encoding="utf-8")
+    in_guide = {int(number) for number in re.findall(r"^\| (\d+) \|", listed, re.M)}
+    assert in_guide == set(numbers)
 
 
 def test_vectors_are_linked_where_they_run(build: Path) -> None:
@@ -593,7 +629,7 @@ def test_the_stack_is_deep_enough(build: Path, functions: list[Function]) -> Non
 # ---- loops ---------------------------------------------------------------------
 
 FACTS = BILBY / "tools" / "facts.py"
-FACT = re.compile(r"^loop (\S+):(\d+) at most (\d+)\b", re.M)
+FACT = re.compile(r"^(?:# )?loop (\S+):(\d+) (at most \w|is preempted)", re.M)
 
 
 @pytest.mark.parametrize(

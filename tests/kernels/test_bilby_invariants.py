@@ -22,7 +22,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.kernels.test_bilby import BILBY, BUILD, RUN, build, symbols
+from tests.kernels.test_bilby import BILBY, BUILD, RUN, build, symbols, tables
 
 __all__ = ["build"]  # the fixture
 
@@ -46,7 +46,8 @@ class Kernel:
     """Memory by window address; fields of capabilities and objects by name."""
 
     def __init__(self, memory: bytes, table: dict[str, int]) -> None:
-        records = load_layout().parse((BILBY / "objects.layout").read_text(encoding="utf-8"))
+        text = "".join(table.read_text(encoding="utf-8") for table in tables())
+        records = load_layout().parse(text)
         self.memory = memory
         self.symbols = table
         self.caps = {r.number: r for r in records if r.kind == "capability"}
@@ -78,11 +79,11 @@ class Kernel:
         return int(value + item.plus)
 
     def find_slots(self) -> Iterator[int]:
-        """Every slot that a capability leads to, and the kernel's own."""
+        """Every slot that a capability or the derivation list leads to, and the kernel's own."""
         irq = self.symbols["irq_slots"]
         work = [irq + SLOT * i for i in range(64)]
         root = self.word(self.symbols["root_slots"])
-        work += [root + SLOT * i for i in range(1 << 13)]
+        work += [root + SLOT * i for i in range(1 << 15)]
         seen: set[int] = set()
         while work:
             slot = work.pop()
@@ -91,6 +92,7 @@ class Kernel:
             seen.add(slot)
             yield slot
             kind = self.kind(slot)
+            work += [at for link in (8, 12) if (at := self.word(slot + link) & ~0xF)]
             if kind == "cnode":
                 base = self.field(slot, "object")
                 work += [base + SLOT * i for i in range(1 << self.field(slot, "radix"))]

@@ -53,8 +53,8 @@ def recording(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def recorded(recording: Path) -> dict[int, list[list[Execution]]]:
-    return by_path(Trace.read(recording))
+def recorded(recording: Path, kernel: Path) -> dict[int, list[list[Execution]]]:
+    return by_path(Trace.read(recording).without(qemu.preemption_starts(Image.load(kernel))))
 
 
 @pytest.fixture(scope="session")

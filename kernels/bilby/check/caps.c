@@ -5,8 +5,7 @@
  *   B1  a capability is of a kind that exists
  *   B2  every object that boot did not make stands, in the derivation list, after
  *       an untyped capability whose region contains it
- *   B3  capabilities to one object stand side by side but for their descendants;
- *       so an object has one first capability, and that one is revocable
+ *   B3  capabilities to one object stand side by side but for their descendants
  *   B4  a line has one interrupt handler capability with no handler before it
  *   B5  a message buffer lies in the frame that its thread keeps, which is RAM that
  *       may be written; without a frame there is no buffer
@@ -90,7 +89,6 @@ static void check_list(const struct slot *head)
                 region = link_to(region->prev);
         }
         require(region != NULL || slot == head, "B2 an object comes from a region", slot);
-        require(slot->prev & 1, "B3 the first capability to an object is revocable", slot);
     }
 }
 

@@ -18,7 +18,23 @@ static inline void endpoint_enqueue(struct endpoint *endpoint, struct tcb *threa
     endpoint->tail = thread;
 }
 
-/* The first of a queue that is not empty. */
+/* Take a thread out, wherever it stands. */
+static inline void endpoint_unlink(struct endpoint *endpoint, struct tcb *thread)
+{
+    if (thread->wait_prev != NULL)
+        thread->wait_prev->wait_next = thread->wait_next;
+    else
+        endpoint->head = thread->wait_next;
+    if (thread->wait_next != NULL)
+        thread->wait_next->wait_prev = thread->wait_prev;
+    else
+        endpoint->tail = thread->wait_prev;
+    if (endpoint->head == NULL && endpoint->state != EP_CLOSED)
+        endpoint->state = EP_IDLE;
+    thread->waits_on = NULL;
+}
+
+/* The first of a queue that is not empty; who sends is also told to abort_mend. */
 static inline struct tcb *endpoint_dequeue(struct endpoint *endpoint)
 {
     struct tcb *thread = endpoint->head;

@@ -42,7 +42,13 @@ enum {
 };
 
 /* endpoint.state */
-enum { EP_IDLE, EP_SENDING, EP_RECEIVING };
+enum { EP_IDLE, EP_SENDING, EP_RECEIVING, EP_CLOSED /* being emptied for good */ };
+
+/* notification.signalled, besides 0 and 1 */
+#define NOTIFICATION_CLOSED 2
+
+/* Not an error that a user sees: the call will be made again (preemption.h). */
+#define ERROR_PREEMPTED 0x100u
 
 struct ipc_buffer { word_t w[IPC_BUFFER_BYTES / 4]; };
 
@@ -55,15 +61,16 @@ extern struct page_directory kernel_directory;
 _Noreturn void kernel_panic(void);        /* entry.S */
 
 /* ---- entries.c: called from entry.S ----------------------------------- */
-void handle_syscall(word_t address, word_t message, word_t number);
+bool handle_syscall(word_t address, word_t message, word_t number);
 void handle_interrupt(void);
 void handle_undefined(void);
 void handle_prefetch_abort(void);
 void handle_data_abort(void);
 
 /* ---- syscall.c, fastpath.c -------------------------------------------- */
-void syscall_invoke(word_t address, word_t message, bool blocking, bool call);
+word_t syscall_invoke(word_t address, word_t message, bool blocking, bool call);
 void syscall_receive(word_t address);
+word_t reply_receive(word_t address);     /* one of reply_wait_*.c */
 bool fastpath_call(word_t address, word_t message);
 bool fastpath_reply_receive(word_t address, word_t message);
 
@@ -71,7 +78,8 @@ bool fastpath_reply_receive(word_t address, word_t message);
  * ---- decode: one per capability that can be invoked --------------------
  * The message of the current thread is in its registers and buffer; the
  * capabilities it sent have been looked up into struct invocation.  Each returns
- * an ERROR_ code and has changed nothing unless that is ERROR_NONE.
+ * an ERROR_ code and has changed nothing unless that is ERROR_NONE, or
+ * ERROR_PREEMPTED: then the object says how far the work has got.
  */
 struct invocation {
     struct slot *slot;                  /* of the invoked capability */
@@ -91,28 +99,54 @@ word_t decode_irq_handler(const struct invocation *call);    /* irq.c */
 /* ---- cspace.c: addresses to slots ------------------------------------- */
 struct slot *cspace_resolve(const struct cap *root, word_t address, word_t bits);
 struct slot *cspace_lookup(struct tcb *thread, word_t address);
+word_t cspace_find(const struct cap *root, word_t index, word_t depth, struct slot **found);
 word_t cspace_find_empty(const struct cap *root, word_t index, word_t depth,
                          struct slot **found);
 
 /* ---- slot.c: the derivation list -------------------------------------- */
 void slot_insert(struct slot *to, const struct cap *cap, struct slot *after,
                  bool revocable);
+void slot_link_first(struct slot *slot);
+void slot_insert_row(struct slot *row, word_t count, struct slot *after);
 void slot_empty(struct slot *slot);
 bool slot_is_empty(const struct slot *slot);
+bool slot_is_last(const struct slot *slot);
+bool slot_has_child(const struct slot *slot);
+struct slot *slot_next(const struct slot *slot);
+void slot_move(struct slot *to, struct slot *from);
+void slot_rotate(struct slot *to, struct slot *pivot, struct slot *from);
+void slot_leave_thread(struct slot *slot);
 word_t slot_derive(const struct slot *from, struct cap *result);
 void slot_copy(struct slot *to, const struct cap *cap, struct slot *from);
+
+/* ---- delete.c, recycle.c ------------------------------------------------ */
+word_t delete_slot(struct slot *slot, bool derived);
+word_t recycle_check(const struct cap *cap);
+word_t recycle_reset(struct slot *slot);
 
 /* ---- endpoint.c, notification.c, reply.c, fault.c ---------------------- */
 void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge,
                    bool blocking, bool call, bool may_grant);
 void endpoint_receive(struct tcb *receiver, struct endpoint *endpoint, bool may_grant);
+void endpoint_cancel(struct tcb *thread);
+word_t endpoint_close(struct endpoint *endpoint);
 void notification_signal(struct notification *notification, word_t badge);
 void notification_wait(struct tcb *waiter, struct notification *notification);
+void notification_cancel(struct tcb *thread);
+word_t notification_close(struct notification *notification);
 void reply_expect(struct tcb *caller, struct tcb *server, bool may_grant);
-void reply_send(struct tcb *server, struct slot *reply);
+word_t reply_send(struct tcb *server, struct slot *reply);
+void reply_revoke(struct tcb *caller);
 void fault_raise(struct tcb *thread, word_t fault, word_t address, word_t status);
 void fault_write_message(struct tcb *thread, struct tcb *handler);
 bool fault_read_answer(struct tcb *thread, struct tcb *handler);
+
+/* ---- abort (one of abort_*.c) ------------------------------------------- */
+word_t abort_endpoint(struct endpoint *endpoint);
+word_t abort_notification(struct notification *notification);
+word_t abort_badge(struct endpoint *endpoint, word_t badge);
+void abort_mend(struct endpoint *endpoint, const struct tcb *leaving);
+void abort_forget(struct tcb *thread);
 
 /* ---- message.c --------------------------------------------------------- */
 word_t message_word(const struct tcb *thread, word_t index);
@@ -124,15 +158,20 @@ void thread_init(struct tcb *thread);
 void thread_set_pc(struct tcb *thread, word_t pc, word_t cpsr);
 void thread_wake(struct tcb *thread);
 void thread_set_priority(struct tcb *thread, word_t priority);
+void thread_suspend(struct tcb *thread);
+void thread_abort(struct tcb *thread);
 void sched_wake(struct tcb *thread);
 void sched_yield(void);
 void sched_remove(struct tcb *thread);
 void sched_run(void);
 void sched_switch(struct tcb *thread);
 
-/* ---- create.c ----------------------------------------------------------- */
+/* ---- create.c, clear (one of clear_*.c) --------------------------------- */
 word_t create_size_bits(word_t type, word_t size_bits);
-void create_clear(word_t base, word_t bytes);
+void create_clear_chunk(word_t base, word_t bytes);
+void create_frame(struct cap *cap, word_t physical, word_t size);
+word_t clear_before(struct slot *untyped);
+void clear_inside(word_t base, word_t bytes);
 void create_cap(struct cap *cap, word_t type, word_t base, word_t size_bits);
 
 /* ---- vspace (one of vspace_*.c), asid.c --------------------------------- */
@@ -141,7 +180,18 @@ word_t vspace_find(struct page_directory *directory, word_t address, word_t size
 void vspace_write(struct slot *frame, word_t *entry, word_t descriptor, word_t size);
 void vspace_init_directory(struct page_directory *directory);
 void vspace_map_table(struct slot *table, word_t *entry);
+void vspace_moved(struct slot *slot, const struct slot *from);
+void vspace_forget_mapping(struct cap *frame);
+void vspace_unmap_frame(struct slot *frame);
+void vspace_unmap_table(struct slot *table);
+word_t vspace_delete_table(struct slot *table);
+word_t vspace_delete_directory(struct slot *directory);
 void asid_switch(struct page_directory *directory);
+void asid_flush(const struct page_directory *directory);
+void asid_release(struct page_directory *directory);
+
+/* ---- irq.c ---------------------------------------------------------------- */
+void irq_release(word_t irq);
 
 /* ---- window addresses ---------------------------------------------------- */
 static inline word_t to_physical(word_t window)
@@ -151,6 +201,13 @@ static inline word_t to_physical(word_t window)
 static inline word_t to_window(word_t physical)
 {
     return physical - RAM_BASE + WINDOW_BASE;
+}
+
+/* The slots of a thread, in the order in which they stand in its control block. */
+#define THREAD_SLOTS 5
+static inline struct slot *thread_slots(struct tcb *thread)
+{
+    return &thread->cspace;
 }
 
 /* Sections of what is used once, before the first thread. */

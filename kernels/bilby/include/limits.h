@@ -21,26 +21,19 @@
 
 #define LINE_BYTES       32  /* of a cache line */
 #define CHUNK_BYTES      1024 /* what is cleared or copied without a pause */
-#define CHUNK_LINES      32
 
-/*
- * Limits of one retype, which is atomic in this version: the objects, and the
- * bytes to clear.  Untyped regions are not cleared when they are made from
- * another, so only the count limits those.  Frames of 1 MiB and 16 MiB are above
- * the limit: they come from boot until clearing can be preempted.
- */
-#define RETYPE_OBJECTS_MAX 32
-#define RETYPE_BYTES_MAX   65536
-#define RETYPE_CHUNKS_MAX  64
+#define RETYPE_OBJECTS_MAX 32 /* made by one retype, atomically */
 
 #define KERNEL_DESCRIPTORS      256 /* of a page directory: the kernel window */
 #define KERNEL_DESCRIPTOR_LINES 32
 #define BACK_POINTER_NIBBLES    8
+#define LOWEST_NIBBLES          3
 #define LARGE_DESCRIPTORS       16  /* equal descriptors of a 64 KiB or 16 MiB mapping */
 #define HARDWARE_ASIDS          256
 
 /* Boot only. */
 #define BOOT_IMAGE_FRAMES  192
 #define BOOT_UNTYPEDS      16
+#define BOOT_CHUNKS        65536 /* of the largest region */
 
 #endif

@@ -42,3 +42,22 @@ void asid_switch(struct page_directory *directory)
     current_directory = directory;
     machine_switch_space(to_physical((word_t)directory) | TABLE_WALK, directory->asid);
 }
+
+/* A mapping was taken away: forget the translations of its address space. */
+void asid_flush(const struct page_directory *directory)
+{
+    if (directory->asid != 0)
+        machine_tlb_flush_asid(directory->asid);
+}
+
+/* A directory is about to go: leave it if it is in use, and give its number back. */
+void asid_release(struct page_directory *directory)
+{
+    if (directory == current_directory)
+        asid_switch(&kernel_directory);
+    if (directory->asid == 0)
+        return;
+    machine_tlb_flush_asid(directory->asid);
+    owner[directory->asid] = NULL;
+    directory->asid = 0;
+}

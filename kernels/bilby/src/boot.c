@@ -4,7 +4,7 @@
  *
  * The program was loaded at USER_IMAGE; its first words say how large it is.
  * Everything else that is free becomes untyped memory of the first thread, but
- * for two large frames, which retype cannot make yet.
+ * for two large frames.
  */
 #include <kernel.h>
 #include <interrupts.h>
@@ -22,14 +22,14 @@ static struct page_directory *root_directory;
 void idle_loop(void);
 void boot_main(void);
 
-/* Clear memory, in pieces that the limits allow. */
+/* Clear memory: whole chunks, or less than one. */
 BOOT_CODE static void clear(word_t base, word_t bytes)
 {
-    word_t piece = bytes < RETYPE_BYTES_MAX ? bytes : RETYPE_BYTES_MAX;
+    word_t piece = bytes < CHUNK_BYTES ? bytes : CHUNK_BYTES;
 
-    /* bound: (16 * 1024 * 1024) / RETYPE_BYTES_MAX + 1 */
+    /* bound: BOOT_CHUNKS + 1 */
     for (word_t done = 0; done < bytes; done += piece)
-        create_clear(base + done, piece);
+        create_clear_chunk(base + done, piece);
 }
 
 /* Cleared memory of 2^bits bytes, aligned. */
@@ -65,13 +65,21 @@ BOOT_CODE static void make_space(void)
                      &root_directory->descriptor[IMAGE_BASE >> 20]);
 }
 
+BOOT_CODE static void make_frame(struct slot *slot, word_t physical, word_t size,
+                                 bool writable, bool device)
+{
+    create_frame(&slot->cap, physical, size);
+    frame_cap_set_can_write(&slot->cap, writable);
+    frame_cap_set_device(&slot->cap, device);
+}
+
 /* A 4 KiB frame of RAM in a slot, mapped into the first thread's space. */
 BOOT_CODE static void map_frame(word_t index, word_t physical, word_t address, bool writable)
 {
     struct slot *slot = root_slot(index);
     word_t *entry = NULL;
 
-    frame_cap_make(&slot->cap, physical >> 12, SIZE_4K, writable, 0, 0);
+    make_frame(slot, physical, SIZE_4K, writable, false);
     if (vspace_find(root_directory, address, SIZE_4K, &entry) != ERROR_NONE)
         kernel_panic();
     vspace_write(slot, entry, physical | PAGE_SMALL | PAGE_LOCAL | MEMORY_CACHED
@@ -112,25 +120,32 @@ BOOT_CODE static void make_thread(word_t entry, word_t buffer)
 
 BOOT_CODE static void give_device(word_t index, word_t physical)
 {
-    frame_cap_make(&root_slot(index)->cap, physical >> 12, SIZE_4K, 1, 1, 0);
+    make_frame(root_slot(index), physical, SIZE_4K, true, true);
 }
 
-/* Large frames, cleared here; then all the rest as untyped memory. */
+/*
+ * Large frames, cleared here; then all the rest as untyped memory, cleared too but
+ * for the first bytes of the first region, which count as used until its first retype.
+ */
 BOOT_CODE static void give_memory(struct boot_info *info)
 {
     static const struct region regions[] BOOT_CONST = UNTYPED_REGIONS;
     word_t count = sizeof(regions) / sizeof(regions[0]);
+    word_t dirty = DIRT_BYTES;
 
     clear(to_window(ROOT_FRAME_1M_BASE), 1024 * 1024);
     clear(to_window(ROOT_FRAME_16M_BASE), 16 * 1024 * 1024);
-    frame_cap_make(&root_slot(ROOT_FRAME_1M)->cap, ROOT_FRAME_1M_BASE >> 12, SIZE_1M, 1, 0, 0);
-    frame_cap_make(&root_slot(ROOT_FRAME_16M)->cap, ROOT_FRAME_16M_BASE >> 12, SIZE_16M, 1, 0, 0);
+    make_frame(root_slot(ROOT_FRAME_1M), ROOT_FRAME_1M_BASE, SIZE_1M, true, false);
+    make_frame(root_slot(ROOT_FRAME_16M), ROOT_FRAME_16M_BASE, SIZE_16M, true, false);
+    machine_forget_instructions();
     info->untyped_count = count;
     /* bound: BOOT_UNTYPEDS + 1 */
     for (word_t i = 0; i < count; i++) {
         info->untyped_bits[i] = regions[i].bits;
+        clear(to_window(regions[i].base) + dirty, (1u << regions[i].bits) - dirty);
         untyped_cap_make(&root_slot(ROOT_UNTYPED + i)->cap, to_window(regions[i].base),
-                         regions[i].bits, 0);
+                         regions[i].bits, dirty >> 4);
+        dirty = 0;
     }
 }
 
@@ -165,7 +180,8 @@ BOOT_CODE void boot_main(void)
     make_thread(entry, buffer);
     slot_copy(&root->buffer_frame, &root_slots[ROOT_BUFFER_FRAME].cap,
               &root_slots[ROOT_BUFFER_FRAME]);
-    frame_cap_set_entry(&root->buffer_frame.cap, 0);
+    vspace_forget_mapping(&root->buffer_frame.cap);
+    frame_cap_set_buffer(&root->buffer_frame.cap, 1);
     give_device(ROOT_UART_FRAME, UART_BASE);
     give_device(ROOT_TIMER_FRAME, TIMER_BASE);
     give_memory(info);

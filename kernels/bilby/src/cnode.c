@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Invocations of CNodes: copy a capability, or mint one with fewer rights and a
- * badge or guard.  (Move, mutate, rotate, delete, revoke: later.)
+ * badge or guard; move it, mutate it (move it with a new guard), rotate (two
+ * moves at once); delete it, revoke what was derived from it, recycle its object.
  */
 #include <kernel.h>
 
@@ -11,6 +12,10 @@
 #define WORD_FROM_DEPTH 3
 #define WORD_RIGHTS     4
 #define WORD_DATA       5
+#define WORD_MOVE_DATA  4
+#define WORD_PIVOT_INDEX 2
+#define WORD_ROTATE_FROM_INDEX 4
+#define WORD_ROTATE_FROM_DEPTH 5
 
 /* Remove the rights that are not given. */
 static void restrict_rights(struct cap *cap, word_t rights)
@@ -76,46 +81,47 @@ static word_t set_data(struct cap *cap, word_t data)
     }
 }
 
-/* The slot to copy from: its address below the CNode that was sent. */
-static word_t find_source(const struct invocation *call, struct slot **found)
+/*
+ * Mutate's argument: a guard.  A badge cannot be given to what exists, for
+ * copies of it may exist too, and they would not have it.
+ */
+static word_t set_guard_only(struct cap *cap, word_t data)
 {
-    const struct cap *root;
-    word_t depth = message_word(current_thread, WORD_FROM_DEPTH);
-
-    if (call->extra_count < 1)
-        return ERROR_TRUNCATED;
-
-    root = &call->extra[0]->cap;
-    if (cap_type(root) != CAP_CNODE)
-        return ERROR_INVALID_CAPABILITY;
-
-    if (depth < 1 || depth > ADDRESS_BITS)
-        return ERROR_RANGE;
-
-    *found = cspace_resolve(root, message_word(current_thread, WORD_FROM_INDEX), depth);
-    return *found == NULL ? ERROR_LOOKUP_FAILED : ERROR_NONE;
+    return cap_type(cap) == CAP_CNODE ? set_guard(cap, data) : ERROR_ILLEGAL_OPERATION;
 }
 
-word_t decode_cnode(const struct invocation *call)
+/* A slot by the words of the message at "at": index and depth below a CNode. */
+static word_t find(const struct cap *root, word_t at, struct slot **found)
+{
+    return cspace_find(root, message_word(current_thread, at),
+                       message_word(current_thread, at + 1), found);
+}
+
+static word_t find_empty(const struct invocation *call, struct slot **found)
+{
+    return cspace_find_empty(&call->slot->cap, message_word(current_thread, WORD_TO_INDEX),
+                             message_word(current_thread, WORD_TO_DEPTH), found);
+}
+
+/* Copy and mint. */
+static word_t decode_copy(const struct invocation *call, bool mint)
 {
     struct slot *to = NULL;
     struct slot *from = NULL;
     struct cap cap;
-    bool mint = call->label == LABEL_CNODE_MINT;
     word_t error;
-
-    if (call->label != LABEL_CNODE_COPY && !mint)
-        return ERROR_ILLEGAL_OPERATION;
 
     if (call->length <= (mint ? WORD_DATA : WORD_RIGHTS))
         return ERROR_TRUNCATED;
 
-    error = cspace_find_empty(&call->slot->cap, message_word(current_thread, WORD_TO_INDEX),
-                              message_word(current_thread, WORD_TO_DEPTH), &to);
+    error = find_empty(call, &to);
     if (error != ERROR_NONE)
         return error;
 
-    error = find_source(call, &from);
+    if (call->extra_count < 1)
+        return ERROR_TRUNCATED;
+
+    error = find(&call->extra[0]->cap, WORD_FROM_INDEX, &from);
     if (error != ERROR_NONE)
         return error;
 
@@ -131,4 +137,120 @@ word_t decode_cnode(const struct invocation *call)
 
     slot_copy(to, &cap, from);
     return ERROR_NONE;
+}
+
+/* Move and mutate.  The capability keeps its place among those derived. */
+static word_t decode_move(const struct invocation *call, bool mutate)
+{
+    struct slot *to = NULL;
+    struct slot *from = NULL;
+    struct cap cap;
+    word_t error;
+
+    if (call->length <= (mutate ? WORD_MOVE_DATA : WORD_FROM_DEPTH) || call->extra_count < 1)
+        return ERROR_TRUNCATED;
+
+    error = find_empty(call, &to);
+    if (error != ERROR_NONE)
+        return error;
+
+    error = find(&call->extra[0]->cap, WORD_FROM_INDEX, &from);
+    if (error != ERROR_NONE)
+        return error;
+
+    if (slot_is_empty(from))
+        return ERROR_INVALID_CAPABILITY;
+
+    cap = from->cap;
+    if (mutate)
+        error = set_guard_only(&cap, message_word(current_thread, WORD_MOVE_DATA));
+    if (error != ERROR_NONE)
+        return error;
+
+    slot_move(to, from);
+    to->cap = cap;
+    return ERROR_NONE;
+}
+
+/* Pivot goes to the empty slot, from goes to pivot; from and to may be the same. */
+static word_t decode_rotate(const struct invocation *call)
+{
+    struct slot *to = NULL;
+    struct slot *pivot = NULL;
+    struct slot *from = NULL;
+    word_t error;
+
+    if (call->length <= WORD_ROTATE_FROM_DEPTH || call->extra_count < 2)
+        return ERROR_TRUNCATED;
+
+    error = find(&call->slot->cap, WORD_TO_INDEX, &to);
+    if (error != ERROR_NONE)
+        return error;
+
+    error = find(&call->extra[0]->cap, WORD_PIVOT_INDEX, &pivot);
+    if (error != ERROR_NONE)
+        return error;
+
+    error = find(&call->extra[1]->cap, WORD_ROTATE_FROM_INDEX, &from);
+    if (error != ERROR_NONE)
+        return error;
+
+    if (pivot == from || pivot == to)
+        return ERROR_INVALID_ARGUMENT;
+
+    if (to != from && !slot_is_empty(to))
+        return ERROR_SLOT_OCCUPIED;
+
+    if (slot_is_empty(pivot) || slot_is_empty(from))
+        return ERROR_INVALID_CAPABILITY;
+
+    slot_rotate(to, pivot, from);
+    return ERROR_NONE;
+}
+
+/* Delete, revoke and recycle; each can be preempted. */
+static word_t decode_one(const struct invocation *call)
+{
+    struct slot *slot = NULL;
+    word_t error;
+
+    if (call->length <= WORD_TO_DEPTH)
+        return ERROR_TRUNCATED;
+
+    error = find(&call->slot->cap, WORD_TO_INDEX, &slot);
+    if (error != ERROR_NONE)
+        return error;
+
+    if (call->label == LABEL_CNODE_RECYCLE)
+        error = recycle_check(&slot->cap);
+    if (error != ERROR_NONE)
+        return error;
+
+    error = delete_slot(slot, call->label != LABEL_CNODE_DELETE);
+    if (error != ERROR_NONE)
+        return error;
+
+    return call->label == LABEL_CNODE_RECYCLE ? recycle_reset(slot) : ERROR_NONE;
+}
+
+word_t decode_cnode(const struct invocation *call)
+{
+    switch (call->label) {
+    case LABEL_CNODE_COPY:
+        return decode_copy(call, false);
+    case LABEL_CNODE_MINT:
+        return decode_copy(call, true);
+    case LABEL_CNODE_MOVE:
+        return decode_move(call, false);
+    case LABEL_CNODE_MUTATE:
+        return decode_move(call, true);
+    case LABEL_CNODE_ROTATE:
+        return decode_rotate(call);
+    case LABEL_CNODE_DELETE:
+    case LABEL_CNODE_REVOKE:
+    case LABEL_CNODE_RECYCLE:
+        return decode_one(call);
+    default:
+        return ERROR_ILLEGAL_OPERATION;
+    }
 }

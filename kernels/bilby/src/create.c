@@ -41,54 +41,35 @@ word_t create_size_bits(word_t type, word_t size_bits)
 }
 
 /*
- * Clear whole cache lines of a chunk, write them back to memory, and drop
- * instructions cached from them: what is made here may be walked or executed.
+ * Clear at most a chunk; base and bytes are multiples of 16.  Each line is read
+ * first, so that it is in the cache when it is written, and then cleaned to
+ * memory: what is made here may be walked.
  */
-static void clear_chunk(word_t base)
-{
-    word_t *line = (word_t *)base;
-
-    /* bound: CHUNK_LINES + 1 */
-    for (word_t i = 0; i < CHUNK_LINES; i++) {
-        line[0] = 0;
-        line[1] = 0;
-        line[2] = 0;
-        line[3] = 0;
-        line[4] = 0;
-        line[5] = 0;
-        line[6] = 0;
-        line[7] = 0;
-        machine_publish_line(line);
-        line += LINE_BYTES / 4;
-    }
-}
-
-/* Less than a chunk: 16-byte units. */
-static void clear_small(word_t base, word_t bytes)
+void create_clear_chunk(word_t base, word_t bytes)
 {
     word_t *unit = (word_t *)base;
 
-    /* bound: CHUNK_BYTES / 16 + 1: bytes is less than a chunk */
-    for (word_t left = bytes % CHUNK_BYTES / 16; left != 0; left--) {
+    /* bound: CHUNK_BYTES / 16 + 1: bytes is at most a chunk */
+    for (word_t left = (bytes & (2 * CHUNK_BYTES - 1)) / 16; left != 0; left--) {
+        (void)*(volatile word_t *)unit;
         unit[0] = 0;
         unit[1] = 0;
         unit[2] = 0;
         unit[3] = 0;
+        machine_clean_line(unit);
         unit += 4;
     }
+    machine_drain();
 }
 
-/* Clear memory; base and bytes are multiples of 16, at most RETYPE_BYTES_MAX. */
-void create_clear(word_t base, word_t bytes)
+/* A frame of RAM, mapped nowhere. */
+void create_frame(struct cap *cap, word_t physical, word_t size)
 {
-    /* bound: RETYPE_CHUNKS_MAX + 1: bytes is at most the maximum */
-    for (word_t chunks = bytes / CHUNK_BYTES; chunks != 0; chunks--) {
-        clear_chunk(base);
-        base += CHUNK_BYTES;
-    }
-    clear_small(base, bytes);
-    machine_drain();
-    machine_flush_prefetch();
+    cap->w[0] = CAP_FRAME;
+    cap->w[1] = 0;
+    frame_cap_set_base(cap, physical >> 12);
+    frame_cap_set_size(cap, size);
+    frame_cap_set_can_write(cap, 1);
 }
 
 /* The first capability to an object in cleared memory; a thread also gets its state. */
@@ -118,7 +99,7 @@ void create_cap(struct cap *cap, word_t type, word_t base, word_t size_bits)
         page_directory_cap_make(cap, base);
         break;
     default:
-        frame_cap_make(cap, to_physical(base) >> 12, type - TYPE_FRAME_4K, 1, 0, 0);
+        create_frame(cap, to_physical(base), type - TYPE_FRAME_4K);
         break;
     }
 }

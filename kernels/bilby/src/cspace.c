@@ -19,23 +19,24 @@ static word_t low_bits(word_t count)
  */
 struct slot *cspace_resolve(const struct cap *root, word_t address, word_t bits)
 {
-    const struct cap *node = root;
+    struct cap node = *root; /* both words at once: one cache line */
     struct slot *slot = NULL;
 
     /* bound: ADDRESS_BITS + 1: each turn takes at least one bit of at most 32 */
     while (bits != 0) {
-        word_t radix = cnode_cap_radix(node);
-        word_t level = radix + cnode_cap_guard_size(node);
+        word_t radix = cnode_cap_radix(&node);
+        word_t level = radix + cnode_cap_guard_size(&node);
         word_t rest;
 
-        if (cap_type(node) != CAP_CNODE || level > bits)
+        if (cap_type(&node) != CAP_CNODE || level > bits)
             return NULL;
         bits -= level;
         rest = address >> bits;
-        if (((rest >> radix) & low_bits(level - radix)) != cnode_cap_guard(node))
+        if (((rest >> radix) & low_bits(level - radix)) != cnode_cap_guard(&node))
             return NULL;
-        slot = (struct slot *)cnode_cap_object(node) + (rest & low_bits(radix));
-        node = &slot->cap;
+        slot = (struct slot *)cnode_cap_object(&node) + (rest & low_bits(radix));
+        __asm__("" : "+r"(slot)); /* one register for both words: seen to be one line */
+        node = slot->cap;
     }
     return slot;
 }
@@ -46,25 +47,26 @@ struct slot *cspace_lookup(struct tcb *thread, word_t address)
     return cspace_resolve(&thread->cspace.cap, address, ADDRESS_BITS);
 }
 
-/* The slot at an index of given depth below a CNode, to be filled: it must be empty. */
-word_t cspace_find_empty(const struct cap *root, word_t index, word_t depth,
-                         struct slot **found)
+/* The slot at an index of given depth below a CNode. */
+word_t cspace_find(const struct cap *root, word_t index, word_t depth, struct slot **found)
 {
-    struct slot *slot;
-
     if (cap_type(root) != CAP_CNODE)
         return ERROR_INVALID_CAPABILITY;
 
     if (depth < 1 || depth > ADDRESS_BITS)
         return ERROR_RANGE;
 
-    slot = cspace_resolve(root, index, depth);
-    if (slot == NULL)
-        return ERROR_LOOKUP_FAILED;
+    *found = cspace_resolve(root, index, depth);
+    return *found == NULL ? ERROR_LOOKUP_FAILED : ERROR_NONE;
+}
 
-    if (!slot_is_empty(slot))
+/* The same, to be filled: it must be empty. */
+word_t cspace_find_empty(const struct cap *root, word_t index, word_t depth,
+                         struct slot **found)
+{
+    word_t error = cspace_find(root, index, depth, found);
+
+    if (error == ERROR_NONE && !slot_is_empty(*found))
         return ERROR_SLOT_OCCUPIED;
-
-    *found = slot;
-    return ERROR_NONE;
+    return error;
 }

@@ -3,11 +3,23 @@
  * Endpoints: senders and receivers meet, or queue in order of arrival.
  *
  * Invariants: state EP_IDLE <=> the queue is empty; EP_SENDING: every thread in
- * it is THREAD_BLOCKED_SEND; EP_RECEIVING: THREAD_BLOCKED_RECEIVE; each points
- * back with waits_on.  Every step is constant time.
+ * it is THREAD_BLOCKED_SEND; EP_RECEIVING: THREAD_BLOCKED_RECEIVE; EP_CLOSED:
+ * either, and nobody joins them.  Each points back with waits_on.  Every step is
+ * constant time, except closing (abort_*.c).
  */
 #include <kernel.h>
 #include <endpoint_queue.h>
+
+/* The endpoint is closed: the running thread need not wait, or stays at its fault. */
+static void thread_abort_current(struct tcb *thread)
+{
+    if (thread->fault != 0) {
+        thread->state = THREAD_INACTIVE;
+        return;
+    }
+    thread->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_ABORTED;
+    thread->regs[REG_MESSAGE] = message_make(0, 0, 0, ERROR_ABORTED);
+}
 
 /* The message itself: a fault, or what the sender has in its registers. */
 static void transfer(struct tcb *from, struct tcb *to, const struct endpoint *endpoint,
@@ -37,7 +49,9 @@ void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge,
 {
     struct tcb *receiver;
 
-    if (endpoint->state == EP_RECEIVING) {
+    if (endpoint->state == EP_CLOSED) {
+        thread_abort_current(sender);
+    } else if (endpoint->state == EP_RECEIVING) {
         receiver = endpoint_dequeue(endpoint);
         transfer(sender, receiver, endpoint, badge, may_grant);
         thread_wake(receiver);
@@ -60,8 +74,12 @@ void endpoint_receive(struct tcb *receiver, struct endpoint *endpoint, bool may_
     struct tcb *sender;
 
     receiver->may_grant = may_grant;
-    if (endpoint->state == EP_SENDING) {
-        sender = endpoint_dequeue(endpoint);
+    if (endpoint->state == EP_CLOSED) {
+        thread_abort_current(receiver);
+    } else if (endpoint->state == EP_SENDING) {
+        sender = endpoint->head;
+        abort_mend(endpoint, sender);
+        endpoint_dequeue(endpoint);
         transfer(sender, receiver, endpoint, sender->send_badge, sender->may_grant);
         settle_sender(sender, receiver, sender->send_call);
     } else {
@@ -69,4 +87,20 @@ void endpoint_receive(struct tcb *receiver, struct endpoint *endpoint, bool may_
         endpoint->state = EP_RECEIVING;
         endpoint_enqueue(endpoint, receiver);
     }
+}
+
+/* A thread that waits to send or to receive does so no more. */
+void endpoint_cancel(struct tcb *thread)
+{
+    struct endpoint *endpoint = thread->waits_on;
+
+    abort_mend(endpoint, thread);
+    endpoint_unlink(endpoint, thread);
+}
+
+/* Wake all threads with an error, for an endpoint that no capability leads to. */
+word_t endpoint_close(struct endpoint *endpoint)
+{
+    endpoint->state = EP_CLOSED;
+    return abort_endpoint(endpoint);
 }

@@ -10,40 +10,58 @@
 #include <interrupts.h>
 #include <machine.h>
 
-void handle_syscall(word_t address, word_t message, word_t number)
+/* What replying says to the thread that replies. */
+static void note_reply(word_t error)
+{
+    current_thread->regs[REG_BADGE] = error == ERROR_NONE ? 0 : SYSCALL_FAILED | error;
+}
+
+/* A system call, but for the choice of who runs next; ERROR_PREEMPTED or ERROR_NONE. */
+static word_t dispatch(word_t address, word_t message, word_t number)
 {
     switch (number) {
     case SYS_CALL:
-        if (fastpath_call(address, message))
-            return;
-        syscall_invoke(address, message, true, true);
-        break;
+        return syscall_invoke(address, message, true, true);
     case SYS_SEND:
-        syscall_invoke(address, message, true, false);
-        break;
+        return syscall_invoke(address, message, true, false);
     case SYS_NB_SEND:
-        syscall_invoke(address, message, false, false);
-        break;
+        return syscall_invoke(address, message, false, false);
     case SYS_RECEIVE:
         syscall_receive(address);
-        break;
+        return ERROR_NONE;
     case SYS_REPLY:
-        reply_send(current_thread, &current_thread->caller);
-        break;
+        note_reply(reply_send(current_thread, &current_thread->caller));
+        return ERROR_NONE;
     case SYS_REPLY_RECEIVE:
-        if (fastpath_reply_receive(address, message))
-            return;
-        reply_send(current_thread, &current_thread->caller);
-        syscall_receive(address);
-        break;
+        return reply_receive(address);
     case SYS_YIELD:
         sched_yield();
-        break;
+        return ERROR_NONE;
     default:
         current_thread->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_INVALID_SYSCALL;
-        break;
+        return ERROR_NONE;
+    }
+}
+
+/* The pc back onto the SVC: the thread makes the call again when it runs next. */
+static void make_again(struct tcb *thread)
+{
+    thread->regs[REG_PC] -= thread->regs[REG_CPSR] & CPSR_THUMB ? 2 : 4;
+}
+
+/* True if it was preempted: entry.S goes on with handle_interrupt, which schedules. */
+bool handle_syscall(word_t address, word_t message, word_t number)
+{
+    if (number == SYS_CALL && fastpath_call(address, message))
+        return false;
+    if (number == SYS_REPLY_RECEIVE && fastpath_reply_receive(address, message))
+        return false;
+    if (dispatch(address, message, number) == ERROR_PREEMPTED) {
+        make_again(current_thread);
+        return true;
     }
     sched_run();
+    return false;
 }
 
 /* The line stays masked until its user acknowledges it. */
@@ -52,13 +70,13 @@ void handle_interrupt(void)
     word_t irq = interrupts_take();
     struct cap *cap;
 
-    if (irq >= IRQ_LINES)
-        return; /* spurious */
-    interrupts_mask(irq);
-    cap = &irq_slots[irq].cap;
-    if (cap_type(cap) == CAP_NOTIFICATION)
-        notification_signal((struct notification *)notification_cap_object(cap),
-                            notification_cap_badge(cap));
+    if (irq < IRQ_LINES) { /* else spurious */
+        interrupts_mask(irq);
+        cap = &irq_slots[irq].cap;
+        if (cap_type(cap) == CAP_NOTIFICATION)
+            notification_signal((struct notification *)notification_cap_object(cap),
+                                notification_cap_badge(cap));
+    }
     sched_run();
 }
 

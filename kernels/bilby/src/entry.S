@@ -8,7 +8,7 @@
  * two entries.  Interrupts stay masked from the vector to the exit.
  *
  * The pc that is saved: after a system call the next instruction (a preempted
- * call will move it back onto the SVC), otherwise the instruction that faulted
+ * call moves it back onto the SVC), otherwise the instruction that faulted
  * or was interrupted.
  *
  * There is one exit.  It returns to the current thread, which may be the idle
@@ -57,6 +57,12 @@ function entry_svc
     mov     r2, r7
     ldr     sp, =kernel_stack_top
     bl      handle_syscall
+    cmp     r0, #0
+    beq     return_to_current
+    /* Preempted: the path of the call ends here, that of the interrupt begins. */
+    .global exit_to_interrupt
+exit_to_interrupt:
+    bl      handle_interrupt
     b       return_to_current
     .size entry_svc, . - entry_svc
 

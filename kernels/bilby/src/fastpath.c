@@ -99,7 +99,6 @@ bool fastpath_reply_receive(word_t address, word_t message)
         return false;
 
     slot_empty(&server->caller);
-    server->regs[REG_BADGE] = 0;
     server->may_grant = endpoint_cap_can_grant(cap);
     server->state = THREAD_BLOCKED_RECEIVE;
     endpoint->state = EP_RECEIVING;

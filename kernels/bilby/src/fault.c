@@ -12,6 +12,8 @@ void fault_raise(struct tcb *thread, word_t fault, word_t address, word_t status
 {
     struct slot *handler = cspace_lookup(thread, thread->fault_handler);
 
+    abort_forget(thread); /* the handler may send it elsewhere */
+    thread->replied = 0;
     thread->fault = fault;
     thread->fault_info[0] = address;
     thread->fault_info[1] = status;

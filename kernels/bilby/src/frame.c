@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Invocations of frames: map, once per capability. */
+/* Invocations of frames: map, once per capability, and unmap. */
 #include <kernel.h>
 #include <vspace.h>
 
@@ -39,6 +39,11 @@ word_t decode_frame(const struct invocation *call)
     word_t address, rights, flags, error;
     word_t *entry = NULL;
     bool write;
+
+    if (call->label == LABEL_FRAME_UNMAP) {
+        vspace_unmap_frame(slot);
+        return ERROR_NONE;
+    }
 
     if (call->label != LABEL_FRAME_MAP)
         return ERROR_ILLEGAL_OPERATION;

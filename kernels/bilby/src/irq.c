@@ -41,7 +41,7 @@ word_t decode_irq_control(const struct invocation *call)
     return ERROR_NONE;
 }
 
-/* Signal this notification at each interrupt; set once. */
+/* Signal this notification at each interrupt, until another is set after clearing. */
 static word_t decode_set_notification(word_t irq, const struct invocation *call)
 {
     struct slot *from;
@@ -65,6 +65,13 @@ static word_t decode_set_notification(word_t irq, const struct invocation *call)
     return ERROR_NONE;
 }
 
+/* The last handler capability of a line is deleted; its notification was before. */
+void irq_release(word_t irq)
+{
+    interrupts_mask(irq);
+    issued[irq] = false;
+}
+
 word_t decode_irq_handler(const struct invocation *call)
 {
     word_t irq = irq_handler_cap_irq(&call->slot->cap);
@@ -72,6 +79,8 @@ word_t decode_irq_handler(const struct invocation *call)
     switch (call->label) {
     case LABEL_IRQ_SET_NOTIFICATION:
         return decode_set_notification(irq, call);
+    case LABEL_IRQ_CLEAR_NOTIFICATION:
+        return delete_slot(&irq_slots[irq], false);
     case LABEL_IRQ_ACKNOWLEDGE:
         interrupts_unmask(irq);
         return ERROR_NONE;

@@ -3,7 +3,7 @@
  * Notifications: signals that wait for a thread, or threads that wait for one.
  *
  * Invariants: a signal is pending => no thread waits; each waiting thread is
- * THREAD_BLOCKED_WAIT and points back with waits_on.  Constant time.
+ * THREAD_BLOCKED_WAIT and points back with waits_on.  Constant time, except closing.
  */
 #include <kernel.h>
 
@@ -18,24 +18,49 @@ void notification_signal(struct notification *notification, word_t badge)
 {
     struct tcb *waiter = notification->head;
 
+    if (notification->signalled == NOTIFICATION_CLOSED)
+        return;
     if (waiter == NULL) {
         notification->pending |= badge;
         notification->signalled = 1;
         return;
     }
-    notification->head = waiter->wait_next;
-    if (notification->head != NULL)
-        notification->head->wait_prev = NULL;
-    else
-        notification->tail = NULL;
-    waiter->waits_on = NULL;
+    notification_cancel(waiter);
     deliver(waiter, badge);
     thread_wake(waiter);
+}
+
+/* Take a waiting thread out of the queue. */
+void notification_cancel(struct tcb *thread)
+{
+    struct notification *notification = thread->waits_on;
+
+    if (thread->wait_prev != NULL)
+        thread->wait_prev->wait_next = thread->wait_next;
+    else
+        notification->head = thread->wait_next;
+    if (thread->wait_next != NULL)
+        thread->wait_next->wait_prev = thread->wait_prev;
+    else
+        notification->tail = thread->wait_prev;
+    thread->waits_on = NULL;
+}
+
+/* Wake all threads with an error; a signal that comes meanwhile is dropped. */
+word_t notification_close(struct notification *notification)
+{
+    notification->signalled = NOTIFICATION_CLOSED;
+    notification->pending = 0;
+    return abort_notification(notification);
 }
 
 /* Take what is pending, or wait. */
 void notification_wait(struct tcb *waiter, struct notification *notification)
 {
+    if (notification->signalled == NOTIFICATION_CLOSED) {
+        waiter->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_ABORTED;
+        return;
+    }
     if (notification->signalled) {
         deliver(waiter, notification->pending);
         notification->pending = 0;

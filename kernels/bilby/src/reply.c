@@ -20,26 +20,33 @@ void reply_expect(struct tcb *caller, struct tcb *server, bool may_grant)
     caller->state = THREAD_BLOCKED_REPLY;
 }
 
+/* Nobody can answer the thread any more. */
+void reply_revoke(struct tcb *caller)
+{
+    struct slot *reply = slot_next(&caller->reply);
+
+    if (reply != NULL)
+        slot_empty(reply);
+}
+
 /* Answer, if there is somebody to answer, and use the capability up. */
-void reply_send(struct tcb *server, struct slot *reply)
+word_t reply_send(struct tcb *server, struct slot *reply)
 {
     struct tcb *caller;
     bool may_grant;
 
-    if (slot_is_empty(reply)) {
-        server->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_INVALID_CAPABILITY;
-        return;
-    }
+    if (slot_is_empty(reply))
+        return ERROR_INVALID_CAPABILITY;
     caller = (struct tcb *)reply_cap_object(&reply->cap);
     may_grant = reply_cap_can_grant(&reply->cap);
     slot_empty(reply);
-    server->regs[REG_BADGE] = 0;
     if (caller->fault != 0) {
         if (fault_read_answer(caller, server))
             thread_wake(caller);
-        return;
+        return ERROR_NONE;
     }
     message_transfer(server, caller, NULL, may_grant);
     caller->regs[REG_BADGE] = 0;
     thread_wake(caller);
+    return ERROR_NONE;
 }

@@ -25,6 +25,48 @@ bool slot_is_empty(const struct slot *slot)
     return cap_type(&slot->cap) == CAP_NULL;
 }
 
+/* The next in the list; null at its end. */
+struct slot *slot_next(const struct slot *slot)
+{
+    return pointer(slot->next);
+}
+
+/* A capability changes its slot, not its place in the list; the new slot is empty. */
+void slot_move(struct slot *to, struct slot *from)
+{
+    struct slot *prev = pointer(from->prev);
+    struct slot *next = pointer(from->next);
+
+    *to = *from;
+    null_cap_make(&from->cap);
+    from->prev = 0;
+    from->next = 0;
+    if (prev != NULL)
+        prev->next = (word_t)to | (prev->next & FLAGS);
+    if (next != NULL)
+        next->prev = (word_t)to | (next->prev & FLAGS);
+    vspace_moved(to, from);
+}
+
+/* Pivot to "to", "from" to pivot; if "to" is "from", they change places. */
+void slot_rotate(struct slot *to, struct slot *pivot, struct slot *from)
+{
+    struct slot spare __attribute__((aligned(16)));
+
+    slot_move(&spare, pivot);
+    slot_move(pivot, from);
+    slot_move(to, &spare);
+}
+
+/* What a slot of a thread meant to the thread, it no longer does. */
+void slot_leave_thread(struct slot *slot)
+{
+    if (cap_type(&slot->cap) != CAP_FRAME || !frame_cap_buffer(&slot->cap))
+        return;
+    ((struct tcb *)((word_t)slot & ~(sizeof(struct tcb) - 1)))->buffer = NULL;
+    frame_cap_set_buffer(&slot->cap, 0);
+}
+
 /* Put a capability into an empty slot, right after another slot of the list. */
 void slot_insert(struct slot *to, const struct cap *cap, struct slot *after,
                  bool revocable)
@@ -37,6 +79,26 @@ void slot_insert(struct slot *to, const struct cap *cap, struct slot *after,
     after->next = (word_t)to | (after->next & FLAGS);
     if (next != NULL)
         next->prev = (word_t)to | (next->prev & FLAGS);
+}
+
+/* The first capability of an object, in a row of slots: it follows the one before. */
+void slot_link_first(struct slot *slot)
+{
+    slot->prev = (word_t)(slot - 1) | REVOCABLE | FIRST_BADGED;
+    slot->next = (word_t)(slot + 1);
+}
+
+/* Both ends of such a row enter the list, right after another slot. */
+void slot_insert_row(struct slot *row, word_t count, struct slot *after)
+{
+    struct slot *next = pointer(after->next);
+    struct slot *last = &row[count - 1];
+
+    row->prev = (word_t)after | REVOCABLE | FIRST_BADGED;
+    last->next = (word_t)next;
+    after->next = (word_t)row | (after->next & FLAGS);
+    if (next != NULL)
+        next->prev = (word_t)last | (next->prev & FLAGS);
 }
 
 /* Take a capability out, for those whose disappearance has no other effect. */
@@ -56,7 +118,8 @@ void slot_empty(struct slot *slot)
 
 /*
  * The capability that a copy of this one would be.  A frame's copy is unmapped.
- * What must stay unique has no copy: untyped memory, interrupt control, replies.
+ * What must stay unique has no copy: untyped memory, interrupt control, replies,
+ * and page tables, whose mapping names one slot.
  */
 word_t slot_derive(const struct slot *from, struct cap *result)
 {
@@ -67,13 +130,109 @@ word_t slot_derive(const struct slot *from, struct cap *result)
     case CAP_UNTYPED:
     case CAP_IRQ_CONTROL:
     case CAP_REPLY:
+    case CAP_PAGE_TABLE:
+    case CAP_REMAINS:
         return ERROR_ILLEGAL_OPERATION;
     case CAP_FRAME:
-        frame_cap_set_entry(result, 0);
+        vspace_forget_mapping(result);
+        frame_cap_set_buffer(result, 0);
         return ERROR_NONE;
     default:
         return ERROR_NONE;
     }
+}
+
+/* Two capabilities are to the same object. */
+static bool same_object(const struct cap *a, const struct cap *b)
+{
+    if (cap_type(a) != cap_type(b))
+        return false;
+    switch (cap_type(a)) {
+    case CAP_CNODE:
+    case CAP_TCB:
+    case CAP_ENDPOINT:
+    case CAP_NOTIFICATION:
+    case CAP_PAGE_TABLE:
+    case CAP_PAGE_DIRECTORY:
+        return cnode_cap_object(a) == cnode_cap_object(b); /* all have it in the same place */
+    case CAP_FRAME:
+        return frame_cap_base(a) == frame_cap_base(b) && frame_cap_size(a) == frame_cap_size(b);
+    case CAP_REPLY:
+        return reply_cap_object(a) == reply_cap_object(b);
+    case CAP_IRQ_HANDLER:
+        return irq_handler_cap_irq(a) == irq_handler_cap_irq(b);
+    default:
+        return false;
+    }
+}
+
+/* No other capability leads to the object: all that do are neighbours in the list. */
+bool slot_is_last(const struct slot *slot)
+{
+    const struct slot *prev = pointer(slot->prev);
+    const struct slot *next = pointer(slot->next);
+
+    return !(prev != NULL && same_object(&prev->cap, &slot->cap))
+        && !(next != NULL && same_object(&next->cap, &slot->cap));
+}
+
+/* Window address of the first byte that a capability's object takes; 0 if it takes none. */
+static word_t first_byte(const struct slot *slot)
+{
+    switch (cap_type(&slot->cap)) {
+    case CAP_UNTYPED:
+    case CAP_CNODE:
+    case CAP_TCB:
+    case CAP_ENDPOINT:
+    case CAP_NOTIFICATION:
+    case CAP_PAGE_TABLE:
+    case CAP_PAGE_DIRECTORY:
+        return cnode_cap_object(&slot->cap);
+    case CAP_FRAME:
+        return to_window(frame_cap_base(&slot->cap) << 12);
+    case CAP_REMAINS:
+        return (word_t)slot;
+    default:
+        return 0;
+    }
+}
+
+/* Badged capabilities: an unbadged one is above all, a badged one above copies of itself. */
+static bool is_under_badge(word_t badge, const struct slot *below, word_t below_badge)
+{
+    return badge == 0 || (badge == below_badge && !(below->prev & FIRST_BADGED));
+}
+
+/* The capability in "below", which follows "above" in the list, was derived from it. */
+static bool is_derived(const struct slot *above, const struct slot *below)
+{
+    const struct cap *cap = &above->cap;
+
+    if (!(above->prev & REVOCABLE))
+        return false;
+    switch (cap_type(cap)) {
+    case CAP_UNTYPED:
+        return first_byte(below) - untyped_cap_object(cap) < 1u << untyped_cap_size_bits(cap);
+    case CAP_IRQ_CONTROL:
+        return cap_type(&below->cap) == CAP_IRQ_HANDLER;
+    case CAP_ENDPOINT:
+        return same_object(cap, &below->cap)
+            && is_under_badge(endpoint_cap_badge(cap), below, endpoint_cap_badge(&below->cap));
+    case CAP_NOTIFICATION:
+        return same_object(cap, &below->cap)
+            && is_under_badge(notification_cap_badge(cap), below,
+                              notification_cap_badge(&below->cap));
+    default:
+        return same_object(cap, &below->cap);
+    }
+}
+
+/* Something was derived from this capability and still exists. */
+bool slot_has_child(const struct slot *slot)
+{
+    const struct slot *next = pointer(slot->next);
+
+    return next != NULL && is_derived(slot, next);
 }
 
 /* A new badge begins a family that can be revoked by itself. */

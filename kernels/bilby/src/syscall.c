@@ -6,12 +6,13 @@
  *   reply-and-receive: 11.  The answer: the caller's receive slot (root, index)
  *     and 3 capabilities; the endpoint; a waiting sender's message: 2 and 3.
  *   call, send: 6.  The endpoint, and one message.
- *   invocation: 6.  The object, 3 capabilities, and two more by copy and mint.
+ *   invocation: 7.  The object, 3 capabilities, and three more by rotate.
  */
 #include <kernel.h>
 
 static void fail(word_t error)
 {
+    current_thread->aborted = NULL;
     current_thread->regs[REG_BADGE] = SYSCALL_FAILED | error;
     current_thread->regs[REG_MESSAGE] = message_make(0, 0, 0, error);
 }
@@ -71,59 +72,65 @@ static word_t dispatch(const struct invocation *call)
     }
 }
 
-/* An operation on an object; its error code is the label of the result. */
-static void invoke_object(struct slot *slot, word_t message)
+/*
+ * An operation on an object; its error code is the label of the result.  If it is
+ * preempted the registers stay as they are.
+ */
+static word_t invoke_object(struct slot *slot, word_t message)
 {
     struct invocation call;
     word_t error = read_invocation(&call, slot, message);
 
     if (error == ERROR_NONE)
         error = dispatch(&call);
+    if (error == ERROR_PREEMPTED)
+        return error;
     current_thread->regs[REG_BADGE] = 0;
     current_thread->regs[REG_MESSAGE] = message_make(0, 0, 0, error);
+    current_thread->aborted = NULL;
+    return ERROR_NONE;
 }
 
-/* Call, send and non-blocking send. */
-void syscall_invoke(word_t address, word_t message, bool blocking, bool call)
+/* Call, send and non-blocking send.  ERROR_PREEMPTED: it is to be made again. */
+word_t syscall_invoke(word_t address, word_t message, bool blocking, bool call)
 {
     struct slot *slot = cspace_lookup(current_thread, address);
     struct cap *cap;
 
     if (slot == NULL) {
         fail(ERROR_LOOKUP_FAILED);
-        return;
+        return ERROR_NONE;
     }
     cap = &slot->cap;
     switch (cap_type(cap)) {
     case CAP_NULL:
         fail(ERROR_INVALID_CAPABILITY);
-        return;
+        return ERROR_NONE;
     case CAP_ENDPOINT:
         if (!endpoint_cap_can_send(cap)) {
             fail(ERROR_NO_RIGHT);
-            return;
+            return ERROR_NONE;
         }
         endpoint_send(current_thread, (struct endpoint *)endpoint_cap_object(cap),
                       endpoint_cap_badge(cap), blocking, call,
                       endpoint_cap_can_grant(cap));
-        return;
+        return ERROR_NONE;
     case CAP_NOTIFICATION:
         if (!notification_cap_can_send(cap)) {
             fail(ERROR_NO_RIGHT);
-            return;
+            return ERROR_NONE;
         }
         current_thread->regs[REG_BADGE] = 0;
         current_thread->regs[REG_MESSAGE] = 0;
         notification_signal((struct notification *)notification_cap_object(cap),
                             notification_cap_badge(cap));
-        return;
+        return ERROR_NONE;
     default:
         if (!call) {
             fail(ERROR_ILLEGAL_OPERATION);
-            return;
+            return ERROR_NONE;
         }
-        invoke_object(slot, message);
-        return;
+        return invoke_object(slot, message);
     }
 }
 

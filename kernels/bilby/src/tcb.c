@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Invocations of threads: configure (once), write registers, resume, priority.
+ * Invocations of threads: configure (once), write registers, resume, suspend, priority.
  */
 #include <kernel.h>
 
@@ -41,6 +41,7 @@ static void set_buffer(struct tcb *thread, struct slot *frame, word_t offset)
     word_t base = to_window(frame_cap_base(&frame->cap) << 12);
 
     copy_into(&thread->buffer_frame, frame);
+    frame_cap_set_buffer(&thread->buffer_frame.cap, 1);
     thread->buffer = (struct ipc_buffer *)(base + offset);
 }
 
@@ -52,7 +53,8 @@ static word_t decode_configure(struct tcb *thread, const struct invocation *call
     if (call->length < WORDS_CONFIGURE || call->extra_count < 2)
         return ERROR_TRUNCATED;
 
-    if (!slot_is_empty(&thread->cspace))
+    if (!slot_is_empty(&thread->cspace) || !slot_is_empty(&thread->vspace)
+        || !slot_is_empty(&thread->buffer_frame))
         return ERROR_ILLEGAL_OPERATION;
 
     if (cap_type(&call->extra[0]->cap) != CAP_CNODE
@@ -127,6 +129,9 @@ word_t decode_tcb(const struct invocation *call)
         return decode_write_registers(thread, call);
     case LABEL_TCB_RESUME:
         return decode_resume(thread);
+    case LABEL_TCB_SUSPEND:
+        thread_suspend(thread);
+        return ERROR_NONE;
     case LABEL_TCB_SET_PRIORITY:
         return decode_set_priority(thread, call);
     default:

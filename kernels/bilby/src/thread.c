@@ -27,6 +27,42 @@ void thread_wake(struct tcb *thread)
     sched_wake(thread);
 }
 
+/* It runs no more, and waits for nothing; what it has begun is forgotten. */
+void thread_suspend(struct tcb *thread)
+{
+    switch (thread->state) {
+    case THREAD_BLOCKED_SEND:
+    case THREAD_BLOCKED_RECEIVE:
+        endpoint_cancel(thread);
+        break;
+    case THREAD_BLOCKED_WAIT:
+        notification_cancel(thread);
+        break;
+    case THREAD_BLOCKED_REPLY:
+        reply_revoke(thread);
+        break;
+    default:
+        break;
+    }
+    sched_remove(thread);
+    abort_forget(thread);
+    thread->replied = 0;
+    thread->fault = 0;
+    thread->state = THREAD_INACTIVE;
+}
+
+/* What it waited on is gone.  It was taken out of the queue already. */
+void thread_abort(struct tcb *thread)
+{
+    if (thread->fault != 0) {
+        thread->state = THREAD_INACTIVE; /* nobody handles its fault */
+        return;
+    }
+    thread->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_ABORTED;
+    thread->regs[REG_MESSAGE] = message_make(0, 0, 0, ERROR_ABORTED);
+    thread_wake(thread);
+}
+
 void thread_set_priority(struct tcb *thread, word_t priority)
 {
     bool was_queued = thread->queued;
@@ -38,12 +74,21 @@ void thread_set_priority(struct tcb *thread, word_t priority)
         sched_wake(thread);
 }
 
+/* Its address space; without one, the kernel's own, in which it can only fault. */
+static struct page_directory *space_of(const struct tcb *thread)
+{
+    const struct cap *cap = &thread->vspace.cap;
+
+    if (cap_type(cap) != CAP_PAGE_DIRECTORY)
+        return &kernel_directory;
+    return (struct page_directory *)page_directory_cap_object(cap);
+}
+
 /* Make it current: it is runnable and in no queue.  The idle thread runs in any space. */
 void sched_switch(struct tcb *thread)
 {
     if (thread != &idle_thread)
-        asid_switch((struct page_directory *)
-                    page_directory_cap_object(&thread->vspace.cap));
+        asid_switch(space_of(thread));
     machine_clear_exclusive(&current_thread->reserved0[0]);
     current_thread = thread;
 }

@@ -3,8 +3,9 @@
  * Untyped memory: retype makes objects out of what is unused.
  *
  * The kernel allocates nothing itself.  Objects of one retype lie side by side,
- * aligned to their size, from the first unused byte on.  The operation is atomic
- * in this version, so what it clears is limited (limits.h).
+ * aligned to their size, from the first unused byte on; all is unused when nothing
+ * made from the region exists any more.  Making at most RETYPE_OBJECTS_MAX of them
+ * is atomic; their memory was cleared before, or is cleared here (clear_*.c).
  *
  * Invariant: no object lies at or above the "free" mark of its untyped region.
  */
@@ -77,16 +78,12 @@ static word_t find_slots(const struct cap *node, word_t first, word_t count,
     return ERROR_NONE;
 }
 
-/* What kind of object, and how many: within the limits of an atomic retype. */
+/* What kind of object, and how many: directories one by one, for each is filled in. */
 static word_t check_size(struct retype *plan)
 {
     plan->object_bits = create_size_bits(plan->type, plan->size_bits);
     if (plan->object_bits == 0)
         return ERROR_INVALID_ARGUMENT;
-
-    if (plan->type != TYPE_UNTYPED
-        && (plan->object_bits > 16 || plan->count << plan->object_bits > RETYPE_BYTES_MAX))
-        return ERROR_RANGE;
 
     if (plan->type == TYPE_PAGE_DIRECTORY && plan->count != 1)
         return ERROR_RANGE;
@@ -95,11 +92,13 @@ static word_t check_size(struct retype *plan)
 }
 
 /* The memory: after the mark, aligned, and not beyond the region. */
-static word_t check_memory(const struct cap *untyped, struct retype *plan)
+static word_t check_memory(const struct slot *slot, struct retype *plan)
 {
+    const struct cap *untyped = &slot->cap;
     word_t bits = untyped_cap_size_bits(untyped);
     word_t mask = (1u << plan->object_bits) - 1;
-    word_t start = ((untyped_cap_free(untyped) << 4) + mask) & ~mask;
+    word_t used = slot_has_child(slot) ? untyped_cap_free(untyped) << 4 : 0;
+    word_t start = (used + mask) & ~mask;
     word_t left;
 
     if (start >> bits != 0)
@@ -112,24 +111,42 @@ static word_t check_memory(const struct cap *untyped, struct retype *plan)
     return ERROR_NONE;
 }
 
+static void make_directory(struct slot *untyped, const struct retype *plan)
+{
+    struct cap cap;
+
+    vspace_init_directory((struct page_directory *)plan->base);
+    create_cap(&cap, plan->type, plan->base, plan->size_bits);
+    slot_insert(plan->slots, &cap, untyped, true);
+}
+
+/* Several at once: a row of slots enters the list as it stands. */
+static void make_objects(struct slot *untyped, const struct retype *plan)
+{
+    word_t base = plan->base;
+
+    /* bound: RETYPE_OBJECTS_MAX + 1: find_slots checked the count */
+    for (word_t i = 0; i < plan->count; i++) {
+        (void)*(volatile word_t *)&plan->slots[i]; /* into the cache, to be written there */
+        create_cap(&plan->slots[i].cap, plan->type, base, plan->size_bits);
+        slot_link_first(&plan->slots[i]);
+        base += 1u << plan->object_bits;
+    }
+    slot_insert_row(plan->slots, plan->count, untyped);
+}
+
 static void retype(struct slot *untyped, const struct retype *plan)
 {
     word_t bytes = plan->count << plan->object_bits;
     word_t end = plan->base + bytes - untyped_cap_object(&untyped->cap);
-    word_t base = plan->base;
-    struct cap cap;
 
     untyped_cap_set_free(&untyped->cap, end >> 4);
     if (plan->type != TYPE_UNTYPED)
-        create_clear(base, bytes);
+        clear_inside(plan->base, bytes);
     if (plan->type == TYPE_PAGE_DIRECTORY)
-        vspace_init_directory((struct page_directory *)base);
-    /* bound: RETYPE_OBJECTS_MAX + 1: find_slots checked the count */
-    for (word_t i = 0; i < plan->count; i++) {
-        create_cap(&cap, plan->type, base, plan->size_bits);
-        slot_insert(&plan->slots[i], &cap, untyped, true);
-        base += 1u << plan->object_bits;
-    }
+        make_directory(untyped, plan);
+    else
+        make_objects(untyped, plan);
 }
 
 word_t decode_untyped(const struct invocation *call)
@@ -160,7 +177,11 @@ word_t decode_untyped(const struct invocation *call)
     if (error != ERROR_NONE)
         return error;
 
-    error = check_memory(&call->slot->cap, &plan);
+    error = check_memory(call->slot, &plan);
+    if (error != ERROR_NONE)
+        return error;
+
+    error = clear_before(call->slot);
     if (error != ERROR_NONE)
         return error;
 

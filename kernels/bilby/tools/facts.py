@@ -8,11 +8,20 @@ Beside each for or while loop, on the line before it, stands
 
     /* bound: EXPRESSION */      or      /* bound: EXPRESSION: reason */
 
+or, where an interrupt that is pending ends the path at a preemption point,
+
+    /* preempted: NUMBER */
+
+or, where nothing but the system's use bounds the loop,
+
+    /* parameter: NAME + 1 */
+
 EXPRESSION is over the numbers of limits.h and bilby/api.h.  It is the maximum
 number of times that the loop's header runs per entry of the loop: one more than
 the turns, since the test may come first.  A comment "fact: ..." is passed on as
-it stands.  A loop without a bound, a bound without a loop, and the loops that
-have no line of their own (do, for(;;), goto) are errors.
+it stands.  A loop that is preempted in each turn needs no number: the analyser ends
+paths there.  A loop without a bound, a bound without a loop, and the loops that have
+no line of their own (do, for(;;), goto) are errors.
 """
 
 import argparse
@@ -24,7 +33,10 @@ from pathlib import Path
 
 DEFINE = re.compile(r"^#define\s+(\w+)\s+([^/\n]+?)\s*(?:/\*.*)?$", re.M)
 BOUND = re.compile(r"/\*\s*bound:\s*([^:*]+(?:\*[^/][^:*]*)*?)\s*(?::\s*(.*?))?\s*\*/")
+PREEMPTED = re.compile(r"/\*\s*preempted:\s*(\d+)\s*\*/")
+PARAMETER = re.compile(r"/\*\s*parameter:\s*([a-z_]+(?: \+ \d+)?)\s*\*/")
 FACT = re.compile(r"/\*\s*fact:\s*(.+?)\s*\*/")
+PENDING, BY_USE = "preempted", "parameter"  # kinds of bounds besides expressions
 LOOP = re.compile(r"^\s*(?:\}\s*)?(for|while)\s*\(")
 REFUSED = re.compile(r"^\s*do\s*(\{|$)|\bfor\s*\(\s*;\s*;|\bgoto\b|\bwhile\s*\(\s*(1|true)\s*\)")
 
@@ -76,19 +88,31 @@ def facts_of(path: Path, limits: dict[str, str]) -> list[str]:
         if LOOP.match(code):
             if pending is None:
                 raise FactError(f"{place}: a loop without a bound")
-            expression, reason = pending[1].strip(), pending[2]
-            try:
-                value = evaluate(expression, limits)
-            except (FactError, SyntaxError) as error:
-                raise FactError(f"{place}: {error}") from error
-            note = expression + (f": {reason}" if reason else "")
-            facts.append(f"loop {place} at most {value}   # {note}")
+            facts.append(fact(place, pending, limits))
             pending = None
         elif pending is not None:
             raise FactError(f"{path.name}:{pending[0]}: a bound without a loop")
         if match := BOUND.search(line):
             pending = (number, match[1], match[2] or "")
+        elif match := PREEMPTED.search(line):
+            pending = (number, PENDING, match[1])
+        elif match := PARAMETER.search(line):
+            pending = (number, BY_USE, match[1])
     return facts
+
+
+def fact(place: str, pending: tuple[int, str, str], limits: dict[str, str]) -> str:
+    """The line about the loop at a place, with where it comes from as a comment."""
+    expression, reason = pending[1].strip(), pending[2]
+    if expression == PENDING:
+        return f"# loop {place} is preempted at point {reason}"
+    if expression == BY_USE:
+        return f"loop {place} at most {reason}"
+    try:
+        value = evaluate(expression, limits)
+    except (FactError, SyntaxError) as error:
+        raise FactError(f"{place}: {error}") from error
+    return f"loop {place} at most {value}   # {expression}" + (f": {reason}" if reason else "")
 
 
 def main() -> int:

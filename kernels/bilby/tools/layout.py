@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Turn objects.layout into C accessors, assembler offsets, sizes and a page.
 
-    layout.py TABLE c|asm|sizes|doc > FILE
+    layout.py TABLE... c|asm|sizes|doc > FILE
 
 Only the standard library is used.  A table that overlaps, leaves a word, or
 misaligns a field is refused with its line number.
@@ -12,6 +12,7 @@ import re
 import shlex
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 class LayoutError(Exception):
@@ -353,14 +354,15 @@ EMITTERS = {"c": emit_c, "asm": emit_asm, "sizes": emit_sizes, "doc": emit_doc}
 
 
 def main(argv: list[str]) -> int:
-    if len(argv) != 3 or argv[2] not in EMITTERS:
-        print("usage: layout.py TABLE c|asm|sizes|doc", file=sys.stderr)
+    if len(argv) < 3 or argv[-1] not in EMITTERS:
+        print("usage: layout.py TABLE... c|asm|sizes|doc", file=sys.stderr)
         return 2
+    tables = argv[1:-1]
     try:
-        with open(argv[1], encoding="utf-8") as table:
-            sys.stdout.write(EMITTERS[argv[2]](parse(table.read())))
+        text = "".join(Path(table).read_text(encoding="utf-8") for table in tables)
+        sys.stdout.write(EMITTERS[argv[-1]](parse(text)))
     except (LayoutError, OSError) as error:
-        print(f"layout.py: {argv[1]}: {error}", file=sys.stderr)
+        print(f"layout.py: {' '.join(tables)}: {error}", file=sys.stderr)
         return 1
     return 0
 

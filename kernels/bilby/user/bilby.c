@@ -43,6 +43,63 @@ word_t cnode_mint(word_t to_root, word_t to, word_t to_depth, word_t from_root,
     return invoke(to_root, LABEL_CNODE_MINT, words, 6, &from_root, 1);
 }
 
+word_t cnode_move(word_t to_root, word_t to, word_t to_depth, word_t from_root,
+                  word_t from, word_t from_depth)
+{
+    word_t words[] = { to, to_depth, from, from_depth };
+
+    return invoke(to_root, LABEL_CNODE_MOVE, words, 4, &from_root, 1);
+}
+
+word_t cnode_mutate(word_t to_root, word_t to, word_t to_depth, word_t from_root,
+                    word_t from, word_t from_depth, word_t data)
+{
+    word_t words[] = { to, to_depth, from, from_depth, data };
+
+    return invoke(to_root, LABEL_CNODE_MUTATE, words, 5, &from_root, 1);
+}
+
+/* All three by full addresses below one root. */
+word_t cnode_rotate(word_t root, word_t to, word_t pivot, word_t from)
+{
+    word_t words[] = { to, 32, pivot, 32, from, 32 };
+    word_t caps[] = { root, root };
+
+    return invoke(root, LABEL_CNODE_ROTATE, words, 6, caps, 2);
+}
+
+static word_t invoke_slot(word_t label, word_t root, word_t index, word_t depth)
+{
+    word_t words[] = { index, depth };
+
+    return invoke(root, label, words, 2, NULL, 0);
+}
+
+word_t cnode_delete(word_t root, word_t index, word_t depth)
+{
+    return invoke_slot(LABEL_CNODE_DELETE, root, index, depth);
+}
+
+word_t cnode_revoke(word_t root, word_t index, word_t depth)
+{
+    return invoke_slot(LABEL_CNODE_REVOKE, root, index, depth);
+}
+
+word_t cnode_recycle(word_t root, word_t index, word_t depth)
+{
+    return invoke_slot(LABEL_CNODE_RECYCLE, root, index, depth);
+}
+
+word_t frame_unmap(word_t frame)
+{
+    return invoke(frame, LABEL_FRAME_UNMAP, NULL, 0, NULL, 0);
+}
+
+word_t page_table_unmap(word_t table)
+{
+    return invoke(table, LABEL_PAGE_TABLE_UNMAP, NULL, 0, NULL, 0);
+}
+
 word_t frame_map(word_t frame, word_t directory, word_t address, word_t rights, word_t flags)
 {
     word_t words[] = { address, rights, flags };
@@ -77,6 +134,11 @@ word_t tcb_resume(word_t tcb)
     return invoke(tcb, LABEL_TCB_RESUME, NULL, 0, NULL, 0);
 }
 
+word_t tcb_suspend(word_t tcb)
+{
+    return invoke(tcb, LABEL_TCB_SUSPEND, NULL, 0, NULL, 0);
+}
+
 word_t tcb_set_priority(word_t tcb, word_t priority)
 {
     return invoke(tcb, LABEL_TCB_SET_PRIORITY, &priority, 1, NULL, 0);
@@ -92,6 +154,11 @@ word_t irq_get(word_t irq, word_t root, word_t index, word_t depth)
 word_t irq_set_notification(word_t handler, word_t notification)
 {
     return invoke(handler, LABEL_IRQ_SET_NOTIFICATION, NULL, 0, &notification, 1);
+}
+
+word_t irq_clear_notification(word_t handler)
+{
+    return invoke(handler, LABEL_IRQ_CLEAR_NOTIFICATION, NULL, 0, NULL, 0);
 }
 
 word_t irq_acknowledge(word_t handler)

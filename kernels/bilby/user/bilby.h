@@ -61,15 +61,27 @@ word_t cnode_copy(word_t to_root, word_t to, word_t to_depth, word_t from_root,
                   word_t from, word_t from_depth, word_t rights);
 word_t cnode_mint(word_t to_root, word_t to, word_t to_depth, word_t from_root,
                   word_t from, word_t from_depth, word_t rights, word_t data);
+word_t cnode_move(word_t to_root, word_t to, word_t to_depth, word_t from_root,
+                  word_t from, word_t from_depth);
+word_t cnode_mutate(word_t to_root, word_t to, word_t to_depth, word_t from_root,
+                    word_t from, word_t from_depth, word_t data);
+word_t cnode_rotate(word_t root, word_t to, word_t pivot, word_t from);
+word_t cnode_delete(word_t root, word_t index, word_t depth);
+word_t cnode_revoke(word_t root, word_t index, word_t depth);
+word_t cnode_recycle(word_t root, word_t index, word_t depth);
 word_t frame_map(word_t frame, word_t directory, word_t address, word_t rights, word_t flags);
+word_t frame_unmap(word_t frame);
+word_t page_table_unmap(word_t table);
 word_t page_table_map(word_t table, word_t directory, word_t address);
 word_t tcb_configure(word_t tcb, word_t fault_handler, word_t cspace, word_t vspace,
                      word_t frame, word_t offset);
 word_t tcb_write_registers(word_t tcb, word_t pc, word_t sp, word_t cpsr, word_t r0);
 word_t tcb_resume(word_t tcb);
+word_t tcb_suspend(word_t tcb);
 word_t tcb_set_priority(word_t tcb, word_t priority);
 word_t irq_get(word_t irq, word_t root, word_t index, word_t depth);
 word_t irq_set_notification(word_t handler, word_t notification);
+word_t irq_clear_notification(word_t handler);
 word_t irq_acknowledge(word_t handler);
 
 #endif

@@ -144,10 +144,8 @@ static bool retype_errors(void)
     SAME(retype(TYPE_ENDPOINT, 0, ~0u, 1), ERROR_RANGE);
     SAME(retype(TYPE_ENDPOINT, 0, (1u << ROOT_RADIX) - 1, 2), ERROR_RANGE);
     SAME(retype(TYPE_ENDPOINT, 0, ROOT_CNODE, 1), ERROR_SLOT_OCCUPIED);
-    SAME(retype(TYPE_FRAME_4K, 0, slot, 17), ERROR_RANGE);
-    SAME(retype(TYPE_FRAME_64K, 0, slot, 2), ERROR_RANGE);
-    SAME(retype(TYPE_FRAME_1M, 0, slot, 1), ERROR_RANGE);
-    SAME(retype(TYPE_FRAME_16M, 0, slot, 1), ERROR_RANGE);
+    SAME(retype(TYPE_FRAME_1M, 0, slot, 9), ERROR_NO_MEMORY);
+    SAME(retype(TYPE_FRAME_16M, 0, slot, 1), ERROR_NO_MEMORY);
     SAME(retype(TYPE_PAGE_DIRECTORY, 0, slot, 2), ERROR_RANGE);
     SAME(retype(TYPE_UNTYPED, 26, slot, 1), ERROR_NO_MEMORY);
     SAME(invoke(ROOT_UNTYPED, LABEL_UNTYPED_RETYPE, words, 6, NULL, 0), ERROR_TRUNCATED);

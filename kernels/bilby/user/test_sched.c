@@ -241,6 +241,7 @@ static void driver(word_t count)
 }
 
 static word_t driver_notification, driver_results;
+word_t timer_line; /* slot of the timer's handler; test_preempt.c takes it over */
 
 static bool timer_wakes(void)
 {
@@ -250,6 +251,7 @@ static bool timer_wakes(void)
 
     driver_results = make(TYPE_ENDPOINT, 0);
     driver_notification = badged(notification, RIGHTS_ALL, 0x10);
+    timer_line = handler;
     SAME(irq_get(TIMER_IRQ, ROOT_CNODE, handler, 32), 0);
     SAME(irq_get(TIMER_IRQ, ROOT_CNODE, new_slots(1), 32), ERROR_ILLEGAL_OPERATION);
     SAME(irq_set_notification(handler, driver_notification), 0);

@@ -216,7 +216,7 @@ static bool map_errors(void)
     SAME(page_table_map(table, frame, 0x30000000), ERROR_INVALID_CAPABILITY);
     SAME(page_table_map(table, directory, 0x30000000), 0);
     SAME(page_table_map(table, directory, 0x30100000), ERROR_ALREADY_MAPPED);
-    SAME(page_table_map(copy_of(table), directory, 0x30100000), ERROR_ALREADY_MAPPED);
+    SAME(page_table_map(table, directory, 0x30100000), ERROR_ALREADY_MAPPED);
     SAME(invoke(frame, LABEL_FRAME_MAP, words, 2, &directory, 1), ERROR_TRUNCATED);
     SAME(invoke(frame, LABEL_FRAME_MAP, words, 3, NULL, 0), ERROR_TRUNCATED);
     SAME(invoke(frame, LABEL_PAGE_TABLE_MAP, words, 3, &directory, 1), ERROR_ILLEGAL_OPERATION);

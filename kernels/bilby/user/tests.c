@@ -6,7 +6,7 @@ int main(const struct boot_info *boot_info);
 
 static const struct test *const all[] = {
     object_tests, ipc_tests, transfer_tests, sched_tests, fault_tests, space_tests,
-    hostile_tests,
+    hostile_tests, delete_tests, preempt_tests,
 };
 #define FILES (sizeof(all) / sizeof(all[0]))
 

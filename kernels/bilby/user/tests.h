@@ -12,7 +12,9 @@ struct test {
 
 /* Each file's tests, ended by an empty one. */
 extern const struct test object_tests[], ipc_tests[], transfer_tests[], sched_tests[],
-    fault_tests[], space_tests[], hostile_tests[];
+    fault_tests[], space_tests[], hostile_tests[], delete_tests[], preempt_tests[];
+
+extern word_t timer_line;
 
 /* The end of the program: finish.c or linger.c. */
 _Noreturn void finish(word_t failed);

@@ -108,10 +108,10 @@ def derive(cap: Cap | None) -> Cap:
         raise Refused("INVALID_CAPABILITY")
     if cap.kind in ("untyped", "irq_control", "reply", *NOT_COPIED):
         raise Refused("ILLEGAL_OPERATION")
-    return cap.copy(entry=0) if cap.kind == "frame" else cap.copy()
+    return cap.copy(entry=0, buffer=0) if cap.kind == "frame" else cap.copy()
 
 
-NOT_COPIED: tuple[str, ...] = ()
+NOT_COPIED = ("page_table",)
 
 
 def copy_to(kernel: Kernel, to: Slot, cap: Cap, source: Slot) -> None:
@@ -465,6 +465,7 @@ def syscall(kernel: Kernel, number: int, registers: list[int], pc: int) -> None:
     elif number == API["SYS_REPLY_RECEIVE"]:
         address = thread.regs[0]
         reply(kernel, thread)
+        thread.regs[0] = address  # a call that is made again needs it
         receive(kernel, thread, address)
     elif number == API["SYS_YIELD"]:
         kernel.append(thread)

@@ -117,11 +117,8 @@ def retype(call: Invocation) -> None:
     slots = find_slots(call, node)
     kind, size_bits, count = call.word(0), call.word(1), call.word(5)
     bits = object_bits(kind, size_bits)
-    if "RETYPE_BYTES_MAX" in LIMITS and kind != API["TYPE_UNTYPED"]:
-        if bits > 16 or count << bits > LIMITS["RETYPE_BYTES_MAX"]:
-            raise Refused("RANGE")
-        if kind == API["TYPE_PAGE_DIRECTORY"] and count != 1:
-            raise Refused("RANGE")
+    if kind == API["TYPE_PAGE_DIRECTORY"] and count != 1:
+        raise Refused("RANGE")
     used = call.cap["free"] * 16
     start = used + (1 << bits) - 1 >> bits << bits
     size = 1 << call.cap["size_bits"]
@@ -138,7 +135,7 @@ def make(call: Invocation, plan: Plan) -> None:
     kernel.touch(call.slot)
     if plan.type != API["TYPE_UNTYPED"]:
         kernel.cleared.append((plan.base, end))
-    for i, slot in enumerate(plan.slots):
+    for i, slot in reversed(list(enumerate(plan.slots))):  # the first comes first in the list
         cap = new_object(kernel, plan, plan.base + (i << plan.bits))
         kernel.insert(slot, cap, call.slot, True)
 
@@ -173,7 +170,7 @@ def new_object(kernel: Kernel, plan: Plan, at: int) -> Cap:
     kernel.new_frames.append(frame)
     size = kind - API["TYPE_FRAME_4K"]
     fields = {"base": at - WINDOW + RAM >> 12, "size": size, "can_write": 1, "device": 0}
-    return Cap("frame", {**fields, "entry": 0})
+    return Cap("frame", {**fields, "buffer": 0, "entry": 0})
 
 
 # ---- CNodes
@@ -261,6 +258,9 @@ def configure(call: Invocation) -> None:
     if len(call.extra) == 3:
         frame = call.extra[2].cap
         assert frame is not None
+        kept = thread.slots["buffer_frame"].cap
+        assert kept is not None
+        kept.fields["buffer"] = 1
         thread.buffer = (frame["base"] << 12) - RAM + WINDOW + call.word(1)
 
 

@@ -30,7 +30,11 @@ def _tool() -> ModuleType:
     return module
 
 
-_RECORDS = _tool().parse((BILBY / "objects.layout").read_text(encoding="utf-8"))
+# What differs between presets; those of "after".
+TABLES = ("objects", "layouts/vspace_shadow", "layouts/abort_preemptible")
+_RECORDS = _tool().parse(
+    "".join((BILBY / f"{table}.layout").read_text(encoding="utf-8") for table in TABLES)
+)
 _CAPS: dict[int, Any] = {r.number: r for r in _RECORDS if r.kind == "capability"}
 _OFFSETS = {
     (r.name, f.name): (f.offset, max(f.count, 1))

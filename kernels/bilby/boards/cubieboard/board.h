@@ -12,6 +12,7 @@
 #define ROOT_FRAME_1M_BASE  0x40300000
 #define ROOT_FRAME_16M_BASE 0x41000000
 #define DIRT         0x40400000    /* a program may leave data here, in untyped memory */
+#define DIRT_BYTES   0x40000      /* boot does not clear this much of it */
 #define UNTYPED_REGIONS { { 0x40400000, 22 }, { 0x40800000, 23 }, \
                           { 0x42000000, 25 }, { 0x44000000, 26 } }
 

@@ -35,13 +35,18 @@ static inline void timer_stop(unsigned int page)
     TIMER_REGISTER(page, 0x10) = 0;
 }
 
-static inline void timer_start(unsigned int page)
+static inline void timer_start_every(unsigned int page, unsigned int ticks)
 {
     timer_stop(page);
     timer_clear(page);
     TIMER_REGISTER(page, 0x00) = 1;
-    TIMER_REGISTER(page, 0x14) = 7200;              /* of 24 MHz */
+    TIMER_REGISTER(page, 0x14) = ticks;              /* of 24 MHz */
     TIMER_REGISTER(page, 0x10) = 1u << 2 | 2 | 1;   /* 24 MHz, reload, enable */
+}
+
+static inline void timer_start(unsigned int page)
+{
+    timer_start_every(page, 7200);
 }
 
 #endif

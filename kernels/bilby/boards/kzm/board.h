@@ -12,6 +12,7 @@
 #define ROOT_FRAME_1M_BASE  0x80300000
 #define ROOT_FRAME_16M_BASE 0x81000000
 #define DIRT         0x80400000    /* a program may leave data here, in untyped memory */
+#define DIRT_BYTES   0x40000      /* boot does not clear this much of it */
 #define UNTYPED_REGIONS { { 0x80400000, 22 }, { 0x80800000, 23 }, \
                           { 0x82000000, 25 }, { 0x84000000, 26 } }
 

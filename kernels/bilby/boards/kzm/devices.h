@@ -35,13 +35,18 @@ static inline void timer_stop(unsigned int page)
     TIMER_REGISTER(page, 0x00) = 0;
 }
 
-static inline void timer_start(unsigned int page)
+static inline void timer_start_every(unsigned int page, unsigned int ticks)
 {
     timer_stop(page);
     timer_clear(page);
-    TIMER_REGISTER(page, 0x08) = 20000;                    /* load */
+    TIMER_REGISTER(page, 0x08) = ticks;                    /* load */
     TIMER_REGISTER(page, 0x0c) = 0;                        /* compare */
     TIMER_REGISTER(page, 0x00) = 1u << 24 | 8 | 4 | 2 | 1; /* peripheral clock, reload, run */
+}
+
+static inline void timer_start(unsigned int page)
+{
+    timer_start_every(page, 20000);
 }
 
 #endif

@@ -5,10 +5,13 @@
 
 #include <layout.h>
 
+/* Symbols at preemption points are for the analyser of the target's build. */
+#define MACHINE_LABEL(name) (void)0
+
 void machine_drain(void);
 void machine_flush_prefetch(void);
 void machine_clean_line(const volatile void *address);
-void machine_publish_line(const volatile void *address);
+void machine_forget_instructions(void);
 void machine_tlb_flush_asid(word_t asid);
 void machine_tlb_flush(void);
 void machine_switch_space(word_t table_base, word_t asid);

@@ -2,8 +2,7 @@
 /*
  * Caches, TLB, interrupt controller: see model.h.  Invariants:
  *
- *   M1  no operation is left unfinished: what was cleaned was drained, what was
- *       published was followed by a flush of prefetched instructions
+ *   M1  no operation is left unfinished: what was cleaned was drained
  *   M2  no descriptor that can be walked is dirty in the data cache
  *   M3  the TLB has no translation for a live space number that its tables lack
  *   M4  the table base and the space number belong to the current thread's space
@@ -32,7 +31,7 @@ struct model {
     word_t table_base, asid;
     word_t fault_address, fault_status;
     word_t cleaned_count;
-    bool unflushed, exclusive;
+    bool exclusive;
     struct tcb *user;                       /* current when the operation began */
     word_t tlb_count;
     struct translation tlb[TLB_MAX];
@@ -138,16 +137,14 @@ void machine_drain(void)
     model->cleaned_count = 0;
 }
 
-void machine_publish_line(const volatile void *address)
+void machine_forget_instructions(void)
 {
-    machine_clean_line(address);
-    model->fetched[((word_t)address - WINDOW_BASE) / LINE_BYTES] = 0;
-    model->unflushed = true;
+    memset(model->fetched, 0, sizeof(model->fetched));
 }
 
 void machine_flush_prefetch(void)
 {
-    model->unflushed = false;
+    /* What the prefetch buffer holds is not modelled. */
 }
 
 /* New memory: in memory as the kernel sees it, and nothing older can be executed. */
@@ -329,9 +326,10 @@ static void check_current(void)
 
     if (current_thread == &idle_thread)
         return;
+    if (cap_type(&current_thread->vspace.cap) != CAP_PAGE_DIRECTORY)
+        return; /* it was taken from the thread: it leaves at its next switch */
     space = (struct page_directory *)page_directory_cap_object(&current_thread->vspace.cap);
-    if (cap_type(&current_thread->vspace.cap) != CAP_PAGE_DIRECTORY
-        || model->asid == 0 || space->asid != model->asid || owner[model->asid] != space
+    if (model->asid == 0 || space->asid != model->asid || owner[model->asid] != space
         || (model->table_base & ~0x3fffu) != to_physical((word_t)space))
         check_failed("M4 the hardware is in another space", (word_t)current_thread);
     if (current_thread != model->user && model->exclusive)
@@ -342,8 +340,6 @@ void model_check(void)
 {
     if (model->cleaned_count != 0)
         check_failed("M1 cleaned but not drained", model->cleaned[0].line);
-    if (model->unflushed)
-        check_failed("M1 published but not flushed", 0);
     check_current();
     for (word_t number = 1; number < HARDWARE_ASIDS; number++)
         if (owner[number] != NULL)

@@ -43,6 +43,7 @@
 #define ERROR_NO_RIGHT          11 /* the capability does not permit this */
 #define ERROR_ILLEGAL_OPERATION 12 /* not in this state, or not on this object */
 #define ERROR_INVALID_SYSCALL   13
+#define ERROR_ABORTED           14 /* what the thread waited on was deleted, closed or recycled */
 
 /*
  * Labels of invocations: SYS_CALL on a capability that is not an endpoint, a
@@ -60,6 +61,16 @@
 #define LABEL_IRQ_GET             10 /* w: line, to index, to depth; x: CNode root */
 #define LABEL_IRQ_SET_NOTIFICATION 11 /* x: notification */
 #define LABEL_IRQ_ACKNOWLEDGE     12
+#define LABEL_CNODE_MOVE          13 /* w: to index, to depth, from index, from depth; x: CNode root of from */
+#define LABEL_CNODE_MUTATE        14 /* as move, then the badge or guard data */
+#define LABEL_CNODE_ROTATE        15 /* w: to, pivot, from: index and depth each; x: CNode roots of pivot and from */
+#define LABEL_CNODE_DELETE        16 /* w: index, depth */
+#define LABEL_CNODE_REVOKE        17 /* w: index, depth: delete all that was derived */
+#define LABEL_CNODE_RECYCLE       18 /* w: index, depth: revoke, then make the object as new */
+#define LABEL_TCB_SUSPEND         19
+#define LABEL_FRAME_UNMAP         20
+#define LABEL_PAGE_TABLE_UNMAP    21
+#define LABEL_IRQ_CLEAR_NOTIFICATION 22
 
 /* Types that LABEL_UNTYPED_RETYPE makes. */
 #define TYPE_UNTYPED        0 /* size bits: 4 to 26 */
@@ -124,7 +135,7 @@
 #define ROOT_UNTYPED        16 /* up to 16 of them */
 #define ROOT_IMAGE          32 /* the frames of the program, in order */
 #define ROOT_FREE           256 /* first slot that is surely empty */
-#define ROOT_RADIX          13
+#define ROOT_RADIX          15
 
 /* Where the first thread finds itself; its program begins at IMAGE_BASE. */
 #define IMAGE_BASE    0x00100000

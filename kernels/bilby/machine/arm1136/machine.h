@@ -5,12 +5,17 @@
  *
  * Table walks do not look into the data cache: a descriptor is cleaned to memory
  * (machine_clean_line, then machine_drain) before it may be walked.
- * Instruction fetches do not either: see machine_publish_line.
+ * Instruction fetches do not either: what is cleared is cleaned, and cached
+ * instructions are dropped before memory is used again.
  */
 #ifndef BILBY_MACHINE_H
 #define BILBY_MACHINE_H
 
 #include <layout.h>
+
+/* A global symbol at this place, for the analyser. */
+#define MACHINE_LABEL(name) \
+    __asm__ volatile(".global " name "\n\t.type " name ", %%notype\n" name ":" : : : "memory")
 
 /* Wait until earlier writes and cache operations have reached memory. */
 static inline void machine_drain(void)
@@ -24,17 +29,22 @@ static inline void machine_flush_prefetch(void)
     __asm__ volatile("mcr p15, 0, %0, c7, c5, 4" : : "r"(0) : "memory");
 }
 
+/*
+ * Drop all cached instructions.  Four times: on early revisions one operation may
+ * leave lines behind (ARM's erratum 411920); interrupts are masked throughout.
+ */
+static inline void machine_forget_instructions(void)
+{
+    __asm__ volatile("mcr p15, 0, %0, c7, c5, 0\n\tmcr p15, 0, %0, c7, c5, 0\n\t"
+                     "mcr p15, 0, %0, c7, c5, 0\n\tmcr p15, 0, %0, c7, c5, 0\n\t"
+                     "nop\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop"
+                     : : "r"(0) : "memory");
+}
+
 /* Write the data cache line of this address back to memory. */
 static inline void machine_clean_line(const volatile void *address)
 {
     __asm__ volatile("mcr p15, 0, %0, c7, c10, 1" : : "r"(address) : "memory");
-}
-
-/* Write the line back and drop any instructions cached from it (two operations). */
-static inline void machine_publish_line(const volatile void *address)
-{
-    machine_clean_line(address);
-    __asm__ volatile("mcr p15, 0, %0, c7, c5, 1" : : "r"(address) : "memory");
 }
 
 /* Drop the translations of one address space number. */

@@ -23,6 +23,10 @@
 
 #include <layout.h>
 
+/* A global symbol at this place, for the analyser. */
+#define MACHINE_LABEL(name) \
+    __asm__ volatile(".global " name "\n\t.type " name ", %%notype\n" name ":" : : : "memory")
+
 /* Wait until earlier writes and cache operations have reached memory. */
 static inline void machine_drain(void)
 {
@@ -43,16 +47,16 @@ static inline void machine_flush_prefetch(void)
     machine_synchronise();
 }
 
+/* Drop all cached instructions. */
+static inline void machine_forget_instructions(void)
+{
+    machine_flush_prefetch();
+}
+
 /* Write the data cache line of this address back to memory. */
 static inline void machine_clean_line(const volatile void *address)
 {
     __asm__ volatile("mcr p15, 0, %0, c7, c10, 1" : : "r"(address) : "memory");
-}
-
-/* Write the line back; before it is executed, machine_drain and machine_flush_prefetch. */
-static inline void machine_publish_line(const volatile void *address)
-{
-    machine_clean_line(address);
 }
 
 /* Drop the translations of one address space number. */

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Waking all threads that wait on an endpoint or a notification, or all that send
+ * with one badge: in one go, as in 2011.  Each loop is as long as the queue.
+ */
+#include <kernel.h>
+#include <endpoint_queue.h>
+
+word_t abort_endpoint(struct endpoint *endpoint)
+{
+    /* parameter: queue_length + 1 */
+    while (endpoint->head != NULL) {
+        struct tcb *thread = endpoint->head;
+
+        endpoint_unlink(endpoint, thread);
+        thread_abort(thread);
+    }
+    return ERROR_NONE;
+}
+
+word_t abort_notification(struct notification *notification)
+{
+    /* parameter: queue_length + 1 */
+    while (notification->head != NULL) {
+        struct tcb *thread = notification->head;
+
+        notification_cancel(thread);
+        thread_abort(thread);
+    }
+    return ERROR_NONE;
+}
+
+word_t abort_badge(struct endpoint *endpoint, word_t badge)
+{
+    struct tcb *thread = endpoint->state == EP_SENDING ? endpoint->head : NULL;
+
+    /* parameter: queue_length + 1 */
+    while (thread != NULL) {
+        struct tcb *next = thread->wait_next;
+
+        if (thread->send_badge == badge) {
+            endpoint_unlink(endpoint, thread);
+            thread_abort(thread);
+        }
+        thread = next;
+    }
+    return ERROR_NONE;
+}
+
+/* No abort is ever under way when something else happens. */
+void abort_mend(struct endpoint *endpoint, const struct tcb *leaving)
+{
+    (void)endpoint;
+    (void)leaving;
+}
+
+void abort_forget(struct tcb *thread)
+{
+    (void)thread;
+}

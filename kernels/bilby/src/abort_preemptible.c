@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Waking all threads that wait on an endpoint or a notification, or all that send
+ * with one badge: with a preemption point after each thread (section 3.3, 3.4).
+ *
+ * A closed queue only shrinks, so it needs no record of progress.  The queue of a
+ * badged abort stays in use; its endpoint records
+ *   abort_at      the first thread not looked at yet
+ *   abort_last    the last thread when the abort began: later ones are not its concern
+ *   abort_badge   the badge that is aborted
+ *   abort_worker  the thread that began it, to be told if another finishes it
+ * Invariants: abort_at == null: no abort is under way, and the other three mean
+ * nothing.  Else state == EP_SENDING, both threads are in the queue, abort_at is
+ * not behind abort_last, and abort_worker is null or a thread whose "aborting" is
+ * this endpoint.  aborting != null  =>  that endpoint's abort_worker is the thread.
+ */
+#include <kernel.h>
+#include <endpoint_queue.h>
+#include <preemption.h>
+
+PREEMPTIBLE word_t abort_endpoint(struct endpoint *endpoint)
+{
+    abort_mend(endpoint, NULL);
+    /* preempted: 2 */
+    while (endpoint->head != NULL) {
+        struct tcb *thread = endpoint->head;
+
+        endpoint_unlink(endpoint, thread);
+        thread_abort(thread);
+        PREEMPTION_POINT(2);
+    }
+    return ERROR_NONE;
+}
+
+PREEMPTIBLE word_t abort_notification(struct notification *notification)
+{
+    /* preempted: 3 */
+    while (notification->head != NULL) {
+        struct tcb *thread = notification->head;
+
+        notification_cancel(thread);
+        thread_abort(thread);
+        PREEMPTION_POINT(3);
+    }
+    return ERROR_NONE;
+}
+
+/* The abort is over: tell whoever began it, unless that is who runs. */
+static void finish(struct endpoint *endpoint)
+{
+    struct tcb *worker = endpoint->abort_worker;
+
+    endpoint->abort_at = NULL;
+    if (worker == NULL)
+        return;
+    worker->aborting = NULL;
+    endpoint->abort_worker = NULL;
+    if (worker == current_thread)
+        return;
+    worker->aborted = endpoint;
+    worker->aborted_badge = endpoint->abort_badge;
+}
+
+/*
+ * A thread leaves the queue: the abort goes on with the next, ends with the one
+ * before, or is over.  Null: the queue is closed, which aborts everything.
+ */
+void abort_mend(struct endpoint *endpoint, const struct tcb *leaving)
+{
+    struct tcb *at = endpoint->abort_at;
+
+    if (at == NULL)
+        return;
+    if (leaving == NULL || (leaving == at && leaving == endpoint->abort_last))
+        finish(endpoint);
+    else if (leaving == at)
+        endpoint->abort_at = at->wait_next;
+    else if (leaving == endpoint->abort_last)
+        endpoint->abort_last = leaving->wait_prev;
+}
+
+/* The thread will not come back to the abort that it began; it stays for others to finish. */
+void abort_forget(struct tcb *thread)
+{
+    if (thread->aborting != NULL)
+        thread->aborting->abort_worker = NULL;
+    thread->aborting = NULL;
+    thread->aborted = NULL;
+}
+
+/* Look at the next thread of the abort that is under way. */
+static void look(struct endpoint *endpoint)
+{
+    struct tcb *thread = endpoint->abort_at;
+    bool matches = thread->send_badge == endpoint->abort_badge;
+
+    if (thread == endpoint->abort_last)
+        finish(endpoint);
+    else
+        endpoint->abort_at = thread->wait_next;
+    if (matches) {
+        endpoint_unlink(endpoint, thread);
+        thread_abort(thread);
+    }
+}
+
+/* Whatever abort the endpoint records. */
+static PREEMPTIBLE word_t carry_on(struct endpoint *endpoint)
+{
+    /* preempted: 4 */
+    while (endpoint->abort_at != NULL) {
+        look(endpoint);
+        if (endpoint->abort_at == NULL)
+            return ERROR_NONE; /* so that it is not begun again */
+        PREEMPTION_POINT(4);
+    }
+    return ERROR_NONE;
+}
+
+/* Record a new one; a thread is worker of at most one. */
+static void begin(struct endpoint *endpoint, word_t badge)
+{
+    abort_forget(current_thread);
+    endpoint->abort_at = endpoint->head;
+    endpoint->abort_last = endpoint->tail;
+    endpoint->abort_badge = badge;
+    endpoint->abort_worker = current_thread;
+    current_thread->aborting = endpoint;
+}
+
+/* The abort that this thread began was finished, by itself or for it. */
+static bool was_finished(const struct endpoint *endpoint, word_t badge)
+{
+    bool finished = current_thread->aborted == endpoint
+        && current_thread->aborted_badge == badge;
+
+    current_thread->aborted = NULL;
+    return finished;
+}
+
+word_t abort_badge(struct endpoint *endpoint, word_t badge)
+{
+    bool own = endpoint->abort_at != NULL && endpoint->abort_worker == current_thread
+        && endpoint->abort_badge == badge;
+    word_t error = carry_on(endpoint);
+
+    if (error != ERROR_NONE || own || was_finished(endpoint, badge))
+        return error;
+    if (endpoint->state != EP_SENDING)
+        return ERROR_NONE;
+    begin(endpoint, badge);
+    return carry_on(endpoint);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Deleting capabilities, and what they were the last of.
+ *
+ * A capability that is to be deleted is first moved into "limbo", a slot of the
+ * kernel's own: from then on nobody can use it.  If it is the last one of a CNode
+ * or a thread, its slots may hold the last capabilities of others, and so on
+ * without a limit.  That needs no recursion and no memory: what remains of the
+ * container (a capability "remains") stands in the container's own first slot,
+ * and what stood there goes into limbo instead.  "graves" is the stack of those
+ * containers, linked through their remains; each is emptied from its last slot
+ * down.  Since remains stand in their own container, cycles need no care: a CNode
+ * that holds itself, or two that hold each other, are emptied like any other.
+ *
+ * All of it is one sequence of short steps with a preemption point after each.
+ * Whoever deletes next, the same thread or another one, first finishes it.
+ *
+ * Invariants: no capability leads to a container in "graves", and none of its
+ * threads can run; it has one capability "remains" in its first slot, in the
+ * derivation list where its last capability was, so that the memory is not
+ * reused.  "transit" is empty between steps.
+ */
+#include <kernel.h>
+#include <preemption.h>
+
+static struct slot limbo __attribute__((aligned(16)));
+static struct slot transit __attribute__((aligned(16)));
+static struct slot *graves; /* first slot of the container that is being emptied */
+
+static bool is_container(const struct cap *cap)
+{
+    return cap_type(cap) == CAP_CNODE || cap_type(cap) == CAP_TCB;
+}
+
+/* What remains of a container, and where: its first slot. */
+static struct slot *make_remains(struct cap *remains, const struct cap *last)
+{
+    if (cap_type(last) == CAP_CNODE) {
+        remains_cap_make(remains, (word_t)graves, 0, 1u << cnode_cap_radix(last));
+        return (struct slot *)cnode_cap_object(last);
+    }
+    remains_cap_make(remains, (word_t)graves, 1, THREAD_SLOTS);
+    return thread_slots((struct tcb *)tcb_cap_object(last));
+}
+
+/*
+ * The last capability of a container goes into its first slot, as remains; what
+ * was there goes into limbo, which is empty unless it is the slot itself.
+ */
+static void bury(struct slot *slot)
+{
+    struct cap remains;
+    struct slot *first = make_remains(&remains, &slot->cap);
+
+    if (cap_type(&slot->cap) == CAP_TCB)
+        thread_suspend((struct tcb *)tcb_cap_object(&slot->cap));
+    if (first != slot) {
+        if (!slot_is_empty(first))
+            slot_move(&transit, first);
+        slot_move(first, slot);
+        if (!slot_is_empty(&transit))
+            slot_move(&limbo, &transit);
+    }
+    first->cap = remains;
+    graves = first;
+}
+
+/* The first container on the stack: one slot less, or none left. */
+static void dig(void)
+{
+    struct cap *remains = &graves->cap;
+    word_t left = remains_cap_left(remains) - 1;
+    struct slot *first = graves;
+
+    remains_cap_set_left(remains, left);
+    if (left != 0)
+        return;
+    graves = remains_cap_next(remains) == WINDOW_BASE
+        ? NULL : (struct slot *)remains_cap_next(remains);
+    slot_empty(first);
+}
+
+/* The slot to be emptied next; null if the stack's first container has none. */
+static struct slot *next_victim(void)
+{
+    struct slot *victim = &limbo;
+    word_t left;
+
+    if (slot_is_empty(&limbo)) {
+        left = remains_cap_left(&graves->cap);
+        victim = &graves[left - 1];
+        if (left == 1 || slot_is_empty(victim))
+            return NULL;
+    }
+    if (cap_type(&victim->cap) == CAP_IRQ_HANDLER
+        && !slot_is_empty(&irq_slots[irq_handler_cap_irq(&victim->cap)]))
+        return &irq_slots[irq_handler_cap_irq(&victim->cap)];
+    return victim;
+}
+
+/* What a capability leaves behind, by its kind; can be preempted, then it is still there. */
+static word_t finalise(struct slot *slot, bool last)
+{
+    struct cap *cap = &slot->cap;
+
+    switch (cap_type(cap)) {
+    case CAP_ENDPOINT:
+        return last ? endpoint_close((struct endpoint *)endpoint_cap_object(cap)) : ERROR_NONE;
+    case CAP_NOTIFICATION:
+        return last ? notification_close((struct notification *)notification_cap_object(cap))
+                    : ERROR_NONE;
+    case CAP_FRAME:
+        vspace_unmap_frame(slot);
+        return ERROR_NONE;
+    case CAP_PAGE_TABLE:
+        return last ? vspace_delete_table(slot) : ERROR_NONE;
+    case CAP_PAGE_DIRECTORY:
+        return last ? vspace_delete_directory(slot) : ERROR_NONE;
+    case CAP_IRQ_HANDLER:
+        if (last)
+            irq_release(irq_handler_cap_irq(cap));
+        return ERROR_NONE;
+    case CAP_REPLY:
+        if (reply_cap_master(cap))
+            reply_revoke((struct tcb *)reply_cap_object(cap));
+        return ERROR_NONE;
+    default:
+        return ERROR_NONE;
+    }
+}
+
+/* One step: a slot is emptied, a container buried, or one slot less is left. */
+static word_t step(void)
+{
+    struct slot *victim = next_victim();
+    bool last;
+    word_t error;
+
+    if (victim == NULL) {
+        dig();
+        return ERROR_NONE;
+    }
+    last = slot_is_last(victim);
+    if (last && is_container(&victim->cap)) {
+        bury(victim);
+        return ERROR_NONE;
+    }
+    slot_leave_thread(victim);
+    error = finalise(victim, last);
+    if (error == ERROR_NONE)
+        slot_empty(victim);
+    return error;
+}
+
+/*
+ * With nothing left of earlier deletions: take what is to be deleted now.  False
+ * if there is nothing.
+ */
+static bool take(struct slot *slot, bool derived)
+{
+    if (derived) {
+        if (!slot_has_child(slot))
+            return false;
+        slot = slot_next(slot);
+    }
+    if (slot_is_empty(slot))
+        return false;
+    slot_leave_thread(slot);
+    slot_move(&limbo, slot);
+    return true;
+}
+
+/*
+ * Empty a slot and whatever nothing else leads to; or delete in this way all that
+ * was derived from its capability.  That may include the capability itself, if it
+ * stands in a CNode that is deleted.
+ */
+PREEMPTIBLE word_t delete_slot(struct slot *slot, bool derived)
+{
+    /* preempted: 1 */
+    while (!slot_is_empty(&limbo) || graves != NULL || take(slot, derived)) {
+        word_t error = step();
+
+        if (error != ERROR_NONE)
+            return error;
+        PREEMPTION_POINT(1);
+    }
+    return ERROR_NONE;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reply-and-receive with a preemption point between its phases ("To preempt or
+ * not to preempt", section 3.3).  The reply is sent once: "replied" turns the call
+ * that is made again into a receive.  A fault or a suspension forgets it.
+ */
+#include <kernel.h>
+#include <preemption.h>
+
+PREEMPTIBLE word_t reply_receive(word_t address)
+{
+    if (!current_thread->replied) {
+        reply_send(current_thread, &current_thread->caller);
+        current_thread->replied = 1;
+        PREEMPTION_POINT(8);
+    }
+    current_thread->replied = 0;
+    syscall_receive(address);
+    return ERROR_NONE;
+}

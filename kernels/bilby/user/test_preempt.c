@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tests: long operations while interrupts come.  A driver takes a timer's
+ * interrupts at a short period; a worker, less urgent, does the work.  Each test
+ * fails unless the work was interrupted many times.
+ */
+#include "tests.h"
+#include <devices.h>
+
+#define DATA_RIGHTS (RIGHT_READ | RIGHT_WRITE)
+#define TIMER_ADDRESS 0x001fb000u
+#define LARGE_PAGE  0x001e0000u
+#define HANDLER      CHILD_OTHER
+#define NOTIFICATION (CHILD_OTHER + 1)
+#define UNTYPED      CHILD_FREE
+#define OBJECT       (CHILD_FREE + 1)
+#define TICKS        40
+#define WAITERS      40
+
+/* ---- the driver: counts interrupts until it is asked ---------------------------- */
+
+static word_t control;
+
+static void driver(word_t unused)
+{
+    word_t count = 0;
+
+    (void)unused;
+    invoke(HANDLER, LABEL_IRQ_ACKNOWLEDGE, NULL, 0, NULL, 0);
+    timer_start_every(TIMER_ADDRESS, TICKS);
+    for (;;) {
+        struct message m = receive(NOTIFICATION);
+
+        if (m.badge & 1) { /* asked by hand */
+            timer_stop(TIMER_ADDRESS);
+            send(SYS_SEND, CHILD_ENDPOINT, count);
+            rest();
+        }
+        count++;
+        timer_clear(TIMER_ADDRESS);
+        invoke(HANDLER, LABEL_IRQ_ACKNOWLEDGE, NULL, 0, NULL, 0);
+    }
+}
+
+static struct child driver_child;
+static word_t asking;
+
+static void start_driver(void)
+{
+    word_t notification = make(TYPE_NOTIFICATION, 0);
+
+    control = make(TYPE_ENDPOINT, 0);
+    asking = badged(notification, RIGHTS_ALL, 1);
+    require(cnode_revoke(ROOT_CNODE, timer_line, 32), "timer");
+    require(cnode_delete(ROOT_CNODE, timer_line, 32), "timer");
+    require(irq_get(TIMER_IRQ, ROOT_CNODE, timer_line, 32), "timer");
+    require(irq_set_notification(timer_line, badged(notification, RIGHTS_ALL, 0x10)), "timer");
+    driver_child = make_child(driver, 0, 200, 0);
+    require(frame_map(copy_of(ROOT_TIMER_FRAME), driver_child.directory, TIMER_ADDRESS,
+                      RIGHT_WRITE, 0), "timer frame");
+    give(&driver_child, CHILD_ENDPOINT, control, RIGHTS_ALL, 0);
+    give(&driver_child, HANDLER, timer_line, RIGHTS_ALL, 0);
+    give(&driver_child, NOTIFICATION, notification, RIGHTS_ALL, 0);
+    start(&driver_child);
+}
+
+/* Ends the driver; the number of interrupts it took. */
+static word_t stop_driver(void)
+{
+    send(SYS_SEND, asking, 0);
+    return receive(control).w[0];
+}
+
+/* Run the worker to its report, with interrupts; true if it was good, after enough of them. */
+static bool with_interrupts(const struct child *worker, word_t expected, word_t least)
+{
+    word_t result, count;
+
+    start_driver();
+    start(worker);
+    result = wait_report();
+    count = stop_driver();
+    SAME(result, expected);
+    if (count < least)
+        SAME(count, least);
+    return true;
+}
+
+/* ---- workers ---------------------------------------------------------------------- */
+
+static word_t own(word_t label, word_t slot)
+{
+    word_t words[] = { slot, 32 };
+
+    return invoke(CHILD_CNODE, label, words, 2, NULL, 0);
+}
+
+static word_t retype(word_t type, word_t bits, word_t first, word_t count)
+{
+    return untyped_retype(UNTYPED, type, bits, CHILD_CNODE, 0, 0, first, count);
+}
+
+/* Fill memory, give it back, take it again: how many words were not zero. */
+static void refill(word_t unused)
+{
+    volatile word_t *memory = (volatile word_t *)LARGE_PAGE;
+    word_t bad = 0;
+
+    (void)unused;
+    for (word_t round = 0; round < 4; round++) {
+        bad += retype(TYPE_FRAME_64K, 0, OBJECT, 1) != 0;
+        bad += frame_map(OBJECT, OBJECT + 2, LARGE_PAGE, DATA_RIGHTS, 0) != 0;
+        for (word_t i = 0; i < 0x4000; i++) {
+            bad += memory[i] != 0;
+            memory[i] = i << 16 | round << 4 | 0xf; /* like pointers, marks, descriptors */
+        }
+        bad += own(LABEL_CNODE_REVOKE, UNTYPED) != 0;
+    }
+    tell(bad);
+    rest();
+}
+
+static bool clearing(void)
+{
+    struct child worker = make_child(refill, 0, 100, 0);
+
+    give(&worker, OBJECT + 2, worker.directory, RIGHTS_ALL, 0);
+    require(make_error(TYPE_UNTYPED, 17, worker.cnode, UNTYPED), "untyped");
+    return with_interrupts(&worker, 0, 20);
+}
+
+static void revoke_untyped(word_t unused)
+{
+    (void)unused;
+    tell(own(LABEL_CNODE_REVOKE, UNTYPED));
+    rest();
+}
+
+static void waits(word_t value)
+{
+    word_t result = send(SYS_SEND, CHILD_ENDPOINT, value);
+
+    if (result != (SYSCALL_FAILED | ERROR_ABORTED))
+        tell(result);
+    send(SYS_SEND, CHILD_OTHER, 0); /* a signal */
+    rest();
+}
+
+static void tells(word_t value)
+{
+    tell(value);
+    rest();
+}
+
+/* A queue of threads that send, with four badges; they have run when this returns. */
+static void make_queue(word_t endpoint, word_t awake)
+{
+    for (word_t i = 0; i < WAITERS; i++) {
+        struct child waiter = make_child(waits, i, 50, 0);
+
+        give(&waiter, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, i & 3);
+        give(&waiter, CHILD_OTHER, awake, RIGHTS_ALL, 0);
+        start(&waiter);
+    }
+    run_child(tells, 0, 5, 0, 0);
+    wait_report();
+}
+
+/* An endpoint on which many wait is deleted, with all capabilities to it. */
+static bool long_queue(void)
+{
+    struct child worker = make_child(revoke_untyped, 0, 100, 0);
+    word_t untyped = make(TYPE_UNTYPED, 5);
+    word_t endpoint = new_slots(1);
+
+    SAME(untyped_retype(untyped, TYPE_ENDPOINT, 0, ROOT_CNODE, 0, 0, endpoint, 1), 0);
+    make_queue(endpoint, make(TYPE_NOTIFICATION, 0));
+    SAME(cnode_move(worker.cnode, UNTYPED, 32, ROOT_CNODE, untyped, 32), 0);
+    if (!with_interrupts(&worker, 0, 5))
+        return false;
+    SAME(cnode_copy(ROOT_CNODE, endpoint, 32, ROOT_CNODE, report, 32, RIGHTS_ALL), 0);
+    return true;
+}
+
+static void recycle_three(word_t unused)
+{
+    word_t error;
+
+    (void)unused;
+    error = own(LABEL_CNODE_RECYCLE, OBJECT + 1);
+    error |= own(LABEL_CNODE_RECYCLE, OBJECT + 3);
+    error |= own(LABEL_CNODE_RECYCLE, OBJECT + 2);
+    tell(error);
+    rest();
+}
+
+/* Senders with three badges are woken; those without one stay. */
+static bool long_queue_of_badges(void)
+{
+    struct child worker = make_child(recycle_three, 0, 100, 0);
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+
+    make_queue(endpoint, make(TYPE_NOTIFICATION, 0));
+    for (word_t badge = 1; badge < 4; badge++)
+        give(&worker, OBJECT + badge, endpoint, RIGHTS_ALL, badge);
+    if (!with_interrupts(&worker, 0, 5))
+        return false;
+    for (word_t i = 0; i < WAITERS; i += 4) {
+        struct message m = receive(endpoint);
+
+        SAME(m.badge, 0);
+        SAME(m.w[0], i);
+        SAME(wait_report(), 0);
+    }
+    return true;
+}
+
+/* Many CNodes in each other, full of capabilities, of which each may be the last. */
+static void build_and_delete(word_t unused)
+{
+    word_t error = 0;
+
+    (void)unused;
+    for (word_t round = 0; round < 8 && error == 0; round++) {
+        word_t cnode = CHILD_CNODE;
+
+        error |= retype(TYPE_CNODE, 3, OBJECT, 16);
+        error |= retype(TYPE_ENDPOINT, 0, OBJECT + 16, 16);
+        error |= retype(TYPE_TCB, 0, OBJECT + 32, 16);
+        for (word_t i = 0; i < 16; i++) {
+            word_t next = OBJECT + ((i + 1) & 15);
+
+            for (word_t j = 0; j < 6; j++)
+                error |= cnode_copy(OBJECT + i, j, 3, cnode,
+                                    OBJECT + 16 + ((i + j) & 15), 32, RIGHTS_ALL);
+            error |= cnode_copy(OBJECT + i, 6, 3, cnode, next, 32, RIGHTS_ALL);
+            error |= cnode_move(OBJECT + i, 7, 3, cnode, OBJECT + 32 + i, 32);
+        }
+        for (word_t i = 0; i < 32; i++)
+            error |= own(LABEL_CNODE_DELETE, OBJECT + i);
+        error |= own(LABEL_CNODE_REVOKE, UNTYPED);
+    }
+    tell(error);
+    rest();
+}
+
+static bool containers(void)
+{
+    struct child worker = make_child(build_and_delete, 0, 100, 0);
+
+    require(make_error(TYPE_UNTYPED, 16, worker.cnode, UNTYPED), "untyped");
+    return with_interrupts(&worker, 0, 50);
+}
+
+static void delete_space(word_t unused)
+{
+    word_t error = 0;
+
+    (void)unused;
+    for (word_t round = 0; round < 4; round++) {
+        error |= retype(TYPE_PAGE_DIRECTORY, 0, OBJECT, 1);
+        error |= retype(TYPE_PAGE_TABLE, 0, OBJECT + 1, 4);
+        error |= retype(TYPE_FRAME_4K, 0, OBJECT + 8, 32);
+        for (word_t i = 0; i < 4; i++)
+            error |= page_table_map(OBJECT + 1 + i, OBJECT, 0x40000000 + (i << 27));
+        for (word_t i = 0; i < 32; i++)
+            error |= frame_map(OBJECT + 8 + i, OBJECT, 0x40000000 + ((i & 3) << 27) + (i << 14),
+                               DATA_RIGHTS, 0);
+        error |= own(LABEL_CNODE_DELETE, OBJECT);
+        for (word_t i = 0; i < 4; i++)
+            error |= own(LABEL_CNODE_DELETE, OBJECT + 1 + i);
+        error |= own(LABEL_CNODE_REVOKE, UNTYPED);
+    }
+    tell(error);
+    rest();
+}
+
+static bool address_spaces(void)
+{
+    struct child worker = make_child(delete_space, 0, 100, 0);
+
+    require(make_error(TYPE_UNTYPED, 18, worker.cnode, UNTYPED), "untyped");
+    return with_interrupts(&worker, 0, 50);
+}
+
+const struct test preempt_tests[] = {
+    { clearing, "memory is cleared to the last word while interrupts come" },
+    { long_queue, "a long queue is woken while interrupts come" },
+    { long_queue_of_badges, "senders are woken badge by badge while interrupts come" },
+    { containers, "nested CNodes and threads are deleted while interrupts come" },
+    { address_spaces, "address spaces are deleted while interrupts come" },
+    { NULL, NULL },
+};
