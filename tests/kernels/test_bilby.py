@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness import build as products
+
 ROOT = Path(__file__).resolve().parents[2]
 BILBY = ROOT / "kernels" / "bilby"
 BUILD = ROOT / "build" / "bilby" / "kzm-after"
@@ -138,6 +140,14 @@ def test_user_level_tests_pass(build: Path) -> None:
     assert len(set(sentences)) == len(sentences)
     for promise in PROMISES:
         assert any(promise in sentence for sentence in sentences), promise
+
+
+@pytest.mark.parametrize("board", ["kzm", "cubieboard"])
+def test_user_level_tests_pass_with_preemptible_reply_and_receive(board: str) -> None:
+    name = f"{board}-latency"
+    elf = products.kernel(name)
+    assert "preemption_point_8" in symbols(elf)
+    check_tap(output(RUN, name, "tests"))
 
 
 def test_hello(build: Path) -> None:

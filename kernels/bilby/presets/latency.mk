@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# What shortens the time until an interrupt is handled further: the preset "after",
+# and from "To preempt or not to preempt, that is the question" (section 3.3):
+include presets/after.mk
+REPLY_WAIT := reply_wait_preemptible.c # a preemption point between reply and receive
