@@ -7,7 +7,7 @@ KERNEL := build/bilby/kzm-after/kernel.elf
 PACKAGES := $(wildcard quoll cache pipeline loopbounds ilp wcet)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel recorder analyse check test bench clean
+.PHONY: help setup kernel recorder analyse check test bench mutants clean
 
 help:
 	@echo 'make analyse   worst-case bounds of all entries of the kernel for KZM'
@@ -17,6 +17,7 @@ help:
 	@echo 'make setup     install what is missing (the others do this by themselves)'
 	@echo 'make campaign-NAME   a long run of tests/campaigns/NAME.py, with options in ARGS'
 	@echo 'make bench     time and memory of the analysis against the number of contexts'
+	@echo 'make mutants   faults put into the kernel one at a time: each must be found'
 	@echo 'make clean     remove what was built; .venv stays'
 
 # Ends at once when there is nothing to install.
@@ -41,6 +42,9 @@ test: check kernel recorder
 	.venv/bin/pytest -n 2 --dist loadgroup
 
 # Results are recorded in docs/; each campaign is reproducible from its seed.
+mutants: setup
+	.venv/bin/python -m tests.campaigns.mutants $(ARGS)
+
 campaign-%: kernel recorder
 	.venv/bin/python -m tests.campaigns.$* $(ARGS)
 

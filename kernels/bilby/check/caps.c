@@ -3,9 +3,10 @@
  * What exists and who has access to it (section 2.2, fourth kind).
  *
  *   B1  a capability is of a kind that exists
- *   B2  every object that boot did not make stands, in the derivation list, after
- *       an untyped capability whose region contains it
- *   B3  capabilities to one object stand side by side but for their descendants
+ *   B2  an object in the region of an untyped capability stands after it in the
+ *       derivation list, with nothing between that is not in the region, too
+ *   B3  capabilities to one object stand side by side, so that the last is known
+ *       by its neighbours
  *   B4  a line has one interrupt handler capability with no handler before it
  *   B5  a message buffer lies in the frame that its thread keeps, which is RAM that
  *       may be written; without a frame there is no buffer
@@ -66,7 +67,38 @@ static word_t object_of(const struct cap *cap)
     }
 }
 
-/* The region that what follows must come from; heads of lists are boot's. */
+/* A family of capabilities begins: no other to this object did. */
+static bool first_time(word_t object)
+{
+    word_t unit = (object - WINDOW_BASE) / 16;
+    unsigned char bit = (unsigned char)(1u << unit % 8);
+
+    if (universe->family_seen[unit / 8] & bit)
+        return false;
+    universe->family_seen[unit / 8] |= bit;
+    return true;
+}
+
+static void forget_families(void)
+{
+    for (word_t i = 0; i < universe->slot_count; i++) {
+        word_t object = object_of(&universe->slot[i]->cap);
+
+        if (object != 0)
+            universe->family_seen[(object - WINDOW_BASE) / 16 / 8] = 0;
+    }
+}
+
+/* No untyped capability has this memory. */
+static bool is_outside_regions(word_t object)
+{
+    for (word_t i = 0; i < universe->slot_count; i++)
+        if (contains(&universe->slot[i]->cap, object))
+            return false;
+    return true;
+}
+
+/* The region that what follows comes from; without one it belongs to nobody. */
 static void check_list(const struct slot *head)
 {
     const struct slot *region = NULL;
@@ -88,7 +120,9 @@ static void check_list(const struct slot *head)
             while (region != NULL && cap_type(&region->cap) != CAP_UNTYPED)
                 region = link_to(region->prev);
         }
-        require(region != NULL || slot == head, "B2 an object comes from a region", slot);
+        require(region != NULL || is_outside_regions(object),
+                "B2 an object comes from a region", slot);
+        require(first_time(object), "B3 capabilities to an object stand side by side", slot);
     }
 }
 
@@ -99,6 +133,8 @@ static void check_thread(const struct tcb *thread)
     word_t caller = cap_type(&thread->caller.cap);
     word_t base;
 
+    if (cspace == CAP_REMAINS)
+        return; /* what is left of a thread that is being deleted */
     require(cspace == CAP_NULL || cspace == CAP_CNODE, "B6 the root of a space is a CNode", thread);
     require(vspace == CAP_NULL || vspace == CAP_PAGE_DIRECTORY, "B6 a space is a directory", thread);
     require(caller == CAP_NULL || caller == CAP_REPLY, "B6 a caller is a reply", thread);
@@ -142,6 +178,7 @@ static void check_handlers(void)
 
 void check_caps(void)
 {
+    forget_families();
     for (word_t i = 0; i < universe->slot_count; i++) {
         const struct slot *slot = universe->slot[i];
 

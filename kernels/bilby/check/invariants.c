@@ -11,4 +11,5 @@ void check_invariants(void)
     check_waiting();
     check_spaces();
     check_caps();
+    check_deletion();
 }

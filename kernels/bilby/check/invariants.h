@@ -23,6 +23,7 @@ struct universe {
     struct list threads, endpoints, notifications, tables, directories;
     unsigned char slot_seen[RAM_BYTES / 16 / 8];
     unsigned char object_seen[RAM_BYTES / 16 / 8];
+    unsigned char family_seen[RAM_BYTES / 16 / 8];
 };
 
 extern struct universe *const universe;
@@ -40,6 +41,7 @@ void check_scheduler(void);  /* what the scheduler relies on */
 void check_waiting(void);    /* endpoints, notifications, replies */
 void check_spaces(void);     /* address spaces and their shadows */
 void check_caps(void);       /* what exists and who has access to it */
+void check_deletion(void);   /* what is deleted, cleared or aborted step by step */
 
 static inline struct slot *link_to(word_t link)
 {

@@ -4,6 +4,8 @@
  * Starts at the kernel's variables and goes through CNodes, threads' own slots,
  * derivation links, queues and shadows, with a list of work instead of recursion.
  */
+#include <vspace.h>
+
 #include "invariants.h"
 
 #ifdef CHECK_MEMORY /* RAM that this build keeps from the users */
@@ -16,6 +18,10 @@ struct universe *const universe = &memory;
 struct queue { struct tcb *head, *tail; };
 extern struct queue ready[PRIORITIES] __attribute__((weak));
 extern struct page_directory *owner[HARDWARE_ASIDS] __attribute__((weak));
+
+/* Of delete.c: what is being deleted. */
+extern struct slot limbo __attribute__((weak));
+extern struct slot *graves __attribute__((weak));
 
 /* True the first time. */
 static bool mark(unsigned char *seen, word_t address)
@@ -112,17 +118,34 @@ static void add_directory(struct page_directory *directory)
             add_slot(link_to(directory->shadow[i]));
 }
 
-static void add_cnode(struct slot *first, word_t radix)
+/* The table or directory in which a frame is mapped. */
+static void add_mapping(const struct cap *frame)
 {
-    for (word_t i = 0; i < 1u << radix; i++)
-        add_slot(&first[i]);
+    word_t entry = frame_cap_entry(frame);
+
+    if (entry == 0)
+        return;
+    if (frame_cap_size(frame) <= SIZE_64K)
+        add_table((struct page_table *)(entry & ~(sizeof(struct page_table) - 1)));
+    else
+        add_directory((struct page_directory *)(entry & ~(sizeof(struct page_directory) - 1)));
 }
 
-static void add_what_it_names(const struct cap *cap)
+/* Slots that are empty and linked to nothing hold W1 to W3 by themselves. */
+static void add_cnode_slots(struct slot *first, word_t count)
 {
+    for (word_t i = 0; i < count; i++)
+        if (cap_type(&first[i].cap) != CAP_NULL || first[i].prev != 0 || first[i].next != 0)
+            add_slot(&first[i]);
+}
+
+static void add_what_it_names(struct slot *slot)
+{
+    const struct cap *cap = &slot->cap;
+
     switch (cap_type(cap)) {
     case CAP_CNODE:
-        add_cnode((struct slot *)cnode_cap_object(cap), cnode_cap_radix(cap));
+        add_cnode_slots((struct slot *)cnode_cap_object(cap), 1u << cnode_cap_radix(cap));
         break;
     case CAP_TCB:
         add_thread((struct tcb *)tcb_cap_object(cap));
@@ -141,6 +164,14 @@ static void add_what_it_names(const struct cap *cap)
         break;
     case CAP_PAGE_DIRECTORY:
         add_directory((struct page_directory *)page_directory_cap_object(cap));
+        break;
+    case CAP_FRAME:
+        add_mapping(cap);
+        break;
+    case CAP_REMAINS:
+        add_cnode_slots(slot, remains_cap_left(cap));
+        if (remains_cap_next(cap) != WINDOW_BASE)
+            add_slot((struct slot *)remains_cap_next(cap));
         break;
     default:
         break;
@@ -170,6 +201,10 @@ static void add_roots(void)
 {
     for (word_t i = 0; i < IRQ_LINES; i++)
         add_slot(&irq_slots[i]);
+    if (&limbo != NULL)
+        add_slot(&limbo);
+    if (&graves != NULL)
+        add_slot(graves);
     add_thread(current_thread);
     for (word_t i = 0; ready != NULL && i < PRIORITIES; i++)
         add_thread(ready[i].head);
@@ -189,7 +224,7 @@ void universe_find(void)
         while (slots < universe->slot_count) {
             struct slot *slot = universe->slot[slots++];
 
-            add_what_it_names(&slot->cap);
+            add_what_it_names(slot);
             add_slot(link_to(slot->prev));
             add_slot(link_to(slot->next));
         }

@@ -5,6 +5,7 @@
  *   Q1  queues of endpoints and notifications are doubly linked and end
  *   Q2  an endpoint is idle <=> its queue is empty; each thread in it waits to
  *       send or to receive, as the endpoint's state says, and points back
+ *       one that is closed is being emptied: its threads wait for either
  *   Q3  a notification that is signalled has no waiting thread; pending => signalled
  *   Q4  a thread waits to send or receive, or for a signal <=> it is in such a queue
  *   R1  each thread has the master of its reply; nobody else has
@@ -12,6 +13,8 @@
  *       answer, stands right after that thread's master, and is the only one
  */
 #include "invariants.h"
+
+#define ANY 0xffu /* to send or to receive */
 
 static word_t check_queue(struct tcb *head, const struct tcb *tail, const void *object,
                           word_t state)
@@ -22,7 +25,10 @@ static word_t check_queue(struct tcb *head, const struct tcb *tail, const void *
     for (const struct tcb *thread = head; thread != NULL; thread = thread->wait_next) {
         require(thread->wait_prev == prev, "Q1 a queue is doubly linked", thread);
         require(thread->waits_on == object, "Q2 a waiting thread points back", thread);
-        require(thread->state == state, "Q2 the states of thread and queue agree", thread);
+        require(thread->state == state
+                || (state == ANY && (thread->state == THREAD_BLOCKED_SEND
+                                     || thread->state == THREAD_BLOCKED_RECEIVE)),
+                "Q2 the states of thread and queue agree", thread);
         require(++count <= universe->threads.count, "Q1 a queue ends", object);
         prev = thread;
     }
@@ -32,18 +38,20 @@ static word_t check_queue(struct tcb *head, const struct tcb *tail, const void *
 
 static word_t check_endpoint(const struct endpoint *endpoint)
 {
-    require(endpoint->state <= EP_RECEIVING, "Q2 an endpoint's state is one listed", endpoint);
-    require((endpoint->state == EP_IDLE) == (endpoint->head == NULL),
+    static const word_t waits[] = { ANY, THREAD_BLOCKED_SEND, THREAD_BLOCKED_RECEIVE, ANY };
+
+    require(endpoint->state <= EP_CLOSED, "Q2 an endpoint's state is one listed", endpoint);
+    require(endpoint->state == EP_CLOSED
+            || (endpoint->state == EP_IDLE) == (endpoint->head == NULL),
             "Q2 idle <=> nobody waits", endpoint);
-    return check_queue(endpoint->head, endpoint->tail, endpoint,
-                       endpoint->state == EP_SENDING ? THREAD_BLOCKED_SEND
-                                                     : THREAD_BLOCKED_RECEIVE);
+    return check_queue(endpoint->head, endpoint->tail, endpoint, waits[endpoint->state]);
 }
 
 static word_t check_notification(const struct notification *notification)
 {
-    require(notification->signalled <= 1, "Q3 signalled is 0 or 1", notification);
-    require(!notification->signalled || notification->head == NULL,
+    require(notification->signalled <= NOTIFICATION_CLOSED,
+            "Q3 signalled is one of those listed", notification);
+    require(notification->signalled != 1 || notification->head == NULL,
             "Q3 signalled => nobody waits", notification);
     require(notification->signalled || notification->pending == 0,
             "Q3 pending => signalled", notification);
@@ -78,9 +86,10 @@ void check_waiting(void)
         waiting += thread->state == THREAD_BLOCKED_SEND
             || thread->state == THREAD_BLOCKED_RECEIVE
             || thread->state == THREAD_BLOCKED_WAIT;
-        require(cap_type(&thread->reply.cap) == CAP_REPLY
+        require(cap_type(&thread->cspace.cap) == CAP_REMAINS
+                || (cap_type(&thread->reply.cap) == CAP_REPLY
                 && reply_cap_master(&thread->reply.cap)
-                && reply_cap_object(&thread->reply.cap) == (word_t)thread,
+                && reply_cap_object(&thread->reply.cap) == (word_t)thread),
                 "R1 a thread has the master of its reply", thread);
     }
     require(waiting == in_queues, "Q4 waiting <=> in a queue", NULL);

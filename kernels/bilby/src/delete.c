@@ -92,7 +92,7 @@ static struct slot *next_victim(void)
         if (left == 1 || slot_is_empty(victim))
             return NULL;
     }
-    if (cap_type(&victim->cap) == CAP_IRQ_HANDLER
+    if (cap_type(&victim->cap) == CAP_IRQ_HANDLER && slot_is_last(victim)
         && !slot_is_empty(&irq_slots[irq_handler_cap_irq(&victim->cap)]))
         return &irq_slots[irq_handler_cap_irq(&victim->cap)];
     return victim;

@@ -91,8 +91,8 @@ bool fastpath_reply_receive(word_t address, word_t message)
         return false;
 
     endpoint = (struct endpoint *)endpoint_cap_object(cap);
-    if (endpoint->state == EP_SENDING)
-        return false;
+    if (endpoint->state != EP_IDLE && endpoint->state != EP_RECEIVING)
+        return false; /* somebody sends already, or it is being closed */
 
     caller = (struct tcb *)reply_cap_object(reply);
     if (caller->fault != 0 || caller->priority < server->priority)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.kernels.spec.layout import API, WINDOW, message
-from tests.kernels.spec.state import Cap, CNode, Kernel, Slot, State, Thread
+from tests.kernels.spec.state import CNode, Kernel, Slot, State, Thread
 
 HOSTILE = [0, 1, 2, 3, 31, 32, 33, 64, 127, 255, 256, 4096, 1 << 20, 1 << 28]
 HOSTILE += [0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, WINDOW, WINDOW - 4096, 0xF0000000]
@@ -142,6 +142,9 @@ class Generator:
     def copy(self) -> Operation:
         to, index, depth = self.place(occupied=False)
         source, from_index, from_depth = self.place(occupied=True)
+        badged = [s for s in self.slots("endpoint", "notification") if s.cap and s.cap["badge"]]
+        if badged and self.rng.random() < 0.3:
+            source, from_index, from_depth = API["ROOT_CNODE"], self.rng.choice(badged).index, 32
         rights = self.rng.choice([7, 7, 7, 1, 2, 3, 5, self.rng.randrange(8)])
         words = [index, depth, from_index, from_depth, rights]
         return self.invoke("copy", to, API["LABEL_CNODE_COPY"], words, [source])
@@ -214,6 +217,83 @@ class Generator:
             "acknowledge", self.pick("irq_handler"), API["LABEL_IRQ_ACKNOWLEDGE"], [], []
         )
 
+    def move(self) -> Operation:
+        to, index, depth = self.place(occupied=False)
+        source, from_index, from_depth = self.place(occupied=True)
+        words = [index, depth, from_index, from_depth]
+        if self.rng.random() < 0.7:
+            return self.invoke("move", to, API["LABEL_CNODE_MOVE"], words, [source])
+        words.append(self.rng.choice([0, 32 - 8, 3 << 5 | 4, self.rng.getrandbits(10)]))
+        return self.invoke("mutate", to, API["LABEL_CNODE_MUTATE"], words, [source])
+
+    def rotate(self) -> Operation:
+        to, index, depth = self.place(occupied=False)
+        pivot, pivot_index, pivot_depth = self.place(occupied=True)
+        source, from_index, from_depth = self.place(occupied=True)
+        words = [index, depth, pivot_index, pivot_depth, from_index, from_depth]
+        if self.rng.random() < 0.4:
+            to, words[0], words[1] = source, from_index, from_depth
+        return self.invoke("rotate", to, API["LABEL_CNODE_ROTATE"], words, [pivot, source])
+
+    def victim(self) -> tuple[int, int, int]:
+        """A slot whose loss does not end the sequence, mostly; every kind is as likely."""
+        node = self.space()
+        if node is not None and len(node.slots) > 4096 and self.rng.random() < 0.6:
+            mine = [s for s in node.filled.values() if s.cap and s.index >= API["ROOT_FREE"]]
+            kinds = sorted({s.cap.kind for s in mine if s.cap})
+            if kinds:
+                kind = self.rng.choice(kinds)
+                slot = self.rng.choice([s for s in mine if s.cap and s.cap.kind == kind])
+                return API["ROOT_CNODE"], slot.index, 32
+        for _ in range(6):
+            address, index, depth = self.place(occupied=True)
+            if index >= API["ROOT_FREE"] or depth < 32 or self.rng.random() < 0.02:
+                break
+        return address, index, depth
+
+    def delete(self) -> Operation:
+        address, index, depth = self.victim()
+        return self.invoke("delete", address, API["LABEL_CNODE_DELETE"], [index, depth], [])
+
+    def revoke(self) -> Operation:
+        address, index, depth = self.victim()
+        above = [s for s in self.slots("endpoint", "endpoint", "notification", "cnode", "frame",
+                                       "tcb", "irq_handler", "page_directory")
+                 if s.index >= API["ROOT_FREE"] and self.kernel.has_child(s)]  # fmt: skip
+        if above and self.rng.random() < 0.7:
+            badged = [s for s in above if s.cap and s.cap.fields.get("badge")]
+            slot = self.rng.choice(badged or above)
+            address, index, depth = API["ROOT_CNODE"], slot.index, 32
+        if self.rng.random() < 0.02:
+            address, index, depth = API["ROOT_CNODE"], API["ROOT_UNTYPED"] + 1, 32
+        return self.invoke("revoke", address, API["LABEL_CNODE_REVOKE"], [index, depth], [])
+
+    def recycle(self) -> Operation:
+        slots = self.slots("endpoint", "notification", "tcb")
+        crowded = [s for s in slots if s.cap and s.cap.kind == "endpoint"
+                   and len(self.kernel.endpoint(s.cap["object"]).queue) > 1]  # fmt: skip
+        if crowded and self.rng.random() < 0.7:
+            slots = crowded
+        if not slots or self.rng.random() < 0.1:
+            address, index, depth = self.victim()
+        else:
+            address, index, depth = API["ROOT_CNODE"], self.rng.choice(slots).index, 32
+        return self.invoke("recycle", address, API["LABEL_CNODE_RECYCLE"], [index, depth], [])
+
+    def suspend(self) -> Operation:
+        return self.invoke("suspend", self.pick("tcb"), API["LABEL_TCB_SUSPEND"], [], [])
+
+    def unmap(self) -> Operation:
+        if self.rng.random() < 0.7:
+            return self.invoke("unmap", self.pick("frame"), API["LABEL_FRAME_UNMAP"], [], [])
+        return self.invoke(
+            "unmap table", self.pick("page_table"), API["LABEL_PAGE_TABLE_UNMAP"], [], []
+        )
+
+    def clear_notification(self) -> Operation:
+        return self.invoke("clear notification", self.pick("irq_handler"),
+                           API["LABEL_IRQ_CLEAR_NOTIFICATION"], [], [])  # fmt: skip
+
     def ipc(self) -> Operation:
         """A message, with words and capabilities that may be received."""
         number = self.rng.choice(["SYS_CALL", "SYS_CALL", "SYS_SEND", "SYS_NB_SEND",
@@ -237,6 +317,33 @@ class Generator:
         kinds = ("endpoint",) if self.rng.random() < 0.75 else ("notification",)
         registers = [self.pick(*kinds), message(length, extra, 0, label), *words]
         return Operation("syscall", API[number], registers, buffer, number)
+
+    def crowd(self) -> Operation:
+        """One more thread that waits to send, if somebody else can run."""
+        if not any(self.kernel.ready.values()):
+            self.plan_thread()
+            return self.do_yield()
+        slots = [s for s in self.slots("endpoint") if s.cap and s.cap["can_send"]]
+        slots = slots[-3:] or slots
+        if not slots:
+            return self.do_yield()
+        number = self.rng.choice([API["SYS_SEND"], API["SYS_CALL"]])
+        words = [self.rng.getrandbits(32) for _ in range(4)]
+        registers = [self.prefix() | self.rng.choice(slots).index, message(4, 0, 0, 0), *words]
+        return Operation("syscall", number, registers, {}, "crowd")
+
+    def answer(self) -> Operation:
+        """The shortest way to serve: answer, and wait for the next."""
+        if self.thread.slots["caller"].cap is None:
+            slots = [s for s in self.slots("endpoint") if s.cap and self.kernel.endpoint(
+                s.cap["object"]).sending]  # fmt: skip
+            if not slots:
+                return self.ipc()
+            registers = [self.prefix() | slots[0].index, *[self.rng.getrandbits(7)] * 5]
+            return Operation("syscall", API["SYS_RECEIVE"], registers, {}, "serve")
+        words = [self.rng.getrandbits(32) for _ in range(4)]
+        registers = [self.pick("endpoint"), message(self.rng.randrange(5), 0, 0, 0), *words]
+        return Operation("syscall", API["SYS_REPLY_RECEIVE"], registers, {}, "answer")
 
     def hostile(self) -> Operation:
         def draw() -> int:
@@ -268,14 +375,19 @@ class Generator:
     # ---- plans: several operations that only make sense together
 
     def plan_thread(self) -> None:
-        """A thread that will run, with the first one's address space and a buffer or none."""
-        slot, frame = self.fresh(2)
-        node, directory = API["ROOT_CNODE"], API["ROOT_PAGE_DIRECTORY"]
+        """A thread that will run, in an address space of its own or not, with a buffer or none."""
+        slot, frame, directory = self.fresh(3)
+        node = API["ROOT_CNODE"]
+        has_space = self.rng.random() < 0.4
+        if not has_space:
+            directory = API["ROOT_PAGE_DIRECTORY"]
         priority = self.rng.choice([100, 200, 254, 255, 255, 255])
         has_buffer = self.rng.random() < 0.8
         caps = [node, directory, frame] if has_buffer else [node, directory]
         tcb = API["TYPE_TCB"]
         steps = [self.make_step("thread", tcb, 0, slot)]
+        if has_space:
+            steps.append(self.make_step("space", API["TYPE_PAGE_DIRECTORY"], 0, directory))
         if has_buffer:
             steps.append(self.make_step("buffer", API["TYPE_FRAME_4K"], 0, frame))
         handler = self.pick("endpoint")
@@ -322,16 +434,14 @@ class Generator:
 
     def fresh(self, count: int) -> list[int]:
         """Empty slots of the first thread's CNode."""
-        node = self.kernel.cnode(self.root["object"])
+        node = self.space()
+        if node is None or len(node.slots) <= 4096:
+            return [self.rng.randrange(16) for _ in range(count)]
         free = [i for i in range(API["ROOT_FREE"], API["ROOT_FREE"] + 800) if i not in node.filled]
         return self.rng.sample(free, count)
 
-    @property
-    def root(self) -> Cap:
-        return next(s.cap for s in self.kernel.slots.values() if s.cap and s.cap.kind == "cnode")
-
     def make_step(self, name: str, kind: int, size: int, slot: int) -> Callable[[], Operation]:
-        untyped = API["ROOT_UNTYPED"] + self.rng.randrange(2)
+        untyped = API["ROOT_UNTYPED"] + self.rng.randrange(3)
         words = [kind, size, 0, 0, slot, 1]
         return lambda: self.invoke(f"retype {name}", untyped, API["LABEL_UNTYPED_RETYPE"], words,
                                    [API["ROOT_CNODE"]], sure=True)  # fmt: skip
@@ -341,8 +451,11 @@ class Generator:
             self.retype: 14, self.copy: 8, self.mint: 8, self.configure: 8,
             self.write_registers: 2, self.resume: 8, self.set_priority: 4,
             self.map_table: 4, self.map_frame: 8, self.get_line: 2,
-            self.set_notification: 2, self.acknowledge: 2, self.ipc: 24,
-            self.hostile: 6, self.do_yield: 3, self.fault: 1, self.interrupt: 2,
+            self.set_notification: 2, self.acknowledge: 2, self.ipc: 20,
+            self.crowd: 12, self.answer: 6,
+            self.move: 5, self.rotate: 3, self.delete: 7, self.revoke: 3, self.recycle: 3,
+            self.suspend: 2, self.unmap: 3, self.clear_notification: 1, self.hostile: 6,
+            self.do_yield: 3, self.fault: 1, self.interrupt: 2,
         }  # fmt: skip
 
     def would_strand(self, operation: Operation) -> bool:

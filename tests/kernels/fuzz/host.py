@@ -45,7 +45,16 @@ class Host:
 
     def close(self) -> None:
         self._process.kill()
-        self._process.communicate()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+    def finish(self) -> None:
+        """Let the host build end by itself, so that it writes down its coverage."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=60)
 
     def _read(self, count: int) -> bytes:
         assert self._process.stdout is not None

@@ -24,14 +24,17 @@ def after_boot(read: Callable[[int], int], current: int, irq_slots: int) -> Kern
     kind, space = decode_cap(read(thread.slots["cspace"].address), read_second(read, thread.slots))
     assert kind == "cnode"
     node = kernel.add_cnode(space["object"], space["radix"])
-    for slot in [*node.slots, *thread.slots.values()]:
+    given = [node.slots[index] for index in range(API["ROOT_FREE"])]
+    for slot in [*given, *thread.slots.values()]:
         read_slot(kernel, slot, read)
-    for slot in node.slots[: API["ROOT_FREE"]]:
+    for slot in given:
         if slot.cap is not None:
             node.filled[slot.index] = slot
             add_object(kernel, slot.cap, read)
     for slot in kernel.slots.values():
-        link(kernel, slot, read)
+        if slot.cap is not None:
+            link(kernel, slot, read)
+            kernel.count[slot.cap.identity] += 1
     thread.regs = [read(current + 4 * i) for i in range(17)]
     thread.state = State.RUNNING
     thread.priority = read(current + offset("tcb", "priority"))
@@ -45,14 +48,14 @@ def read_second(read: Callable[[int], int], slots: dict[str, Slot]) -> int:
 
 
 def read_slot(kernel: Kernel, slot: Slot, read: Callable[[int], int]) -> None:
+    if slot.cap is not None:
+        kernel.count[slot.cap.identity] -= 1
     kind, fields = decode_cap(read(slot.address), read(slot.address + 4))
     slot.cap = None if kind == "null" else Cap(kind, fields)
     slot.revocable = bool(read(slot.address + offset("slot", "prev")) & 1)
 
 
 def link(kernel: Kernel, slot: Slot, read: Callable[[int], int]) -> None:
-    if slot.cap is None:
-        return
     slot.prev = kernel.slots.get(read(slot.address + offset("slot", "prev")) & LINK)
     slot.next = kernel.slots.get(read(slot.address + offset("slot", "next")) & LINK)
     head = slot.prev

@@ -108,10 +108,12 @@ def derive(cap: Cap | None) -> Cap:
         raise Refused("INVALID_CAPABILITY")
     if cap.kind in ("untyped", "irq_control", "reply", *NOT_COPIED):
         raise Refused("ILLEGAL_OPERATION")
-    return cap.copy(entry=0, buffer=0) if cap.kind == "frame" else cap.copy()
+    if cap.kind == "frame":
+        return cap.copy(**{name: 0 for name in ("entry", "buffer") if name in cap.fields})
+    return cap.copy()
 
 
-NOT_COPIED = ("page_table",)
+NOT_COPIED = ("page_table", "remains")
 
 
 def copy_to(kernel: Kernel, to: Slot, cap: Cap, source: Slot) -> None:
@@ -324,25 +326,59 @@ def wait(kernel: Kernel, waiter: Thread, notification: Notification) -> None:
     enqueue(kernel, notification.queue, waiter)
 
 
-def reply(kernel: Kernel, server: Thread) -> None:
-    """Answer the call that a thread serves, and use the capability up."""
+def reply(kernel: Kernel, server: Thread) -> str:
+    """Answer the call that a thread serves, and use the capability up; an error's name."""
     slot = server.slots["caller"]
     kernel.touch(server)
     if slot.cap is None:
-        server.regs[0] = FAILED | E["INVALID_CAPABILITY"]
-        return
+        return "INVALID_CAPABILITY"
     caller = kernel.thread(slot.cap["object"])
     may_grant = bool(slot.cap["can_grant"])
     kernel.empty(slot)
-    server.regs[0] = 0
     kernel.touch(caller)
     if caller.fault:
         if read_answer(caller, server):
             kernel.wake(caller)
-        return
+        return "NONE"
     transfer(kernel, server, caller, None, may_grant)
     caller.regs[0] = 0
     kernel.wake(caller)
+    return "NONE"
+
+
+def unlink(kernel: Kernel, thread: Thread) -> None:
+    """Out of the queue that a thread waits in."""
+    item = thread.waits_on
+    assert item is not None
+    kernel.touch(item, *item.queue)
+    item.queue.remove(thread)
+    thread.waits_on = None
+
+
+def abort(kernel: Kernel, thread: Thread) -> None:
+    """What a thread waits on is gone: it goes on with an error, or stays at its fault."""
+    unlink(kernel, thread)
+    if thread.fault:
+        thread.state = State.INACTIVE
+        return
+    fail(thread, "ABORTED")
+    kernel.wake(thread)
+
+
+def suspend(kernel: Kernel, thread: Thread) -> None:
+    """A thread runs no more and waits for nothing."""
+    kernel.touch(thread)
+    if thread.waits_on is not None:
+        unlink(kernel, thread)
+    elif thread.state is State.REPLY:
+        answer = thread.slots["reply"].next
+        if answer is not None:
+            kernel.empty(answer)
+    kernel.remove(thread)
+    if kernel.woken is thread:
+        kernel.woken = None
+    thread.fault = 0
+    thread.state = State.INACTIVE
 
 
 def raise_fault(kernel: Kernel, thread: Thread, kind: int, address: int, status: int) -> None:
@@ -461,11 +497,11 @@ def syscall(kernel: Kernel, number: int, registers: list[int], pc: int) -> None:
     elif number == API["SYS_RECEIVE"]:
         receive(kernel, thread, thread.regs[0])
     elif number == API["SYS_REPLY"]:
-        reply(kernel, thread)
+        error = reply(kernel, thread)
+        thread.regs[0] = FAILED | E[error] if error != "NONE" else 0
     elif number == API["SYS_REPLY_RECEIVE"]:
         address = thread.regs[0]
         reply(kernel, thread)
-        thread.regs[0] = address  # a call that is made again needs it
         receive(kernel, thread, address)
     elif number == API["SYS_YIELD"]:
         kernel.append(thread)

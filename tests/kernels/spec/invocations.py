@@ -14,8 +14,17 @@ from tests.kernels.spec.calls import (
     find_empty,
     resolve,
     set_pc,
+    suspend,
 )
-from tests.kernels.spec.layout import API, LIMITS, RAM, SIZES, WINDOW
+from tests.kernels.spec.deletion import (
+    check_recycle,
+    delete,
+    delete_derived,
+    recycle,
+    unmap_frame,
+    unmap_table,
+)
+from tests.kernels.spec.layout import API, LIMITS, RAM, SIZES, WINDOW, cap_fields
 from tests.kernels.spec.state import (
     Cap,
     Endpoint,
@@ -57,16 +66,15 @@ class Plan:
     slots: list[Slot]
 
 
-FIXED_BITS = {
-    API["TYPE_TCB"]: SIZES["tcb"].bit_length() - 1,
-    API["TYPE_ENDPOINT"]: SIZES["endpoint"].bit_length() - 1,
-    API["TYPE_NOTIFICATION"]: SIZES["notification"].bit_length() - 1,
-    API["TYPE_FRAME_4K"]: 12,
-    API["TYPE_FRAME_64K"]: 16,
-    API["TYPE_FRAME_1M"]: 20,
-    API["TYPE_FRAME_16M"]: 24,
-    API["TYPE_PAGE_TABLE"]: SIZES["page_table"].bit_length() - 1,
-    API["TYPE_PAGE_DIRECTORY"]: SIZES["page_directory"].bit_length() - 1,
+NAMES = {
+    API["TYPE_TCB"]: "tcb",
+    API["TYPE_ENDPOINT"]: "endpoint",
+    API["TYPE_NOTIFICATION"]: "notification",
+    API["TYPE_PAGE_TABLE"]: "page_table",
+    API["TYPE_PAGE_DIRECTORY"]: "page_directory",
+}
+FRAMES = {
+    API[f"TYPE_FRAME_{size}"]: 12 + 4 * i for i, size in enumerate(("4K", "64K", "1M", "16M"))
 }
 
 
@@ -77,8 +85,10 @@ def object_bits(kind: int, size_bits: int) -> int:
     elif kind == API["TYPE_CNODE"]:
         if 1 <= size_bits <= LIMITS["CNODE_RADIX_MAX"]:
             return size_bits + SIZES["slot"].bit_length() - 1
-    elif kind in FIXED_BITS:
-        return FIXED_BITS[kind]
+    elif kind in FRAMES:
+        return FRAMES[kind]
+    elif kind in NAMES:
+        return SIZES[NAMES[kind]].bit_length() - 1
     raise Refused("INVALID_ARGUMENT")
 
 
@@ -105,7 +115,7 @@ def find_slots(call: Invocation, node: Cap) -> list[Slot]:
     slots = call.kernel.cnode(node["object"]).slots
     if not 1 <= count <= LIMITS["RETYPE_OBJECTS_MAX"] or first + count > len(slots):
         raise Refused("RANGE")
-    found = slots[first : first + count]
+    found = [slots[first + i] for i in range(count)]
     if any(slot.cap is not None for slot in found):
         raise Refused("SLOT_OCCUPIED")
     return found
@@ -119,7 +129,7 @@ def retype(call: Invocation) -> None:
     bits = object_bits(kind, size_bits)
     if kind == API["TYPE_PAGE_DIRECTORY"] and count != 1:
         raise Refused("RANGE")
-    used = call.cap["free"] * 16
+    used = call.cap["free"] * 16 if call.kernel.has_child(call.slot) else 0
     start = used + (1 << bits) - 1 >> bits << bits
     size = 1 << call.cap["size_bits"]
     if start >= size or count > (size - start) >> bits:
@@ -131,13 +141,19 @@ def retype(call: Invocation) -> None:
 def make(call: Invocation, plan: Plan) -> None:
     kernel = call.kernel
     end = plan.base + (plan.count << plan.bits)
+    if not kernel.has_child(call.slot):
+        region = call.cap["object"]
+        kernel.cleared.append((region, region + 16 * call.cap["free"]))
     call.cap.fields["free"] = (end - call.cap["object"]) // 16
     kernel.touch(call.slot)
     if plan.type != API["TYPE_UNTYPED"]:
         kernel.cleared.append((plan.base, end))
-    for i, slot in reversed(list(enumerate(plan.slots))):  # the first comes first in the list
+    above = call.slot
+    for i, slot in enumerate(plan.slots):
         cap = new_object(kernel, plan, plan.base + (i << plan.bits))
-        kernel.insert(slot, cap, call.slot, True)
+        kernel.insert(slot, cap, above, True)
+        slot.parent = call.slot
+        above = slot
 
 
 def new_object(kernel: Kernel, plan: Plan, at: int) -> Cap:
@@ -146,8 +162,7 @@ def new_object(kernel: Kernel, plan: Plan, at: int) -> Cap:
     if kind == API["TYPE_UNTYPED"]:
         return Cap("untyped", {"object": at, "size_bits": plan.size_bits, "free": 0})
     if kind == API["TYPE_CNODE"]:
-        node = kernel.add_cnode(at, plan.size_bits)
-        kernel.touch(*node.slots)
+        kernel.add_cnode(at, plan.size_bits)
         fields = {"object": at, "radix": plan.size_bits, "guard_size": 0, "guard": 0}
         return Cap("cnode", fields)
     if kind == API["TYPE_TCB"]:
@@ -169,8 +184,8 @@ def new_object(kernel: Kernel, plan: Plan, at: int) -> Cap:
     kernel.add(frame)
     kernel.new_frames.append(frame)
     size = kind - API["TYPE_FRAME_4K"]
-    fields = {"base": at - WINDOW + RAM >> 12, "size": size, "can_write": 1, "device": 0}
-    return Cap("frame", {**fields, "buffer": 0, "entry": 0})
+    fields = dict.fromkeys(cap_fields("frame"), 0)
+    return Cap("frame", fields | {"base": at - WINDOW + RAM >> 12, "size": size, "can_write": 1})
 
 
 # ---- CNodes
@@ -225,7 +240,66 @@ def mint(call: Invocation) -> None:
     copy(call, mint=True)
 
 
+def move(call: Invocation, mutate: bool = False) -> None:
+    call.require(5 if mutate else 4, 1)
+    to = find_empty(call.kernel, call.slot.cap, call.word(0), call.word(1))
+    source = find(call.kernel, call.extra[0].cap, call.word(2), call.word(3))
+    if source.cap is None:
+        raise Refused("INVALID_CAPABILITY")
+    cap = source.cap.copy()
+    if mutate:
+        if cap.kind != "cnode":
+            raise Refused("ILLEGAL_OPERATION")
+        set_guard(cap, call.word(4))
+    call.kernel.move(to, source)
+    to.cap = cap
+
+
+def mutate(call: Invocation) -> None:
+    move(call, mutate=True)
+
+
+def rotate(call: Invocation) -> None:
+    call.require(6, 2)
+    kernel = call.kernel
+    to = find(kernel, call.slot.cap, call.word(0), call.word(1))
+    pivot = find(kernel, call.extra[0].cap, call.word(2), call.word(3))
+    source = find(kernel, call.extra[1].cap, call.word(4), call.word(5))
+    if pivot in (source, to):
+        raise Refused("INVALID_ARGUMENT")
+    if to is not source and to.cap is not None:
+        raise Refused("SLOT_OCCUPIED")
+    if pivot.cap is None or source.cap is None:
+        raise Refused("INVALID_CAPABILITY")
+    kernel.move(kernel.transit, pivot)
+    kernel.move(pivot, source)
+    kernel.move(to, kernel.transit)
+
+
+def one_slot(call: Invocation) -> Slot:
+    call.require(2)
+    return find(call.kernel, call.slot.cap, call.word(0), call.word(1))
+
+
+def delete_one(call: Invocation) -> None:
+    delete(call.kernel, one_slot(call))
+
+
+def revoke(call: Invocation) -> None:
+    delete_derived(call.kernel, one_slot(call))
+
+
+def recycle_one(call: Invocation) -> None:
+    slot = one_slot(call)
+    check_recycle(slot.cap)
+    recycle(call.kernel, slot)
+
+
 # ---- threads
+
+
+def suspend_thread(call: Invocation) -> None:
+    suspend(call.kernel, call.kernel.thread(call.cap["object"]))
 
 
 def check_buffer(frame: Cap | None, offset: int) -> None:
@@ -244,7 +318,7 @@ def check_buffer(frame: Cap | None, offset: int) -> None:
 def configure(call: Invocation) -> None:
     kernel, thread = call.kernel, call.kernel.thread(call.cap["object"])
     call.require(2, 2)
-    if thread.slots["cspace"].cap is not None:
+    if any(thread.slots[name].cap for name in ("cspace", "vspace", "buffer_frame")):
         raise Refused("ILLEGAL_OPERATION")
     kinds = [slot.cap.kind if slot.cap else None for slot in call.extra]
     if kinds[:2] != ["cnode", "page_directory"]:
@@ -257,10 +331,11 @@ def configure(call: Invocation) -> None:
     thread.fault_handler = call.word(0)
     if len(call.extra) == 3:
         frame = call.extra[2].cap
-        assert frame is not None
         kept = thread.slots["buffer_frame"].cap
+        assert frame is not None
         assert kept is not None
-        kept.fields["buffer"] = 1
+        if "buffer" in kept.fields:
+            kept.fields["buffer"] = 1
         thread.buffer = (frame["base"] << 12) - RAM + WINDOW + call.word(1)
 
 
@@ -379,7 +454,19 @@ def map_frame(call: Invocation) -> None:
     call.kernel.touch(table, call.slot)
 
 
+def unmap(call: Invocation) -> None:
+    unmap_frame(call.kernel, call.slot)
+
+
+def unmap_one_table(call: Invocation) -> None:
+    unmap_table(call.kernel, call.kernel.table(call.cap["object"]))
+
+
 # ---- interrupts
+
+
+def clear_notification(call: Invocation) -> None:
+    delete(call.kernel, call.kernel.irq_slots[call.cap["irq"]])
 
 
 def get_line(call: Invocation) -> None:
@@ -425,5 +512,15 @@ OPERATIONS = {
     ("irq_control", API["LABEL_IRQ_GET"]): get_line,
     ("irq_handler", API["LABEL_IRQ_SET_NOTIFICATION"]): set_notification,
     ("irq_handler", API["LABEL_IRQ_ACKNOWLEDGE"]): acknowledge,
+    ("irq_handler", API["LABEL_IRQ_CLEAR_NOTIFICATION"]): clear_notification,
+    ("cnode", API["LABEL_CNODE_MOVE"]): move,
+    ("cnode", API["LABEL_CNODE_MUTATE"]): mutate,
+    ("cnode", API["LABEL_CNODE_ROTATE"]): rotate,
+    ("cnode", API["LABEL_CNODE_DELETE"]): delete_one,
+    ("cnode", API["LABEL_CNODE_REVOKE"]): revoke,
+    ("cnode", API["LABEL_CNODE_RECYCLE"]): recycle_one,
+    ("tcb", API["LABEL_TCB_SUSPEND"]): suspend_thread,
+    ("frame", API["LABEL_FRAME_UNMAP"]): unmap,
+    ("page_table", API["LABEL_PAGE_TABLE_UNMAP"]): unmap_one_table,
 }
 __all__ = ["OPERATIONS", "Thread", "perform"]

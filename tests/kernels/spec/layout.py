@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,19 +32,30 @@ def _tool() -> ModuleType:
     return module
 
 
-# What differs between presets; those of "after".
-TABLES = ("objects", "layouts/vspace_shadow", "layouts/abort_preemptible")
-_RECORDS = _tool().parse(
-    "".join((BILBY / f"{table}.layout").read_text(encoding="utf-8") for table in TABLES)
-)
-_CAPS: dict[int, Any] = {r.number: r for r in _RECORDS if r.kind == "capability"}
-_OFFSETS = {
-    (r.name, f.name): (f.offset, max(f.count, 1))
-    for r in _RECORDS
-    if r.kind == "object"
-    for f in r.fields
-}
-SIZES: dict[str, int] = {r.name: r.size for r in _RECORDS if r.kind == "object"}
+_CAPS: dict[int, Any] = {}
+_OFFSETS: dict[tuple[str, str], int] = {}
+SIZES: dict[str, int] = {}  # bytes of an object, by its name
+
+
+@cache
+def _records(preset: str) -> list[Any]:
+    make = ["make", "--silent", "--no-print-directory", "-C", str(BILBY)]
+    done = subprocess.run(
+        [*make, f"PRESET={preset}", "tables"], capture_output=True, text=True, check=True
+    )
+    tables = [(BILBY / name).read_text(encoding="utf-8") for name in done.stdout.split()]
+    return list(_tool().parse("".join(tables)))
+
+
+def use(preset: str) -> None:
+    """From here on, names mean what they mean in a preset."""
+    records = _records(preset)
+    for table in (_CAPS, _OFFSETS, SIZES):
+        table.clear()
+    _CAPS.update({r.number: r for r in records if r.kind == "capability"})
+    objects = [r for r in records if r.kind == "object"]
+    _OFFSETS.update({(r.name, f.name): f.offset for r in objects for f in r.fields})
+    SIZES.update({r.name: r.size for r in objects})
 
 
 def decode_cap(first: int, second: int) -> tuple[str, dict[str, int]]:
@@ -57,13 +70,18 @@ def decode_cap(first: int, second: int) -> tuple[str, dict[str, int]]:
     return str(record.name), fields
 
 
+def cap_fields(kind: str) -> set[str]:
+    """The fields of a kind of capability."""
+    return {f.name for r in _CAPS.values() if r.name == kind for f in r.fields}
+
+
 def has_field(kind: str, name: str) -> bool:
     return (kind, name) in _OFFSETS
 
 
 def offset(kind: str, name: str) -> int:
     """Bytes from the start of an object to a field."""
-    return int(_OFFSETS[kind, name][0])
+    return _OFFSETS[kind, name]
 
 
 def _numbers(text: str) -> dict[str, int]:
@@ -78,3 +96,6 @@ LIMITS = _numbers((BILBY / "include" / "limits.h").read_text(encoding="utf-8"))
 def message(length: int, extra: int, unwrapped: int, label: int) -> int:
     """A message register."""
     return length | extra << 7 | unwrapped << 9 | (label << 12 & 0xFFFFFFFF)
+
+
+use("after")

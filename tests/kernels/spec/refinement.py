@@ -136,6 +136,14 @@ class Owners:
                 dict.fromkeys(range(address // 4096, (address + size) // 4096), address)
             )
 
+    def forget(self, address: int) -> None:
+        """An object or slot that is no more; its memory has no owner."""
+        for table, unit in ((self._small, 16), (self._large, 4096)):
+            at = address // unit
+            while table.get(at) == address:
+                del table[at]
+                at += 1
+
     def find(self, address: int) -> int | None:
         found = self._small.get(address // 16)
         return self._large.get(address // 4096) if found is None else found
@@ -169,7 +177,12 @@ class Refinement:
         self.owners = Owners()
 
     def learn(self) -> None:
-        """What is new: objects first, because a thread's slots are inside it."""
+        """What is no more, and what is new: objects first, a thread's slots are inside it."""
+        for address in reversed(self.kernel.died):
+            self.owners.forget(address)
+        for address in self.kernel.died:
+            self.owners.forget(address)
+        self.kernel.died.clear()
         new = self.kernel.new
         for item in sorted(new, key=lambda item: isinstance(item, Slot)):
             self.owners.add(item.address, size_of(item))
@@ -197,6 +210,8 @@ class Refinement:
                 continue
             owner = self.owners.find(address)
             if owner is not None and owner in kernel.touched:
+                continue
+            if any(base <= address < end for base, end in kernel.died_now):
                 continue
             inside = any(base <= address < end for base, end in kernel.cleared)
             if inside and (value == 0 or owner in kernel.touched):

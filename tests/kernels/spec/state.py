@@ -6,11 +6,12 @@ An object is known by its address in the kernel window, because retype promises 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from tests.kernels.spec.layout import API, SIZES, offset
+from tests.kernels.spec.layout import API, RAM, SIZES, WINDOW, offset
 
 WORD = 0xFFFFFFFF
 
@@ -39,6 +40,12 @@ class Cap:
     def copy(self, **changes: int) -> Cap:
         return Cap(self.kind, self.fields | changes)
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The same for all capabilities to one object."""
+        names = {"frame": ("base", "size"), "irq_handler": ("irq",)}.get(self.kind, ("object",))
+        return (self.kind, *(str(self.fields.get(name)) for name in names))
+
 
 @dataclass(slots=True, eq=False)
 class Slot:
@@ -52,6 +59,7 @@ class Slot:
     revocable: bool = False
     node: CNode | None = None  # that it is in, and where
     index: int = 0
+    buffer_of: Thread | None = None  # the thread whose message buffer's frame it keeps
 
     def ancestors(self) -> Iterator[Slot]:
         above = self.parent
@@ -92,10 +100,37 @@ class Notification:
     queue: list[Thread] = field(default_factory=list)
 
 
+class Row:
+    """The slots of a CNode; one comes into being when somebody asks for it."""
+
+    def __init__(self, kernel: Kernel, address: int, length: int) -> None:
+        self._kernel = kernel
+        self._address = address
+        self._length = length
+        self.node: CNode | None = None
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: int) -> Slot:
+        assert 0 <= index < self._length
+        address = self._address + SIZES["slot"] * index
+        slot = self._kernel.slots.get(address)
+        if slot is None:
+            slot = self._kernel.add_slot(address)
+            slot.node, slot.index = self.node, index
+        return slot
+
+    def known(self) -> list[Slot]:
+        """Those that have come into being; all others are empty."""
+        every = range(self._address, self._address + SIZES["slot"] * self._length, SIZES["slot"])
+        return [self._kernel.slots[address] for address in every if address in self._kernel.slots]
+
+
 @dataclass(slots=True, eq=False)
 class CNode:
     address: int
-    slots: list[Slot]
+    slots: Row
     filled: dict[int, Slot] = field(default_factory=dict)
 
 
@@ -127,6 +162,11 @@ class Kernel:
         self.objects: dict[int, Object] = {}
         self.slots: dict[int, Slot] = {}
         self.irq_slots: list[Slot] = []
+        self.limbo = Slot(0)  # deletion's own places; empty between operations
+        self.transit = Slot(0)
+        self.count: Counter[tuple[str, ...]] = Counter()  # capabilities to each object
+        self.died: list[int] = []  # addresses of objects and slots that are no more
+        self.died_now: list[tuple[int, int]] = []  # extents, in this operation
         self.issued: set[int] = set()
         self.masked: set[int] = set(range(64))  # lines; all are, at boot
         self.raised: set[int] = set()  # lines raised while they were masked
@@ -143,6 +183,7 @@ class Kernel:
 
     def begin(self) -> None:
         self.new_frames.clear()
+        self.died_now.clear()
         self.touched.clear()
         self.written.clear()
         self.cleared.clear()
@@ -214,16 +255,17 @@ class Kernel:
         names = ("cspace", "vspace", "reply", "caller", "buffer_frame")
         slots = {name: self.add_slot(address + offset("tcb", name)) for name in names}
         thread = Thread(address, slots)
+        slots["buffer_frame"].buffer_of = thread
         slots["reply"].cap = Cap("reply", {"object": address, "master": 1, "can_grant": 0})
         slots["reply"].revocable = True
+        self.count[slots["reply"].cap.identity] += 1
         self.add(thread)
         return thread
 
     def add_cnode(self, address: int, radix: int) -> CNode:
-        slots = [self.add_slot(address + SIZES["slot"] * i) for i in range(1 << radix)]
-        node = CNode(address, slots)
-        for index, slot in enumerate(slots):
-            slot.node, slot.index = node, index
+        row = Row(self, address, 1 << radix)
+        node = CNode(address, row)
+        row.node = node
         self.add(node)
         return node
 
@@ -233,6 +275,7 @@ class Kernel:
         """Into an empty slot, right after another; a copy of a copy is its sibling."""
         assert to.cap is None
         to.cap = cap
+        self.count[cap.identity] += 1
         if to.node is not None:
             to.node.filled[to.index] = to
         to.revocable = revocable
@@ -259,9 +302,66 @@ class Kernel:
             following = following.next
         if slot.node is not None:
             del slot.node.filled[slot.index]
+        if slot.cap is not None:
+            self.count[slot.cap.identity] -= 1
         slot.cap = slot.prev = slot.next = slot.parent = None
         slot.revocable = False
         self.touch(slot)
+
+    def move(self, to: Slot, source: Slot) -> None:
+        """A capability changes its slot, not its place in the tree."""
+        assert to.cap is None
+        to.cap, to.prev, to.next = source.cap, source.prev, source.next
+        to.parent, to.revocable = source.parent, source.revocable
+        if to.prev is not None:
+            to.prev.next = to
+        if to.next is not None:
+            to.next.prev = to
+        following = to.next
+        while following is not None and source in following.ancestors():
+            if following.parent is source:
+                following.parent = to
+            following = following.next
+        for slot, filled in ((source, False), (to, True)):
+            if slot.node is not None and filled:
+                slot.node.filled[slot.index] = slot
+            elif slot.node is not None:
+                del slot.node.filled[slot.index]
+        source.cap = source.prev = source.next = source.parent = None
+        source.revocable = False
+        self.touch(to, source, to.prev, to.next)
+        self.touch_mapping(to)
+
+    def touch_mapping(self, slot: Slot) -> None:
+        """Where a frame or a table is mapped, the kernel keeps which slot it is by."""
+        assert slot.cap is not None
+        if slot.cap.kind == "frame" and slot.cap["entry"]:
+            kind = "page_table" if slot.cap["size"] <= 1 else "page_directory"
+            self.touched.add(slot.cap["entry"] & ~(SIZES[kind] - 1))
+        elif slot.cap.kind == "page_table":
+            descriptor = slot.cap["object"] - WINDOW + RAM | 1
+            for item in self.objects.values():
+                if isinstance(item, Table) and descriptor in item.descriptors.values():
+                    self.touch(item)
+
+    def has_child(self, slot: Slot) -> bool:
+        return slot.next is not None and slot in slot.next.ancestors()
+
+    def is_last(self, slot: Slot) -> bool:
+        """No other capability leads to the object."""
+        assert slot.cap is not None
+        return self.count[slot.cap.identity] == 1
+
+    def remove_object(self, address: int, size: int, slots: list[Slot]) -> None:
+        """An object is no more; its memory belongs to the untyped region it was made from."""
+        for slot in slots:
+            del self.slots[slot.address]
+            self.touched.discard(slot.address)
+            self.died.append(slot.address)
+        self.objects.pop(address, None)
+        self.touched.discard(address)
+        self.died.append(address)
+        self.died_now.append((address, address + size))
 
     # ---- scheduling
 

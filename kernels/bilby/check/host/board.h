@@ -13,8 +13,10 @@
 #define USER_IMAGE   0x80200000
 #define ROOT_FRAME_1M_BASE  0x80300000
 #define ROOT_FRAME_16M_BASE 0x81000000
-#define DIRT_BYTES   0
-#define UNTYPED_REGIONS { { 0x80400000, 22 }, { 0x80800000, 23 } }
+/* Small, so that clearing one is not most of a test. */
+#define UNTYPED_REGIONS { { 0x80400000, 16 }, { 0x80800000, 21 }, { 0x80a00000, 21 } }
+
+#define DIRT_BYTES   0x4000 /* of the first region: what a program may have left */
 
 #define WINDOW_BASE  0xb0000000
 

@@ -17,7 +17,7 @@
 
 #define VIEW_BASE  0x70000000u /* memory as table walks and fetches see it */
 #define MODEL_BASE 0x74000000u
-#define MODEL_BYTES 0x00400000u
+#define MODEL_BYTES 0x00600000u
 
 struct change { word_t address, value; };
 

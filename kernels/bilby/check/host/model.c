@@ -5,7 +5,8 @@
  *   M1  no operation is left unfinished: what was cleaned was drained
  *   M2  no descriptor that can be walked is dirty in the data cache
  *   M3  the TLB has no translation for a live space number that its tables lack
- *   M4  the table base and the space number belong to the current thread's space
+ *   M4  the table base and the space number belong to the current thread's space, or
+ *       if that was taken from it while it ran, to one that exists
  *   M5  the space number is 0 while the table base changes
  *   M6  an exclusive reservation does not survive a change of thread
  */
@@ -21,7 +22,7 @@
 #include "model.h"
 
 #define LINES      (RAM_BYTES / LINE_BYTES)
-#define CLEANED_MAX 65536u
+#define CLEANED_MAX 8192u
 #define TLB_MAX    16384u
 
 struct translation { word_t asid, page, descriptor; };
@@ -36,7 +37,8 @@ struct model {
     word_t tlb_count;
     struct translation tlb[TLB_MAX];
     struct { word_t line; word_t content[LINE_BYTES / 4]; } cleaned[CLEANED_MAX];
-    unsigned char fetched[LINES];           /* the instruction cache may hold it */
+    word_t forgotten;                       /* times that all instructions were */
+    word_t fetched[LINES];                  /* cached if equal to it */
 };
 _Static_assert(sizeof(struct model) <= MODEL_BYTES, "room for the model");
 static struct model *const model = (struct model *)MODEL_BASE;
@@ -137,23 +139,24 @@ void machine_drain(void)
     model->cleaned_count = 0;
 }
 
-void machine_forget_instructions(void)
-{
-    memset(model->fetched, 0, sizeof(model->fetched));
-}
-
+/* Prefetched instructions are not modelled: every return to a user forgets them. */
 void machine_flush_prefetch(void)
 {
-    /* What the prefetch buffer holds is not modelled. */
 }
 
-/* New memory: in memory as the kernel sees it, and nothing older can be executed. */
+void machine_forget_instructions(void)
+{
+    model->forgotten++;
+}
+
+/* New memory: zero, in memory and not only in the cache; nothing older can be executed. */
 bool model_is_published(word_t window, word_t bytes)
 {
-    if (memcmp((void *)window, memory_view(window), bytes) != 0)
-        return false;
+    for (word_t at = window; at < window + bytes; at += 4)
+        if (*(word_t *)at != 0 || *memory_view(at) != 0)
+            return false;
     for (word_t at = window & ~(LINE_BYTES - 1); at < window + bytes; at += LINE_BYTES)
-        if (model->fetched[(at - WINDOW_BASE) / LINE_BYTES])
+        if (model->fetched[(at - WINDOW_BASE) / LINE_BYTES] == model->forgotten)
             return false;
     return true;
 }
@@ -240,8 +243,9 @@ static void load(word_t page, word_t descriptor)
 
 static void fetch(word_t physical, word_t bytes)
 {
-    if (physical - RAM_BASE < RAM_BYTES)
-        memset(&model->fetched[(physical - RAM_BASE) / LINE_BYTES], 1, bytes / LINE_BYTES);
+    for (word_t at = physical - RAM_BASE; at < physical - RAM_BASE + bytes; at += LINE_BYTES)
+        if (at < RAM_BYTES && model->fetched[at / LINE_BYTES] != model->forgotten)
+            model->fetched[at / LINE_BYTES] = model->forgotten;
 }
 
 /* Everything in the current user space is translated, and executed if it may be. */
@@ -274,7 +278,13 @@ static void use_space(word_t directory)
 
 void model_init(void)
 {
-    memset(model->fetched, 1, sizeof(model->fetched));
+    model->forgotten = 1; /* boot.S empties the instruction cache */
+}
+
+/* boot.S wrote it with the caches off. */
+void model_know(const void *first, word_t bytes)
+{
+    memcpy(memory_view((word_t)first), first, bytes);
 }
 
 void model_begin(void)
@@ -326,10 +336,10 @@ static void check_current(void)
 
     if (current_thread == &idle_thread)
         return;
-    if (cap_type(&current_thread->vspace.cap) != CAP_PAGE_DIRECTORY)
-        return; /* it was taken from the thread: it leaves at its next switch */
-    space = (struct page_directory *)page_directory_cap_object(&current_thread->vspace.cap);
-    if (model->asid == 0 || space->asid != model->asid || owner[model->asid] != space
+    space = cap_type(&current_thread->vspace.cap) == CAP_PAGE_DIRECTORY
+        ? (struct page_directory *)page_directory_cap_object(&current_thread->vspace.cap)
+        : owner[model->asid]; /* its capability was revoked: until the next switch */
+    if (model->asid == 0 || space == NULL || space->asid != model->asid || owner[model->asid] != space
         || (model->table_base & ~0x3fffu) != to_physical((word_t)space))
         check_failed("M4 the hardware is in another space", (word_t)current_thread);
     if (current_thread != model->user && model->exclusive)

@@ -18,9 +18,10 @@
 #define PREEMPT_LINE 63u /* raised by a forced preemption; no handler is set for it */
 
 void model_init(void);
+void model_know(const void *first, word_t bytes); /* it is clean */
 void model_begin(void);             /* the user runs: the TLB fills, lines are fetched */
 void model_check(void);             /* invariants M1 to M6, after an operation */
-bool model_is_published(word_t window, word_t bytes);
+bool model_is_published(word_t window, word_t bytes); /* new memory */
 void model_raise(word_t irq);
 bool model_is_pending(void);
 bool model_is_masked(word_t irq);

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Faulty kernels: each mutant of ``kernels/bilby/check/mutants.toml`` must be found out."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.harness import build
+from tests.kernels.fuzz.host import CheckFailure, program, running
+from tests.kernels.fuzz.run import Run, symbols
+from tests.kernels.spec.refinement import Mismatch
+
+BILBY = build.ROOT / "kernels" / "bilby"
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    name: str
+    file: str
+    old: str
+    new: str
+
+
+def read_mutants() -> list[Mutant]:
+    text = (BILBY / "check" / "mutants.toml").read_text(encoding="utf-8")
+    return [Mutant(**row) for row in tomllib.loads(text)["mutant"]]
+
+
+def prepare(folder: Path, preset: str) -> Path:
+    """A copy of the sources and of the plain host build, in which little is built again."""
+    made = program(preset, "plain").parent
+    shutil.copytree(BILBY, folder / "kernels" / "bilby", copy_function=shutil.copy2)
+    shutil.copytree(made, folder / "build" / "bilby" / made.name, copy_function=shutil.copy2)
+    return folder
+
+
+def build_mutant(folder: Path, mutant: Mutant, preset: str) -> Path | None:
+    """The host build with one fault; None if it does not compile. Raises ValueError."""
+    place = folder / "kernels" / "bilby" / mutant.file
+    text = (BILBY / mutant.file).read_text(encoding="utf-8")
+    if text.count(mutant.old) != 1:
+        raise ValueError(f"{mutant.name}: 'old' stands {text.count(mutant.old)} times")
+    place.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    try:
+        done = subprocess.run(
+            ["make", "--silent", "-C", str(folder / "kernels" / "bilby" / "check"),
+             f"PRESET={preset}", "KIND=plain", "WERROR="],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    finally:
+        shutil.copy2(BILBY / mutant.file, place)
+        place.touch()
+    if done.returncode:
+        raise ValueError(f"{mutant.name}: does not compile:\n{done.stderr[-2000:]}")
+    return folder / "build" / "bilby" / f"host-{preset}-plain" / "serve"
+
+
+def why_killed(path: Path, operations: int, seeds: Iterator[int]) -> str | None:
+    """What found the fault, or None: the mutant survives."""
+    for seed in seeds:
+        try:
+            with running(path) as host:
+                Run(host, symbols(path), seed).run(operations)
+        except (CheckFailure, Mismatch) as failure:
+            return str(failure).splitlines()[1] if "\n" in str(failure) else str(failure)
+    return None
