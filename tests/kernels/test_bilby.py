@@ -150,6 +150,15 @@ def test_user_level_tests_pass_with_preemptible_reply_and_receive(board: str) ->
     check_tap(output(RUN, name, "tests"))
 
 
+@pytest.mark.parametrize("board", ["kzm", "cubieboard"])
+def test_user_level_tests_pass_before_the_changes(board: str) -> None:
+    name = f"{board}-before"
+    table = symbols(products.kernel(name))
+    assert "ready_bits" not in table
+    assert not {f"preemption_point_{number}" for number in (2, 3, 4, 6, 8)} & set(table)
+    check_tap(output(RUN, name, "tests"))
+
+
 def test_hello(build: Path) -> None:
     done = run_program("hello")
     assert done.returncode == 0

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Lazy scheduling: a thread that blocks stays in its ready queue, in the hope that
+ * it is woken soon.  Whoever looks for the next thread takes those out that cannot
+ * run (section 3.1, figure 2).  The current thread is in a queue too, at its front.
+ *
+ * Invariants:
+ *   state == THREAD_RUNNING  =>  queued == 1, but for the idle thread and for one
+ *   that the fastpath made current
+ *   (and those of the ready queues, ready_*.c)
+ *   between kernel entries: the current thread can run and is the first of its
+ *   queue if it is in one, no thread that can run is of higher priority, woken == null
+ */
+#include <kernel.h>
+#include <ready.h>
+
+static struct tcb *woken; /* runnable: the most urgent one woken since entry */
+static bool look;         /* the current thread has yielded or changed its priority */
+
+void sched_remove(struct tcb *thread)
+{
+    if (thread == woken)
+        woken = NULL;
+    if (thread->queued)
+        ready_remove(thread);
+}
+
+/* The thread has just become runnable, or moves to another queue. */
+void sched_wake(struct tcb *thread)
+{
+    if (thread->queued)
+        ready_remove(thread);
+    if (thread->state != THREAD_RUNNING)
+        return;
+    if (thread == current_thread) { /* its priority has changed */
+        ready_prepend(thread);
+        look = true;
+        return;
+    }
+    ready_append(thread);
+    if (woken == NULL || thread->priority > woken->priority)
+        woken = thread;
+}
+
+void sched_yield(void)
+{
+    if (current_thread->queued)
+        ready_remove(current_thread);
+    ready_append(current_thread);
+    look = true;
+}
+
+/* The first thread of the highest priority that can run; those that cannot are taken out. */
+static struct tcb *choose(void)
+{
+    /* bound: PRIORITIES + 1 */
+    for (word_t left = PRIORITIES; left != 0; left--) {
+        /* parameter: blocked_threads + 1 */
+        while (ready[left - 1].head != NULL) {
+            struct tcb *thread = ready[left - 1].head;
+
+            if (thread->state == THREAD_RUNNING)
+                return thread;
+            ready_remove(thread);
+        }
+    }
+    return &idle_thread;
+}
+
+/* First in its queue, whether it is in one or not. */
+static void put_first(struct tcb *thread)
+{
+    if (thread->queued)
+        ready_remove(thread);
+    ready_prepend(thread);
+}
+
+/*
+ * Choose the current thread.  Without a look at the queues if it can go on, or if
+ * the one just woken is at least as urgent: then nobody else is more urgent.
+ */
+void sched_run(void)
+{
+    struct tcb *best = NULL;
+
+    if (current_thread->state == THREAD_RUNNING && !current_thread->queued)
+        ready_prepend(current_thread); /* the fastpath made it current */
+    if (current_thread->state == THREAD_RUNNING && !look)
+        best = current_thread;
+    if (woken != NULL && !look
+        && woken->priority >= current_thread->priority + (best != NULL))
+        best = woken;
+    if (best == NULL)
+        best = choose();
+    woken = NULL;
+    look = false;
+    if (best == current_thread)
+        return;
+    if (best != &idle_thread)
+        put_first(best);
+    sched_switch(best);
+}
