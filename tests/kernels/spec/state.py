@@ -318,7 +318,7 @@ class Kernel:
         if to.next is not None:
             to.next.prev = to
         following = to.next
-        while following is not None and source in following.ancestors():
+        while following is not None and {source, to} & set(following.ancestors()):
             if following.parent is source:
                 following.parent = to
             following = following.next
