@@ -43,7 +43,7 @@ COMPILED = {
     "nested": (
         "for (unsigned i = 0; i < 5; i++) for (unsigned j = 0; j < (a & 7); j++) sink = j;",
         [5, 7],
-        True,
+        None,
     ),
     "triangle": (
         "for (unsigned i = 0; i < 9; i++) for (unsigned j = 0; j <= i; j++) sink = j;",

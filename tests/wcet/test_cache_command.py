@@ -34,7 +34,7 @@ def test_summary(kernel: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_function_with_its_classes(kernel: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["cache", str(kernel), "append", "--entry", "interrupt"]
+    arguments = ["cache", str(kernel), "sched_run", "--entry", "interrupt"]
     rows = document(capsys, *arguments)["entries"]["interrupt"]
     assert [int(row["place"].split()[0], 16) for row in rows] == sorted(
         int(row["place"].split()[0], 16) for row in rows
