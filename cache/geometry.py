@@ -62,5 +62,6 @@ class Hierarchy:
         """
         if self.l2 is None:
             return None
-        known = low is not None and high is not None
-        return Hit.AH if known and self.locked.holds(low, high) else Hit.NC  # type: ignore[arg-type]
+        if low is None or high is None:
+            return Hit.NC
+        return Hit.AH if self.locked.holds(low, high) else Hit.NC

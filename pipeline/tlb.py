@@ -103,7 +103,8 @@ class _Domain:
         return self.run(self.graph.edges[edge].src, state)[1]
 
     def join(self, node: int, a: State, b: State) -> State:
-        return tuple(x if x == y else None for x, y in zip(a, b, strict=True))  # type: ignore[return-value]
+        code, data = (x if x == y else None for x, y in zip(a, b, strict=True))
+        return code, data
 
     def widen(self, node: int, old: State, new: State) -> State:
         return self.join(node, old, new)

@@ -170,7 +170,7 @@ def _symbols(state: State) -> list[int]:
     """The existential symbols that a state mentions, registers first."""
     found: dict[int, None] = {}
     cells = [*state.frames.values(), *state.globals.values()]
-    words = [c if type(c) is int else c[1] for c in cells]  # type: ignore[index]
+    words = [c[1] if isinstance(c, tuple) else c for c in cells]
     for term in (*state.registers[:FLAG], *words):
         assert type(term) is int
         if term >> 32 >= RIGID:

@@ -110,7 +110,8 @@ def _truth(value: Any) -> cond.Condition:
     """A byte compared with a truth value, as one: only 0 and 1 are both."""
     if type(value) is int:
         return bool(value) if value <= 1 else None
-    return value  # type: ignore[no-any-return]
+    condition: cond.Condition = value
+    return condition
 
 
 def boolean_not(m: Machine, out: int, a: int, b: int, site: Any) -> None:

@@ -319,6 +319,8 @@ class Run:
             return None
         paths = PreparedPaths(None, graph, charges.costs, bounds)
         result = self.solve(name, function, paths, False, [])
+        if result.parametric is not None:
+            return None
         place = self.image.place(function)
         text = f"{place} analysed once for all its calls: {result.cycles} cycles at most"
         assumptions = (

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from quoll.errors import WcetError
 from quoll.image import Image
 from quoll.trace import Execution
-from quoll.witness import MissingEdge, Visit, follow, follow_prefix
+from quoll.witness import MissingEdge, RefutedFact, Visit, follow, follow_prefix
 from wcet.prepared import PreparedPaths
 
 __all__ = ["Piece", "cut"]
@@ -86,7 +85,9 @@ def _is_whole(paths: PreparedPaths, image: Image, pcs: Sequence[int], last: Visi
         return False
     try:
         follow(paths.graph, image, pcs)
-    except WcetError:
+    except RefutedFact:
+        raise
+    except MissingEdge:
         return False
     return True
 
