@@ -20,14 +20,13 @@ from loopbounds.bound import LoopBound
 from loopbounds.bounds import BoundOptions, bound_loops
 from pipeline.charge import charge
 from quoll.cfg import Program
-from quoll.errors import FactsError, UnboundedLoop, UsageError
+from quoll.errors import UnboundedLoop, UsageError
 from quoll.expand import expand, without_edges
 from quoll.extract import extract
 from quoll.facts import Facts, PathStart, load
 from quoll.guidance import CALLEE_SAVED, Replacement
 from quoll.image import Image
 from quoll.pending import find_pending_tests
-from quoll.places import resolve
 from quoll.prune import guided_in_contexts, unused_guidance
 from quoll.regions import Regions
 from quoll.segments import Segment, SegmentValues, from_place, segments, undivided
@@ -36,6 +35,7 @@ from quoll.supergraph import Supergraph
 from quoll.values import Values
 from quoll.values import analyse as analyse_values
 from wcet import platform as platforms
+from wcet.entries import find_entries, path_ends
 from wcet.memory import NOTHING, Extra
 from wcet.platform import Platform
 from wcet.prepared import InfeasibleEdge, Prepared, PreparedPaths, PreparedStore
@@ -45,7 +45,6 @@ from wcet.survival import Survival, labels, proved_loops
 
 __all__ = ["Options", "Run", "Valued", "analyse"]
 
-ALL = "all"
 INTERRUPT = "interrupt"
 
 
@@ -444,46 +443,6 @@ def facts_files(kernel: Path, options: Options) -> tuple[Path, ...]:
     beside = kernel.with_suffix(".facts")
     automatic = options.neighbouring_facts and beside.is_file() and beside not in options.facts
     return ((beside,) if automatic else ()) + options.facts
-
-
-def find_entries(image: Image, platform: Platform, names: tuple[str, ...]) -> dict[str, int]:
-    """Address of each entry; ``all`` stands for every entry of the platform.
-
-    A name of the platform means the first of its symbols that exists, else its vector. Raises
-    UsageError for what is neither that, nor a symbol, nor an address.
-    """
-    wanted = [n for name in names for n in (platform.entries if name == ALL else [name])]
-    return {name: find_entry(image, platform, name) for name in wanted}
-
-
-def find_entry(image: Image, platform: Platform, name: str) -> int:
-    """Address of one entry."""
-    point = platform.entries.get(name)
-    if point is not None:
-        symbols = filter(None, map(image.symbol, point.symbols))
-        address = next((s.addr | s.thumb for s in symbols), point.vector)
-        if image.read(address & ~1, 2) is None:
-            raise UsageError(
-                f"entry {name}: none of the symbols {', '.join(point.symbols)} exists, and nothing "
-                f"is loaded at the vector {point.vector:#010x}",
-                hint="name a symbol or an address with --entry",
-            )
-        return address
-    try:
-        (address,) = resolve(image, name)
-    except (FactsError, ValueError) as fault:
-        raise UsageError(
-            f"no entry {name!r}: {fault}",
-            hint=f"platform {platform.name} knows {', '.join(platform.entries)}",
-        ) from fault
-    return address
-
-
-def path_ends(image: Image, platform: Platform, places: tuple[str, ...]) -> frozenset[int]:
-    """The platform's exits that this ELF has, and the places asked for."""
-    symbols = (image.symbol(n) for n in image.symbols.names() if n.startswith(platform.exits))
-    asked = (a for place in places for a in resolve(image, place))
-    return frozenset(s.addr for s in symbols if s is not None) | frozenset(asked)
 
 
 def interrupt_latency(

@@ -15,8 +15,9 @@ from cache.classify import classify
 from cache.reference import Classification, Hit, Kind, Reference
 from quoll.errors import UsageError
 from quoll.supergraph import Supergraph
-from wcet.analyse import Run, analyse, find_entry
+from wcet.analyse import Run, analyse
 from wcet.atomic import write_atomically
+from wcet.entries import find_entry
 from wcet.reference_shares import SHARES, Weighed, address_kind, costliest, pressure, weighed
 from wcet.request import add_analysis, requested
 from wcet.stages import Stages

@@ -24,8 +24,8 @@ from quoll.regions import Regions
 from quoll.supergraph import Supergraph, SuperLoop
 from quoll.values import analyse as analyse_values
 from wcet import platform as platforms
-from wcet.analyse import ALL, find_entries, path_ends
 from wcet.atomic import write_atomically
+from wcet.entries import ALL, find_entries, path_ends
 from wcet.memory import add_memory, extra
 from wcet.platform import Platform
 from wcet.request import default_cache

@@ -17,8 +17,9 @@ from pipeline.costs import Cause
 from quoll.errors import UsageError
 from quoll.image import Image
 from quoll.supergraph import Supergraph
-from wcet.analyse import Run, find_entry
+from wcet.analyse import Run
 from wcet.atomic import write_atomically
+from wcet.entries import find_entry
 from wcet.request import add_analysis, add_color, colored, requested
 from wcet.stages import Stages
 from wcet.text_report import CAUSES, Style

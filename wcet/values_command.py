@@ -13,8 +13,9 @@ from quoll.arm.insn import LR, SP
 from quoll.errors import UsageError
 from quoll.supergraph import Supergraph
 from quoll.valueset import ANY
-from wcet.analyse import Run, Valued, find_entry
+from wcet.analyse import Run, Valued
 from wcet.atomic import write_atomically
+from wcet.entries import find_entry
 from wcet.request import add_analysis, requested
 from wcet.stages import Stages
 

@@ -17,7 +17,7 @@ from quoll.values import Values, analyse
 from quoll.witness import MissingEdge, follow
 from tests.harness import build
 from tests.wcet.conftest import ENTRIES
-from wcet.analyse import path_ends
+from wcet.entries import path_ends
 from wcet.platform import load
 
 LEGAL_EXITS = set((build.ROOT / "kernels/bilby/EXITS").read_text().split())

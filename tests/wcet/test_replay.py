@@ -27,8 +27,8 @@ from quoll.witness import follow
 from tests.cache.graphs import at, pool
 from tests.harness import qemu
 from tests.wcet.conftest import ENTRIES
-from wcet.analyse import path_ends
 from wcet.cli import main
+from wcet.entries import path_ends
 from wcet.platform import Platform, load
 from wcet.prepared import PreparedPaths
 from wcet.replay import (
