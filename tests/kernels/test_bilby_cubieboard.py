@@ -13,21 +13,9 @@ import pytest
 from quoll.extract import extract
 from quoll.image import Image
 from tests.harness import build as products
-from tests.kernels.test_bilby import (
-    BILBY,
-    CODE,
-    CROSS,
-    PROMISES,
-    RUN,
-    TEXT_LIMIT,
-    Function,
-    check_tap,
-    disassemble,
-    exception_returns,
-    merge_labels,
-    output,
-    symbols,
-)
+from tests.kernels.bilby import BILBY, CROSS, RUN, TEXT_LIMIT, output, symbols
+from tests.kernels.listing import CODE, Function, disassemble, exception_returns, merge_labels
+from tests.kernels.tap import PROMISES, check_tap
 
 BOARD = "cubieboard-after"
 

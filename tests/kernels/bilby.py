@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The kernel `bilby` as tests build, run and read it: its folders, its tools, its tables."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BILBY = ROOT / "kernels" / "bilby"
+BUILD = ROOT / "build" / "bilby" / "kzm-after"
+RUN = BILBY / "run"
+CROSS = "arm-none-eabi-"
+
+TEXT_LIMIT = 36 * 1024
+
+
+def output(*command: str | Path, **options: object) -> str:
+    done = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, check=False, **options
+    )
+    assert done.returncode == 0, f"{command}: status {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def make(folder: Path, *arguments: str) -> str:
+    return output("make", "-C", folder, *arguments)
+
+
+def tables(preset: str = "after") -> list[Path]:
+    """The layout tables of a preset."""
+    names = output("make", "--silent", "-C", BILBY, f"PRESET={preset}", "tables").split()
+    return [BILBY / name for name in names]
+
+
+def symbols(elf: Path) -> dict[str, int]:
+    table = {}
+    for line in output(f"{CROSS}nm", elf).splitlines():
+        parts = line.split()
+        if len(parts) == 3:
+            table[parts[2]] = int(parts[0], 16)
+    return table
