@@ -15,7 +15,7 @@ from itertools import chain
 from quoll.arm.insn import LR, Insn
 from quoll.cfg import EdgeKind
 from quoll.localvalues import LocalValues
-from quoll.selection import Interpreter, Path, Piece, links, one_of_two, selected, target_of
+from quoll.selection import Interpreter, Path, Piece, links, one_of_few, selected, target_of
 from quoll.state import State, entry_register
 from quoll.terms import describe, entry_symbol
 from quoll.transfer import Leave, run
@@ -70,7 +70,7 @@ def resolve(values: LocalValues, block: int) -> Resolution | Unknown:
     interpreter = Interpreter(values.code, values.environment)
     paths = _paths(values, block)
     nearest = next(paths)  # the transfer alone: its block is reached
-    found = selected(interpreter, chain([nearest], paths)) or one_of_two(interpreter, nearest)
+    found = selected(interpreter, chain([nearest], paths)) or one_of_few(interpreter, nearest)
     if found is not None:
         return Resolution(kind, found.targets, found.table)
     return Unknown(_reason(values, leave))

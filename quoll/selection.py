@@ -27,12 +27,14 @@ __all__ = [
     "Piece",
     "Selection",
     "links",
-    "one_of_two",
+    "one_of_few",
     "selected",
     "target_of",
 ]
 
 LARGEST_TABLE = 4096  # values of an index
+LARGEST_INTERVAL = 64  # targets that no index is known for
+ARM_BYTES = 4  # of an instruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +158,24 @@ def _by_index(interpreter: Interpreter, path: Path) -> Selection | None:
     return None
 
 
-def one_of_two(interpreter: Interpreter, path: Path) -> Selection | None:
-    """The two targets, if the word written is one of two: then the interval is the set."""
+def one_of_few(interpreter: Interpreter, path: Path) -> Selection | None:
+    """The members of the interval of the word written, if they are likely to be the targets.
+
+    Of two words the interval is the set. More may hide gaps, which only add targets that control
+    never reaches; so they must be few, and ARM code, where every aligned word is an instruction.
+    """
     leave = interpreter.follow(path, path.state)
     if leave is None or leave.target >> 32 < RIGID:
         return None
     symbol = leave.target >> 32
     members = plain(leave.state.facts.get(symbol, ANY))
-    return _select(interpreter, path, symbol, list(members)) if members.size == 2 else None
+    aligned = members.stride > 0 and members.stride % ARM_BYTES == 0
+    if members.size != 2 and not (aligned and members.size <= LARGEST_INTERVAL):
+        return None
+    found = _select(interpreter, path, symbol, list(members))
+    if found is None or members.size == 2:
+        return found
+    return None if any(target & 1 for target in found.targets) else found
 
 
 def _symbols(state: State) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quoll.cfg import EdgeKind
 from quoll.extract import extract
 from quoll.image import Image
 from quoll.verify import verify_program
@@ -153,4 +154,42 @@ def test_a_return_address_on_the_stack_survives_calls() -> None:
     assert program.functions[main.addr].returns
     reached = {i.text for block in program.functions[main.addr].blocks for i in block.insns}
     assert "movs r0, #1" in reached
+    verify_program(program)
+
+
+COPY_THAT_JUMPS_INTO_ITS_STORES = """
+    .global main
+    .type main, %function
+main:   push {r4, lr}
+1:      ands ip, r2, #12
+        rsb ip, ip, #16
+        addne pc, pc, ip
+        b 3f
+        nop
+        ldr r3, [r1], #4
+        ldr r4, [r1], #4
+        ldr lr, [r1], #4
+        add pc, pc, ip
+        nop
+        nop
+2:      str r3, [r0], #4
+        str r4, [r0], #4
+        str lr, [r0], #4
+        subs r2, r2, #16
+        bcs 1b
+3:      pop {r4, pc}
+    .size main, . - main
+"""
+
+
+def test_a_jump_by_an_index_from_before_a_join() -> None:
+    """As in copies written by hand: the second jump's index is as old as the first one's."""
+    image = Image.load(build(COPY_THAT_JUMPS_INTO_ITS_STORES, language="S"))
+    main = image.symbol("main")
+    assert main is not None
+    program = extract(image, [main.addr])
+    assert not program.unresolved
+    cfg = program.functions[main.addr]
+    jumped = {cfg.blocks[e.dst].addr - main.addr for e in cfg.edges if e.kind is EdgeKind.INDIRECT}
+    assert jumped >= {24, 28, 32, 48, 52, 56}
     verify_program(program)
