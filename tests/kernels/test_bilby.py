@@ -110,7 +110,8 @@ def test_run_refuses_what_does_not_exist(build: Path) -> None:
 
 # ---- the build --------------------------------------------------------------
 
-PRODUCTS = ["kernel.elf", "kernel.facts", "tests.elf", "linger.elf", "hello.elf"]
+PROGRAMS = ["tests", "linger", "hello", "pingpong", "latency", "steer"]
+PRODUCTS = ["kernel.elf", "kernel.facts", *(f"{program}.elf" for program in PROGRAMS)]
 
 
 def copy_source(target: Path) -> Path:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of tests.elf: the status for whoever started QEMU. */
+/* The end of a suite: the status for whoever started QEMU. */
 #include "tests.h"
 
 _Noreturn void finish(word_t failed)

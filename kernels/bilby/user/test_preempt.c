@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tests: long operations while interrupts come.  A driver takes a timer's
- * interrupts at a short period; a worker, less urgent, does the work.  Each test
- * fails unless the work was interrupted many times.
+ * Tests: long operations while interrupts come (ticker.h), at a short period.  Each
+ * test fails unless the work was interrupted many times.
  */
 #include "tests.h"
-#include <devices.h>
+#include "ticker.h"
 
 #define DATA_RIGHTS (RIGHT_READ | RIGHT_WRITE)
-#define TIMER_ADDRESS 0x001fb000u
 #define LARGE_PAGE  0x001e0000u
-#define HANDLER      CHILD_OTHER
-#define NOTIFICATION (CHILD_OTHER + 1)
 #define UNTYPED      CHILD_FREE
 #define OBJECT       (CHILD_FREE + 1)
 #ifdef PRESET_before /* which takes longer for each, and is not preempted as often */
@@ -23,72 +19,13 @@
 #endif
 #define WAITERS      40
 
-/* ---- the driver: counts interrupts until it is asked ---------------------------- */
-
-static word_t control;
-
-static void driver(word_t unused)
-{
-    word_t count = 0;
-
-    (void)unused;
-    invoke(HANDLER, LABEL_IRQ_ACKNOWLEDGE, NULL, 0, NULL, 0);
-    timer_start_every(TIMER_ADDRESS, TICKS);
-    for (;;) {
-        struct message m = receive(NOTIFICATION);
-
-        if (m.badge & 1) { /* asked by hand */
-            timer_stop(TIMER_ADDRESS);
-            send(SYS_SEND, CHILD_ENDPOINT, count);
-            rest();
-        }
-        count++;
-        timer_clear(TIMER_ADDRESS);
-        invoke(HANDLER, LABEL_IRQ_ACKNOWLEDGE, NULL, 0, NULL, 0);
-    }
-}
-
-static struct child driver_child;
-static word_t asking;
-
-static void start_driver(void)
-{
-    word_t notification = make(TYPE_NOTIFICATION, 0);
-
-    control = make(TYPE_ENDPOINT, 0);
-    asking = badged(notification, RIGHTS_ALL, 1);
-    require(cnode_revoke(ROOT_CNODE, timer_line, 32), "timer");
-    require(cnode_delete(ROOT_CNODE, timer_line, 32), "timer");
-    require(irq_get(TIMER_IRQ, ROOT_CNODE, timer_line, 32), "timer");
-    require(irq_set_notification(timer_line, badged(notification, RIGHTS_ALL, 0x10)), "timer");
-    driver_child = make_child(driver, 0, 200, 0);
-    require(frame_map(copy_of(ROOT_TIMER_FRAME), driver_child.directory, TIMER_ADDRESS,
-                      RIGHT_WRITE, 0), "timer frame");
-    give(&driver_child, CHILD_ENDPOINT, control, RIGHTS_ALL, 0);
-    give(&driver_child, HANDLER, timer_line, RIGHTS_ALL, 0);
-    give(&driver_child, NOTIFICATION, notification, RIGHTS_ALL, 0);
-    start(&driver_child);
-}
-
-/* Ends the driver; the number of interrupts it took. */
-static word_t stop_driver(void)
-{
-    send(SYS_SEND, asking, 0);
-    return receive(control).w[0];
-}
-
-/* Run the worker to its report, with interrupts; true if it was good, after enough of them. */
+/* The worker's report is good, after enough interrupts. */
 static bool with_interrupts(const struct child *worker, word_t expected, word_t least)
 {
-    word_t result, count;
-
-    start_driver();
-    start(worker);
-    result = wait_report();
-    count = stop_driver();
-    SAME(result, expected);
-    if (count < AT_LEAST(least))
-        SAME(count, least);
+    if (!interrupted(worker, expected, (struct ticks){ TICKS, 0 }))
+        return false;
+    if (interrupts < AT_LEAST(least))
+        SAME(interrupts, least);
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests: priorities, yield, notifications, interrupts. */
 #include "tests.h"
+#include "ticker.h"
 #include <devices.h>
 
 #define TIMER_ADDRESS 0x001fb000u
@@ -241,7 +242,6 @@ static void driver(word_t count)
 }
 
 static word_t driver_notification, driver_results;
-word_t timer_line; /* slot of the timer's handler; test_preempt.c takes it over */
 
 static bool timer_wakes(void)
 {

@@ -14,7 +14,8 @@ struct test {
 extern const struct test object_tests[], ipc_tests[], transfer_tests[], sched_tests[],
     fault_tests[], space_tests[], hostile_tests[], delete_tests[], preempt_tests[];
 
-extern word_t timer_line;
+/* What this program runs, ended by NULL; suite.c has main(). */
+extern const struct test *const suite[];
 
 /* The end of the program: finish.c or linger.c. */
 _Noreturn void finish(word_t failed);

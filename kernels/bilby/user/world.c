@@ -129,16 +129,21 @@ static void set_going(const struct child *child, void (*run)(word_t), word_t arg
     require(tcb_set_priority(child->tcb, priority), "priority");
 }
 
-/* The fault handler is an address in the child's space. */
 struct child make_child(void (*run)(word_t), word_t argument, word_t priority,
                         word_t fault_handler)
+{
+    return make_child_in(0, run, argument, priority, fault_handler);
+}
+
+struct child make_child_in(word_t space, void (*run)(word_t), word_t argument, word_t priority,
+                           word_t fault_handler)
 {
     struct child child = make_objects();
     word_t buffer = make(TYPE_FRAME_4K, 0);
 
     require(frame_map(buffer, child.directory, ROOT_BUFFER, DATA_RIGHTS, 0), "child buffer");
-    require(tcb_configure(child.tcb, fault_handler, child.cnode, child.directory, buffer, 0),
-            "configure");
+    require(tcb_configure(child.tcb, fault_handler, space ? space : child.cnode,
+                          child.directory, buffer, 0), "configure");
     set_going(&child, run, argument, priority);
     return child;
 }

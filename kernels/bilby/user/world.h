@@ -38,8 +38,12 @@ word_t badged(word_t slot, word_t rights, word_t badge);
 void *look_at(word_t frame);                          /* map a 4 KiB frame for the first thread */
 void require(word_t error, const char *what);
 
+/* The fault handler is an address in the child's capability space. */
 struct child make_child(void (*run)(word_t), word_t argument, word_t priority,
                         word_t fault_handler);
+/* In another capability space than its own CNode; 0: in that. */
+struct child make_child_in(word_t space, void (*run)(word_t), word_t argument, word_t priority,
+                           word_t fault_handler);
 struct child make_bare_child(void (*run)(word_t), word_t argument, word_t priority);
 void give(struct child *child, word_t slot, word_t from, word_t rights, word_t badge);
 void start(const struct child *child);

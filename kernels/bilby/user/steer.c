@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * System calls and faults that take as long as they can: what is replayed of them is
+ * compared with the bounds (docs/validation.md).  Interrupts are latency.c's.
+ */
+#include "steer.h"
+
+const struct test *const suite[] = { message_tests, creation_tests, deletion_tests, NULL };
