@@ -209,6 +209,8 @@ class _Slicer:
 
     def _conditions(self, wanted: set[Term]) -> list[Term]:
         """Conditions that hold whenever the loop is entered, about ``wanted`` symbols."""
+        if not wanted:
+            return []
         acyclic = self._code.acyclic
         found: list[Term] = []
         node = self._loop.header
