@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import dedent
+
 from quoll.cfg import Block, Cfg, Program
 from quoll.extract import extract
 from quoll.facts import Facts
@@ -9,7 +11,7 @@ from quoll.image import Image
 from quoll.verify import verify_program
 from tests.quoll.building import build
 
-__all__ = ["assemble", "extracted", "sketch"]
+__all__ = ["assemble", "drawn", "extracted", "sketch"]
 
 HEADER = ".syntax unified\n.text\n.arm\n.global main\n.type main, %function\n"
 
@@ -35,6 +37,28 @@ def extracted(
     program = extract(image, entries, facts or Facts(), ends)
     verify_program(program)
     return program
+
+
+def drawn(
+    text: str,
+    expected: str,
+    *names: str,
+    thumb: bool = False,
+    facts: Facts | None = None,
+    ends: frozenset[int] = frozenset(),
+) -> None:
+    """Compare the sketch of assembly ``text`` with a drawing."""
+    image = assemble(text, thumb=thumb, cpu="cortex-a8" if thumb else "arm1136jf-s")
+    program = extracted(image, *names, facts=facts, ends=ends)
+    assert _shortened(sketch(image, program)) == dedent(expected).strip()
+
+
+def _shortened(text: str) -> str:
+    """The drawing with the reasons that values give in few words."""
+    text = text.replace("known: it does not come from constants and an index with few values", "X")
+    text = text.replace("not X", "not constant")
+    text = text.replace("some targets are outside the function and start no other", "too far")
+    return text.replace(" as it was when the function was entered", " at entry")
 
 
 def sketch(image: Image, program: Program) -> str:

@@ -1,0 +1,224 @@
+"""Extraction where control ends, leaves the code or is not understood."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from quoll.errors import FactsError, UsageError
+from quoll.facts import Facts, NeverReturns, Source, Targets
+from quoll.image import Image
+from tests.quoll.building import build
+from tests.quoll.sketch import assemble, drawn, extracted, sketch
+
+SOURCE = Source("k.facts", 1, "the fact")
+
+
+def test_functions_that_never_return() -> None:
+    """Padding behind calls of them is not code; mutual recursion without a way out counts."""
+    drawn(
+        """
+        main:   cmp r0, #0
+                bne ok
+                bl panic
+                .word 0xffffffff
+        ok:     bl ping
+                .word 0xffffffff
+                .type panic, %function
+        panic:  b panic
+                .type ping, %function
+        ping:   push {lr}
+                bl pong
+                .type pong, %function
+        pong:   push {lr}
+                bl ping
+        """,
+        """
+        main never returns
+          main (2): fallthrough main+8, taken ok
+          main+8 (1): calls panic
+          ok (1): calls ping
+        panic never returns
+          panic (1): taken panic
+        ping never returns
+          ping (2): calls pong
+        pong never returns
+          pong (2): calls ping
+        """,
+    )
+
+
+def test_a_function_that_may_return_in_one_way_only() -> None:
+    drawn(
+        """
+        main:   bl even
+                bx lr
+                .type even, %function
+        even:   push {lr}
+                bl odd
+                pop {pc}
+                .type odd, %function
+        odd:    push {lr}
+                subs r0, r0, #1
+                popmi {pc}
+                bl even
+                pop {pc}
+        """,
+        """
+        main
+          main (1): calls even, across main+4
+          main+4 (1): returns
+        even
+          even (2): calls odd, across even+8
+          even+8 (1): returns
+        odd
+          odd (3): returns, fallthrough odd+12
+          odd+12 (1): calls even, across odd+16
+          odd+16 (1): returns
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    ["movs pc, lr", "subs pc, lr, #4", "ldm sp!, {r0-r3, pc}^", "rfeia sp!"],
+)
+def test_exception_returns_are_exits(instruction: str) -> None:
+    drawn(
+        f"main: mov r0, #0\n {instruction}\n .word 0xffffffff",
+        """
+        main never returns
+          main (2): exits
+        """,
+    )
+
+
+def test_a_conditional_exception_return_and_mode_switches() -> None:
+    drawn(
+        """
+        main:   cps #0x13
+                msr cpsr_c, #0xd2
+                cmp r0, #0
+                movseq pc, lr
+                b main
+        """,
+        """
+        main never returns
+          main (4): exits, fallthrough main+16
+          main+16 (1): taken main
+        """,
+    )
+
+
+def test_a_path_ends_where_it_is_told_to() -> None:
+    image = assemble("main: mov r0, #1\n mov r0, #2\nhere: mov r0, #3\n mov r0, #4\n bx lr")
+    here = image.symbol("here")
+    assert here
+    program = extracted(image, ends=frozenset({here.addr}))
+    assert sketch(image, program) == "main never returns\n  main (3): exits"
+
+
+def test_traps() -> None:
+    """An svc in the mode that it enters overwrites lr: what follows is no proved return."""
+    drawn(
+        """
+        main:   cmp r0, #0
+                bne other
+                .word 0xe7f000f0        @ udf
+                .word 0xffffffff
+        other:  svc #1
+                bx lr
+        """,
+        """
+        main
+          main (2): fallthrough main+8, taken other
+          main+8 (1): stops
+          other (1): fallthrough other+4
+          other+4 (1): stops
+        ? other: svc #1 raises an exception inside the analysed code
+        ? other+4: bx lr is not proved to return to the caller: the target is not constant
+        """,
+    )
+
+
+def test_what_is_not_known_is_listed() -> None:
+    drawn(
+        """
+        main:   push {lr}
+                blx r3
+                cmp r0, #1
+                ldrls pc, [r1, r0]
+                .word 0xffffffff
+        """,
+        """
+        main
+          main (2): across main+8
+          main+8 (2): fallthrough main+16
+          main+16 (1): stops
+        ? main+4: the targets of blx r3 are not known: the target depends on r3 at entry
+        ? main+12: the targets of ldrls pc, [r1, r0] are not known: the target is not constant
+        ? main+16: .inst 0xffffffff is no known instruction
+        """,
+    )
+
+
+def test_control_that_leaves_the_code() -> None:
+    drawn(
+        "main: cmp r0, #0\n beq main - 0x100\n mov r0, #1",
+        """
+        main
+          main (2): fallthrough main+8
+          main+8 (1): stops
+        ? main+4: control may pass to 0x00007f00, which is not code
+        ? main+8: control runs on to 0x0000800c, which is not code
+        """,
+    )
+
+
+def test_stated_targets_and_functions_that_never_return() -> None:
+    text = """
+        main:   push {lr}
+        site:   blx r3
+                pop {pc}
+                .type one, %function
+        one:    bx lr
+                .type two, %function
+        two:    bx lr
+    """
+    image = assemble(text)
+    facts = Facts((Targets(SOURCE, "site", ("one", "two")), NeverReturns(SOURCE, "two")))
+    program = extracted(image, facts=facts)
+    expected = """
+        main
+          main (2): calls one, calls two, across site+4
+          site+4 (1): returns
+        one
+          one (1): returns
+        two never returns
+          two (1): stops
+    """
+    assert sketch(image, program) == dedent(expected).strip()
+    assert [a for a in program.assumptions if "k.facts:1" in a] == [
+        "the fact (k.facts:1)",
+        "two never returns (k.facts:1)",
+    ]
+    (table,) = program.jump_tables
+    assert [image.place(t)[11:] for t in table.targets] == ["<one> prog.S:11", "<two> prog.S:13"]
+
+
+def test_facts_about_places_without_an_indirect_transfer() -> None:
+    image = assemble("main: mov r0, #0\n bx lr")
+    with pytest.raises(FactsError, match=r"main is no indirect jump or call.*mov r0, #0"):
+        extracted(image, facts=Facts((Targets(SOURCE, "main", ("main",)),)))
+    with pytest.raises(FactsError, match="no symbol absent"):
+        extracted(image, facts=Facts((NeverReturns(SOURCE, "absent"),)))
+
+
+def test_entries_must_be_code() -> None:
+    image = Image.load(build("int data = 1; int main(void) { return data; }"))
+    with pytest.raises(UsageError, match="not code"):
+        extracted(image, "data")
+    constant = assemble("main: bx lr\n .type table, %object\ntable: .word 1")
+    with pytest.raises(UsageError, match="is data"):
+        extracted(constant, "table")

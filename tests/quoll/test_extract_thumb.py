@@ -1,0 +1,83 @@
+"""Extraction of Thumb code, and of code that changes the instruction set."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+from tests.quoll.sketch import assemble, drawn, extracted, sketch
+
+
+def test_thumb_with_it_blocks_compares_and_interworking() -> None:
+    drawn(
+        """
+        main:   push {r4, lr}
+                cbz r0, out
+                cmp r1, #0
+                it eq
+                popeq {r4, pc}
+                blx helper
+        out:    pop {r4}
+                pop {r1}
+                bx r1
+                .balign 4
+                .arm
+                .type helper, %function
+        helper: bx lr
+        """,
+        """
+        main
+          main (2): fallthrough main+4, taken out
+          main+4 (3): returns, fallthrough main+10
+          main+10 (1): calls helper, across out
+          out (3): returns
+        helper
+          helper (1): returns
+        """,
+        thumb=True,
+    )
+
+
+def test_a_veneer_changes_the_instruction_set() -> None:
+    drawn(
+        """
+        main:   bx pc
+                nop
+                .arm
+        arm:    add r0, r0, #1
+                bx lr
+        """,
+        """
+        main
+          main (1): indirect arm
+          arm (2): returns
+        """,
+        thumb=True,
+    )
+
+
+def test_thumb_bl_inside_its_function_is_a_long_jump() -> None:
+    """GCC reaches beyond 2 KiB this way where lr is saved: bl as b, in both directions."""
+    image = assemble(
+        """
+        main:   push {r4, lr}
+                cmp r0, #0
+                bne x1
+                bl x2
+        x1:     adds r0, #1
+                pop {r4, pc}
+        x2:     adds r0, #2
+                bl x1
+                .size main, . - main
+        """,
+        thumb=True,
+        cpu="arm926ej-s",
+    )
+    program = extracted(image)
+    expected = """
+        main
+          main (3): fallthrough main+6, taken x1
+          main+6 (1): taken x2
+          x1 (2): returns
+          x2 (2): taken x1
+    """
+    assert sketch(image, program) == dedent(expected).strip()
