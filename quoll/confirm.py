@@ -32,6 +32,8 @@ class Doubt:
     reason: str
     dead: bool = False  # by what is known it is never made
     balanced: bool = False  # it leaves sp as it was at entry
+    bounded: bool = False  # the target is one of few words, whoever calls the function
+    loaded: bool = False  # nothing is known of the target, and it leaves sp as it was
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,8 @@ def _effect(values: LocalValues, block: int) -> tuple[Effect, bool] | Doubt:
     thumb = values.cfg.blocks[block].last.thumb
     if not isinstance(found, Resolution):
         dead = found.reason in NEVER
-        return Doubt(found.reason, dead, not dead and _holds(values, block, SP))
+        balanced = not dead and _holds(values, block, SP)
+        return Doubt(found.reason, dead, balanced, found.bounded, balanced and found.loaded)
     targets = tuple(callee_at(target, thumb=thumb) for target in found.targets)
     return Effect(targets, found.kind == "return", found.table), found.kind == "call"
 

@@ -20,7 +20,10 @@ __all__ = ["ElfFile", "RawSymbol", "Section", "Segment", "parse_elf"]
 WORD = 1 << 32
 MACHINE_ARM, TYPE_REL, TYPE_EXEC, TYPE_DYN = 40, 1, 2, 3
 SEGMENT_LOAD, SEGMENT_X, SEGMENT_W = 1, 1, 2
+SECTION_PROGBITS, SECTION_EXIDX, SECTION_RELA, SECTION_REL = 1, 0x70000001, 4, 9
 SECTION_SYMBOLS, SECTION_NOBITS, SECTION_DYNSYM, SECTION_ATTRIBUTES = 2, 8, 11, 0x70000003
+RELOCATION = {SECTION_REL: struct.Struct("<II"), SECTION_RELA: struct.Struct("<IIi")}
+RELATIVE = 23  # R_ARM_RELATIVE: with REL, what is stored holds at the address of the link
 SECTION_WRITE, SECTION_ALLOC, SECTION_EXEC, SECTION_TLS = 1, 2, 4, 0x400
 SECTION_COMPRESSED = 0x800
 HEADER, PROGRAM_HEADER = struct.Struct("<16sHHIIIIIHHHHHH"), struct.Struct("<8I")
@@ -45,7 +48,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section that is loaded; ``stored`` is False for .bss and its like."""
+    """A section that is loaded.
+
+    ``stored`` is False for .bss and its like, and for tables of the loader, which programs lay
+    their own variables over once they are used up.
+    """
 
     name: str
     addr: int
@@ -69,7 +76,10 @@ class RawSymbol:
 
 @dataclass(frozen=True, slots=True)
 class ElfFile:
-    """Segments and sections ascend by address and do not overlap among themselves."""
+    """Segments and sections ascend by address and do not overlap among themselves.
+
+    ``unsettled``: addresses of words that a dynamic relocation changes before the program runs.
+    """
 
     entry: int
     segments: tuple[Segment, ...]
@@ -77,6 +87,7 @@ class ElfFile:
     symbols: tuple[RawSymbol, ...]
     debug: DebugSections
     attributes: bytes
+    unsettled: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +126,7 @@ def parse_elf(data: bytes, path: str) -> ElfFile:
         _symbols(data, headers, path),
         _debug(data, headers, names),
         next((_stored(data, h, path) for h in headers if h.kind == SECTION_ATTRIBUTES), b""),
+        _unsettled(data, headers, path),
     )
 
 
@@ -185,7 +197,7 @@ def _sections(headers: list[_SectionHeader], names: bytes, path: str) -> tuple[S
             h.size,
             bool(h.flags & SECTION_WRITE),
             bool(h.flags & SECTION_EXEC),
-            h.kind != SECTION_NOBITS,
+            h.kind in (SECTION_PROGBITS, SECTION_EXIDX),
         )
         for h in headers
         if h.flags & SECTION_ALLOC
@@ -233,6 +245,21 @@ def _symbols(data: bytes, headers: list[_SectionHeader], path: str) -> tuple[Raw
             for name, value, size, info, _, section in SYMBOL.iter_unpack(rows)
         )
     return ()
+
+
+def _unsettled(data: bytes, headers: list[_SectionHeader], path: str) -> frozenset[int]:
+    found: set[int] = set()
+    for header in headers:
+        row = RELOCATION.get(header.kind)
+        if row is None or not header.flags & SECTION_ALLOC:
+            continue
+        rows = _stored(data, header, path)[: header.size // row.size * row.size]
+        found |= {
+            fields[0]
+            for fields in row.iter_unpack(rows)
+            if header.kind == SECTION_RELA or fields[1] & 255 != RELATIVE
+        }
+    return frozenset(found)
 
 
 def _debug(data: bytes, headers: list[_SectionHeader], names: bytes) -> DebugSections:

@@ -108,17 +108,18 @@ class Growth:
     def _has_symbol(self, addr: int) -> bool:
         return any(s.kind == "func" for s in self._image.symbols.at(addr))
 
-    def _is_fragment(self, function: FunctionBuilder) -> bool:
+    def _is_fragment(self, function: FunctionBuilder, *, own: bool = False) -> bool:
         """Whether ``function`` could be a part of the functions that call it, and is made one.
 
         Assembly calls pieces of itself that may return for their caller. The helpers of Thumb
         code that call through a register, or return through a table, depend on their caller.
+        What is the function's ``own`` is explained by its callers only if it is such a helper.
         """
         entry = function.entry
         callers = self._callers.get(Callee(entry, function.thumb), set())
         helper = len(function.insns) <= LONGEST_HELPER and not function.calls
         stays = entry in self.roots or self._is_apart(entry)
-        if stays or not callers or (self._has_symbol(entry) and not helper):
+        if stays or not callers or ((own or self._has_symbol(entry)) and not helper):
             return False
         self._fragments.add(entry)
         for caller in sorted(callers - self._fragments):
@@ -391,9 +392,10 @@ class Growth:
         if doubt.dead:
             self.tables.setdefault(insn.addr, JumpTable(insn.addr, None, ()))
             return
-        if self._is_fragment(function) or self._sets_apart(function, insn):
-            return
         calls = insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn)
+        explained = not (calls or doubt.bounded) and self._is_fragment(function, own=doubt.loaded)
+        if explained or self._sets_apart(function, insn):
+            return
         reason = f"the targets of {insn.text} are not known: {doubt.reason}"
         refuse = function.refuse_call if calls else function.refuse
         refuse(insn.addr, reason, STATE_TARGETS)

@@ -49,6 +49,7 @@ class Image:
         self.segments: tuple[Segment, ...] = _overlay(elf.segments, raw)
         self.sections: tuple[Section, ...] = elf.sections
         self._debug: DebugSections = elf.debug
+        self._unsettled = elf.unsettled
         self._code: dict[int, bytes] = {}  # by start
         self._dumped = tuple((r.addr, r.addr + len(data)) for r, data in raw)
         self._segment_addrs = [s.addr for s in self.segments]
@@ -105,6 +106,8 @@ class Image:
     def constant(self, addr: int, count: int) -> int | None:
         """Little-endian value of ``count`` bytes that no store changes (rules 1, S2), or None."""
         if any(not self._constant_at(addr + i) for i in range(count)):
+            return None
+        if self._unsettled and not self._unsettled.isdisjoint(range(addr - 3, addr + count)):
             return None
         content = self.read(addr, count)
         return None if content is None else int.from_bytes(content, "little")

@@ -15,7 +15,16 @@ from itertools import chain
 from quoll.arm.insn import LR, Insn
 from quoll.cfg import EdgeKind
 from quoll.localvalues import LocalValues
-from quoll.selection import Interpreter, Path, Piece, links, one_of_few, selected, target_of
+from quoll.selection import (
+    LARGEST_TABLE,
+    Interpreter,
+    Path,
+    Piece,
+    links,
+    one_of_few,
+    selected,
+    target_of,
+)
 from quoll.state import State, entry_register
 from quoll.terms import describe, entry_symbol
 from quoll.transfer import Leave, run
@@ -45,11 +54,15 @@ class Unknown:
     """Why a transfer is not resolved.
 
     ``reached`` is False if it is never made: the code around it, as far as it is known, excludes
-    that. Once all else is resolved it needs no targets.
+    that. Once all else is resolved it needs no targets. ``bounded``: the function itself says
+    that the target is one of so many words. ``loaded``: the target is a word of which nothing is
+    known, so it is no register of the caller's.
     """
 
     reason: str
     reached: bool = True
+    bounded: bool = False
+    loaded: bool = False
 
 
 def resolve(values: LocalValues, block: int) -> Resolution | Unknown:
@@ -73,7 +86,7 @@ def resolve(values: LocalValues, block: int) -> Resolution | Unknown:
     found = selected(interpreter, chain([nearest], paths)) or one_of_few(interpreter, nearest)
     if found is not None:
         return Resolution(kind, found.targets, found.table)
-    return Unknown(_reason(values, leave))
+    return _unknown(values, leave)
 
 
 def _paths(values: LocalValues, block: int) -> Iterator[Path]:
@@ -115,11 +128,16 @@ def _before(values: LocalValues, block: int, state: State, insns: tuple[Insn, ..
     return run(values.code(insns), state, values.environment, position).fall
 
 
-def _reason(values: LocalValues, leave: Leave) -> str:
+def _unknown(values: LocalValues, leave: Leave) -> Unknown:
     fact = describe(leave.target, leave.state.facts)
     register = entry_register(leave.target >> 32, values.environment.names)
     if register is not None:
-        return f"the target depends on r{register} as it was when the function was entered"
+        return Unknown(
+            f"the target depends on r{register} as it was when the function was entered"
+        )
     if isinstance(fact, ValueSet) and fact != ANY:
-        return f"the target is one of {fact}"
-    return "the target is not known: it does not come from constants and an index with few values"
+        return Unknown(f"the target is one of {fact}", bounded=fact.size <= LARGEST_TABLE)
+    return Unknown(
+        "the target is not known: it does not come from constants and an index with few values",
+        loaded=fact is ANY or isinstance(fact, ValueSet),
+    )

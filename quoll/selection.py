@@ -22,6 +22,7 @@ from quoll.transfer import Address, Leave, Outcome, run
 from quoll.valueset import ANY, ValueSet
 
 __all__ = [
+    "LARGEST_TABLE",
     "Interpreter",
     "Path",
     "Piece",
@@ -34,7 +35,7 @@ __all__ = [
 
 LARGEST_TABLE = 4096  # values of an index
 LARGEST_INTERVAL = 64  # targets that no index is known for
-ARM_BYTES = 4  # of an instruction
+LONGEST_INSTRUCTION = 4  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,20 +163,17 @@ def one_of_few(interpreter: Interpreter, path: Path) -> Selection | None:
     """The members of the interval of the word written, if they are likely to be the targets.
 
     Of two words the interval is the set. More may hide gaps, which only add targets that control
-    never reaches; so they must be few, and ARM code, where every aligned word is an instruction.
+    never reaches; so they must be few, and as far apart as whole instructions.
     """
     leave = interpreter.follow(path, path.state)
     if leave is None or leave.target >> 32 < RIGID:
         return None
     symbol = leave.target >> 32
     members = plain(leave.state.facts.get(symbol, ANY))
-    aligned = members.stride > 0 and members.stride % ARM_BYTES == 0
-    if members.size != 2 and not (aligned and members.size <= LARGEST_INTERVAL):
+    apart = members.stride > 0 and members.stride % LONGEST_INSTRUCTION == 0
+    if members.size != 2 and not (apart and members.size <= LARGEST_INTERVAL):
         return None
-    found = _select(interpreter, path, symbol, list(members))
-    if found is None or members.size == 2:
-        return found
-    return None if any(target & 1 for target in found.targets) else found
+    return _select(interpreter, path, symbol, list(members))
 
 
 def _symbols(state: State) -> list[int]:

@@ -127,6 +127,28 @@ def test_bytes_constants_and_rights() -> None:
     assert re.fullmatch("[0-9a-f]{64}", image.sha256)
 
 
+def test_words_that_the_loader_changes_are_no_constants() -> None:
+    source = """
+        .global main, other
+        .type main, %function
+        main:   ldr r0, 1f
+                ldr r0, 2f
+                bx lr
+        1:      .word 0x12345678
+        2:      .word other
+        3:      .word 0x87654321
+        """
+    elf = build(source, "-shared", "-Wl,-z,notext", language="S")
+    image = Image.load(elf)
+    main = image.symbol("main")
+    assert main is not None
+    words = [image.constant(main.addr + 12 + 4 * i, 4) for i in range(3)]
+    assert words == [0x12345678, None, 0x87654321]
+    tables = [s for s in image.sections if s.name in (".dynsym", ".rel.dyn", ".dynstr")]
+    assert len(tables) == 3
+    assert [image.constant(s.addr, 1) for s in tables] == [None] * 3
+
+
 def test_zero_initialised_memory_is_readable_and_no_constant() -> None:
     image = Image.load(build(ASSEMBLY, language="S"))
     hole = image.symbol("hole")

@@ -193,3 +193,36 @@ def test_a_jump_by_an_index_from_before_a_join() -> None:
     jumped = {cfg.blocks[e.dst].addr - main.addr for e in cfg.edges if e.kind is EdgeKind.INDIRECT}
     assert jumped >= {24, 28, 32, 48, 52, 56}
     verify_program(program)
+
+
+JUMP_THAT_NO_CALLER_EXPLAINS = """
+    .global main
+    .type main, %function
+main:   push {r4, lr}
+        bl 1f
+        mov r4, r0
+        bl 1f
+        bl 1f
+        pop {r4, pc}
+1:      cmp r0, r1
+        bxeq lr
+        push {r4, lr}
+        and ip, r0, #31
+        add r4, pc, #0
+        add pc, r4, ip
+        nop
+        nop
+        pop {r4, pc}
+"""
+
+
+def test_a_routine_without_symbol_is_a_function_if_its_jump_hangs_on_itself() -> None:
+    """As in a stripped boot loader: the copy's returns are not looked for in its callers."""
+    image = Image.load(build(JUMP_THAT_NO_CALLER_EXPLAINS, language="S", cpu="cortex-a8"))
+    main = image.symbol("main")
+    assert main is not None
+    program = extract(image, [main.addr])
+    routine = main.addr + 24
+    assert set(program.functions) == {main.addr, routine}
+    assert [u.addr for u in program.unresolved] == [routine + 20]
+    assert program.functions[routine].returns
