@@ -188,6 +188,8 @@ def test_layout_page_is_current() -> None:
         ('capability a 1 "x"\n  f 2 7:0 "no such word"\n', "line 2"),
         ('object a 16 "x"\n  f 0 word_t "x"\n  g 8 word_t[2] "a gap"\n', "line 3"),
         ('object a 16 "x"\n  f 0 word_t[3] "too short"\n', "12 bytes"),
+        ('object a 8 "x"\n  f 0 word_t[2] "x"\n  g 5 word_t inside f "leaves f"\n', "line 3"),
+        ('object a 4 "x"\n  f 0 word_t "x"\n  g 0 byte_t inside h "not f"\n', "line 3"),
         ('capability a 1 "x"\ncapability b 1 "same number"\n', "same number"),
     ],
 )

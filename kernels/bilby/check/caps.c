@@ -14,6 +14,8 @@
  *   B7  a guard is no wider than its size says, and level by level at most 32 bits
  *   B8  a line's notification is one that may be signalled
  */
+#include <space.h>
+
 #include "invariants.h"
 
 static void check_kind(const struct slot *slot)
@@ -63,7 +65,7 @@ static word_t object_of(const struct cap *cap)
     case CAP_FRAME:
         return frame_cap_device(cap) ? 0 : to_window(frame_cap_base(cap) << 12);
     default:
-        return 0;
+        return spaces_object_bytes(cap) != 0 ? cnode_cap_object(cap) : 0;
     }
 }
 
@@ -150,7 +152,7 @@ static void check_thread(const struct tcb *thread)
             "B5 a buffer lies in its frame", thread);
     require(frame_cap_can_write(frame) && !frame_cap_device(frame),
             "B5 a buffer is memory that may be written", thread);
-    require(frame_cap_entry(frame) == 0, "B5 the kept capability is not mapped", thread);
+    require(!space_is_mapped(frame), "B5 the kept capability is not mapped", thread);
 }
 
 static void check_handlers(void)

@@ -6,7 +6,6 @@
  *   D2  a container that is being emptied has "remains" in its first slot; what is
  *       above the slots that are left is empty; the stack of them ends
  *   D3  no capability leads to such a container
- *   D4  nothing below "lowest mapped" of a directory is mapped
  *   E1  a badged abort: the endpoint sends, both threads it records are in its
  *       queue, the first not behind the last; its worker knows the endpoint
  */
@@ -44,13 +43,6 @@ static void check_graves(void)
     require(count == 0, "D2 all remains are on the stack", NULL);
 }
 
-static void check_lowest(const struct page_directory *directory)
-{
-    for (word_t i = 0; i < directory->lowest_mapped && i < 4096 - KERNEL_DESCRIPTORS; i++)
-        require(directory->descriptor[i] == 0, "D4 nothing below is mapped",
-                &directory->descriptor[i]);
-}
-
 #ifdef LAYOUT_HAS_ABORT
 static bool is_in_queue(const struct endpoint *endpoint, const struct tcb *wanted)
 {
@@ -84,8 +76,6 @@ void check_deletion(void)
         require(cap_type(&transit.cap) == CAP_NULL, "D1 transit is empty", &transit);
     if (&graves != NULL)
         check_graves();
-    for (word_t i = 0; i < universe->directories.count; i++)
-        check_lowest((const struct page_directory *)universe->directories.at[i]);
 #ifdef LAYOUT_HAS_ABORT
     for (word_t i = 0; i < universe->endpoints.count; i++)
         check_abort((const struct endpoint *)universe->endpoints.at[i]);

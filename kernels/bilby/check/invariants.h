@@ -31,6 +31,18 @@ extern struct universe *const universe;
 void universe_find(void);
 bool universe_has_slot(const void *slot);
 
+/* What was found, for spaces_*.c to follow. */
+void universe_add_slot(struct slot *slot);
+void universe_add_table(struct page_table *table);
+void universe_add_directory(struct page_directory *directory);
+
+/* One of spaces_*.c: what else is reached, and objects that only it has. */
+void spaces_reach(void);
+void spaces_reach_from_table(const struct page_table *table);
+void spaces_reach_from_directory(const struct page_directory *directory);
+void spaces_reach_from_frame(const struct cap *frame);
+word_t spaces_object_bytes(const struct cap *cap);
+
 /* An invariant, by its name, does not hold; the address says where. */
 _Noreturn void check_failed(const char *invariant, word_t address);
 
@@ -39,7 +51,7 @@ void check_lists(void);      /* well-formed data structures */
 void check_memory(void);     /* alignment and disjointness of objects */
 void check_scheduler(void);  /* what the scheduler relies on */
 void check_waiting(void);    /* endpoints, notifications, replies */
-void check_spaces(void);     /* address spaces and their shadows */
+void check_spaces(void);     /* address spaces (one of spaces_*.c) */
 void check_caps(void);       /* what exists and who has access to it */
 void check_deletion(void);   /* what is deleted, cleared or aborted step by step */
 

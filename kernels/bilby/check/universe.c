@@ -4,8 +4,6 @@
  * Starts at the kernel's variables and goes through CNodes, threads' own slots,
  * derivation links, queues and shadows, with a list of work instead of recursion.
  */
-#include <vspace.h>
-
 #include "invariants.h"
 
 #ifdef CHECK_MEMORY /* RAM that this build keeps from the users */
@@ -100,35 +98,21 @@ static void add_queue(struct tcb *head)
     }
 }
 
-static void add_table(struct page_table *table)
+void universe_add_slot(struct slot *slot)
 {
-    if (!add_object(&universe->tables, table))
-        return;
-    for (word_t i = 0; i < 256; i++)
-        if (table->descriptor[i] != 0)
-            add_slot(link_to(table->shadow[i]));
+    add_slot(slot);
 }
 
-static void add_directory(struct page_directory *directory)
+void universe_add_table(struct page_table *table)
 {
-    if (directory == NULL || !add_object(&universe->directories, directory))
-        return;
-    for (word_t i = 0; i < WINDOW_BASE >> 20; i++)
-        if (directory->descriptor[i] != 0)
-            add_slot(link_to(directory->shadow[i]));
+    if (add_object(&universe->tables, table))
+        spaces_reach_from_table(table);
 }
 
-/* The table or directory in which a frame is mapped. */
-static void add_mapping(const struct cap *frame)
+void universe_add_directory(struct page_directory *directory)
 {
-    word_t entry = frame_cap_entry(frame);
-
-    if (entry == 0)
-        return;
-    if (frame_cap_size(frame) <= SIZE_64K)
-        add_table((struct page_table *)(entry & ~(sizeof(struct page_table) - 1)));
-    else
-        add_directory((struct page_directory *)(entry & ~(sizeof(struct page_directory) - 1)));
+    if (directory != NULL && add_object(&universe->directories, directory))
+        spaces_reach_from_directory(directory);
 }
 
 /* Slots that are empty and linked to nothing hold W1 to W3 by themselves. */
@@ -160,13 +144,13 @@ static void add_what_it_names(struct slot *slot)
         add_object(&universe->notifications, (void *)notification_cap_object(cap));
         break;
     case CAP_PAGE_TABLE:
-        add_table((struct page_table *)page_table_cap_object(cap));
+        universe_add_table((struct page_table *)page_table_cap_object(cap));
         break;
     case CAP_PAGE_DIRECTORY:
-        add_directory((struct page_directory *)page_directory_cap_object(cap));
+        universe_add_directory((struct page_directory *)page_directory_cap_object(cap));
         break;
     case CAP_FRAME:
-        add_mapping(cap);
+        spaces_reach_from_frame(cap);
         break;
     case CAP_REMAINS:
         add_cnode_slots(slot, remains_cap_left(cap));
@@ -209,7 +193,8 @@ static void add_roots(void)
     for (word_t i = 0; ready != NULL && i < PRIORITIES; i++)
         add_thread(ready[i].head);
     for (word_t i = 0; owner != NULL && i < HARDWARE_ASIDS; i++)
-        add_directory(owner[i]);
+        universe_add_directory(owner[i]);
+    spaces_reach();
 }
 
 void universe_find(void)

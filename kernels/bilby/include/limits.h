@@ -30,6 +30,8 @@
 #define LOWEST_NIBBLES          3
 #define LARGE_DESCRIPTORS       16  /* equal descriptors of a 64 KiB or 16 MiB mapping */
 #define HARDWARE_ASIDS          256
+#define ASID_POOLS              16
+#define ASID_POOL_ENTRIES       1024 /* numbers for address spaces in one pool */
 
 /* Boot only. */
 #define BOOT_IMAGE_FRAMES  192

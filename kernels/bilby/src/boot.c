@@ -9,6 +9,7 @@
 #include <kernel.h>
 #include <interrupts.h>
 #include <machine.h>
+#include <space.h>
 #include <layout_sizes.h>
 #include <vspace.h>
 
@@ -59,8 +60,13 @@ BOOT_CODE static void make_space(void)
 
     root_directory = (struct page_directory *)allocate(PAGE_DIRECTORY_SIZE_BITS);
     vspace_init_directory(root_directory);
-    page_directory_cap_make(&root_slot(ROOT_PAGE_DIRECTORY)->cap, (word_t)root_directory);
-    page_table_cap_make(&root_slot(ROOT_PAGE_TABLE)->cap, allocate(PAGE_TABLE_SIZE_BITS));
+    space_make_directory(&root_slot(ROOT_PAGE_DIRECTORY)->cap, (word_t)root_directory);
+    if (SPACE_BOOT_BITS != 0)
+        space_boot(root_slot(ROOT_ASID_CONTROL), root_slot(ROOT_ASID_POOL),
+                   allocate(SPACE_BOOT_BITS), &root_slots[ROOT_PAGE_DIRECTORY]);
+    space_make_table(&root_slot(ROOT_PAGE_TABLE)->cap, allocate(PAGE_TABLE_SIZE_BITS));
+    space_note(&root_slots[ROOT_PAGE_TABLE].cap, IMAGE_BASE,
+               &root_slots[ROOT_PAGE_DIRECTORY].cap);
     vspace_map_table(&root_slots[ROOT_PAGE_TABLE],
                      &root_directory->descriptor[IMAGE_BASE >> 20]);
 }
@@ -82,6 +88,7 @@ BOOT_CODE static void map_frame(word_t index, word_t physical, word_t address, b
     make_frame(slot, physical, SIZE_4K, writable, false);
     if (vspace_find(root_directory, address, SIZE_4K, &entry) != ERROR_NONE)
         kernel_panic();
+    space_note(&slot->cap, address, &root_slots[ROOT_PAGE_DIRECTORY].cap);
     vspace_write(slot, entry, physical | PAGE_SMALL | PAGE_LOCAL | MEMORY_CACHED
                  | (writable ? PAGE_WRITE | PAGE_SMALL_NEVER : PAGE_READ), SIZE_4K);
 }

@@ -5,6 +5,7 @@
  */
 #include <kernel.h>
 #include <machine.h>
+#include <space.h>
 #include <layout_sizes.h>
 
 /* log2 of the bytes of an object; 0 if there is no such object. */
@@ -93,10 +94,10 @@ void create_cap(struct cap *cap, word_t type, word_t base, word_t size_bits)
         notification_cap_make(cap, base, 1, 1, 0);
         break;
     case TYPE_PAGE_TABLE:
-        page_table_cap_make(cap, base);
+        space_make_table(cap, base);
         break;
     case TYPE_PAGE_DIRECTORY:
-        page_directory_cap_make(cap, base);
+        space_make_directory(cap, base);
         break;
     default:
         create_frame(cap, to_physical(base), type - TYPE_FRAME_4K);

@@ -22,6 +22,7 @@
  */
 #include <kernel.h>
 #include <preemption.h>
+#include <space.h>
 
 static struct slot limbo __attribute__((aligned(16)));
 static struct slot transit __attribute__((aligned(16)));
@@ -125,6 +126,7 @@ static word_t finalise(struct slot *slot, bool last)
             reply_revoke((struct tcb *)reply_cap_object(cap));
         return ERROR_NONE;
     default:
+        space_finalise(cap, last);
         return ERROR_NONE;
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Invocations of frames: map, once per capability, and unmap. */
 #include <kernel.h>
+#include <space.h>
 #include <vspace.h>
 
 static word_t memory_type(const struct cap *frame, word_t flags)
@@ -54,7 +55,10 @@ word_t decode_frame(const struct invocation *call)
     if (cap_type(&call->extra[0]->cap) != CAP_PAGE_DIRECTORY)
         return ERROR_INVALID_CAPABILITY;
 
-    if (frame_cap_entry(frame) != 0)
+    if (space_directory(&call->extra[0]->cap) == NULL)
+        return ERROR_INVALID_CAPABILITY;
+
+    if (space_is_mapped(frame))
         return ERROR_ALREADY_MAPPED;
 
     address = message_word(current_thread, 0);
@@ -73,12 +77,11 @@ word_t decode_frame(const struct invocation *call)
     if ((flags & MAP_EXECUTE) && frame_cap_device(frame))
         return ERROR_NO_RIGHT;
 
-    error = vspace_find((struct page_directory *)
-                        page_directory_cap_object(&call->extra[0]->cap),
-                        address, size, &entry);
+    error = vspace_find(space_directory(&call->extra[0]->cap), address, size, &entry);
     if (error != ERROR_NONE)
         return error;
 
+    space_note(&slot->cap, address, &call->extra[0]->cap);
     vspace_write(slot, entry,
                  descriptor(frame, write, flags & MAP_EXECUTE, memory_type(frame, flags)),
                  size);

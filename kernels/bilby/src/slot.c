@@ -10,6 +10,7 @@
  * Invariants: a->next == b  <=>  b->prev == a; a null capability is in no list.
  */
 #include <kernel.h>
+#include <space.h>
 
 #define REVOCABLE    1u
 #define FIRST_BADGED 2u
@@ -138,7 +139,7 @@ word_t slot_derive(const struct slot *from, struct cap *result)
         frame_cap_set_buffer(result, 0);
         return ERROR_NONE;
     default:
-        return ERROR_NONE;
+        return space_has_copy(result) ? ERROR_NONE : ERROR_ILLEGAL_OPERATION;
     }
 }
 
@@ -154,6 +155,7 @@ static bool same_object(const struct cap *a, const struct cap *b)
     case CAP_NOTIFICATION:
     case CAP_PAGE_TABLE:
     case CAP_PAGE_DIRECTORY:
+    SPACE_OBJECTS
         return cnode_cap_object(a) == cnode_cap_object(b); /* all have it in the same place */
     case CAP_FRAME:
         return frame_cap_base(a) == frame_cap_base(b) && frame_cap_size(a) == frame_cap_size(b);
@@ -187,6 +189,7 @@ static word_t first_byte(const struct slot *slot)
     case CAP_NOTIFICATION:
     case CAP_PAGE_TABLE:
     case CAP_PAGE_DIRECTORY:
+    SPACE_OBJECTS
         return cnode_cap_object(&slot->cap);
     case CAP_FRAME:
         return to_window(frame_cap_base(&slot->cap) << 12);

@@ -9,6 +9,7 @@
  *   invocation: 7.  The object, 3 capabilities, and three more by rotate.
  */
 #include <kernel.h>
+#include <space.h>
 
 static void fail(word_t error)
 {
@@ -68,7 +69,7 @@ static word_t dispatch(const struct invocation *call)
     case CAP_IRQ_HANDLER:
         return decode_irq_handler(call);
     default:
-        return ERROR_ILLEGAL_OPERATION;
+        return space_decode(call);
     }
 }
 

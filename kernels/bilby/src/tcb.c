@@ -3,6 +3,7 @@
  * Invocations of threads: configure (once), write registers, resume, suspend, priority.
  */
 #include <kernel.h>
+#include <space.h>
 
 #define WORDS_CONFIGURE 2
 #define WORDS_REGISTERS (3 + GENERAL_REGISTERS + 1)
@@ -58,7 +59,8 @@ static word_t decode_configure(struct tcb *thread, const struct invocation *call
         return ERROR_ILLEGAL_OPERATION;
 
     if (cap_type(&call->extra[0]->cap) != CAP_CNODE
-        || cap_type(&call->extra[1]->cap) != CAP_PAGE_DIRECTORY)
+        || cap_type(&call->extra[1]->cap) != CAP_PAGE_DIRECTORY
+        || space_directory(&call->extra[1]->cap) == NULL)
         return ERROR_INVALID_CAPABILITY;
 
     if (call->extra_count == 3) {

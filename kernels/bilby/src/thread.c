@@ -2,6 +2,7 @@
 /* What happens to a thread as a whole: birth, waking, priority, becoming current. */
 #include <kernel.h>
 #include <machine.h>
+#include <space.h>
 
 /* A cleared TCB becomes an inactive user thread with its own end of a reply. */
 void thread_init(struct tcb *thread)
@@ -79,9 +80,9 @@ static struct page_directory *space_of(const struct tcb *thread)
 {
     const struct cap *cap = &thread->vspace.cap;
 
-    if (cap_type(cap) != CAP_PAGE_DIRECTORY)
+    if (cap_type(cap) != CAP_PAGE_DIRECTORY || space_directory(cap) == NULL)
         return &kernel_directory;
-    return (struct page_directory *)page_directory_cap_object(cap);
+    return space_directory(cap);
 }
 
 /* Make it current: it is runnable and in no queue.  The idle thread runs in any space. */

@@ -15,9 +15,9 @@
  * when it can be walked; no address space has a stale translation in the TLB.
  */
 #include <kernel.h>
+#include <descriptors.h>
 #include <machine.h>
 #include <preemption.h>
-#include <vspace.h>
 
 #define PAGE_TABLE_WORDS     256
 #define PAGE_DIRECTORY_WORDS 4096
@@ -75,20 +75,10 @@ static struct page_directory *directory_of(const word_t *entry)
     return (struct page_directory *)((word_t)entry & ~(sizeof(struct page_directory) - 1));
 }
 
-static bool is_in_table(word_t size)
-{
-    return size == SIZE_4K || size == SIZE_64K;
-}
-
 /* The shadow of a frame's first descriptor. */
 static word_t *shadow_of(word_t *entry, word_t size)
 {
     return entry + (is_in_table(size) ? PAGE_TABLE_WORDS : PAGE_DIRECTORY_WORDS);
-}
-
-static word_t descriptor_count(word_t size)
-{
-    return size == SIZE_64K || size == SIZE_16M ? LARGE_DESCRIPTORS : 1;
 }
 
 /* Give a cleared directory the kernel's mappings, a line at a time. */
@@ -181,46 +171,20 @@ word_t decode_page_table(const struct invocation *call)
     return ERROR_NONE;
 }
 
-/* All descriptors of a mapping are free. */
-static bool all_free(const word_t *entry, word_t size)
-{
-    word_t count = descriptor_count(size);
-
-    /* bound: LARGE_DESCRIPTORS + 1 */
-    for (word_t i = 0; i < count; i++)
-        if (entry[i] != 0)
-            return false;
-    return true;
-}
-
 /* The first descriptor for a frame of this size at a user address, if it is free. */
 word_t vspace_find(struct page_directory *directory, word_t address, word_t size,
                    word_t **entry)
 {
     word_t descriptor = directory->descriptor[address >> 20];
-    struct page_table *table;
 
     if (size == SIZE_1M || size == SIZE_16M) {
         *entry = &directory->descriptor[address >> 20];
-    } else if ((descriptor & DESCRIPTOR_TYPE) == DIRECTORY_TABLE) {
-        table = (struct page_table *)to_window(descriptor & ~0x3ffu);
-        *entry = &table->descriptor[address >> 12 & 0xff];
+    } else if (is_table(descriptor)) {
+        *entry = &table_at(descriptor)->descriptor[address >> 12 & 0xff];
     } else {
         return descriptor == 0 ? ERROR_NO_TABLE : ERROR_ALREADY_MAPPED;
     }
     return all_free(*entry, size) ? ERROR_NONE : ERROR_ALREADY_MAPPED;
-}
-
-static void write_descriptors(word_t *entry, word_t descriptor, word_t size)
-{
-    word_t count = descriptor_count(size);
-
-    /* bound: LARGE_DESCRIPTORS + 1 */
-    for (word_t i = 0; i < count; i++)
-        entry[i] = descriptor;
-    machine_clean_line(entry);
-    machine_clean_line(entry + count - 1);
-    machine_drain();
 }
 
 /* Write the descriptors of a frame; both sides then know each other. */

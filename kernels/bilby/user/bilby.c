@@ -112,6 +112,19 @@ word_t page_table_map(word_t table, word_t directory, word_t address)
     return invoke(table, LABEL_PAGE_TABLE_MAP, &address, 1, &directory, 1);
 }
 
+word_t asid_make_pool(word_t control, word_t untyped, word_t root, word_t index, word_t depth)
+{
+    word_t words[] = { index, depth };
+    word_t caps[] = { untyped, root };
+
+    return invoke(control, LABEL_ASID_MAKE_POOL, words, 2, caps, 2);
+}
+
+word_t asid_assign(word_t pool, word_t directory)
+{
+    return invoke(pool, LABEL_ASID_ASSIGN, NULL, 0, &directory, 1);
+}
+
 /* A frame of 0: no message buffer. */
 word_t tcb_configure(word_t tcb, word_t fault_handler, word_t cspace, word_t vspace,
                      word_t frame, word_t offset)

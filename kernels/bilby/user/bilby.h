@@ -11,6 +11,13 @@
 #include <layout.h>
 #include <layout_sizes.h>
 
+/* Whether a page directory needs a number before it can be used. */
+#ifdef ASID_POOL_SIZE_BITS
+#define SPACES_HAVE_NUMBERS 1
+#else
+#define SPACES_HAVE_NUMBERS 0
+#endif
+
 /* What goes into a system call and what comes out. */
 struct message {
     word_t badge;  /* in: address of the capability */
@@ -73,6 +80,8 @@ word_t frame_map(word_t frame, word_t directory, word_t address, word_t rights, 
 word_t frame_unmap(word_t frame);
 word_t page_table_unmap(word_t table);
 word_t page_table_map(word_t table, word_t directory, word_t address);
+word_t asid_make_pool(word_t control, word_t untyped, word_t root, word_t index, word_t depth);
+word_t asid_assign(word_t pool, word_t directory);
 word_t tcb_configure(word_t tcb, word_t fault_handler, word_t cspace, word_t vspace,
                      word_t frame, word_t offset);
 word_t tcb_write_registers(word_t tcb, word_t pc, word_t sp, word_t cpsr, word_t r0);

@@ -130,6 +130,8 @@ static void empties_tables(word_t unused)
 
     (void)unused;
     error |= retype(TYPE_PAGE_DIRECTORY, OBJECT, 1);
+    if (SPACES_HAVE_NUMBERS)
+        error |= asid_assign(CHILD_POOL, OBJECT);
     error |= retype(TYPE_PAGE_TABLE, FIRST, TABLES);
     for (word_t i = 0; i < TABLES; i++) {
         error |= retype(TYPE_FRAME_4K, FIRST + TABLES, PAGES);

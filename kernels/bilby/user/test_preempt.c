@@ -202,6 +202,8 @@ static void delete_space(word_t unused)
     (void)unused;
     for (word_t round = 0; round < 4; round++) {
         error |= retype(TYPE_PAGE_DIRECTORY, 0, OBJECT, 1);
+        if (SPACES_HAVE_NUMBERS)
+            error |= asid_assign(CHILD_POOL, OBJECT);
         error |= retype(TYPE_PAGE_TABLE, 0, OBJECT + 1, 4);
         error |= retype(TYPE_FRAME_4K, 0, OBJECT + 8, 32);
         for (word_t i = 0; i < 4; i++)

@@ -8,6 +8,7 @@ extern char main_stack_top[];
 
 const struct boot_info *info;
 word_t report, park;
+word_t asid_pool = ROOT_ASID_POOL;
 static word_t next_slot = ROOT_FREE;
 static word_t scratch = SCRATCH_BASE;
 
@@ -44,6 +45,8 @@ word_t make(word_t type, word_t size_bits)
     word_t slot = new_slots(1);
 
     require(make_error(type, size_bits, ROOT_CNODE, slot), "retype");
+    if (SPACES_HAVE_NUMBERS && type == TYPE_PAGE_DIRECTORY)
+        require(asid_assign(asid_pool, slot), "number");
     return slot;
 }
 
@@ -117,6 +120,8 @@ static struct child make_objects(void)
     map_program(&child);
     give(&child, CHILD_REPORT, report, RIGHTS_ALL, 0);
     give(&child, CHILD_PARK, park, RIGHTS_ALL, 0);
+    if (SPACES_HAVE_NUMBERS)
+        give(&child, CHILD_POOL, ROOT_ASID_POOL, RIGHTS_ALL, 0);
     give(&child, CHILD_CNODE, child.cnode, RIGHTS_ALL, 0);
     return child;
 }

@@ -16,6 +16,7 @@
 #define CHILD_CNODE   3
 #define CHILD_PARK    4 /* endpoint on which nobody sends */
 #define CHILD_OTHER   5
+#define CHILD_POOL    15 /* where address spaces have numbers: the first thread's pool */
 #define CHILD_FREE    16
 
 #define SCRATCH_BASE  0x10000000u /* where the first thread maps frames to look at */
@@ -27,6 +28,7 @@ struct child {
 extern const struct boot_info *info;
 extern word_t report;   /* endpoint on which children report */
 extern word_t park;
+extern word_t asid_pool; /* where address spaces have numbers: new ones have theirs of it */
 
 void world_init(const struct boot_info *boot_info);
 void world_renew(void);     /* a report endpoint that older children do not have */

@@ -15,6 +15,7 @@
 #include <kernel.h>
 #include <interrupts.h>
 #include <machine.h>
+#include <space.h>
 #include <vspace.h>
 
 #include "../invariants.h"
@@ -310,7 +311,16 @@ static void check_clean(word_t first, word_t bytes)
 
 static void check_tables(struct page_directory *directory)
 {
-    check_clean((word_t)directory->descriptor, sizeof(directory->descriptor));
+    word_t first = (word_t)directory->descriptor;
+    word_t number = (word_t)&directory->asid & ~3u; /* inside of an invalid one, perhaps */
+
+    if (number - first < sizeof(directory->descriptor)) {
+        check_clean(first, number - first);
+        first = number + 4;
+        if (memory_view(number)[0] & DESCRIPTOR_TYPE)
+            check_failed("M2 the number of a space is walked", number);
+    }
+    check_clean(first, (word_t)&directory->descriptor[4096] - first);
     for (word_t i = 0; i < WINDOW_BASE >> 20; i++) {
         word_t descriptor = directory->descriptor[i];
 
@@ -337,8 +347,9 @@ static void check_current(void)
     if (current_thread == &idle_thread)
         return;
     space = cap_type(&current_thread->vspace.cap) == CAP_PAGE_DIRECTORY
+            && space_directory(&current_thread->vspace.cap) != NULL
         ? (struct page_directory *)page_directory_cap_object(&current_thread->vspace.cap)
-        : owner[model->asid]; /* its capability was revoked: until the next switch */
+        : owner[model->asid]; /* that was taken from it: until the next switch */
     if (model->asid == 0 || space == NULL || space->asid != model->asid || owner[model->asid] != space
         || (model->table_base & ~0x3fffu) != to_physical((word_t)space))
         check_failed("M4 the hardware is in another space", (word_t)current_thread);

@@ -261,12 +261,16 @@ static void load_program(void)
     image[IMAGE_ENTRY / 4] = PC_OF_SVC;
 }
 
-/* What boot.S does: the kernel's descriptors, which every directory gets. */
+/*
+ * What boot.S does: the kernel's descriptors, which every directory gets.  The last but
+ * one stays invalid, as on the boards.
+ */
 static void make_kernel_directory(void)
 {
     for (word_t i = 0; i < KERNEL_DESCRIPTORS; i++)
-        kernel_directory.descriptor[4096 - KERNEL_DESCRIPTORS + i] =
-            (RAM_BASE + (i << 20)) | 0x40e;
+        if (i != KERNEL_DESCRIPTORS - 2)
+            kernel_directory.descriptor[4096 - KERNEL_DESCRIPTORS + i] =
+                (RAM_BASE + (i << 20)) | 0x40e;
 }
 
 static void read_all(void *to, size_t bytes)

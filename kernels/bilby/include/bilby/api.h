@@ -44,6 +44,7 @@
 #define ERROR_ILLEGAL_OPERATION 12 /* not in this state, or not on this object */
 #define ERROR_INVALID_SYSCALL   13
 #define ERROR_ABORTED           14 /* what the thread waited on was deleted, closed or recycled */
+#define ERROR_NO_NUMBER         15 /* all numbers of a pool, or all pools, are in use */
 
 /*
  * Labels of invocations: SYS_CALL on a capability that is not an endpoint, a
@@ -71,6 +72,10 @@
 #define LABEL_FRAME_UNMAP         20
 #define LABEL_PAGE_TABLE_UNMAP    21
 #define LABEL_IRQ_CLEAR_NOTIFICATION 22
+
+/* Only where address spaces have numbers (vspace_asid.c). */
+#define LABEL_ASID_MAKE_POOL      23 /* w: to index, to depth; x: untyped of 4 KiB, CNode root */
+#define LABEL_ASID_ASSIGN         24 /* x: page directory */
 
 /* Types that LABEL_UNTYPED_RETYPE makes. */
 #define TYPE_UNTYPED        0 /* size bits: 4 to 26 */
@@ -132,6 +137,8 @@
 #define ROOT_TIMER_FRAME    9
 #define ROOT_FRAME_1M       10
 #define ROOT_FRAME_16M      11
+#define ROOT_ASID_CONTROL   12 /* this and the next: only where address spaces have numbers */
+#define ROOT_ASID_POOL      13 /* the first thread's directory has a number of it */
 #define ROOT_UNTYPED        16 /* up to 16 of them */
 #define ROOT_IMAGE          32 /* the frames of the program, in order */
 #define ROOT_FREE           256 /* first slot that is surely empty */

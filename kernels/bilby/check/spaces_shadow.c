@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Address spaces (section 2.2, third and fourth kind; section 3.6).
+ * Address spaces with shadow tables (section 2.2, third and fourth kind; section 3.6).
  *
  *   V1  a frame capability that is mapped: each descriptor maps its frame, and the
  *       shadow of the first names the capability
@@ -9,6 +9,7 @@
  *       capability of the table, its back-pointer to the entry
  *   V4  the kernel's part of every directory equals the kernel's own directory
  *   V5  owner[n] == d  <=>  d->asid == n, n not zero
+ *   D4  nothing below "lowest mapped" of a directory is mapped
  *   V6  user descriptors are for users, local, and never reach the kernel window
  */
 #include <vspace.h>
@@ -19,6 +20,44 @@
 #define DIRECTORY_SHADOW 4096
 
 extern struct page_directory *owner[HARDWARE_ASIDS] __attribute__((weak));
+
+void spaces_reach(void)
+{
+}
+
+void spaces_reach_from_table(const struct page_table *table)
+{
+    for (word_t i = 0; i < 256; i++)
+        if (table->descriptor[i] != 0)
+            universe_add_slot(link_to(table->shadow[i]));
+}
+
+void spaces_reach_from_directory(const struct page_directory *directory)
+{
+    for (word_t i = 0; i < WINDOW_BASE >> 20; i++)
+        if (directory->descriptor[i] != 0)
+            universe_add_slot(link_to(directory->shadow[i]));
+}
+
+/* The table or directory in which a frame is mapped. */
+void spaces_reach_from_frame(const struct cap *frame)
+{
+    word_t entry = frame_cap_entry(frame);
+
+    if (entry == 0)
+        return;
+    if (frame_cap_size(frame) <= SIZE_64K)
+        universe_add_table((struct page_table *)(entry & ~(sizeof(struct page_table) - 1)));
+    else
+        universe_add_directory(
+            (struct page_directory *)(entry & ~(sizeof(struct page_directory) - 1)));
+}
+
+word_t spaces_object_bytes(const struct cap *cap)
+{
+    (void)cap;
+    return 0;
+}
 
 static word_t back_pointer(const struct page_table *table)
 {
@@ -104,6 +143,8 @@ static word_t check_directory(const struct page_directory *directory)
     for (word_t i = 0; i < 4096 - KERNEL_DESCRIPTORS; i++) {
         word_t descriptor = directory->descriptor[i];
 
+        require(descriptor == 0 || i >= directory->lowest_mapped, "D4 nothing below is mapped",
+                &directory->descriptor[i]);
         require(descriptor == 0 || i < WINDOW_BASE >> 20,
                 "V6 no user mapping in the window", &directory->descriptor[i]);
         if ((descriptor & DESCRIPTOR_TYPE) == DIRECTORY_TABLE)

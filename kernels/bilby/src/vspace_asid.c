@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Address spaces with numbers (ASIDs), as in 2011 (section 3.6, figure 4).
+ *
+ * A table of two levels leads from a number to a directory: 16 pools, each an object
+ * that a user makes, of 1024 numbers.  What is mapped remembers the number of its space
+ * and its address there; nothing in the tables leads back to it.  So an address space is
+ * deleted by taking one entry out of its pool.  What remembers its number then is stale,
+ * and harmless: whenever it is used, the tables are asked whether they agree.
+ *
+ * The price is paid elsewhere: assigning a number may look at all 1024 of a pool, and
+ * deleting a pool does, in one go.
+ *
+ * Invariants: an entry of a pool names a directory all of whose capabilities have that
+ * number, and no other entry names it; a directory without an entry has no hardware
+ * number, so that nothing walks it; a page table whose capability has no number is empty;
+ * a descriptor that can be walked has a frame capability that remembers its place; no
+ * descriptor is dirty in the data cache when it can be walked; no address space has a
+ * stale translation in the TLB.
+ */
+#include <descriptors.h>
+#include <kernel.h>
+#include <layout_sizes.h>
+#include <machine.h>
+#include <space.h>
+
+static struct asid_pool *pools[ASID_POOLS];
+
+/* ---- numbers --------------------------------------------------------------- */
+
+/* The directory that has a number; null if none. */
+struct page_directory *asid_lookup(word_t asid)
+{
+    const struct asid_pool *pool = pools[asid / ASID_POOL_ENTRIES];
+
+    return pool == NULL ? NULL : pool->space[asid % ASID_POOL_ENTRIES];
+}
+
+/* The first free place in the table of pools; ASID_POOLS if there is none. */
+static word_t free_pool(void)
+{
+    word_t index = 0;
+
+    /* bound: ASID_POOLS + 1 */
+    while (index < ASID_POOLS && pools[index] != NULL)
+        index++;
+    return index;
+}
+
+/*
+ * The first free number of a pool; ASID_POOL_ENTRIES if there is none.  Number 0
+ * belongs to nobody: it says that there is none.
+ */
+static word_t free_number(const struct cap *pool)
+{
+    const struct asid_pool *object = (const struct asid_pool *)asid_pool_cap_object(pool);
+    word_t number = asid_pool_cap_index(pool) == 0 ? 1 : 0;
+
+    /* bound: ASID_POOL_ENTRIES + 1 */
+    while (number < ASID_POOL_ENTRIES && object->space[number] != NULL)
+        number++;
+    return number;
+}
+
+static void assign(struct slot *pool, struct cap *directory, word_t number)
+{
+    ((struct asid_pool *)asid_pool_cap_object(&pool->cap))->space[number] =
+        (struct page_directory *)page_directory_cap_object(directory);
+    page_directory_cap_set_asid(directory,
+                                asid_pool_cap_index(&pool->cap) * ASID_POOL_ENTRIES + number);
+}
+
+word_t decode_asid_pool(const struct invocation *call)
+{
+    struct cap *directory;
+    word_t number;
+
+    if (call->label != LABEL_ASID_ASSIGN)
+        return ERROR_ILLEGAL_OPERATION;
+
+    if (call->extra_count < 1)
+        return ERROR_TRUNCATED;
+
+    directory = &call->extra[0]->cap;
+    if (cap_type(directory) != CAP_PAGE_DIRECTORY || page_directory_cap_asid(directory) != 0)
+        return ERROR_INVALID_CAPABILITY;
+
+    number = free_number(&call->slot->cap);
+    if (number == ASID_POOL_ENTRIES)
+        return ERROR_NO_NUMBER;
+
+    assign(call->slot, directory, number);
+    return ERROR_NONE;
+}
+
+static void make_pool(struct slot *untyped, struct slot *to, word_t index)
+{
+    word_t base = untyped_cap_object(&untyped->cap);
+    struct cap cap;
+
+    untyped_cap_set_free(&untyped->cap, sizeof(struct asid_pool) >> 4);
+    clear_inside(base, sizeof(struct asid_pool));
+    asid_pool_cap_make(&cap, base, index);
+    slot_insert(to, &cap, untyped, true);
+    pools[index] = (struct asid_pool *)base;
+}
+
+/* A pool is made from the whole of an untyped region that nothing else was made from. */
+word_t decode_asid_control(const struct invocation *call)
+{
+    struct slot *untyped, *to;
+    word_t index, error;
+
+    if (call->label != LABEL_ASID_MAKE_POOL)
+        return ERROR_ILLEGAL_OPERATION;
+
+    if (call->length < 2 || call->extra_count < 2)
+        return ERROR_TRUNCATED;
+
+    index = free_pool();
+    if (index == ASID_POOLS)
+        return ERROR_NO_NUMBER;
+
+    untyped = call->extra[0];
+    if (cap_type(&untyped->cap) != CAP_UNTYPED
+        || untyped_cap_size_bits(&untyped->cap) != ASID_POOL_SIZE_BITS)
+        return ERROR_INVALID_CAPABILITY;
+
+    if (slot_has_child(untyped))
+        return ERROR_NO_MEMORY;
+
+    error = cspace_find_empty(&call->extra[1]->cap, message_word(current_thread, 0),
+                              message_word(current_thread, 1), &to);
+    if (error != ERROR_NONE)
+        return error;
+
+    error = clear_before(untyped);
+    if (error != ERROR_NONE)
+        return error;
+
+    make_pool(untyped, to, index);
+    return ERROR_NONE;
+}
+
+/* The last capability of a pool is deleted: its spaces lose their numbers, all at once. */
+void asid_delete_pool(const struct cap *pool)
+{
+    struct asid_pool *object = (struct asid_pool *)asid_pool_cap_object(pool);
+
+    pools[asid_pool_cap_index(pool)] = NULL;
+    /* bound: ASID_POOL_ENTRIES + 1 */
+    for (word_t number = 0; number < ASID_POOL_ENTRIES; number++)
+        if (object->space[number] != NULL)
+            asid_release(object->space[number]);
+}
+
+/* The first pool and the first thread's directory, in place of decode_... */
+BOOT_CODE void asid_boot(struct slot *pool, struct slot *directory)
+{
+    pools[asid_pool_cap_index(&pool->cap)] =
+        (struct asid_pool *)asid_pool_cap_object(&pool->cap);
+    assign(pool, &directory->cap, free_number(&pool->cap));
+}
+
+/* ---- directories and tables ---------------------------------------------------- */
+
+/* Give a cleared directory the kernel's mappings, a line at a time. */
+void vspace_init_directory(struct page_directory *directory)
+{
+    const word_t *from = &kernel_directory.descriptor[4096 - KERNEL_DESCRIPTORS];
+    word_t *to = &directory->descriptor[4096 - KERNEL_DESCRIPTORS];
+
+    /* bound: KERNEL_DESCRIPTOR_LINES + 1 */
+    for (word_t i = 0; i < KERNEL_DESCRIPTOR_LINES; i++) {
+        to[0] = from[0];
+        to[1] = from[1];
+        to[2] = from[2];
+        to[3] = from[3];
+        to[4] = from[4];
+        to[5] = from[5];
+        to[6] = from[6];
+        to[7] = from[7];
+        machine_clean_line(to);
+        to += LINE_BYTES / 4;
+        from += LINE_BYTES / 4;
+    }
+    directory->asid = 0; /* not the kernel directory's */
+    machine_drain();
+}
+
+/* Enter a page table into a directory. */
+void vspace_map_table(struct slot *slot, word_t *entry)
+{
+    write_descriptors(entry, to_physical(page_table_cap_object(&slot->cap)) | DIRECTORY_TABLE,
+                      SIZE_1M);
+}
+
+word_t decode_page_table(const struct invocation *call)
+{
+    struct cap *table = &call->slot->cap;
+    struct page_directory *directory;
+    word_t address;
+
+    if (call->label == LABEL_PAGE_TABLE_UNMAP) {
+        vspace_unmap_table(call->slot);
+        return ERROR_NONE;
+    }
+
+    if (call->label != LABEL_PAGE_TABLE_MAP)
+        return ERROR_ILLEGAL_OPERATION;
+
+    if (call->length < 1 || call->extra_count < 1)
+        return ERROR_TRUNCATED;
+
+    if (cap_type(&call->extra[0]->cap) != CAP_PAGE_DIRECTORY)
+        return ERROR_INVALID_CAPABILITY;
+
+    directory = space_directory(&call->extra[0]->cap);
+    if (directory == NULL)
+        return ERROR_INVALID_CAPABILITY;
+
+    address = message_word(current_thread, 0);
+    if (address >= WINDOW_BASE)
+        return ERROR_RANGE;
+
+    if (address % (1u << 20) != 0)
+        return ERROR_ALIGNMENT;
+
+    if (directory->descriptor[address >> 20] != 0 || page_table_cap_asid(table) != 0)
+        return ERROR_ALREADY_MAPPED;
+
+    space_note(table, address, &call->extra[0]->cap);
+    vspace_map_table(call->slot, &directory->descriptor[address >> 20]);
+    return ERROR_NONE;
+}
+
+/* The first descriptor for a frame of this size at a user address, if it is free. */
+word_t vspace_find(struct page_directory *directory, word_t address, word_t size,
+                   word_t **entry)
+{
+    word_t descriptor = directory->descriptor[address >> 20];
+
+    if (size == SIZE_1M || size == SIZE_16M) {
+        *entry = &directory->descriptor[address >> 20];
+    } else if (is_table(descriptor)) {
+        *entry = &table_at(descriptor)->descriptor[address >> 12 & 0xff];
+    } else {
+        return descriptor == 0 ? ERROR_NO_TABLE : ERROR_ALREADY_MAPPED;
+    }
+    return all_free(*entry, size) ? ERROR_NONE : ERROR_ALREADY_MAPPED;
+}
+
+/* Write the descriptors of a frame, which was told where (space_note). */
+void vspace_write(struct slot *frame, word_t *entry, word_t descriptor, word_t size)
+{
+    (void)frame;
+    write_descriptors(entry, descriptor, size);
+}
+
+/* A copy of a frame's capability is mapped nowhere. */
+void vspace_forget_mapping(struct cap *frame)
+{
+    space_set_frame(frame, 0, 0);
+}
+
+/* A capability went from one slot to another: nothing leads back to slots. */
+void vspace_moved(struct slot *slot, const struct slot *from)
+{
+    (void)slot;
+    (void)from;
+}
+
+/* ---- unmapping: what a capability remembers is compared with the tables ------------ */
+
+/* A descriptor maps this frame. */
+static bool maps(word_t descriptor, const struct cap *frame)
+{
+    word_t base = frame_cap_base(frame) << 12;
+
+    switch (frame_cap_size(frame)) {
+    case SIZE_4K:
+        return (descriptor & PAGE_SMALL) && (descriptor & ~0xfffu) == base;
+    case SIZE_64K:
+        return (descriptor & DESCRIPTOR_TYPE) == PAGE_LARGE && (descriptor & ~0xffffu) == base;
+    case SIZE_1M:
+        return (descriptor & (DESCRIPTOR_TYPE | SECTION_SUPER)) == SECTION
+            && (descriptor & ~0xfffffu) == base;
+    default:
+        return (descriptor & (DESCRIPTOR_TYPE | SECTION_SUPER)) == (SECTION | SECTION_SUPER)
+            && (descriptor & ~0xffffffu) == base;
+    }
+}
+
+/* The first descriptor of a frame where its capability says; null if that is not so. */
+static word_t *mapping_of(struct page_directory *directory, const struct cap *frame)
+{
+    word_t page = frame_cap_address(frame);
+    word_t *entry = &directory->descriptor[page >> 8];
+
+    if (is_in_table(frame_cap_size(frame))) {
+        if (!is_table(*entry))
+            return NULL;
+        entry = &table_at(*entry)->descriptor[page & 0xff];
+    }
+    return maps(*entry, frame) ? entry : NULL;
+}
+
+/* Take a frame's mapping away, if it still has one. */
+void vspace_unmap_frame(struct slot *frame)
+{
+    struct page_directory *directory = asid_lookup(frame_asid(&frame->cap));
+    word_t *entry = NULL;
+
+    if (directory != NULL)
+        entry = mapping_of(directory, &frame->cap);
+    space_set_frame(&frame->cap, 0, 0);
+    if (entry == NULL)
+        return;
+    write_descriptors(entry, 0, frame_cap_size(&frame->cap));
+    asid_flush(directory);
+}
+
+/* Take a page table out of its directory, if it is still in it. */
+static void leave_directory(const struct cap *table)
+{
+    struct page_directory *directory = asid_lookup(page_table_cap_asid(table));
+    word_t *entry;
+
+    if (directory == NULL)
+        return;
+    entry = &directory->descriptor[page_table_cap_address(table)];
+    if (*entry != (to_physical(page_table_cap_object(table)) | DIRECTORY_TABLE))
+        return;
+    write_descriptors(entry, 0, SIZE_1M);
+    asid_flush(directory);
+}
+
+/* The frames in it cannot find it any more, so its entries go, too. */
+void vspace_unmap_table(struct slot *slot)
+{
+    if (page_table_cap_asid(&slot->cap) == 0)
+        return;
+    leave_directory(&slot->cap);
+    space_set_table(&slot->cap, 0, 0);
+    create_clear_chunk(page_table_cap_object(&slot->cap), sizeof(struct page_table));
+}
+
+/* ---- deletion -------------------------------------------------------------------- */
+
+/* The last capability of a table is deleted; what it maps finds that out. */
+word_t vspace_delete_table(struct slot *slot)
+{
+    leave_directory(&slot->cap);
+    return ERROR_NONE;
+}
+
+/* The last capability of a directory is deleted: its number is nobody's. */
+word_t vspace_delete_directory(struct slot *slot)
+{
+    word_t asid = page_directory_cap_asid(&slot->cap);
+    struct page_directory *directory = space_directory(&slot->cap);
+
+    if (directory == NULL)
+        return ERROR_NONE;
+    pools[asid / ASID_POOL_ENTRIES]->space[asid % ASID_POOL_ENTRIES] = NULL;
+    asid_release(directory);
+    return ERROR_NONE;
+}
