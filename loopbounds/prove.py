@@ -151,9 +151,12 @@ def _prove(model: Model, budget: Budget, solver: Path) -> Outcome:
     bound, text, failed, endless = None, "", "", False
     try:
         seed, choices = _first_run(session, model)
-        runs = [seed, *climb(model, choices), *_runs(model, [seed.parameters])]
-        reached = longest(runs)
+        runs = [seed, *climb(model, choices)]
         endless = any(run.endless for run in runs)
+        if not endless:
+            runs += _runs(model, [seed.parameters])
+            endless = any(run.endless for run in runs)
+        reached = longest(runs)
         if not endless:
             guesses = candidates(model, runs)
             bound, invariants, text = _search(session, model, guesses, runs)

@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import reduce
+from functools import cache, reduce
+from operator import attrgetter
 
 from loopbounds import terms
-from loopbounds.terms import Term, const
+from loopbounds.terms import Term
 
-__all__ = ["rebuild", "size", "substitute", "symbols", "walk"]
+__all__ = ["rebuild", "size", "substitute", "symbols", "symbols_of", "walk"]
 
 
 def walk(roots: Iterable[Term]) -> list[Term]:
     """Every term that ``roots`` are built from, arguments before what uses them."""
-    seen: set[Term] = set()
-    stack = list(roots)
+    return sorted(_below(roots), key=attrgetter("serial"))
+
+
+def _below(roots: Iterable[Term]) -> set[Term]:
+    seen = set(roots)
+    stack = list(seen)
     while stack:
-        term = stack.pop()
-        if term not in seen:
-            seen.add(term)
-            stack.extend(term.args)
-    return sorted(seen, key=lambda t: t.serial)
+        for part in stack.pop().args:
+            if part not in seen:
+                seen.add(part)
+                stack.append(part)
+    return seen
 
 
 def symbols(roots: Iterable[Term]) -> set[Term]:
     """The symbols in ``roots``."""
-    return {t for t in walk(roots) if t.op == "sym"}
+    return set().union(*map(symbols_of, roots))
+
+
+@cache
+def symbols_of(term: Term) -> tuple[Term, ...]:
+    """The symbols in one term, in the order of their creation."""
+    return tuple(t for t in walk([term]) if t.op == "sym")
 
 
 def substitute(term: Term, replacement: Mapping[Term, Term]) -> Term:
     """``term`` with symbols replaced, simplified again."""
+    if not term.args:
+        return replacement.get(term, term)
+    if replacement.keys().isdisjoint(symbols_of(term)):
+        return term
     done: dict[Term, Term] = {}
     for t in walk([term]):
         done[t] = replacement.get(t, t) if not t.args else rebuild(t, [done[a] for a in t.args])
@@ -41,10 +56,7 @@ def rebuild(term: Term, args: list[Term]) -> Term:
     if all(a is b for a, b in zip(term.args, args, strict=True)):
         return term
     if term.op == "linear":
-        total = const(term.value, term.width)
-        for factor, a in zip(term.factors, args, strict=True):
-            total = terms.add(total, terms.scale(a, factor))
-        return total
+        return terms.combine(term.width, term.value, term.factors, args)
     if term.op == "extract":
         return terms.extract(args[0], term.value, term.width)
     if term.op in ("zext", "sext"):
@@ -66,6 +78,7 @@ _CONSTRUCTORS: dict[str, Callable[..., Term]] = {
 }
 
 
+@cache
 def size(*roots: Term) -> int:
     """How many distinct terms."""
-    return len(walk(roots))
+    return len(_below(roots))

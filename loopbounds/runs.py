@@ -105,12 +105,17 @@ class _Choices:
         self._constants = sorted(near)
         self._chance = chance
         self._order = list(model.inputs)
+        self._same = [tuple(same & mask(s.width) for s in self._order) for same in (0, 1, -1)]
+        self._values: dict[int, list[int]] = {}  # by width
 
     def values(self, symbol: Term) -> list[int]:
         """Corners for one symbol."""
-        top = mask(symbol.width)
-        corners = [0, 1, 2, 3, top, top - 1, top >> 1, (top >> 1) + 1, *self._constants]
-        return sorted({v & top for v in corners})
+        known = self._values.get(symbol.width)
+        if known is None:
+            top = mask(symbol.width)
+            corners = [0, 1, 2, 3, top, top - 1, top >> 1, (top >> 1) + 1, *self._constants]
+            known = self._values[symbol.width] = sorted({v & top for v in corners})
+        return known
 
     def pick(self, symbol: Term) -> int:
         """One word for a symbol."""
@@ -129,8 +134,7 @@ class _Choices:
             yield ()
             return
         if policy == 0:
-            for same in (0, 1, -1):
-                yield tuple(same & mask(s.width) for s in self._order)
+            yield from self._same
         for _ in range(12 if policy < 2 else 1):
             yield tuple(self.pick(s) for s in self._order)
 

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from loopbounds import rewrite
-from loopbounds.cell import SP, Cell, Origin, cell_name, cell_width
+from loopbounds.cell import SP, Cell, HeaderCell, Origin, cell_name, cell_width
 from loopbounds.code import Code
 from loopbounds.effects import FLAG
 from loopbounds.memory import Memory
-from loopbounds.taint import HeaderCell, Taint
+from loopbounds.taint import Taint
 from loopbounds.terms import FALSE, TRUE, Term, add, both, either, ite, negate, scale, sub, sym
 from quoll.cfg import EdgeKind
 
@@ -100,7 +100,7 @@ class Scope:
         """A term of the effect of ``node``'s block, in this scope."""
         effect = self.code.effect(node)
         values: dict[Term, Term] = {}
-        for symbol in rewrite.symbols([term]):
+        for symbol in rewrite.symbols_of(term):
             if symbol in effect.loads:
                 values[symbol] = self.memory.loaded(node, effect.loads[symbol])
             elif symbol in effect.unknown:

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from functools import reduce
 
 from loopbounds import rewrite, terms
-from loopbounds.cell import Cell
+from loopbounds.cell import Cell, HeaderCell
 from loopbounds.code import Code
 from loopbounds.effects import FLAG
 from loopbounds.model import Model, Variable
 from loopbounds.scope import Scope, Scopes
 from loopbounds.simplify import simplified
-from loopbounds.taint import HeaderCell
 from loopbounds.terms import FALSE, TRUE, Term, both, const, either, sym
 from quoll.cfg import EdgeKind
 from quoll.valueset import ANY, ValueSet
@@ -63,17 +62,23 @@ class Slice:
 def slice_loops(code: Code, loops: Iterable[int] | None = None) -> dict[int, Slice]:
     """The model of each of ``loops``, or of all.
 
-    Redone until what was assumed of stack addresses holds.
+    Redone until what was assumed of stack addresses holds: first the loops that assumed what does
+    not, which may lead them to assume more, then all of them.
     """
     loops = range(len(code.graph.loops)) if loops is None else tuple(loops)
-    tainted: frozenset[HeaderCell] = frozenset()
+    todo: Iterable[int] = loops
     while True:
-        scopes = Scopes(code, tainted)
-        slices = {loop: _Slicer(code, scopes, loop).build() for loop in loops}
+        scopes = Scopes(code, code.tainted)
+        slices: dict[int, Slice] = {}
+        assumed: dict[int, frozenset[HeaderCell]] = {}
+        for loop in todo:
+            slices[loop] = _Slicer(code, scopes, loop).build()
+            assumed[loop] = scopes.taint.newly_assumed()
         failed = scopes.taint.failed()
-        if not failed:
+        if not failed and todo is loops:
             return slices
-        tainted |= failed
+        code.tainted |= failed
+        todo = [loop for loop in todo if assumed[loop] & failed] or loops
 
 
 class _Slicer:

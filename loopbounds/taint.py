@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopbounds.cell import SP, Cell
+from loopbounds.cell import SP, Cell, HeaderCell
 from loopbounds.rewrite import symbols, walk
 from loopbounds.terms import Term, add, sub
 
 if TYPE_CHECKING:
     from loopbounds.scope import Scope, Scopes
 
-__all__ = ["HeaderCell", "Taint"]
-
-HeaderCell = tuple[int, Cell]  # a loop, and a cell when its header runs
+__all__ = ["Taint"]
 
 
 class Taint:
@@ -28,6 +26,7 @@ class Taint:
         self._scopes = scopes
         self._tainted = tainted
         self._assumed: dict[HeaderCell, None] = {}
+        self._told = 0
 
     def of_term(self, scope: Scope, term: Term) -> bool:
         """Whether ``term`` may be computed from a stack address."""
@@ -38,16 +37,29 @@ class Taint:
                 return True
         return False
 
+    def newly_assumed(self) -> frozenset[HeaderCell]:
+        """What was assumed since this was last asked."""
+        new = list(self._assumed)[self._told :]
+        self._told = len(self._assumed)
+        return frozenset(new)
+
     def failed(self) -> frozenset[HeaderCell]:
-        """Assumptions made so far that do not hold."""
+        """Assumptions made so far that do not hold, and those that then do not hold either."""
+        found: set[HeaderCell] = set()
+        while new := self._failing():
+            found |= new
+            self._tainted |= new
+        return frozenset(found)
+
+    def _failing(self) -> set[HeaderCell]:
         found: set[HeaderCell] = set()
         checked = 0
         while checked < len(self._assumed):  # checking may assume more
             key = list(self._assumed)[checked]
             checked += 1
-            if self._comes_from_stack(*key):
+            if key not in self._tainted and self._comes_from_stack(*key):
                 found.add(key)
-        return frozenset(found)
+        return found
 
     def _of_symbol(self, scope: Scope, symbol: Term) -> bool:
         cell = scope.leaves.get(symbol)

@@ -20,6 +20,7 @@ __all__ = [
     "add",
     "both",
     "carry",
+    "combine",
     "concat",
     "conjuncts",
     "const",
@@ -75,7 +76,7 @@ class Term:
         return self.value if self.op == "const" else None
 
 
-_Key = tuple[str, int, tuple[int, ...], int, tuple[int, ...], str]
+_Key = tuple[str, int, tuple[Term, ...], int, tuple[int, ...], str]
 _TABLE: dict[_Key, Term] = {}
 
 
@@ -87,7 +88,7 @@ def _make(
     factors: tuple[int, ...] = (),
     name: str = "",
 ) -> Term:
-    key = (op, width, tuple(a.serial for a in args), value, factors, name)
+    key = (op, width, args, value, factors, name)
     term = _TABLE.get(key)
     if term is None:
         term = _TABLE[key] = Term(op, width, args, value, factors, name, len(_TABLE))
@@ -126,15 +127,28 @@ def _parts(term: Term) -> tuple[dict[Term, int], int]:
 
 def _linear(width: int, parts: Mapping[Term, int], value: int) -> Term:
     limit = mask(width)
-    kept = sorted(
-        ((a, c & limit) for a, c in parts.items() if c & limit), key=lambda p: p[0].serial
-    )
+    kept = [(a, f) for a, c in parts.items() if (f := c & limit)]
     value &= limit
     if not kept:
         return const(value, width)
-    if value == 0 and len(kept) == 1 and kept[0][1] == 1:
-        return kept[0][0]
-    return _make("linear", width, tuple(a for a, _ in kept), value, tuple(c for _, c in kept))
+    if len(kept) == 1:
+        [(atom, factor)] = kept
+        if value == 0 and factor == 1:
+            return atom
+        return _make("linear", width, (atom,), value, (factor,))
+    kept.sort(key=lambda part: part[0].serial)
+    return _make("linear", width, tuple([a for a, _ in kept]), value, tuple([c for _, c in kept]))
+
+
+def combine(width: int, value: int, factors: Iterable[int], args: Iterable[Term]) -> Term:
+    """``value + sum(c * a for c, a in zip(factors, args))`` modulo 2**width."""
+    parts: dict[Term, int] = {}
+    for factor, arg in zip(factors, args, strict=True):
+        more, constant = _parts(arg)
+        value += factor * constant
+        for atom, times in more.items():
+            parts[atom] = parts.get(atom, 0) + factor * times
+    return _linear(width, parts, value)
 
 
 def add(a: Term, b: Term) -> Term:
@@ -159,7 +173,7 @@ def neg(a: Term) -> Term:
 
 def sub(a: Term, b: Term) -> Term:
     """Difference modulo 2**width."""
-    return add(a, neg(b))
+    return combine(a.width, 0, (1, -1), (a, b))
 
 
 # --- Bits ----------------------------------------------------------------------------------------
