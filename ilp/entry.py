@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ilp.answer import Solver
 from ilp.constraint import Constraint
 from ilp.nest import checked_bounds
-from ilp.parameters import Parameter, numbered, open_loops
+from ilp.parameters import Parameter, numbered, open_loops, visits
 from ilp.parametric import Parametric, parametric_bound
 from ilp.worst_case import WorstCase, worst_case
 from loopbounds.bound import LoopBound
@@ -50,10 +50,12 @@ def bound_entry(
     Raises as ``worst_case`` and ``parametric_bound`` do.
     """
     stated = numbered(bounds, parameters, values)
-    still = open_loops(stated, parameters)
+    named = {loop: p for loop, p in parameters.items() if p.name not in values}
+    still = open_loops(stated, named)
+    limits = visits(parameters, values)
     if not still:
         worst = worst_case(
-            graph, costs, stated, constraints, solver=solver, seconds=seconds, place=place
+            graph, costs, stated, constraints, limits, solver=solver, seconds=seconds, place=place
         )
         return EntryBound(worst, stated, checked_bounds(graph, stated), None, {})
     if graph.merged:
@@ -63,17 +65,26 @@ def bound_entry(
             hint="leave out --call-string, or give numbers with --set NAME=N",
         )
     parametric = parametric_bound(
-        graph, costs, stated, constraints, parameters, solver=solver, seconds=seconds, place=place
+        graph,
+        costs,
+        stated,
+        constraints,
+        still,
+        limits,
+        solver=solver,
+        seconds=seconds,
+        place=place,
     )
     example = parametric.example()
-    numbers = numbered(stated, parameters, example)
+    numbers = numbered(stated, still, example)
+    limits += visits(still, example)
     worst = worst_case(
-        graph, costs, numbers, constraints, solver=solver, seconds=seconds, place=place
+        graph, costs, numbers, constraints, limits, solver=solver, seconds=seconds, place=place
     )
-    named = tuple(
+    shown = tuple(
         replace(b, method="parameter", evidence=f"{p.source}: at most {p}", reason="")
         if (p := still.get(b.loop)) is not None
         else b
         for b in stated
     )
-    return EntryBound(worst, named, checked_bounds(graph, numbers), parametric, example)
+    return EntryBound(worst, shown, checked_bounds(graph, numbers), parametric, example)

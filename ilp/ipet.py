@@ -17,6 +17,7 @@ from ilp.flowfacts import Counts, constraint_rows
 from ilp.instance import Calls
 from ilp.model import Model, Row
 from ilp.nest import LoopNest
+from ilp.parameters import Visits
 from pipeline.costs import Costs
 from quoll.supergraph import Supergraph, SuperLoop
 
@@ -64,10 +65,12 @@ def build_ipet(
     bounds: Sequence[int],
     constraints: Iterable[Constraint] = (),
     totals: Mapping[int, int] = MappingProxyType({}),
+    limits: Sequence[Visits] = (),
 ) -> Ipet:
     """The program for ``graph``; ``bounds`` has one number per loop (rule 18).
 
-    ``totals``: by loop, header executions per entry of the loop around it.
+    ``totals``: by loop, header executions per entry of the loop around it; ``limits``: executions
+    of nodes on the whole path.
 
     Raises ControlFlowError if the loops do not cover the cycles of the graph, SolverError if the
     figures are too large to be exact.
@@ -80,6 +83,7 @@ def build_ipet(
     rows += [loop_row(graph, loop, bounds[loop.index]) for loop in graph.loops]
     rows += call_rows(graph)
     rows += [total_row(graph, graph.loops[loop], total) for loop, total in totals.items()]
+    rows += [visits_row(graph, limit) for limit in limits]
     names = edge_names(graph) + [f"end.{node_name(graph, n)}" for n in graph.exits]
     upper = [nest.most_edge(e) for e in range(len(graph.edges))] + [1] * len(graph.exits)
     for number, constraint in enumerate(constraints):
@@ -183,6 +187,22 @@ def total_row(graph: Supergraph, loop: SuperLoop, t: int) -> Row:
         nonzero(terms),
         False,
         rhs,
+    )
+
+
+def visits_row(graph: Supergraph, limit: Visits) -> Row:
+    """Executions on the whole path: sum(x_e : e into one of the nodes) <= most - [it starts]."""
+    first = min(limit.nodes)
+    terms: dict[int, int] = {}
+    for n in limit.nodes:
+        for e in graph.predecessors[n]:
+            terms[e] = terms.get(e, 0) + 1
+    return Row(
+        f"visits.{node_name(graph, first)}",
+        f"at most {limit.most} executions at {graph.nodes[first].block.addr:#x}",
+        nonzero(terms),
+        False,
+        limit.most - (graph.entry in limit.nodes),
     )
 
 

@@ -16,6 +16,14 @@ Constraints that touch the loops are left out, which only allows more: the piece
 bound, labelled so. With several parameters the answer is one affine upper bound,
 
     F(n, m, ...) <= F(least) + max B_n * n + max B_m * m + ...
+
+A parameter t may also limit how often a place p executes on the whole path, and thereby loops whose
+every turn passes p, whatever they are nested in. For any price w >= 0 of an execution of p,
+
+    F(t) <= max over paths of (cycles - w * executions of p) + w * (t + plus)
+
+With w the most cycles of a turn of those loops no turn pays, so that the maximum is reached by a
+path without one. These loops are left out of B, and their turns out of the W of loops around them.
 """
 
 from __future__ import annotations
@@ -29,7 +37,7 @@ from ilp.cuts import repeated_contexts
 from ilp.ipet import Ipet, build_ipet
 from ilp.iteration import cycles_per_iteration
 from ilp.nest import checked_bounds
-from ilp.parameters import Parameter, open_loops
+from ilp.parameters import Parameter, Visits, open_loops
 from ilp.solve import maximise
 from loopbounds.bound import LoopBound
 from pipeline.costs import Cause, Costs
@@ -99,6 +107,7 @@ def parametric_bound(
     bounds: Sequence[LoopBound],
     constraints: Sequence[Constraint],
     parameters: Mapping[int, Parameter],
+    limits: Sequence[Visits] = (),
     *,
     solver: Solver,
     seconds: float | None = None,
@@ -115,17 +124,27 @@ def parametric_bound(
     numbers = checked_bounds(graph, [*bounds, *ones], place)
     touched = frozenset(n for loop in loops for n in graph.loops[loop].nodes)
     kept = [c for c in constraints if not (c.a | c.b) & touched]
-    study = Study(graph, costs, numbers, tuple(kept), loops, solver, seconds)
+    study = Study(graph, costs, numbers, tuple(kept), loops, limits, solver, seconds)
     names = tuple(dict.fromkeys(p.name for p in loops.values()))
     left_out = [str(c) for c in constraints if (c.a | c.b) & touched]
-    reason = f"left out: {'; '.join(left_out)}" if left_out else ""
-    if len(names) == 1:
+    reason = f"left out: {'; '.join(left_out)}" if left_out else beyond(bounds, loops)
+    pieces: tuple[Piece, ...]
+    if any(p.nodes for p in loops.values()):
+        pieces = (study.affine(names),)
+        reason = reason or "executions in total"
+    elif len(names) == 1:
         pieces, why = study.pieces()
         reason = reason or why
     else:
         pieces = (study.affine(names),)
         reason = reason or "several parameters"
     return Parametric(names, pieces, not reason, reason, tuple(study.per_iteration().items()))
+
+
+def beyond(bounds: Sequence[LoopBound], loops: Mapping[int, Parameter]) -> str:
+    """From where on a proof bounds a loop better than its name."""
+    proved = {loops[b.loop].name: b.bound for b in bounds if b.loop in loops and b.bound}
+    return "; ".join(f"a loop of {name} has the proved bound {n}" for name, n in proved.items())
 
 
 def largest(bounds: Sequence[tuple[Parametric | None, int]]) -> Parametric | None:
@@ -156,6 +175,8 @@ def refuse_nesting(
 ) -> None:
     """Raise UnboundedLoop where a product of parameters would be the answer."""
     for loop in loops:
+        if loops[loop].nodes and graph.entry not in graph.loops[loop].nodes:
+            continue
         at = place(graph.nodes[graph.loops[loop].header].block.addr)
         outer = graph.loops[loop].parent
         while outer is not None and outer not in loops:
@@ -183,16 +204,17 @@ class Study:
         numbers: tuple[int, ...],
         constraints: tuple[Constraint, ...],
         loops: Mapping[int, Parameter],
+        limits: Sequence[Visits],
         solver: Solver,
         seconds: float | None,
     ) -> None:
         self._graph, self._costs, self._numbers = graph, costs, numbers
-        self._constraints, self._loops = constraints, loops
+        self._constraints, self._loops, self._limits = constraints, loops, limits
         self._solver, self._seconds = solver, seconds
         self._values: dict[int, int] = {}
         self._attained = True
         self._per_iteration: dict[int, int] | None = None
-        self._least = 0 if all(p.plus for p in loops.values()) else 1
+        self._least = 0 if all(p.plus or p.nodes for p in loops.values()) else 1
 
     def per_iteration(self) -> dict[int, int]:
         """W_L for each loop L with a parameter."""
@@ -208,34 +230,54 @@ class Study:
         return self._per_iteration
 
     def value(self, n: int) -> int:
-        """F(n), all parameters being n."""
+        """F(n), all parameters being n; without turns that are limited in total, at their price."""
         if n not in self._values:
             bounds = list(self._numbers)
             for loop, parameter in self._loops.items():
-                bounds[loop] = n + parameter.plus
-            proof = maximise(self._ipet(self._costs, bounds).model, self._solver, self._seconds)
+                if not parameter.nodes:
+                    bounds[loop] = n + parameter.plus
+            proof = maximise(self._ipet(self._priced(), bounds).model, self._solver, self._seconds)
             self._attained &= proof.attained
             self._values[n] = proof.bound
         return self._values[n]
 
     def slope(self, name: str) -> int:
-        """The most that F can grow per unit of a parameter: the maximum of B."""
+        """The most that F can grow per unit of a parameter: the maximum of B, and prices."""
         none = (0,) * len(Cause)
         edges = [none] * len(self._graph.edges)
         for loop, cycles in self.per_iteration().items():
-            if self._loops[loop].name == name:
+            if self._loops[loop].name == name and not self._loops[loop].nodes:
                 for e in self._graph.loops[loop].entries:
                     edges[e] = (cycles, *none[1:])
         costs = Costs((none,) * len(self._graph.nodes), tuple(edges))
-        return maximise(self._ipet(costs, self._numbers).model, self._solver, self._seconds).bound
+        most = maximise(self._ipet(costs, self._numbers).model, self._solver, self._seconds).bound
+        return most + sum(cycles for p, cycles in self._prices().items() if p.name == name)
+
+    def _prices(self) -> dict[Parameter, int]:
+        """w: the most cycles of one turn under each fact that limits executions in total."""
+        most: dict[Parameter, int] = {}
+        for loop, cycles in self.per_iteration().items():
+            parameter = self._loops[loop]
+            if parameter.nodes:
+                most[parameter] = max(cycles, most.get(parameter, 0))
+        return most
+
+    def _priced(self) -> Costs:
+        """The costs less the price of each execution of a place that is limited in total."""
+        nodes = list(self._costs.nodes)
+        for parameter, price in self._prices().items():
+            for n in parameter.nodes:
+                nodes[n] = (nodes[n][0] - price, *nodes[n][1:])
+        return replace(self._costs, nodes=tuple(nodes))
 
     def _ipet(self, costs: Costs, bounds: Sequence[int]) -> Ipet:
-        return build_ipet(self._graph, costs, bounds, self._constraints)
+        return build_ipet(self._graph, costs, bounds, self._constraints, limits=self._limits)
 
     def affine(self, names: tuple[str, ...]) -> Piece:
         """One upper bound for all parameters from 0 upwards."""
         slopes = tuple(self.slope(name) for name in names)
-        return Piece(0, None, self.value(self._least), slopes)
+        fixed = sum(p.plus * cycles for p, cycles in self._prices().items())
+        return Piece(0, None, self.value(self._least) + fixed, slopes)
 
     def pieces(self) -> tuple[tuple[Piece, ...], str]:
         """F for one parameter, and why it is not exact, if so."""

@@ -14,6 +14,7 @@ from ilp.ipet import Ipet, build_ipet
 from ilp.iteration import cycles_per_iteration
 from ilp.model import Model, Row
 from ilp.nest import checked_bounds, totals
+from ilp.parameters import Visits
 from ilp.partpath import build_path_of_parts
 from ilp.path import Order, build_path
 from ilp.solution import Solution, Step, WorstPath
@@ -43,6 +44,7 @@ def worst_case(
     costs: Costs,
     bounds: Sequence[LoopBound],
     constraints: Sequence[Constraint] = (),
+    limits: Sequence[Visits] = (),
     *,
     solver: Solver,
     seconds: float | None = None,
@@ -50,10 +52,10 @@ def worst_case(
 ) -> WorstCase:
     """The longest path through ``graph``.
 
-    ``seconds`` limits each run of the solver; ``place`` prints addresses in errors. Raises
-    UnboundedLoop naming the loops without a bound, InfeasibleError naming the facts that exclude
-    every path, SolverError if nothing is proved, ControlFlowError if the loops do not cover the
-    cycles of the graph.
+    ``limits`` hold over the whole path. ``seconds`` limits each run of the solver; ``place`` prints
+    addresses in errors. Raises UnboundedLoop naming the loops without a bound, InfeasibleError
+    naming the facts that exclude every path, SolverError if nothing is proved, ControlFlowError if
+    the loops do not cover the cycles of the graph.
     """
 
     def cost_of_one(loop: int) -> int | None:
@@ -61,7 +63,7 @@ def worst_case(
         return cycles_per_iteration(graph, costs, known, loop, solver, seconds)
 
     numbers = checked_bounds(graph, bounds, place, cost_of_one)
-    ipet = build_ipet(graph, costs, numbers, constraints, totals(graph, bounds))
+    ipet = build_ipet(graph, costs, numbers, constraints, totals(graph, bounds), limits)
     cuts: list[Row] = []
     for _ in range(ROUNDS):
         model = ipet.model.with_rows(cuts)

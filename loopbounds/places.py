@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from quoll.errors import FactsError
 from quoll.facts import Facts, LoopFact
 from quoll.image import Image
@@ -16,7 +18,9 @@ def facts_of_loops(graph: Supergraph, image: Image, facts: Facts) -> list[tuple[
 
     A place denotes, in each context of its function, the innermost loop there that has code at
     the place; of a line with code in several nested loops the deepest (a ``for`` line also holds
-    code before the loop). Raises FactsError when the place is reached but in no loop.
+    code before the loop). Raises FactsError when the place is reached but in no loop, and when
+    two lines of one file denote one loop: then the compiler has made it of two, and neither
+    number is its bound.
     """
     found: list[list[LoopFact]] = [[] for _ in graph.loops]
     for fact in facts.of(LoopFact):
@@ -30,7 +34,24 @@ def facts_of_loops(graph: Supergraph, image: Image, facts: Facts) -> list[tuple[
             )
         for loop in loops:
             found[loop].append(fact)
+    for stated in found:
+        _refuse_merged(stated)
     return [tuple(sorted(fs, key=lambda f: f.bound)) for fs in found]
+
+
+def _refuse_merged(stated: Sequence[LoopFact]) -> None:
+    """Raise FactsError if facts about one loop name different lines of one file."""
+    lines: dict[str, LoopFact] = {}
+    for fact in stated:
+        file, _, line = fact.place.rpartition(":")
+        known = lines.setdefault(file, fact) if line.isdecimal() and file else fact
+        if known.place != fact.place:
+            raise FactsError(
+                f"'{known.place}' and '{fact.place}' denote one loop of the program: "
+                "the compiler has merged two loops",
+                where=str(fact.source),
+                hint="state how often the merged loop's header executes, in one fact",
+            )
 
 
 def _loops_at(graph: Supergraph, image: Image, place: Place) -> tuple[bool, set[int]]:

@@ -93,7 +93,11 @@ def check_facts(
 def entry_of(image: Image, facts: Facts, graph: Supergraph) -> _Entry:
     """The facts about one graph. Raises FactsError as the analysis does."""
     loops: list[list[Fact]] = [[] for _ in graph.loops]
-    about = [f for f in facts.facts if isinstance(f, LoopFact | LoopParameter)]
+    about = [
+        f
+        for f in facts.facts
+        if isinstance(f, LoopFact) or (isinstance(f, LoopParameter) and not f.total)
+    ]
     for fact in about:
         one = Facts((LoopFact(fact.source, fact.place, UNLIMITED),))
         for loop, stated in enumerate(facts_of_loops(graph, image, one)):

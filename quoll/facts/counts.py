@@ -27,18 +27,27 @@ class LoopFact:
 
 @dataclass(frozen=True, slots=True)
 class LoopParameter:
-    """``loop PLACE at most NAME + plus``: the answer is a function of NAME (rule 27)."""
+    """``loop PLACE at most NAME + plus``: the answer is a function of NAME (rule 27).
+
+    With ``total``, ``PLACE executes at most NAME + plus times``, on the whole path: what bounds the
+    loops whose every turn passes PLACE, however often they are entered.
+    """
 
     source: Source
     place: str
     name: str
     plus: int
+    total: bool = False
 
     def __str__(self) -> str:
-        tail = f" + {self.plus}" if self.plus else ""
-        return f"loop {self.place} at most {self.name}{tail}"
+        most = f"{self.name} + {self.plus}" if self.plus else self.name
+        if self.total:
+            return f"{self.place} executes at most {most} times"
+        return f"loop {self.place} at most {most}"
 
     def question(self) -> Question:
+        if self.total:
+            return ("count", self.place, None, None), (self.name, self.plus)
         return ("loop", self.place), (self.name, self.plus)
 
 
@@ -123,6 +132,13 @@ FORMS = (
         rf"loop (?P<place>{PLACE}) at most (?P<name>{NAME})(?: ?\+ ?(?P<plus>{NUMBER}))?",
         "loop PLACE at most NAME [+ N]",
         lambda s, m: LoopParameter(s, m["place"], m["name"], number(m["plus"] or "0")),
+    ),
+    Form(
+        r"\S+ executes at most [A-Za-z_]",
+        rf"(?P<place>{PLACE}) executes at most (?P<name>{NAME})"
+        rf"(?: ?\+ ?(?P<plus>{NUMBER}))? times",
+        "PLACE executes at most NAME [+ N] times",
+        lambda s, m: LoopParameter(s, m["place"], m["name"], number(m["plus"] or "0"), True),
     ),
     Form(
         r"loop (?!conflicts with|is consistent|executes at|never executes|never returns)",

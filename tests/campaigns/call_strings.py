@@ -1,6 +1,6 @@
 """Random programs with many calls: bounds with shared contexts, against what is executed.
 
-    python -m tests.campaigns.call_strings [FIRST [LAST]]        seeds, the last one excluded
+python -m tests.campaigns.call_strings [FIRST [LAST]]        seeds, the last one excluded
 """
 
 from __future__ import annotations

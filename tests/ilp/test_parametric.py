@@ -11,7 +11,7 @@ from ilp.constraint import Constraint
 from ilp.highs import Highs
 from ilp.ipet import build_ipet
 from ilp.iteration import cycles_per_iteration
-from ilp.parameters import Parameter, loop_parameters
+from ilp.parameters import Parameter, loop_parameters, numbered
 from ilp.parametric import Parametric, Piece, convex_pieces, largest, parametric_bound
 from ilp.solve import maximise
 from ilp.worst_case import worst_case
@@ -106,6 +106,15 @@ def test_a_proved_number_is_used_instead_of_the_parameter() -> None:
     both = study(CHOICE, {2: 3, 4: 5}, {0: Parameter("n", 1), 1: Parameter("n", 1)},
                  (LoopBound(0, 4, True, "nusmv", "", "", 0.0),))  # fmt: skip
     assert len(both.per_iteration) == 1
+
+
+def test_a_proof_that_may_be_too_large_stands_beside_the_parameter() -> None:
+    proved = LoopBound(0, 4, False, "nusmv", "", "", 0.0)
+    both = study(CHOICE, {2: 3, 4: 5}, {0: Parameter("n", 1), 1: Parameter("n", 1)},
+                 (proved,))  # fmt: skip
+    assert (len(both.per_iteration), both.exact) == (2, False)
+    named = {0: Parameter("n", 1)}
+    assert [numbered((proved,), named, {"n": n})[0].bound for n in (1, 3, 9)] == [2, 4, 4]
 
 
 def test_constraints_on_the_loop_make_it_an_upper_bound() -> None:

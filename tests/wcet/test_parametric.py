@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ilp.highs import Highs
-from ilp.parameters import loop_parameters, numbered
+from ilp.parameters import loop_parameters, numbered, visits
 from ilp.worst_case import worst_case
 from loopbounds.bounds import BoundOptions
 from quoll.facts import load
@@ -45,6 +45,29 @@ unsigned main(struct item *first, unsigned a) { return wake(first, a) + plain(a)
 """
 
 
+ROWS = """\
+struct item { struct item *next; unsigned value; };
+struct item *rows[16];
+__attribute__((noinline)) void drop(struct item **row) {
+    struct item *first = *row;
+    *row = first->next;
+    first->value = 0;
+}
+unsigned main(void) {
+    for (unsigned i = 0; i < 16; i++) {
+        struct item **row = &rows[i];
+        __asm__("" : "+r"(row));
+        while (*row) {
+            if ((*row)->value == 7) return i;
+            __asm__ volatile(".global dropped\\ndropped:");
+            drop(row);
+        }
+    }
+    return 16;
+}
+"""
+
+
 @pytest.fixture(scope="module")
 def elf() -> Path:
     return build(QUEUE, "-fno-inline", link=(CODE,))
@@ -68,10 +91,10 @@ def value(parametric: dict[str, Any], n: int) -> int:
     raise AssertionError(n)
 
 
-def plain_bounds(elf: Path, facts: Path, values: Sequence[int]) -> list[int]:
-    """The bound of ``wake`` for each value of the parameter, by plain solves."""
+def plain_bounds(elf: Path, facts: Path, values: Sequence[int], name: str = "wake") -> list[int]:
+    """The bound of an entry for each value of the parameter, by plain solves."""
     options = Options(
-        entries=("wake",),
+        entries=(name,),
         platform="kzm",
         l2=None,
         facts=(facts,),
@@ -82,13 +105,14 @@ def plain_bounds(elf: Path, facts: Path, values: Sequence[int]) -> list[int]:
         bounds=BoundOptions(),
     )
     result = run(elf, options, Stages(verbose=False))
-    entry = result.entries["wake"]
+    entry = result.entries[name]
     parameters = loop_parameters(entry.graph, result.image, load([facts]))
     return [
         worst_case(
             entry.graph,
             entry.costs,
             numbered(entry.bounds, parameters, {"waiting": n}),
+            limits=visits(parameters, {"waiting": n}),
             solver=Highs(),
         ).solution.cycles
         for n in values
@@ -122,6 +146,42 @@ def test_the_function_is_never_below_the_plain_bound(
     assert f"wake: {bound['text']}" in text
     assert f"{per_element['cycles']:,} cycles per element in the loop" in text
     assert f"queue.facts:1: at most waiting{plus}" in text, "an assumption"
+
+
+def test_a_place_counted_on_the_whole_path_bounds_a_loop_in_a_loop(tmp_path: Path) -> None:
+    """No product of the two loops: at every n as many items as rows together hold, and the scan."""
+    elf = build(ROWS, "-fno-inline", link=(CODE,))
+    facts = tmp_path / "rows.facts"
+    facts.write_text("dropped executes at most waiting times\n")
+    chosen = ["--entry", "main", "--facts", facts]
+    bound = analyse(elf, *chosen)["entries"]["main"]["parametric"]
+    assert (bound["exact"], bound["parameters"]) == (False, ["waiting"])
+    (piece,) = bound["pieces"]
+    slope = piece["slopes"]["waiting"]
+    values = (0, 1, 2, 5, 16, 17, 40, 100)
+    plain = plain_bounds(elf, facts, values, "main")
+    assert all(value(bound, n) >= p for n, p in zip(values, plain, strict=True))
+    assert all(value(bound, n) <= p + slope for n, p in zip(values, plain, strict=True))
+    assert plain[-1] - plain[-2] <= 60 * slope, "once for each item, not once for each row too"
+    for n, p in zip((1, 40), (plain[1], plain[6]), strict=True):
+        assert analyse(elf, *chosen, "--set", f"waiting={n}")["entries"]["main"]["cycles"] == p
+
+
+def test_an_exact_proof_wins_over_a_name(elf: Path, tmp_path: Path) -> None:
+    facts = tmp_path / "table.facts"
+    facts.write_text("loop prog.c:14 at most waiting + 1\nloop prog.c:6 at most 1\n")
+    entry = analyse(elf, "--entry", "wake", "--facts", facts)["entries"]["wake"]
+    assert (entry["parametric"], entry["cycles"] > 0) == (None, True)
+
+
+def test_two_lines_about_one_merged_loop_are_refused(
+    elf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = tmp_path / "merged.facts"
+    facts.write_text("loop prog.c:6 at most 5\nloop prog.c:7 at most waiting\n")
+    arguments = ["analyse", str(elf), "--entry", "wake", "--facts", str(facts), "--quiet"]
+    assert main([*arguments, "--platform", "kzm"]) == 4
+    assert "the compiler has merged two loops" in capsys.readouterr().err
 
 
 def test_the_other_entries_are_still_bounded(

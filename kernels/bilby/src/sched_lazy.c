@@ -12,6 +12,7 @@
  *   queue if it is in one, no thread that can run is of higher priority, woken == null
  */
 #include <kernel.h>
+#include <machine.h>
 #include <ready.h>
 
 static struct tcb *woken; /* runnable: the most urgent one woken since entry */
@@ -55,12 +56,17 @@ static struct tcb *choose(void)
 {
     /* bound: PRIORITIES + 1 */
     for (word_t left = PRIORITIES; left != 0; left--) {
-        /* parameter: blocked_threads + 1 */
-        while (ready[left - 1].head != NULL) {
-            struct tcb *thread = ready[left - 1].head;
+        struct queue *queue = &ready[left - 1];
+
+        __asm__("" : "+r"(queue)); /* computed here, so that the two loops stay two */
+        /* counted: blocked_thread */
+        while (queue->head != NULL) {
+            struct tcb *thread = queue->head;
 
             if (thread->state == THREAD_RUNNING)
                 return thread;
+            /* fact: blocked_thread executes at most blocked_threads times */
+            MACHINE_LABEL("blocked_thread");
             ready_remove(thread);
         }
     }

@@ -16,6 +16,10 @@ or, where nothing but the system's use bounds the loop,
 
     /* parameter: NAME + 1 */
 
+or, where all turns pass a label whose executions on the whole path another fact limits,
+
+    /* counted: LABEL */
+
 EXPRESSION is over the numbers of limits.h and bilby/api.h.  It is the maximum
 number of times that the loop's header runs per entry of the loop: one more than
 the turns, since the test may come first.  A comment "fact: ..." is passed on as
@@ -35,8 +39,9 @@ DEFINE = re.compile(r"^#define\s+(\w+)\s+([^/\n]+?)\s*(?:/\*.*)?$", re.M)
 BOUND = re.compile(r"/\*\s*bound:\s*([^:*]+(?:\*[^/][^:*]*)*?)\s*(?::\s*(.*?))?\s*\*/")
 PREEMPTED = re.compile(r"/\*\s*preempted:\s*(\d+)\s*\*/")
 PARAMETER = re.compile(r"/\*\s*parameter:\s*([a-z_]+(?: \+ \d+)?)\s*\*/")
+COUNTED = re.compile(r"/\*\s*counted:\s*(\w+)\s*\*/")
 FACT = re.compile(r"/\*\s*fact:\s*(.+?)\s*\*/")
-PENDING, BY_USE = "preempted", "parameter"  # kinds of bounds besides expressions
+PENDING, BY_USE, TOTAL = "preempted", "parameter", "total"  # kinds of bounds besides expressions
 LOOP = re.compile(r"^\s*(?:\}\s*)?(for|while)\s*\(")
 REFUSED = re.compile(r"^\s*do\s*(\{|$)|\bfor\s*\(\s*;\s*;|\bgoto\b|\bwhile\s*\(\s*(1|true)\s*\)")
 
@@ -98,6 +103,8 @@ def facts_of(path: Path, limits: dict[str, str]) -> list[str]:
             pending = (number, PENDING, match[1])
         elif match := PARAMETER.search(line):
             pending = (number, BY_USE, match[1])
+        elif match := COUNTED.search(line):
+            pending = (number, TOTAL, match[1])
     return facts
 
 
@@ -108,6 +115,8 @@ def fact(place: str, pending: tuple[int, str, str], limits: dict[str, str]) -> s
         return f"# loop {place} is preempted at point {reason}"
     if expression == BY_USE:
         return f"loop {place} at most {reason}"
+    if expression == TOTAL:
+        return f"# loop {place} is counted at {reason}"
     try:
         value = evaluate(expression, limits)
     except (FactError, SyntaxError) as error:
