@@ -109,7 +109,9 @@ def inner(
 ) -> Function:
     """A function that calls ``CALLS`` of the layer below."""
     below = layers[-1]
-    callees = draw.sample(below[1:] if below[0].recursive and number else below, CALLS)
+    callees = draw.sample(below[1:] if below[0].recursive else below, CALLS)
+    if below[0].recursive and number % 4 == 0:
+        callees[0] = below[0]
     name = f"layer{layer}_{number}"
     body = work(draw)
     always, first, second = callees

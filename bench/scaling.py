@@ -2,59 +2,80 @@
 
     python -m bench.scaling build/bench --contexts 100 1000 10000 --seed 1
 
-Every size is a generated program (``bench.program``), analysed by a fresh process without any
-cache of earlier results. Written are ``scaling.json``, ``scaling.md`` and ``scaling.svg``.
+Every size is a generated program (``bench.program``), analysed by a fresh process with an empty
+cache. ``scaling.json`` is written after each size: a run that was stopped goes on where it was,
+unless the code has changed. Then come ``scaling.md`` and ``scaling.svg``. Below 5,000 contexts a
+program is inlined in full; above, functions called from many contexts are analysed once.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
+import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from bench.plot import Series, write_plot
 from bench.program import build, generate
+from quoll.store import code_version
 
 __all__ = ["Measured", "main", "measure"]
 
-SIZES = (100, 1_000, 10_000, 40_000, 100_000, 1_000_000)
+ROOT = Path(__file__).resolve().parent.parent
+CODE = ("bench/program.py", "quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
+SIZES = (100, 1_000, 4_000, 10_000, 40_000, 100_000, 1_000_000)
+WCET = Path(sys.executable).with_name("wcet")
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One analysis from end to end, set-up of the interpreter included."""
+    """One analysis from end to end, start of the interpreter included."""
 
     contexts: int  # of the full inlining
-    cycles: int  # the bound
+    cycles: int | None  # the bound; None: the time was up
     wall: float  # seconds
     cpu: float  # seconds, user and system, child processes included
     peak: float  # MiB, the largest process
 
 
-def measure(contexts: int, seed: int, folder: Path) -> Measured:
-    """Generate, compile and analyse one program. Raises CalledProcessError if no bound comes."""
+def measure(contexts: int, seed: int, folder: Path, limit: float) -> Measured:
+    """Generate, compile and analyse one program, for ``limit`` wall seconds at most.
+
+    Raises CalledProcessError if no bound comes.
+    """
     program = generate(contexts, seed)
     here = folder / str(contexts)
-    elf, report = build(program, here), here / "report.json"
-    command = [
-        str(Path(sys.executable).parent / "wcet"),
-        "analyse",
-        str(elf),
-        "--entry",
-        program.entry,
-    ]
-    command += ["--platform", "kzm", "--paths", "none", "--no-cache", "--json", str(report)]
+    elf, report, cache = build(program, here), here / "report.json", here / "cache"
+    shutil.rmtree(cache, ignore_errors=True)
+    command: list[object] = [WCET, "analyse", elf, "--entry", program.entry, "--platform", "kzm"]
+    command += ["--paths", "none", "--quiet", "--cache", cache, "--json", report]
     before, start = usage(), time.monotonic()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    cycles = None
+    if finishes([str(part) for part in command], limit):
+        cycles = json.loads(report.read_text())["entries"][program.entry]["cycles"]
     wall, after = time.monotonic() - start, usage()
-    cycles = json.loads(report.read_text())["entries"][program.entry]["cycles"]
     return Measured(program.contexts, cycles, wall, after[0] - before[0], after[1])
+
+
+def finishes(command: Sequence[str], limit: float) -> bool:
+    """Whether a run ends within ``limit`` seconds. Raises CalledProcessError if it fails."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+        try:
+            status = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return False
+    if status:
+        raise subprocess.CalledProcessError(status, command)
+    return True
 
 
 def usage() -> tuple[float, float]:
@@ -67,10 +88,35 @@ def table(rows: Sequence[Measured]) -> str:
     """The measurements as Markdown."""
     lines = ["| contexts | bound (cycles) | wall (s) | CPU (s) | peak (MiB) |", "|" + "---|" * 5]
     lines += [
-        f"| {r.contexts:,} | {r.cycles:,} | {r.wall:.1f} | {r.cpu:.1f} | {r.peak:.0f} |"
+        f"| {r.contexts:,} | {'no answer' if r.cycles is None else f'{r.cycles:,}'} "
+        f"| {r.wall:.1f} | {r.cpu:.1f} | {r.peak:.0f} |"
         for r in rows
     ]
     return "\n".join(lines) + "\n"
+
+
+def measured(sizes: Sequence[int], seed: int, folder: Path, limit: float) -> Iterator[Measured]:
+    """The rows of all sizes; those of an earlier run of the same code are not measured again."""
+    file = folder / "scaling.json"
+    code = code_version(*(ROOT / part for part in CODE))
+    kept: dict[str, dict[str, Any]] = {}
+    if file.is_file():
+        before = json.loads(file.read_text())
+        if (before["code"], before["seed"], before["limit"]) == (code, seed, limit):
+            kept = before["rows"]
+    for size in sorted(sizes):
+        if str(size) not in kept:
+            # A process of its own: ru_maxrss only grows.
+            command = [sys.executable, "-m", "bench.scaling", folder, "--one", size]
+            command += ["--seed", seed, "--limit", limit]
+            done = subprocess.run(
+                [str(part) for part in command], check=True, stdout=subprocess.PIPE, cwd=ROOT
+            )
+            kept[str(size)] = json.loads(done.stdout)
+            folder.mkdir(parents=True, exist_ok=True)
+            document = {"code": code, "seed": seed, "limit": limit, "rows": kept}
+            file.write_text(json.dumps(document, indent=1))
+        yield Measured(**kept[str(size)])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -79,19 +125,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--contexts", type=int, nargs="+", default=SIZES)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=600.0, help="wall seconds for each size")
+    parser.add_argument("--one", type=int, help="measure this size and print it as JSON")
     options = parser.parse_args(arguments)
+    folder = options.folder.resolve()
+    if options.one is not None:
+        print(json.dumps(asdict(measure(options.one, options.seed, folder, options.limit))))
+        return
     rows = []
-    for size in sorted(options.contexts):  # ru_maxrss only grows
-        rows.append(measure(size, options.seed, options.folder))
+    for row in measured(options.contexts, options.seed, folder, options.limit):
+        rows.append(row)
         print(table(rows[-1:]).splitlines()[-1], flush=True)
-    (options.folder / "scaling.json").write_text(json.dumps([asdict(r) for r in rows], indent=1))
-    (options.folder / "scaling.md").write_text(table(rows))
+    (folder / "scaling.md").write_text(table(rows))
+    draw(folder / "scaling.svg", [r for r in rows if r.cycles is not None])
+
+
+def draw(path: Path, rows: Sequence[Measured]) -> None:
+    """The plot of what was answered."""
+    from bench.plot import Series, write_plot
+
     at = [r.contexts for r in rows]
     series = (
         Series("wall time (s)", at, [r.wall for r in rows]),
+        Series("CPU time (s)", at, [r.cpu for r in rows]),
         Series("peak memory (MiB)", at, [r.peak for r in rows]),
     )
-    write_plot(options.folder / "scaling.svg", "contexts of the full inlining", series)
+    write_plot(path, "contexts of the full inlining", series)
 
 
 if __name__ == "__main__":

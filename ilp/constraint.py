@@ -100,12 +100,20 @@ def resolve_constraints(graph: Supergraph, facts: Facts, locate: Locate) -> tupl
 
 
 def unused_constraints(
-    facts: Facts, per_entry: Iterable[tuple[Constraint, ...]]
+    facts: Facts, per_entry: Iterable[tuple[Constraint, ...]], assumptions: Iterable[str]
 ) -> tuple[Fact, ...]:
-    """The constraints of ``facts`` that have an effect in none of the analysed entries."""
+    """The constraints of ``facts`` that have an effect in none of the analysed entries.
+
+    Those in functions analysed once for all their calls are among the ``assumptions``.
+    """
     used = {constraint.fact.source for constraints in per_entry for constraint in constraints}
+    listed = frozenset(assumptions)
     return tuple(
-        fact for fact in facts.facts if isinstance(fact, Counted) and fact.source not in used
+        fact
+        for fact in facts.facts
+        if isinstance(fact, Counted)
+        and fact.source not in used
+        and f"fact: {fact.source}: {fact}" not in listed
     )
 
 

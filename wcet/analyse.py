@@ -88,9 +88,9 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
             unbounded[name] = error
     if not results:
         raise all_unbounded(unbounded)
-    for fact in unused_constraints(run.facts, constraints):
-        stages.warn(f"{fact.source}: no analysed entry is constrained by '{fact.source.text}'")
     used = [text for entry in results.values() for text in entry.assumptions]
+    for fact in unused_constraints(run.facts, constraints, used):
+        stages.warn(f"{fact.source}: no analysed entry is constrained by '{fact.source.text}'")
     for unused in unused_guidance(run.facts, used):
         stages.warn(f"{unused.source}: no analysed entry is changed by '{unused.source.text}'")
     bounds = [(paths.graph, paths.bounds) for found in prepared for paths in found.paths]
@@ -272,8 +272,7 @@ class Run:
         with stage("values", name):
             first = analyse_values(plain, self.image, regions=self.regions)
             infeasible = infeasible_edges(plain, first)
-            graph = without_edges(plain, first.dead_edges, self.image)
-            values = analyse_values(graph, self.image, regions=self.regions)
+            graph, values = self.without_dead_edges(plain, first)
         assumptions = (
             *self.platform.assumptions,
             *program.assumptions,
@@ -283,6 +282,13 @@ class Run:
             *shared,
         )
         return Valued(graph, values, infeasible, assumptions)
+
+    def without_dead_edges(self, graph: Supergraph, values: Values) -> tuple[Supergraph, Values]:
+        """``graph`` without the edges that values exclude (rule 4), and its values."""
+        if not values.dead_edges:
+            return graph, values
+        less = without_edges(graph, values.dead_edges, self.image)
+        return less, analyse_values(less, self.image, regions=self.regions)
 
     def shared(self, name: str, program: Program, address: int) -> tuple[Program, tuple[str, ...]]:
         """``program`` with bounds in place of functions where inlining grows too large."""
@@ -303,8 +309,7 @@ class Run:
         whole = expand(program, function, self.image, self.options.call_string)
         plain = guided_in_contexts(whole, self.image, self.facts)
         first = analyse_values(plain, self.image, regions=self.regions)
-        graph = without_edges(plain, first.dead_edges, self.image)
-        values = analyse_values(graph, self.image, regions=self.regions)
+        graph, values = self.without_dead_edges(plain, first)
         given_back = values.given_back()
         if not given_back >= CALLEE_SAVED or len(self.segments(graph, values)) > 1:
             return None

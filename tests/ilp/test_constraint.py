@@ -83,9 +83,9 @@ loop 0x9000 at most 3
     facts = parse(text, "k")
     used = resolve_constraints(GRAPH, facts, locate_among(LINES))
     assert [c.fact.source.line for c in used] == [1, 4]
-    assert [f.source.line for f in unused_constraints(facts, [used, ()])] == [2, 3, 5]
-    assert [f.source.line for f in unused_constraints(facts, [])] == [1, 2, 3, 4, 5]
-    assert unused_constraints(Facts(), []) == ()
+    assert [f.source.line for f in unused_constraints(facts, [used, ()], ())] == [2, 3, 5]
+    assert [f.source.line for f in unused_constraints(facts, [], ())] == [1, 2, 3, 4, 5]
+    assert unused_constraints(Facts(), [], ()) == ()
 
 
 def test_a_block_cannot_be_related_to_itself() -> None:

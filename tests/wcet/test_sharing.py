@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,41 @@ def test_a_shared_bound_is_never_below_that_of_full_inlining(tmp_path: Path, see
     assert shared(once)
     assert len(once.graph.contexts) < len(plain.graph.contexts) == 60
     assert plain.cycles <= once.cycles < 3 * plain.cycles
+
+
+INSIDE = """
+__attribute__((noinline)) unsigned one(unsigned a) { __asm__ volatile("" ::: "memory"); return a; }
+__attribute__((noinline)) unsigned two(unsigned a) { return a % 7 + one(a); }
+__attribute__((noinline)) unsigned again(unsigned a) {
+    return a & 3 ? again(a - 1) + one(a) : a;
+}
+__attribute__((noinline)) unsigned work(unsigned a) {
+    unsigned x = again(a);
+    if (a & 16) x += one(x);
+    if (x & 32) x += two(x);
+    return x;
+}
+unsigned main(unsigned a) { return work(a) + work(a + 1); }
+"""
+FACTS = """\
+recursion of again at most 4
+one conflicts with two in work
+"""
+
+
+def test_a_fact_about_a_shared_function_is_listed_and_not_called_unused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elf = tmp_path / "program.elf"
+    shutil.copy(build(INSIDE, "-fno-optimize-sibling-calls", link=CODE), elf)
+    elf.with_suffix(".facts").write_text(FACTS)
+    plain, once = (analyse(elf, "main", sharing) for sharing in (NEVER, ALWAYS))
+    assert capsys.readouterr().err == ""
+    assert any("<work>" in text for text in shared(once))
+    assert plain.cycles <= once.cycles
+    facts = {a for a in plain.assumptions if ".facts:" in a}
+    assert len(facts) == 2
+    assert facts <= set(once.assumptions)
 
 
 ODD = """
