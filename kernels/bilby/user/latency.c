@@ -7,20 +7,44 @@
 #include "tests.h"
 #include "ticker.h"
 
-#define WAITERS  24
-#define ROUNDS   200
+#define WORKER   100 /* priority */
+#define WAITERS  48
+#define RING     16
 #define AGAIN    32
 #define OBJECT   CHILD_FREE
+#define OTHER    (CHILD_FREE + 1)
 #define UNTYPED  (CHILD_FREE + 2)
 #define FIRST    (CHILD_FREE + 4)
-#define TABLES   2
-#define PAGES    32
+#define ENTRIES  24
 #define SPACE    0x40000000u
 #ifdef PRESET_before /* whose operations take longer, and are not preempted as often */
 #define EVERY    ((struct ticks){ 200, 300 })
 #else
-#define EVERY    ((struct ticks){ 40, 60 })
+#define EVERY    ((struct ticks){ 20, 60 })
 #endif
+
+static word_t own(word_t label, word_t slot)
+{
+    word_t words[] = { slot, 32 };
+
+    return invoke(CHILD_CNODE, label, words, 2, NULL, 0);
+}
+
+static word_t retype(word_t type, word_t bits, word_t first, word_t count)
+{
+    return untyped_retype(UNTYPED, type, bits, CHILD_CNODE, 0, 0, first, count);
+}
+
+static _Noreturn void report_and_rest(word_t value)
+{
+    tell(value);
+    rest();
+}
+
+static void tells(word_t value)
+{
+    report_and_rest(value);
+}
 
 /* Some interrupts came during the work, each once; says how many. */
 static bool under_interrupts(const struct child *worker)
@@ -31,6 +55,15 @@ static bool under_interrupts(const struct child *worker)
     put_number(interrupts);
     put_string("\n");
     return interrupts != 0;
+}
+
+/* A worker with memory of its own, and its interrupts. */
+static bool with_memory(void (*run)(word_t), word_t bits)
+{
+    struct child worker = make_child(run, 0, WORKER, 0);
+
+    require(make_error(TYPE_UNTYPED, bits, worker.cnode, UNTYPED), "untyped");
+    return under_interrupts(&worker);
 }
 
 /* ---- answering ------------------------------------------------------------------------ */
@@ -54,34 +87,44 @@ static void asks(word_t unused)
     word_t wrong = 0;
 
     (void)unused;
-    for (word_t i = 0; i < ROUNDS; i++)
+    for (word_t i = 0; i < 4 * AGAIN; i++)
         wrong += call(CHILD_ENDPOINT, 0, i).w[0] != i + 1;
-    tell(wrong);
-    rest();
+    report_and_rest(wrong);
 }
 
 static bool answering(void)
 {
     word_t endpoint = make(TYPE_ENDPOINT, 0);
-    struct child worker = make_child(asks, 0, 100, 0);
+    struct child worker = make_child(asks, 0, WORKER, 0);
 
     give(&worker, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
-    run_child(answers, 0, 100, endpoint, 0);
+    run_child(answers, 0, WORKER, endpoint, 0);
     return under_interrupts(&worker);
 }
 
-/* ---- a notification with a queue ---------------------------------------------------------- */
+/* ---- queues ------------------------------------------------------------------------------ */
 
-static void recycles(word_t unused)
+/* Senders with a badge, then all others, with the endpoint. */
+static void sends_away(word_t unused)
 {
-    word_t words[] = { OBJECT, 32 };
     word_t error = 0;
 
     (void)unused;
-    for (word_t i = 0; i < AGAIN; i++) /* the first time with a queue */
-        error |= invoke(CHILD_CNODE, LABEL_CNODE_RECYCLE, words, 2, NULL, 0);
-    tell(error);
-    rest();
+    error |= own(LABEL_CNODE_RECYCLE, OBJECT);
+    error |= own(LABEL_CNODE_REVOKE, OTHER);
+    error |= own(LABEL_CNODE_DELETE, OTHER);
+    report_and_rest(error);
+}
+
+/* With a queue, and again without. */
+static void recycles(word_t unused)
+{
+    word_t error = 0;
+
+    (void)unused;
+    for (word_t i = 0; i < AGAIN; i++)
+        error |= own(LABEL_CNODE_RECYCLE, OBJECT);
+    report_and_rest(error);
 }
 
 static void waits(word_t unused)
@@ -91,76 +134,120 @@ static void waits(word_t unused)
     rest();
 }
 
-static void tells(word_t value)
+static void sends(word_t unused)
 {
-    tell(value);
+    (void)unused;
+    send(SYS_SEND, CHILD_ENDPOINT, 0);
     rest();
+}
+
+/* Children that run "wait", every fourth with a badge; all wait on return. */
+static void make_queue(word_t object, void (*wait)(word_t))
+{
+    for (word_t i = 0; i < WAITERS; i++)
+        run_child(wait, 0, 50, object, (i & 3) == 0);
+    run_child(tells, 0, 5, 0, 0);
+    wait_report();
+}
+
+static bool endpoint_queue(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    struct child worker = make_child(sends_away, 0, WORKER, 0);
+
+    make_queue(endpoint, sends);
+    require(cnode_mint(worker.cnode, OBJECT, 32, ROOT_CNODE, endpoint, 32, RIGHTS_ALL, 1),
+            "badge");
+    require(cnode_move(worker.cnode, OTHER, 32, ROOT_CNODE, endpoint, 32), "endpoint");
+    return under_interrupts(&worker);
 }
 
 static bool notification_queue(void)
 {
     word_t notification = make(TYPE_NOTIFICATION, 0);
-    struct child worker = make_child(recycles, 0, 100, 0);
+    struct child worker = make_child(recycles, 0, WORKER, 0);
 
     give(&worker, OBJECT, notification, RIGHTS_ALL, 0);
-    for (word_t i = 0; i < WAITERS; i++)
-        run_child(waits, 0, 50, notification, 0);
-    run_child(tells, 0, 5, 0, 0);
-    wait_report();
+    make_queue(notification, waits);
     return under_interrupts(&worker);
 }
 
-/* ---- tables with many mappings ------------------------------------------------------------ */
+/* ---- memory and containers ------------------------------------------------------------------ */
 
-static word_t own(word_t label, word_t slot)
-{
-    word_t words[] = { slot, 32 };
-
-    return invoke(CHILD_CNODE, label, words, 2, NULL, 0);
-}
-
-static word_t retype(word_t type, word_t first, word_t count)
-{
-    return untyped_retype(UNTYPED, type, 0, CHILD_CNODE, 0, 0, first, count);
-}
-
-static void empties_tables(word_t unused)
+static void clears(word_t unused)
 {
     word_t error = 0;
 
     (void)unused;
-    error |= retype(TYPE_PAGE_DIRECTORY, OBJECT, 1);
-    if (SPACES_HAVE_NUMBERS)
-        error |= asid_assign(CHILD_POOL, OBJECT);
-    error |= retype(TYPE_PAGE_TABLE, FIRST, TABLES);
-    for (word_t i = 0; i < TABLES; i++) {
-        error |= retype(TYPE_FRAME_4K, FIRST + TABLES, PAGES);
-        error |= page_table_map(FIRST + i, OBJECT, SPACE + (i << 20));
-        for (word_t j = 0; j < PAGES; j++)
-            error |= frame_map(FIRST + TABLES + j, OBJECT, SPACE + (i << 20) + (j << 12),
-                               RIGHT_READ, 0);
-        error |= own(LABEL_CNODE_DELETE, FIRST + i); /* the frames are unmapped */
-        for (word_t j = 0; j < PAGES; j++)
-            error |= own(LABEL_CNODE_DELETE, FIRST + TABLES + j);
+    for (word_t i = 0; i < 3; i++) {
+        error |= retype(TYPE_FRAME_64K, 0, OBJECT, 1);
+        error |= own(LABEL_CNODE_REVOKE, UNTYPED);
     }
-    error |= own(LABEL_CNODE_REVOKE, UNTYPED);
-    tell(error);
-    rest();
+    report_and_rest(error);
 }
 
-static bool page_tables(void)
+static bool clearing(void)
 {
-    struct child worker = make_child(empties_tables, 0, 100, 0);
+    return with_memory(clears, 16);
+}
 
-    require(make_error(TYPE_UNTYPED, 19, worker.cnode, UNTYPED), "untyped");
-    return under_interrupts(&worker);
+/* CNodes that hold each other in a ring, and threads. */
+static void deletes_ring(word_t unused)
+{
+    word_t error = 0;
+
+    (void)unused;
+    error |= retype(TYPE_CNODE, 2, FIRST, RING);
+    error |= retype(TYPE_TCB, 0, FIRST + RING, RING);
+    for (word_t i = 0; i < RING; i++) {
+        error |= cnode_copy(FIRST + i, 0, 2, CHILD_CNODE, FIRST + (i + 1) % RING, 32,
+                            RIGHTS_ALL);
+        error |= cnode_move(FIRST + i, 1, 2, CHILD_CNODE, FIRST + RING + i, 32);
+    }
+    for (word_t i = 0; i < RING; i++)
+        error |= own(LABEL_CNODE_DELETE, FIRST + i);
+    report_and_rest(error);
+}
+
+static bool containers(void)
+{
+    return with_memory(deletes_ring, 15);
+}
+
+/* A table, then a directory with tables and frames. */
+static void deletes_space(word_t unused)
+{
+    word_t error = 0;
+
+    (void)unused;
+    error |= retype(TYPE_PAGE_DIRECTORY, 0, OBJECT, 1);
+    if (SPACES_HAVE_NUMBERS)
+        error |= asid_assign(CHILD_POOL, OBJECT);
+    error |= retype(TYPE_PAGE_TABLE, 0, FIRST, ENTRIES);
+    error |= retype(TYPE_FRAME_4K, 0, FIRST + ENTRIES, ENTRIES);
+    for (word_t i = 0; i < ENTRIES; i++)
+        error |= page_table_map(FIRST + i, OBJECT, SPACE + (i << 20));
+    for (word_t i = 0; i < ENTRIES; i++)
+        error |= frame_map(FIRST + ENTRIES + i, OBJECT, SPACE + (i << 12), RIGHT_READ, 0);
+    error |= own(LABEL_CNODE_DELETE, FIRST);
+    error |= own(LABEL_CNODE_DELETE, OBJECT);
+    error |= own(LABEL_CNODE_REVOKE, UNTYPED);
+    report_and_rest(error);
+}
+
+static bool address_space(void)
+{
+    return with_memory(deletes_space, 18);
 }
 
 static const struct test latency_tests[] = {
     { answering, "calls are answered while interrupts come" },
+    { endpoint_queue, "senders are sent away, by badge and with the endpoint, while interrupts come" },
     { notification_queue, "a notification is recycled while interrupts come" },
-    { page_tables, "page tables are emptied while interrupts come" },
+    { clearing, "memory is cleared while interrupts come" },
+    { containers, "CNodes and threads are deleted while interrupts come" },
+    { address_space, "an address space is deleted while interrupts come" },
     { NULL, NULL },
 };
 
-const struct test *const suite[] = { preempt_tests, latency_tests, NULL };
+const struct test *const suite[] = { latency_tests, NULL };

@@ -2,17 +2,17 @@
 /* Retype of as much as there can be, in memory that was used before. */
 #include "steer.h"
 
-#define BITS      21 /* of the memory; the largest row of objects below needs it all */
+#define BITS      20 /* of the memory */
 #define ROW       32 /* objects of one retype, at most */
 #define DIRTY     0x20000000u /* where it is mapped to be written */
 
 static const struct {
     word_t type, bits, count;
 } rows[] = {
-    { TYPE_FRAME_1M, 0, 2 },  { TYPE_FRAME_64K, 0, 32 }, { TYPE_FRAME_4K, 0, 32 },
-    { TYPE_CNODE, 12, 32 },   { TYPE_CNODE, 1, 32 },     { TYPE_TCB, 0, 32 },
-    { TYPE_ENDPOINT, 0, 32 }, { TYPE_NOTIFICATION, 0, 32 }, { TYPE_PAGE_TABLE, 0, 32 },
-    { TYPE_PAGE_DIRECTORY, 0, 1 }, { TYPE_UNTYPED, 16, 32 },
+    { TYPE_FRAME_1M, 0, 1 },  { TYPE_FRAME_64K, 0, 2 },  { TYPE_FRAME_4K, 0, ROW },
+    { TYPE_CNODE, 12, 1 },    { TYPE_CNODE, 6, ROW },    { TYPE_TCB, 0, ROW },
+    { TYPE_ENDPOINT, 0, ROW }, { TYPE_NOTIFICATION, 0, ROW }, { TYPE_PAGE_TABLE, 0, ROW },
+    { TYPE_PAGE_DIRECTORY, 0, 1 }, { TYPE_UNTYPED, 12, ROW },
 };
 
 /* Each row is made of what the last one leaves behind, dirty frames at first. */
