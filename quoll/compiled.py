@@ -27,26 +27,31 @@ __all__ = ["Given", "compile_block"]
 Given = Mapping[int, tuple[tuple[int | None, ValueSet], ...]]
 
 LOCATIONS = MODE + 1
-SP = 13
+SP, PC = 13, 15
 FIRST_FLAG = 16  # in the numbering of ops
 MASKING = ("cps", "msr")  # they may let an interrupt handler run, which may change memory
 LABELS = 1 << 16  # labels of one instruction
 
 
-def compile_block(insns: Sequence[Insn], given: Given | None = None) -> CompiledBlock:
+def compile_block(
+    insns: Sequence[Insn], given: Given | None = None, elsewhere: tuple[int, int] | None = None
+) -> CompiledBlock:
     """The steps of a block. Raises ControlFlowError for an instruction without semantics.
 
     ``given`` holds what registers may be when the instruction at an address executes.
+    ``elsewhere`` are the first and the last byte of where accesses of unknown address go.
     """
-    return _Compiler(given or {}).run(insns)
+    return _Compiler(given or {}, elsewhere).run(insns)
 
 
 class _Compiler:
     """Assigns slots to variables, chooses evaluators, and cuts the ops into steps."""
 
-    def __init__(self, given: Given) -> None:
-        self.given = given
+    def __init__(self, given: Given, elsewhere: tuple[int, int] | None) -> None:
+        self.given, self.elsewhere = given, elsewhere
+        self.insn: Insn | None = None
         self.address: ValueSet | None = None  # what the next access may be at
+        self.listed = False  # whether the instruction has made an access
         self.slots: dict[object, int] = {}
         self.tail: list[Any] = []
         self.steps: list[Step] = []
@@ -106,12 +111,14 @@ class _Compiler:
     def _body(self, insn: Insn, ops: Sequence[Op | None], start: int) -> None:
         labels = {op.ins[0].offset for op in ops[start:] if op is not None and is_branch(op)}
         pairs = find_roles(ops, start)
+        self.insn = insn
         unset: list[int] = []
         self.copies += 1
         given = self.given.get(insn.addr, ())
         for register, known in given:
             if register is not None:
                 self._emit(ev.restrict, register, register, register, known)
+        self.listed = False
         self.address = next((known for register, known in given if register is None), None)
         switched = False
         for number in range(start, len(ops) + 1):
@@ -202,16 +209,30 @@ class _Compiler:
         elif op.code is OpCode.STORE:
             address, value = op.ins
             places = self._slot(address), self._slot(value)
-            self._restrict_address(places[0])
+            self._restrict_address(places[0], value.size)
             self._emit(ev.store, 0, *places, value.size, (self.index, self.copies))
         elif op.out is not None:
             self._result(op, op.out)
 
-    def _restrict_address(self, slot: int) -> None:
-        """A fact about an access is about its first address."""
+    def _restrict_address(self, slot: int, size: int) -> None:
+        """A fact about an access is about its first address.
+
+        Lists are accessed upwards, unless they end below the base: all of one is elsewhere.
+        """
         if self.address is not None:
             self._emit(ev.restrict, slot, slot, slot, self.address)
             self.address = None
+        if self.elsewhere is None or self.insn is None or self.insn.memory is None:
+            return
+        memory, (low, high) = self.insn.memory, self.elsewhere
+        if memory.base == PC:
+            return
+        if memory.displacement >= 0 and not self.listed:
+            size = max(size, memory.size * memory.count)
+        self.listed = True
+        if low + size - 1 <= high:
+            known = ValueSet(low, high + 1 - size, 1)
+            self._emit(ev.restrict_unknown, slot, slot, slot, known, self.insn.addr)
 
     def _result(self, op: Op, out: Var) -> None:
         if out.space is Space.REG and out.offset == SP:
@@ -241,7 +262,7 @@ class _Compiler:
         elif code in (OpCode.INT_CARRY, OpCode.INT_SCARRY, OpCode.INT_SBORROW):
             self._emit(truths.unknown_flag, there, 0)
         elif code is OpCode.LOAD:
-            self._restrict_address(a)
+            self._restrict_address(a, out.size)
             self._emit(ev.load, there, a, a, out.size, (self.index, self.copies))
         elif code is OpCode.UNKNOWN:
             self._unknown(out, there)

@@ -33,11 +33,13 @@ Callees = Callable[[int], frozenset[int]]  # entry -> registers that the functio
 class BlockCode:
     """Compiled blocks of one image, compiled once unless there are too many.
 
-    ``given`` as for ``compile_block``.
+    ``given`` and ``elsewhere`` as for ``compile_block``.
     """
 
-    def __init__(self, given: Given | None = None) -> None:
-        self._given = given
+    def __init__(
+        self, given: Given | None = None, elsewhere: tuple[int, int] | None = None
+    ) -> None:
+        self._given, self._elsewhere = given, elsewhere
         self._known: dict[tuple[tuple[int, bytes, int], ...], CompiledBlock] = {}
 
     def __call__(self, insns: tuple[Insn, ...]) -> CompiledBlock:
@@ -47,7 +49,7 @@ class BlockCode:
         if known is None:
             if len(self._known) >= BLOCKS_KEPT:
                 self._known.clear()
-            known = self._known[key] = compile_block(insns, self._given)
+            known = self._known[key] = compile_block(insns, self._given, self._elsewhere)
         return known
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
 from quoll.errors import FactsError
-from quoll.facts import Facts, PointsInto, RegionFact, RegisterAtMost
+from quoll.facts import Facts, PointsInto, RegionFact, RegisterAtMost, UnknownPointsInto
 from quoll.image import Image
 from quoll.places import resolve
 from quoll.trace import Execution
@@ -37,17 +37,21 @@ class Pointer:
 class Violation:
     """An access of an execution that a fact does not allow."""
 
-    fact: RegionFact | PointsInto | RegisterAtMost
+    fact: RegionFact | PointsInto | RegisterAtMost | UnknownPointsInto
     position: int  # of the instruction in the execution
     address: int  # that was accessed
 
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """The regions by name, and the pointers by the address of an instruction."""
+    """The regions by name, the pointers by the address of an instruction.
+
+    ``unknown`` is about every access of which nothing is known.
+    """
 
     regions: Mapping[str, RegionFact] = field(default_factory=dict)
     pointers: Mapping[int, tuple[Pointer, ...]] = field(default_factory=dict)
+    unknown: UnknownPointsInto | None = None
 
     @staticmethod
     def of(facts: Facts, image: Image) -> Regions:
@@ -55,15 +59,7 @@ class Regions:
         regions = {fact.name: fact for fact in facts.of(RegionFact)}
         pointers: dict[int, tuple[Pointer, ...]] = {}
         for fact in facts.of(PointsInto):
-            region = regions.get(fact.region)
-            if region is None:
-                known = ", ".join(sorted(regions)) or "none"
-                raise FactsError(
-                    f"there is no region {fact.region}",
-                    where=str(fact.source),
-                    hint=f"described: {known}; write: region {fact.region} from 0x... to 0x... is "
-                    "cached",
-                )
+            region = _described(fact, regions)
             first = -(-region.low // fact.aligned) * fact.aligned
             if first > region.high:
                 raise FactsError(
@@ -77,13 +73,28 @@ class Regions:
             most = Pointer(limit.register, progression(0, limit.most, 1), limit)
             for address in resolve(image, limit.place, limit.source):
                 pointers[address] = (*pointers.get(address, ()), most)
-        return Regions(regions, pointers)
+        unknown = next(iter(facts.of(UnknownPointsInto)), None)
+        if unknown is not None:
+            _described(unknown, regions)
+        return Regions(regions, pointers, unknown)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Every fact, as it is listed in reports."""
-        facts = (*self.regions.values(), *(p.fact for at in self.pointers.values() for p in at))
+        facts = (
+            *self.regions.values(),
+            *(p.fact for at in self.pointers.values() for p in at),
+            *(() if self.unknown is None else (self.unknown,)),
+        )
         return tuple(dict.fromkeys(f"fact: {fact}" for fact in facts))
+
+    @property
+    def elsewhere(self) -> tuple[int, int] | None:
+        """First and last byte of where accesses of unknown address go."""
+        if self.unknown is None:
+            return None
+        region = self.regions[self.unknown.region]
+        return region.low, region.high
 
     def of_kind(self, kind: str) -> tuple[RegionFact, ...]:
         """The regions of one kind."""
@@ -94,16 +105,25 @@ class Regions:
         holding = [r for r in self.regions.values() if r.low <= low and high <= r.high]
         return min(holding, key=lambda r: r.high - r.low).name if holding else None
 
-    def violations(self, image: Image, execution: Execution) -> Iterator[Violation]:
+    def violations(
+        self, image: Image, execution: Execution, unknown: frozenset[int] = frozenset()
+    ) -> Iterator[Violation]:
         """Stores into read-only regions, and bases that do not point where facts say.
 
         A pointer fact is seen where the instruction of its place accesses memory through the
-        register with a constant offset; elsewhere a recording does not show registers.
+        register with a constant offset; elsewhere a recording does not show registers. ``unknown``
+        are the instructions of accesses that the analysis takes for unknown (``Values.unknown``).
         """
+        elsewhere = self.elsewhere
         read_only = self.of_kind(READ_ONLY)
         lowest: dict[int, int] = {}
         for access in execution.accesses():
             lowest[access.index] = min(access.addr, lowest.get(access.index, access.addr))
+            if self.unknown is not None and elsewhere is not None:
+                low, high = elsewhere
+                inside = low <= access.addr and access.addr + access.size - 1 <= high
+                if not inside and execution.pcs[access.index] in unknown:
+                    yield Violation(self.unknown, access.index, access.addr)
             for region in read_only:
                 if access.store and region.low <= access.addr <= region.high:
                     yield Violation(region, access.index, access.addr)
@@ -118,6 +138,20 @@ class Regions:
 
 
 NO_REGIONS = Regions()
+
+
+def _described(
+    fact: PointsInto | UnknownPointsInto, regions: Mapping[str, RegionFact]
+) -> RegionFact:
+    region = regions.get(fact.region)
+    if region is None:
+        known = ", ".join(sorted(regions)) or "none"
+        raise FactsError(
+            f"there is no region {fact.region}",
+            where=str(fact.source),
+            hint=f"described: {known}; write: region {fact.region} from 0x... to 0x... is cached",
+        )
+    return region
 
 
 def _insn(image: Image, address: int) -> Insn:

@@ -74,7 +74,8 @@ def analyse(
     flow = _flow(graph, steps)
     order = WeakOrder.of(flow)
     code = BlockCode(
-        {at: tuple((p.register, p.known) for p in known) for at, known in regions.pointers.items()}
+        {at: tuple((p.register, p.known) for p in known) for at, known in regions.pointers.items()},
+        regions.elsewhere,
     )
     compiled = {id(node.block): node.block for node in graph.nodes}
     blocks = {key: code(block.insns) for key, block in compiled.items()}
@@ -273,6 +274,11 @@ class Values:
     def assumptions(self) -> tuple[str, ...]:
         """The named assumptions (rule 1) that the values rest on."""
         return tuple(sorted(self._domain.environment.used))
+
+    @property
+    def unknown(self) -> frozenset[int]:
+        """Instructions of whose accesses nothing was known but that a fact is about these."""
+        return frozenset(self._domain.environment.unknown)
 
     @property
     def visits(self) -> int:

@@ -14,12 +14,14 @@ from typing import Any
 from cache.classify import classify
 from cache.reference import Classification, Hit, Kind, Reference
 from quoll.errors import UsageError
+from quoll.segments import SegmentValues
 from quoll.supergraph import Supergraph
 from wcet.analyse import Run, analyse
 from wcet.atomic import write_atomically
 from wcet.entries import find_entry
 from wcet.reference_shares import SHARES, Weighed, address_kind, costliest, pressure, weighed
 from wcet.request import add_analysis, requested
+from wcet.result import EntryResult
 from wcet.stages import Stages
 
 __all__ = ["add_to"]
@@ -88,8 +90,8 @@ def run(options: argparse.Namespace) -> int:
     wanted = requested(options, options.entry)
     stages = Stages(verbose=not options.quiet)
     shared = Run.begin(options.kernel, wanted, stages)
-    found = {name: classified(shared, name, addr) for name, addr in shared.entries.items()}
     if options.function:
+        found = {name: classified(shared, name, addr) for name, addr in shared.entries.items()}
         addr = find_entry(shared.image, shared.platform, options.function) & ~1
         stages.done()
         listing = {name: instructions(shared, entry, addr) for name, entry in found.items()}
@@ -101,12 +103,10 @@ def run(options: argparse.Namespace) -> int:
         output(options.json, {"entries": listing}, function_text(listing))
         return 0
     results = analyse(options.kernel, wanted, stages)
-    for name, result in results.entries.items():
-        same = result.graph.nodes == found[name].graph.nodes
-        if same and result.solution.nodes:
-            counts = tuple(result.solution.nodes)
-            found[name] = Classified(found[name].graph, found[name].classes, counts)
-    reports = {name: report(shared, entry, options.most) for name, entry in found.items()}
+    reports = {
+        name: report(shared, on_worst_path(shared, name, result), options.most)
+        for name, result in results.entries.items()
+    }
     stages.done()
     output(options.json, {"entries": reports}, summary_text(shared, reports))
     return 0
@@ -118,6 +118,21 @@ def classified(shared: Run, name: str, address: int) -> Classified:
     with shared.stages.stage("cache", name):
         classes = classify(valued.graph, valued.values, shared.platform.hierarchy)
     return Classified(valued.graph, classes, (1,) * len(valued.graph.nodes))
+
+
+def on_worst_path(shared: Run, name: str, result: EntryResult) -> Classified:
+    """The classes of the paths from the start of the worst one, and its counts (rule 21)."""
+    valued = shared.valued(name, result.address)
+    part = next(
+        p
+        for p in shared.segments(valued.graph, valued.values)
+        if p.start == result.starts[0].place and p.graph.nodes == result.graph.nodes
+    )
+    with shared.stages.stage("cache", name):
+        values = SegmentValues(valued.values, part)
+        classes = classify(part.graph, values, shared.platform.hierarchy)
+    counts = result.solution.nodes or (1,) * len(part.graph.nodes)
+    return Classified(part.graph, classes, tuple(counts))
 
 
 def report(shared: Run, entry: Classified, most: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from quoll.facts.guidance import (
 )
 from quoll.facts.invariants import RegisterAtMost
 from quoll.facts.linear import Linear
-from quoll.facts.memory import PointsInto, RegionFact
+from quoll.facts.memory import PointsInto, RegionFact, UnknownPointsInto
 from quoll.facts.read import Facts, load, parse
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "Require",
     "Source",
     "Targets",
+    "UnknownPointsInto",
     "load",
     "parse",
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from quoll.errors import FactsError
 from quoll.facts.fact import ADDRESS, NAME, NUMBER, PLACE, Form, Question, Source, number
 
-__all__ = ["FORMS", "KINDS", "PointsInto", "RegionFact"]
+__all__ = ["FORMS", "KINDS", "PointsInto", "RegionFact", "UnknownPointsInto"]
 
 KINDS = ("cached", "device", "read-only", "tcm", "uncached")
 REGISTERS = {**{f"r{n}": n for n in range(15)}, "sp": 13, "lr": 14}
@@ -53,6 +53,24 @@ class PointsInto:
         return ("points", self.register, self.place), (self.region, self.aligned)
 
 
+@dataclass(frozen=True, slots=True)
+class UnknownPointsInto:
+    """``accesses of unknown address point into NAME``: all bytes of each of them.
+
+    Unknown is an address if what values find possible spans more than half of what the region
+    does. It is not computed from a stack pointer, nor is the pc the base.
+    """
+
+    source: Source
+    region: str
+
+    def __str__(self) -> str:
+        return f"accesses of unknown address point into {self.region}"
+
+    def question(self) -> Question:
+        return ("unknown",), self.region
+
+
 def region(source: Source, name: str, low: int, high: int, kind: str) -> RegionFact:
     """A region, refused if it ends before it begins or beyond the address space."""
     if not low <= high < 1 << 32:
@@ -79,6 +97,12 @@ FORMS = (
         rf"is (?P<kind>{'|'.join(KINDS)})",
         f"region NAME from 0xLOW to 0xHIGH is {'|'.join(KINDS)}",
         lambda s, m: region(s, m["name"], number(m["low"]), number(m["high"]), m["kind"]),
+    ),
+    Form(
+        r"accesses of\b",
+        rf"accesses of unknown address point into (?P<name>{NAME})",
+        "accesses of unknown address point into NAME",
+        lambda s, m: UnknownPointsInto(s, m["name"]),
     ),
     Form(
         r"access at\b",

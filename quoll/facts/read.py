@@ -14,6 +14,7 @@ One fact per line; ``#`` starts a comment. Places are ``0xADDRESS``, ``symbol``,
     FUNCTION never returns
     region NAME from 0xLOW to 0xHIGH is cached|device|read-only|tcm|uncached
     register rN at PLACE points into NAME [aligned BYTES]
+    accesses of unknown address point into NAME
     register rN at PLACE is at most M         a word that the binary does not bound
     branch at PLACE is always taken|never taken [in FUNCTION [when called from FUNCTION]]
     ignore PLACE; ignore edge PLACE -> PLACE; require PLACE

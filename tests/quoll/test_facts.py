@@ -31,6 +31,7 @@ from quoll.facts import (
     Require,
     Source,
     Targets,
+    UnknownPointsInto,
     load,
     parse,
 )
@@ -71,6 +72,7 @@ def facts() -> st.SearchStrategy[Fact]:
             NAMES,
             st.sampled_from([1, 4, 256]),
         ),
+        st.builds(UnknownPointsInto, st.just(NOWHERE), NAMES),
         st.builds(LoopFact, st.just(NOWHERE), PLACES, st.integers(1, 2**40)),
         st.builds(
             LoopParameter,

@@ -70,6 +70,53 @@ def test_an_access_points_into_a_region_when_it_is_made() -> None:
     assert found.access(node, 0) == ANY
 
 
+def test_accesses_of_unknown_address_point_into_a_region() -> None:
+    found, node = values(POOL + "accesses of unknown address point into pool\n")
+    inside = ValueSet(0x80000010, 0x8000FFFC, 1)
+    assert found.access(node, 0) == inside
+    assert found.access(node, 1) == inside
+    assert found.access(node, 5) == ValueSet(0x80000014, 0x8000FFFC, 1), "4 above the first"
+    main = image().symbol("main")
+    assert main is not None
+    assert {at - main.addr for at in found.unknown} == {0, 4, 0x14, 0x24, 0x28}, (
+        "neither what the pc is the base of, nor what has a known address"
+    )
+
+
+LISTS = """
+    .text
+    .global main
+    .type main, %function
+main:
+    ldm r0, {r1, r2, r3}
+    stmdb r3, {r5, r6}
+    and r7, r7, #255
+    ldr r8, =cell
+    ldr r9, [r8, r7, lsl #2]
+    ldr r10, [sp, r9]
+    bx lr
+    .ltorg
+    .data
+cell:
+    .space 1024
+"""
+
+
+def test_all_of_an_access_is_in_the_region_but_stacks_and_arrays_are_not_unknown() -> None:
+    loaded = Image.load(build(LISTS, language="asm"))
+    main = loaded.symbol("main")
+    assert main is not None
+    graph = expand(extract(loaded, [main.addr]), main.addr, loaded)
+    facts = POOL + "accesses of unknown address point into pool\n"
+    found = analyse(graph, loaded, regions=Regions.of(parse(facts, "a.facts"), loaded))
+    assert found.access(graph.entry, 0) == ValueSet(0x80000010, 0x8000FFF4, 1)
+    below = found.access(graph.entry, 1)
+    assert below is not None
+    assert below.low + 4 >= 0x80000010
+    assert below.high <= 0x8000FFFC
+    assert {at - main.addr for at in found.unknown} == {0, 4}
+
+
 def test_a_fact_that_cannot_be_changes_nothing() -> None:
     two = POOL + "region far from 0x1000 to 0x1FFF is cached\n"
     found, node = values(
@@ -100,6 +147,8 @@ def test_origins_tell_which_addresses_differ_by_a_constant() -> None:
         ("region a from 0x10 to 0x1F is hot", "expected"),
         (POOL + "register r15 at main points into pool", "no register r15"),
         (POOL + "register r0 at main points into pool aligned 3", "no power of two"),
+        ("accesses of unknown address point into pool", "no region pool"),
+        ("accesses of any address point into pool", "expected"),
         (POOL + "register r0 at nowhere points into pool", "no symbol nowhere"),
         ("region a from 0x1 to 0x2 is cached\naccess at main points into a aligned 16", "aligned"),
         (POOL + "region pool from 0x0 to 0x10 is cached", "contradicts"),
@@ -159,4 +208,11 @@ def test_executions_refute_facts() -> None:
     assert refuted((1, 0x8000000C, False)) == [(1, "access at main+4 points into pool")]
     assert refuted((2, 0x8000000C, False)) == [(2, "register r4 at main+0x10 points into pool")]
     assert refuted((3, 0x9000, False)) == []
+    elsewhere = Regions.of(
+        parse(POOL + "accesses of unknown address point into pool", "a.facts"), loaded
+    )
+    for address, refutes in ((0x80000010, 0), (0x8000FFFC, 0), (0x8000FFFD, 1), (0x8000000F, 1)):
+        ran = execution(pcs, [(3, address, False)])
+        assert len(list(elsewhere.violations(loaded, ran, frozenset([pcs[3]])))) == refutes
+        assert not list(elsewhere.violations(loaded, ran, frozenset([pcs[2]])))
     assert refuted((3, 0x9000, True)) == [(3, "region fixed from 0x9000 to 0x9fff is read-only")]
