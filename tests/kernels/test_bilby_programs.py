@@ -20,7 +20,7 @@ BOARDS = ("kzm", "cubieboard")
 PRESETS = sorted(path.stem for path in (BILBY / "presets").glob("*.mk"))
 BUILDS = [f"{board}-{preset}" for board in BOARDS for preset in PRESETS]
 # What latency.elf interrupts, where a preset has it.
-MET = {AT_USER, "1", "2", "3", "4", "6", "8", "9", "10"}
+MET = {AT_USER, "1", "2", "3", "4", "6", "8", "9", "10", "12"}
 INTERRUPTS = re.compile(r"# interrupts (\d+)\n")
 
 

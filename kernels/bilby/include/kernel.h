@@ -178,7 +178,6 @@ void create_cap(struct cap *cap, word_t type, word_t base, word_t size_bits);
 word_t vspace_find(struct page_directory *directory, word_t address, word_t size,
                    word_t **entry);
 void vspace_write(struct slot *frame, word_t *entry, word_t descriptor, word_t size);
-void vspace_init_directory(struct page_directory *directory);
 void vspace_map_table(struct slot *table, word_t *entry);
 void vspace_moved(struct slot *slot, const struct slot *from);
 void vspace_forget_mapping(struct cap *frame);

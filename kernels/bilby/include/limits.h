@@ -26,6 +26,7 @@
 
 #define KERNEL_DESCRIPTORS      256 /* of a page directory: the kernel window */
 #define KERNEL_DESCRIPTOR_LINES 32
+#define KERNEL_MAPS_STEPS       16 /* in which they are copied, where that can be preempted */
 #define BACK_POINTER_NIBBLES    8
 #define LOWEST_NIBBLES          3
 #define LARGE_DESCRIPTORS       16  /* equal descriptors of a 64 KiB or 16 MiB mapping */

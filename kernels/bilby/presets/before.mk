@@ -6,4 +6,5 @@ READY := ready_scan.c            # section 3.2: the highest queue is found by lo
 ABORT := abort_atomic.c          # sections 3.3, 3.4: all waiting threads in one go
 CLEAR := clear_inside.c          # section 3.5: each object cleared where it is made
 VSPACE := vspace_asid.c          # section 3.6: address spaces have numbers, out of pools
+KERNEL_MAPS := kernel_maps_atomic.c # a directory gets the kernel's mappings in one go
 REPLY_WAIT := reply_wait_atomic.c # reply-and-receive is atomic

@@ -3,3 +3,4 @@
 # and from "To preempt or not to preempt, that is the question" (section 3.3):
 include presets/after.mk
 REPLY_WAIT := reply_wait_preemptible.c # a preemption point between reply and receive
+KERNEL_MAPS := kernel_maps_preemptible.c # ... and one after each 64 bytes of the kernel's mappings

@@ -8,6 +8,7 @@
  */
 #include <kernel.h>
 #include <interrupts.h>
+#include <kernel_maps.h>
 #include <machine.h>
 #include <space.h>
 #include <layout_sizes.h>
@@ -59,7 +60,8 @@ BOOT_CODE static void make_space(void)
     irq_control_cap_make(&root_slot(ROOT_IRQ_CONTROL)->cap);
 
     root_directory = (struct page_directory *)allocate(PAGE_DIRECTORY_SIZE_BITS);
-    vspace_init_directory(root_directory);
+    kernel_maps_copy(root_directory);
+    space_init(root_directory);
     space_make_directory(&root_slot(ROOT_PAGE_DIRECTORY)->cap, (word_t)root_directory);
     if (SPACE_BOOT_BITS != 0)
         space_boot(root_slot(ROOT_ASID_CONTROL), root_slot(ROOT_ASID_POOL),
@@ -151,7 +153,7 @@ BOOT_CODE static void give_memory(struct boot_info *info)
         info->untyped_bits[i] = regions[i].bits;
         clear(to_window(regions[i].base) + dirty, (1u << regions[i].bits) - dirty);
         untyped_cap_make(&root_slot(ROOT_UNTYPED + i)->cap, to_window(regions[i].base),
-                         regions[i].bits, dirty >> 4);
+                         regions[i].bits, dirty >> 4, 0);
         dirty = 0;
     }
 }

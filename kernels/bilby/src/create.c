@@ -78,7 +78,7 @@ void create_cap(struct cap *cap, word_t type, word_t base, word_t size_bits)
 {
     switch (type) {
     case TYPE_UNTYPED:
-        untyped_cap_make(cap, base, size_bits, 0);
+        untyped_cap_make(cap, base, size_bits, 0, 0);
         break;
     case TYPE_CNODE:
         cnode_cap_make(cap, base, size_bits, 0, 0);

@@ -10,6 +10,8 @@
  * Invariant: no object lies at or above the "free" mark of its untyped region.
  */
 #include <kernel.h>
+#include <kernel_maps.h>
+#include <space.h>
 
 #define WORD_TYPE       0
 #define WORD_SIZE_BITS  1
@@ -115,7 +117,8 @@ static void make_directory(struct slot *untyped, const struct retype *plan)
 {
     struct cap cap;
 
-    vspace_init_directory((struct page_directory *)plan->base);
+    kernel_maps_inside((struct page_directory *)plan->base);
+    space_init((struct page_directory *)plan->base);
     create_cap(&cap, plan->type, plan->base, plan->size_bits);
     slot_insert(plan->slots, &cap, untyped, true);
 }
@@ -181,7 +184,16 @@ word_t decode_untyped(const struct invocation *call)
     if (error != ERROR_NONE)
         return error;
 
+    error = kernel_maps_settle(call->slot, plan.type == TYPE_PAGE_DIRECTORY, plan.base);
+    if (error != ERROR_NONE)
+        return error;
+
     error = clear_before(call->slot);
+    if (error != ERROR_NONE)
+        return error;
+
+    if (plan.type == TYPE_PAGE_DIRECTORY)
+        error = kernel_maps_before(call->slot, plan.base);
     if (error != ERROR_NONE)
         return error;
 

@@ -81,29 +81,6 @@ static word_t *shadow_of(word_t *entry, word_t size)
     return entry + (is_in_table(size) ? PAGE_TABLE_WORDS : PAGE_DIRECTORY_WORDS);
 }
 
-/* Give a cleared directory the kernel's mappings, a line at a time. */
-void vspace_init_directory(struct page_directory *directory)
-{
-    const word_t *from = &kernel_directory.descriptor[4096 - KERNEL_DESCRIPTORS];
-    word_t *to = &directory->descriptor[4096 - KERNEL_DESCRIPTORS];
-
-    /* bound: KERNEL_DESCRIPTOR_LINES + 1 */
-    for (word_t i = 0; i < KERNEL_DESCRIPTOR_LINES; i++) {
-        to[0] = from[0];
-        to[1] = from[1];
-        to[2] = from[2];
-        to[3] = from[3];
-        to[4] = from[4];
-        to[5] = from[5];
-        to[6] = from[6];
-        to[7] = from[7];
-        machine_clean_line(to);
-        to += LINE_BYTES / 4;
-        from += LINE_BYTES / 4;
-    }
-    machine_drain();
-}
-
 /* An entry is about to be used: the lowest used one may be lower now. */
 static void lower_directory(const word_t *entry)
 {

@@ -15,6 +15,12 @@ void asid_delete_pool(const struct cap *pool);
 word_t decode_asid_control(const struct invocation *call);
 word_t decode_asid_pool(const struct invocation *call);
 
+/* A new directory, with the kernel's mappings: the kernel directory's number is not its own. */
+static inline void space_init(struct page_directory *directory)
+{
+    directory->asid = 0;
+}
+
 /* The directory that a capability leads to; null if it has no number, or not any more. */
 static inline struct page_directory *space_directory(const struct cap *directory)
 {

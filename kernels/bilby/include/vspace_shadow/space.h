@@ -8,6 +8,12 @@
 
 #include <kernel.h>
 
+/* A new directory, with the kernel's mappings. */
+static inline void space_init(struct page_directory *directory)
+{
+    (void)directory;
+}
+
 /* The directory that a capability leads to: every one can be used. */
 static inline struct page_directory *space_directory(const struct cap *directory)
 {

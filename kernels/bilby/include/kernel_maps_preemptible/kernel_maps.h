@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What untyped.c does about the kernel's mappings: kernel_maps_preemptible.c. */
+#ifndef BILBY_KERNEL_MAPS_H
+#define BILBY_KERNEL_MAPS_H
+
+#include <kernel.h>
+
+void kernel_maps_copy(struct page_directory *directory);
+word_t kernel_maps_settle(struct slot *untyped, bool is_directory, word_t base);
+word_t kernel_maps_before(struct slot *untyped, word_t base);
+
+/* While a directory is made: it is all there. */
+static inline void kernel_maps_inside(struct page_directory *directory)
+{
+    (void)directory;
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Every directory has the kernel's mappings, 1 KiB of descriptors: copied in one go
+ * while a directory is made.
+ */
+#include <kernel.h>
+#include <kernel_maps.h>
+#include <machine.h>
+
+/* Give a cleared directory the kernel's mappings, a line at a time. */
+void kernel_maps_copy(struct page_directory *directory)
+{
+    const word_t *from = &kernel_directory.descriptor[4096 - KERNEL_DESCRIPTORS];
+    word_t *to = &directory->descriptor[4096 - KERNEL_DESCRIPTORS];
+
+    /* bound: KERNEL_DESCRIPTOR_LINES + 1 */
+    for (word_t i = 0; i < KERNEL_DESCRIPTOR_LINES; i++) {
+        to[0] = from[0];
+        to[1] = from[1];
+        to[2] = from[2];
+        to[3] = from[3];
+        to[4] = from[4];
+        to[5] = from[5];
+        to[6] = from[6];
+        to[7] = from[7];
+        machine_clean_line(to);
+        to += LINE_BYTES / 4;
+        from += LINE_BYTES / 4;
+    }
+    machine_drain();
+}

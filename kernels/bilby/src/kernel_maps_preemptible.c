@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Every directory has the kernel's mappings, 1 KiB of descriptors: copied before the
+ * directory is made, with a preemption point after each two lines ("To preempt or not to
+ * preempt", section 3.3).
+ *
+ * The directory does not exist yet: no capability leads to it, nothing walks it, and all
+ * directories that exist have all mappings.  Its memory is at the untyped region's "free"
+ * mark, aligned; "copied" in the region's capability counts the steps, where no user can
+ * write.  Whoever retypes that region next goes on, if it is to be the same directory; if
+ * not, what was copied is cleared again, so that all memory from the mark on is zero.
+ *
+ * Invariant: of memory from the mark on, only the first "copied" steps of the kernel's
+ * descriptors of that directory are not zero.
+ */
+#include <kernel.h>
+#include <kernel_maps.h>
+#include <layout_sizes.h>
+#include <machine.h>
+#include <preemption.h>
+
+#define STEP_WORDS (KERNEL_DESCRIPTORS / KERNEL_MAPS_STEPS)
+#define LAST_STEP  (KERNEL_MAPS_STEPS - 1)
+
+/* The kernel's descriptors of a directory, from a step on. */
+static word_t *step_of(struct page_directory *directory, word_t step)
+{
+    return &directory->descriptor[4096 - KERNEL_DESCRIPTORS + step * STEP_WORDS];
+}
+
+static void copy_step(word_t base, word_t step)
+{
+    const word_t *from = step_of(&kernel_directory, step);
+    word_t *to = step_of((struct page_directory *)base, step);
+
+    /* bound: KERNEL_DESCRIPTOR_LINES / KERNEL_MAPS_STEPS + 1 */
+    for (word_t i = 0; i < KERNEL_DESCRIPTOR_LINES / KERNEL_MAPS_STEPS; i++) {
+        to[0] = from[0];
+        to[1] = from[1];
+        to[2] = from[2];
+        to[3] = from[3];
+        to[4] = from[4];
+        to[5] = from[5];
+        to[6] = from[6];
+        to[7] = from[7];
+        machine_clean_line(to);
+        to += LINE_BYTES / 4;
+        from += LINE_BYTES / 4;
+    }
+    machine_drain();
+}
+
+/* Window address of the directory that was begun: the first place for one from the mark on. */
+static word_t begun(const struct cap *untyped)
+{
+    word_t mask = (1u << PAGE_DIRECTORY_SIZE_BITS) - 1;
+    word_t start = ((untyped_cap_free(untyped) << 4) + mask) & ~mask;
+
+    return untyped_cap_object(untyped) + start;
+}
+
+/* What is to be made is not the directory that was begun: clear what was copied. */
+PREEMPTIBLE word_t kernel_maps_settle(struct slot *slot, bool is_directory, word_t base)
+{
+    struct cap *untyped = &slot->cap;
+    word_t copied = untyped_cap_copied(untyped);
+
+    if (copied == 0 || (is_directory && base == begun(untyped)))
+        return ERROR_NONE;
+    create_clear_chunk((word_t)step_of((struct page_directory *)begun(untyped), 0),
+                       copied * STEP_WORDS * 4);
+    untyped_cap_set_copied(untyped, 0);
+    PREEMPTION_POINT(11);
+    return ERROR_NONE;
+}
+
+/* The last step has no point after it: the directory is made at once. */
+PREEMPTIBLE word_t kernel_maps_before(struct slot *slot, word_t base)
+{
+    struct cap *untyped = &slot->cap;
+
+    /* preempted: 12 */
+    while (untyped_cap_copied(untyped) < LAST_STEP) {
+        word_t step = untyped_cap_copied(untyped);
+
+        copy_step(base, step);
+        untyped_cap_set_copied(untyped, step + 1);
+        PREEMPTION_POINT(12);
+    }
+    copy_step(base, LAST_STEP);
+    untyped_cap_set_copied(untyped, 0);
+    return ERROR_NONE;
+}
+
+/* For the first thread's directory. */
+BOOT_CODE void kernel_maps_copy(struct page_directory *directory)
+{
+    /* bound: KERNEL_MAPS_STEPS + 1 */
+    for (word_t step = 0; step < KERNEL_MAPS_STEPS; step++)
+        copy_step((word_t)directory, step);
+}
