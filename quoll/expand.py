@@ -54,13 +54,14 @@ class _Open:
 def expand(
     program: Program, entry: int, image: Image, call_string: int | None = None
 ) -> Supergraph:
-    """The expansion of ``program`` from the function at ``entry``.
+    """The expansion of ``program`` from the function at ``entry``; bit 0 says nothing here.
 
     Contexts are call strings, of at most ``call_string`` sites if it is not None. A path ends
     where a block exits, and where the entry function returns. Raises ControlFlowError when
     something reachable is unresolved or recursive without a bound, when a function cannot be made
     reducible, and when no exit is reachable.
     """
+    entry &= ~1
     reached = _reached(program, entry)
     _refuse_unresolved(program, reached)
     refuse_recursion(_part(program, reached), image, program.guidance.depths.keys())

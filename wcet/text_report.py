@@ -24,7 +24,8 @@ CAUSES = {
     Cause.TLB: "TLB",
 }
 COLUMN = 13  # width of a column of cycles
-NO_BOUND = f"{'none':>10}"
+NAME = 16  # width of the column of entries
+CYCLES = 10  # width of a column that starts a row
 BRIEF_SHARE = 0.01  # functions below this share of the bound are summed up in a brief path
 BRIEF_BLOCKS = 12  # costliest blocks shown in a brief path
 DEEPEST = 40  # columns of indentation
@@ -73,23 +74,32 @@ def heading(result: Result, style: Style) -> str:
     )
 
 
+def wide(largest: int, least: int) -> int:
+    """Width of a column of numbers up to ``largest``, with room before them."""
+    return max(least, len(f"{largest:,}") + 2)
+
+
 def bounds_table(result: Result, style: Style) -> str:
     """One row per entry: the bound and where it goes."""
-    head = f"{'entry':<16}{'cycles':>10}{'µs':>9}" + "".join(
-        f"{name:>{COLUMN}}" for name in CAUSES.values()
+    largest = max((e.cycles for e in result.entries.values()), default=0)
+    first, column = wide(largest, CYCLES), wide(largest, COLUMN)
+    longest = max(map(len, (*result.entries, *result.unbounded)), default=0)
+    named = max(longest + 1, NAME)
+    head = f"{'entry':<{named}}{'cycles':>{first}}{'µs':>{first}}" + "".join(
+        f"{name:>{column}}" for name in CAUSES.values()
     )
     rows = [style.bold("worst-case execution time"), style.dim(head)]
     for name, entry in result.entries.items():
         causes = entry.cycles_by_cause()
-        shares = "".join(f"{causes[c]:>{COLUMN},}" for c in CAUSES)
-        bound = f"{entry.cycles:>10,}{result.microseconds(entry.cycles):>9.1f}"
+        shares = "".join(f"{causes[c]:>{column},}" for c in CAUSES)
+        bound = f"{entry.cycles:>{first},}{result.microseconds(entry.cycles):>{first},.1f}"
         mark = "" if entry.solution.optimal else f"  (upper bound: {entry.solution.method})"
         if entry.parametric:
             mark += f"  (for {example(entry)})"
         if len(entry.starts) > 1:
             mark += f"  ({start_text(result, entry, entry.starts[0])})"
-        rows.append(f"{name:<16}{style.bold(bound)}{shares}{mark}")
-    rows += [f"{name:<16}{style.bold(NO_BOUND)}" for name in result.unbounded]
+        rows.append(f"{name:<{named}}{style.bold(bound)}{shares}{mark}")
+    rows += [f"{name:<{named}}{style.bold('none'.rjust(first))}" for name in result.unbounded]
     return "\n".join([*rows, *functions(result, style)])
 
 
@@ -149,13 +159,16 @@ def brief_path(result: Result, entry: EntryResult, style: Style) -> Iterator[str
     if not entry.path.steps:
         return
     tree = fold(entry.graph, entry.costs, entry.path.steps)
-    yield style.dim(f"{'cycles':>10}{'share':>7}{'own':>10}{'calls':>7}  function, called from")
+    width = wide(tree.cycles, CYCLES)
+    yield style.dim(
+        f"{'cycles':>{width}}{'share':>7}{'own':>{width}}{'calls':>7}  function, called from"
+    )
     yield from call_tree(result, tree, tree.cycles)
-    yield style.dim(f"{'cycles':>10}{'share':>7}{'count':>7}  costliest blocks")
+    yield style.dim(f"{'cycles':>{width}}{'share':>7}{'count':>7}  costliest blocks")
     blocks = [(sum(b.cycles), b, t.context) for t in subtrees(tree) for b in t.blocks]
     for cycles, block, context in heapq.nlargest(BRIEF_BLOCKS, blocks, key=lambda row: row[0]):
         yield (
-            f"{cycles:>10,}{cycles / tree.cycles:>7.1%}{block.executions:>7,}  "
+            f"{cycles:>{width},}{cycles / tree.cycles:>7.1%}{block.executions:>7,}  "
             f"{result.image.place(block.addr)}{style.dim(callers(result, entry, context))}"
         )
 
@@ -170,19 +183,21 @@ def subtrees(tree: CallTree) -> Iterator[CallTree]:
 
 def call_tree(result: Result, tree: CallTree, whole: int) -> Iterator[str]:
     """Contexts in depth-first order with what they and their callees cost."""
+    width = wide(whole, CYCLES)
     pending = [(tree, 0)]
     while pending:
         at, depth = pending.pop()
         site = "" if at.call_site is None else f"  {line_of(result, at.call_site)}"
         yield (
-            f"{at.cycles:>10,}{at.cycles / whole:>7.1%}{sum(at.own):>10,}{at.invocations:>7,}  "
-            f"{indent(depth)}{result.function(at.function)}{site}"
+            f"{at.cycles:>{width},}{at.cycles / whole:>7.1%}{sum(at.own):>{width},}"
+            f"{at.invocations:>7,}  {indent(depth)}{result.function(at.function)}{site}"
         )
         shown = [c for c in at.callees if c.cycles >= BRIEF_SHARE * whole]
         rest = sum(c.cycles for c in at.callees) - sum(c.cycles for c in shown)
         if rest:
             others = f"{len(at.callees) - len(shown)} callees of less than {BRIEF_SHARE:.0%} each"
-            yield f"{rest:>10,}{rest / whole:>7.1%}{'':>17}  {indent(depth + 1)}{others}"
+            gap = " " * (width + 7)
+            yield f"{rest:>{width},}{rest / whole:>7.1%}{gap}  {indent(depth + 1)}{others}"
         pending += [(c, depth + 1) for c in reversed(shown)]
 
 
