@@ -10,13 +10,13 @@ to the end.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Set
+from collections.abc import Iterator, Set
 
 from quoll.arm.insn import LR, SP, Flow, Insn
 from quoll.cfg import Block, Cfg, EdgeKind, JumpTable
 from quoll.confirm import Confirmed, Confirmer, Doubt, Ending
 from quoll.discover import Callee, FunctionBuilder, is_jump_through
-from quoll.frames import GivesUp, prove_frame
+from quoll.examine import Examined, examined
 from quoll.image import Image
 from quoll.linkage import holds_return_address
 from quoll.memory import S1
@@ -59,6 +59,7 @@ class Growth:
         self._formed: dict[int, set[int]] = {}  # function -> transfers whose form was looked at
         self._by_form: dict[int, set[int]] = {}  # function -> returns and calls to be confirmed
         self._unproved: dict[int, dict[int, str]] = {}  # function -> return -> assumption
+        self._left: dict[int, tuple[int, Set[int]]] = {}  # version, transfers left to values then
 
     def start(self, root: Callee) -> None:
         """Begin at a function that nobody needs to call."""
@@ -147,20 +148,45 @@ class Growth:
                 self._grow(self.functions[self._queue.popleft()])
             if self._open:
                 ask, self._open = self._open, set()
-                self._ask_each(ask, self._ask_nearby)
+                self._ask_nearby(ask)
             elif self._hidden:
                 ask, self._hidden = self._hidden, set()
                 self._ask_values(ask)
             elif self._unchecked:
                 ask, self._unchecked = self._unchecked, set()
-                self._ask_each(ask, self._check)
+                self._check(ask)
             else:
                 return
 
-    def _ask_each(self, entries: Set[int], ask: Callable[[FunctionBuilder], None]) -> None:
-        for entry in sorted(entries):
-            if self._stands(entry):
-                ask(self.functions[entry])
+    def _examine(
+        self, entries: Set[int], *, prove: bool
+    ) -> Iterator[tuple[FunctionBuilder, Examined]]:
+        """What functions say of themselves; those that have changed meanwhile are left out."""
+        functions = [self.functions[e] for e in sorted(entries) if self._stands(e)]
+        versions = [function.version for function in functions]
+
+        def examine(index: int) -> Examined:
+            function = functions[index]
+            claimed = function.returns & self._by_form[function.entry]
+            returns = function.returns - function.settled
+            provable = prove and returns <= self._by_form[function.entry]
+            return examined(
+                self.cfg(function),
+                function.sites - function.settled - claimed,
+                returns if provable else None,
+                self._nearby,
+                self._confirmer,
+            )
+
+        weights = [len(function.insns) for function in functions]
+        answers = spread(examine, weights, SPREAD)
+        for function, version, found in zip(functions, versions, answers, strict=True):
+            if self.functions[function.entry] is not function:
+                continue
+            if function.version == version:
+                yield function, found
+            else:
+                self._queue.append(function.entry)
 
     def _stands(self, entry: int) -> bool:
         """Whether the function can be asked now: it stands for itself, and nothing is pending."""
@@ -229,35 +255,41 @@ class Growth:
             else:
                 function.jump(insn.addr, target, EdgeKind.INDIRECT)
 
-    def _ask_nearby(self, function: FunctionBuilder) -> None:
-        """Decide open transfers of a function by the code just before them, if that is enough."""
-        if not self._decide_nearby(function, self.cfg(function)):
-            self._hidden.add(function.entry)
-        self._queue.append(function.entry)
+    def _ask_nearby(self, entries: Set[int]) -> None:
+        """Decide open transfers by the code just before them, where that is enough."""
+        for function, found in self._examine(entries, prove=False):
+            self._apply_nearby(function, found)
+            if found.undecided and self.functions[function.entry] is function:
+                self._hidden.add(function.entry)
+            self._queue.append(function.entry)
 
-    def _decide_nearby(self, function: FunctionBuilder, cfg: Cfg) -> bool:
-        """Whether no open transfer of the function needs the values of all of it."""
+    def _apply_nearby(self, function: FunctionBuilder, found: Examined) -> None:
+        """Use what the code just before the transfers of a function says."""
+        self._nearby.learn(found.used)
+        self.assumptions.update(dict.fromkeys(sorted(found.used.assumptions)))
         claimed = function.returns & self._by_form[function.entry]
-        answers = self._nearby(cfg, function.sites - function.settled - claimed)
-        self.assumptions.update(dict.fromkeys(sorted(self._nearby.assumptions)))
-        for site, answer in sorted(answers.items()):
+        self._left[function.entry] = function.version, found.undecided | claimed
+        for site, answer in sorted(found.answers.items()):
             if answer is not None:
                 self._decide(function, function.insns[site], answer)
             if self.functions[function.entry] is not function:
-                return True
-        return None not in answers.values()
+                return
 
-    def _check(self, function: FunctionBuilder) -> None:
-        """Check all that was decided of a function, now that nothing grows."""
-        entry = function.entry
-        self._asked[entry] = function.version
-        self._unproved[entry] = {}
-        cfg = self.cfg(function)
-        known = self._decide_nearby(function, cfg)
-        if self.functions[entry] is not function or function.version != self._asked[entry]:
-            self._queue.append(entry)
-        elif not (known and self._prove_frame(function, cfg)):
-            self._hidden.add(entry)
+    def _check(self, entries: Set[int]) -> None:
+        """Check all that was decided of functions, now that nothing grows."""
+        for function, found in self._examine(entries, prove=True):
+            entry = function.entry
+            self._asked[entry] = function.version
+            self._unproved[entry] = {}
+            self._apply_nearby(function, found)
+            if self.functions[entry] is not function or function.version != self._asked[entry]:
+                self._queue.append(entry)
+            elif found.frame is None:
+                self._hidden.add(entry)
+            else:
+                if found.frame.assumes:
+                    self.assumptions.setdefault(S1)
+                self._note_preserved(function, found.frame.preserved)
 
     def _ask_values(self, entries: Set[int]) -> None:
         """Decide open transfers by the values of functions, and check what their form claims."""
@@ -267,8 +299,7 @@ class Growth:
         weights = [len(function.insns) for function in functions]
 
         def values(index: int) -> Confirmed | str:
-            function = functions[index]
-            return self._confirmer(cfgs[index], function.sites - function.settled)
+            return self._confirmer(cfgs[index], self._undecided(functions[index]))
 
         for function, version, cfg, confirmed in zip(
             functions, versions, cfgs, spread(values, weights, SPREAD), strict=True
@@ -280,6 +311,11 @@ class Growth:
             else:
                 self._hidden.add(function.entry)
 
+    def _undecided(self, function: FunctionBuilder) -> Set[int]:
+        """The transfers of which neither the form nor the code just before them says enough."""
+        version, left = self._left.get(function.entry, (-1, frozenset()))
+        return left if version == function.version else function.sites - function.settled
+
     def _apply_values(
         self, function: FunctionBuilder, cfg: Cfg, confirmed: Confirmed | str
     ) -> None:
@@ -287,9 +323,8 @@ class Growth:
         entry = function.entry
         self._asked[entry] = function.version
         self._unproved[entry] = {}
-        undecided = function.sites - function.settled
         if isinstance(confirmed, str):
-            for site in sorted(undecided):
+            for site in sorted(self._undecided(function)):
                 self._doubt(function, function.insns[site], Doubt(confirmed))
             return
         self.assumptions.update(dict.fromkeys(sorted(confirmed.assumptions)))
@@ -307,27 +342,14 @@ class Growth:
                 return
         if function.version == self._asked[entry]:
             assumed = self._unproved[entry].keys()
-            self._note_preserved(cfg, self._confirmer.preserved_by(cfg, confirmed, assumed))
+            self._note_preserved(function, self._confirmer.preserved_by(cfg, confirmed, assumed))
         self._queue.append(entry)
 
-    def _prove_frame(self, function: FunctionBuilder, cfg: Cfg) -> bool:
-        """Whether everything claimed of a function is proved without values."""
-        returns = function.returns - function.settled
-        if not returns <= self._by_form[cfg.entry]:
-            return False
-        try:
-            frame = prove_frame(cfg, returns, self._confirmer.preserved)
-        except GivesUp:
-            return False
-        if frame.assumes:
-            self.assumptions.setdefault(S1)
-        self._note_preserved(cfg, frame.preserved)
-        return True
-
-    def _note_preserved(self, cfg: Cfg, preserved: frozenset[int]) -> None:
+    def _note_preserved(self, function: FunctionBuilder, preserved: frozenset[int]) -> None:
         """Callers that counted on more are looked at again."""
-        if self._confirmer.note(cfg.entry, preserved):
-            self._unchecked |= self._callers.get(Callee(cfg.entry, cfg.thumb), set())
+        if self._confirmer.note(function.entry, preserved):
+            callee = Callee(function.entry, function.thumb)
+            self._unchecked |= self._callers.get(callee, set())
 
     def _is_no_tail_call(self, function: FunctionBuilder, block: Block, ending: Ending) -> bool:
         """Whether a jump to functions that may return does not leave sp and lr for them."""

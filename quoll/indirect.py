@@ -15,6 +15,7 @@ from itertools import chain
 from quoll.arm.insn import LR, Insn
 from quoll.cfg import EdgeKind
 from quoll.localvalues import LocalValues
+from quoll.needs import Needs
 from quoll.selection import (
     LARGEST_TABLE,
     Interpreter,
@@ -90,8 +91,13 @@ def resolve(values: LocalValues, block: int) -> Resolution | Unknown:
 
 
 def _paths(values: LocalValues, block: int) -> Iterator[Path]:
-    """Paths that end with the transfer, the shortest first."""
+    """Paths that end with the transfer, the shortest first: each starts where it would differ.
+
+    One starts with each block, too, as conditions on the way there may say what an index is.
+    """
     blocks, graph = values.cfg.blocks, values.graph
+    transfer = blocks[block].last
+    needs = Needs(transfer)
     rest: tuple[Piece, ...] = ()
     edge_after: EdgeKind | None = None
     for _ in range(CHAIN):
@@ -99,7 +105,11 @@ def _paths(values: LocalValues, block: int) -> Iterator[Path]:
         if state is None:
             return
         insns = blocks[block].insns
+        if edge_after is not None:
+            needs.branch(insns[-1])
         for start in range(len(insns) - 1, -1, -1):
+            if start and insns[start] is not transfer and not needs.includes(insns[start]):
+                continue
             before = _before(values, block, state, insns[:start])
             if before is not None:
                 piece = _piece(values, block, insns[start:], edge_after)

@@ -12,7 +12,7 @@ or through a call (``quoll.origin``), that is said at once.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from quoll.arm.insn import LR, PC, Flow, Insn
 from quoll.cfg import Block, Cfg, Edge, EdgeKind
@@ -21,18 +21,30 @@ from quoll.image import Image
 from quoll.localvalues import BlockCode, environment_of
 from quoll.machine import Environment
 from quoll.magnitude import by_magnitude
+from quoll.needs import Needs
 from quoll.origin import opaque_origin
 from quoll.selection import Interpreter, Path, Piece, Selection, links, selected, target_of
 from quoll.state import FLAG, State
 from quoll.transfer import run
 from quoll.transfers import Effect, callee_at, is_call, literal
 
-__all__ = ["Nearby"]
+__all__ = ["Nearby", "Used"]
 
 CHAIN = 6  # blocks before the one that transfers
 STARTS = 24  # places from which the code is interpreted
 SMALL = 32  # instructions of a function
 ANYTHING, COMPUTED = -1, -2  # positions of symbols made before a path starts
+
+# An effect, whether it is a call, and the named assumptions that this rests on
+_Interpreted = tuple[Effect, bool, frozenset[str]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What answers rest on: named assumptions (rule 1), and code that was interpreted."""
+
+    assumptions: set[str] = field(default_factory=set)
+    interpreted: dict[Hashable, _Interpreted] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +76,22 @@ class Nearby:
     def __init__(self, image: Image) -> None:
         self._image = image
         self._code = BlockCode()
-        self._known: dict[Hashable, tuple[Effect, bool] | None] = {}
-        self.assumptions: set[str] = set()  # the named ones that answers rest on (rule 1)
+        self._known: dict[Hashable, _Interpreted] = {}
 
-    def __call__(self, cfg: Cfg, sites: Set[int]) -> dict[int, tuple[Effect, bool] | Doubt | None]:
+    def learn(self, used: Used) -> None:
+        """Keep what was found where nothing else is kept: in another process."""
+        self._known.update(used.interpreted)
+
+    def __call__(
+        self, cfg: Cfg, sites: Set[int], used: Used
+    ) -> dict[int, tuple[Effect, bool] | Doubt | None]:
         """For each of the indirect transfers at ``sites`` its effect, and whether it is a call.
 
         A Doubt if that cannot be known; None if the values of the whole function may tell.
+        ``used`` collects what the answers rest on.
         """
+        if not sites:
+            return {}
         # values of a small function cost little, and may show that the transfer is never made
         small = sum(len(block.insns) for block in cfg.blocks) <= SMALL
         into: dict[int, list[Edge]] = {}
@@ -80,25 +100,28 @@ class Nearby:
         found: dict[int, tuple[Effect, bool] | Doubt | None] = {}
         for block in cfg.blocks:
             if block.last.addr in sites:
-                effect = self._constant(cfg, _Chain.of(cfg, into, block))
+                effect = self._constant(cfg, _Chain.of(cfg, into, block), used)
                 found[block.last.addr] = effect
                 if effect is None and not small:
                     reason = opaque_origin(cfg, into, block, self._image)
                     found[block.last.addr] = None if reason is None else Doubt(reason)
         return found
 
-    def _constant(self, cfg: Cfg, chain: _Chain) -> tuple[Effect, bool] | None:
+    def _constant(self, cfg: Cfg, chain: _Chain, used: Used) -> tuple[Effect, bool] | None:
         """What the code before the transfer says, whatever comes before that."""
         key = chain.key
         if key not in self._known:
             self._known[key] = self._interpreted(chain)
-        found = self._known[key]
-        block = chain.blocks[0][0]
-        if found is not None and not found[1] and _links_elsewhere(cfg, block, self._image):
+        found = used.interpreted[key] = self._known[key]
+        if found is None:
             return None
-        return found
+        effect, calls, assumptions = found
+        if not calls and _links_elsewhere(cfg, chain.blocks[0][0], self._image):
+            return None
+        used.assumptions.update(assumptions)
+        return effect, calls
 
-    def _interpreted(self, chain: _Chain) -> tuple[Effect, bool] | None:
+    def _interpreted(self, chain: _Chain) -> _Interpreted:
         environment = environment_of(self._image)
         interpreter = Interpreter(self._code, environment)
         last = chain.blocks[0][0].last
@@ -123,10 +146,9 @@ class Nearby:
             best = _by_magnitude(interpreter, paths) or best
         if best is None or environment.stacks:  # pointers into a stack switched to are not known
             return None
-        self.assumptions |= environment.used
         choice, calls = best
         targets = tuple(callee_at(target, thumb=last.thumb) for target in choice.targets)
-        return Effect(targets, table=choice.table), calls
+        return Effect(targets, table=choice.table), calls, frozenset(environment.used)
 
 
 def _by_magnitude(
@@ -159,7 +181,7 @@ def _paths(chain: _Chain, interpreter: Interpreter) -> Iterator[Path]:
     A masked index has few values right after the masking, for which a path starts there, too.
     """
     transfer = chain.blocks[0][0].last
-    needs = _Needs(transfer)
+    needs = Needs(transfer)
     rest: tuple[Piece, ...] = ()
     anything = _anything(interpreter.environment)
     starts = 0
@@ -184,33 +206,6 @@ def _paths(chain: _Chain, interpreter: Interpreter) -> Iterator[Path]:
 
 def _piece(insns: tuple[Insn, ...], position: int, after: EdgeKind | None) -> Piece:
     return Piece(insns, position + CHAIN * len(insns), after)
-
-
-class _Needs:
-    """Going backwards: registers and flags, as far as the transfer depends on them."""
-
-    def __init__(self, transfer: Insn) -> None:
-        self._registers = set(transfer.reads) - {PC}
-        self._flags = transfer.conditional
-
-    def branch(self, insn: Insn) -> None:
-        """The way leads through the branch ``insn``, whose condition says something."""
-        self._flags |= insn.conditional
-        if insn.mnemonic in ("cbz", "cbnz"):
-            self._registers |= insn.reads
-
-    def includes(self, insn: Insn) -> bool:
-        """Whether the transfer may depend on what ``insn`` does; then on what it needs, too."""
-        registers = insn.writes & self._registers
-        flags = self._flags and insn.sets_flags
-        if not (registers or flags):
-            return False
-        if not insn.conditional:
-            self._registers -= registers
-            self._flags &= not insn.sets_flags
-        self._flags |= insn.conditional or insn.reads_flags
-        self._registers |= insn.reads - {PC}
-        return True
 
 
 def _anything(environment: Environment) -> State:

@@ -6,9 +6,22 @@ import os
 
 import pytest
 
+from quoll import growth
+from quoll.extract import extract
+from quoll.image import Image
 from quoll.spread import spread
+from tests.quoll.building import build
 
 HERE = os.getpid()
+PRINTS = """
+int siprintf(char *, const char *, ...);
+void qsort(void *, int, int, int (*)(const void *, const void *));
+int main(int n, int (*order)(const void *, const void *)) {
+    char text[40];
+    qsort(text, siprintf(text, "%d", n), 1, order);
+    return text[0];
+}
+"""
 
 
 def square(number: int) -> int:
@@ -45,3 +58,19 @@ def test_an_error_is_raised_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     with pytest.raises(ValueError, match="0"):
         spread(fails, [1, 1], 0)
+
+
+def test_extraction_is_the_same_in_one_process_and_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Formatted output has jump tables, arrays on the stack, returns not proved and pointers."""
+    link = ("-lc", "-lgcc", "-Wl,--unresolved-symbols=ignore-all")
+    image = Image.load(build(PRINTS, link=link))
+    entries = [s.addr | s.thumb for s in image.symbols.symbols if s.kind == "func"]
+    monkeypatch.setattr(growth, "SPREAD", 0)
+    programs = []
+    for count in (1, 2):
+        processors = set(range(count))
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, found=processors: found)
+        programs.append(extract(image, entries))
+    assert programs[0] == programs[1]
+    assert any(len(table.targets) > 50 for table in programs[0].jump_tables)
+    assert programs[0].unresolved

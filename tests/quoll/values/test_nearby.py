@@ -10,7 +10,7 @@ from quoll.cfg import Cfg
 from quoll.confirm import Doubt
 from quoll.image import Image
 from quoll.indirect import Resolution
-from quoll.nearby import Nearby
+from quoll.nearby import Nearby, Used
 from quoll.transfers import Effect
 from tests.quoll.values.test_indirect import (
     C_OPTIONS,
@@ -32,7 +32,7 @@ def _every_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def answers(image: Image, cfg: Cfg) -> dict[int, Answer]:
     sites = {b.last.addr for b in cfg.blocks if b.last.flow in (Flow.INDIRECT, Flow.INDIRECT_CALL)}
-    return Nearby(image)(cfg, sites)
+    return Nearby(image)(cfg, sites, Used())
 
 
 def agrees(image: Image, function: Growing) -> int:
