@@ -64,7 +64,7 @@ def loop_parameters(graph: Supergraph, image: Image, facts: Facts) -> dict[int, 
     named = {fact.source: fact for fact in facts.of(LoopParameter) if not fact.total}
     places = tuple(LoopFact(f.source, f.place, 1) for f in named.values())
     found = {}
-    stated = facts_of_loops(graph, image, Facts((*places, *facts.of(LoopFact))))
+    stated = facts_of_loops(graph, image, Facts((*places, *facts.of(LoopFact))), in_part=True)
     for loop, about in enumerate(stated):
         for fact in about:
             if (parameter := named.get(fact.source)) is not None:

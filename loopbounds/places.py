@@ -13,20 +13,23 @@ from quoll.supergraph import Supergraph
 __all__ = ["facts_of_loops"]
 
 
-def facts_of_loops(graph: Supergraph, image: Image, facts: Facts) -> list[tuple[LoopFact, ...]]:
+def facts_of_loops(
+    graph: Supergraph, image: Image, facts: Facts, *, in_part: bool = False
+) -> list[tuple[LoopFact, ...]]:
     """The facts of each loop, by loop index, the tightest first.
 
     A place denotes, in each context of its function, the innermost loop there that has code at
     the place; of a line with code in several nested loops the deepest (a ``for`` line also holds
-    code before the loop). Raises FactsError when the place is reached but in no loop, and when
-    two lines of one file denote one loop: then the compiler has made it of two, and neither
-    number is its bound.
+    code before the loop). Raises FactsError when the place is reached but in no loop, unless
+    paths are only parts of executions (``in_part``), which may leave a loop at once; and when two
+    lines of one file denote one loop: then the compiler has made it of two, and neither number is
+    its bound.
     """
     found: list[list[LoopFact]] = [[] for _ in graph.loops]
     for fact in facts.of(LoopFact):
         place = find_place(image, fact.place, fact.source)
         reached, loops = _loops_at(graph, image, place)
-        if reached and not loops:
+        if reached and not loops and not in_part:
             raise FactsError(
                 f"'{fact.place}' is in no loop of its function",
                 where=str(fact.source),

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from loopbounds.bound import LoopBound
 from loopbounds.places import facts_of_loops
-from quoll.errors import FactsError
 from quoll.facts import Fact, Facts, LoopFact
 from quoll.image import Image
 from quoll.store import Store, key_of
@@ -93,10 +92,7 @@ def proved_loops(
     """Sources of the loop facts that are no tighter than what is proved, in every context."""
     proved: dict[str, bool] = {}
     for graph, bounds in entries:
-        try:
-            stated = facts_of_loops(graph, image, Facts(facts.of(LoopFact)))
-        except FactsError:
-            return frozenset()
+        stated = facts_of_loops(graph, image, Facts(facts.of(LoopFact)), in_part=True)
         for loop, about in enumerate(stated):
             bound = bounds[loop]
             for fact in about:

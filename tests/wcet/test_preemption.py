@@ -78,6 +78,15 @@ def test_a_preemptible_loop_costs_one_turn(
     assert expected in text(capsys)
 
 
+def test_a_fact_about_a_loop_that_some_parts_of_paths_leave_at_once(tmp_path: Path) -> None:
+    facts = tmp_path / "my.facts"
+    facts.write_text("loop clearing.c:7 at most 100\n")
+    named = PREEMPTIBLE.replace("\nunsigned done", '\n#line 4 "clearing.c"\nunsigned done')
+    status, report = analyse(tmp_path, named, "--facts", str(facts))
+    assert status == 0
+    assert report["entries"] == analyse(tmp_path, named)[1]["entries"]
+
+
 def text(capsys: pytest.CaptureFixture[str]) -> str:
     """The text report of the preemptible program."""
     elf = build(PREEMPTIBLE, link=("-Wl,-Ttext=0xf0010000",))
