@@ -50,7 +50,7 @@ def main() -> int:
     for old in (path.parent / "kernel").glob("*.gcda"):
         old.unlink()
     with running(path) as host:
-        Run(host, symbols(path), seed).run(operations, force_every=2)
+        Run(host, symbols(path), seed, preset).run(operations, force_every=2)
         host.finish()
     print(f"{preset}, {operations} operations, seed {seed}")
     report(gcov(path.parent))

@@ -22,7 +22,7 @@ def main() -> int:
     path = program(preset)
     start = time.perf_counter()
     with running(path) as host:
-        run = Run(host, symbols(path), seed)
+        run = Run(host, symbols(path), seed, preset)
         try:
             statistics = run.run(operations, force_every=4)
         except (CheckFailure, Mismatch) as failure:

@@ -8,20 +8,20 @@ import pytest
 from tests.kernels.fuzz.host import CheckFailure, program, running
 from tests.kernels.fuzz.run import Run, symbols
 from tests.kernels.spec import invocations
-from tests.kernels.spec.calls import Invocation
+from tests.kernels.spec.invocation import Invocation
 from tests.kernels.spec.layout import API
 from tests.kernels.spec.refinement import Mismatch
 
-OPERATIONS = 1_500
+OPERATIONS = 10_000
 SEED = 3
-PRESETS = ["after"]
+PRESETS = ["after", "before", "latency"]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_random_operations_refine_the_specification(preset: str) -> None:
     path = program(preset)
     with running(path) as host:
-        statistics = Run(host, symbols(path), SEED).run(OPERATIONS)
+        statistics = Run(host, symbols(path), SEED, preset).run(OPERATIONS, force_every=4)
     assert statistics.operations == OPERATIONS
     assert statistics.success >= 0.3
     assert len(statistics.errors) >= 10

@@ -6,12 +6,12 @@
  *   S2  queued  <=>  in a ready queue;  queued  =>  runnable, neither current nor idle
  *   S3  a runnable thread is current or queued
  *   S4  a bit of the bitmaps is set  <=>  what it stands for is not empty
- *   S5  between operations nothing waits to be queued, and no queued thread is of
+ *   S5  between operations nothing waits to be queued, and no runnable thread is of
  *       higher priority than the current one
  *   S6  registers of a thread are a user's: mode, masked FIQ and aborts
  *
- * S2 and S3 are Benno scheduling's; a lazy scheduler has S2' instead: runnable =>
- * queued or current.
+ * With a lazy scheduler queued threads may be blocked or current: of S2 only "queued
+ * <=> in a ready queue" holds.
  */
 #include "invariants.h"
 
@@ -21,10 +21,11 @@ extern word_t ready_bits[PRIORITY_WORDS] __attribute__((weak));
 extern word_t ready_words __attribute__((weak));
 extern struct tcb *woken __attribute__((weak));
 
-static bool is_lazy(void)
-{
-    return &woken == NULL;
-}
+#ifdef SCHEDULER_LAZY
+const bool scheduler_is_lazy = true;
+#else
+static const bool scheduler_is_lazy = false;
+#endif
 
 static word_t check_queue(word_t priority)
 {
@@ -36,7 +37,7 @@ static word_t check_queue(word_t priority)
         require(thread->sched_prev == prev, "S1 a ready queue is doubly linked", thread);
         require(thread->priority == priority, "S1 a ready queue has one priority", thread);
         require(thread->queued == 1, "S2 in a ready queue => queued", thread);
-        require(is_lazy() || (thread->state == THREAD_RUNNING && thread != current_thread),
+        require(scheduler_is_lazy || (thread->state == THREAD_RUNNING && thread != current_thread),
                 "S2 queued => runnable and not current", thread);
         require(thread != &idle_thread, "S2 the idle thread is in no queue", thread);
         require(++count <= universe->threads.count, "S1 a ready queue ends", thread);
@@ -65,21 +66,31 @@ static void check_thread(const struct tcb *thread)
     require(thread->queued <= 1, "S2 queued is 0 or 1", thread);
     require(thread->state != THREAD_RUNNING || thread->queued || thread == current_thread,
             "S3 a runnable thread is current or queued", thread);
+    require(thread->state != THREAD_RUNNING
+            || (current_thread != &idle_thread && thread->priority <= current_thread->priority),
+            "S5 the current thread is the most urgent", thread);
     require((thread->regs[REG_CPSR] & ~CPSR_USER_MASK) == CPSR_USER_FIXED,
             "S6 registers are a user's", thread);
+}
+
+/* A lazy scheduler's current thread is queued: nobody who can run stands before it. */
+static void check_first(void)
+{
+    struct tcb *thread = ready[current_thread->priority].head;
+
+    while (thread != NULL && thread->state != THREAD_RUNNING)
+        thread = thread->sched_next;
+    require(!current_thread->queued || thread == current_thread,
+            "S5 the current thread is the first of its queue", current_thread);
 }
 
 void check_scheduler(void)
 {
     word_t in_queues = 0, queued = 0;
-    word_t current = current_thread == &idle_thread ? 0 : current_thread->priority;
 
     for (word_t priority = 0; priority < PRIORITIES; priority++) {
         in_queues += check_queue(priority);
         check_bits(priority);
-        require(is_lazy() || ready[priority].head == NULL
-                || (current_thread != &idle_thread && priority <= current),
-                "S5 the current thread is the most urgent", current_thread);
     }
     for (word_t i = 0; i < universe->threads.count; i++) {
         const struct tcb *thread = (const struct tcb *)universe->threads.at[i];
@@ -88,8 +99,10 @@ void check_scheduler(void)
         queued += thread->queued;
     }
     require(queued == in_queues, "S2 queued => in a ready queue", NULL);
-    require(is_lazy() || woken == NULL, "S5 nothing waits to be queued", woken);
+    require(woken == NULL, "S5 nothing waits to be queued", woken);
     require(current_thread == &idle_thread || current_thread->state == THREAD_RUNNING,
             "S5 the current thread is runnable", current_thread);
+    if (scheduler_is_lazy)
+        check_first();
     require(!idle_thread.queued, "S2 the idle thread is in no queue", &idle_thread);
 }

@@ -25,8 +25,22 @@ void spaces_reach(void)
 {
 }
 
+static word_t back_pointer(const struct page_table *table)
+{
+    word_t value = 0;
+
+    for (word_t i = 0; i < BACK_POINTER_NIBBLES; i++)
+        value |= (table->shadow[i] & 0xf) << (4 * i);
+    return value;
+}
+
+/* Its frames, and the directory that it is in. */
 void spaces_reach_from_table(const struct page_table *table)
 {
+    word_t entry = back_pointer(table);
+
+    universe_add_directory((struct page_directory *)
+                           (entry & ~(sizeof(struct page_directory) - 1)));
     for (word_t i = 0; i < 256; i++)
         if (table->descriptor[i] != 0)
             universe_add_slot(link_to(table->shadow[i]));
@@ -57,15 +71,6 @@ word_t spaces_object_bytes(const struct cap *cap)
 {
     (void)cap;
     return 0;
-}
-
-static word_t back_pointer(const struct page_table *table)
-{
-    word_t value = 0;
-
-    for (word_t i = 0; i < BACK_POINTER_NIBBLES; i++)
-        value |= (table->shadow[i] & 0xf) << (4 * i);
-    return value;
 }
 
 /* Does the descriptor map this frame? */

@@ -20,6 +20,7 @@ extern struct page_directory *owner[HARDWARE_ASIDS] __attribute__((weak));
 /* Of delete.c: what is being deleted. */
 extern struct slot limbo __attribute__((weak));
 extern struct slot *graves __attribute__((weak));
+extern struct slot *root_slots; /* boot.c */
 
 /* True the first time. */
 static bool mark(unsigned char *seen, word_t address)
@@ -116,11 +117,30 @@ void universe_add_directory(struct page_directory *directory)
 }
 
 /* Slots that are empty and linked to nothing hold W1 to W3 by themselves. */
+static bool is_blank(const struct slot *slot)
+{
+    return cap_type(&slot->cap) == CAP_NULL && slot->prev == 0 && slot->next == 0;
+}
+
+/* Most slots of a large CNode are zero: four at a time. */
+static bool are_zero(const struct slot *four)
+{
+    const word_t *word = (const word_t *)four;
+    word_t any = 0;
+
+    for (word_t i = 0; i < 4 * sizeof(struct slot) / sizeof(word_t); i++)
+        any |= word[i];
+    return any == 0;
+}
+
 static void add_cnode_slots(struct slot *first, word_t count)
 {
-    for (word_t i = 0; i < count; i++)
-        if (cap_type(&first[i].cap) != CAP_NULL || first[i].prev != 0 || first[i].next != 0)
+    for (word_t i = 0; i < count; i++) {
+        while (i + 4 <= count && are_zero(&first[i]))
+            i += 4;
+        if (i < count && !is_blank(&first[i]))
             add_slot(&first[i]);
+    }
 }
 
 static void add_what_it_names(struct slot *slot)
@@ -181,8 +201,13 @@ static void forget_all(void)
     forget(&universe->directories);
 }
 
+/*
+ * The kernel's variables, and the first thread's CNode: its memory is never used for
+ * anything else, and when nobody runs only it may lead to what still exists.
+ */
 static void add_roots(void)
 {
+    add_cnode_slots(root_slots, 1u << ROOT_RADIX);
     for (word_t i = 0; i < IRQ_LINES; i++)
         add_slot(&irq_slots[i]);
     if (&limbo != NULL)

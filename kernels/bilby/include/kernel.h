@@ -161,6 +161,7 @@ void thread_set_priority(struct tcb *thread, word_t priority);
 void thread_suspend(struct tcb *thread);
 void thread_abort(struct tcb *thread);
 void sched_wake(struct tcb *thread);
+void sched_queue(struct tcb *thread);
 void sched_yield(void);
 void sched_remove(struct tcb *thread);
 void sched_run(void);

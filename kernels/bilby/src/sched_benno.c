@@ -42,6 +42,12 @@ void sched_wake(struct tcb *thread)
     }
 }
 
+/* The thread has just become runnable, and takes its turn. */
+void sched_queue(struct tcb *thread)
+{
+    ready_append(thread);
+}
+
 void sched_yield(void)
 {
     ready_append(current_thread);

@@ -8,8 +8,9 @@
  *   state == THREAD_RUNNING  =>  queued == 1, but for the idle thread and for one
  *   that the fastpath made current
  *   (and those of the ready queues, ready_*.c)
- *   between kernel entries: the current thread can run and is the first of its
- *   queue if it is in one, no thread that can run is of higher priority, woken == null
+ *   between kernel entries: the current thread can run and is the first of its queue
+ *   that can if it is in one, no thread that can run is of higher priority,
+ *   woken == null
  */
 #include <kernel.h>
 #include <machine.h>
@@ -41,6 +42,12 @@ void sched_wake(struct tcb *thread)
     ready_append(thread);
     if (woken == NULL || thread->priority > woken->priority)
         woken = thread;
+}
+
+/* Those that wake together are queued in this order already. */
+void sched_queue(struct tcb *thread)
+{
+    sched_wake(thread);
 }
 
 void sched_yield(void)

@@ -52,7 +52,11 @@ void thread_suspend(struct tcb *thread)
     thread->state = THREAD_INACTIVE;
 }
 
-/* What it waited on is gone.  It was taken out of the queue already. */
+/*
+ * What it waited on is gone.  It was taken out of the queue already.  Of several
+ * none goes first, so that they are queued in the same order if the call that
+ * aborts them is preempted between two.
+ */
 void thread_abort(struct tcb *thread)
 {
     if (thread->fault != 0) {
@@ -61,7 +65,8 @@ void thread_abort(struct tcb *thread)
     }
     thread->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_ABORTED;
     thread->regs[REG_MESSAGE] = message_make(0, 0, 0, ERROR_ABORTED);
-    thread_wake(thread);
+    thread->state = THREAD_RUNNING;
+    sched_queue(thread);
 }
 
 void thread_set_priority(struct tcb *thread, word_t priority)

@@ -320,7 +320,7 @@ class Generator:
 
     def crowd(self) -> Operation:
         """One more thread that waits to send, if somebody else can run."""
-        if not any(self.kernel.ready.values()):
+        if not self.kernel.scheduler.others():
             self.plan_thread()
             return self.do_yield()
         slots = [s for s in self.slots("endpoint") if s.cap and s.cap["can_send"]]
@@ -460,7 +460,7 @@ class Generator:
 
     def would_strand(self, operation: Operation) -> bool:
         """The last runnable thread would stop."""
-        alone = not any(self.kernel.ready.values())
+        alone = not self.kernel.scheduler.others()
         stops = operation.kind == "fault" or operation.number in (1, 2, 4, 6)
         ends = operation.kind != "interrupt" and stops and operation.name in (
             "fault", "SYS_CALL", "SYS_SEND", "SYS_RECEIVE", "SYS_REPLY_RECEIVE", "hostile"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.kernels.fuzz.generate import Generator, Operation
 from tests.kernels.fuzz.host import PC, CheckFailure, Host
-from tests.kernels.spec import calls
+from tests.kernels.spec import calls, layout
 from tests.kernels.spec.boot import after_boot
 from tests.kernels.spec.layout import API, message
 from tests.kernels.spec.refinement import Mismatch, Refinement
@@ -45,20 +45,26 @@ def symbols(program: Path) -> dict[str, int]:
 class Run:
     """One host build, one specification, in step."""
 
-    def __init__(self, host: Host, table: dict[str, int], seed: int) -> None:
+    def __init__(
+        self, host: Host, table: dict[str, int], seed: int, preset: str = "after"
+    ) -> None:
+        layout.use(preset)
         self.host = host
         self.table = table
         self.seed = seed
         self.statistics = Statistics()
         self.history: list[str] = []
         self.first_thread = 0
+        self.is_lazy = "scheduler_is_lazy" in table
 
     def start(self, sequence: int) -> None:
         self.host.reset()
         self.history.clear()
         if not self.first_thread:
             self.first_thread = self.host.word(self.table["current_thread"])
-        self.kernel: Kernel = after_boot(self.host.word, self.first_thread, self.table["irq_slots"])
+        self.kernel: Kernel = after_boot(
+            self.host.word, self.first_thread, self.table["irq_slots"], self.is_lazy
+        )
         variables = (self.table["kernel_data_start"], self.table["kernel_data_end"])
         self.refinement = Refinement(self.kernel, self.host.word, variables)
         if sequence % 2 and "last_asid" in self.table:

@@ -9,15 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.kernels.spec.layout import API, LIMITS, RAM, SIZES, WINDOW, decode_cap, offset
+from tests.kernels.spec.layout import (
+    API,
+    LIMITS,
+    RAM,
+    SIZES,
+    WINDOW,
+    decode_cap,
+    has_field,
+    offset,
+)
+from tests.kernels.spec.numbers import POOL_ENTRIES, add_pool
 from tests.kernels.spec.state import Cap, Kernel, Memory, Slot, State, Table
+from tests.kernels.spec.tables import Numbered, Shadow
 
 LINK = ~0xF
 
 
-def after_boot(read: Callable[[int], int], current: int, irq_slots: int) -> Kernel:
+def after_boot(
+    read: Callable[[int], int], current: int, irq_slots: int, lazy: bool = False
+) -> Kernel:
     """``current``: address of the first thread; ``irq_slots``: of the kernel's array."""
-    kernel = Kernel(read)
+    kernel = Kernel(read, Numbered() if has_field("asid_pool", "space") else Shadow(), lazy)
     for line in range(LIMITS["IRQ_LINES"]):
         kernel.irq_slots.append(kernel.add_slot(irq_slots + SIZES["slot"] * line))
     thread = kernel.add_thread(current)
@@ -72,6 +85,11 @@ def add_object(kernel: Kernel, cap: Cap, read: Callable[[int], int]) -> None:
             if value := read(table.address + 4 * index):
                 table.descriptors[index] = value
         kernel.add(table)
+    elif cap.kind == "asid_pool":
+        pool = add_pool(kernel, cap["object"], cap["index"])
+        for number in range(POOL_ENTRIES):
+            if space := read(pool.address + 4 * number):
+                pool.spaces[number] = space
     elif cap.kind == "frame" and not cap["device"]:
         base = (cap["base"] << 12) - RAM + WINDOW
         kernel.add(Memory(base, 1 << 12 + 4 * cap["size"]))

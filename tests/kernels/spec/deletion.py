@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.kernels.spec import layout
-from tests.kernels.spec.calls import Refused, abort, suspend, unlink
+from tests.kernels.spec.invocation import Refused
+from tests.kernels.spec.ipc import abort, suspend
+from tests.kernels.spec.numbers import delete_pool
 from tests.kernels.spec.state import Cap, Endpoint, Kernel, Slot, State, Table, Thread
 
 SLOT = 16
-LARGE = 16
 
 
 @dataclass(slots=True, eq=False)
@@ -125,8 +126,9 @@ def finalise(kernel: Kernel, slot: Slot, last: bool) -> None:
     """What a capability leaves behind."""
     cap = slot.cap
     assert cap is not None
+    assert kernel.spaces is not None
     if cap.kind == "frame":
-        unmap_frame(kernel, slot)
+        kernel.spaces.unmap_frame(kernel, slot)
     elif cap.kind == "reply" and cap["master"]:
         answer = slot.next
         if answer is not None and answer.cap is not None and answer.cap.kind == "reply":
@@ -140,80 +142,19 @@ def finalise(kernel: Kernel, slot: Slot, last: bool) -> None:
             abort(kernel, thread)
         kernel.remove_object(item.address, layout.SIZES[cap.kind], [])
     elif cap.kind == "page_table":
-        delete_table(kernel, slot)
+        kernel.spaces.delete_table(kernel, slot)
+        kernel.remove_object(cap["object"], layout.SIZES["page_table"], [])
     elif cap.kind == "page_directory":
-        delete_directory(kernel, kernel.table(cap["object"]))
+        kernel.spaces.delete_directory(kernel, slot)
+        kernel.remove_object(cap["object"], layout.SIZES["page_directory"], [])
+    elif cap.kind == "asid_pool":
+        delete_pool(kernel, cap)
     elif cap.kind == "irq_handler":
         kernel.masked.add(cap["irq"])
         kernel.issued.discard(cap["irq"])
     elif cap.kind == "frame" and not cap["device"]:
         base = (cap["base"] << 12) - layout.RAM + layout.WINDOW
         kernel.remove_object(base, 1 << 12 + 4 * cap["size"], [])
-
-
-# ---- address spaces
-
-
-def holder(kernel: Kernel, entry: int, in_table: bool) -> tuple[Table, int]:
-    """The table and index of a descriptor, by its address."""
-    kind = "page_table" if in_table else "page_directory"
-    table = kernel.table(entry & ~(layout.SIZES[kind] - 1))
-    return table, (entry - table.address) // 4
-
-
-def unmap_frame(kernel: Kernel, slot: Slot) -> None:
-    cap = slot.cap
-    assert cap is not None
-    if not cap["entry"]:
-        return
-    table, index = holder(kernel, cap["entry"], cap["size"] <= 1)
-    for i in range(index, index + (LARGE if cap["size"] in (1, 3) else 1)):
-        del table.descriptors[i]
-    cap.fields["entry"] = 0
-    kernel.touch(slot, table)
-
-
-def unmap_table(kernel: Kernel, table: Table) -> None:
-    """Out of the directory it is in; its own entries stay."""
-    descriptor = table.address - layout.WINDOW + layout.RAM | 1
-    for directory in kernel.objects.values():
-        if not isinstance(directory, Table) or not directory.is_directory:
-            continue
-        for index, value in list(directory.descriptors.items()):
-            if value == descriptor:
-                del directory.descriptors[index]
-                kernel.touch(directory, table)
-
-
-def frames_in(kernel: Kernel, table: Table) -> list[Slot]:
-    size = layout.SIZES["page_directory" if table.is_directory else "page_table"]
-    places = [*kernel.slots.values(), kernel.limbo]
-    return [
-        slot
-        for slot in places
-        if slot.cap is not None
-        and slot.cap.kind == "frame"
-        and table.address <= slot.cap["entry"] < table.address + size
-    ]
-
-
-def delete_table(kernel: Kernel, slot: Slot) -> None:
-    assert slot.cap is not None
-    table = kernel.table(slot.cap["object"])
-    unmap_table(kernel, table)
-    for frame in frames_in(kernel, table):
-        unmap_frame(kernel, frame)
-    kernel.remove_object(table.address, layout.SIZES["page_table"], [])
-
-
-def delete_directory(kernel: Kernel, directory: Table) -> None:
-    for index, value in list(directory.descriptors.items()):
-        if value & 3 == 1:
-            kernel.touch(kernel.table((value & ~0x3FF) - layout.RAM + layout.WINDOW))
-            del directory.descriptors[index]
-    for frame in frames_in(kernel, directory):
-        unmap_frame(kernel, frame)
-    kernel.remove_object(directory.address, layout.SIZES["page_directory"], [])
 
 
 # ---- recycling
@@ -253,7 +194,3 @@ def recycle(kernel: Kernel, slot: Slot) -> None:
     for thread in list(notification.queue):
         abort(kernel, thread)
     notification.pending, notification.signalled = 0, False
-
-
-__all__ = ["check_recycle", "delete", "delete_derived", "recycle", "unlink", "unmap_frame",
-           "unmap_table"]  # fmt: skip

@@ -18,6 +18,7 @@ from tests.kernels.spec.state import (
     Memory,
     Notification,
     Object,
+    Pool,
     Slot,
     State,
     Table,
@@ -59,7 +60,6 @@ def check_thread(read: Read, kernel: Kernel, thread: Thread) -> None:
         expect(f"{where}, register {i}", read(thread.address + 4 * i), value)
     expect(f"{where}, state", State(get("state")), thread.state)
     expect(f"{where}, priority", get("priority"), thread.priority)
-    expect(f"{where}, queued", get("queued"), int(kernel.is_queued(thread)))
     expect(f"{where}, buffer", get("buffer"), thread.buffer)
     expect(f"{where}, fault", get("fault"), thread.fault)
     if thread.fault:
@@ -69,8 +69,11 @@ def check_thread(read: Read, kernel: Kernel, thread: Thread) -> None:
     if thread.waits_on is not None:
         expect(f"{where}, waits_on", get("waits_on"), thread.waits_on.address)
         check_neighbours(get, where, "wait", thread.waits_on.queue, thread)
-    if kernel.is_queued(thread):
-        check_neighbours(get, where, "sched", kernel.ready[thread.priority], thread)
+    if kernel.scheduler.ordered:
+        queued = kernel.scheduler.is_queued(thread)
+        expect(f"{where}, queued", get("queued"), int(queued))
+        if queued:
+            check_neighbours(get, where, "sched", kernel.scheduler.queue(thread), thread)
     if thread.state is State.SEND:
         expect(f"{where}, send_badge", get("send_badge"), thread.send_badge)
         expect(f"{where}, send_call", get("send_call"), int(thread.send_call))
@@ -121,6 +124,13 @@ def check_table(read: Read, table: Table, changed: set[int]) -> None:
             expect(f"table {table.address:#x}, descriptor {index}", got, wanted)
 
 
+def check_pool(read: Read, pool: Pool, changed: set[int]) -> None:
+    places = {(address - pool.address) // 4 for address in changed} | set(pool.spaces)
+    for number in places:
+        where = f"pool {pool.address:#x}, number {number}"
+        expect(where, read(pool.address + 4 * number), pool.spaces.get(number, 0))
+
+
 class Owners:
     """Which object a word of memory belongs to."""
 
@@ -163,6 +173,8 @@ def size_of(item: Object | Slot) -> int:
             return SIZES["page_directory" if item.is_directory else "page_table"]
         case Memory():
             return item.size
+        case Pool():
+            return SIZES["asid_pool"]
         case CNode():
             return 0  # its slots are
 
@@ -190,6 +202,7 @@ class Refinement:
 
     def check(self, changes: dict[int, int], current: int, idle: int) -> None:
         kernel = self.kernel
+        kernel.scheduler.resolve(None if current == idle else current)
         self.learn()
         self.check_accounted(changes)
         for address in kernel.touched:
@@ -216,15 +229,20 @@ class Refinement:
             inside = any(base <= address < end for base, end in kernel.cleared)
             if inside and (value == 0 or owner in kernel.touched):
                 continue
-            if owner is not None and self.is_space_number(owner, address):
+            if owner is not None and self.is_unspecified(owner, address):
                 continue
             raise Mismatch(f"{address:#x} became {value:#x}; the specification does not touch it")
 
-    def is_space_number(self, owner: int, address: int) -> bool:
-        """The hardware's number of a space: any switch of threads may give or take it."""
-        item = self.kernel.objects.get(owner)
-        is_directory = isinstance(item, Table) and item.is_directory
-        return is_directory and address == owner + offset("page_directory", "asid")
+    def is_unspecified(self, owner: int, address: int) -> bool:
+        """The hardware's number of a space, which any switch may give or take; lazy queues."""
+        match self.kernel.objects.get(owner):
+            case Table(is_directory=True):
+                return address == owner + offset("page_directory", "asid") & ~3
+            case Thread() if not self.kernel.scheduler.ordered:
+                names = ("queued", "sched_next", "sched_prev")
+                return address - owner in [offset("tcb", name) for name in names]
+            case _:
+                return False
 
     def check_object(self, item: Object | None, changed: set[int]) -> None:
         match item:
@@ -237,6 +255,9 @@ class Refinement:
             case Table():
                 own = {a for a in changed if item.address <= a < item.address + size_of(item)}
                 check_table(self.read, item, own)
+            case Pool():
+                own = {a for a in changed if item.address <= a < item.address + size_of(item)}
+                check_pool(self.read, item, own)
             case _:
                 pass
 

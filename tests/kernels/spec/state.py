@@ -10,8 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
-from tests.kernels.spec.layout import API, RAM, SIZES, WINDOW, offset
+from tests.kernels.spec.layout import API, SIZES, offset
+from tests.kernels.spec.schedule import Benno, Lazy, Scheduler
+
+if TYPE_CHECKING:
+    from tests.kernels.spec.tables import Spaces
 
 WORD = 0xFFFFFFFF
 
@@ -61,11 +66,15 @@ class Slot:
     index: int = 0
     buffer_of: Thread | None = None  # the thread whose message buffer's frame it keeps
 
-    def ancestors(self) -> Iterator[Slot]:
-        above = self.parent
-        while above is not None:
-            yield above
-            above = above.parent
+    def children(self) -> Iterator[Slot]:
+        """What was derived from it directly: among those that follow and are below it."""
+        below = {self}
+        following = self.next
+        while following is not None and following.parent in below:
+            if following.parent is self:
+                yield following
+            below.add(following)
+            following = following.next
 
 
 @dataclass(slots=True, eq=False)
@@ -83,6 +92,10 @@ class Thread:
     send_badge: int = 0
     send_call: bool = False
     may_grant: bool = False
+
+    @property
+    def is_running(self) -> bool:
+        return self.state is State.RUNNING
 
 
 @dataclass(slots=True, eq=False)
@@ -151,13 +164,23 @@ class Memory:
     size: int
 
 
-Object = Thread | Endpoint | Notification | CNode | Table | Memory
+@dataclass(slots=True, eq=False)
+class Pool:
+    """Numbers of address spaces: the directory that has one, by its place in the pool."""
+
+    address: int
+    spaces: dict[int, int] = field(default_factory=dict)
+
+
+Object = Thread | Endpoint | Notification | CNode | Table | Memory | Pool
 
 
 class Kernel:
     """The whole abstract state, and what the operation under way has touched."""
 
-    def __init__(self, read: Callable[[int], int]) -> None:
+    def __init__(
+        self, read: Callable[[int], int], spaces: Spaces | None = None, lazy: bool = False
+    ) -> None:
         self._read = read
         self.objects: dict[int, Object] = {}
         self.slots: dict[int, Slot] = {}
@@ -167,12 +190,13 @@ class Kernel:
         self.count: Counter[tuple[str, ...]] = Counter()  # capabilities to each object
         self.died: list[int] = []  # addresses of objects and slots that are no more
         self.died_now: list[tuple[int, int]] = []  # extents, in this operation
+        self.pools: dict[int, Pool] = {}
+        self.spaces = spaces
         self.issued: set[int] = set()
         self.masked: set[int] = set(range(64))  # lines; all are, at boot
         self.raised: set[int] = set()  # lines raised while they were masked
-        self.ready: dict[int, list[Thread]] = {}
+        self.scheduler: Scheduler = (Lazy if lazy else Benno)(self)
         self.current: Thread | None = None  # None: idle
-        self.woken: Thread | None = None
         self.touched: set[int] = set()  # addresses of objects and slots
         self.written: dict[int, int] = {}  # words of buffers
         self.cleared: list[tuple[int, int]] = []  # extents made into objects: base, end
@@ -289,17 +313,15 @@ class Kernel:
 
     def empty(self, slot: Slot) -> None:
         """Take a capability out; what was derived from it belongs to its parent."""
+        children = list(slot.children())
         for other in (slot.prev, slot.next):
             self.touch(other)
         if slot.prev is not None:
             slot.prev.next = slot.next
         if slot.next is not None:
             slot.next.prev = slot.prev
-        following = slot.next
-        while following is not None and slot in following.ancestors():
-            if following.parent is slot:
-                following.parent = slot.parent
-            following = following.next
+        for child in children:
+            child.parent = slot.parent
         if slot.node is not None:
             del slot.node.filled[slot.index]
         if slot.cap is not None:
@@ -311,17 +333,15 @@ class Kernel:
     def move(self, to: Slot, source: Slot) -> None:
         """A capability changes its slot, not its place in the tree."""
         assert to.cap is None
+        children = list(source.children())
         to.cap, to.prev, to.next = source.cap, source.prev, source.next
         to.parent, to.revocable = source.parent, source.revocable
         if to.prev is not None:
             to.prev.next = to
         if to.next is not None:
             to.next.prev = to
-        following = to.next
-        while following is not None and {source, to} & set(following.ancestors()):
-            if following.parent is source:
-                following.parent = to
-            following = following.next
+        for child in children:
+            child.parent = to
         for slot, filled in ((source, False), (to, True)):
             if slot.node is not None and filled:
                 slot.node.filled[slot.index] = slot
@@ -330,22 +350,11 @@ class Kernel:
         source.cap = source.prev = source.next = source.parent = None
         source.revocable = False
         self.touch(to, source, to.prev, to.next)
-        self.touch_mapping(to)
-
-    def touch_mapping(self, slot: Slot) -> None:
-        """Where a frame or a table is mapped, the kernel keeps which slot it is by."""
-        assert slot.cap is not None
-        if slot.cap.kind == "frame" and slot.cap["entry"]:
-            kind = "page_table" if slot.cap["size"] <= 1 else "page_directory"
-            self.touched.add(slot.cap["entry"] & ~(SIZES[kind] - 1))
-        elif slot.cap.kind == "page_table":
-            descriptor = slot.cap["object"] - WINDOW + RAM | 1
-            for item in self.objects.values():
-                if isinstance(item, Table) and descriptor in item.descriptors.values():
-                    self.touch(item)
+        if self.spaces is not None:
+            self.spaces.moved(self, to)
 
     def has_child(self, slot: Slot) -> bool:
-        return slot.next is not None and slot in slot.next.ancestors()
+        return slot.next is not None and slot.next.parent is slot
 
     def is_last(self, slot: Slot) -> bool:
         """No other capability leads to the object."""
@@ -365,62 +374,12 @@ class Kernel:
 
     # ---- scheduling
 
-    def append(self, thread: Thread) -> None:
-        self.ready.setdefault(thread.priority, []).append(thread)
-        self.touch_queue(thread.priority)
-
-    def prepend(self, thread: Thread) -> None:
-        self.ready.setdefault(thread.priority, []).insert(0, thread)
-        self.touch_queue(thread.priority)
-
-    def touch_queue(self, priority: int) -> None:
-        self.touch(*self.ready.get(priority, []))
-
-    def is_queued(self, thread: Thread) -> bool:
-        return thread in self.ready.get(thread.priority, [])
-
-    def remove(self, thread: Thread) -> None:
-        if self.is_queued(thread):
-            self.touch_queue(thread.priority)
-            self.ready[thread.priority].remove(thread)
-
     def wake(self, thread: Thread) -> None:
-        """Runnable again: the most urgent one woken may run at once, the others take their turn."""
+        """Runnable again."""
         self.touch(thread)
         thread.state = State.RUNNING
-        self.make_ready(thread)
+        self.scheduler.wake(thread)
 
-    def make_ready(self, thread: Thread) -> None:
-        current = -1 if self.current is None else self.current.priority
-        if thread.priority < max(current, 0):
-            self.append(thread)
-        elif self.woken is None:
-            self.woken = thread
-        elif thread.priority > self.woken.priority:
-            self.append(self.woken)
-            self.woken = thread
-        else:
-            self.append(thread)
-
-    def schedule(self) -> None:
-        """Who runs next: the current thread, the woken one, or the first of the queues."""
-        best = self.current
-        if best is not None and (best.state is not State.RUNNING or self.is_queued(best)):
-            best = None
-        if self.woken is not None:
-            if best is None or self.woken.priority > best.priority:
-                if best is not None:
-                    self.prepend(best)
-                best = self.woken
-            else:
-                self.append(self.woken)
-            self.woken = None
-        waiting = [priority for priority, queue in self.ready.items() if queue]
-        if waiting and (best is None or max(waiting) > best.priority):
-            first = self.ready[max(waiting)][0]
-            if best is not None:
-                self.prepend(best)
-            self.remove(first)
-            best = first
-        self.touch(self.current, best)
-        self.current = best
+    def runnable(self) -> list[Thread]:
+        found = [item for item in self.objects.values() if isinstance(item, Thread)]
+        return [thread for thread in found if thread.is_running]

@@ -6,11 +6,13 @@
  * A system call with FORCE_EACH runs once as it is, then, from the same state,
  * once for each test of pending interrupts with an interrupt forced there, and
  * once with one forced at the first test of every attempt.  All must end in the
- * same memory, and each interrupt must be taken exactly once.  (A run in which
- * another thread comes in between is only checked for invariants: it cannot end
- * in the same memory.  Nor can one whose call deletes the very capability that it
- * is made through: made again, it fails to find it.  A call that wakes several
- * threads may queue them in another order if it is preempted between two.)
+ * same memory, and each interrupt must be taken exactly once.  Two exceptions:
+ *   a run in which another thread, more urgent, comes in between is only checked
+ *   for invariants;
+ *   a call that deletes the very capability, CNode or message buffer that it is made
+ *   through may fail to find it when it is made again; that made after its end it
+ *   cannot be read either is checked.
+ * Reply-and-receive must end as a reply, an interrupt and a receive do.
  */
 #include <setjmp.h>
 #include <stdio.h>
@@ -125,31 +127,34 @@ static bool run_syscall(struct tcb *caller, word_t force, word_t *total)
     }
 }
 
-static void prepare(struct tcb *caller, const word_t *argument)
+static void set_registers(struct tcb *caller, const word_t *argument)
 {
     memcpy(caller->regs, argument, 6 * sizeof(word_t));
     caller->regs[7] = argument[6];
     caller->regs[REG_PC] = PC_OF_SVC + 4;
-    memory_commit();
 }
 
-/* The call deleted the capability that it was made through, or what leads to it. */
+/* The call cannot be read: it deleted what it was made through. */
 static bool lost_its_way(const struct tcb *caller)
 {
     word_t error = caller->regs[0] & SYSCALL_FAILED
         ? caller->regs[0] & 0xff : message_label(caller->regs[1]);
 
-    return error == ERROR_LOOKUP_FAILED || error == ERROR_INVALID_CAPABILITY;
+    return error == ERROR_LOOKUP_FAILED || error == ERROR_INVALID_CAPABILITY
+        || error == ERROR_TRUNCATED; /* its message buffer is gone */
 }
 
-/* Threads that can run, as of the last check. */
-static word_t count_runnable(void)
+/*
+ * Made once more after it is done, the call cannot be read: only then may a preempted
+ * run lose its way.  What this changes is undone by the caller.
+ */
+static bool deletes_its_way(struct tcb *caller, const word_t *argument)
 {
-    word_t count = 0;
-
-    for (word_t i = 0; i < universe->threads.count; i++)
-        count += ((struct tcb *)universe->threads.at[i])->state == THREAD_RUNNING;
-    return count;
+    current_thread = caller;
+    set_registers(caller, argument);
+    model_force(0);
+    (void)handle_syscall(argument[0], argument[1], argument[6]);
+    return lost_its_way(caller);
 }
 
 static void compare(word_t count, word_t force)
@@ -180,31 +185,77 @@ static word_t next_force(word_t force, word_t tests)
     return force + edge > tests ? tests - edge + 1 : force;
 }
 
-static word_t do_syscall(const word_t *argument)
+/*
+ * What reply-and-receive does if it is preempted between its phases: a reply, an
+ * interrupt, a receive.  False if another thread runs before the receive.
+ */
+static bool run_phases(struct tcb *server, const word_t *argument)
 {
-    struct tcb *caller = current_thread;
-    word_t runnable = count_runnable();
-    word_t tests, count;
-    bool woke_several;
+    word_t tests;
 
-    if (caller == &idle_thread)
-        check_failed("(the driver's mistake: nobody runs)", 0);
-    prepare(caller, argument);
-    if (!run_syscall(caller, 0, &tests))
-        check_failed("P1 a call is preempted without an interrupt", (word_t)caller);
-    if (argument[7] != FORCE_EACH || tests == 0)
-        return tests;
-    woke_several = count_runnable() > runnable + 1;
-    count = memory_changes(expected, CHANGES_MAX);
-    reason = ", in a preempted run";
+    server->regs[7] = SYS_REPLY;
+    (void)run_syscall(server, 0, &tests);
+    if (current_thread != server)
+        return false;
+    model_raise(PREEMPT_LINE);
+    handle_interrupt();
+    if (current_thread != server)
+        return false;
+    set_registers(server, argument);
+    server->regs[7] = SYS_RECEIVE;
+    (void)run_syscall(server, 0, &tests);
+    server->regs[7] = argument[6];
+    return true;
+}
+
+/* Memory as each preempted run must leave it; false if there is none to compare with. */
+static bool run_expected(struct tcb *caller, const word_t *argument, word_t *count)
+{
+    bool comparable = true;
+
+    if (argument[6] == SYS_REPLY_RECEIVE) {
+        memory_undo();
+        comparable = run_phases(caller, argument);
+    }
+    *count = memory_changes(expected, CHANGES_MAX);
+    return comparable;
+}
+
+/* From the same state, preempted at each test in turn, and at the first of every attempt. */
+static void run_preempted(struct tcb *caller, const word_t *argument, word_t tests)
+{
+    word_t count;
+    bool comparable = run_expected(caller, argument, &count);
+    bool may_lose_its_way = deletes_its_way(caller, argument);
+
     for (word_t force = 1; force <= tests + 1; force = next_force(force, tests)) {
         word_t ignored;
 
         memory_undo();
-        if (run_syscall(caller, force > tests ? EVERY_ATTEMPT : force, &ignored)
-            && !woke_several && !lost_its_way(caller))
+        if (!run_syscall(caller, force > tests ? EVERY_ATTEMPT : force, &ignored) || !comparable)
+            continue;
+        if (!lost_its_way(caller))
             compare(count, force);
+        else if (!may_lose_its_way)
+            check_failed("P3 a preempted call cannot be made again", force);
     }
+}
+
+static word_t do_syscall(const word_t *argument)
+{
+    struct tcb *caller = current_thread;
+    word_t tests;
+
+    if (caller == &idle_thread)
+        check_failed("(the driver's mistake: nobody runs)", 0);
+    set_registers(caller, argument);
+    memory_commit();
+    if (!run_syscall(caller, 0, &tests))
+        check_failed("P1 a call is preempted without an interrupt", (word_t)caller);
+    if (argument[7] != FORCE_EACH || tests == 0)
+        return tests;
+    reason = ", in a preempted run";
+    run_preempted(caller, argument, tests);
     memory_undo();
     run_syscall(caller, 0, &tests);
     reason = "";

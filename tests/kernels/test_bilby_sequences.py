@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Sequences by hand on the host build of every preset, and the specification by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.kernels.fuzz.directed import SEQUENCES
+from tests.kernels.fuzz.host import program, running
+from tests.kernels.fuzz.script import Script
+from tests.kernels.spec.state import Cap, Kernel, Slot
+
+PRESETS = ["after", "before", "latency"]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("sequence", SEQUENCES, ids=lambda sequence: str(sequence.__name__))
+def test_a_sequence_does_what_is_specified(preset: str, sequence: Callable[[Script], None]) -> None:
+    path = program(preset)
+    with running(path) as host:
+        script = Script(host, path, preset)
+        sequence(script)
+        script.run.refinement.check_everything()
+
+
+def family() -> tuple[Kernel, list[Slot]]:
+    """An endpoint, two badges of it, and a copy of each badged capability."""
+    kernel = Kernel(lambda address: 0)
+    slots = [kernel.add_slot(16 * i) for i in range(1, 7)]
+    region, endpoint, first, first_copy, second, second_copy = slots
+    region.cap, region.revocable = Cap("untyped", {"object": 0}), True
+    kernel.count[region.cap.identity] += 1
+    kernel.insert(endpoint, Cap("endpoint", {"object": 64, "badge": 0}), region, True)
+    for badge, (slot, copy) in enumerate(((second, second_copy), (first, first_copy)), 1):
+        cap = Cap("endpoint", {"object": 64, "badge": badge})
+        kernel.insert(slot, cap, endpoint, True)
+        kernel.insert(copy, cap.copy(), slot, False)
+    return kernel, slots
+
+
+def test_what_was_derived_from_a_deleted_capability_belongs_to_its_parent() -> None:
+    """All children, also those behind the grandchildren of an earlier child."""
+    kernel, (region, endpoint, first, first_copy, second, second_copy) = family()
+    kernel.empty(endpoint)
+    assert (first.parent, second.parent) == (region, region)
+    assert (first_copy.parent, second_copy.parent) == (first, second)
+
+
+def test_a_moved_capability_keeps_all_its_children() -> None:
+    kernel, (region, endpoint, first, first_copy, second, second_copy) = family()
+    to = kernel.add_slot(256)
+    kernel.move(to, endpoint)
+    assert (first.parent, second.parent, to.parent) == (to, to, region)
+    assert (first_copy.parent, second_copy.parent) == (first, second)
