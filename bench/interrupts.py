@@ -46,9 +46,7 @@ def interrupts_taken(trace: Trace, image: Image) -> Counter[str]:
     return taken
 
 
-def _interrupted(
-    execution: Execution, pcs: npt.NDArray[np.uint32], points: dict[str, int]
-) -> str:
+def _interrupted(execution: Execution, pcs: npt.NDArray[np.uint32], points: dict[str, int]) -> str:
     """The point that was passed last before the handler; without one, no system call ran."""
     last = {name: int(np.flatnonzero(pcs == address)[-1]) for name, address in points.items()
             if (pcs == address).any()}  # fmt: skip

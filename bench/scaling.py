@@ -59,15 +59,20 @@ def measure(contexts: int, seed: int, folder: Path, limit: float) -> Measured:
     command += ["--paths", "none", "--quiet", "--cache", cache, "--json", report]
     before, start = usage(), time.monotonic()
     cycles = None
-    if finishes([str(part) for part in command], limit):
+    if finishes([str(part) for part in command], limit, here / "messages.txt"):
         cycles = json.loads(report.read_text())["entries"][program.entry]["cycles"]
     wall, after = time.monotonic() - start, usage()
     return Measured(program.contexts, cycles, wall, after[0] - before[0], after[1])
 
 
-def finishes(command: Sequence[str], limit: float) -> bool:
+def finishes(command: Sequence[str], limit: float, log: Path) -> bool:
     """Whether a run ends within ``limit`` seconds. Raises CalledProcessError if it fails."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+    with (
+        log.open("w") as messages,
+        subprocess.Popen(
+            command, stdout=messages, stderr=messages, start_new_session=True
+        ) as process,
+    ):
         try:
             status = process.wait(limit)
         except subprocess.TimeoutExpired:

@@ -61,6 +61,8 @@ class Visits:
 
 def loop_parameters(graph: Supergraph, image: Image, facts: Facts) -> dict[int, Parameter]:
     """The parameter of each loop that a fact gives one, by loop index."""
+    if not facts.of(LoopParameter):
+        return {}
     named = {fact.source: fact for fact in facts.of(LoopParameter) if not fact.total}
     places = tuple(LoopFact(f.source, f.place, 1) for f in named.values())
     found = {}

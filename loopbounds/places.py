@@ -12,6 +12,8 @@ from quoll.supergraph import Supergraph
 
 __all__ = ["facts_of_loops"]
 
+_Nest = tuple[list[int], list[int | None]]
+
 
 def facts_of_loops(
     graph: Supergraph, image: Image, facts: Facts, *, in_part: bool = False
@@ -26,9 +28,10 @@ def facts_of_loops(
     its bound.
     """
     found: list[list[LoopFact]] = [[] for _ in graph.loops]
+    nest = _nest(graph)
     for fact in facts.of(LoopFact):
         place = find_place(image, fact.place, fact.source)
-        reached, loops = _loops_at(graph, image, place)
+        reached, loops = _loops_at(graph, nest, image, place)
         if reached and not loops and not in_part:
             raise FactsError(
                 f"'{fact.place}' is in no loop of its function",
@@ -57,13 +60,19 @@ def _refuse_merged(stated: Sequence[LoopFact]) -> None:
             )
 
 
-def _loops_at(graph: Supergraph, image: Image, place: Place) -> tuple[bool, set[int]]:
+def _loops_at(graph: Supergraph, nest: _Nest, image: Image, place: Place) -> tuple[bool, set[int]]:
     """Whether any code at the place is reached, and the loops it denotes."""
-    depth, innermost = _nest(graph)
+    depth, innermost = nest
     reached = False
     deepest: dict[int, set[int]] = {}  # context -> loops
+    covered: dict[tuple[int, int], bool] = {}  # by first address and end of a block
     for number, node in enumerate(graph.nodes):
-        if not any(place.covers(image, insn.addr) for insn in node.block.insns):
+        block = node.block
+        here = covered.get((block.addr, block.end))
+        if here is None:
+            here = any(place.covers(image, insn.addr) for insn in block.insns)
+            covered[block.addr, block.end] = here
+        if not here:
             continue
         reached = True
         loop = innermost[number]
@@ -77,7 +86,7 @@ def _loops_at(graph: Supergraph, image: Image, place: Place) -> tuple[bool, set[
     return reached, {loop for loops in deepest.values() for loop in loops}
 
 
-def _nest(graph: Supergraph) -> tuple[list[int], list[int | None]]:
+def _nest(graph: Supergraph) -> _Nest:
     """Depth of each loop, and the innermost loop around each node."""
     depth = [0] * len(graph.loops)
     innermost: list[int | None] = [None] * len(graph.nodes)
