@@ -8,6 +8,7 @@ Templates over a loop variable ``x`` with initial value ``x0`` and ``k = count -
     x = x0 >> j*k, x <= ones >> j*k    halving, clearing from the top, count-leading-zeros loops
     low k bits of x are 0              doubling, and x &= x - 1
     u <= v, u - u0 <= v0 - u0          compared terms: displacement within the initial distance
+    v - u <= (v0 - u0) >> k            their distance is halved, as in a binary search
     s*k <= v0 - u0                     the bound itself, as a term over parameters
 
 A guess stays if it holds in every state of the runs given.
@@ -127,7 +128,7 @@ def _shifts(x: Term, x0: Term) -> Iterator[Term]:
         yield eq(x, terms.shl(x0, places))
         yield ule(x, operation("lshr", ones, places))
         yield eq(operation("and", x, terms.negate(terms.shl(ones, places))), const(0, COUNT_WIDTH))
-    yield ule(x, operation("lshr", x0, K))
+    yield from _halved(x, x0)
 
 
 def _of_comparisons(model: Model, runs: Sequence[Run]) -> Iterator[Term]:
@@ -142,6 +143,9 @@ def _of_comparisons(model: Model, runs: Sequence[Run]) -> Iterator[Term]:
         if u.width == COUNT_WIDTH:
             yield from (terms.sle(u, v), terms.sle(v, u))
         u0, v0 = substitute(u, initial), substitute(v, initial)
+        for a, b, a0, b0 in ((u, v, u0, v0), (v, u, v0, u0)):
+            yield from _halved(sub(a, b), sub(a0, b0))
+            yield from _halved(_more(sub(a, b)), _more(sub(a0, b0)))
         for a, a0, b0 in ((u, u0, v0), (v, v0, u0)):
             if a is a0:
                 continue
@@ -152,6 +156,15 @@ def _of_comparisons(model: Model, runs: Sequence[Run]) -> Iterator[Term]:
                 for bits in (8, 16):
                     wrapped = operation("and", distance, const((1 << bits) - 1, u.width))
                     yield from _reach(wrapped, [1])
+
+
+def _more(x: Term) -> Term:
+    return terms.add(x, const(1, x.width))
+
+
+def _halved(x: Term, x0: Term) -> Iterator[Term]:
+    if x.width == COUNT_WIDTH and x is not x0:
+        yield ule(x, operation("lshr", x0, K))
 
 
 def _reach(distance: Term, strides: Sequence[int]) -> Iterator[Term]:
@@ -182,12 +195,16 @@ def _compared(model: Model) -> list[tuple[Term, Term]]:
     """Pairs under a comparison in the step, also with both sides brought to the header."""
     pairs: dict[tuple[Term, Term], None] = {}
     symbols = {v.symbol for v in model.state}
+    before = {v.next: v.symbol for v in model.state}
     for t in rewrite.walk([model.again, *(v.next for v in model.state)]):
         if t.op not in ("eq", "ult", "slt") or t.args[0].width == 1:
             continue
         if not rewrite.symbols(t.args) & symbols:
             continue
         pairs[t.args[0], t.args[1]] = None
+        if any(a in before for a in t.args):
+            a, b = (before.get(a, a) for a in t.args)
+            pairs[a, b] = None
         first, second = (_without_constant(a) for a in t.args)
         pairs[first, second] = None
     return list(pairs)[:12]

@@ -56,6 +56,13 @@ COMPILED = {
         [32],
         False,
     ),
+    "search": (
+        "unsigned low = 0, high = 1024; while (low < high) {"
+        "unsigned m = (low + high) / 2; if (((volatile unsigned *)a)[m] < b) low = m + 1;"
+        "else high = m; } return low;",
+        [11],
+        None,
+    ),
     "unbounded": ("for (unsigned i = 0; i != a; i++) sink = i;", [None], None),
     "list": ("for (unsigned *p = (unsigned *)a; p; p = (unsigned *)*p) sink = 1;", [None], None),
     "poll": ("while (!(*(volatile unsigned *)0x43F90094 & 8)) ;", [None], None),
