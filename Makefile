@@ -7,7 +7,7 @@ KERNEL := build/bilby/kzm-after/kernel.elf
 PACKAGES := $(wildcard quoll cache pipeline loopbounds ilp wcet)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel recorder analyse check test bench mutants clean
+.PHONY: help setup kernel recorder analyse check test bench benchmark mutants clean
 
 help:
 	@echo 'make analyse   worst-case bounds of all entries of the kernel for KZM'
@@ -17,6 +17,7 @@ help:
 	@echo 'make setup     install what is missing (the others do this by themselves)'
 	@echo 'make campaign-NAME   a long run of tests/campaigns/NAME.py, with options in ARGS'
 	@echo 'make bench     time and memory of the analysis against the number of contexts'
+	@echo 'make benchmark   the kernel for other analysers: build/benchmark/*.tar.xz, options in ARGS'
 	@echo 'make mutants   faults put into the kernel one at a time: each must be found'
 	@echo 'make clean     remove what was built; .venv stays'
 
@@ -53,6 +54,10 @@ bench: setup
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
 	    --editable '.[bench]'
 	.venv/bin/python -m bench.scaling build/bench $(ARGS)
+
+# All boards, presets and levels of optimisation; ARGS='--build kzm-after-O2' for one.
+benchmark: kernel recorder
+	@.venv/bin/python -m bench.benchmark build/benchmark $(ARGS)
 
 clean:
 	rm -rf build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

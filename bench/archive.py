@@ -1,0 +1,34 @@
+"""Archives whose bytes depend on nothing but what is in them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+
+__all__ = ["SUMS", "write_archive"]
+
+SUMS = "SHA256SUMS"  # as `sha256sum -c` reads it
+
+
+def write_archive(path: Path, files: Mapping[str, bytes]) -> None:
+    """Pack ``files`` into ``path``, a ``NAME.tar.xz`` with the one folder ``NAME``.
+
+    ``files`` are by path in the folder; their sums are added. Order, times, owners and modes are
+    always the same.
+    """
+    folder = path.name.removesuffix(".tar.xz")
+    sums = "".join(f"{_sum(files[name])}  {name}\n" for name in sorted(files))
+    everything = {**files, SUMS: sums.encode()}
+    with tarfile.open(path, "w:xz", format=tarfile.USTAR_FORMAT, preset=6) as archive:
+        for name in sorted(everything):
+            info = tarfile.TarInfo(f"{folder}/{name}")
+            info.size = len(everything[name])
+            info.mode = 0o755 if name.endswith(".elf") else 0o644
+            archive.addfile(info, io.BytesIO(everything[name]))
+
+
+def _sum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
