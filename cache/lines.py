@@ -184,8 +184,11 @@ class LinesBuilder:
     def make_older(self, target: Target, limit: int) -> None:
         """Other lines that may share a set with ``target`` and are younger than ``limit``."""
         if target.lines is None:
-            for at in list(self.sets):
-                self._age_set(at, None, limit)
+            if self.capacity == 1:
+                self.sets = {} if limit else self.sets  # no line can get older and stay
+            else:
+                for at in list(self.sets):
+                    self._age_set(at, None, limit)
         else:
             alone: dict[int, int | None] = {}  # the only candidate of a set, which stays as it is
             for line in target.lines:

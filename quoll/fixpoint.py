@@ -49,13 +49,14 @@ class Fixpoint(Generic[S]):
     """``states[n]`` holds whenever control is at the start of ``n``; None: never reached.
 
     ``dead`` are the edges that no execution takes: their source is not reached, or the transfer
-    from its state is infeasible.
+    from its state is infeasible. ``late`` are those of them that were taken while ascending.
     """
 
     states: tuple[S | None, ...]
     dead: frozenset[int]
     visits: int  # nodes processed, repetitions included
     narrowed: bool
+    late: frozenset[int] = frozenset()
 
 
 def solve(graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S) -> Fixpoint[S]:
@@ -70,7 +71,8 @@ def solve(graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S) -> Fi
         narrowed = _narrow(graph, order, domain, entry, ascent.states)
         dead, uncovered = _check(graph, domain, {graph.entry: entry}, narrowed)
         if uncovered is None:
-            return Fixpoint(tuple(narrowed), dead, ascent.visits, True)
+            late = dead & ascent.taken
+            return Fixpoint(tuple(narrowed), dead, ascent.visits, True, late)
     return ascent.result()
 
 
@@ -85,6 +87,7 @@ class Ascent(Generic[S]):
         self.joins = [0] * len(graph.successors)
         self.widened = False
         self.visits = 0
+        self.taken: set[int] = set()
 
     def run(self, starts: Mapping[int, S]) -> None:
         """Iterate until nothing changes when control may also start at the nodes ``starts``.
@@ -112,8 +115,11 @@ class Ascent(Generic[S]):
                 raise WcetError(f"the fixed point does not end at node {node}")
             for edge in graph.successors[node]:
                 out = self.domain.transfer(edge, state)
+                if out is None:
+                    continue
+                self.taken.add(edge)
                 target = graph.targets[edge]
-                if out is None or not self._arrive(target, out, position[target] <= at):
+                if not self._arrive(target, out, position[target] <= at):
                     continue
                 if position[target] not in queued:
                     queued.add(position[target])

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from quoll.fixpoint import Fixpoint
 from quoll.state import State
+from quoll.supergraph import Supergraph
 from quoll.values import Values
 from quoll.valueset import ValueSet
 
@@ -42,21 +43,44 @@ def find_pending_tests(values: Values, registers: Sequence[int]) -> PendingTests
 
     ``registers`` are addresses of words, of which at least one is not 0 while an interrupt is
     pending: each in turn is assumed to be it, and what is dead in all these cases is dead.
+    The assumption decides nothing before the first read, so that is where values are computed
+    again from.
     """
     reads = tuple(_reads(values, frozenset(registers)))
     if not reads:
         return None
     cases = [values.resumed({register: NON_ZERO}) for register in registers]
+    before, first = _before_any(values.graph, frozenset(reads))
     seen: set[int] = set()
-    new = {values.graph.entry}
+    new = first
     while True:
         found = [case.start(sorted(new)) for case in cases]
         seen |= new
-        dead = frozenset.intersection(*(case.dead for case in found))
+        dead = frozenset.intersection(*(case.dead for case in found)) - before
         negative = frozenset(e for e in dead - values.dead_edges if _decided(values, found, e))
         new = {values.graph.edges[e].dst for e in negative} - seen
         if not new:
             return PendingTests(reads, negative, dead)
+
+
+def _before_any(graph: Supergraph, reads: frozenset[int]) -> tuple[frozenset[int], set[int]]:
+    """The edges on paths from the entry that pass none of the nodes ``reads``, and where they end.
+
+    That is at those of ``reads`` which may be the first.
+    """
+    pending, seen = [graph.entry], {graph.entry}
+    found: set[int] = set()
+    while pending:
+        node = pending.pop()
+        if node in reads:
+            continue
+        for edge in graph.successors[node]:
+            found.add(edge)
+            target = graph.edges[edge].dst
+            if target not in seen:
+                seen.add(target)
+                pending.append(target)
+    return frozenset(found), seen & reads
 
 
 def _reads(values: Values, registers: frozenset[int]) -> list[int]:

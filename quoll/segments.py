@@ -282,6 +282,9 @@ def _loops(
     The copies of nodes of a loop belong to it: they are part of its first turn.
     """
     kept: list[tuple[int, SuperLoop]] = []
+    copies: dict[int, list[int]] = {}
+    for n, old in enumerate(nodes):
+        copies.setdefault(old, []).append(n)
     new: dict[int, int | None] = {}  # old number -> innermost kept loop from there outwards
     for loop in whole.loops:  # outer loops come first
         parent = None if loop.parent is None else new[loop.parent]
@@ -289,7 +292,7 @@ def _loops(
         header = headers.get(loop.index)
         if header is None:
             continue
-        inside = frozenset(n for n, old in enumerate(nodes) if old in loop.nodes)
+        inside = frozenset(n for old in loop.nodes for n in copies.get(old, ()))
         backs = tuple(e for e in predecessors[header] if edges[e].src in inside)
         body = [(edges[e].src, edges[e].dst) for n in inside for e in predecessors[n]]
         goes_round = _closure([header], body)

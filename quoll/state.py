@@ -120,6 +120,15 @@ class Names:
             self.owner.append(position)
         return symbol
 
+    def renumbered(self, positions: Mapping[int, int]) -> Names:
+        """The same symbols where positions have other numbers, in the same order.
+
+        Symbols of positions that are left out must not be in use.
+        """
+        positions = {**positions, BEFORE: BEFORE}
+        known = {(positions[p], slot): s for (p, slot), s in self.known.items() if p in positions}
+        return Names(known, [positions.get(p, BEFORE) for p in self.owner])
+
 
 def merge(
     a: State,

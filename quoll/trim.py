@@ -16,7 +16,7 @@ from quoll.image import Image
 from quoll.partloops import loops_of_parts
 from quoll.supergraph import Context, Node, SuperEdge, Supergraph, parts_of
 
-__all__ = ["Draft", "trimmed", "without_edges"]
+__all__ = ["Draft", "nodes_kept", "trimmed", "without_edges"]
 
 
 @dataclass(slots=True)
@@ -58,6 +58,19 @@ def without_edges(
         graph.summaries,
     )
     return trimmed(draft, graph.entry, image, graph.excluded)
+
+
+def nodes_kept(whole: Supergraph, part: Supergraph) -> tuple[int, ...] | None:
+    """For each node of ``part``, a trimmed ``whole``, its number there.
+
+    None if they have merged contexts, or other nodes.
+    """
+    number = {(node.context, id(node.block)): n for n, node in enumerate(whole.nodes)}
+    found = [number.get((node.context, id(node.block))) for node in part.nodes]
+    if whole.merged or part.merged or len(number) < len(whole.nodes):
+        return None
+    kept = tuple(n for n in found if n is not None)
+    return kept if len(kept) == len(found) else None
 
 
 def trimmed(

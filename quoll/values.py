@@ -34,6 +34,7 @@ from quoll.steps import CompiledBlock
 from quoll.supergraph import Supergraph
 from quoll.terms import BIAS, ENTRY_SP, MASK, SIGN, Anchored, Fact, Term, describe, entry_symbol
 from quoll.transfer import Address, Outcome, run
+from quoll.trim import nodes_kept
 from quoll.valueset import ANY, ValueSet, join
 from quoll.wto import FlowGraph, WeakOrder
 
@@ -176,6 +177,23 @@ class _ContextDomain(ValueDomain):
         domain._closed = closed
         return domain
 
+    def restricted(self, graph: Supergraph, kept: Sequence[int]) -> _ContextDomain:
+        """The same on a graph of the nodes ``kept``, without merged contexts."""
+        whole, order = self.order, self.order.restricted(kept)
+        positions = {
+            whole.position[old]: order.position[new]
+            for new, old in enumerate(kept)
+            if whole.position[old] >= 0
+        }
+        known = self.environment
+        environment = replace(
+            known,
+            names=known.names.renumbered(positions),
+            limits={positions[p]: found for p, found in known.limits.items() if p in positions},
+        )
+        blocks = [self.blocks[old] for old in kept]
+        return _ContextDomain(graph, (), _flow(graph, ()), order, blocks, environment, self._code)
+
     def transfer(self, edge: int, state: State) -> State | None:
         """The state along ``edge``."""
         return None if edge in self._closed else super().transfer(edge, state)
@@ -264,6 +282,20 @@ class Values:
         Nothing passes the edges ``closed``.
         """
         return Resumed(self._fixpoint, self._domain.assuming(given, closed))
+
+    def within(self, graph: Supergraph) -> Values | None:
+        """The values of this graph without its dead edges, where computing them again gives these.
+
+        That is so if none of these edges was ever taken (but that another head of a loop may
+        widen). The states were checked along the edges that are left (rule 5). None if they
+        have to be computed.
+        """
+        kept = None if self._fixpoint.late else nodes_kept(self.graph, graph)
+        if kept is None:
+            return None
+        states = tuple(self._fixpoint.states[node] for node in kept)
+        domain = self._domain.restricted(graph, kept)
+        return Values(graph, domain, Fixpoint(states, frozenset(), 0, self._fixpoint.narrowed))
 
     @property
     def dead_edges(self) -> frozenset[int]:

@@ -288,7 +288,8 @@ class Run:
         if not values.dead_edges:
             return graph, values
         less = without_edges(graph, values.dead_edges, self.image)
-        return less, analyse_values(less, self.image, regions=self.regions)
+        known = values.within(less)
+        return less, known or analyse_values(less, self.image, regions=self.regions)
 
     def shared(self, name: str, program: Program, address: int) -> tuple[Program, tuple[str, ...]]:
         """``program`` with bounds in place of functions where inlining grows too large."""

@@ -94,8 +94,9 @@ def analysed(image: Image) -> Analysed:
     assert symbol is not None
     program = extract(image, [symbol.addr])
     plain = expand(program, symbol.addr, image)
-    graph = without_edges(plain, analyse(plain, image).dead_edges, image)
-    values = analyse(graph, image)
+    first = analyse(plain, image)
+    graph = without_edges(plain, first.dead_edges, image)
+    values = first.within(graph) or analyse(graph, image)
     tests = find_pending_tests(values, (LOW, HIGH))
     found = () if tests is None else tuple(segments(values, tests, image))
     return Analysed(image, values, found)

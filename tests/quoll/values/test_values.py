@@ -10,10 +10,11 @@ import pytest
 
 from quoll.arm.interpreter import ByteMemory, Machine
 from quoll.errors import WcetError
-from quoll.expand import expand
+from quoll.expand import expand, without_edges
 from quoll.extract import extract
 from quoll.image import Image
 from quoll.supergraph import Supergraph
+from quoll.terms import RIGID
 from quoll.values import Entry, Values, analyse
 from quoll.valueset import ANY, ValueSet
 from tests.quoll.building import build
@@ -150,6 +151,33 @@ def test_edges_die_in_their_context() -> None:
     assert {graph.edges[e].src for e in alive} <= {
         n for n in range(len(graph.nodes)) if values.reached(n)
     }
+
+
+@pytest.mark.parametrize(("thumb", "optimise"), SETTINGS)
+def test_values_without_dead_edges_are_those_computed_again(thumb: bool, optimise: str) -> None:
+    """Carried over to the smaller graph they cover executions, and are no less precise."""
+    rng = random.Random(8)
+    carried = 0
+    for source in (DEAD, *(random_program(seed) for seed in range(4))):
+        image, whole, values = analysed(source, thumb, optimise, False)
+        graph = without_edges(whole, values.dead_edges, image)
+        known, again = values.within(graph), analyse(graph, image)
+        if known is None or len(graph.nodes) == len(whole.nodes):
+            continue
+        carried += 1
+        assert not known.dead_edges
+        for node, at in enumerate(graph.nodes):
+            for register in range(15):
+                assert known.register(node, register) == again.register(node, register)
+            for index in range(len(at.block.insns)):
+                assert known.access(node, index) == again.access(node, index)
+        for edge in range(len(graph.edges)):
+            few, more = (
+                sum(symbol >= RIGID for symbol in found.images(edge)) for found in (known, again)
+            )
+            assert few == more
+        walk(image, graph, known, [rng.randrange(1 << 32), rng.randrange(1 << 10)])
+    assert carried
 
 
 STACK_FROM_LITERAL = """
