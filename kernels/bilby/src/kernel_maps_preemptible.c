@@ -59,18 +59,22 @@ static word_t begun(const struct cap *untyped)
     return untyped_cap_object(untyped) + start;
 }
 
-/* What is to be made is not the directory that was begun: clear what was copied. */
+/* What is to be made is not the directory that was begun: clear what was copied, last first. */
 PREEMPTIBLE word_t kernel_maps_settle(struct slot *slot, bool is_directory, word_t base)
 {
     struct cap *untyped = &slot->cap;
-    word_t copied = untyped_cap_copied(untyped);
 
-    if (copied == 0 || (is_directory && base == begun(untyped)))
+    if (is_directory && base == begun(untyped))
         return ERROR_NONE;
-    create_clear_chunk((word_t)step_of((struct page_directory *)begun(untyped), 0),
-                       copied * STEP_WORDS * 4);
-    untyped_cap_set_copied(untyped, 0);
-    PREEMPTION_POINT(11);
+    /* preempted: 11 */
+    while (untyped_cap_copied(untyped) != 0) {
+        word_t last = untyped_cap_copied(untyped) - 1;
+
+        create_clear_chunk((word_t)step_of((struct page_directory *)begun(untyped), last),
+                           STEP_WORDS * 4);
+        untyped_cap_set_copied(untyped, last);
+        PREEMPTION_POINT(11);
+    }
     return ERROR_NONE;
 }
 

@@ -56,7 +56,7 @@ static word_t free_number(const struct cap *pool)
     const struct asid_pool *object = (const struct asid_pool *)asid_pool_cap_object(pool);
     word_t number = asid_pool_cap_index(pool) == 0 ? 1 : 0;
 
-    /* bound: ASID_POOL_ENTRIES + 1 */
+    /* parameter: live_asids + 1 */
     while (number < ASID_POOL_ENTRIES && object->space[number] != NULL)
         number++;
     return number;
@@ -142,16 +142,27 @@ word_t decode_asid_control(const struct invocation *call)
     return ERROR_NONE;
 }
 
+/* Move the directories of a pool that goes to its front; how many there are. */
+static word_t gather(struct asid_pool *pool)
+{
+    word_t live = 0;
+
+    /* bound: ASID_POOL_ENTRIES + 1 */
+    for (word_t number = 0; number < ASID_POOL_ENTRIES; number++)
+        if (pool->space[number] != NULL)
+            pool->space[live++] = pool->space[number];
+    return live;
+}
+
 /* The last capability of a pool is deleted: its spaces lose their numbers, all at once. */
 void asid_delete_pool(const struct cap *pool)
 {
     struct asid_pool *object = (struct asid_pool *)asid_pool_cap_object(pool);
 
     pools[asid_pool_cap_index(pool)] = NULL;
-    /* bound: ASID_POOL_ENTRIES + 1 */
-    for (word_t number = 0; number < ASID_POOL_ENTRIES; number++)
-        if (object->space[number] != NULL)
-            asid_release(object->space[number]);
+    /* parameter: live_asids + 1 */
+    for (word_t left = gather(object); left != 0; left--)
+        asid_release(object->space[left - 1]);
 }
 
 /* The first pool and the first thread's directory, in place of decode_... */
