@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from loopbounds.effects import FLAG, register_symbol
@@ -24,6 +25,7 @@ class Origin:
     frame: bool  # lost from a stack frame, so it may be a stack address
     given: bool  # read from memory that nothing is known of; otherwise the analysis lost it
     most: int | None = None  # what it cannot exceed, by the proved bound of a loop
+    parts: Callable[[], tuple[Term, ...]] | None = None  # what a word from a frame is made of
 
 
 def cell_width(cell: Cell) -> int:

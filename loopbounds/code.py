@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from loopbounds.acyclic import Acyclic
-from loopbounds.cell import SP, Cell, HeaderCell
+from loopbounds.cell import SP, Cell
 from loopbounds.effects import FLAG, Effect, block_effect
 from loopbounds.rewrite import walk
 from loopbounds.terms import Term, sub
@@ -69,7 +69,6 @@ class Code:
     bounds: dict[int, int] = field(default_factory=dict)  # proved so far, by loop index
     steps: dict[tuple[int, Cell], Step] = field(default_factory=dict)  # by loop and cell, if known
     s1: bool = True  # rule 1: stores of unknown address spare live stack frames
-    tainted: frozenset[HeaderCell] = frozenset()  # may hold a stack address
     _effects: dict[int, Effect] = field(default_factory=dict)  # by block
     _at: dict[int, Effect] = field(default_factory=dict)  # by node
     _stacks: tuple[tuple[int, int], ...] | None = None

@@ -82,9 +82,7 @@ class Memory:
             if offset is None:
                 continue
             if offset < 0 or offset + size > store.size:
-                name = f"after{store.position}_{cell_name((address, size))}"
-                frame = self._in_frame(node, address)  # what a dead frame left is unknown
-                found = self._scope.input(node, name, 8 * size, frame=frame)
+                found = self._mixed(node, store, address, size)
                 break
             whole = self._scope.instance(node, store.value)
             value = terms.extract(whole, 8 * offset, 8 * size)
@@ -98,6 +96,17 @@ class Memory:
         for guard, value in reversed(guarded):
             found = ite(guard, value, found)
         return found
+
+    def _mixed(self, node: int, store: Store, address: Term, size: int) -> Term:
+        """A cell that a store may hit, or a part of: any word, made of the old and the new one."""
+
+        def parts() -> tuple[Term, Term]:
+            old = self.before(node, store.position, address, size)
+            return old, self._scope.instance(node, store.value)
+
+        name = f"after{store.position}_{cell_name((address, size))}"
+        frame = self._in_frame(node, address)  # what a dead frame left is unknown
+        return self._scope.input(node, name, 8 * size, frame=frame, parts=parts)
 
     def changed(self, loop: int, address: Term, size: int) -> bool:
         """Whether a store in a loop may hit a cell, whose address the loop does not change."""

@@ -203,9 +203,10 @@ class Scope:
         frame: bool = False,
         given: bool = False,
         most: int | None = None,
+        parts: Callable[[], tuple[Term, ...]] | None = None,
     ) -> Term:
         symbol = sym(f"{name}_{node}_{self.loop}", width)
-        self.origin.setdefault(symbol, Origin(node, cell, frame, given, most))
+        self.origin.setdefault(symbol, Origin(node, cell, frame, given, most, parts))
         return symbol
 
     def after_iteration(self, cell: Cell) -> Term:

@@ -67,8 +67,9 @@ def slice_loops(code: Code, loops: Iterable[int] | None = None) -> dict[int, Sli
     """
     loops = range(len(code.graph.loops)) if loops is None else tuple(loops)
     todo: Iterable[int] = loops
+    tainted: frozenset[HeaderCell] = frozenset()
     while True:
-        scopes = Scopes(code, code.tainted)
+        scopes = Scopes(code, tainted)
         slices: dict[int, Slice] = {}
         assumed: dict[int, frozenset[HeaderCell]] = {}
         for loop in todo:
@@ -77,7 +78,7 @@ def slice_loops(code: Code, loops: Iterable[int] | None = None) -> dict[int, Sli
         failed = scopes.taint.failed()
         if not failed and todo is loops:
             return slices
-        code.tainted |= failed
+        tainted |= failed
         todo = [loop for loop in todo if assumed[loop] & failed] or loops
 
 

@@ -7,6 +7,7 @@ execution none is the first to fail. Where one fails, its cell is tainted and al
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from loopbounds.cell import SP, Cell, HeaderCell
@@ -27,6 +28,7 @@ class Taint:
         self._tainted = tainted
         self._assumed: dict[HeaderCell, None] = {}
         self._told = 0
+        self._mixed: dict[tuple[Scope, Term], bool] = {}
 
     def of_term(self, scope: Scope, term: Term) -> bool:
         """Whether ``term`` may be computed from a stack address."""
@@ -49,6 +51,7 @@ class Taint:
         while new := self._failing():
             found |= new
             self._tainted |= new
+            self._mixed.clear()
         return frozenset(found)
 
     def _failing(self) -> set[HeaderCell]:
@@ -73,7 +76,17 @@ class Taint:
             loop = scope.code.acyclic.headers[origin.node]
             inside = scope.inside(loop, origin.node, origin.cell)
             return inside is None or self._at(loop, inside)
-        return origin.frame
+        if not origin.frame or origin.parts is None:
+            return origin.frame
+        return self._of_mixed(scope, symbol, origin.parts)
+
+    def _of_mixed(self, scope: Scope, symbol: Term, parts: Callable[[], tuple[Term, ...]]) -> bool:
+        key = scope, symbol
+        known = self._mixed.get(key)
+        if known is None:
+            self._mixed[key] = True  # while it is being found
+            known = self._mixed[key] = any(self.of_term(scope, part) for part in parts())
+        return known
 
     def _at(self, loop: int, cell: Cell) -> bool:
         key = loop, cell

@@ -222,3 +222,40 @@ def test_models_are_kept(tmp_path: Path) -> None:
     checks = [nusmv.Check("all")]
     [answer] = nusmv.ask(text, checks, nusmv.Limits(), nusmv.find_solver())
     assert answer.verdict is nusmv.Verdict.TRUE
+
+
+SAVED = """.global main
+main: push {r4, r5, r6, lr}
+  sub sp, sp, #16
+  and r4, r0, #3
+  add r5, sp, #0
+  add r6, r5, r4, lsl #2
+fill: cmp r5, r6
+  beq filled
+  ldr r0, [r1], #4
+  str r0, [r5], #4
+  b fill
+filled: ldr r6, [sp]
+  and r5, r2, #31
+  mov r4, #0
+count: cmp r4, r5
+  beq done
+  mov r0, r6
+  bl store
+  add r4, r4, #1
+  b count
+done: add sp, sp, #16
+  pop {r4, r5, r6, pc}
+store: push {r4, r5, r6, lr}
+  cmp r1, #0
+  beq stored
+  str r1, [r0]
+stored: pop {r4, r5, r6, pc}
+"""
+
+
+@pytest.mark.parametrize(("stored", "bound"), [("ldr r0, [r1], #4", 32), ("add r0, sp, #8", None)])
+def test_a_word_from_an_array_on_the_stack(stored: str, bound: int | None) -> None:
+    """It is a stack address only if one is put into the array: S1 speaks of the other (rule 1)."""
+    code = load(build(SAVED.replace("ldr r0, [r1], #4", stored), language="asm"))
+    assert [b.bound for b in code.bounds()] == [4, bound]

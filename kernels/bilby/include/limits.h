@@ -2,7 +2,7 @@
 /*
  * Every number that bounds a loop of the kernel.  The comment "bound:" beside a
  * loop is an expression over these names and those of bilby/api.h;
- * tools/facts.py evaluates it for the analyser.
+ * tools/facts.py evaluates it.
  */
 #ifndef BILBY_LIMITS_H
 #define BILBY_LIMITS_H

@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Collect the loop bounds that stand beside the loops, for the analyser.
+"""Collect the loop bounds that stand beside the loops.
 
     facts.py -I DIR... SOURCE... > kernel.facts
+    facts.py --loops -I DIR... SOURCE... > kernel.loops.csv
+
+The first is what an analyser has to be told: parameters, and facts that stand as they
+are.  The second is every loop with its bound, to compare what a tool finds out by itself.
 
 Beside each for or while loop, on the line before it, stands
 
@@ -30,15 +34,18 @@ no line of their own (do, for(;;), goto) are errors.
 
 import argparse
 import ast
+import csv
 import operator
 import re
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 DEFINE = re.compile(r"^#define\s+(\w+)\s+([^/\n]+?)\s*(?:/\*.*)?$", re.M)
 BOUND = re.compile(r"/\*\s*bound:\s*([^:*]+(?:\*[^/][^:*]*)*?)\s*(?::\s*(.*?))?\s*\*/")
 PREEMPTED = re.compile(r"/\*\s*preempted:\s*(\d+)\s*\*/")
 PARAMETER = re.compile(r"/\*\s*parameter:\s*([a-z_]+(?: \+ \d+)?)\s*\*/")
+COUNTED = re.compile(r"/\*\s*counted:\s*(\w+)\s*\*/")
 COUNTED = re.compile(r"/\*\s*counted:\s*(\w+)\s*\*/")
 FACT = re.compile(r"/\*\s*fact:\s*(.+?)\s*\*/")
 PENDING, BY_USE, TOTAL = "preempted", "parameter", "total"  # kinds of bounds besides expressions
@@ -51,6 +58,14 @@ OPERATORS = {
     ast.Mult: operator.mul,
     ast.Div: operator.floordiv,
 }
+
+
+class Loop(NamedTuple):
+    """``bound``: a number, a parameter, or nothing: ``why`` says what ends the path."""
+
+    place: str
+    bound: str
+    why: str
 
 
 class FactError(Exception):
@@ -80,8 +95,10 @@ def evaluate(text: str, limits: dict[str, str]) -> int:
     return walk(ast.parse(text.strip(), mode="eval").body)
 
 
-def facts_of(path: Path, limits: dict[str, str]) -> list[str]:
-    facts = []
+def collect(path: Path, limits: dict[str, str]) -> tuple[list[str], list[Loop]]:
+    """The facts and the loops of one source file."""
+    facts: list[str] = []
+    loops: list[Loop] = []
     pending: tuple[int, str, str] | None = None
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         place = f"{path.name}:{number}"
@@ -93,7 +110,9 @@ def facts_of(path: Path, limits: dict[str, str]) -> list[str]:
         if LOOP.match(code):
             if pending is None:
                 raise FactError(f"{place}: a loop without a bound")
-            facts.append(fact(place, pending, limits))
+            loops.append(bounded(place, pending, limits))
+            if pending[1] == BY_USE:
+                facts.append(f"loop {place} at most {loops[-1].bound}")
             pending = None
         elif pending is not None:
             raise FactError(f"{path.name}:{pending[0]}: a bound without a loop")
@@ -105,42 +124,47 @@ def facts_of(path: Path, limits: dict[str, str]) -> list[str]:
             pending = (number, BY_USE, match[1])
         elif match := COUNTED.search(line):
             pending = (number, TOTAL, match[1])
-    return facts
+    return facts, loops
 
 
-def fact(place: str, pending: tuple[int, str, str], limits: dict[str, str]) -> str:
-    """The line about the loop at a place, with where it comes from as a comment."""
+def bounded(place: str, pending: tuple[int, str, str], limits: dict[str, str]) -> Loop:
+    """A loop with the bound that stands beside it."""
     expression, reason = pending[1].strip(), pending[2]
     if expression == PENDING:
-        return f"# loop {place} is preempted at point {reason}"
+        return Loop(place, "", f"preempted at point {reason}")
     if expression == BY_USE:
-        return f"loop {place} at most {reason}"
+        return Loop(place, reason, "by the system's use")
     if expression == TOTAL:
-        return f"# loop {place} is counted at {reason}"
+        return Loop(place, "", f"counted at {reason}")
     try:
         value = evaluate(expression, limits)
     except (FactError, SyntaxError) as error:
         raise FactError(f"{place}: {error}") from error
-    return f"loop {place} at most {value}   # {expression}" + (f": {reason}" if reason else "")
+    return Loop(place, str(value), f"{expression}: {reason}" if reason else expression)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("-I", dest="include", type=Path, action="append", default=[])
     parser.add_argument("sources", type=Path, nargs="+")
+    parser.add_argument("--loops", action="store_true", help="every loop, as CSV")
     options = parser.parse_args()
     limits = read_limits(options.include)
-    lines = [
-        "# Generated from the comments beside the loops; edit those.",
-        "# loop PLACE at most N: its header runs at most N times per entry of the loop.",
-    ]
     try:
-        for path in options.sources:
-            lines += facts_of(path, limits)
+        found = [collect(path, limits) for path in options.sources]
     except FactError as error:
         print(f"facts.py: {error}", file=sys.stderr)
         return 1
-    print("\n".join(lines))
+    if options.loops:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(Loop._fields)
+        writer.writerows(loop for _, loops in found for loop in loops)
+        return 0
+    print("# Generated from the sources: what the binary does not say.")
+    print("# loop PLACE at most N: its header runs at most N times per entry of the loop.")
+    for facts, _ in found:
+        for fact in facts:
+            print(fact)
     return 0
 
 
