@@ -17,7 +17,7 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass
 
 from quoll.arm.insn import LR, PC, SP, Access, Flow, Insn, Memory, Shift
-from quoll.cfg import Block, Cfg, EdgeKind
+from quoll.cfg import Block, Cfg, Edge, EdgeKind
 
 __all__ = ["Frame", "GivesUp", "prove_frame"]
 
@@ -107,7 +107,9 @@ class _Proof:
 
     def run(self) -> Frame:
         self._states[0] = _State([entry(r) for r in range(PC)] + [None], {})
-        successors = [self._cfg.successors(block.index) for block in self._cfg.blocks]
+        successors: list[list[Edge]] = [[] for _ in self._cfg.blocks]
+        for edge in self._cfg.edges:
+            successors[edge.src].append(edge)
         pending = {0}
         while pending:
             index = min(pending)

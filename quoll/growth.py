@@ -259,9 +259,26 @@ class Growth:
         """Decide open transfers by the code just before them, where that is enough."""
         for function, found in self._examine(entries, prove=False):
             self._apply_nearby(function, found)
-            if found.undecided and self.functions[function.entry] is function:
+            stands = self.functions[function.entry] is function
+            if found.undecided and stands and not self._come_back(function, found.undecided):
                 self._hidden.add(function.entry)
             self._queue.append(function.entry)
+
+    def _come_back(self, function: FunctionBuilder, sites: Set[int]) -> bool:
+        """Go on after calls that values are to decide, if values were asked of the function once.
+
+        Else they are asked again for each call that the one before uncovers. What is called is
+        decided when the function has stopped to grow.
+        """
+        insns = [function.insns[site] for site in sorted(sites)]
+        calls = all(
+            insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn) for insn in insns
+        )
+        if not calls or function.entry not in self._asked:
+            return False
+        for insn in insns:
+            function.continue_after(insn.addr)
+        return True
 
     def _apply_nearby(self, function: FunctionBuilder, found: Examined) -> None:
         """Use what the code just before the transfers of a function says."""

@@ -142,9 +142,7 @@ def _unknown(values: LocalValues, leave: Leave) -> Unknown:
     fact = describe(leave.target, leave.state.facts)
     register = entry_register(leave.target >> 32, values.environment.names)
     if register is not None:
-        return Unknown(
-            f"the target depends on r{register} as it was when the function was entered"
-        )
+        return Unknown(f"the target depends on r{register} as it was when the function was entered")
     if isinstance(fact, ValueSet) and fact != ANY:
         return Unknown(f"the target is one of {fact}", bounded=fact.size <= LARGEST_TABLE)
     return Unknown(

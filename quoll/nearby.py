@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from quoll.arm.insn import LR, PC, Flow, Insn
 from quoll.cfg import Block, Cfg, Edge, EdgeKind
 from quoll.confirm import Doubt
+from quoll.flagstates import on_the_way
 from quoll.image import Image
 from quoll.localvalues import BlockCode, environment_of
 from quoll.machine import Environment
@@ -205,7 +206,8 @@ def _paths(chain: _Chain, interpreter: Interpreter) -> Iterator[Path]:
 
 
 def _piece(insns: tuple[Insn, ...], position: int, after: EdgeKind | None) -> Piece:
-    return Piece(insns, position + CHAIN * len(insns), after)
+    executed = insns if after is None else on_the_way(insns, after)
+    return Piece(executed, position + CHAIN * len(insns), after)
 
 
 def _anything(environment: Environment) -> State:
