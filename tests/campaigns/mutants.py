@@ -1,6 +1,8 @@
-"""Every mutant of the kernel must be found: ``make mutants`` (ARGS: operations, preset, names).
+"""Every mutant of the kernel must be found: ``make mutants``.
 
-Prints how each was found; ends with status 1 if one survives or no longer applies.
+Arguments: operations of each seed, seeds separated by commas, parts of names (all if none). First
+the unmutated kernel must pass the same sequences and seeds. Prints how each mutant was found; ends
+with status 1 if one survives or no longer applies.
 """
 
 from __future__ import annotations
@@ -9,27 +11,37 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.kernels.fuzz.mutants import build_mutant, prepare, read_mutants, why_killed
+from tests.kernels.fuzz.host import program
+from tests.kernels.fuzz.mutants import Mutant, build_mutant, prepare, read_mutants, why_killed
+
+
+def verdict(folder: Path, mutant: Mutant, operations: int, seeds: list[int]) -> str:
+    try:
+        path = build_mutant(folder, mutant, mutant.preset)
+    except ValueError as error:
+        return f"SURVIVES: {error}"
+    found = why_killed(path, operations, seeds, mutant.preset)
+    return "SURVIVES" if found is None else f"killed: {found}"
 
 
 def main() -> int:
     operations = int(sys.argv[1]) if len(sys.argv) > 1 else 6000
-    preset = sys.argv[2] if len(sys.argv) > 2 else "after"
+    seeds = [int(seed) for seed in (sys.argv[2] if len(sys.argv) > 2 else "1,2,3").split(",")]
     wanted = sys.argv[3:]
-    bad = 0
     mutants = [m for m in read_mutants() if not wanted or any(w in m.name for w in wanted)]
-    with tempfile.TemporaryDirectory() as name:
-        folder = prepare(Path(name), preset)
-        for mutant in mutants:
-            try:
-                path = build_mutant(folder, mutant, preset)
-                found = why_killed(path, operations, iter((1,))) if path else None
-            except ValueError as error:
-                found, path = None, None
-                print(error)
-            bad += found is None
-            verdict = "SURVIVES" if found is None else f"killed: {found[:110]}"
-            print(f"{mutant.name}: {verdict}", flush=True)
+    bad = 0
+    for preset in sorted({mutant.preset for mutant in mutants}):
+        found = why_killed(program(preset, "plain"), operations, seeds, preset)
+        print(f"{preset} as it is: {found or 'passes'}", flush=True)
+        bad += found is not None
+        with tempfile.TemporaryDirectory() as name:
+            folder = prepare(Path(name), preset)
+            for mutant in mutants:
+                if mutant.preset != preset:
+                    continue
+                line = verdict(folder, mutant, operations, seeds)
+                bad += line.startswith("SURVIVES")
+                print(f"{mutant.name}: {line[:160]}", flush=True)
     print(f"{len(mutants)} mutants, {bad} survive")
     return 1 if bad else 0
 

@@ -67,6 +67,9 @@ CORRUPTIONS = [
     ("D2", "graves", 0, 0xB0180000),
     ("A1", "slot", 16 * 16, 0xB0100101),
     ("A3", "slot", 16 * 16 + 4, 0xFFFFFE16),
+    ("W5", "slot", 16 * 16 + 8, 0),
+    ("W5", "slot", 16 * 10 + 8, 1),
+    ("W5", "slot", 16 * 10 + 12, 3),
     ("B7", "slot", 16 * 1 + 4, 31 << 5 | 14),
     ("V5", "owner", 4, 0),
     ("V1", "slot", 16 * 6 + 4, 0xB0110000),
@@ -86,13 +89,33 @@ def test_each_invariant_can_fail(
 
 
 @pytest.mark.parametrize(
-    ("invariant", "offset", "bits"), [("R1", 192, 0x20), ("B6", 160, 8), ("B6", 176, 3)]
+    ("invariant", "offset", "bits"), [("R1", 192, 0x20), ("B6", 160, 9), ("B6", 176, 2)]
 )
 def test_a_threads_own_slots_are_checked(
     host: Host, invariant: str, offset: int, bits: int
 ) -> None:
     place = host.syscall(YIELD, [0] * 6).current + offset
     host.write(place, host.word(place) ^ bits)
+    with pytest.raises(CheckFailure, match=invariant):
+        host.interrupt(1)
+
+
+ROOT_FRAME_1M, ROOT_FRAME_16M, ROOT_UNTYPED = 10, 11, 16
+
+
+@pytest.mark.parametrize(
+    ("invariant", "source", "to"),
+    [
+        ("B3", ROOT_FRAME_1M, ROOT_FRAME_16M),  # the same object in two lists
+        ("B2", ROOT_UNTYPED, ROOT_UNTYPED + 1),  # a region inside of one that it is not below
+    ],
+)
+def test_a_capability_that_stands_elsewhere_is_seen(
+    host: Host, table: dict[str, int], invariant: str, source: int, to: int
+) -> None:
+    slots = host.word(table["root_slots"])
+    host.write(slots + 16 * to, host.word(slots + 16 * source))
+    host.write(slots + 16 * to + 4, host.word(slots + 16 * source + 4) + (invariant == "B2"))
     with pytest.raises(CheckFailure, match=invariant):
         host.interrupt(1)
 

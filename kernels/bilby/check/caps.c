@@ -3,10 +3,13 @@
  * What exists and who has access to it (section 2.2, fourth kind).
  *
  *   B1  a capability is of a kind that exists
- *   B2  an object in the region of an untyped capability stands after it in the
- *       derivation list, with nothing between that is not in the region, too
+ *   B2  an object, or what remains of one that is being deleted, stands in the
+ *       derivation list below the smallest untyped region that contains it: after
+ *       its capability, with nothing between that is not in the region; what boot
+ *       made, or what outlived its region's capability, is in no region.  The same
+ *       holds of untyped regions.
  *   B3  capabilities to one object stand side by side, so that the last is known
- *       by its neighbours
+ *       by its neighbours; remains stand alone
  *   B4  a line has one interrupt handler capability with no handler before it
  *   B5  a message buffer lies in the frame that its thread keeps, which is RAM that
  *       may be written; without a frame there is no buffer
@@ -17,6 +20,8 @@
 #include <space.h>
 
 #include "invariants.h"
+
+#define UNTYPED_MAX 4096u
 
 static void check_kind(const struct slot *slot)
 {
@@ -38,13 +43,21 @@ static void check_kind(const struct slot *slot)
     }
 }
 
-/* "child" was made out of the region of "parent". */
+/* The address is in the region of "parent". */
 static bool contains(const struct cap *parent, word_t address)
 {
     word_t base = untyped_cap_object(parent);
 
     return cap_type(parent) == CAP_UNTYPED && address >= base
         && address - base < 1u << untyped_cap_size_bits(parent);
+}
+
+/* An untyped region that was made from all or part of another one. */
+static bool is_inside(const struct cap *inner, const struct cap *outer)
+{
+    return cap_type(inner) == CAP_UNTYPED && cap_type(outer) == CAP_UNTYPED
+        && contains(outer, untyped_cap_object(inner))
+        && untyped_cap_size_bits(inner) <= untyped_cap_size_bits(outer);
 }
 
 static word_t object_of(const struct cap *cap)
@@ -69,6 +82,19 @@ static word_t object_of(const struct cap *cap)
     }
 }
 
+/* Where the object of a slot begins, that of an untyped region or of remains too. */
+static word_t origin_of(const struct slot *slot)
+{
+    switch (cap_type(&slot->cap)) {
+    case CAP_UNTYPED:
+        return untyped_cap_object(&slot->cap);
+    case CAP_REMAINS:
+        return (word_t)slot;
+    default:
+        return object_of(&slot->cap);
+    }
+}
+
 /* A family of capabilities begins: no other to this object did. */
 static bool first_time(word_t object)
 {
@@ -84,47 +110,59 @@ static bool first_time(word_t object)
 static void forget_families(void)
 {
     for (word_t i = 0; i < universe->slot_count; i++) {
-        word_t object = object_of(&universe->slot[i]->cap);
+        word_t object = origin_of(universe->slot[i]);
 
         if (object != 0)
             universe->family_seen[(object - WINDOW_BASE) / 16 / 8] = 0;
     }
 }
 
-/* No untyped capability has this memory. */
-static bool is_outside_regions(word_t object)
+/* Untyped regions: those that contain what stands where a walk has come to, and all. */
+static const struct slot *open[UNTYPED_MAX], *region[UNTYPED_MAX];
+static word_t open_count, region_count;
+
+static void find_regions(void)
 {
-    for (word_t i = 0; i < universe->slot_count; i++)
-        if (contains(&universe->slot[i]->cap, object))
-            return false;
-    return true;
+    region_count = 0;
+    for (word_t i = 0; i < universe->slot_count; i++) {
+        if (cap_type(&universe->slot[i]->cap) != CAP_UNTYPED)
+            continue;
+        require(region_count < UNTYPED_MAX, "(the checker's own limit on regions)", NULL);
+        region[region_count++] = universe->slot[i];
+    }
 }
 
-/* The region that what follows comes from; without one it belongs to nobody. */
+/* All regions that contain it are open, and were opened by capabilities before it. */
+static void check_origin(const struct slot *slot, word_t object)
+{
+    word_t containing = 0;
+
+    while (open_count != 0 && !contains(&open[open_count - 1]->cap, object))
+        open_count--;
+    for (word_t i = 0; i < region_count; i++)
+        containing += region[i] != slot && contains(&region[i]->cap, object)
+            && !is_inside(&region[i]->cap, &slot->cap);
+    require(containing == open_count, "B2 an object comes from a region", slot);
+}
+
 static void check_list(const struct slot *head)
 {
-    const struct slot *region = NULL;
     const struct slot *prev = NULL;
 
+    open_count = 0;
     for (const struct slot *slot = head; slot != NULL; prev = slot, slot = link_to(slot->next)) {
-        word_t object = object_of(&slot->cap);
+        word_t object = origin_of(slot);
+        bool is_region = cap_type(&slot->cap) == CAP_UNTYPED;
 
-        if (cap_type(&slot->cap) == CAP_UNTYPED) {
-            region = slot;
-            continue;
-        }
         if (object == 0)
             continue;
-        if (prev != NULL && object_of(&prev->cap) == object)
+        if (!is_region && prev != NULL && object_of(&prev->cap) == object)
             continue;
-        while (region != NULL && !contains(&region->cap, object)) {
-            region = link_to(region->prev);
-            while (region != NULL && cap_type(&region->cap) != CAP_UNTYPED)
-                region = link_to(region->prev);
-        }
-        require(region != NULL || is_outside_regions(object),
-                "B2 an object comes from a region", slot);
-        require(first_time(object), "B3 capabilities to an object stand side by side", slot);
+        check_origin(slot, object);
+        require(is_region || first_time(object),
+                "B3 capabilities to an object stand side by side", slot);
+        if (is_region)
+            open[open_count++] = slot;
     }
 }
 
@@ -181,6 +219,7 @@ static void check_handlers(void)
 void check_caps(void)
 {
     forget_families();
+    find_regions();
     for (word_t i = 0; i < universe->slot_count; i++) {
         const struct slot *slot = universe->slot[i];
 

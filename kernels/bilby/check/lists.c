@@ -6,10 +6,37 @@
  *   W2  a->next == b  <=>  b->prev == a
  *   W3  an empty slot is in no list and has no flags
  *   W4  lists end: following "next" from slots without "prev" meets each slot once
+ *   W5  each capability is the first of a family (both flags) or a copy (none); what
+ *       has no copies is never one; so a list begins with what boot, a thread's
+ *       creation or a retype made, or with a copy that outlived it
  *
  * The queues are in scheduler.c and waiting.c.
  */
 #include "invariants.h"
+
+/* Kinds of which there is only ever the first. */
+static bool has_no_copy(const struct cap *cap)
+{
+    switch (cap_type(cap)) {
+    case CAP_UNTYPED:
+    case CAP_IRQ_CONTROL:
+    case CAP_PAGE_TABLE:
+        return true;
+    case CAP_REPLY:
+        return reply_cap_master(cap);
+    default:
+        return false;
+    }
+}
+
+static void check_flags(const struct slot *slot)
+{
+    word_t flags = slot->prev & 0xf;
+
+    require(flags == 0 || flags == 3, "W5 first of a family, or a copy", slot);
+    require(flags == 3 || !has_no_copy(&slot->cap), "W5 this kind has no copies", slot);
+    require((slot->next & 0xf) == 0, "W5 only one link has flags", slot);
+}
 
 static void check_slot(const struct slot *slot)
 {
@@ -20,6 +47,7 @@ static void check_slot(const struct slot *slot)
         require(slot->prev == 0 && slot->next == 0, "W3 an empty slot is in no list", slot);
         return;
     }
+    check_flags(slot);
     require(next == NULL || link_to(next->prev) == slot, "W2 next->prev == this", slot);
     require(prev == NULL || link_to(prev->next) == slot, "W2 prev->next == this", slot);
     require(next == NULL || cap_type(&next->cap) != CAP_NULL, "W3 next is not empty", slot);

@@ -68,6 +68,7 @@ static void check_reply(const struct slot *slot)
         return;
     }
     require(thread->state == THREAD_BLOCKED_REPLY, "R2 the caller waits for an answer", slot);
+    require((slot->prev & 0xf) == 0, "R2 a reply begins no family", slot);
     require(link_to(slot->prev) == &thread->reply, "R2 a reply stands after its master", slot);
 }
 

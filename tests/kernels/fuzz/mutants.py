@@ -6,14 +6,15 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.harness import build
-from tests.kernels.fuzz.host import CheckFailure, program, running
+from tests.kernels.fuzz.directed import SEQUENCES
+from tests.kernels.fuzz.host import program, running
 from tests.kernels.fuzz.run import Run, symbols
-from tests.kernels.spec.refinement import Mismatch
+from tests.kernels.fuzz.script import Script
 
 BILBY = build.ROOT / "kernels" / "bilby"
 
@@ -24,6 +25,7 @@ class Mutant:
     file: str
     old: str
     new: str
+    preset: str = "after"
 
 
 def read_mutants() -> list[Mutant]:
@@ -39,8 +41,8 @@ def prepare(folder: Path, preset: str) -> Path:
     return folder
 
 
-def build_mutant(folder: Path, mutant: Mutant, preset: str) -> Path | None:
-    """The host build with one fault; None if it does not compile. Raises ValueError."""
+def build_mutant(folder: Path, mutant: Mutant, preset: str) -> Path:
+    """The host build with one fault. Raises ValueError if it does not apply or compile."""
     place = folder / "kernels" / "bilby" / mutant.file
     text = (BILBY / mutant.file).read_text(encoding="utf-8")
     if text.count(mutant.old) != 1:
@@ -60,12 +62,26 @@ def build_mutant(folder: Path, mutant: Mutant, preset: str) -> Path | None:
     return folder / "build" / "bilby" / f"host-{preset}-plain" / "serve"
 
 
-def why_killed(path: Path, operations: int, seeds: Iterator[int]) -> str | None:
-    """What found the fault, or None: the mutant survives."""
+def why_killed(path: Path, operations: int, seeds: Sequence[int], preset: str) -> str | None:
+    """What found the fault, and how, or None: the mutant survives."""
+    for sequence in SEQUENCES:
+        try:
+            with running(path) as host:
+                sequence(Script(host, path, preset))
+        except AssertionError as failure:  # of the sequence itself, CheckFailure, or Mismatch
+            return f"{first_line(failure)} [{sequence.__name__}]"
     for seed in seeds:
         try:
             with running(path) as host:
-                Run(host, symbols(path), seed).run(operations)
-        except (CheckFailure, Mismatch) as failure:
-            return str(failure).splitlines()[1] if "\n" in str(failure) else str(failure)
+                run = Run(host, symbols(path), seed, preset)
+                run.run(operations)
+        except AssertionError as failure:
+            done = run.statistics.operations
+            return f"{first_line(failure)} [seed {seed}, operation {done}]"
     return None
+
+
+def first_line(failure: AssertionError) -> str:
+    """Without where it happened."""
+    lines = str(failure).splitlines() or ["an expectation of the sequence"]
+    return lines[1] if lines[0].startswith("seed ") and len(lines) > 1 else lines[0]

@@ -9,7 +9,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.kernels.fuzz.generate import Generator, Operation
+from tests.kernels.fuzz.draw import Operation
+from tests.kernels.fuzz.generate import Generator
 from tests.kernels.fuzz.host import PC, CheckFailure, Host
 from tests.kernels.spec import calls, layout
 from tests.kernels.spec.boot import after_boot
@@ -45,9 +46,7 @@ def symbols(program: Path) -> dict[str, int]:
 class Run:
     """One host build, one specification, in step."""
 
-    def __init__(
-        self, host: Host, table: dict[str, int], seed: int, preset: str = "after"
-    ) -> None:
+    def __init__(self, host: Host, table: dict[str, int], seed: int, preset: str = "after") -> None:
         layout.use(preset)
         self.host = host
         self.table = table

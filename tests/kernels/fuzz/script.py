@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.kernels.fuzz.generate import Operation
+from tests.kernels.fuzz.draw import Operation
 from tests.kernels.fuzz.host import Host
 from tests.kernels.fuzz.run import Run, symbols
 from tests.kernels.spec.invocation import E

@@ -2,11 +2,14 @@
 /*
  * Caches, TLB, interrupt controller: see model.h.  Invariants:
  *
- *   M1  no operation is left unfinished: what was cleaned was drained
+ *   M1  no operation is left unfinished: what was cleaned was drained, and so was the
+ *       invalidation of instructions (prefetched ones are gone after each return to a
+ *       user, which is an exception return)
  *   M2  no descriptor that can be walked is dirty in the data cache
  *   M3  the TLB has no translation for a live space number that its tables lack
- *   M4  the table base and the space number belong to the current thread's space, or
- *       if that was taken from it while it ran, to one that exists
+ *   M4  the table base and the space number belong to the current thread's space; to
+ *       the kernel's if it has none; a thread whose space was taken from it while it
+ *       runs stays where it was, in a space that exists, until the next switch
  *   M5  the space number is 0 while the table base changes
  *   M6  an exclusive reservation does not survive a change of thread
  */
@@ -33,8 +36,9 @@ struct model {
     word_t table_base, asid;
     word_t fault_address, fault_status;
     word_t cleaned_count;
-    bool exclusive;
-    struct tcb *user;                       /* current when the operation began */
+    bool exclusive, invalidating;
+    struct tcb *user;                       /* current when the operation began, */
+    word_t user_base;                       /* and its table base */
     word_t tlb_count;
     struct translation tlb[TLB_MAX];
     struct { word_t line; word_t content[LINE_BYTES / 4]; } cleaned[CLEANED_MAX];
@@ -138,6 +142,7 @@ void machine_drain(void)
     for (word_t i = 0; i < model->cleaned_count; i++)
         memcpy(memory_view(model->cleaned[i].line), model->cleaned[i].content, LINE_BYTES);
     model->cleaned_count = 0;
+    model->invalidating = false;
 }
 
 /* Prefetched instructions are not modelled: every return to a user forgets them. */
@@ -148,6 +153,7 @@ void machine_flush_prefetch(void)
 void machine_forget_instructions(void)
 {
     model->forgotten++;
+    model->invalidating = true;
 }
 
 /* New memory: zero, in memory and not only in the cache; nothing older can be executed. */
@@ -291,6 +297,7 @@ void model_know(const void *first, word_t bytes)
 void model_begin(void)
 {
     model->user = current_thread;
+    model->user_base = model->table_base;
     model->exclusive = true;
     if (current_thread != &idle_thread && model->table_base != 0)
         use_space(to_window(model->table_base & ~0x3fffu));
@@ -340,17 +347,29 @@ static void check_translations(void)
     }
 }
 
+/* The space that a thread must run in. */
+static struct page_directory *space_of(const struct tcb *thread)
+{
+    const struct cap *cap = &thread->vspace.cap;
+
+    if (cap_type(cap) != CAP_PAGE_DIRECTORY || space_directory(cap) == NULL)
+        return &kernel_directory;
+    return (struct page_directory *)page_directory_cap_object(cap);
+}
+
 static void check_current(void)
 {
     struct page_directory *space;
+    bool stays;
 
     if (current_thread == &idle_thread)
         return;
-    space = cap_type(&current_thread->vspace.cap) == CAP_PAGE_DIRECTORY
-            && space_directory(&current_thread->vspace.cap) != NULL
-        ? (struct page_directory *)page_directory_cap_object(&current_thread->vspace.cap)
-        : owner[model->asid]; /* that was taken from it: until the next switch */
-    if (model->asid == 0 || space == NULL || space->asid != model->asid || owner[model->asid] != space
+    space = space_of(current_thread);
+    stays = space == &kernel_directory && current_thread == model->user
+        && model->table_base == model->user_base && owner[model->asid] != NULL;
+    if (stays)
+        space = owner[model->asid];
+    if (model->asid == 0 || space->asid != model->asid || owner[model->asid] != space
         || (model->table_base & ~0x3fffu) != to_physical((word_t)space))
         check_failed("M4 the hardware is in another space", (word_t)current_thread);
     if (current_thread != model->user && model->exclusive)
@@ -361,6 +380,8 @@ void model_check(void)
 {
     if (model->cleaned_count != 0)
         check_failed("M1 cleaned but not drained", model->cleaned[0].line);
+    if (model->invalidating)
+        check_failed("M1 invalidated but not drained", 0);
     check_current();
     for (word_t number = 1; number < HARDWARE_ASIDS; number++)
         if (owner[number] != NULL)
