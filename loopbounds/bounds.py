@@ -7,19 +7,17 @@ exceeds it; a loop with neither is returned without a bound and says what to add
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
 
 from loopbounds import nusmv
 from loopbounds.acyclic import Acyclic
 from loopbounds.bound import LoopBound
 from loopbounds.code import Code, KnownValues, NothingKnown
 from loopbounds.keys import graph_key
+from loopbounds.options import BoundOptions
 from loopbounds.pieces import PieceValues, in_whole
 from loopbounds.places import facts_of_loops
-from loopbounds.prove import Budget, Outcome
+from loopbounds.prove import Outcome
 from loopbounds.rounds import Progress, Rounds
 from loopbounds.store import Answers, Store
 from loopbounds.verdict import judge, not_asked, solver_failed
@@ -30,17 +28,6 @@ from quoll.parts import pieces
 from quoll.supergraph import Supergraph
 
 __all__ = ["BoundOptions", "Progress", "bound_loops"]
-
-
-@dataclass(frozen=True, slots=True)
-class BoundOptions:
-    """How hard to try, and where results are kept."""
-
-    budget: Budget = field(default_factory=Budget)
-    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
-    cache: Path | None = None  # folder of proofs
-    models: Path | None = None  # folder to write the SMV models to
-    s1: bool = True  # rule 1: stores of unknown address spare live stack frames
 
 
 def bound_loops(

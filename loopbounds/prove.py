@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from loopbounds.coarsen import coarsen, easy, without_large
 from loopbounds.evaluate import compile_terms
 from loopbounds.model import COUNT, Model, at_most
 from loopbounds.nusmv import Algorithm, Answer, Check, Limits, State, Verdict
+from loopbounds.options import Budget
 from loopbounds.runs import MAX_STEPS, Run, explore, longest
 from loopbounds.simplify import simplified
 from loopbounds.terms import FALSE, Term
@@ -35,17 +36,6 @@ __all__ = ["Budget", "OutOfTime", "Outcome", "Session", "SolverFailed", "prove",
 HUGE = 1 << 30  # a bound no proof is expected for; candidates may rely on it
 BEST = 3  # runs from which longer ones are looked for
 FRAMES = (1, 4)  # induction depths, in the order they are tried
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What one loop may use: seconds of processor time for each of its models, and per query.
-
-    Not by the clock: what else the machine does must not change a bound.
-    """
-
-    seconds: int = 40
-    query: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cache.reference import Hit
-from pipeline.tlb import TlbModel
+from pipeline.tlb_model import TlbModel
 
 __all__ = ["BranchModel", "EntryState", "MemoryLatencies", "Profile", "Timing"]
 

@@ -12,51 +12,20 @@ Source: ARM1136JF-S TRM (DDI 0211), chapter 6; Cortex-A8 TRM (DDI 0344), chapter
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cache.flow import FlowOrder
 from cache.geometry import Hierarchy
 from cache.loads_stores import Addresses
+from pipeline.tlb_model import TlbModel
 from quoll.arm.insn import Access, Insn
 from quoll.fixpoint import solve
 from quoll.supergraph import Supergraph
 
-__all__ = ["TlbModel", "changes_translation", "translations"]
+__all__ = ["changes_translation", "translations"]
 
 # Page translated last: on the instruction side, on the data side. None: not known.
 State = tuple[int | None, int | None]
 UNKNOWN: State = (None, None)
 TRANSLATION_REGISTERS = frozenset([2, 3, 8, 10, 13])
-
-
-@dataclass(frozen=True, slots=True)
-class TlbModel:
-    """Sizes in bytes, times in cycles; ranges are first and last address."""
-
-    refill: int  # of the small buffer, from the main one
-    reads: int  # accesses to memory of a table walk
-    page_bytes: int
-    large: tuple[tuple[int, int, int], ...] = ()  # low, high, bytes of mappings beyond a page
-    locked: tuple[tuple[int, int], ...] = ()  # in the main buffer
-
-    def page(self, addr: int) -> int:
-        """First address of the mapping that ``addr`` lies in."""
-        for low, high, size in self.large:
-            if low <= addr <= high:
-                return addr // size * size
-        return addr // self.page_bytes * self.page_bytes
-
-    def is_locked(self, addr: int) -> bool:
-        """Whether its translation is locked."""
-        return any(low <= addr <= high for low, high in self.locked)
-
-    def walk(self, access: int) -> int:
-        """Cycles of a miss in both, with memory accesses of ``access`` cycles."""
-        return self.refill + self.reads * access
-
-    def miss(self, page: int, access: int) -> int:
-        """Cycles of a miss in the small buffer."""
-        return self.refill if self.is_locked(page) else self.walk(access)
 
 
 def translations(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import IntEnum
 from random import Random
 
-from pipeline.tlb import TlbModel
+from pipeline.tlb_model import TlbModel
 
 __all__ = ["Side", "Tlb", "Translation"]
 

@@ -6,8 +6,20 @@ answered with the fact (rule 2).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+
+from quoll.facts import (
+    Branch,
+    Fact,
+    Facts,
+    Ignore,
+    IgnoreEdge,
+    PathEnd,
+    PathStart,
+    Recursion,
+    Replaced,
+)
 
 __all__ = [
     "CALLEE_SAVED",
@@ -17,8 +29,10 @@ __all__ = [
     "Removed",
     "Replacement",
     "Required",
+    "unused_guidance",
 ]
 
+GUIDING = (Branch, Ignore, IgnoreEdge, PathEnd, PathStart, Recursion, Replaced)
 CALLEE_SAVED = frozenset([*range(4, 12), 13])  # procedure call standard, AAPCS 6.1.1
 
 
@@ -91,3 +105,14 @@ class Guidance:
 
 
 NO_GUIDANCE = Guidance()
+
+
+def unused_guidance(facts: Facts, assumptions: Iterable[str]) -> tuple[Fact, ...]:
+    """The facts that change the graph but are not among the ``assumptions`` of any result."""
+    listed = list(assumptions)
+    return tuple(
+        fact
+        for fact in facts.facts
+        if isinstance(fact, GUIDING)
+        and not any(text.endswith(f"({fact.source})") for text in listed)
+    )

@@ -16,14 +16,9 @@ from quoll.errors import FactsError
 from quoll.expand import without_edges
 from quoll.facts import (
     Branch,
-    Fact,
     Facts,
     Ignore,
     IgnoreEdge,
-    PathEnd,
-    PathStart,
-    Recursion,
-    Replaced,
     Require,
 )
 from quoll.guidance import Removed, Required
@@ -31,10 +26,9 @@ from quoll.image import Image
 from quoll.places import Place, find_place
 from quoll.supergraph import Supergraph
 
-__all__ = ["guided", "guided_in_contexts", "unused_guidance"]
+__all__ = ["guided", "guided_in_contexts"]
 
 Removal = Branch | Ignore | IgnoreEdge
-GUIDING = (Branch, Ignore, IgnoreEdge, PathEnd, PathStart, Recursion, Replaced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +113,6 @@ def guided_in_contexts(graph: Supergraph, image: Image, facts: Facts) -> Supergr
         return graph
     guidance = replace(graph.guidance, removed=(*graph.guidance.removed, *removed))
     return without_edges(graph, dead, image, no_exits=no_exits, guidance=guidance)
-
-
-def unused_guidance(facts: Facts, assumptions: Iterable[str]) -> tuple[Fact, ...]:
-    """The facts that change the graph but are not among the ``assumptions`` of any result."""
-    listed = list(assumptions)
-    return tuple(
-        fact
-        for fact in facts.facts
-        if isinstance(fact, GUIDING)
-        and not any(text.endswith(f"({fact.source})") for text in listed)
-    )
 
 
 def _scoped(fact: Removal) -> bool:

@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
 
 def classified(shared: Run, name: str, address: int) -> Classified:
     """The classes of one entry; until its worst path is known every node counts once."""
-    valued = shared.valued(name, address)
+    valued = shared.preparation().valued(name, address)
     with shared.stages.stage("cache", name):
         classes = classify(valued.graph, valued.values, shared.platform.hierarchy)
     return Classified(valued.graph, classes, (1,) * len(valued.graph.nodes))
@@ -122,10 +122,10 @@ def classified(shared: Run, name: str, address: int) -> Classified:
 
 def on_worst_path(shared: Run, name: str, result: EntryResult) -> Classified:
     """The classes of the paths from the start of the worst one, and its counts (rule 21)."""
-    valued = shared.valued(name, result.address)
+    valued = shared.preparation().valued(name, result.address)
     part = next(
         p
-        for p in shared.segments(valued.graph, valued.values)
+        for p in shared.preparation().segments(valued.graph, valued.values)
         if p.start == result.starts[0].place and p.graph.nodes == result.graph.nodes
     )
     with shared.stages.stage("cache", name):

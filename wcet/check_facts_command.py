@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
             hint="was this kernel recorded, and did it make system calls?",
         )
     prepared = {address: analysis.prepared(name, address) for name, address in entries.items()}
-    graphs = {address: analysis.whole_graph(address) for address in prepared}
+    graphs = {address: analysis.preparation().whole_graph(address) for address in prepared}
     checked = []
     for path, trace in traces:
         with stages.stage("check", path.name):

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from loopbounds.bound import LoopBound
-from loopbounds.bounds import BoundOptions, bound_loops
-from loopbounds.prove import Budget
+from loopbounds.bounds import bound_loops
+from loopbounds.options import BoundOptions, Budget
 from quoll.cfg import Program
 from quoll.errors import InputError, UsageError, WcetError
 from quoll.expand import expand, without_edges

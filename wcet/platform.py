@@ -19,7 +19,7 @@ from cache.locked import LockedLines
 from cache.memory_map import MemoryMap, Region, RegionKind
 from cache.policy import Policy
 from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
-from pipeline.tlb import TlbModel
+from pipeline.tlb_model import TlbModel
 from quoll.errors import InputError
 from quoll.image import Image
 from quoll.regions import Regions

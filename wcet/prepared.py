@@ -18,8 +18,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from loopbounds.bound import LoopBound
-from loopbounds.bounds import BoundOptions
 from loopbounds.nusmv import find_solver
+from loopbounds.options import BoundOptions
 from pipeline.costs import Costs
 from quoll.archive import Damaged, from_text, to_text
 from quoll.errors import SolverError
@@ -34,8 +34,8 @@ __all__ = ["InfeasibleEdge", "Prepared", "PreparedPaths", "PreparedStore"]
 ROOT = Path(__file__).parent.parent
 # The code that a record depends on; of this package what calls the stages and describes boards.
 STAGES = (
-    "quoll", "cache", "pipeline", "loopbounds", "wcet/analyse.py", "wcet/prepared.py",
-    "wcet/platform.py", "wcet/toml_table.py", "wcet/platforms",
+    "quoll", "cache", "pipeline", "loopbounds", "wcet/analyse.py", "wcet/preparation.py",
+    "wcet/prepared.py", "wcet/platform.py", "wcet/toml_table.py", "wcet/platforms",
 )  # fmt: skip
 SOLVER_FAILED = "solver failed"  # how reasons begin that say nothing of the loop
 READ_BY_ILP = (AtMost, Conflict, Consistent, Linear, LoopParameter)

@@ -11,8 +11,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from loopbounds.bounds import BoundOptions
-from loopbounds.prove import Budget
+from loopbounds.options import BoundOptions, Budget
 from quoll.errors import InputError, UsageError
 from quoll.facts import PathStart, load
 from quoll.trace import Execution, Trace

@@ -9,8 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from loopbounds.bounds import BoundOptions
-from loopbounds.prove import Budget
+from loopbounds.options import BoundOptions, Budget
 from quoll.errors import UsageError
 from quoll.sharing import Sharing
 from wcet.analyse import Options

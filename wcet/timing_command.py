@@ -89,7 +89,7 @@ class Timed:
 
 def times(shared: Run, name: str, address: int) -> Timed:
     """The stages up to cycles, of whole paths: tests for interrupts do not divide them here."""
-    valued = shared.valued(name, address)
+    valued = shared.preparation().valued(name, address)
     hierarchy = shared.platform.hierarchy
     with shared.stages.stage("cache", name):
         classes = classify(valued.graph, valued.values, hierarchy)

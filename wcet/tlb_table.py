@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.tlb import TlbModel
+from pipeline.tlb_model import TlbModel
 from wcet.toml_table import Table
 
 __all__ = ["LAST_PAGE", "RESIDENT", "read_tlb"]

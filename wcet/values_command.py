@@ -13,9 +13,10 @@ from quoll.arm.insn import LR, SP
 from quoll.errors import UsageError
 from quoll.supergraph import Supergraph
 from quoll.valueset import ANY
-from wcet.analyse import Run, Valued
+from wcet.analyse import Run
 from wcet.atomic import write_atomically
 from wcet.entries import find_entry
+from wcet.preparation import Valued
 from wcet.request import add_analysis, requested
 from wcet.stages import Stages
 
@@ -67,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     if len(shared.entries) != 1:
         raise UsageError("wcet values looks at one entry", hint="name it with --entry")
     ((name, address),) = shared.entries.items()
-    valued = shared.valued(name, address)
+    valued = shared.preparation().valued(name, address)
     stages.done()
     addr = find_entry(shared.image, shared.platform, options.function) & ~1
     contexts = contexts_of(valued, addr)

@@ -79,7 +79,7 @@ def begin(platform: str) -> Run:
 
 
 def prepared(run: Run, name: str, address: int) -> Entry:
-    valued = run.valued(name, address)
+    valued = run.preparation().valued(name, address)
     bounds = bound_loops(valued.graph, run.image, valued.values, run.facts, run.options.bounds)
     return Entry(name, valued.graph, valued.values, bounds)
 
@@ -125,8 +125,8 @@ def competition(entry: Entry, board: Platform) -> Iterator[str]:
 
 def with_and_without(run: Run, name: str, address: int) -> Iterator[str]:
     """Contexts in which edges were removed, and bounds with and without that."""
-    valued = run.valued(name, address)
-    plain = run.whole_graph(address)
+    valued = run.preparation().valued(name, address)
+    plain = run.preparation().whole_graph(address)
     contexts = {edge.context for edge in valued.infeasible}
     yield name
     yield f"{len(valued.infeasible)} in {len(contexts)} of {len(plain.contexts)}"

@@ -54,7 +54,9 @@ def survived() -> dict[str, FactRecord]:
     with tempfile.TemporaryDirectory() as folder:
         qemu.record(path := Path(folder) / "tests.trace")
         run = Run.begin(KERNEL, options(FACTS), Stages(verbose=False))
-        graphs = {address: run.whole_graph(address) for address in run.entries.values()}
+        graphs = {
+            address: run.preparation().whole_graph(address) for address in run.entries.values()
+        }
         records, _ = check_facts(run.image, run.facts, graphs, path.name, Trace.read(path))
     return {record.fact.source.text: record for record in records}
 

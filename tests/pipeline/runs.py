@@ -20,7 +20,7 @@ from pipeline.maxplus import IDLE
 from pipeline.native import Instructions, Trace, sample
 from pipeline.simulator import Executed, Machine, Memory, OnChip
 from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
-from pipeline.tlb import TlbModel
+from pipeline.tlb_model import TlbModel
 from pipeline.tlb_simulator import Tlb
 from quoll.arm.insn import Flow
 from quoll.cfg import Block, EdgeKind

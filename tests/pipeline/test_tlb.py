@@ -11,7 +11,8 @@ from cache.classify import classify
 from pipeline.charge import charge
 from pipeline.costs import Cause
 from pipeline.timing import Profile
-from pipeline.tlb import TlbModel, changes_translation
+from pipeline.tlb import changes_translation
+from pipeline.tlb_model import TlbModel
 from quoll.cfg import Block
 from quoll.supergraph import Context, Node, Supergraph
 from quoll.valueset import ValueSet

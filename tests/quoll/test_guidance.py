@@ -8,8 +8,9 @@ from quoll.errors import FactsError, InfeasibleError
 from quoll.expand import expand
 from quoll.extract import extract
 from quoll.facts import Facts, parse
+from quoll.guidance import unused_guidance
 from quoll.image import Image
-from quoll.prune import guided_in_contexts, unused_guidance
+from quoll.prune import guided_in_contexts
 from quoll.supergraph import Supergraph
 from quoll.values import analyse
 from quoll.verify import verify_program, verify_supergraph

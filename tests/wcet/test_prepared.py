@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -143,3 +145,13 @@ def test_damage_is_as_if_there_was_nothing(runs: Runs, capsys: pytest.CaptureFix
     assert recalled(runs())
     (runs.cache / "entries").chmod(0o777)
     assert not recalled(runs()), "anybody could have written it"
+
+
+def test_a_recalled_entry_needs_no_stage_before_the_integer_program() -> None:
+    """Half of what a start imports; in a process of its own, as this one has all of them."""
+    code = "import sys, wcet.analyse_command; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    imported = set(done.stdout.split())
+    stages = {"quoll.extract", "quoll.values", "cache.classify", "pipeline.charge"}
+    assert "wcet.analyse" in imported
+    assert not imported & {*stages, "loopbounds.bounds", "pypcode", "highspy", "networkx"}

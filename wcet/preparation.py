@@ -1,0 +1,229 @@
+"""The stages before the integer program: what ``wcet.analyse`` keeps of each entry.
+
+Program -> Supergraph -> Values -> Segments -> Classification -> Costs, and LoopBounds
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cache.classify import classify
+from loopbounds.bound import LoopBound
+from loopbounds.bounds import bound_loops
+from pipeline.charge import charge
+from quoll.cfg import Program
+from quoll.errors import UsageError
+from quoll.expand import expand, without_edges
+from quoll.extract import extract
+from quoll.facts import PathStart
+from quoll.guidance import CALLEE_SAVED, Replacement
+from quoll.pending import find_pending_tests
+from quoll.prune import guided_in_contexts
+from quoll.segments import Segment, SegmentValues, from_place, segments, undivided
+from quoll.sharing import Modules
+from quoll.supergraph import Supergraph
+from quoll.values import Values
+from quoll.values import analyse as analyse_values
+from wcet.analyse import Run
+from wcet.prepared import InfeasibleEdge, Prepared, PreparedPaths
+
+__all__ = ["Preparation", "Valued"]
+
+
+@dataclass(frozen=True, slots=True)
+class Valued:
+    """An entry with values: its graph without the edges that they exclude."""
+
+    graph: Supergraph
+    values: Values
+    infeasible: tuple[InfeasibleEdge, ...]
+    assumptions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """The stages of one run, for any of its entries."""
+
+    run: Run
+
+    def whole_graph(self, address: int) -> Supergraph:
+        """Every path from an entry that facts do not exclude, whatever values decide."""
+        program = extract(self.run.image, [address], self.run.facts, self.run.ends)
+        return guided_in_contexts(
+            expand(program, address, self.run.image, self.run.options.call_string),
+            self.run.image,
+            self.run.facts,
+        )
+
+    def valued(self, name: str, address: int) -> Valued:
+        """The stages from the binary to values, for one entry."""
+        stage = self.run.stages.stage
+        with stage("extract", name):
+            program = extract(self.run.image, [address], self.run.facts, self.run.ends)
+        program, shared = self.shared(name, program, address)
+        with stage("expand", name):
+            whole = expand(program, address, self.run.image, self.run.options.call_string)
+            plain = guided_in_contexts(whole, self.run.image, self.run.facts)
+        with stage("values", name):
+            first = analyse_values(plain, self.run.image, regions=self.run.regions)
+            infeasible = infeasible_edges(plain, first)
+            graph, values = self.without_dead_edges(plain, first)
+        assumptions = (
+            *self.run.platform.assumptions,
+            *program.assumptions,
+            *(removed.fact for removed in graph.guidance.removed),
+            *values.assumptions,
+            *self.run.regions.assumptions,
+            *shared,
+        )
+        return Valued(graph, values, infeasible, assumptions)
+
+    def without_dead_edges(self, graph: Supergraph, values: Values) -> tuple[Supergraph, Values]:
+        """``graph`` without the edges that values exclude (rule 4), and its values."""
+        if not values.dead_edges:
+            return graph, values
+        less = without_edges(graph, values.dead_edges, self.run.image)
+        known = values.within(less)
+        return less, known or analyse_values(less, self.run.image, regions=self.run.regions)
+
+    def shared(self, name: str, program: Program, address: int) -> tuple[Program, tuple[str, ...]]:
+        """``program`` with bounds in place of functions where inlining grows too large."""
+        modules = Modules(
+            program, address, self.run.image, self.run.facts, self.run.options.sharing
+        )
+        assumptions: dict[str, None] = {}
+        for function in modules.candidates():
+            with self.run.stages.stage("shared functions", name):
+                found = self.once(name, modules.program, function)
+            if found is not None:
+                modules.replace_by(function, found[0])
+                assumptions.update(dict.fromkeys(found[1]))
+        return modules.program, tuple(assumptions)
+
+    def once(
+        self, name: str, program: Program, function: int
+    ) -> tuple[Replacement, tuple[str, ...]] | None:
+        """The bound of one call of a function, whoever calls it; None if its callers decide."""
+        whole = expand(program, function, self.run.image, self.run.options.call_string)
+        plain = guided_in_contexts(whole, self.run.image, self.run.facts)
+        first = analyse_values(plain, self.run.image, regions=self.run.regions)
+        graph, values = self.without_dead_edges(plain, first)
+        given_back = values.given_back()
+        if not given_back >= CALLEE_SAVED or len(self.segments(graph, values)) > 1:
+            return None
+        classes = classify(graph, values, self.run.platform.hierarchy)
+        platform = self.run.platform
+        charges = charge(graph, classes, values, platform.hierarchy, platform.timing, called=True)
+        bounds = bound_loops(
+            graph, self.run.image, values, self.run.facts, self.run.options.bounds, self.progress
+        )
+        if any(b.bound is None for b in bounds):
+            return None
+        paths = PreparedPaths(None, graph, charges.costs, bounds)
+        result = self.run.solve(name, function, paths, False, [])
+        if result.parametric is not None:
+            return None
+        place = self.run.image.place(function)
+        text = f"{place} analysed once for all its calls: {result.cycles} cycles at most"
+        assumptions = (
+            f"shared: {text}",
+            *(removed.fact for removed in graph.guidance.removed),
+            *values.assumptions,
+            *classes.assumptions,
+            *result.assumptions,
+        )
+        return Replacement(result.cycles, False, text, given_back, settled=True), assumptions
+
+    def prepare(self, name: str, address: int) -> Prepared:
+        """The stages before the integer program, for one entry."""
+        valued = self.valued(name, address)
+        graph, values = valued.graph, valued.values
+        with self.run.stages.stage("values", name):
+            parts = self.segments(graph, values)
+        with self.run.stages.stage("loop bounds", name):
+            moved = parts[0].start is not None  # by a fact
+            turning = frozenset(loop for part in parts for loop in part.loops)
+            bounds = bound_loops(
+                graph,
+                self.run.image,
+                values,
+                self.run.facts,
+                self.run.options.bounds,
+                self.progress,
+                None if parts[0].graph is graph else turning,
+            )
+        prepared = [self.paths(name, part, SegmentValues(values, part), bounds) for part in parts]
+        assumptions = (
+            *valued.assumptions,
+            *(self.run.platform.pending_assumption() if len(parts) > 1 and not moved else ()),
+            *(f"{f} ({f.source})" for f in self.run.facts.of(PathStart) if moved),
+            *(a for _, more in prepared for a in more),
+        )
+        paths = tuple(paths for paths, _ in prepared)
+        shared = any(r.settled for r in graph.guidance.replaced.values())
+        return Prepared(paths, valued.infeasible, tuple(dict.fromkeys(assumptions)), shared)
+
+    def segments(self, graph: Supergraph, values: Values) -> list[Segment]:
+        """The parts of paths to be bounded: one, unless code tests for interrupts (rule 21)."""
+        registers = self.run.platform.pending
+        tests = find_pending_tests(values, registers) if registers else None
+        starts = from_place(graph, self.run.facts, self.run.image)
+        if tests is None and not starts:
+            return [undivided(graph)]
+        if starts and (graph.merged or tests is not None):
+            raise UsageError(
+                "'path starts at' is for full call strings, and code without tests for interrupts",
+                hint="leave out --call-string, or name the place with --entry",
+            )
+        if tests is None:
+            return list(starts)
+        if graph.merged:
+            raise UsageError(
+                "code tests for interrupts, which shared contexts do not tell apart",
+                hint="leave out --call-string",
+            )
+        return list(segments(values, tests, self.run.image))
+
+    def paths(
+        self, name: str, part: Segment, values: SegmentValues, bounds: Sequence[LoopBound]
+    ) -> tuple[PreparedPaths, tuple[str, ...]]:
+        """Costs of the paths from one start, and what they assume."""
+        with self.run.stages.stage("cache", name):
+            classes = classify(part.graph, values, self.run.platform.hierarchy)
+        with self.run.stages.stage("pipeline", name):
+            charges = charge(
+                part.graph,
+                classes,
+                values,
+                self.run.platform.hierarchy,
+                self.run.platform.timing,
+                exception=part.start is None and name in self.run.platform.entries,
+            )
+        costs = charges.costs
+        paths = PreparedPaths(part.start, part.graph, costs, of_segment(part, bounds))
+        return paths, (*classes.assumptions, *costs.assumptions)
+
+    def progress(self, answered: int, asked: int, place: str) -> None:
+        """Show how far model checking has come."""
+        self.run.stages.say(f"loop bounds: {answered} of {asked}: {place}")
+
+
+def infeasible_edges(graph: Supergraph, values: Values) -> tuple[InfeasibleEdge, ...]:
+    """The dead edges out of nodes that are reached, with what decides; not what lies beyond."""
+    return tuple(
+        InfeasibleEdge(
+            graph.nodes[edge.src].block.last.addr,
+            graph.nodes[edge.dst].block.addr,
+            graph.nodes[edge.src].context,
+            values.explain(index),
+        )
+        for index in sorted(values.dead_edges)
+        if values.reached((edge := graph.edges[index]).src)
+    )
+
+
+def of_segment(part: Segment, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:
+    """The bounds of the loops that a segment has, under its own numbers."""
+    number = {old: new for new, old in enumerate(part.loops)}
+    return tuple(replace(b, loop=number[b.loop]) for b in bounds if b.loop in number)
