@@ -77,8 +77,11 @@ class Host:
         padded = [operation, *arguments, *[0] * (8 - len(arguments)), len(pairs) // 2, *pairs]
         for address, value in (writes or {}).items():
             self._note(address, value)
-        self._process.stdin.write(struct.pack(f"<{len(padded)}I", *padded))
-        self._process.stdin.flush()
+        try:
+            self._process.stdin.write(struct.pack(f"<{len(padded)}I", *padded))
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            self._read(1)  # raises, with what the host build said
         status, count, tests, current, length = struct.unpack("<5I", self._read(20))
         words = struct.unpack(f"<{2 * count}I", self._read(8 * count))
         text = self._read(length).decode()

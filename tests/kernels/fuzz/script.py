@@ -100,14 +100,14 @@ class Script:
             self.invoke(API["ROOT_ASID_POOL"], "ASID_ASSIGN", [], [directory])
         return directory
 
-    def copy(self, source: int, rights: int = 7) -> int:
+    def copy(self, source: int, rights: int = 7, error: str = "NONE") -> int:
         to = self.slots()
-        self.invoke(NODE, "CNODE_COPY", [to, 32, source, 32, rights], [NODE])
+        self.invoke(NODE, "CNODE_COPY", [to, 32, source, 32, rights], [NODE], error)
         return to
 
-    def mint(self, source: int, data: int, rights: int = 7) -> int:
+    def mint(self, source: int, data: int, error: str = "NONE") -> int:
         to = self.slots()
-        self.invoke(NODE, "CNODE_MINT", [to, 32, source, 32, rights, data], [NODE])
+        self.invoke(NODE, "CNODE_MINT", [to, 32, source, 32, 7, data], [NODE], error)
         return to
 
     def delete(self, slot: int) -> None:

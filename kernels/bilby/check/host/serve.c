@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <kernel.h>
@@ -31,6 +32,7 @@
 #define CHANGES_MAX  65536u
 #define FORCED_MAX   48u
 #define ATTEMPTS_MAX 100000u
+#define SECONDS_MAX  60 /* of processor time, for one operation */
 #define EVERY_ATTEMPT 0xffffffffu
 
 const char *__asan_default_options(void);
@@ -373,6 +375,14 @@ static word_t do_operation(word_t operation, const word_t *argument, word_t *tes
     }
 }
 
+/* A kernel that does not end is stopped by a signal. */
+static void limit_time(void)
+{
+    const struct itimerval limit = { .it_value.tv_sec = SECONDS_MAX };
+
+    setitimer(ITIMER_VIRTUAL, &limit, NULL);
+}
+
 static void serve(void)
 {
     static word_t request[1 + ARGUMENTS + 1];
@@ -391,6 +401,7 @@ static void serve(void)
             answer(STATUS_GOOD, read_words(request[1], request[2]), 0);
             continue;
         }
+        limit_time();
         status = (word_t)setjmp(failure);
         if (status == 0)
             status = do_operation(request[0], &request[1], &tests);

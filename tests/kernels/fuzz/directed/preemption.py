@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Sequences that random operations hardly reach; each says what it is after.
-
-They run on every preset, and first of all on every mutant.
-"""
+"""Calls that are preempted, and what is left when all stop."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from tests.kernels.fuzz.script import DIRECTORY, TCB, Script
 from tests.kernels.spec.layout import API, message
@@ -59,9 +54,52 @@ def an_answer_before_a_preempted_receive(script: Script) -> None:
     script.syscall("REPLY_RECEIVE", endpoint, message(5, 0, 0, 0))
 
 
-SEQUENCES: list[Callable[[Script], None]] = [
-    a_table_whose_directory_nobody_uses,
-    an_answer_before_a_preempted_receive,
-    revoking_the_callers_message_buffer,
-    several_wake_in_the_same_order_when_preempted,
-]
+def a_thread_is_woken_and_deleted(script: Script) -> None:
+    """One revocation aborts a more urgent thread's wait, then deletes the thread."""
+    region = script.make("UNTYPED", 13)
+    thread = script.make("TCB", region=region)
+    script.configure(thread)
+    script.start(thread, 255)
+    endpoint = script.make("ENDPOINT", region=region)
+    script.syscall("YIELD")
+    script.syscall("RECEIVE", endpoint)
+    script.invoke(thread, "TCB_SET_PRIORITY", [200])
+    script.invoke(TCB, "TCB_SET_PRIORITY", [100])
+    script.revoke(region)
+
+
+def a_container_of_containers(script: Script) -> None:
+    """CNodes and threads that hold each other's last capabilities, and themselves."""
+    outer, inner = script.make("CNODE", 2), script.make("CNODE", 3)
+    thread = script.make("TCB")
+    endpoint = script.make("ENDPOINT")
+    script.thread()
+    script.syscall("YIELD")
+    script.syscall("RECEIVE", endpoint)
+    script.configure(thread)
+    for depth, (node, slot, index) in enumerate(
+        [(outer, endpoint, 0), (outer, thread, 3), (inner, outer, 0)]
+    ):
+        bits = 2 if depth < 2 else 3
+        words = [index, bits, slot, 32]
+        script.invoke(node, "CNODE_MOVE", words, [API["ROOT_CNODE"]])
+    keeper = script.copy(inner)
+    script.invoke(keeper, "CNODE_MOVE", [7, 3, inner, 32], [API["ROOT_CNODE"]])
+    script.delete(keeper)
+    script.revoke(API["ROOT_UNTYPED"] + 1)
+
+
+def badges_are_aborted_one_by_one(script: Script) -> None:
+    """Of the threads that send, those with the badge wake, and no others."""
+    endpoint = script.make("ENDPOINT")
+    badged = [script.mint(endpoint, badge) for badge in (1, 2)]
+    for _ in range(6):
+        script.thread()
+    script.syscall("YIELD")
+    for i in range(6):
+        script.syscall("SEND", badged[i % 2], message(1, 0, 0, 0))
+    script.recycle(badged[0])
+    script.recycle(badged[0])
+    script.recycle(badged[1])
+    script.recycle(endpoint)
+    script.syscall("NB_SEND", endpoint)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Notifications and interrupt lines."""
+
+from __future__ import annotations
+
+from tests.kernels.fuzz.script import NODE, TCB, Script
+from tests.kernels.spec.layout import API
+
+CONTROL = API["ROOT_IRQ_CONTROL"]
+
+
+def signals_add_up_and_are_taken(script: Script) -> None:
+    notification = script.make("NOTIFICATION")
+    badged = [script.mint(notification, 1 << i) for i in range(3)]
+    script.syscall("SEND", badged[0])
+    script.syscall("SEND", badged[1])
+    script.syscall("RECEIVE", notification)
+    script.syscall("SEND", badged[2])
+    script.syscall("RECEIVE", notification)
+    script.thread()
+    script.syscall("RECEIVE", notification)
+    script.syscall("NB_SEND", badged[1])
+    script.syscall("YIELD")
+    assert script.runs(TCB)
+
+
+def sending_without_waiting(script: Script) -> None:
+    script.thread()
+    script.syscall("NB_SEND", script.make("ENDPOINT"))
+    assert script.runs(TCB)
+
+
+def _line(script: Script, number: int, error: str = "NONE") -> int:
+    handler = script.slots()
+    script.invoke(CONTROL, "IRQ_GET", [number, handler, 32], [NODE], error)
+    return handler
+
+
+def a_line_is_given_once_at_a_time(script: Script) -> None:
+    handler = _line(script, 5)
+    _line(script, 5, "ILLEGAL_OPERATION")
+    script.delete(handler)
+    _line(script, 5)
+
+
+def a_line_has_one_notification(script: Script) -> None:
+    handler = _line(script, 6)
+    first, second = script.make("NOTIFICATION"), script.make("NOTIFICATION")
+    script.invoke(handler, "IRQ_SET_NOTIFICATION", [], [first])
+    script.invoke(handler, "IRQ_SET_NOTIFICATION", [], [second], "SLOT_OCCUPIED")
+    script.delete(script.copy(handler))
+    script.invoke(handler, "IRQ_CLEAR_NOTIFICATION")
+    script.invoke(handler, "IRQ_SET_NOTIFICATION", [], [second])
+    script.delete(handler)
+
+
+def a_line_is_masked_until_acknowledged(script: Script) -> None:
+    handler, notification = _line(script, 7), script.make("NOTIFICATION")
+    script.invoke(handler, "IRQ_SET_NOTIFICATION", [], [notification])
+    script.invoke(handler, "IRQ_ACKNOWLEDGE")
+    script.interrupt(7)
+    script.syscall("RECEIVE", notification)
+    script.interrupt(7)
+    script.invoke(handler, "IRQ_ACKNOWLEDGE")
+    script.syscall("RECEIVE", notification)
+    assert script.runs(TCB)
