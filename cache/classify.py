@@ -13,6 +13,7 @@ from cache.flow import FlowOrder
 from cache.geometry import Hierarchy
 from cache.instructions import classify_fetches
 from cache.loads_stores import Addresses, classify_data
+from cache.locked import NOT_LOCKED
 from cache.persistence import LoopScopes
 from cache.reference import Classification, Reference
 from quoll.supergraph import Supergraph
@@ -48,16 +49,24 @@ def _in_order(fetches: tuple[Reference, ...], data: tuple[Reference, ...]) -> tu
 
 
 def _assumptions(hierarchy: Hierarchy) -> tuple[str, ...]:
-    if hierarchy.l2 is None or not hierarchy.locked:
-        return ASSUMPTIONS
-    size = hierarchy.locked.line_bytes
-    spans = ", ".join(
-        f"{a * size:#x} to {b * size + size - 1:#x}" for a, b in hierarchy.locked.spans
+    held = (
+        ("L1I", hierarchy.locked_i),
+        ("L1D", hierarchy.locked_d),
+        ("L2", hierarchy.locked if hierarchy.l2 else NOT_LOCKED),
     )
     return (
         *ASSUMPTIONS,
-        f"caches: L2 holds these addresses, locked, and nothing unlocks them: {spans}",
+        *(
+            f"caches: {name} holds these addresses, locked, and nothing unlocks them: "
+            + ", ".join(_span(a, b, locked.line_bytes) for a, b in locked.spans)
+            for name, locked in held
+            if locked
+        ),
     )
+
+
+def _span(first: int, last: int, size: int) -> str:
+    return f"{first * size:#x} to {last * size + size - 1:#x}"
 
 
 ASSUMPTIONS = (

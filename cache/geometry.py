@@ -18,11 +18,20 @@ __all__ = ["Geometry", "Hierarchy"]
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """A set-associative cache. ``size`` and ``line_bytes`` in bytes, powers of two."""
+    """A set-associative cache. ``size`` and ``line_bytes`` in bytes, powers of two.
+
+    Nothing is ever filled into the ``locked_ways`` of a set, of which there are fewer than ways.
+    """
 
     size: int
     ways: int
     line_bytes: int
+    locked_ways: int = 0
+
+    @property
+    def free_ways(self) -> int:
+        """Ways of a set that misses are filled into."""
+        return self.ways - self.locked_ways
 
     @property
     def sets(self) -> int:
@@ -54,6 +63,8 @@ class Hierarchy:
     aligned: bool  # assumption: every data access is aligned to its size
     policy: Policy = Policy.ONE_WAY  # of both L1 caches
     locked: LockedLines = NOT_LOCKED  # in L2
+    locked_i: LockedLines = NOT_LOCKED  # in the locked ways of L1
+    locked_d: LockedLines = NOT_LOCKED
 
     def beyond_l1(self, low: int | None, high: int | None) -> Hit | None:
         """The class in L2 of an access to bytes from ``low`` to ``high``; None: unknown.

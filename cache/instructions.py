@@ -17,6 +17,8 @@ from cache.fetch import Fetch, FetchModel, redirects
 from cache.flow import FlowOrder
 from cache.geometry import Hierarchy
 from cache.lines import Target
+from cache.locked import NOT_LOCKED, LockedLines
+from cache.maintenance import cache_operation
 from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.reference import AT_HOME, UNCACHED, Hit, Kind, Reference
 from cache.residency import UNSEEN, Event, Residency, Step, Verdict
@@ -25,7 +27,7 @@ from quoll.supergraph import Supergraph
 
 __all__ = ["FetchClasses", "classify_fetches"]
 
-NOT_CACHED = Verdict(False, False)
+NOT_CACHED, LOCKED = Verdict(False, False), Verdict(True, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class _Part:
     fetch: Fetch
     scope: int | None
     event: Event | None
+    held: bool = False  # locked: it hits, and changes nothing
 
 
 def _events(parts: Sequence[_Part]) -> list[Event]:
@@ -68,6 +71,7 @@ class _Classifier:
         self.graph, self.flow, self.scopes, self.hierarchy = graph, flow, scopes, hierarchy
         self.policy = hierarchy.policy
         self.model = FetchModel(graph, hierarchy)
+        self.locked = self._locked()
         self.redirecting = [redirects(graph, e) for e in range(len(graph.edges))]
         self.interned: dict[tuple[object, ...], Reference] = {}
         self.missing: dict[int, dict[int, Reference]] = {}  # loop -> line -> first miss
@@ -110,11 +114,23 @@ class _Classifier:
         loops_out = {loop: tuple(lines.values()) for loop, lines in self.missing.items()}
         return FetchClasses(tuple(nodes), tuple(edges), loops_out, leaving)
 
+    def _locked(self) -> LockedLines:
+        """The lines that are locked, unless some operation may drop one or code is not seen."""
+        operations = [cache_operation(i) for n in self.graph.nodes for i in n.block.insns]
+        dropped = any(operation.forget_i or operation.drop_i for operation in operations)
+        unseen = any(map(self.graph.passed, range(len(self.graph.edges))))
+        return NOT_LOCKED if dropped or unseen else self.hierarchy.locked_i
+
+    def _holds(self, fetch: Fetch) -> bool:
+        return bool(self.locked) and fetch.fixed and self.locked.holds_line(fetch.line)
+
     def _part(
         self, fetch: Fetch, loops: tuple[int, ...], persistent: Sequence[frozenset[int]]
     ) -> _Part:
         if fetch.forget or fetch.drop:
             return _Part(fetch, None, Event(None, forget=fetch.forget, drop=fetch.drop))
+        if self._holds(fetch):
+            return _Part(fetch, None, None, held=True)
         scope = scope_of(fetch.line, loops, persistent) if fetch.fixed else None
         if fetch.memory in UNCACHED:
             return _Part(fetch, scope, None)
@@ -129,7 +145,7 @@ class _Classifier:
     def _persistent(self) -> list[frozenset[int]]:
         """Per loop the lines that miss at most once in it."""
         geometry = self.hierarchy.l1i
-        ways = self.policy.persistent(geometry.ways)
+        ways = self.policy.persistent(geometry.free_ways)
         touched: dict[int, frozenset[int] | None] = {}
         for node in self.graph.nodes:
             if id(node.block) not in touched:
@@ -147,7 +163,9 @@ class _Classifier:
         every = fetches.inside + fetches.past
         if any(f.forget for f in every):
             return None
-        return frozenset(f.line for f in every if f.memory not in UNCACHED and not f.drop)
+        return frozenset(
+            f.line for f in every if f.memory not in UNCACHED and not f.drop and not self._holds(f)
+        )
 
     def _classify(
         self, parts: Sequence[_Part], step: Step | None, kind: Kind
@@ -156,7 +174,9 @@ class _Classifier:
             return ()
         found: list[Reference] = []
         for part in parts:
-            verdict = NOT_CACHED if part.event is None else step.apply(part.event)
+            verdict = LOCKED if part.held else NOT_CACHED
+            if part.event is not None:
+                verdict = step.apply(part.event)
             if part.fetch.drop:
                 found.append(self._dropped(part.fetch))
             elif not part.fetch.forget:

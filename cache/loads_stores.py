@@ -14,6 +14,7 @@ from typing import Protocol
 from cache.data import DataAccess, DataModel
 from cache.flow import FlowOrder
 from cache.geometry import Hierarchy
+from cache.locked import NOT_LOCKED, LockedLines
 from cache.maintenance import CacheOperation, cache_operation
 from cache.memory_map import Cacheability
 from cache.persistence import LoopScopes, persistent_lines, scope_of
@@ -28,7 +29,7 @@ from quoll.valueset import ValueSet
 
 __all__ = ["Addresses", "DataClasses", "classify_data"]
 
-BEFORE_ANYTHING = Verdict(False, False)
+BEFORE_ANYTHING, LOCKED = Verdict(False, False), Verdict(True, False)
 
 
 class Addresses(Protocol):
@@ -64,6 +65,7 @@ class _Part:
     scope: int | None  # the loop in which it misses at most once
     event: Event | None
     operation: CacheOperation | None = None
+    held: bool = False  # locked: it hits, and changes nothing
 
 
 def classify_data(
@@ -90,6 +92,7 @@ class _Classifier:
         self.hierarchy, self.addresses = hierarchy, addresses
         self.policy = hierarchy.policy
         self.model = DataModel(hierarchy)
+        self.locked = self._locked()
         self.of_block: dict[int, list[int]] = {}  # block -> instructions of interest
         self.interned: dict[tuple[object, ...], Reference] = {}
         self.missing: dict[int, dict[int, Reference]] = {}
@@ -98,7 +101,7 @@ class _Classifier:
         accesses = [self._accesses(i, node.block) for i, node in enumerate(self.graph.nodes)]
         touched = [self._touched(found) for found in accesses]
         geometry = self.hierarchy.l1d
-        ways = self.policy.persistent(geometry.ways)
+        ways = self.policy.persistent(geometry.free_ways)
         persistent = [
             persistent_lines(
                 (touched[n] for n in self.scopes.executed[loop.index]), geometry.sets, ways
@@ -122,6 +125,22 @@ class _Classifier:
         nodes = tuple(self._classify(of, residency.at(n)) for n, of in enumerate(parts))
         loops_out = {loop: tuple(lines.values()) for loop, lines in self.missing.items()}
         return DataClasses(nodes, loops_out)
+
+    def _locked(self) -> LockedLines:
+        """The lines that are locked, unless some operation may drop one or code is not seen."""
+        operations = [cache_operation(i) for n in self.graph.nodes for i in n.block.insns]
+        unseen = any(map(self.graph.passed, range(len(self.graph.edges))))
+        dropped = any(operation.forget_d for operation in operations)
+        return NOT_LOCKED if dropped or unseen else self.hierarchy.locked_d
+
+    def _holds(self, access: DataAccess) -> bool:
+        """Whether all that an access may touch is locked."""
+        lines = access.candidates
+        if not self.locked or lines is None or access.memory is not Cacheability.ALWAYS:
+            return False
+        size = self.hierarchy.l1d.line_bytes
+        fixed = self.hierarchy.memory.fixed
+        return all(self.locked.holds_line(n) and fixed(n * size) for n in lines)
 
     def _along(self, edge: int) -> tuple[Event, ...]:
         """What an edge does beside renaming symbols. Those of one part mean nothing in another."""
@@ -160,7 +179,7 @@ class _Classifier:
                     return None
                 continue
             fills = what.access is not Access.STORE or self.policy is Policy.LRU
-            if not fills or what.memory in UNCACHED:
+            if not fills or what.memory in UNCACHED or self._holds(what):
                 continue
             if what.candidates is None:
                 return None
@@ -180,6 +199,8 @@ class _Classifier:
             return _Part(insn, None, None, event, what)
         if what.memory in UNCACHED or what.repeated:
             return _Part(insn, what, None, None)
+        if self._holds(what):
+            return _Part(insn, what, None, None, held=True)
         scope = None
         if what.candidates is not None and len(what.candidates) == 1 and what.fixed:
             scope = scope_of(what.candidates[0], loops, persistent)
@@ -203,6 +224,8 @@ class _Classifier:
         for part in parts:
             if part.event is not None:
                 verdict = step.apply(part.event)
+            elif part.held:
+                verdict = LOCKED
             if part.access is not None:
                 if part.access.memory in UNCACHED:
                     verdict = BEFORE_ANYTHING

@@ -1,4 +1,4 @@
-"""Lines that are locked in L2: always there, wherever the access comes from (rule 10).
+"""Lines that are locked in a cache: always there, wherever the access comes from (rule 10).
 
 Virtual addresses are locked by whole lines. They are there if every one of them finds a way among
 those that are locked in its set, which depends on physical addresses: ``crowded`` says where not.
@@ -44,6 +44,10 @@ class LockedLines:
         """Whether every byte from ``low`` to ``high``, both included, is locked."""
         at = bisect_right(self.spans, low // self.line_bytes, key=lambda span: span[0]) - 1
         return at >= 0 and high // self.line_bytes <= self.spans[at][1]
+
+    def holds_line(self, line: int) -> bool:
+        """Whether line number ``line`` is locked."""
+        return self.holds(line * self.line_bytes, line * self.line_bytes)
 
     def lines(self) -> Iterable[int]:
         """All locked lines."""

@@ -208,8 +208,8 @@ class Residency:
         images: Callable[[int], Mapping[int, int]],
     ) -> None:
         self._flow, self._geometry = flow, geometry
-        self._strict = strict_rules(policy, geometry.ways)
-        self._paid = paid_rules(policy, geometry.ways)
+        self._strict = strict_rules(policy, geometry.free_ways)
+        self._paid = paid_rules(policy, geometry.free_ways)
         self._nodes, self._edges, self._images = nodes, edges, images
         self._after: dict[int, tuple[Known, Known]] = {}
         nothing = Known((NO_LINES,) * len(self._strict), (NO_LINES,) * len(self._paid))

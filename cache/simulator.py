@@ -2,14 +2,16 @@
 
 ``Cache`` is one L1 cache: read-allocate, write-back, an invalid way filled first, else a victim
 chosen by the policy. Round-robin uses one counter for all sets (ARM1136JF-S TRM, DDI 0211,
-chapter 7); LRU and FIFO keep an order per set. With one way each is the direct-mapped cache of the
-"one-way" model.
+chapter 7); LRU and FIFO keep an order per set. Lines that are locked stand in ways of their own:
+nothing evicts them, but an invalidation drops them for good. With one way each is the direct-mapped
+cache of the "one-way" model.
 
 ``FetchUnit`` runs ahead of execution by a number of bytes that its caller chooses.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 
@@ -37,13 +39,20 @@ class _Way:
 class Cache:
     """One cache. Lines are numbered as ``Geometry.line`` does."""
 
-    def __init__(self, geometry: Geometry, policy: Policy, random: Random) -> None:
+    def __init__(
+        self,
+        geometry: Geometry,
+        policy: Policy,
+        random: Random,
+        locked: Iterable[int] = (),
+    ) -> None:
         self.geometry = geometry
         self._policy = policy
         self._random = random
-        self._counter = random.randrange(geometry.ways)
+        self._counter = random.randrange(geometry.free_ways)
         self._clock = 0
-        self._sets = [[_Way() for _ in range(geometry.ways)] for _ in range(geometry.sets)]
+        self._sets = [[_Way() for _ in range(geometry.free_ways)] for _ in range(geometry.sets)]
+        self._locked = {line: _Way(line) for line in locked}
 
     def pollute(self, lines: list[int], fraction: float = 0.9) -> None:
         """Fill ways at random with lines drawn from ``lines``, most of them dirty."""
@@ -51,7 +60,7 @@ class Cache:
         for line in lines:
             of_set.setdefault(self.geometry.set_of(line), []).append(line)
         for at, ways in enumerate(self._sets):
-            choice = list(dict.fromkeys(of_set.get(at, [])))
+            choice = [n for n in dict.fromkeys(of_set.get(at, [])) if n not in self._locked]
             self._random.shuffle(choice)
             for way, line in zip(ways, choice, strict=False):
                 if self._random.random() < fraction:
@@ -88,6 +97,8 @@ class Cache:
         return lines, [int(way.dirty) for way in ways]
 
     def _find(self, line: int) -> _Way | None:
+        if line in self._locked:
+            return self._locked[line]
         for way in self._sets[self.geometry.set_of(line)]:
             if way.line == line:
                 return way
@@ -142,16 +153,19 @@ class Cache:
 
     def clean_all(self) -> int:
         """Write every dirty line back: how many."""
-        return sum(way.line is not None and self.clean(way.line) for s in self._sets for way in s)
+        ways = [way for ways in (*self._sets, self._locked.values()) for way in ways]
+        return sum(way.line is not None and self.clean(way.line) for way in ways)
 
     def invalidate(self, line: int) -> None:
         """Drop ``line``."""
         way = self._find(line)
+        self._locked.pop(line, None)
         if way is not None:
             way.line, way.dirty = None, False
 
     def invalidate_all(self) -> None:
-        """Drop everything."""
+        """Drop everything, what is locked too."""
+        self._locked.clear()
         for ways in self._sets:
             for way in ways:
                 way.line, way.dirty = None, False

@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from cache.geometry import Geometry, Hierarchy
-from cache.locked import LockedLines
+from cache.locked import NOT_LOCKED, LockedLines
 from cache.memory_map import MemoryMap, Region, RegionKind
 from cache.policy import Policy
 from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
@@ -61,6 +61,7 @@ class Platform:
     sources: Mapping[str, str]  # key of each figure -> where it comes from
     locked: tuple[str, ...] = ()  # "FIRST..AFTER": addresses or symbols, locked in L2
     locked_ways: int = 0
+    locked_l1: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # the same in L1I and L1D
     tlb: TlbModel | None = None  # figures of the buffers, charged or not
 
     @property
@@ -116,29 +117,42 @@ class Platform:
         return replace(self, timing=replace(self.timing, tlb=charged), assumptions=texts)
 
     def locking(self, image: Image) -> Platform:
-        """The same board with what it locks in L2 found in ``image``.
+        """The same board with what it locks in its caches found in ``image``.
 
         Raises InputError for a symbol that the image lacks, and if the locked ways are too few.
         """
-        if self.l2 is None or not self.locked:
-            return self
-        ranges = [self._range(text, image) for text in self.locked]
-        lines = LockedLines.of(ranges, self.l2.line_bytes)
-        crowded = lines.crowded(self.l2.sets, self.locked_ways, self.hierarchy.memory)
+        known = self.hierarchy
+        l1i, l1d = self.locked_l1
+        locked_i = self._held("l1i", l1i, known.l1i, known.l1i.locked_ways, image)
+        locked_d = self._held("l1d", l1d, known.l1d, known.l1d.locked_ways, image)
+        known = replace(known, locked_i=locked_i, locked_d=locked_d)
+        if self.l2 is not None:
+            lines = self._held("l2", self.locked, self.l2, self.locked_ways, image)
+            known = replace(known, locked=lines)
+        return replace(self, hierarchy=known)
+
+    def _held(
+        self, level: str, texts: tuple[str, ...], geometry: Geometry, ways: int, image: Image
+    ) -> LockedLines:
+        if not texts:
+            return NOT_LOCKED
+        ranges = [self._range(level, text, image) for text in texts]
+        lines = LockedLines.of(ranges, geometry.line_bytes)
+        crowded = lines.crowded(geometry.sets, ways, self.hierarchy.memory)
         if crowded is not None:
             raise InputError(
-                f"{self.path}: caches.l2.locked: {self.locked_ways} ways do not hold all of it: "
+                f"{self.path}: caches.{level}.locked: {ways} ways do not hold all of it: "
                 f"the set of {crowded:#010x} needs more",
                 hint="raise locked_ways, or lock less",
             )
-        return replace(self, hierarchy=replace(self.hierarchy, locked=lines))
+        return lines
 
     def with_regions(self, regions: Regions) -> Platform:
         """The same board with what facts say of its memory. Raises FactsError if they disagree."""
         memory = self.hierarchy.memory.with_facts(regions.regions.values())
         return replace(self, hierarchy=replace(self.hierarchy, memory=memory))
 
-    def _range(self, text: str, image: Image) -> tuple[int, int]:
+    def _range(self, level: str, text: str, image: Image) -> tuple[int, int]:
         ends: list[int] = []
         for end in text.split(".."):
             symbol = None if end[:1].isdigit() else image.symbol(end)
@@ -146,11 +160,11 @@ class Platform:
                 ends.append(int(end, 0) if symbol is None else symbol.addr)
             except ValueError as fault:
                 raise InputError(
-                    f"{self.path}: caches.l2.locked: {end!r} is neither an address nor a symbol "
-                    f"of the kernel"
+                    f"{self.path}: caches.{level}.locked: {end!r} is neither an address nor a "
+                    "symbol of the kernel"
                 ) from fault
         if len(ends) != 2 or ends[0] >= ends[1]:
-            raise InputError(f"{self.path}: caches.l2.locked: {text!r} is not FIRST..AFTER")
+            raise InputError(f"{self.path}: caches.{level}.locked: {text!r} is not FIRST..AFTER")
         return ends[0], ends[1]
 
 
@@ -209,7 +223,7 @@ def _platform(path: Path) -> Platform:
         latency.figure(key) if latency.present(key) else 0 for key in ("replay", "fetch_restart")
     )
     latency.close()
-    l1i, l1d = _geometry(caches.table("l1i")), _geometry(caches.table("l1d"))
+    (l1i, locked_i), (l1d, locked_d) = _l1(caches.table("l1i")), _l1(caches.table("l1d"))
     l2_enabled, l2, locked, locked_ways = _l2(caches)
     policy = Policy(caches.text("model", tuple(p.value for p in Policy)))
     aligned = caches.flag("aligned")
@@ -245,6 +259,7 @@ def _platform(path: Path) -> Platform:
         sources=top.sources,
         locked=locked,
         locked_ways=locked_ways,
+        locked_l1=(locked_i, locked_d),
         tlb=tlb,
     )
     top.close()
@@ -271,15 +286,28 @@ def _geometry(table: Table) -> Geometry:
     return geometry
 
 
+def _locked(table: Table) -> tuple[tuple[str, ...], int]:
+    """What is locked in a cache, and in how many ways."""
+    if not table.present("locked"):
+        return (), 0
+    return table.texts("locked"), table.number("locked_ways", 1)
+
+
+def _l1(table: Table) -> tuple[Geometry, tuple[str, ...]]:
+    """Sizes of a cache of the first level, and what is locked in it: never all of its ways."""
+    locked, ways = _locked(table)
+    geometry = _geometry(table)
+    if ways >= geometry.ways:
+        raise table.error("locked_ways", f"one of the {geometry.ways} ways stays free")
+    return replace(geometry, locked_ways=ways), locked
+
+
 def _l2(caches: Table) -> tuple[bool, Geometry | None, tuple[str, ...], int]:
     """Whether it is on, its sizes, what is locked in it, in how many ways."""
     if not caches.present("l2"):
         return False, None, (), 0
     table = caches.table("l2")
-    locked: tuple[str, ...] = ()
-    ways = 0
-    if table.present("locked"):
-        locked, ways = table.texts("locked"), table.number("locked_ways", 1)
+    locked, ways = _locked(table)
     enabled, geometry = table.flag("enabled"), _geometry(table)
     if ways > geometry.ways:
         raise table.error("locked_ways", f"the cache has only {geometry.ways}")

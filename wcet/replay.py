@@ -33,7 +33,7 @@ from pipeline.timing import Profile, Timing
 from pipeline.tlb_simulator import Tlb
 from quoll.arm.insn import Access, Insn
 from quoll.cfg import EdgeKind
-from quoll.errors import InputError
+from quoll.errors import InputError, UsageError
 from quoll.image import Image
 from quoll.supergraph import Supergraph
 from quoll.trace import End, Execution, Trace
@@ -178,6 +178,11 @@ def random_machine(
     An enabled L2 misses on every access, but for lines that are locked in it.
     """
     hierarchy, timing = platform.hierarchy, platform.timing
+    if hierarchy.locked_i or hierarchy.locked_d:
+        raise UsageError(
+            "recorded executions cannot be run on caches with lines locked in level 1",
+            hint="leave out caches.l1i.locked and caches.l1d.locked: no bound gets smaller by that",
+        )
     any_policy = hierarchy.policy is Policy.ONE_WAY  # then the bounds hold for all of them
     policy = random.choice(list(Policy)) if any_policy else hierarchy.policy
     icache, dcache = Cache(hierarchy.l1i, policy, random), Cache(hierarchy.l1d, policy, random)

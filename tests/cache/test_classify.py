@@ -16,7 +16,7 @@ from quoll.valueset import ValueSet
 from tests.cache.graphs import CODE, DATA, DEVICE, Program, at, pool
 from tests.cache.walks import Tally, check, hierarchy
 
-CASES = 3000  # of the 100,000 in tests/campaigns/caches.py
+CASES = 5000  # of the 100,000 in tests/campaigns/caches.py
 
 
 @pytest.mark.parametrize("part", range(2))

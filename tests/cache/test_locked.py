@@ -53,6 +53,53 @@ def test_untranslated_lines_may_be_in_any_set_of_their_place_in_a_page() -> None
     assert apart.crowded(L2.sets, 1, MEMORY) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "hits"),
+    [
+        ("ldr r0, [r1]", ValueSet.of(DATA + 4), True),
+        ("str r0, [r1]", ValueSet.of(DATA + 4), True),
+        ("ldrne r0, [r1]", ValueSet(DATA, DATA + 60, 4), True),
+        ("ldr r0, [r1]", ValueSet(DATA, DATA + 64, 4), False),
+        ("ldr r0, [r1]", None, False),
+    ],
+)
+def test_lines_locked_in_l1_hit(text: str, value: ValueSet | None, hits: bool) -> None:
+    """And change nothing: what was resident in their set stays."""
+    other = ValueSet.of(DATA + 4096)
+    program = straight(f"ldr r2, [r3]\n{text}\nldr r2, [r3]\n", [other, value, other])
+    locked = LockedLines.of([(DATA, DATA + 64)], 32)
+    caches = hierarchy(0)
+    caches = replace(caches, l1d=replace(caches.l1d, locked_ways=1), locked_d=locked)
+    classes = classify(program.graph, program, caches)
+    found = [r.l1 is Hit.AH for r in classes.references[0] if r.kind is not Kind.FETCH]
+    assert found == [False, hits, hits]
+    assert any("L1D holds" in text for text in classes.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("operation", "code", "data"),
+    [
+        ("mcr p15, 0, r0, c7, c5, 1", False, True),  # one instruction line
+        ("mcr p15, 0, r0, c7, c6, 0", True, False),  # all of the data cache
+        ("mcr p15, 0, r0, c9, c0, 0", False, False),  # lockdown itself
+        ("mcr p15, 0, r0, c7, c10, 1", True, True),  # cleaning keeps lines
+    ],
+)
+def test_nothing_is_locked_where_lines_may_be_dropped(
+    operation: str, code: bool, data: bool
+) -> None:
+    program = straight(f"ldr r0, [r1]\n{operation}\n", [ValueSet.of(DATA)])
+    ways = replace(hierarchy(0).l1d, locked_ways=1)
+    caches = replace(
+        hierarchy(0), l1i=ways, l1d=ways,
+        locked_i=LockedLines.of([(CODE, CODE + 32)], 32),
+        locked_d=LockedLines.of([(DATA, DATA + 32)], 32),
+    )  # fmt: skip
+    references = classify(program.graph, program, caches).references[0]
+    first = {r.kind: r.l1 is Hit.AH for r in references if r.insn == 0}
+    assert first == {Kind.FETCH: code, Kind.LOAD: data}
+
+
 def test_only_locked_lines_hit_in_l2() -> None:
     text = "ldr r0, [r1]\nstr r0, [r1]\nldr r0, [r2]\nldr r0, [r3]\nmcr p15, 0, r0, c7, c5, 1\n"
     inside, outside = ValueSet.of(DATA + 4), ValueSet.of(DATA + 64)

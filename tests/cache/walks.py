@@ -7,6 +7,7 @@ from random import Random
 
 from cache.classify import classify
 from cache.geometry import Geometry, Hierarchy
+from cache.locked import NOT_LOCKED, LockedLines
 from cache.maintenance import UNKNOWN, cache_operation
 from cache.memory_map import MemoryMap, Region, RegionKind
 from cache.policy import Policy
@@ -24,6 +25,8 @@ from tests.cache.graphs import (
     random_program,
 )
 
+LOCKING = 0.25  # of the cases have lines that are locked
+NOTHING_LOCKED = (NOT_LOCKED, NOT_LOCKED)
 L1 = Geometry(16384, 4, 32)
 ONE_WAY = Geometry(4096, 1, 32)
 MEMORY = MemoryMap(
@@ -56,11 +59,12 @@ class Walk:
 
     def __init__(
         self, program: Program, classes: Classification, ahead: int, geometry: Geometry,
-        policy: Policy, random: Random,
+        policy: Policy, random: Random, locked: tuple[LockedLines, LockedLines] = NOTHING_LOCKED,
     ) -> None:  # fmt: skip
         self.program, self.classes, self.ahead, self.random = program, classes, ahead, random
-        self.icache = Cache(geometry, policy, random)
-        self.dcache = Cache(geometry, policy, random)
+        self.icache, self.dcache = (
+            Cache(geometry, policy, random, lines.lines()) for lines in locked
+        )
         every = range(4 * 128 // geometry.sets)
         pools = [
             [b // 32 + geometry.sets * k + i for k in every for i in range(8)] for b in (CODE, DATA)
@@ -233,6 +237,13 @@ class Walk:
                 raise AssertionError(f"no concrete effect for {other} in {insn.text}")
 
 
+def locked_lines(random: Random, base: int, geometry: Geometry) -> LockedLines:
+    """Lines near ``base``, at most one of each set."""
+    first = base // 32 + random.randrange(8)
+    count = random.randint(1, min(8, geometry.sets))
+    return LockedLines.of([(first * 32, (first + count) * 32)], 32)
+
+
 def check(random: Random, policy: Policy | None = None) -> Tally:
     """One random program, walked on a cache of the policy that was analysed.
 
@@ -242,10 +253,16 @@ def check(random: Random, policy: Policy | None = None) -> Tally:
     program = random_program(random, maintenance=random.random() < 0.5)
     policy = policy or random.choice(list(Policy))
     geometry = random.choice([L1, L1, Geometry(1024, 2, 32), Geometry(2048, 4, 32)])
-    caches = replace(hierarchy(ahead), l1i=geometry, l1d=geometry, policy=policy)
+    caches = hierarchy(ahead)
+    if random.random() < LOCKING:
+        geometry = replace(geometry, locked_ways=1)
+        code, data = (locked_lines(random, base, geometry) for base in (CODE, DATA))
+        caches = replace(caches, locked_i=code, locked_d=data)
+    caches = replace(caches, l1i=geometry, l1d=geometry, policy=policy)
     classes = classify(program.graph, program, caches)
     if policy is Policy.ONE_WAY:
         policy = random.choice(list(Policy))
         one_way = Geometry(geometry.sets * geometry.line_bytes, 1, geometry.line_bytes)
         geometry = random.choice([one_way, geometry])
-    return Walk(program, classes, ahead, geometry, policy, random).run(40)
+    locked = caches.locked_i, caches.locked_d
+    return Walk(program, classes, ahead, geometry, policy, random, locked).run(40)

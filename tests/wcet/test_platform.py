@@ -9,6 +9,7 @@ import pytest
 from cache.memory_map import Cacheability
 from cache.reference import Hit
 from quoll.errors import InputError
+from quoll.image import Image
 from wcet.platform import DIRECTORY, for_image, load, names
 
 KZM = (DIRECTORY / "kzm.toml").read_text()
@@ -138,3 +139,29 @@ def test_translations_are_assumed_or_charged() -> None:
     )
     with pytest.raises(InputError, match="no figures for table walks"):
         load("kzm-paper").with_tlb("last-page")
+
+
+def test_lines_locked_in_l1(tmp_path: Path, kernel: Path) -> None:
+    """As those of L2; one way stays free, and the others have to hold everything."""
+    start = "[caches.l1i]\n"
+    assert start in KZM
+
+    def locking(text: str) -> Path:
+        path = tmp_path / "locking.toml"
+        path.write_text(KZM.replace(start, f"{start}{text}\n"))
+        return path
+
+    image = Image.load(kernel)
+    path = locking('locked = ["vector_irq..0xFFFF0020", "0xF0010000..0xF0011000"]\nlocked_ways = 2')
+    board = load(str(path)).locking(image).hierarchy
+    assert board.locked_i.holds(0xF0010000, 0xF0010FFF)
+    assert not board.locked_i.holds(0xF0011000, 0xF0011000)
+    assert (board.l1i.free_ways, board.l1d.free_ways) == (2, 4)
+    assert not board.locked_d
+    for text, said in (
+        ('locked = ["0xF0010000..0xF0012000"]\nlocked_ways = 1', "do not hold all"),
+        ('locked = ["nothing..0xF0012000"]\nlocked_ways = 1', "neither an address nor a symbol"),
+        ('locked = ["0xF0010000..0xF0010020"]\nlocked_ways = 4', "stays free"),
+    ):
+        with pytest.raises(InputError, match=said):
+            load(str(locking(text))).locking(image)
