@@ -10,6 +10,7 @@
 #include <interrupts.h>
 #include <kernel_maps.h>
 #include <machine.h>
+#include <pin.h>
 #include <space.h>
 #include <layout_sizes.h>
 #include <vspace.h>
@@ -196,4 +197,5 @@ BOOT_CODE void boot_main(void)
     give_memory(info);
     thread_wake(root);
     sched_run();
+    pin_lines();
 }

@@ -11,6 +11,7 @@
  */
 #include <kernel.h>
 #include <machine.h>
+#include <pin.h>
 #include <preemption.h>
 
 #define CHUNK_UNITS (CHUNK_BYTES / 16)
@@ -21,13 +22,14 @@ PREEMPTIBLE word_t clear_before(struct slot *slot)
 
     if (slot_has_child(slot) || untyped_cap_free(cap) == 0)
         return ERROR_NONE;
-    machine_forget_instructions(); /* of programs that were there; none is fetched from there now */
+    pin_forget_before(); /* of programs that were there; none is fetched from there now */
     /* preempted: 6 */
     while (untyped_cap_free(cap) != 0) {
         word_t free = untyped_cap_free(cap);
         word_t below = (free - 1) & ~(CHUNK_UNITS - 1);
 
         create_clear_chunk(untyped_cap_object(cap) + (below << 4), (free - below) << 4);
+        pin_forget_after(untyped_cap_object(cap) + (below << 4), (free - below) << 4);
         untyped_cap_set_free(cap, below);
         PREEMPTION_POINT(6);
     }

@@ -5,6 +5,7 @@
  */
 #include <kernel.h>
 #include <machine.h>
+#include <pin.h>
 
 /* When nothing made from the region exists any more, all of it is free again. */
 word_t clear_before(struct slot *slot)
@@ -16,11 +17,13 @@ word_t clear_before(struct slot *slot)
 
 void clear_inside(word_t base, word_t bytes)
 {
-    machine_forget_instructions();
+    pin_forget_before();
     /* parameter: object_chunks + 1 */
     for (word_t left = bytes / CHUNK_BYTES; left != 0; left--) {
         create_clear_chunk(base, CHUNK_BYTES);
+        pin_forget_after(base, CHUNK_BYTES);
         base += CHUNK_BYTES;
     }
     create_clear_chunk(base, bytes % CHUNK_BYTES);
+    pin_forget_after(base, bytes % CHUNK_BYTES);
 }

@@ -12,6 +12,7 @@ void machine_drain(void);
 void machine_flush_prefetch(void);
 void machine_clean_line(const volatile void *address);
 void machine_forget_instructions(void);
+void machine_forget_line(const void *address);
 void machine_tlb_flush_asid(word_t asid);
 void machine_tlb_flush(void);
 void machine_switch_space(word_t table_base, word_t asid);

@@ -156,6 +156,13 @@ void machine_forget_instructions(void)
     model->invalidating = true;
 }
 
+void machine_forget_line(const void *address)
+{
+    if (!memory_is_window((word_t)address))
+        check_failed("M1 a line outside memory is dropped", (word_t)address);
+    model->fetched[((word_t)address - WINDOW_BASE) / LINE_BYTES] = 0;
+}
+
 /* New memory: zero, in memory and not only in the cache; nothing older can be executed. */
 bool model_is_published(word_t window, word_t bytes)
 {

@@ -41,6 +41,12 @@ static inline void machine_forget_instructions(void)
                      : : "r"(0) : "memory");
 }
 
+/* Drop the cached instructions of the line of this address. */
+static inline void machine_forget_line(const void *address)
+{
+    __asm__ volatile("mcr p15, 0, %0, c7, c5, 1" : : "r"(address) : "memory");
+}
+
 /* Write the data cache line of this address back to memory. */
 static inline void machine_clean_line(const volatile void *address)
 {

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lines are locked in one way of each L1 cache: pin_l1.c, pin_l1_lock.S. */
+#ifndef BILBY_PIN_H
+#define BILBY_PIN_H
+
+#include <machine.h>
+
+void pin_lines(void);
+void pin_forget_after(word_t base, word_t bytes);
+
+/* To drop all cached instructions would drop those that are locked: it is done line by line. */
+static inline void pin_forget_before(void)
+{
+}
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Nothing is locked in caches. */
+#ifndef BILBY_PIN_H
+#define BILBY_PIN_H
+
+#include <machine.h>
+
+/* At the end of boot. */
+static inline void pin_lines(void)
+{
+}
+
+/* Before memory that may have been executed is cleared: its cached instructions go. */
+static inline void pin_forget_before(void)
+{
+    machine_forget_instructions();
+}
+
+/* After some of it was cleared. */
+static inline void pin_forget_after(word_t base, word_t bytes)
+{
+    (void)base;
+    (void)bytes;
+}
+
+#endif

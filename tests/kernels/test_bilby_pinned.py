@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Lines locked in L1 (`PIN=l1`): the tables, the kernel that has them, and what it must not do."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.harness import build as products
+from tests.kernels.bilby import BILBY, CROSS, RUN, output
+from tests.kernels.fuzz.host import running
+from tests.kernels.fuzz.run import symbols as host_symbols
+from tests.kernels.region import FREE, OK, REGION, Region
+from tests.kernels.spec.layout import API
+from tests.kernels.tap import check_tap
+
+TOOL = BILBY / "tools" / "pinned.py"
+LINE, SETS = 32, 128
+NAME = "kzm-latency-l1"
+EXECUTED = 0x001F3000  # an address of the first thread's table
+NM = "f0010000 00000040 T first\nf0011020 00000004 T second\nf0012000 T top\n"
+
+
+def pinned(folder: Path, text: str, *what: str, nm: str = NM) -> subprocess.CompletedProcess[str]:
+    (folder / "list").write_text(text, encoding="utf-8")
+    (folder / "nm").write_text(nm, encoding="utf-8")
+    command = ["python3", str(TOOL), str(folder / "list"), str(folder / "nm"), *what]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_line_whose_place_is_taken_is_left_out(tmp_path: Path) -> None:
+    text = "instructions\n  first\n  second\ndata\n  top -64\n"
+    done = pinned(tmp_path, text, "report")
+    assert done.stdout.splitlines() == [
+        "instructions: 2 of 128 lines",
+        "  left out: second 0xf0011020",
+        "data: 2 of 128 lines",
+    ]
+
+
+def test_tables_take_the_same_room_without_symbols(tmp_path: Path) -> None:
+    text = "instructions\n  first\ndata\n  top -64\n"
+    full, empty = (pinned(tmp_path, text, "asm", nm=nm).stdout for nm in (NM, ""))
+    assert full.count(".word") == empty.count(".word") == 2 * (SETS + 1)
+    assert re.findall(r"word (0x0*[1-9a-f]\w*)", full) == [
+        "0xf0010000", "0xf0010020", "0xf0011fc0", "0xf0011fe0",
+    ]  # fmt: skip
+    assert not re.findall(r"word 0x0*[1-9a-f]", empty)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("instructions\n  third\n", "list:2: the kernel has no symbol third"),
+        ("data\n  top\n", "list:2: top has no size"),
+        ("  first\n", "list:1: 'first' is in no section"),
+        ("others\n  first\n", "list:1"),
+    ],
+)
+def test_a_wrong_list_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    done = pinned(tmp_path, text, "report")
+    assert done.returncode == 1
+    assert message in done.stderr
+
+
+@pytest.fixture(scope="module")
+def folder() -> Path:
+    products.make("kernels/bilby", "BOARD=kzm", "PRESET=latency", "PIN=l1")
+    return products.ROOT / "build" / "bilby" / NAME
+
+
+def words(kernel: Path, symbol: str) -> list[int]:
+    """A table of the kernel, up to its end marker, as the ELF has it."""
+    table = {s[2]: int(s[0], 16) for s in map(str.split, output(CROSS + "nm", kernel).splitlines())}
+    at = table[symbol]
+    dump = output(CROSS + "objdump", "-s", "-j", ".boot", f"--start-address={at:#x}",
+                  f"--stop-address={at + 4 * (SETS + 1):#x}", kernel)  # fmt: skip
+    rows = re.findall(r"^ [0-9a-f]{8} ((?:[0-9a-f]{8} ){1,4})", dump, re.M)
+    found = [int.from_bytes(bytes.fromhex(word), "little") for row in rows for word in row.split()]
+    return found[: found.index(0)]
+
+
+def test_the_kernel_has_the_lines_of_its_own_symbols(folder: Path, tmp_path: Path) -> None:
+    """Linked twice, it stays where it was; the analyser is told the same lines."""
+    nm = output(CROSS + "nm", "-S", folder / "kernel.elf")
+    done = pinned(tmp_path, (BILBY / "pinned.list").read_text(), "asm", nm=nm)
+    assert done.stdout == (folder / "pinned.S").read_text()
+    platform = tomllib.loads((folder / "platform.toml").read_text())
+    for name, cache in (("instructions", "l1i"), ("data", "l1d")):
+        lines = words(folder / "kernel.elf", f"pinned_{name}")
+        assert 40 <= len(lines) <= SETS
+        assert len({line // LINE % SETS for line in lines}) == len(lines)
+        told = [[int(end, 0) for end in text.split("..")]
+                for text in platform["caches"][cache]["locked"]]  # fmt: skip
+        assert sorted(lines) == [at for low, high in told for at in range(low, high, LINE)]
+        assert platform["caches"][cache]["locked_ways"] == 1
+
+
+def test_nothing_after_boot_drops_or_unlocks_more_than_a_line(folder: Path) -> None:
+    text = output(CROSS + "objdump", "-d", "-j", ".text", folder / "kernel.elf")
+    assert re.search(r"mcr\s+15, 0, \w+, cr7, cr5, \{1\}", text)
+    assert not re.findall(r"mcr\s+15, 0, \w+, cr7, cr5, \{[02]\}", text)
+    assert not re.findall(r"mcr\s+15, 0, \w+, cr7, cr(?:6|7|14),", text)
+    assert not re.findall(r"mcr\s+15, 0, \w+, cr9,", text)
+
+
+def test_user_level_tests_pass(folder: Path) -> None:
+    check_tap(output(RUN, folder.name, "tests"))
+
+
+def test_the_other_board_has_no_way_to_lock() -> None:
+    done = subprocess.run(
+        ["make", "-C", str(BILBY), "BOARD=cubieboard", "PRESET=latency", "PIN=l1"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "the L1 caches of the Cortex-A8 cannot be locked" in done.stderr
+
+
+def test_new_memory_has_no_old_instructions() -> None:
+    """Executed, deleted, made again: its lines were dropped one by one."""
+    products.make("kernels/bilby/check", "PRESET=latency", "PIN=l1")
+    path = products.ROOT / "build" / "bilby" / "host-latency-l1" / "serve"
+    with running(path) as host:
+        region = Region(host, host_symbols(path))
+        assert region.retype("FRAME_4K", 0) == OK
+        words_ = [EXECUTED, API["RIGHT_READ"], API["MAP_EXECUTE"]]
+        assert (
+            region.invoke(FREE, API["LABEL_FRAME_MAP"], words_, [API["ROOT_PAGE_DIRECTORY"]]) == OK
+        )
+        host.syscall(API["SYS_YIELD"], [0] * 6)  # before it, the user executes what is there
+        assert not host.is_published(REGION, 4096)
+        assert region.delete(0) == OK
+        assert region.retype("FRAME_4K", 0) == OK
+        assert host.is_published(REGION, 4096)
