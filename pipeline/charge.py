@@ -199,7 +199,8 @@ def _past(cycles: Cycles, passed: tuple[Replacement, ...], outstanding: int) -> 
     if not passed:
         return cycles
     longest = max(r.cycles + (0 if r.settled else outstanding) for r in passed)
-    return (*cycles[: Cause.OTHER], cycles[Cause.OTHER] + longest)
+    other = Cause.OTHER
+    return (*cycles[:other], cycles[other] + longest, *cycles[other + 1 :])
 
 
 def _replaced_at_end(graph: Supergraph, node: int) -> int:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from ilp.tree import fold
 from loopbounds.bounds import BoundOptions
 from loopbounds.prove import Budget
+from pipeline.costs import Cause
 from quoll.errors import InfeasibleError, UsageError
 from tests.quoll.building import build
 from tests.wcet.programs import CODE, bound, check, program
@@ -74,6 +76,8 @@ def test_a_loop_around_a_replaced_function_is_still_bounded(tmp_path: Path) -> N
     result = guided(elf, tmp_path, "function leaf takes at most 1000 cycles").entries["main"]
     assert [b.bound for b in result.bounds] == [9]
     assert result.cycles > 9 * 1000
+    assert {len(cycles) for cycles in result.costs.edges} == {len(Cause)}
+    assert sum(fold(result.graph, result.costs, result.path.steps).total) == result.cycles
 
 
 def test_required_places_and_ignored_ones(tmp_path: Path) -> None:
