@@ -6,9 +6,10 @@ it walks the steps with a stack of invocations, counts, and compares.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from types import MappingProxyType
 
 from ilp.constraint import Constraint
 from ilp.solution import Step
@@ -34,14 +35,15 @@ def check_path(
     bounds: Sequence[int],
     constraints: Sequence[Constraint],
     steps: Sequence[Step],
+    totals: Mapping[int, int] = MappingProxyType({}),
 ) -> tuple[str, ...]:
     """Everything that is wrong with ``steps`` as an execution; empty if nothing is.
 
     Checked: contiguous, from the entry to an exit; at most ``bounds[l]`` header executions per
-    entry of loop l (rule 18); calls return to the frame that made them; every constraint, per
-    invocation (rule 24).
+    entry of loop l (rule 18), and ``totals[l]`` per entry of the loop around it; calls return to
+    the frame that made them; every constraint, per invocation (rule 24).
     """
-    found = violations(graph, bounds, constraints, steps)
+    found = violations(graph, bounds, constraints, steps, totals)
     return tuple(dict.fromkeys(violation.text for violation in found))
 
 
@@ -59,12 +61,13 @@ def violations(
     bounds: Sequence[int],
     constraints: Sequence[Constraint],
     steps: Sequence[Step],
+    totals: Mapping[int, int] = MappingProxyType({}),
 ) -> tuple[Violation, ...]:
     """As ``check_path``, with positions."""
     broken = contiguity(graph, steps)
     if broken:
         return tuple(Violation(text, 0) for text in broken)
-    walker = Walker(graph, bounds, constraints)
+    walker = Walker(graph, bounds, constraints, totals)
     for step in steps:
         walker.execute(step)
     return tuple(walker.finish(steps[-1].node))
@@ -103,9 +106,14 @@ class Walker:
     """Executes steps and notes what they violate."""
 
     def __init__(
-        self, graph: Supergraph, bounds: Sequence[int], constraints: Sequence[Constraint]
+        self,
+        graph: Supergraph,
+        bounds: Sequence[int],
+        constraints: Sequence[Constraint],
+        totals: Mapping[int, int],
     ) -> None:
         self._graph, self._bounds, self._constraints = graph, bounds, constraints
+        self._limits = totals
         self._violations: list[Violation] = []
         # Linear constraints by function: they are judged even if nothing of them has executed.
         self._sums: dict[int, set[int]] = {}
@@ -121,6 +129,7 @@ class Walker:
             for e in loop.backs:
                 self._headers.setdefault(e, []).append((loop.index, False))
         self._runs = [int(loop.header == graph.entry) for loop in graph.loops]
+        self._inside = list(self._runs)  # per entry of the loop around
         # node -> (constraint, it is an a, how much one execution counts)
         self._member: dict[int, list[tuple[int, bool, int]]] = {}
         for i, constraint in enumerate(constraints):
@@ -163,12 +172,13 @@ class Walker:
     def _take(self, e: int) -> None:
         for loop, entering in self._headers.get(e, ()):
             self._runs[loop] = 1 if entering else self._runs[loop] + 1
+            self._inside[loop] += 1
+            if entering:
+                self._restart_sums(loop)
             if self._runs[loop] > self._bounds[loop]:
-                header = self._graph.nodes[self._graph.loops[loop].header]
-                self._note(
-                    f"the loop at {header.block.addr:#x} in context {header.context} runs more "
-                    f"than {self._bounds[loop]} times per entry"
-                )
+                self._note_loop(loop, f"{self._bounds[loop]} times per entry")
+            if loop in self._limits and self._inside[loop] > self._limits[loop]:
+                self._note_loop(loop, f"{self._limits[loop]} times per entry of the loop around it")
         edge = self._graph.edges[e]
         to = self._graph.nodes[edge.dst].context
         if edge.kind is EdgeKind.CALL:
@@ -184,6 +194,18 @@ class Walker:
         if not self._stack or self._stack[-1].context != to:
             self._note(f"edge {e} returns to an invocation that is not open")
             self._stack.append(Frame(to, False))
+
+    def _restart_sums(self, outer: int) -> None:
+        """Loop ``outer`` is entered: what is counted per entry of it starts again."""
+        for loop in self._limits:
+            if self._graph.loops[loop].parent == outer:
+                self._inside[loop] = 0
+
+    def _note_loop(self, loop: int, limit: str) -> None:
+        header = self._graph.nodes[self._graph.loops[loop].header]
+        self._note(
+            f"the loop at {header.block.addr:#x} in context {header.context} runs more than {limit}"
+        )
 
     def _close(self, frame: Frame, *, cut: bool) -> None:
         """Judge the constraints of an invocation that is over, or ``cut`` short."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from ilp.answer import Solver
 from ilp.check import check_path, path_cycles
@@ -63,12 +64,13 @@ def worst_case(
         return cycles_per_iteration(graph, costs, known, loop, solver, seconds)
 
     numbers = checked_bounds(graph, bounds, place, cost_of_one)
-    ipet = build_ipet(graph, costs, numbers, constraints, totals(graph, bounds), limits)
+    inside = totals(graph, bounds)
+    ipet = build_ipet(graph, costs, numbers, constraints, inside, limits)
     cuts: list[Row] = []
     for _ in range(ROUNDS):
         model = ipet.model.with_rows(cuts)
         proof = maximise(model, solver, seconds)
-        path = realise(ipet, costs, constraints, proof)
+        path = realise(ipet, costs, constraints, proof, inside)
         if path.unrealisable is None or proof.values is None:
             break
         new = cost_cuts(ipet, costs, constraints, proof.values, solver, seconds)
@@ -91,7 +93,13 @@ def solution_of(ipet: Ipet, proof: Proof) -> Solution:
     )
 
 
-def realise(ipet: Ipet, costs: Costs, constraints: Sequence[Constraint], proof: Proof) -> WorstPath:
+def realise(
+    ipet: Ipet,
+    costs: Costs,
+    constraints: Sequence[Constraint],
+    proof: Proof,
+    totals: Mapping[int, int] = MappingProxyType({}),
+) -> WorstPath:
     """An execution order of the counts that passes the checker, or one that does not and why."""
     if proof.values is None:
         return WorstPath((), 0, "the solver was stopped before it found any counts")
@@ -108,7 +116,7 @@ def realise(ipet: Ipet, costs: Costs, constraints: Sequence[Constraint], proof: 
             steps = (build_path_of_parts if shared else build_path)(ipet.nest, edges, last, order)
         except SolverError as error:
             return WorstPath((), 0, f"counts not realisable: {error}")
-        wrong = check_path(ipet.graph, ipet.nest.bounds, constraints, steps)
+        wrong = check_path(ipet.graph, ipet.nest.bounds, constraints, steps, totals)
         if not wrong:
             return WorstPath(steps, path_cycles(costs, steps), note)
     return WorstPath(steps, path_cycles(costs, steps), "counts not realisable: " + "; ".join(wrong))

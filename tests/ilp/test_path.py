@@ -139,6 +139,20 @@ def test_the_checker_accepts_and_refuses_loop_counts() -> None:
     assert len(check_path(NESTED, [1, 1], (), path)) == 2
 
 
+def test_the_checker_counts_a_loop_per_entry_of_the_loop_around_it() -> None:
+    path = steps_along(NESTED, [0, 1, 2, 3, 2, 4, 1, 2, 4, 1, 5])
+    assert check_path(NESTED, [3, 2], (), path, {1: 3}) == ()
+    assert check_path(NESTED, [3, 2], (), path, {1: 2}) == (
+        "the loop at 0x1020 in context 0 runs more than 2 times per entry of the loop around it",
+    )
+    again = draw(
+        [(0, 1), (1, 2), (2, 3), (3, 2), (2, 4), (4, 1), (1, 5), (5, 6), (6, 0), (5, 7)], exits=[7]
+    )
+    twice = steps_along(again, [0, 1, 2, 4, 1, 5, 6, 0, 1, 2, 4, 1, 5, 7])
+    inner = next(loop.index for loop in again.loops if loop.header == 2)
+    assert check_path(again, [9] * 3, (), twice, {inner: 1}) == ()
+
+
 def test_the_checker_refuses_what_is_not_contiguous() -> None:
     good = steps_along(LOOP, [0, 1, 2, 1, 3])
     assert check_path(LOOP, [2], (), good) == ()

@@ -177,9 +177,15 @@ def test_fractional_counts_are_not_rounded_into_place() -> None:
     assert (proof.bound, proof.values) == (107, None)
 
 
-def test_nothing_proved_is_an_error() -> None:
+def test_a_solver_that_ends_and_proves_nothing_is_an_error() -> None:
     with pytest.raises(SolverError, match="proved no bound"):
-        maximise(PAIR, Scripted(NOTHING, NOTHING), 1.0)
+        maximise(PAIR, Scripted(NOTHING, optimal([1, 1], None)), 1.0)
+
+
+def test_a_solver_stopped_at_once_leaves_the_maxima_of_the_counts() -> None:
+    proof = maximise(PAIR, Scripted(NOTHING, NOTHING), 1.0)
+    assert (proof.bound, proof.values, proof.attained) == (100 + 9 * 3 + 9 * 3, None, False)
+    assert proof.method == "every edge as often as its loops allow, as the time limit was reached"
 
 
 @pytest.mark.parametrize(
