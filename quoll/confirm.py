@@ -17,7 +17,7 @@ from quoll.image import Image
 from quoll.indirect import Resolution, resolve
 from quoll.localvalues import CALLEE_SAVED, BlockCode, LocalValues
 from quoll.terms import entry_symbol
-from quoll.transfers import Effect, callee_at
+from quoll.transfers import Effect, callee_at, is_call
 
 __all__ = ["Confirmed", "Confirmer", "Doubt", "Ending"]
 
@@ -85,7 +85,37 @@ class Confirmer:
             for block in cfg.blocks
             if block.tail or block.returns or block.last.addr in undecided
         }
-        return Confirmed(endings, values.assumptions)
+        assumptions = values.assumptions
+        if values.spills_tables:
+            spilled = self._through_spilled_tables(cfg, endings)
+            endings |= {index: ending for index, (ending, _) in spilled.items()}
+            assumptions |= {text for _, text in spilled.values()}
+        return Confirmed(endings, assumptions)
+
+    def _through_spilled_tables(
+        self, cfg: Cfg, endings: Mapping[int, Ending]
+    ) -> dict[int, tuple[Ending, str]]:
+        """Jumps through tables whose address was spilled to the stack, with their assumptions."""
+        unknown = [
+            index
+            for index, ending in endings.items()
+            if isinstance(ending.effect, Doubt)
+            and not (ending.effect.dead or cfg.blocks[index].returns or is_call(cfg.blocks[index]))
+        ]
+        if not unknown:
+            return {}
+        values = LocalValues(cfg, self._image, self._code, self.preserved, keeps_tables=True)
+        found = {}
+        for index in unknown:
+            effect, last = _effect(values, index), cfg.blocks[index].last
+            if isinstance(effect, Doubt) or effect[0].table is None or effect[1]:
+                continue
+            text = (
+                f"{last.text} at {self._image.place(last.addr)} jumps through the table at "
+                f"{self._image.place(effect[0].table)}, whose address nothing changes on the stack"
+            )
+            found[index] = Ending(endings[index].kept, effect), text
+        return found
 
     def preserved(self, entry: int) -> frozenset[int]:
         """What the function at ``entry`` gives back, as far as it is known."""

@@ -97,7 +97,7 @@ def _paths(values: LocalValues, block: int) -> Iterator[Path]:
     """
     blocks, graph = values.cfg.blocks, values.graph
     transfer = blocks[block].last
-    needs = Needs(transfer)
+    needs = Needs(transfer, memory=True)
     rest: tuple[Piece, ...] = ()
     edge_after: EdgeKind | None = None
     for _ in range(CHAIN):

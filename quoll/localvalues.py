@@ -8,6 +8,7 @@ every callee can be checked instead of trusting the procedure call standard (rul
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from quoll.arm.insn import LR, SP, Flow, Insn
 from quoll.cfg import Cfg, EdgeKind
@@ -27,6 +28,7 @@ from quoll.wto import FlowGraph, WeakOrder
 __all__ = ["CALLEE_SAVED", "BlockCode", "Callees", "LocalValues", "environment_of"]
 
 BLOCKS_KEPT = 1 << 13
+WORD = 4  # bytes
 Callees = Callable[[int], frozenset[int]]  # entry -> registers that the function preserves
 
 
@@ -71,6 +73,9 @@ def procedure_call_standard(entry: int) -> frozenset[int]:
 class LocalValues:
     """States at the start of the blocks of ``cfg``, which may still be incomplete.
 
+    With ``keeps_tables`` neither a call nor a store to an array of which no end is known changes a
+    word of the frame that holds the address of a constant, as compilers spill that of a jump
+    table: that is an assumption, which whoever asks must list.
     Raises ControlFlowError for an instruction without semantics.
     """
 
@@ -80,10 +85,14 @@ class LocalValues:
         image: Image,
         code: BlockCode | None = None,
         callees: Callees = procedure_call_standard,
+        *,
+        keeps_tables: bool = False,
     ) -> None:
         self.cfg, self.image, self.callees = cfg, image, callees
+        self._keeps_tables = keeps_tables
+        self.spills_tables = False  # whether the address of a constant was forgotten
         self.code = code or BlockCode()
-        self.environment = environment_of(image)
+        self.environment = replace(environment_of(image), spilled=self._spilled)
         self._links = _links(cfg)
         edges = [e for e in cfg.edges if e.kind not in (EdgeKind.CALL, EdgeKind.RETURN)]
         successors: list[list[int]] = [[] for _ in cfg.blocks]
@@ -147,14 +156,22 @@ class LocalValues:
         flags = [None] * (MODE - FLAG)
         self.environment.used.add(S1)
         live = live_frames(before.frames, before.term(SP), before.facts)
-        frames = {key: cell for key, cell in live.items() if self._is_saved(cell)}
+        frames = {key: cell for key, cell in live.items() if self._survives(cell)}
         return State(
             (*registers, *flags, before.registers[MODE]), frames, {}, before.banks, before.facts
         )
 
-    def _is_saved(self, cell: object) -> bool:
+    def _survives(self, cell: object) -> bool:
         """Whether a cell holds a callee-saved register as at entry, or a return address."""
-        return type(cell) is int and (cell in SAVED or cell in self._links)
+        saved = type(cell) is int and (cell in SAVED or cell in self._links)
+        return saved or self._spilled(cell)
+
+    def _spilled(self, cell: object) -> bool:
+        """Whether the address of a word that is never written is kept, if a cell holds that."""
+        if type(cell) is not int or cell >> 32 or self.image.constant(cell, WORD) is None:
+            return False
+        self.spills_tables = True
+        return self._keeps_tables
 
 
 def _links(cfg: Cfg) -> frozenset[int]:

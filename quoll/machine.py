@@ -51,6 +51,7 @@ class Environment:
     limits: dict[int, set[int]] = field(default_factory=dict)  # position -> thresholds
     given: Mapping[int, ValueSet] = field(default_factory=dict)  # what words of a device read as
     unknown: set[int] = field(default_factory=set)  # instructions at unknown addresses, by a fact
+    spilled: Callable[[object], bool] | None = None  # cells of frames that arrays do not reach
 
     def read(self, addr: int, size: int) -> int | None:
         """The constant at ``addr``, or None."""
@@ -125,6 +126,7 @@ class Machine:
             environment.stacks,
             environment.ordinary,
             environment.used,
+            environment.spilled,
         )
 
     def snapshot(self, facts: Facts | None = None) -> State:

@@ -40,7 +40,7 @@ S2 = "S2: a store of unknown address does not hit read-only memory"
 class Memory:
     """The working copy of a state's cells while a block is interpreted."""
 
-    __slots__ = ("frames", "globals", "ordinary", "own", "stacks", "used")
+    __slots__ = ("frames", "globals", "ordinary", "own", "spilled", "stacks", "used")
 
     def __init__(
         self,
@@ -49,6 +49,7 @@ class Memory:
         stacks: Stacks,
         ordinary: Callable[[int], bool],
         used: set[str],
+        spilled: Callable[[object], bool] | None = None,
     ) -> None:
         self.frames = frames
         self.globals = globals_
@@ -56,6 +57,7 @@ class Memory:
         self.stacks = stacks
         self.ordinary = ordinary
         self.used = used
+        self.spilled = spilled
 
     def load(self, address: Term, facts: Facts) -> object | None:
         """The cell at ``address``: a term, or (size, term); None if nothing is recorded."""
@@ -178,7 +180,8 @@ class Memory:
         kept = {
             key: cell
             for key, cell in self.frames.items()
-            if key >> 32 == fact.base and (key - first) & MASK >= reach
+            if key >> 32 == fact.base
+            and ((key - first) & MASK >= reach or (reach >= SIGN and self._is_spilled(cell)))
         }
         self.frames = self.own["frames"] = kept
         base = self.stacks.get(fact.base)
@@ -188,6 +191,10 @@ class Memory:
         first += base
         others = {k: c for k, c in self.globals.items() if (k - first) & MASK >= reach}
         self.globals = self.own["globals"] = others
+
+    def _is_spilled(self, cell: object) -> bool:
+        """Whether a store to an array of which no end is known is assumed not to hit a cell."""
+        return self.spilled is not None and self.spilled(cell)
 
     def _keep_live(self, sp: Term, facts: Facts) -> None:
         self.used.add(S1)

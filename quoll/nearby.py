@@ -182,7 +182,7 @@ def _paths(chain: _Chain, interpreter: Interpreter) -> Iterator[Path]:
     A masked index has few values right after the masking, for which a path starts there, too.
     """
     transfer = chain.blocks[0][0].last
-    needs = Needs(transfer)
+    needs = Needs(transfer, memory=False)
     rest: tuple[Piece, ...] = ()
     anything = _anything(interpreter.environment)
     starts = 0

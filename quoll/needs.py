@@ -1,12 +1,12 @@
 """Which instructions before an indirect transfer its target may depend on.
 
-Only registers and flags are followed. What depends on memory starts at the load: what is known of
-the word that it reads is part of the state before it.
+Registers and flags are followed. What depends on memory starts at the load if nothing is known of
+memory anyway; else stores are taken to matter to every load after them.
 """
 
 from __future__ import annotations
 
-from quoll.arm.insn import PC, Insn
+from quoll.arm.insn import PC, Access, Insn
 
 __all__ = ["Needs"]
 
@@ -14,7 +14,9 @@ __all__ = ["Needs"]
 class Needs:
     """Going backwards: registers and flags, as far as the transfer depends on them."""
 
-    def __init__(self, transfer: Insn) -> None:
+    def __init__(self, transfer: Insn, *, memory: bool) -> None:
+        self._memory = memory
+        self._loads = transfer.memory is not None
         self._registers = set(transfer.reads) - {PC}
         self._flags = transfer.conditional
 
@@ -26,6 +28,9 @@ class Needs:
 
     def includes(self, insn: Insn) -> bool:
         """Whether the transfer may depend on what ``insn`` does; then on what it needs, too."""
+        if self._memory and self._loads and _stores(insn):
+            self._registers |= insn.reads - {PC}
+            return True
         registers = insn.writes & self._registers
         flags = self._flags and insn.sets_flags
         if not (registers or flags):
@@ -34,5 +39,10 @@ class Needs:
             self._registers -= registers
             self._flags &= not insn.sets_flags
         self._flags |= insn.conditional or insn.reads_flags
+        self._loads |= insn.memory is not None
         self._registers |= insn.reads - {PC}
         return True
+
+
+def _stores(insn: Insn) -> bool:
+    return insn.memory is not None and insn.memory.access in (Access.STORE, Access.SWAP)
