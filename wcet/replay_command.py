@@ -43,7 +43,7 @@ Two comparisons are made, and the exit status is 1 if either fails:
   bound    the proven bound of the entry, at least every execution
   charged  what the analysis charges for the very path that was executed, at least the same
 Ratios above 1 are how much is lost: by the path not being the worst one, and by the model of
-caches and pipeline.
+caches and pipeline. The column 'charged' parts the two: it is charged for the path that took most.
 """
 
 EXAMPLES = """\
@@ -101,6 +101,7 @@ class EntryReplay:
     bound: int
     executions: int
     most: int  # cycles seen
+    charged: int | None  # for the path that took most; None if it was cut at a test
     paths: int  # different ones, and beginnings of paths up to a test for interrupts
     margins: tuple[float, ...]  # ascending
     exceeding: tuple[Replayed, ...]  # above the bound, or above what their path is charged
@@ -123,11 +124,13 @@ def summarise(
     name: str, bound: int, paths: Sequence[Replayed], timing: tuple[Moment, ...] = ()
 ) -> EntryReplay:
     """The figures of one entry."""
+    longest = max(paths, key=lambda p: p.most)
     return EntryReplay(
         name,
         bound,
         sum(p.executions for p in paths),
-        max(p.most for p in paths),
+        longest.most,
+        longest.charged,
         len(paths),
         tuple(sorted(p.ratio for p in paths if p.ratio is not None)),
         tuple(p for p in paths if p.exceeds(bound)),
@@ -251,11 +254,12 @@ def to_text(result: Result, found: Sequence[EntryReplay], options: argparse.Name
         f"platform  {result.platform.name}; {options.states} initial states per path, "
         f"seed {options.seed}; nominal cycles",
         "",
-        f"{'entry':<16}{'executions':>11}{'paths':>7}{'most':>12}{'bound':>12}{'ratio':>8}"
+        f"{'entry':<16}{'executions':>11}{'paths':>7}{'most':>12}{'charged':>12}{'bound':>12}{'ratio':>8}"
         f"   charged/seen per path: {'least':>6}{'median':>8}{'99 %':>8}",
     ]
     rows += [
-        f"{e.name:<16}{e.executions:>11,}{e.paths:>7,}{e.most:>12,}{e.bound:>12,}"
+        f"{e.name:<16}{e.executions:>11,}{e.paths:>7,}{e.most:>12,}"
+        f"{'-' if e.charged is None else format(e.charged, ','):>12}{e.bound:>12,}"
         f"{e.ratio:>8.2f}{'':>26}{e.margins[0]:>6.2f}{median(e.margins):>8.2f}"
         f"{e.percentile_99:>8.2f}"
         for e in found
@@ -289,6 +293,7 @@ def to_json(result: Result, found: Sequence[EntryReplay], options: argparse.Name
             "executions": e.executions,
             "paths": e.paths,
             "most_cycles": e.most,
+            "most_charged_cycles": e.charged,
             "bound_cycles": e.bound,
             "ratio": e.ratio,
             "charged_over_seen": {

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from bench.interrupts import AT_USER, interrupts_taken, main
+from bench import interrupts, ipc
+from bench.interrupts import AT_USER, interrupts_taken
 from quoll.image import Image
 from quoll.trace import Trace
 from tests.harness import build as products
 from tests.harness import qemu
 from tests.kernels.bilby import BILBY, RUN, output
 from tests.kernels.tap import check_tap
+from wcet.platform import load
 
 BOARDS = ("kzm", "cubieboard")
 PRESETS = sorted(path.stem for path in (BILBY / "presets").glob("*.mk"))
@@ -51,9 +53,44 @@ def test_interrupts_come_once_each_at_every_preemption_point(build: str, tmp_pat
 def test_the_table_of_interrupts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trace, kernel = tmp_path / "trace", products.kernel("kzm-after")
     qemu.run_bilby("kzm-after", "hello", trace)
-    assert main([str(trace), str(kernel)]) == 0
+    assert interrupts.main([str(trace), str(kernel)]) == 0
     rows = capsys.readouterr().out.splitlines()
     assert rows[1].split() == [*AT_USER.split(), "0"]
     assert rows[-1].split() == ["all", "0"]
-    assert main([str(trace), str(kernel.with_name("hello.elf"))]) == 2
+    assert interrupts.main([str(trace), str(kernel.with_name("hello.elf"))]) == 2
     assert "no symbol handle_interrupt" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def pingpong(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    trace = tmp_path_factory.mktemp("pingpong") / "trace"
+    assert qemu.run_bilby("kzm-after", "pingpong", trace).returncode == 0
+    return trace
+
+
+def test_rounds_of_calls_are_found_and_timed(pingpong: Path) -> None:
+    image = Image.load(products.kernel("kzm-after"))
+    found = ipc.rounds(Trace.read(pingpong))
+    assert [made.times for made in found] == [64] * 4
+    lengths = [len(made.call.pcs) for made in found]
+    assert lengths == sorted(lengths)
+    assert len(found[0].answer.pcs) < len(found[1].answer.pcs)
+    fastpath = image.symbol("fastpath_call"), image.symbol("fastpath_reply_receive")
+    for execution, symbol in zip((found[0].call, found[0].answer), fastpath, strict=True):
+        assert symbol is not None
+        assert symbol.addr in execution.pcs.tolist()
+    timed = ipc.timed(found[0], image, load("kzm"), seed=1)
+    assert timed.again[0] >= lengths[0], "an instruction takes a cycle at least"
+    assert timed.again < timed.first
+    assert timed == ipc.timed(found[0], image, load("kzm"), seed=1)
+
+
+def test_a_recording_without_rounds(
+    pingpong: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = products.kernel("kzm-after")
+    qemu.run_bilby("kzm-after", "hello", tmp_path / "trace")
+    assert ipc.main([str(tmp_path / "trace"), str(kernel)]) == 2
+    assert "no two system calls that alternate" in capsys.readouterr().err
+    assert ipc.main([str(pingpong), str(kernel), "--platform", "none"]) == 2
+    assert "no platform 'none'" in capsys.readouterr().err

@@ -138,6 +138,8 @@ def test_the_command(
     assert set(document["entries"]) == set(ENTRIES)
     for name, entry in document["entries"].items():
         assert entry["bound_cycles"] >= entry["most_cycles"] > 0
+        charged = entry["most_charged_cycles"]
+        assert charged is None or entry["most_cycles"] <= charged <= entry["bound_cycles"]
         assert entry["charged_over_seen"]["least"] >= 1
         assert f"{entry['most_cycles']:,}" in table, name
         assert entry["exceeding"] == []
