@@ -141,7 +141,10 @@ def contents(build: Build, programs: Sequence[str]) -> dict[str, bytes]:
     """The files of an archive."""
     build.make(programs)
     image = Image.load(build.folder / "kernel.elf")
-    facts = (build.folder / "kernel.facts").read_text(encoding="utf-8")
+    loops, facts = (
+        (build.folder / f"kernel.{kind}").read_text(encoding="utf-8")
+        for kind in ("loops.csv", "facts")
+    )
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         report = analysed(build, folder)
@@ -154,7 +157,7 @@ def contents(build: Build, programs: Sequence[str]) -> dict[str, bytes]:
         "README.md": Path(__file__).with_name("benchmark.md").read_bytes(),
         "compiler.txt": compiler(build).encode(),
         "lines.tsv": lines_table(image),
-        "facts.tsv": facts_table(facts, image),
+        "facts.tsv": facts_table(loops, facts, image),
         "platform.toml": (ROOT / "wcet" / "platforms" / f"{build.board}.toml").read_bytes(),
         "bounds.json": bounds(report),
     }

@@ -1,11 +1,13 @@
 """What is known of a kernel, as tables that other analysers can read: tab-separated, one header.
 
-The facts are those of ``kernels/bilby/tools/facts.py``, which collects the comments beside the
-loops; addresses come from the line table of the ELF.
+Loops and facts are those that ``kernels/bilby/tools/facts.py`` collects from the comments beside
+the loops; addresses come from the line table of the ELF.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -15,10 +17,9 @@ from quoll.image import Image
 
 __all__ = ["facts_table", "lines_table", "loops_table", "parameters_of"]
 
-STATED = re.compile(r"loop (\S+) at most (.+?)(?:\s+# (.*))?")
-PREEMPTED = re.compile(r"# loop (\S+) is preempted at point (\d+)")
-COUNTED = re.compile(r"# loop (\S+) is counted at (\S+)")
-TOTAL = re.compile(r"(\S+) executes at most (.+?) times(?:\s+# (.*))?")
+STATED = re.compile(r"loop (\S+) at most (.+?)")
+TOTAL = re.compile(r"(\S+) executes at most (.+?) times")
+WITHOUT = re.compile(r"(preempted|counted) at (?:point )?(\S+)")  # a loop that has no number
 NAME = re.compile(r"([a-z_]+)(?: \+ \d+)?")
 
 
@@ -38,34 +39,44 @@ def lines_table(image: Image) -> bytes:
     return table(("address", "file", "line"), rows)
 
 
-def facts_table(facts: str, image: Image) -> bytes:
-    """One row per line of ``kernel.facts``. Raises InputError for a line of a form unknown here."""
-    rows = [(*row, _addresses(image, row[1])) for row in _rows(facts)]
-    return table(("kind", "place", "bound", "argument", "addresses"), rows)
+def facts_table(loops: str, facts: str, image: Image) -> bytes:
+    """One row per loop of ``kernel.loops.csv`` and per count of ``kernel.facts``.
+
+    Raises InputError for a row or line of a form unknown here.
+    """
+    rows = [_loop(row) for row in csv.DictReader(io.StringIO(loops))]
+    rows += [("total", f[1], f[2], "by the system's use") for f in _stated(facts) if f.re is TOTAL]
+    return table(
+        ("kind", "place", "bound", "argument", "addresses"),
+        [(*row, _addresses(image, row[1])) for row in rows],
+    )
 
 
 def parameters_of(facts: str) -> list[str]:
     """The names that stand for numbers in ``kernel.facts``, sorted."""
-    limits = [bound for kind, _, bound, _ in _rows(facts) if kind in ("loop", "total")]
-    return sorted({found[1] for bound in limits if (found := NAME.fullmatch(bound))})
+    return sorted({name[1] for f in _stated(facts) if (name := NAME.fullmatch(f[2]))})
 
 
-def _rows(facts: str) -> list[tuple[str, str, str, str]]:
-    """Kind, place, bound and argument of each line."""
-    heading = ("# Generated", "# loop PLACE")
-    return [_fact(line) for line in facts.splitlines() if line and not line.startswith(heading)]
+def _stated(facts: str) -> list[re.Match[str]]:
+    """What the lines of ``kernel.facts`` state."""
+    found = []
+    for line in facts.splitlines():
+        text = line.partition("#")[0].strip()
+        if text:
+            match = TOTAL.fullmatch(text) or STATED.fullmatch(text)
+            if match is None:
+                raise InputError(f"the benchmark cannot express this fact: '{text}'")
+            found.append(match)
+    return found
 
 
-def _fact(line: str) -> tuple[str, str, str, str]:
-    if found := STATED.fullmatch(line):
-        return "loop", found[1], found[2], found[3] or "-"
-    if found := PREEMPTED.fullmatch(line):
-        return "preempted", found[1], f"point {found[2]}", "an interrupt that is pending ends it"
-    if found := COUNTED.fullmatch(line):
-        return "counted", found[1], found[2], "each turn passes a place that another row limits"
-    if found := TOTAL.fullmatch(line):
-        return "total", found[1], found[2], found[3] or "-"
-    raise InputError(f"kernel.facts has a line that the benchmark cannot express: '{line}'")
+def _loop(row: Mapping[str, str]) -> tuple[str, str, str, str]:
+    """Kind, place, bound and argument."""
+    if row["bound"]:
+        return "loop", row["place"], row["bound"], row["why"]
+    if found := WITHOUT.fullmatch(row["why"]):
+        return found[1], row["place"], found[2], row["why"]
+    raise InputError(f"the benchmark cannot express the bound of {row['place']}: '{row['why']}'")
 
 
 def _addresses(image: Image, place: str) -> str:
