@@ -7,6 +7,7 @@ Templates over a loop variable ``x`` with initial value ``x0`` and ``k = count -
     x - x0 = 0 (mod 2**j)              congruence
     x = x0 >> j*k, x <= ones >> j*k    halving, clearing from the top, count-leading-zeros loops
     low k bits of x are 0              doubling, and x &= x - 1
+    bits of x <= bits ever set - k     one bit cleared in each iteration
     u <= v, u - u0 <= v0 - u0          compared terms: displacement within the initial distance
     v - u <= (v0 - u0) >> k            their distance is halved, as in a binary search
     s*k <= v0 - u0                     the bound itself, as a term over parameters
@@ -17,7 +18,9 @@ A guess stays if it holds in every state of the runs given.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from math import gcd
+from operator import or_
 
 from loopbounds import rewrite, terms
 from loopbounds.evaluate import compile_terms
@@ -96,9 +99,11 @@ def _of_variable(variable: Variable, index: int, runs: Sequence[Run]) -> Iterato
     if 0 < wrap < mask(width):
         yield eq(x, operation("and", terms.add(x0, k), const(wrap, width)))
         yield eq(x, operation("and", sub(x0, k), const(wrap, width)))
-    operators = {t.op for t in rewrite.walk([variable.next])}
-    if width == COUNT_WIDTH and operators & BITWISE:
+    following = rewrite.walk([variable.next])
+    scaled = any(t.op == "linear" and x in t.args and 1 not in t.factors for t in following)
+    if width == COUNT_WIDTH and (scaled or {t.op for t in following} & BITWISE):
         yield from _shifts(x, x0)
+        yield from _cleared(x, index, runs)
 
 
 def _wrap(index: int, runs: Sequence[Run]) -> int:
@@ -129,6 +134,15 @@ def _shifts(x: Term, x0: Term) -> Iterator[Term]:
         yield ule(x, operation("lshr", ones, places))
         yield eq(operation("and", x, terms.negate(terms.shl(ones, places))), const(0, COUNT_WIDTH))
     yield from _halved(x, x0)
+
+
+def _cleared(x: Term, index: int, runs: Sequence[Run]) -> Iterator[Term]:
+    """One bit less in each iteration, of those that are ever set."""
+    bits = reduce(or_, (state[index] for run in runs for state in run.states))
+    yield eq(operation("and", x, const(~bits, x.width)), const(0, x.width))
+    left = sub(const(bits.bit_count(), x.width), K)
+    yield ule(K, const(bits.bit_count(), x.width))
+    yield ule(operation("popcount", x), left)
 
 
 def _of_comparisons(model: Model, runs: Sequence[Run]) -> Iterator[Term]:

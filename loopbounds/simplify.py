@@ -33,14 +33,25 @@ def _without_inner_exits(model: Model) -> Model:
 
     A loop that ends has made its exit condition true, whatever that took.
     """
-    for part in model.exits:
-        conditions = conjuncts(part)
+    for group in _sharing_inputs(model):
+        conditions = [c for part in group for c in conjuncts(part)]
         own = rewrite.symbols(conditions) & set(model.inputs)
         rest = [c for c in conjuncts(model.again) if c not in conditions]
         used = rewrite.symbols([*rest, *(v.next for v in model.state)])
         if own and not own & used:
             model = replace(model, again=reduce(terms.both, rest, TRUE))
     return model
+
+
+def _sharing_inputs(model: Model) -> list[list[Term]]:
+    """The exits in groups that have no input in common: those of one loop inside, or of several."""
+    groups: list[list[Term]] = []
+    for part in model.exits:
+        own = rewrite.symbols([part]) & set(model.inputs)
+        joined = [g for g in groups if own & rewrite.symbols(g)]
+        groups = [g for g in groups if g not in joined]
+        groups.append([*(p for g in joined for p in g), part])
+    return groups
 
 
 def _without_determined_inputs(model: Model) -> Model:

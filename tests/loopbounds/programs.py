@@ -1,97 +1,174 @@
-"""Random C functions made of loops, in fixed shares of each kind."""
+"""Random C functions with one nest of loops each, of a kind that is asked for."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
-__all__ = ["KINDS", "random_program"]
+__all__ = ["KINDS", "UNCOUNTED", "random_program"]
 
-KINDS = (
-    "up",
-    "down",
-    "do",
-    "pointer",
-    "structs",
-    "shift",
-    "bits",
-    "memory",
-    "field",
-    "exits",
-    "signed",
-    "wrap",
-    "minimum",
-    "levels",
-    "triangle",
-    "skip",
-)
 PRELUDE = """volatile unsigned sink;
 unsigned total, table[64];
 struct state { unsigned left, index; } shared;
+struct item { struct item *next; unsigned value; } *items;
 """
 
 
 class _Writer:
-    """Writes one function; every loop has variables of its own."""
+    """The numbers of one program. ``a`` and ``b`` are arguments of the function, any words."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
-        self._count = 0
+        self.step = chance.choice([1, 1, 2, 3, 5])
+        self.body = chance.choice(["sink = total;", "total += a;", "table[b & 63] = total;"])
 
-    def name(self) -> str:
-        self._count += 1
-        return f"v{self._count}"
+    def mask(self) -> int:
+        """Of a few low bits."""
+        return self._chance.choice([3, 7, 15, 31])
 
     def amount(self) -> str:
         """A small unsigned number, known or not."""
-        mask = self._chance.choice([3, 7, 15, 31])
-        value = self._chance.randint(0, 20)
-        return self._chance.choice([f"{value}u", f"(a & {mask})", f"(b >> 3 & {mask})"])
+        known = f"{self._chance.randint(1, 20)}u"
+        return self._chance.choice([known, f"(a & {self.mask()})", f"(b >> 3 & {self.mask()})"])
 
-    def body(self, depth: int) -> str:
-        kind = self._chance.randint(0, 5)
-        if depth and kind < 2:
-            return self.loop(self._chance.choice(KINDS), depth - 1)
-        if kind == 2:
-            return "total += a;"
-        if kind == 3:
-            return "table[b & 63] = total;"
-        return "sink = total;"
-
-    def loop(self, kind: str, depth: int) -> str:
-        i, n, step = self.name(), self.amount(), self._chance.choice([1, 1, 2, 3, 5])
-        inside = self.body(depth)
-        texts = {
-            "up": f"for (unsigned {i} = 0; {i} < {n}; {i} += {step}) {{ {inside} }}",
-            "down": f"for (unsigned {i} = {n}; {i} != 0; {i}--) {{ {inside} }}",
-            "do": f"unsigned {i} = 0; do {{ {inside} }} while (++{i} < {n});",
-            "pointer": f"for (unsigned *{i} = table, *{i}e = table + {n}; {i} != {i}e; {i}++)"
-            f" {{ *{i} = 1; {inside} }}",
-            "structs": f"struct state *{i} = (struct state *)table; while ({i} <"
-            f" (struct state *)table + {n}) {{ {i}->left = 0; {i}++; {inside} }}",
-            "shift": f"for (unsigned {i} = {n}; {i}; {i} >>= {step}) {{ {inside} }}",
-            "bits": f"for (unsigned {i} = a; {i}; {i} &= {i} - 1) {{ {inside} }}",
-            "memory": f"volatile unsigned {i}; for ({i} = 0; {i} < {n}; {i}++) {{ {inside} }}",
-            "field": f"shared.left = {n}; while (shared.left) {{ shared.left--; sink = 1; }}",
-            "exits": f"for (unsigned {i} = 0; {i} < {n}; {i}++) {{ if (sink == 77) break;"
-            f" {inside} }}",
-            "signed": f"for (int {i} = -{step}; {i} < (int){n}; {i} += {step}) {{ {inside} }}",
-            "wrap": f"unsigned char {i} = a; do {{ {inside} {i} += {step | 1}; }}"
-            f" while ({i} != 5);",
-            "minimum": f"unsigned {i}n = a < {n} ? a : {n};"
-            f"for (unsigned {i} = 0; {i} < {i}n; {i}++) {{ {inside} }}",
-            "levels": f"unsigned {i} = 32; while ({i}) {{ unsigned {i}w = (sink & 15) + 1;"
-            f" if ({i}w > {i}) break; {i} -= {i}w; }}",
-            "triangle": f"for (unsigned {i} = 0; {i} < {n}; {i}++)"
-            f" for (unsigned {i}j = 0; {i}j < {i}; {i}j++) {{ {inside} }}",
-            "skip": f"for (unsigned {i} = 0; {i} < {n}; {i}++) {{ if ({i} & b & 1) {i} += 2;"
-            f" {inside} }}",
-        }
-        return texts[kind]
+    def up(self, inside: str) -> str:
+        """A plain counting loop around ``inside``."""
+        return f"for (unsigned i = 0; i < {self.amount()}; i += {self.step}) {{ {inside} }}"
 
 
-def random_program(chance: random.Random) -> str:
-    """The text of ``main(unsigned a, unsigned b)``, one or two loops in sequence."""
-    writer = _Writer(chance)
-    loops = [writer.loop(chance.choice(KINDS), 1) for _ in range(chance.randint(1, 2))]
-    text = "\n    ".join(loops)
+def _nested(w: _Writer) -> str:
+    return w.up(f"for (unsigned j = {w.amount()}; j; j--) {{ {w.body} }}")
+
+
+def _triangular(w: _Writer) -> str:
+    return (
+        f"for (unsigned i = 0; i < {w.amount()}; i++)"
+        f" for (unsigned j = 0; j < i; j++) {{ {w.body} }}"
+    )
+
+
+def _exits(w: _Writer) -> str:
+    return w.up(f"if (sink == 77) break; {w.body} if (sink == 78) return 1;")
+
+
+def _do_while(w: _Writer) -> str:
+    return f"unsigned i = 0; do {{ {w.body} }} while (++i < {w.amount()});"
+
+
+def _compare_first(w: _Writer) -> str:
+    return f"unsigned i = 0; do {{ {w.body} }} while (i++ < {w.amount()});"
+
+
+def _shifting(w: _Writer) -> str:
+    return f"for (unsigned x = 1; x < {w.amount()} << 8; x <<= {w.step}) {{ {w.body} }}"
+
+
+def _leading_zeros(w: _Writer) -> str:
+    return (
+        f"for (unsigned x = a & 0x{w.mask():x}00ff; x;)"
+        f" {{ x &= ~(0x80000000u >> __builtin_clz(x)); {w.body} }}"
+    )
+
+
+def _low_bit(w: _Writer) -> str:
+    return f"for (unsigned x = a & 0x{w.mask():x}0f; x; x &= x - 1) {{ {w.body} }}"
+
+
+def _halving(w: _Writer) -> str:
+    return f"for (unsigned x = b & 0x{w.mask():x}fff; x; x /= 2) {{ {w.body} }}"
+
+
+def _on_the_stack(w: _Writer) -> str:
+    return f"volatile unsigned i; for (i = 0; i < {w.amount()}; i += {w.step}) {{ {w.body} }}"
+
+
+def _global(w: _Writer) -> str:
+    return f"shared.left = {w.amount()}; while (shared.left) {{ shared.left--; sink = 1; }}"
+
+
+def _pointer(w: _Writer) -> str:
+    return (
+        f"unsigned *end = table + {w.amount()}; for (unsigned *p = table; p != end; p++)"
+        f" {{ *p = 1; {w.body} }}"
+    )
+
+
+def _two_compares(w: _Writer) -> str:
+    return f"for (unsigned i = 0; i < {w.amount()} && i < {w.amount()}; i++) {{ {w.body} }}"
+
+
+def _byte(w: _Writer) -> str:
+    return f"unsigned char i = {w.amount()}; do {{ {w.body} i += {w.step | 1}; }} while (i != 200);"
+
+
+def _message(w: _Writer) -> str:
+    return (
+        f"unsigned n = b & 127; if (n > {w.mask()}) n = {w.mask()};"
+        f" for (unsigned i = 0; i < n; i++) {{ {w.body} }}"
+    )
+
+
+def _bits_left(w: _Writer) -> str:
+    return (
+        f"unsigned left = 32; while (left) {{ unsigned bits = (sink & {w.mask()}) + 1;"
+        " if (bits > left) break; left -= bits; }"
+    )
+
+
+def _unrolled(w: _Writer) -> str:
+    return f"\n#pragma GCC unroll 4\n{w.up('sink = i;')}"
+
+
+def _copy(w: _Writer) -> str:
+    return (
+        f"unsigned n = {w.amount()}; unsigned char *to = (unsigned char *)table + (b & 3);"
+        " unsigned char *from = (unsigned char *)&shared;"
+        " while (n && ((unsigned)to & 3)) { *to++ = *from; n--; }"
+        " for (; n >= 4; n -= 4, to += 4) *(unsigned *)to = total;"
+        " while (n--) *to++ = *from;"
+    )
+
+
+def _set(w: _Writer) -> str:
+    return (
+        f"unsigned char *p = (unsigned char *)table + (a & 3), *end = p + {w.amount()};"
+        " while (p != end && ((unsigned)p & 3)) *p++ = 0;"
+        " for (; end - p >= 4; p += 4) *(unsigned *)p = 0;"
+        " while (p != end) *p++ = 0;"
+    )
+
+
+def _list(w: _Writer) -> str:
+    return f"for (struct item *i = items; i; i = i->next) {{ total += i->value; {w.body} }}"
+
+
+_KINDS: dict[str, Callable[[_Writer], str]] = {
+    "nested": _nested,
+    "triangular": _triangular,
+    "several exits": _exits,
+    "do/while": _do_while,
+    "compare before increment": _compare_first,
+    "shifting": _shifting,
+    "count leading zeros": _leading_zeros,
+    "x &= x - 1": _low_bit,
+    "halving": _halving,
+    "counter on the stack": _on_the_stack,
+    "global counter": _global,
+    "moving pointer": _pointer,
+    "two compares": _two_compares,
+    "byte that wraps": _byte,
+    "masked word or constant": _message,
+    "bits left": _bits_left,
+    "unrolled": _unrolled,
+    "copy with prologue": _copy,
+    "set with prologue": _set,
+    "list": _list,
+}
+KINDS = tuple(_KINDS)
+UNCOUNTED = ("list",)  # nothing in the binary bounds them
+
+
+def random_program(chance: random.Random, kind: str) -> str:
+    """The text of ``main(unsigned a, unsigned b)``."""
+    text = _KINDS[kind](_Writer(chance))
     return f"{PRELUDE}int main(unsigned a, unsigned b)\n{{\n    {text}\n    return 0;\n}}\n"
