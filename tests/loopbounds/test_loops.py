@@ -37,6 +37,8 @@ COMPILED = {
     "bits": ("for (; a; a &= a - 1) sink = a;", [32], True),
     "halves": ("for (; a; a >>= 1) sink = a;", [32], True),
     "top-bits": ("while (a) { sink = a; a &= ~(0x80000000u >> __builtin_clz(a)); }", [32], True),
+    "doubling": ("for (unsigned x = 1; x < (a & 15) << 8; x <<= 1) sink = x;", [12], True),
+    "masked-bits": ("for (a &= 0xf0f; a; a &= a - 1) sink = a;", [8], True),
     "two-exits": ("for (int i = 0; i < 50; i++) if (*(volatile int *)a == 3) break;", [50], False),
     "nested": (
         "for (unsigned i = 0; i < 5; i++) for (unsigned j = 0; j < (a & 7); j++) sink = j;",
