@@ -9,18 +9,39 @@ from pathlib import Path
 
 import pytest
 
+from loopbounds.bounds import BoundOptions
+from loopbounds.prove import Budget
 from quoll.extract import extract
 from quoll.image import Image
 from quoll.verify import verify_program
 from tests.campaigns.corpora_kernel import build_kernel
 from tests.campaigns.extraction import entries_of
+from wcet.analyse import Options, analyse
+from wcet.stages import Stages
+
+OPTIONS = Options(
+    entries=("interrupt",),
+    platform="kzm",
+    l2=None,
+    facts=(),
+    neighbouring_facts=False,
+    ends=(),
+    solver="highs",
+    time_limit=60.0,
+    bounds=BoundOptions(budget=Budget(seconds=10), workers=1),
+)
 
 
 @pytest.mark.parametrize("level", ["O0", "Os"])
-def test_everything_is_resolved(level: str, tmp_path: Path) -> None:
-    image = Image.load(build_kernel(tmp_path, "gcc", level))
+def test_everything_is_resolved_and_bounded(level: str, tmp_path: Path) -> None:
+    """No fact is given; all entries at all levels take too long for a test."""
+    elf = build_kernel(tmp_path, "gcc", level)
+    image = Image.load(elf)
     program = extract(image, entries_of(image))
     verify_program(program)
     assert program.unresolved == ()
     assert len(program.functions) > 80
     assert len([table for table in program.jump_tables if len(table.targets) > 1]) > 4
+    entry = analyse(elf, OPTIONS, Stages(verbose=False)).entries["interrupt"]
+    assert entry.cycles > 10_000
+    assert all(bound.method != "fact" for bound in entry.bounds)
