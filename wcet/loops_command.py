@@ -28,7 +28,7 @@ from wcet.atomic import write_atomically
 from wcet.entries import ALL, find_entries, path_ends
 from wcet.memory import add_memory, extra
 from wcet.platform import Platform
-from wcet.request import default_cache
+from wcet.request import add_cache, add_facts, default_cache
 from wcet.stages import Stages
 
 __all__ = ["add_to"]
@@ -96,17 +96,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="names the entries and where paths end (default: by the ELF's build attributes)",
     )
     add_memory(p)
-    p.add_argument(
-        "--facts",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="bounds to check; repeatable; program.facts beside program.elf is read too",
-    )
-    p.add_argument(
-        "--no-facts", action="store_true", help="do not read the facts file beside the ELF"
-    )
+    add_facts(p, "bounds to check; repeatable; program.facts beside program.elf is read too")
     p.add_argument("--nest", action="store_true", help="only the loops of each function, nested")
     p.add_argument("--json", metavar="FILE", help="write loops[] as JSON ('-': standard output)")
     p.add_argument("--smv", type=Path, metavar="DIR", help="keep the proved models here")
@@ -117,14 +107,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="SECONDS",
         help="processor time for each loop; a loop that needs more is not bounded (default: 60)",
     )
-    p.add_argument(
-        "--cache",
-        type=Path,
-        metavar="DIR",
-        help="where proofs are kept (default: quoll in the user's cache folder)",
-    )
-    p.add_argument("--no-cache", action="store_true", help="prove every bound again")
-    p.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    add_cache(p)
     p.set_defaults(run=run)
 
 

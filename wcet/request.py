@@ -15,7 +15,16 @@ from quoll.sharing import Sharing
 from wcet.analyse import Options
 from wcet.memory import add_memory, extra
 
-__all__ = ["add_analysis", "add_color", "colored", "default_cache", "requested"]
+__all__ = [
+    "add_analysis",
+    "add_cache",
+    "add_color",
+    "add_facts",
+    "add_function",
+    "colored",
+    "default_cache",
+    "requested",
+]
 
 
 SHARING = {
@@ -44,13 +53,8 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         help="whether translations are assumed to be in the TLBs, or every access to another page "
         "than the one before is charged a table walk (default: as the platform file says)",
     )
-    p.add_argument(
-        "--facts",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too",
+    add_facts(
+        p, "loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too"
     )
     add_memory(p)
     p.add_argument(
@@ -60,9 +64,6 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         metavar="NAME=N",
         help="a number for the parameter of a loop ('loop PLACE at most NAME'); without it the "
         "bound is a function of NAME; repeatable",
-    )
-    p.add_argument(
-        "--no-facts", action="store_true", help="do not read the facts file beside the ELF"
     )
     p.add_argument(
         "--end",
@@ -90,6 +91,19 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="for each loop and for each integer program (default: 60)",
     )
+    add_cache(p)
+
+
+def add_facts(p: argparse.ArgumentParser, text: str) -> None:
+    """Add ``--facts`` and ``--no-facts``."""
+    p.add_argument("--facts", action="append", default=[], type=Path, metavar="FILE", help=text)
+    p.add_argument(
+        "--no-facts", action="store_true", help="do not read the facts file beside the ELF"
+    )
+
+
+def add_cache(p: argparse.ArgumentParser) -> None:
+    """Add ``--cache``, ``--no-cache`` and ``--quiet``."""
     p.add_argument(
         "--cache",
         type=Path,
@@ -99,6 +113,17 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
     )
     p.add_argument("--no-cache", action="store_true", help="find out and prove everything again")
     p.add_argument("--quiet", action="store_true", help="no progress on standard error")
+
+
+def add_function(p: argparse.ArgumentParser) -> None:
+    """Add what names a function of the kernel in one of its calling contexts."""
+    p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
+    p.add_argument("function", metavar="FUNCTION", help="a symbol or an address")
+    p.add_argument("--entry", metavar="ENTRY", help="one, as for 'wcet analyse'")
+    p.add_argument("--context", type=int, metavar="N", help="a calling context of the function")
+    p.add_argument("--contexts", action="store_true", help="list the contexts and end")
+    p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
+    add_analysis(p)
 
 
 def add_call_string(p: argparse.ArgumentParser) -> None:

@@ -20,7 +20,7 @@ from quoll.supergraph import Supergraph
 from wcet.analyse import Run
 from wcet.atomic import write_atomically
 from wcet.entries import find_entry
-from wcet.request import add_analysis, add_color, colored, requested
+from wcet.request import add_color, add_function, colored, requested
 from wcet.stages import Stages
 from wcet.text_report import CAUSES, Style
 
@@ -68,13 +68,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="any ARM ELF")
-    p.add_argument("function", metavar="FUNCTION", help="a symbol or an address")
-    p.add_argument("--entry", metavar="ENTRY", help="one, as for 'wcet analyse'")
-    p.add_argument("--context", type=int, metavar="N", help="this calling context of the function")
-    p.add_argument("--contexts", action="store_true", help="list the calling contexts, and stop")
-    p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
-    add_analysis(p)
+    add_function(p)
     add_color(p)
     p.set_defaults(run=run)
 

@@ -17,7 +17,7 @@ from wcet.analyse import Run
 from wcet.atomic import write_atomically
 from wcet.entries import find_entry
 from wcet.preparation import Valued
-from wcet.request import add_analysis, requested
+from wcet.request import add_function, requested
 from wcet.stages import Stages
 
 __all__ = ["add_to"]
@@ -50,13 +50,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
-    p.add_argument("function", metavar="FUNCTION", help="a symbol or an address")
-    p.add_argument("--entry", metavar="ENTRY", help="one, as for 'wcet analyse'")
-    p.add_argument("--context", type=int, metavar="N", help="a calling context of the function")
-    p.add_argument("--contexts", action="store_true", help="list the contexts and end")
-    p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
-    add_analysis(p)
+    add_function(p)
     p.set_defaults(run=run)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -39,13 +39,19 @@ unsigned main(unsigned a) { return pick(a, 2); }
 """
 
 
+class RunPath(Protocol):
+    """Runs ``wcet path`` on the program and gives what it prints."""
+
+    def __call__(self, *more: str, status: int = 0) -> str: ...
+
+
 @pytest.fixture(scope="module")
 def elf() -> Path:
     return build(PROGRAM, "-fno-inline", link=(CODE,))
 
 
 @pytest.fixture
-def path(elf: Path, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
+def path(elf: Path, capsys: pytest.CaptureFixture[str]) -> RunPath:
     def run(*more: str, status: int = 0) -> str:
         arguments = ["path", str(elf), "--platform", "kzm", "--quiet"]
         assert (
@@ -58,7 +64,7 @@ def path(elf: Path, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-unty
     return run
 
 
-def test_the_tree_shows_calls_and_loops(path) -> None:  # type: ignore[no-untyped-def]
+def test_the_tree_shows_calls_and_loops(path: RunPath) -> None:
     text = path("--min", "0")
     rows = [line for line in text.splitlines() if "loop prog.c" in line or " from " in line]
     assert any("heavy  from prog.c:16" in row for row in rows)
@@ -69,7 +75,7 @@ def test_the_tree_shows_calls_and_loops(path) -> None:  # type: ignore[no-untype
     assert "1 folded" in path("--depth", "0")
 
 
-def test_collapsed_stacks_add_up_to_the_bound(path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_collapsed_stacks_add_up_to_the_bound(path: RunPath, tmp_path: Path) -> None:
     document = json.loads(path("--json", "-"))
     lines = path("--flame", "-").splitlines()
     stacks = [line.rpartition(" ") for line in lines]
@@ -87,12 +93,12 @@ def cycles(part: dict[str, Any]) -> int:
     return sum(part["own"].values()) + sum(map(cycles, part["parts"]))
 
 
-def test_json_adds_up(path) -> None:  # type: ignore[no-untyped-def]
+def test_json_adds_up(path: RunPath) -> None:
     document = json.loads(path("--json", "-"))
     assert cycles(document["tree"]) == document["cycles"] == sum(document["causes"].values())
 
 
-def test_the_source_listing_adds_up(path, elf: Path) -> None:  # type: ignore[no-untyped-def]
+def test_the_source_listing_adds_up(path: RunPath, elf: Path) -> None:
     text = path("--source", "--source-dir", str(elf.parent))
     bound = json.loads(path("--json", "-"))["cycles"]
     rows = [line.split() for line in text.splitlines() if "%" in line[:22] and "prog.c" not in line]
@@ -100,12 +106,12 @@ def test_the_source_listing_adds_up(path, elf: Path) -> None:  # type: ignore[no
     assert any(row[2] == "64" and "table[i] * a;" in " ".join(row) for row in rows)
 
 
-def test_the_flat_trace_is_in_order(path) -> None:  # type: ignore[no-untyped-def]
+def test_the_flat_trace_is_in_order(path: RunPath) -> None:
     text = path("--flat")
     assert text.index("<pick>") < text.index("<heavy>") < text.index("<heavy+")
 
 
-def test_why_gives_the_bound_without_the_place(path) -> None:  # type: ignore[no-untyped-def]
+def test_why_gives_the_bound_without_the_place(path: RunPath) -> None:
     why = json.loads(path("--why", "heavy", "--json", "-"))
     assert (why["executions"], why["bound_without"] < why["bound"]) == (1, True)
     assert any(c["place"].startswith("loop ") and c["after"] == 0 for c in why["changes"])
@@ -114,23 +120,23 @@ def test_why_gives_the_bound_without_the_place(path) -> None:  # type: ignore[no
     assert f"without it {why['bound_without']:,}" in text
 
 
-def test_why_not_gives_the_bound_through_the_place(path) -> None:  # type: ignore[no-untyped-def]
+def test_why_not_gives_the_bound_through_the_place(path: RunPath) -> None:
     without = json.loads(path("--why", "heavy", "--json", "-"))["bound_without"]
     why = json.loads(path("--why", "work", "--json", "-"))
     assert (why["executions"], why["bound_through"]) == (0, without)
     assert "not on the path" in path("--why", "work")
 
 
-def test_why_something_that_every_path_executes(path) -> None:  # type: ignore[no-untyped-def]
+def test_why_something_that_every_path_executes(path: RunPath) -> None:
     assert "every path" in path("--why", "pick")
 
 
-def test_why_somewhere_else(path) -> None:  # type: ignore[no-untyped-def]
+def test_why_somewhere_else(path: RunPath) -> None:
     assert "does not reach it" in path("--why", "main", status=2)
     assert "there is no symbol" in path("--why", "nowhere", status=4)
 
 
-def test_several_entries_are_refused(path) -> None:  # type: ignore[no-untyped-def]
+def test_several_entries_are_refused(path: RunPath) -> None:
     assert "vector" in path("--entry", "all", status=2)
 
 
