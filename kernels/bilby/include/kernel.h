@@ -71,8 +71,10 @@ void handle_data_abort(void);
 word_t syscall_invoke(word_t address, word_t message, bool blocking, bool call);
 void syscall_receive(word_t address);
 word_t reply_receive(word_t address);     /* one of reply_wait_*.c */
-bool fastpath_call(word_t address, word_t message);
-bool fastpath_reply_receive(word_t address, word_t message);
+const struct cap *fastpath_call_applies(word_t address, word_t message);
+void fastpath_call(const struct cap *cap, word_t message);
+const struct cap *fastpath_reply_receive_applies(word_t address, word_t message);
+void fastpath_reply_receive(const struct cap *cap, word_t message);
 
 /*
  * ---- decode: one per capability that can be invoked --------------------
@@ -106,7 +108,8 @@ word_t cspace_find_empty(const struct cap *root, word_t index, word_t depth,
 /* ---- slot.c: the derivation list -------------------------------------- */
 void slot_insert(struct slot *to, const struct cap *cap, struct slot *after,
                  bool revocable);
-void slot_link_first(struct slot *slot);
+void slot_fill_row(struct slot *row, word_t count, const struct cap *first,
+                   const struct cap *second);
 void slot_insert_row(struct slot *row, word_t count, struct slot *after);
 void slot_empty(struct slot *slot);
 bool slot_is_empty(const struct slot *slot);
@@ -201,6 +204,15 @@ static inline word_t to_physical(word_t window)
 static inline word_t to_window(word_t physical)
 {
     return physical - RAM_BASE + WINDOW_BASE;
+}
+
+/*
+ * The same address, of which it can be seen that it is one of cached memory, and how aligned:
+ * in this window nothing else is RAM.  It changes no address that is right.
+ */
+static inline word_t in_window(word_t address, word_t alignment)
+{
+    return WINDOW_BASE | (address & (RAM_BYTES - alignment));
 }
 
 /* The slots of a thread, in the order in which they stand in its control block. */

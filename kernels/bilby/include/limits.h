@@ -20,6 +20,7 @@
 #define GENERAL_REGISTERS 13 /* r0 to r12 */
 
 #define LINE_BYTES       32  /* of a cache line */
+#define LINE_WORDS       8
 #define CHUNK_BYTES      1024 /* what is cleared or copied without a pause */
 #define CHUNK_LINES      32
 

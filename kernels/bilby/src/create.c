@@ -52,6 +52,7 @@ void create_clear_chunk(word_t base, word_t bytes)
 
     /* bound: CHUNK_BYTES / 16 + 1: bytes is at most a chunk */
     for (word_t left = (bytes & (2 * CHUNK_BYTES - 1)) / 16; left != 0; left--) {
+        unit = (word_t *)in_window((word_t)unit, 16);
         (void)*(volatile word_t *)unit;
         unit[0] = 0;
         unit[1] = 0;
@@ -73,7 +74,7 @@ void create_frame(struct cap *cap, word_t physical, word_t size)
     frame_cap_set_can_write(cap, 1);
 }
 
-/* The first capability to an object in cleared memory; a thread also gets its state. */
+/* The first capability to an object in cleared memory. */
 void create_cap(struct cap *cap, word_t type, word_t base, word_t size_bits)
 {
     switch (type) {
@@ -84,7 +85,6 @@ void create_cap(struct cap *cap, word_t type, word_t base, word_t size_bits)
         cnode_cap_make(cap, base, size_bits, 0, 0);
         break;
     case TYPE_TCB:
-        thread_init((struct tcb *)base);
         tcb_cap_make(cap, base);
         break;
     case TYPE_ENDPOINT:

@@ -29,16 +29,18 @@ struct slot *cspace_resolve(const struct cap *root, word_t address, word_t bits)
         word_t rest;
 
         if (cap_type(&node) != CAP_CNODE || level > bits)
-            return NULL;
-        bits -= level;
-        rest = address >> bits;
+            break;
+        rest = address >> (bits - level);
         if (((rest >> radix) & low_bits(level - radix)) != cnode_cap_guard(&node))
-            return NULL;
+            break;
+        bits -= level;
         slot = (struct slot *)cnode_cap_object(&node) + (rest & low_bits(radix));
+        slot = (struct slot *)in_window((word_t)slot, sizeof(struct slot));
         __asm__("" : "+r"(slot)); /* one register for both words: seen to be one line */
         node = slot->cap;
     }
-    return slot;
+    __asm__ volatile(""); /* one way out: no return inside of the loop, with its loads */
+    return bits == 0 ? slot : NULL;
 }
 
 /* The slot of a full address in a thread's own space; null if none. */

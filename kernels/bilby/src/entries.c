@@ -52,10 +52,22 @@ static void make_again(struct tcb *thread)
 /* True if it was preempted: entry.S goes on with handle_interrupt, which schedules. */
 bool handle_syscall(word_t address, word_t message, word_t number)
 {
-    if (number == SYS_CALL && fastpath_call(address, message))
-        return false;
-    if (number == SYS_REPLY_RECEIVE && fastpath_reply_receive(address, message))
-        return false;
+    const struct cap *direct;
+
+    if (number == SYS_CALL) {
+        direct = fastpath_call_applies(address, message);
+        if (direct != NULL) {
+            fastpath_call(direct, message);
+            return false;
+        }
+    }
+    if (number == SYS_REPLY_RECEIVE) {
+        direct = fastpath_reply_receive_applies(address, message);
+        if (direct != NULL) {
+            fastpath_reply_receive(direct, message);
+            return false;
+        }
+    }
     if (dispatch(address, message, number) == ERROR_PREEMPTED) {
         make_again(current_thread);
         return true;

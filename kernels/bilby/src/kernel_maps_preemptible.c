@@ -35,14 +35,8 @@ static void copy_step(word_t base, word_t step)
 
     /* bound: KERNEL_DESCRIPTOR_LINES / KERNEL_MAPS_STEPS + 1 */
     for (word_t i = 0; i < KERNEL_DESCRIPTOR_LINES / KERNEL_MAPS_STEPS; i++) {
-        to[0] = from[0];
-        to[1] = from[1];
-        to[2] = from[2];
-        to[3] = from[3];
-        to[4] = from[4];
-        to[5] = from[5];
-        to[6] = from[6];
-        to[7] = from[7];
+        to = (word_t *)in_window((word_t)to, LINE_BYTES);
+        machine_copy_line(to, from);
         machine_clean_line(to);
         to += LINE_BYTES / 4;
         from += LINE_BYTES / 4;

@@ -7,6 +7,7 @@
  * without a buffer sends and receives what fits into registers.
  */
 #include <kernel.h>
+#include <machine.h>
 
 /* Word of the message a thread sends; index < length. */
 word_t message_word(const struct tcb *thread, word_t index)
@@ -16,11 +17,18 @@ word_t message_word(const struct tcb *thread, word_t index)
     return thread->buffer->w[BUFFER_WORDS + index];
 }
 
+/* The line of a buffer that holds this word of the message. */
+static word_t *line_of(word_t *buffer, word_t index)
+{
+    return buffer + ((BUFFER_WORDS + index) & (IPC_BUFFER_BYTES / 4 - LINE_WORDS));
+}
+
 /* Copy the words; returns how many arrive. */
 static word_t copy_words(const struct tcb *from, struct tcb *to, word_t length)
 {
-    const word_t *source;
+    word_t *source;
     word_t *target;
+    word_t next = MESSAGE_REGISTERS;
 
     to->regs[REG_WORDS] = from->regs[REG_WORDS];
     to->regs[REG_WORDS + 1] = from->regs[REG_WORDS + 1];
@@ -32,11 +40,23 @@ static word_t copy_words(const struct tcb *from, struct tcb *to, word_t length)
         return MESSAGE_REGISTERS;
     if (length > MESSAGE_WORDS_MAX)
         length = MESSAGE_WORDS_MAX;
-    source = &from->buffer->w[BUFFER_WORDS];
-    target = &to->buffer->w[BUFFER_WORDS];
-    /* bound: MESSAGE_WORDS_MAX - MESSAGE_REGISTERS + 1: length is at most the maximum */
-    for (word_t i = MESSAGE_REGISTERS; i < length; i++)
+    source = (word_t *)in_window((word_t)from->buffer, IPC_BUFFER_BYTES);
+    target = (word_t *)in_window((word_t)to->buffer, IPC_BUFFER_BYTES);
+    /* bound: LINE_WORDS: to the end of the first line */
+    for (word_t i = BUFFER_WORDS + MESSAGE_REGISTERS; i < LINE_WORDS && next < length; i++) {
         target[i] = source[i];
+        next++;
+    }
+    /* bound: MESSAGE_WORDS_MAX / LINE_WORDS + 1: whole lines */
+    for (word_t left = ((length - next) & 127) / LINE_WORDS; left != 0; left--) {
+        machine_copy_line(line_of(target, next), line_of(source, next));
+        next += LINE_WORDS;
+    }
+    /* bound: LINE_WORDS: what is left is less than a line */
+    for (word_t left = (length - next) % LINE_WORDS; left != 0; left--) {
+        target[BUFFER_WORDS + next] = source[BUFFER_WORDS + next];
+        next++;
+    }
     return length;
 }
 

@@ -82,11 +82,27 @@ void slot_insert(struct slot *to, const struct cap *cap, struct slot *after,
         next->prev = (word_t)to | (next->prev & FLAGS);
 }
 
-/* The first capability of an object, in a row of slots: it follows the one before. */
-void slot_link_first(struct slot *slot)
+/*
+ * The first capabilities of objects, in a row of slots: each follows the one before,
+ * and differs from it as the second does from the first.
+ */
+void slot_fill_row(struct slot *row, word_t count, const struct cap *first, const struct cap *second)
 {
-    slot->prev = (word_t)(slot - 1) | REVOCABLE | FIRST_BADGED;
-    slot->next = (word_t)(slot + 1);
+    word_t low = first->w[0], low_step = second->w[0] - low;
+    word_t high = first->w[1], high_step = second->w[1] - high;
+
+    /* bound: RETYPE_OBJECTS_MAX + 1 */
+    for (word_t left = count < RETYPE_OBJECTS_MAX ? count : RETYPE_OBJECTS_MAX; left != 0; left--) {
+        row = (struct slot *)in_window((word_t)row, sizeof(struct slot));
+        (void)*(volatile word_t *)&row->cap; /* into the cache, to be written there */
+        row->cap.w[0] = low;
+        row->cap.w[1] = high;
+        row->prev = (word_t)(row - 1) | REVOCABLE | FIRST_BADGED;
+        row->next = (word_t)(row + 1);
+        low += low_step;
+        high += high_step;
+        row++;
+    }
 }
 
 /* Both ends of such a row enter the list, right after another slot. */

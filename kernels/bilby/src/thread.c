@@ -7,8 +7,11 @@
 /* A cleared TCB becomes an inactive user thread with its own end of a reply. */
 void thread_init(struct tcb *thread)
 {
+    thread = (struct tcb *)in_window((word_t)thread, sizeof(struct tcb));
+    (void)*(volatile word_t *)&thread->state; /* into the cache, to be written there */
     thread->state = THREAD_INACTIVE;
     thread->regs[REG_CPSR] = CPSR_USER_FIXED;
+    (void)*(volatile word_t *)&thread->reply.prev;
     reply_cap_make(&thread->reply.cap, (word_t)thread, 1, 0);
     thread->reply.prev = 3; /* alone in its list, revocable, first of its kind */
 }

@@ -123,18 +123,30 @@ static void make_directory(struct slot *untyped, const struct retype *plan)
     slot_insert(plan->slots, &cap, untyped, true);
 }
 
-/* Several at once: a row of slots enters the list as it stands. */
-static void make_objects(struct slot *untyped, const struct retype *plan)
+static void init_threads(const struct retype *plan)
 {
     word_t base = plan->base;
 
     /* bound: RETYPE_OBJECTS_MAX + 1: find_slots checked the count */
-    for (word_t i = 0; i < plan->count; i++) {
-        (void)*(volatile word_t *)&plan->slots[i]; /* into the cache, to be written there */
-        create_cap(&plan->slots[i].cap, plan->type, base, plan->size_bits);
-        slot_link_first(&plan->slots[i]);
-        base += 1u << plan->object_bits;
+    for (word_t left = plan->count; left != 0; left--) {
+        thread_init((struct tcb *)base);
+        base += sizeof(struct tcb);
     }
+}
+
+/*
+ * Several at once: a row of slots enters the list as it stands.  Their capabilities
+ * differ in the object's address, by equal steps, and so do their words.
+ */
+static void make_objects(struct slot *untyped, const struct retype *plan)
+{
+    struct cap first, second;
+
+    if (plan->type == TYPE_TCB)
+        init_threads(plan);
+    create_cap(&first, plan->type, plan->base, plan->size_bits);
+    create_cap(&second, plan->type, plan->base + (1u << plan->object_bits), plan->size_bits);
+    slot_fill_row(plan->slots, plan->count, &first, &second);
     slot_insert_row(plan->slots, plan->count, untyped);
 }
 

@@ -16,6 +16,12 @@ void machine_forget_line(const void *address);
 void machine_tlb_flush_asid(word_t asid);
 void machine_tlb_flush(void);
 void machine_switch_space(word_t table_base, word_t asid);
+static inline void machine_copy_line(word_t *target, const word_t *source)
+{
+    for (unsigned i = 0; i < 8; i++)
+        target[i] = source[i];
+}
+
 void machine_clear_exclusive(word_t *scratch);
 word_t machine_data_fault_address(void);
 word_t machine_data_fault_status(void);

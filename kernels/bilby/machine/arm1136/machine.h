@@ -80,6 +80,17 @@ static inline void machine_switch_space(word_t table_base, word_t asid)
     machine_flush_prefetch();
 }
 
+/*
+ * Copy a cache line.  Its words are all in registers at once, and the target is read
+ * first, so that it is in the cache when it is written.
+ */
+static inline void machine_copy_line(word_t *target, const word_t *source)
+{
+    __asm__ volatile("ldmia %1, {r3-r10}\n\tldr ip, [%0]\n\tstmia %0, {r3-r10}"
+                     : : "r"(target), "r"(source)
+                     : "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "ip", "memory");
+}
+
 /* Open no exclusive reservation for the next thread: a store that may fail. */
 static inline void machine_clear_exclusive(word_t *scratch)
 {
