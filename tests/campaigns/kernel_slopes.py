@@ -1,0 +1,125 @@
+"""What one element more costs where the preset ``before`` is as long as its data.
+
+    make campaign-kernel_slopes
+
+Executions of the kernel, recorded while the programs that steer into worst cases run, are replayed
+on the concrete machine from cold caches. Of those that execute the same instructions, but a
+different number of times, two are compared for each name of ``docs/parameters.md``: the one with
+the fewest and the one with the most elements. The difference per element must be no more than the
+slope of the bound that is given. Ends with status 1 if it is more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import wcet.replay
+from pipeline.block_times import transfers
+from pipeline.native import SplitMix
+from quoll.arm.decode import decode
+from quoll.arm.insn import Insn
+from quoll.image import Image
+from quoll.trace import End, Execution
+from tests.harness import build, qemu
+from wcet import platform as platforms
+from wcet.platform import Platform
+from wcet.replay import Contents, executed, random_machine, replay
+
+# An instruction that executes once for each element.
+ELEMENTS = {
+    "object_chunks": "create_clear_chunk",
+    "queue_length": "thread_abort",
+    "blocked_threads": "blocked_thread",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Elements and cycles of two executions of the same instructions."""
+
+    few: tuple[int, int]
+    many: tuple[int, int]
+
+    @property
+    def slope(self) -> float:
+        """Cycles per element."""
+        return (self.many[1] - self.few[1]) / (self.many[0] - self.few[0])
+
+
+def cycles(execution: Execution, image: Image, platform: Platform, insns: dict[int, Insn]) -> int:
+    """One execution on the concrete machine, from cold caches."""
+    pcs = list(execution.pcs)
+    for pc in set(pcs) - set(insns):
+        code_at = image.read(pc, 4)
+        assert code_at is not None
+        insns[pc] = decode(code_at, pc, thumb=False)
+    code = tuple(insns[pc] for pc in pcs)
+    nexts = [*pcs[1:], 0]
+    taken = tuple(
+        transfers(i) and after != i.addr + i.size for i, after in zip(code, nexts, strict=True)
+    )
+    path = wcet.replay.Path((), code, taken, tuple(range(len(code))))
+    first: dict[int, int] = {}
+    for access in execution.accesses():
+        first[access.index] = min(access.addr, first.get(access.index, access.addr))
+    random = SplitMix(Random("slopes").getrandbits(64))
+    steps = executed(path, first, platform, random)
+    machine = random_machine(platform, steps, Contents.COLD, random)
+    return replay(machine, steps, exception=True)
+
+
+def pairs(executions: list[Execution], image: Image, platform: Platform) -> dict[str, Pair]:
+    """For each name the two executions that differ most in it."""
+    found: dict[str, Pair] = {}
+    insns: dict[int, Insn] = {}
+    for name, symbol in ELEMENTS.items():
+        at = image.symbol(symbol)
+        if at is None:
+            continue
+        groups: dict[frozenset[int], dict[int, Execution]] = defaultdict(dict)
+        for execution in executions:
+            pcs = execution.pcs.tolist()
+            if count := pcs.count(at.addr):
+                groups[frozenset(pcs)].setdefault(count, execution)
+        spread = max(groups.values(), key=lambda g: max(g) - min(g), default={})
+        if len(spread) < 2:
+            continue
+        few, many = (
+            (n, cycles(spread[n], image, platform, insns)) for n in (min(spread), max(spread))
+        )
+        found[name] = Pair(few, many)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--platform", default="kzm-paper")
+    parser.add_argument("--slope", action="append", default=[], metavar="NAME=CYCLES")
+    options = parser.parse_args()
+    slopes = {name: int(n) for name, n in (text.split("=") for text in options.slope)}
+    image = Image.load(build.kernel("kzm-before"))
+    executions: list[Execution] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for program in ("steer", "tests"):
+            trace = qemu.record(Path(folder) / program, "kzm-before", program)
+            executions += [e for e in trace.executions if e.end is not End.STOPPED]
+    exceeded = False
+    for name, pair in pairs(executions, image, platforms.load(options.platform)).items():
+        allowed = slopes.get(name)
+        print(
+            f"{name}: {pair.few[0]} -> {pair.many[0]} elements, {pair.few[1]:,} -> "
+            f"{pair.many[1]:,} cycles: {pair.slope:,.1f} per element"
+            + (f", of {allowed:,} allowed" if allowed else "")
+        )
+        exceeded |= allowed is not None and pair.slope > allowed
+    return 1 if exceeded else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
