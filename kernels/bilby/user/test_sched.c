@@ -227,7 +227,7 @@ static void driver(word_t count)
 
     for (;;) {
         acknowledge();
-        timer_start(TIMER_ADDRESS);
+        timer_start_every(TIMER_ADDRESS, TIMER_TICKS);
         for (word_t i = 0; i < count; i++) {
             struct message m = receive(DRIVER_NOTIFICATION);
 

@@ -3,7 +3,7 @@
 #ifndef BILBY_DEVICES_H
 #define BILBY_DEVICES_H
 
-#define DEVICE_REGISTER(address) (*(volatile unsigned int *)(address))
+#include <device.h>
 
 /* UART: "page" is where its frame is mapped. */
 static inline int uart_is_full(unsigned int page)
@@ -16,7 +16,8 @@ static inline void uart_put(unsigned int page, char c)
     DEVICE_REGISTER(page + 0x40) = (unsigned int)c;
 }
 
-/* EPIT 1: an interrupt every 20000 of its clocks. */
+/* EPIT 1; the usual interval, in its clocks. */
+#define TIMER_TICKS 20000
 #define TIMER_IRQ 28
 #define TIMER_REGISTER(page, offset) DEVICE_REGISTER((page) + (offset))
 
@@ -42,11 +43,6 @@ static inline void timer_start_every(unsigned int page, unsigned int ticks)
     TIMER_REGISTER(page, 0x08) = ticks;                    /* load */
     TIMER_REGISTER(page, 0x0c) = 0;                        /* compare */
     TIMER_REGISTER(page, 0x00) = 1u << 24 | 8 | 4 | 2 | 1; /* peripheral clock, reload, run */
-}
-
-static inline void timer_start(unsigned int page)
-{
-    timer_start_every(page, 20000);
 }
 
 #endif

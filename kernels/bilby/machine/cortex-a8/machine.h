@@ -21,11 +21,8 @@
 #ifndef BILBY_MACHINE_H
 #define BILBY_MACHINE_H
 
+#include <cp15.h>
 #include <layout.h>
-
-/* A global symbol at this place, for the analyser. */
-#define MACHINE_LABEL(name) \
-    __asm__ volatile(".global " name "\n\t.type " name ", %%notype\n" name ":" : : : "memory")
 
 /* Wait until earlier writes and cache operations have reached memory. */
 static inline void machine_drain(void)
@@ -51,12 +48,6 @@ static inline void machine_flush_prefetch(void)
 static inline void machine_forget_instructions(void)
 {
     machine_flush_prefetch();
-}
-
-/* Write the data cache line of this address back to memory. */
-static inline void machine_clean_line(const volatile void *address)
-{
-    __asm__ volatile("mcr p15, 0, %0, c7, c10, 1" : : "r"(address) : "memory");
 }
 
 /* Drop the translations of one address space number. */
@@ -106,27 +97,6 @@ static inline void machine_clear_exclusive(word_t *scratch)
 {
     (void)scratch;
     __asm__ volatile("clrex" : : : "memory");
-}
-
-static inline word_t machine_data_fault_address(void)
-{
-    word_t value;
-    __asm__ volatile("mrc p15, 0, %0, c6, c0, 0" : "=r"(value));
-    return value;
-}
-
-static inline word_t machine_data_fault_status(void)
-{
-    word_t value;
-    __asm__ volatile("mrc p15, 0, %0, c5, c0, 0" : "=r"(value));
-    return value;
-}
-
-static inline word_t machine_prefetch_fault_status(void)
-{
-    word_t value;
-    __asm__ volatile("mrc p15, 0, %0, c5, c0, 1" : "=r"(value));
-    return value;
 }
 
 #endif
