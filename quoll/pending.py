@@ -50,13 +50,14 @@ def find_pending_tests(values: Values, registers: Sequence[int]) -> PendingTests
     if not reads:
         return None
     cases = [values.resumed({register: NON_ZERO}) for register in registers]
+    every = frozenset(range(len(values.graph.edges)))  # steps over parts are none of these
     before, first = _before_any(values.graph, frozenset(reads))
     seen: set[int] = set()
     new = first
     while True:
         found = [case.start(sorted(new)) for case in cases]
         seen |= new
-        dead = frozenset.intersection(*(case.dead for case in found)) - before
+        dead = frozenset.intersection(every, *(case.dead for case in found)) - before
         negative = frozenset(e for e in dead - values.dead_edges if _decided(values, found, e))
         new = {values.graph.edges[e].dst for e in negative} - seen
         if not new:
