@@ -1,4 +1,6 @@
-"""Branches of the kernel that random operations take: ``make campaign-kernel_coverage``.
+"""Branches of the kernel that operations take: ``make campaign-kernel_coverage``.
+
+All sequences by hand, then random operations.
 
 Arguments: operations, preset, seed. Prints per file how many branches were taken at least once, and
 the lines that never ran.
@@ -12,8 +14,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.kernels.fuzz.directed import SEQUENCES
 from tests.kernels.fuzz.host import program, running
 from tests.kernels.fuzz.run import Run, symbols
+from tests.kernels.fuzz.script import Script
 
 
 def gcov(build: Path) -> list[dict[str, Any]]:
@@ -49,6 +53,10 @@ def main() -> int:
     path = program(preset, "coverage")
     for old in (path.parent / "kernel").glob("*.gcda"):
         old.unlink()
+    for sequence in SEQUENCES:
+        with running(path) as host:
+            sequence(Script(host, path, preset))
+            host.finish()
     with running(path) as host:
         Run(host, symbols(path), seed, preset).run(operations, force_every=2)
         host.finish()

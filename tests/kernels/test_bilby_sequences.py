@@ -9,6 +9,7 @@ import pytest
 
 from tests.kernels.fuzz.directed import SEQUENCES
 from tests.kernels.fuzz.host import program, running
+from tests.kernels.fuzz.mutants import BILBY, read_mutants
 from tests.kernels.fuzz.script import Script
 from tests.kernels.spec.state import Cap, Kernel, Slot
 
@@ -22,7 +23,18 @@ def test_a_sequence_does_what_is_specified(preset: str, sequence: Callable[[Scri
     with running(path) as host:
         script = Script(host, path, preset)
         sequence(script)
-        script.run.refinement.check_everything()
+        if script.in_step:
+            script.run.refinement.check_everything()
+
+
+def test_each_mutant_still_applies() -> None:
+    """``make mutants`` would refuse one whose place has changed."""
+    mutants = read_mutants()
+    assert len(mutants) >= 100
+    assert len({mutant.name for mutant in mutants}) == len(mutants)
+    for mutant in mutants:
+        text = (BILBY / mutant.file).read_text(encoding="utf-8")
+        assert text.count(mutant.old) == 1, mutant.name
 
 
 def family() -> tuple[Kernel, list[Slot]]:

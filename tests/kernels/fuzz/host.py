@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.harness import build
 
-SYSCALL, INTERRUPT, FAULT, WRITE, READ, RESET, PUBLISHED, EXIT = range(1, 9)
+SYSCALL, INTERRUPT, FAULT, WRITE, READ, RESET, PUBLISHED, EXIT, ATTEMPT = range(1, 10)
 GOOD, FAILED, PANIC, NO = range(4)
 FORCE_EACH = 1
 
@@ -116,6 +116,10 @@ class Host:
             self._note(self.current + 4 * index, value)
         arguments = [*registers, number, FORCE_EACH if force else 0]
         return self._perform(SYSCALL, *arguments, writes=writes)
+
+    def attempt(self, number: int, registers: list[int], test: int) -> Answer:
+        """A system call that is preempted at a test of pending interrupts, and left so."""
+        return self._perform(ATTEMPT, *registers, number, test)
 
     def interrupt(self, line: int) -> Answer:
         return self._perform(INTERRUPT, line)

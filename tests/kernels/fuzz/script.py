@@ -25,6 +25,7 @@ class Script:
         self.run = Run(host, symbols(path), 0, preset)
         self.run.start(0)
         self._next = API["ROOT_FREE"]
+        self.in_step = True
 
     def slots(self, count: int = 1) -> int:
         """The first of some empty slots."""
@@ -82,6 +83,20 @@ class Script:
         self.syscall("CALL", address, sent, words, buffer)
         if self.run.kernel.current is caller:
             assert caller.regs[1] == message(0, 0, 0, E[error]), f"{label}: {caller.regs[1]:#x}"
+
+    # ---- between two attempts: only the invariants are checked from there on
+
+    def begin(self, label: str, slot: int, test: int) -> None:
+        """Delete, revoke or recycle, preempted at a test and left so."""
+        self.in_step = False
+        sent = message(2, 0, 0, API[f"LABEL_{label}"])
+        registers = [NODE, sent, slot, 32, ANY_WORD, ANY_WORD]
+        self.run.host.attempt(API["SYS_CALL"], registers, test)
+
+    def meanwhile(self, name: str, address: int, sent: int = 0) -> None:
+        """Whoever runs now makes a system call."""
+        registers = [address, sent, *[ANY_WORD] * REGISTERS]
+        self.run.host.syscall(API[f"SYS_{name}"], registers, force=True)
 
     # ---- objects
 

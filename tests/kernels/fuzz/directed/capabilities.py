@@ -126,3 +126,29 @@ def regions_are_not_left(script: Script) -> None:
     script.make("FRAME_4K", region=region)
     script.revoke(region)
     script.make("CNODE", 8, region=region)
+
+
+def retype_is_checked(script: Script) -> None:
+    endpoint, first = script.make("ENDPOINT"), script.slots()
+    region, kind = API["ROOT_UNTYPED"] + 1, API["TYPE_ENDPOINT"]
+    for words, node, error in (
+        ([kind, 0, 0, 33, first, 1], NODE, "RANGE"),
+        ([kind, 0, endpoint, 32, first, 1], NODE, "INVALID_CAPABILITY"),
+        ([kind, 0, 0, 0, first, 1], endpoint, "INVALID_CAPABILITY"),
+        ([kind, 0, 1 << 31, 32, first, 1], NODE, "LOOKUP_FAILED"),
+        ([kind, 0, 0, 0, first, 0], NODE, "RANGE"),
+        ([kind, 0, 0, 0, first, 33], NODE, "RANGE"),
+        ([kind, 0, 0, 0, 1 << API["ROOT_RADIX"], 1], NODE, "RANGE"),
+        ([kind, 0, 0, 0, (1 << API["ROOT_RADIX"]) - 1, 2], NODE, "RANGE"),
+        ([kind, 0, 0, 0, endpoint, 1], NODE, "SLOT_OCCUPIED"),
+        ([99, 0, 0, 0, first, 1], NODE, "INVALID_ARGUMENT"),
+        ([API["TYPE_CNODE"], 13, 0, 0, first, 1], NODE, "INVALID_ARGUMENT"),
+        ([API["TYPE_UNTYPED"], 3, 0, 0, first, 1], NODE, "INVALID_ARGUMENT"),
+        ([API["TYPE_PAGE_DIRECTORY"], 0, 0, 0, first, 2], NODE, "RANGE"),
+        ([API["TYPE_FRAME_16M"], 0, 0, 0, first, 1], NODE, "NO_MEMORY"),
+    ):
+        script.invoke(region, "UNTYPED_RETYPE", words, [node], error)
+    script.invoke(region, "CNODE_COPY", [0], [NODE], "ILLEGAL_OPERATION")
+    script.invoke(TCB, "TCB_RESUME", error="ILLEGAL_OPERATION")
+    script.invoke(TCB, "CNODE_COPY", error="ILLEGAL_OPERATION")
+    script.invoke(NODE, "TCB_RESUME", error="ILLEGAL_OPERATION")

@@ -103,3 +103,96 @@ def badges_are_aborted_one_by_one(script: Script) -> None:
     script.recycle(badged[1])
     script.recycle(endpoint)
     script.syscall("NB_SEND", endpoint)
+
+
+def a_server_answers_twice(script: Script) -> None:
+    """Each answer is sent once, also of the call after a preempted one."""
+    endpoint = script.make("ENDPOINT")
+    server = script.thread()
+    script.syscall("CALL", endpoint, message(5, 0, 0, 0))
+    assert script.runs(server)
+    script.syscall("RECEIVE", endpoint)
+    for _ in range(3):
+        script.syscall("REPLY_RECEIVE", endpoint, message(5, 0, 0, 0))
+        assert script.runs(TCB)
+        script.syscall("CALL", endpoint, message(5, 0, 0, 0))
+        assert script.runs(server)
+
+
+def a_sender_is_received_while_its_badge_is_aborted(script: Script) -> None:
+    """The abort was preempted; whom it woke is more urgent and takes who would be next."""
+    endpoint = script.make("ENDPOINT")
+    badged = [script.mint(endpoint, badge) for badge in (1, 2)]
+    senders = [script.thread() for _ in range(4)]
+    script.syscall("YIELD")
+    for i in range(4):
+        script.syscall("SEND", badged[i % 2], message(1, 0, 0, 0))
+    script.invoke(TCB, "TCB_SET_PRIORITY", [100])
+    script.begin("CNODE_RECYCLE", badged[0], 1)
+    assert script.run.host.current == script.thread_of(senders[0]).address
+    script.meanwhile("RECEIVE", endpoint)
+    script.meanwhile("RECEIVE", endpoint)
+    script.meanwhile("YIELD", 0)
+
+
+def _crowd(script: Script, call: str, address: int, count: int) -> list[int]:
+    """Threads that wait; the first one runs, and is less urgent."""
+    threads = [script.thread() for _ in range(count)]
+    script.syscall("YIELD")
+    for _ in threads:
+        script.syscall(call, address, message(1, 0, 0, 0))
+    script.invoke(TCB, "TCB_SET_PRIORITY", [100])
+    return threads
+
+
+def who_waits_for_a_signal_is_woken_by_recycling(script: Script) -> None:
+    notification = script.make("NOTIFICATION")
+    for thread in _crowd(script, "RECEIVE", notification, 3):
+        script.invoke(thread, "TCB_SET_PRIORITY", [50])
+    script.recycle(notification)
+    script.syscall("NB_SEND", notification)
+
+
+def who_waits_for_a_signal_is_woken_by_deletion(script: Script) -> None:
+    notification = script.make("NOTIFICATION")
+    for thread in _crowd(script, "RECEIVE", notification, 3):
+        script.invoke(thread, "TCB_SET_PRIORITY", [50])
+    script.delete(notification)
+
+
+def nobody_joins_a_closed_queue(script: Script) -> None:
+    """Recycling was preempted; whom it woke finds the endpoint closed."""
+    endpoint = script.make("ENDPOINT")
+    threads = _crowd(script, "SEND", endpoint, 4)
+    script.begin("CNODE_RECYCLE", endpoint, 1)
+    assert script.run.host.current == script.thread_of(threads[0]).address
+    script.meanwhile("SEND", endpoint, message(1, 0, 0, 0))
+    script.meanwhile("CALL", endpoint, message(1, 0, 0, 0))
+    script.meanwhile("RECEIVE", endpoint)
+    script.meanwhile("NB_SEND", endpoint)
+
+
+def nobody_joins_a_closed_notification(script: Script) -> None:
+    notification, other = script.make("NOTIFICATION"), script.make("NOTIFICATION")
+    threads = _crowd(script, "RECEIVE", notification, 4)
+    script.begin("CNODE_RECYCLE", notification, 1)
+    assert script.run.host.current == script.thread_of(threads[0]).address
+    script.meanwhile("RECEIVE", notification)
+    script.meanwhile("NB_SEND", notification)
+    script.meanwhile("RECEIVE", other)
+
+
+def a_second_aborter_finishes_the_first(script: Script) -> None:
+    """With another badge, or the same; the first is told."""
+    endpoint = script.make("ENDPOINT")
+    badged = [script.mint(endpoint, badge) for badge in (1, 2)]
+    senders = [script.thread() for _ in range(6)]
+    script.syscall("YIELD")
+    for i in range(6):
+        script.syscall("SEND", badged[i % 2], message(1, 0, 0, 0))
+    script.invoke(TCB, "TCB_SET_PRIORITY", [100])
+    script.begin("CNODE_RECYCLE", badged[0], 1)
+    assert script.run.host.current == script.thread_of(senders[0]).address
+    script.begin("CNODE_RECYCLE", badged[1], 1)
+    script.begin("CNODE_RECYCLE", badged[0], 1)
+    script.meanwhile("YIELD", 0)

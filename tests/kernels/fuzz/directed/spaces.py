@@ -116,3 +116,21 @@ def space_numbers_are_reused(script: Script) -> None:
     script.invoke(TCB, "TCB_SET_PRIORITY", [200])
     for _ in range(6):
         script.syscall("YIELD")
+
+
+def a_stale_mapping_is_harmless(script: Script) -> None:
+    """A space is deleted; the next one may get its number, and maps others in the same places."""
+    frames, tables = [], []
+    for _ in range(2):
+        space = script.space()
+        tables.append(script.make("PAGE_TABLE"))
+        frames.append(script.make("FRAME_4K"))
+        script.invoke(tables[-1], "PAGE_TABLE_MAP", [4 * MIB], [space])
+        _map_frame(script, frames[-1], 4 * MIB, space)
+        if len(frames) == 1:
+            script.delete(space)
+    script.invoke(frames[0], "FRAME_UNMAP")
+    script.invoke(tables[0], "PAGE_TABLE_UNMAP")
+    _map_frame(script, frames[0], 4 * MIB + 0x1000, space)
+    script.invoke(tables[1], "PAGE_TABLE_UNMAP")
+    script.invoke(tables[1], "PAGE_TABLE_MAP", [5 * MIB], [space])
