@@ -140,3 +140,12 @@ def message_buffers_are_writable_memory(script: Script) -> None:
     ):
         script.invoke(thread, "TCB_CONFIGURE", [0, offset], [NODE, space, buffer], error)
     script.revoke(frame)
+
+
+def a_caller_that_is_suspended_cannot_be_answered(script: Script) -> None:
+    endpoint = script.make("ENDPOINT")
+    server = _receiving(script, endpoint)
+    script.syscall("CALL", endpoint, message(1, 0, 0, 0))
+    assert script.runs(server)
+    script.invoke(TCB, "TCB_SUSPEND")
+    script.syscall("REPLY", 0, message(0, 0, 0, 0))
