@@ -7,18 +7,21 @@ recording by that recording's hash, so that one that is checked twice counts onc
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ilp.constraint import locate_in, resolve_constraints
+from ilp.implied import is_implied
 from loopbounds.bound import LoopBound
 from loopbounds.places import facts_of_loops
-from quoll.facts import Fact, Facts, LoopFact
+from quoll.facts import AtMost, Fact, Facts, LoopFact
 from quoll.image import Image
 from quoll.store import Store, key_of
 from quoll.supergraph import Supergraph
+from wcet.prepared import Prepared
 
-__all__ = ["FactLabel", "Outcome", "Survival", "labels", "proved_loops"]
+__all__ = ["FactLabel", "Outcome", "Survival", "labels", "proved_counts", "proved_loops"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,5 +102,19 @@ def proved_loops(
                 holds = bound.method not in ("", "fact", "parameter") and bound.bound is not None
                 holds = holds and bound.bound is not None and bound.bound <= fact.bound
                 source = str(fact.source)
+                proved[source] = proved.get(source, True) and holds
+    return frozenset(source for source, holds in proved.items() if holds)
+
+
+def proved_counts(image: Image, facts: Facts, entries: Iterable[Prepared]) -> frozenset[str]:
+    """Sources of the counts that loops alone imply on all paths of every entry they speak of."""
+    counts = Facts(facts.of(AtMost))
+    proved: dict[str, bool] = {}
+    for entry in entries if counts.facts else ():
+        whole = len(entry.paths) == 1 and entry.paths[0].start is None
+        for paths in entry.paths:
+            for constraint in resolve_constraints(paths.graph, counts, locate_in(image)):
+                source = str(constraint.fact.source)
+                holds = whole and is_implied(constraint, paths.graph, paths.bounds)
                 proved[source] = proved.get(source, True) and holds
     return frozenset(source for source, holds in proved.items() if holds)

@@ -268,7 +268,7 @@ def fact_labels(result: Result, style: Style) -> Iterator[str]:
     ]
     proved = sum(f.label == "proved" for f in result.facts)
     if proved:
-        rows.append(style.dim(f"  {'proved':<28}{proved} loop bounds: no assumptions"))
+        rows.append(style.dim(f"  {'proved':<28}{proved} facts: no assumptions"))
     yield "\n".join(rows)
 
 

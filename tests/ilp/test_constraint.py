@@ -7,12 +7,15 @@ from dataclasses import replace
 import pytest
 
 from ilp.constraint import Constraint, locate_in, resolve_constraints, unused_constraints
+from ilp.implied import is_implied
+from loopbounds.bound import LoopBound
 from quoll.arm.insn import Cond, Flow
 from quoll.cfg import EdgeKind
 from quoll.errors import FactsError
 from quoll.expand import expand
 from quoll.extract import extract
 from quoll.facts import AtMost, Facts, Linear, Require, Source, parse
+from quoll.guidance import Removed
 from quoll.image import Image
 from quoll.supergraph import Supergraph
 from tests.ilp.drawn import draw
@@ -177,3 +180,24 @@ def test_what_holds_of_a_path_may_not_hold_of_its_parts(
     """Paths that start or end at a preemption point, and single invocations, are parts."""
     constraint = Constraint(fact, frozenset({1}), frozenset(), function, None)
     assert constraint.holds_in_parts is holds
+
+
+@pytest.mark.parametrize(
+    ("most", "method", "implied"),
+    [(4, "nusmv", True), (3, "nusmv", False), (4, "fact", False), (99, "fact", False)],
+)
+def test_a_count_is_implied_by_proved_loop_bounds_only(
+    most: int, method: str, implied: bool
+) -> None:
+    loop = draw([(0, 1), (1, 2), (2, 1), (1, 3)], exits=[3])
+    (constraint,) = resolved(f"0x1020 executes at most {most} times", loop)
+    bound = LoopBound(0, 5, None, method, "", "", 0.0)
+    assert is_implied(constraint, loop, [bound]) == implied
+    removed = replace(loop.guidance, removed=(Removed(None, None, "ignore x"),))
+    assert not is_implied(constraint, replace(loop, guidance=removed), [bound])
+
+
+def test_copies_of_a_place_are_summed_before_it_is_called_implied() -> None:
+    for most in (1, 2):
+        (constraint,) = resolved(f"x.c:1 executes at most {most} times")
+        assert is_implied(constraint, GRAPH, ()) == (most == 2)

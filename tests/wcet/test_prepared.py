@@ -155,3 +155,15 @@ def test_a_recalled_entry_needs_no_stage_before_the_integer_program() -> None:
     stages = {"quoll.extract", "quoll.values", "cache.classify", "pipeline.charge"}
     assert "wcet.analyse" in imported
     assert not imported & {*stages, "loopbounds.bounds", "pypcode", "highspy", "networkx"}
+
+
+@pytest.mark.parametrize(("most", "label"), [(1, "assumed"), (2, "proved"), (3, "proved")])
+def test_a_count_that_the_loops_imply_is_proved(runs: Runs, most: int, label: str) -> None:
+    runs.facts.write_text(f"work executes at most {most} times\n")
+    assert [fact["label"] for fact in runs()["fact_labels"]] == [label]
+
+
+@pytest.mark.parametrize(("most", "label"), [(15, "assumed"), (16, "proved")])
+def test_a_count_in_a_proved_loop_is_multiplied(runs: Runs, most: int, label: str) -> None:
+    runs.facts.write_text(f"prog.c:6 executes at most {most} times\n")
+    assert [fact["label"] for fact in runs()["fact_labels"]] == [label]
