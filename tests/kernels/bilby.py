@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -40,3 +42,37 @@ def symbols(elf: Path) -> dict[str, int]:
         if len(parts) == 3:
             table[parts[2]] = int(parts[0], 16)
     return table
+
+
+def run_program(
+    program: str, *arguments: str, build: str = "kzm-after"
+) -> subprocess.CompletedProcess[str]:
+    """Run a program of a build under QEMU, for at most a minute."""
+    return subprocess.run(
+        [str(RUN), build, program, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "BILBY_TIMEOUT": "60"},
+    )
+
+
+EXCEPTION = re.compile(r"Taking exception \d+ \[(.+?)\] on CPU 0\n\.\.\.from EL(\d) to EL(\d)")
+
+
+def check_exceptions(log: Path, idle: str) -> None:
+    """Fail unless a log of ``-d int`` has every exception, and users alone raised them.
+
+    The idle thread, at exception level ``idle``, is interrupted too.
+    """
+    taken: dict[str, set[str]] = {}
+    for name, origin, _ in EXCEPTION.findall(log.read_text(encoding="utf-8")):
+        taken.setdefault(name, set()).add(origin)
+    taken.pop("Semihosting call", None)
+    assert taken == {
+        "SVC": {"0"},
+        "Undefined Instruction": {"0"},
+        "Prefetch Abort": {"0"},
+        "Data Abort": {"0"},
+        "IRQ": {"0", idle},
+    }

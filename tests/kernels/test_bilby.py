@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -12,7 +11,17 @@ from pathlib import Path
 import pytest
 
 from tests.harness import build as products
-from tests.kernels.bilby import BILBY, ROOT, RUN, make, output, symbols, tables
+from tests.kernels.bilby import (
+    BILBY,
+    ROOT,
+    RUN,
+    check_exceptions,
+    make,
+    output,
+    run_program,
+    symbols,
+    tables,
+)
 from tests.kernels.tap import PROMISES, check_tap
 
 
@@ -32,16 +41,6 @@ from tests.kernels.tap import PROMISES, check_tap
 def test_bad_tap_is_refused(text: str) -> None:
     with pytest.raises(AssertionError):
         check_tap(text)
-
-
-def run_program(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(RUN), "kzm-after", program, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "BILBY_TIMEOUT": "60"},
-    )
 
 
 def test_user_level_tests_pass(build: Path) -> None:
@@ -81,24 +80,11 @@ def test_runs_are_identical(build: Path) -> None:
     assert run_program("tests").stdout == run_program("tests").stdout
 
 
-EXCEPTION = re.compile(r"Taking exception \d+ \[(.+?)\] on CPU 0\n\.\.\.from EL(\d) to EL(\d)")
-
-
 def test_each_entry_is_exercised_and_the_kernel_never_faults(build: Path, tmp_path: Path) -> None:
     log = tmp_path / "exceptions"
     done = run_program("tests", "-d", "int", "-D", str(log))
     assert done.returncode == 0
-    taken: dict[str, set[str]] = {}
-    for name, origin, _ in EXCEPTION.findall(log.read_text(encoding="utf-8")):
-        taken.setdefault(name, set()).add(origin)
-    taken.pop("Semihosting call", None)
-    assert taken == {
-        "SVC": {"0"},
-        "Undefined Instruction": {"0"},
-        "Prefetch Abort": {"0"},
-        "Data Abort": {"0"},
-        "IRQ": {"0", "1"},  # 1: the idle thread
-    }
+    check_exceptions(log, idle="1")
 
 
 def test_run_refuses_what_does_not_exist(build: Path) -> None:

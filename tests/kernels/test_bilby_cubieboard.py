@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,15 @@ import pytest
 from quoll.extract import extract
 from quoll.image import Image
 from tests.harness import build as products
-from tests.kernels.bilby import BILBY, CROSS, RUN, TEXT_LIMIT, output, symbols
+from tests.kernels.bilby import (
+    BILBY,
+    CROSS,
+    TEXT_LIMIT,
+    check_exceptions,
+    output,
+    run_program,
+    symbols,
+)
 from tests.kernels.listing import CODE, Function, disassemble, exception_returns, merge_labels
 from tests.kernels.tap import PROMISES, check_tap
 
@@ -31,33 +37,16 @@ def functions(elf: Path) -> list[Function]:
 
 
 VECTORS = ["reset", "undefined", "svc", "prefetch_abort", "data_abort", "unused", "irq", "fiq"]
-EXCEPTION = re.compile(r"Taking exception \d+ \[(.+?)\] on CPU 0\n\.\.\.from EL(\d) to EL(\d)")
 
 
 def test_user_level_tests_pass_and_the_kernel_never_faults(elf: Path, tmp_path: Path) -> None:
     log = tmp_path / "exceptions"
-    done = subprocess.run(
-        [str(RUN), BOARD, "tests", "-d", "int", "-D", str(log)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "BILBY_TIMEOUT": "60"},
-    )
+    done = run_program("tests", "-d", "int", "-D", str(log), build=BOARD)
     assert done.returncode == 0, done.stdout + done.stderr
     sentences = [sentence for _, _, sentence in check_tap(done.stdout).lines]
     for promise in PROMISES:
         assert any(promise in sentence for sentence in sentences), promise
-    taken: dict[str, set[str]] = {}
-    for name, origin, _ in EXCEPTION.findall(log.read_text(encoding="utf-8")):
-        taken.setdefault(name, set()).add(origin)
-    taken.pop("Semihosting call", None)
-    assert taken == {
-        "SVC": {"0"},
-        "Undefined Instruction": {"0"},
-        "Prefetch Abort": {"0"},
-        "Data Abort": {"0"},
-        "IRQ": {"0", "3"},  # 3: the idle thread, in secure state
-    }
+    check_exceptions(log, idle="3")  # secure state
 
 
 # What the Cortex-A8 lacks, or the kernel must not touch: (mask, value, what).
