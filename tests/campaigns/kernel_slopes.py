@@ -3,9 +3,9 @@
     make campaign-kernel_slopes
 
 Executions of the kernel, recorded while the programs that steer into worst cases run, are replayed
-on the concrete machine from cold caches. Of those that execute the same instructions, but a
-different number of times, two are compared for each name of ``docs/parameters.md``: the one with
-the fewest and the one with the most elements. The difference per element must be no more than the
+on the concrete machine from cold caches. For each name of ``docs/parameters.md`` two are compared
+that differ most in it, the longer one executing every instruction that the shorter one does; what
+it executes besides counts against the slope. The difference per element must be no more than the
 slope of the bound that is given. Ends with status 1 if it is more.
 """
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -25,7 +24,7 @@ from pipeline.native import SplitMix
 from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
 from quoll.image import Image
-from quoll.trace import End, Execution
+from quoll.trace import End, Execution, Trace
 from tests.harness import build, qemu
 from wcet import platform as platforms
 from wcet.platform import Platform
@@ -41,7 +40,7 @@ ELEMENTS = {
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Elements and cycles of two executions of the same instructions."""
+    """Elements and cycles of two executions; the longer one executes all that the shorter does."""
 
     few: tuple[int, int]
     many: tuple[int, int]
@@ -82,17 +81,18 @@ def pairs(executions: list[Execution], image: Image, platform: Platform) -> dict
         at = image.symbol(symbol)
         if at is None:
             continue
-        groups: dict[frozenset[int], dict[int, Execution]] = defaultdict(dict)
+        counted: dict[tuple[int, frozenset[int]], Execution] = {}
         for execution in executions:
             pcs = execution.pcs.tolist()
             if count := pcs.count(at.addr):
-                groups[frozenset(pcs)].setdefault(count, execution)
-        spread = max(groups.values(), key=lambda g: max(g) - min(g), default={})
-        if len(spread) < 2:
+                counted.setdefault((count, frozenset(pcs)), execution)
+        nested = [(a, b) for a in counted for b in counted if a[0] < b[0] and a[1] <= b[1]]
+        if not nested:
             continue
-        few, many = (
-            (n, cycles(spread[n], image, platform, insns)) for n in (min(spread), max(spread))
+        ends = max(
+            nested, key=lambda pair: (pair[1][0] - pair[0][0], -len(pair[1][1] - pair[0][1]))
         )
+        few, many = ((end[0], cycles(counted[end], image, platform, insns)) for end in ends)
         found[name] = Pair(few, many)
     return found
 
@@ -107,7 +107,9 @@ def main() -> int:
     executions: list[Execution] = []
     with tempfile.TemporaryDirectory() as folder:
         for program in ("steer", "tests"):
-            trace = qemu.record(Path(folder) / program, "kzm-before", program)
+            done = qemu.run_bilby("kzm-before", program, path := Path(folder) / program)
+            assert done.returncode == 0, done.stdout
+            trace = Trace.read(path)
             executions += [e for e in trace.executions if e.end is not End.STOPPED]
     exceeded = False
     for name, pair in pairs(executions, image, platforms.load(options.platform)).items():
