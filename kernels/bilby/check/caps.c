@@ -132,7 +132,18 @@ static void find_regions(void)
     }
 }
 
-/* All regions that contain it are open, and were opened by capabilities before it. */
+static bool is_open(const struct slot *wanted)
+{
+    for (word_t i = 0; i < open_count; i++)
+        if (open[i] == wanted)
+            return true;
+    return false;
+}
+
+/*
+ * All regions that contain it are open, and were opened by capabilities before it.  A
+ * region made from all of another one has the same extent, and is inside of it.
+ */
 static void check_origin(const struct slot *slot, word_t object)
 {
     word_t containing = 0;
@@ -141,8 +152,11 @@ static void check_origin(const struct slot *slot, word_t object)
         open_count--;
     for (word_t i = 0; i < region_count; i++)
         containing += region[i] != slot && contains(&region[i]->cap, object)
-            && !is_inside(&region[i]->cap, &slot->cap);
+            && (!is_inside(&region[i]->cap, &slot->cap) || is_open(region[i]));
     require(containing == open_count, "B2 an object comes from a region", slot);
+    require(cap_type(&slot->cap) != CAP_UNTYPED || open_count == 0
+            || is_inside(&slot->cap, &open[open_count - 1]->cap),
+            "B2 a region lies in the one that it comes from", slot);
 }
 
 static void check_list(const struct slot *head)

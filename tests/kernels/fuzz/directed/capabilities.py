@@ -152,3 +152,11 @@ def retype_is_checked(script: Script) -> None:
     script.invoke(TCB, "TCB_RESUME", error="ILLEGAL_OPERATION")
     script.invoke(TCB, "CNODE_COPY", error="ILLEGAL_OPERATION")
     script.invoke(NODE, "TCB_RESUME", error="ILLEGAL_OPERATION")
+
+
+def a_region_made_from_all_of_another(script: Script) -> None:
+    outer = script.make("UNTYPED", 13)
+    inner = script.make("UNTYPED", 13, region=outer)
+    script.make("TCB", count=2, region=inner)
+    script.delete(outer)
+    script.revoke(inner)
