@@ -9,6 +9,7 @@ pipeline faster (rules 14 and 16). Stores are charged per word (rule 14a).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import add
 
@@ -131,7 +132,7 @@ def charge(
         if index in exits:
             cycles = list(map(add, cycles, misses.sum(classes.leaving[index])))
             cycles[Cause.BRANCH] += time.leaving
-            cycles[Cause.OTHER] += time.drain + _replaced_at_end(graph, index)
+            cycles[Cause.OTHER] += time.drain + _replaced_at_end(graph, index, outstanding)
         nodes.append(tuple(cycles))
     edges = tuple(
         _past(
@@ -198,16 +199,20 @@ def _past(cycles: Cycles, passed: tuple[Replacement, ...], outstanding: int) -> 
     """``cycles`` of an edge and those of the function that is replaced along it (rule 2)."""
     if not passed:
         return cycles
-    longest = max(r.cycles + (0 if r.settled else outstanding) for r in passed)
     other = Cause.OTHER
-    return (*cycles[:other], cycles[other] + longest, *cycles[other + 1 :])
+    return (*cycles[:other], cycles[other] + _replaced(passed, outstanding), *cycles[other + 1 :])
 
 
-def _replaced_at_end(graph: Supergraph, node: int) -> int:
+def _replaced_at_end(graph: Supergraph, node: int, outstanding: int) -> int:
     """Cycles of a replaced function that the entry tail-calls: its return ends the path."""
     block = graph.nodes[node].block
     passed = [graph.guidance.replaced[callee] for callee in block.passes] if block.tail else []
-    return max((replacement.cycles for replacement in passed), default=0)
+    return _replaced(passed, outstanding)
+
+
+def _replaced(passed: Sequence[Replacement], outstanding: int) -> int:
+    """Cycles of the longest of some replaced functions, with what it leaves under way."""
+    return max((r.cycles + (0 if r.settled else outstanding) for r in passed), default=0)
 
 
 class _Misses:
