@@ -5,6 +5,7 @@ Templates over a loop variable ``x`` with initial value ``x0`` and ``k = count -
     x = x0 + s*k                       affine induction
     k <= x0 - x, k <= x - x0           progress of at least one per iteration
     x - x0 = 0 (mod 2**j)              congruence
+    x = (x0 + s*k) & ones              words that wrap; s**-1 tells how far it is to an end
     x = x0 >> j*k, x <= ones >> j*k    halving, clearing from the top, count-leading-zeros loops
     low k bits of x are 0              doubling, and x &= x - 1
     bits of x <= bits ever set - k     one bit cleared in each iteration
@@ -97,13 +98,18 @@ def _of_variable(variable: Variable, index: int, runs: Sequence[Run]) -> Iterato
         yield eq(operation("and", sub(x, x0), const(common - 1, width)), const(0, width))
     wrap = _wrap(index, runs)
     if 0 < wrap < mask(width):
-        yield eq(x, operation("and", terms.add(x0, k), const(wrap, width)))
-        yield eq(x, operation("and", sub(x0, k), const(wrap, width)))
+        for step in {s & wrap for s in steps} if _one(steps, wrap) else {1, -1}:
+            yield eq(x, operation("and", terms.add(x0, scale(k, step)), const(wrap, width)))
     following = rewrite.walk([variable.next])
     scaled = any(t.op == "linear" and x in t.args and 1 not in t.factors for t in following)
     if width == COUNT_WIDTH and (scaled or {t.op for t in following} & BITWISE):
         yield from _shifts(x, x0)
         yield from _cleared(x, index, runs)
+
+
+def _one(steps: set[int], wrap: int) -> bool:
+    """Whether a word of the bits ``wrap`` always goes on by the same."""
+    return len({s & wrap for s in steps}) == 1
 
 
 def _wrap(index: int, runs: Sequence[Run]) -> int:
@@ -150,6 +156,7 @@ def _of_comparisons(model: Model, runs: Sequence[Run]) -> Iterator[Term]:
     initial = {v.symbol: v.initial for v in model.state}
     fixed = set(model.inputs)
     strides = _strides(model, runs)
+    turns = _turns(model, runs)
     for u, v in _compared(model):
         if rewrite.symbols((u, v)) & fixed:
             continue
@@ -168,8 +175,10 @@ def _of_comparisons(model: Model, runs: Sequence[Run]) -> Iterator[Term]:
             for distance in (sub(b0, a0), sub(a0, b0)):
                 yield from _reach(distance, strides)
                 for bits in (8, 16):
-                    wrapped = operation("and", distance, const((1 << bits) - 1, u.width))
-                    yield from _reach(wrapped, [1])
+                    for turn in turns[bits]:
+                        turned = scale(distance, turn)
+                        wrapped = operation("and", turned, const((1 << bits) - 1, u.width))
+                        yield from _reach(wrapped, [1])
 
 
 def _more(x: Term) -> Term:
@@ -193,6 +202,19 @@ def _reach(distance: Term, strides: Sequence[int]) -> Iterator[Term]:
     for factor, atom in zip(distance.factors, distance.args, strict=False):
         if distance.op == "linear" and factor in strides:
             yield from (ule(K, atom), ule(COUNT, atom))
+
+
+def _turns(model: Model, runs: Sequence[Run]) -> dict[int, list[int]]:
+    """Bits of a word that wraps -> what makes 1 of the odd numbers that it goes on by."""
+    found: dict[int, dict[int, None]] = {8: {1: None}, 16: {1: None}}
+    for index in range(len(model.state)):
+        bits = _wrap(index, runs).bit_length()
+        steps = _steps(index, runs)
+        if bits in found and steps and _one(steps, (1 << bits) - 1):
+            step = steps.pop() % (1 << bits)
+            if step % 2:
+                found[bits][pow(step, -1, 1 << bits)] = None
+    return {bits: list(turns) for bits, turns in found.items()}
 
 
 def _strides(model: Model, runs: Sequence[Run]) -> list[int]:

@@ -46,6 +46,7 @@ class Scope:
         self._nodes = None if loop is None else loops[loop].nodes
         self.leaves: dict[Term, Cell] = {}
         self.origin: dict[Term, Origin] = {}  # of inputs and havoc
+        self.counted: dict[Term, list[tuple[int, int]]] = {}  # registers found by a trip, where
         self._at: dict[tuple[int, Cell], Term] = {}
         self._after: dict[tuple[int, Term], Term] = {}
         self._edges: dict[int, Term] = {}
@@ -147,6 +148,8 @@ class Scope:
                 edges = self._incoming(header)
                 start = self._join(header, edges, lambda e: self.along(e, cell))
                 trip = self.input(header, "trip", 32, most=bound - 1)
+                if isinstance(cell, int):
+                    self.counted.setdefault(trip, []).append((header, cell))
                 return add(start, scale(trip, step))
         return self.input(header, f"havoc_{cell_name(cell)}", cell_width(cell), cell=cell)
 

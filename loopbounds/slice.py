@@ -309,6 +309,9 @@ class _Slicer:
             node, cell = self._whole.source(symbol)
             if isinstance(cell, int) and cell < FLAG:
                 found += _within(symbol, self._code.values.register(node, cell))
+            for header, register in self._whole.counted.get(symbol, ()):
+                counted = self._whole.at(header, register)
+                found += _within(counted, self._code.values.register(header, register))
         return found
 
     @staticmethod

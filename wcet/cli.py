@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 import traceback
@@ -27,6 +28,7 @@ COMMANDS = {
     "timing": "wcet.timing_command",
     "values": "wcet.values_command",
 }
+COLLECT_AFTER = (200_000, 20, 100)  # objects: nearly all that are made live to the end
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
 
@@ -66,6 +68,7 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status (see ``EPILOG``)."""
     given = sys.argv[1:] if arguments is None else arguments
+    gc.set_threshold(*COLLECT_AFTER)
     try:
         options = parser(given[0] if given else None).parse_args(given)
         status: int = options.run(options)
