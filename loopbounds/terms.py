@@ -114,9 +114,6 @@ TRUE = const(1, 1)
 FALSE = const(0, 1)
 
 
-# --- Linear arithmetic ---------------------------------------------------------------------------
-
-
 def _parts(term: Term) -> tuple[dict[Term, int], int]:
     if term.op == "const":
         return {}, term.value
@@ -174,9 +171,6 @@ def neg(a: Term) -> Term:
 def sub(a: Term, b: Term) -> Term:
     """Difference modulo 2**width."""
     return combine(a.width, 0, (1, -1), (a, b))
-
-
-# --- Bits ----------------------------------------------------------------------------------------
 
 
 def zext(a: Term, width: int) -> Term:
@@ -277,9 +271,6 @@ def _same_extension(a: Term, b: Term) -> tuple[Term, Term] | None:
     if len(bits) < 2 or (a.constant is not None and b.constant is not None):
         return None
     return bits[0], bits[1]
-
-
-# --- Conditions ----------------------------------------------------------------------------------
 
 
 def negate(a: Term) -> Term:
@@ -430,9 +421,6 @@ def sle(a: Term, b: Term) -> Term:
 def carry(a: Term, b: Term) -> Term:
     """Carry out of ``a + b``."""
     return ult(add(a, b), a)
-
-
-# --- Everything else -----------------------------------------------------------------------------
 
 
 def operation(op: str, *args: Term) -> Term:

@@ -94,8 +94,6 @@ def test_run_refuses_what_does_not_exist(build: Path) -> None:
     assert subprocess.run([str(RUN)], capture_output=True, check=False).returncode == 2
 
 
-# ---- the build --------------------------------------------------------------
-
 PROGRAMS = ["tests", "linger", "hello", "pingpong", "latency", "steer"]
 PRODUCTS = ["kernel.elf", "kernel.facts", "kernel.loops.csv", *(f"{p}.elf" for p in PROGRAMS)]
 
@@ -155,8 +153,6 @@ def test_every_file_names_its_licence() -> None:
             head = path.read_text(encoding="utf-8")[:200]
             assert "SPDX-License-Identifier: BSD-2-Clause" in head, path
 
-
-# ---- the layout table ----------------------------------------------------------
 
 LAYOUT = BILBY / "tools" / "layout.py"
 

@@ -161,8 +161,6 @@ def test_the_counter_saturates() -> None:
     assert "executions != 0ud32_4294967295 ?" in TRAPS["runs for ever"].smv([])
 
 
-# --- Random small models -------------------------------------------------------------------------
-
 A, B, P, Q, J = (sym(f"{name}", 4) for name in ("a", "b", "p", "q", "j"))
 
 

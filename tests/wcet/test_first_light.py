@@ -17,6 +17,7 @@ from quoll.values import Values, analyse
 from quoll.witness import MissingEdge, follow
 from tests.harness import build
 from tests.wcet.conftest import ENTRIES
+from wcet.cli import main
 from wcet.entries import path_ends
 from wcet.platform import load
 
@@ -170,6 +171,11 @@ def test_no_execution_runs_a_loop_beyond_its_bound(
                 checked += 1
             arrived = visit.edge
     assert checked > 1_000
+
+
+def test_no_execution_refutes_a_constraint_of_the_kernel(kernel: Path, recording: Path) -> None:
+    facts = build.ROOT / "kernels/bilby/constraints.facts"
+    assert main(["check-facts", str(kernel), str(recording), "--facts", str(facts)]) == 0
 
 
 def test_the_bounds_are_those_of_the_baseline(report: dict[str, Any]) -> None:

@@ -157,8 +157,6 @@ def finalise(kernel: Kernel, slot: Slot, last: bool) -> None:
         kernel.remove_object(base, 1 << 12 + 4 * cap["size"], [])
 
 
-# ---- recycling
-
 EVERY_RIGHT = {
     "endpoint": ("can_send", "can_receive", "can_grant"),
     "notification": ("can_send", "can_receive"),

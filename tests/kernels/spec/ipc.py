@@ -141,9 +141,6 @@ def read_answer(thread: Thread, handler: Thread) -> bool:
     return True
 
 
-# ---- endpoints, notifications, replies
-
-
 def enqueue(kernel: Kernel, queue: list[Thread], thread: Thread) -> None:
     kernel.touch(*queue[-1:], thread)
     queue.append(thread)
