@@ -43,7 +43,7 @@ class Image:
         self, elf: ElfFile, sha256: str, raw: tuple[tuple[RawMemory, bytes], ...] = ()
     ) -> None:
         self.sha256 = sha256
-        self.entry = elf.entry & ~1
+        self.entry = elf.entry  # bit 0 set where it is Thumb code
         self.symbols: SymbolTable = symbol_table(elf.symbols)
         self.attributes: BuildAttributes = parse_attributes(elf.attributes)
         self.segments: tuple[Segment, ...] = _overlay(elf.segments, raw)

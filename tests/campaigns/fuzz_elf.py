@@ -19,11 +19,13 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+from quoll.cfg import Program
 from quoll.errors import WcetError
 from quoll.export import program_json
 from quoll.extract import extract
@@ -58,17 +60,26 @@ class Tally:
 def analyse(path: Path) -> None:
     """Everything that is done with an ELF file before a platform is needed."""
     image = Image.load(path)
-    entries = []
-    for entry in (*entries_of(image), image.entry):
-        try:
-            extract(image, [entry])
-        except WcetError:
-            continue
-        entries.append(entry)
-    program = extract(image, entries or [image.entry])
+    program = _extracted(image, [*entries_of(image), image.entry])
     verify_program(program)
     program_json(program, image)
     _command("cfg", str(path))
+
+
+def _extracted(image: Image, entries: Sequence[int]) -> Program:
+    """From all of ``entries``; where one is refused, from those that are not."""
+    try:
+        return extract(image, entries)
+    except WcetError:
+        return extract(image, [e for e in entries if _accepts(image, e)] or [image.entry])
+
+
+def _accepts(image: Image, entry: int) -> bool:
+    try:
+        extract(image, [entry])
+    except WcetError:
+        return False
+    return True
 
 
 def _command(*words: str) -> None:
@@ -114,6 +125,7 @@ def campaign(count: int, seed: int, progress: bool = False) -> Tally:
     tally = Tally()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "damaged.elf"
+        _prepare(path, originals)
         for case in range(seed, seed + count):
             random = Random(case)
             path.write_bytes(damaged(random, random.choice(originals)))
@@ -130,6 +142,13 @@ def campaign(count: int, seed: int, progress: bool = False) -> Tally:
             if progress and case % 500 == 499:
                 print(case - seed + 1, dict(tally.outcomes), flush=True)
     return tally
+
+
+def _prepare(path: Path, originals: Sequence[bytes]) -> None:
+    """Analyse what is undamaged here, so that each child starts with decoders and p-code loaded."""
+    for original in originals:
+        path.write_bytes(original)
+        analyse(path)
 
 
 def _outcome(status: int) -> str:

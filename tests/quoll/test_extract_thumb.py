@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from textwrap import dedent
 
+import pytest
+
+from quoll.extract import extract
+from quoll.image import Image
+from tests.quoll.building import build
 from tests.quoll.sketch import assemble, drawn, extracted, sketch
 
 
@@ -81,3 +88,18 @@ def test_thumb_bl_inside_its_function_is_a_long_jump() -> None:
           x2 (2): taken x1
     """
     assert sketch(image, program) == dedent(expected).strip()
+
+
+@pytest.mark.parametrize("symbols", [True, False])
+def test_the_entry_of_the_file_says_that_it_is_thumb_code(tmp_path: Path, symbols: bool) -> None:
+    source = ".thumb_func\nmain: push {lr}\nbl f\npop {pc}\n.thumb_func\nf: bx lr\n"
+    header = ".syntax unified\n.text\n.balign 4\n.global main\n"
+    path = build(header + source, language="S", thumb=True, cpu="cortex-a8")
+    if not symbols:
+        stripped = tmp_path / "stripped.elf"
+        subprocess.run(["arm-none-eabi-strip", "-s", path, "-o", stripped], check=True, timeout=60)
+        path = stripped
+    image = Image.load(path)
+    program = extract(image, [image.entry])
+    assert [cfg.thumb for cfg in program.functions.values()] == [True, True]
+    assert not program.unresolved
