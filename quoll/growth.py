@@ -398,6 +398,7 @@ class Growth:
             return
         if not effect.returns:
             function.returns_not_at(insn.addr)
+            self._by_form[function.entry].discard(insn.addr)
         self._apply(function, insn, effect, calls=calls or insn.flow is Flow.INDIRECT_CALL)
 
     def _overshoots(self, function: FunctionBuilder, insn: Insn, effect: Effect) -> bool:

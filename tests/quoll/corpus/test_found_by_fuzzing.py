@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 from quoll.extract import extract
 from quoll.image import Image
 from quoll.verify import verify_program
@@ -34,6 +37,16 @@ CALL_OF_THE_RETURN_ADDRESS = """
     .type main, %function
 main:   blx lr
 """
+
+# Thumb code and a table with flipped bits; what is called leads into a return of its caller.
+RETURN_THAT_VALUES_REFUTE = bytes.fromhex(
+    "70b50126002534462146304600f01ef8011c0544f8d10136092ef4d14d2d284600d070bd00f00cf8"
+    "40007047034628b100205a1e01301340fbd17047704700bf49f2cc03c0f2000318e0fde710b50728"
+    "20d8dfe800f010151a212a301f0401f0030248f2bc03c0f200030846bde8104053f822301847bde8"
+    "10400846fff7d4bf0846fff7d37f013010bd49f2cc03c0f200031960084610bd49f2cc03c0f20003"
+    "4a0081f005001a6010bd49f2cc03c0f20003186830bd0846fff7c2ff298000002d80000029800000"
+    "2d800000"
+)
 
 
 def test_a_jump_may_be_dead_in_one_function_and_alive_in_another() -> None:
@@ -101,3 +114,19 @@ def test_a_function_entered_in_both_states_may_return() -> None:
     assert [u.addr for u in program.unresolved] == [stop.addr]
     assert program.functions[main.addr].returns
     verify_program(program)
+
+
+def test_growing_ends_where_values_refute_a_return_that_nearby_code_does_not_explain(
+    tmp_path: Path,
+) -> None:
+    """The claim came back each time, and was refuted each time."""
+    code = ",".join(map(str, RETURN_THAT_VALUES_REFUTE[:-16]))
+    table = ",".join(map(str, RETURN_THAT_VALUES_REFUTE[-16:]))
+    source = f".global main\n.thumb_func\nmain: .byte {code}\n.section .rodata\n.byte {table}\n"
+    path = build(source + ".bss\n.word 0\n", language="S", thumb=True, cpu="cortex-a8")
+    stripped = tmp_path / "stripped.elf"
+    subprocess.run(["arm-none-eabi-strip", "-s", path, "-o", stripped], check=True, timeout=60)
+    image = Image.load(stripped)
+    program = extract(image, [image.entry])
+    verify_program(program)
+    assert program.unresolved
