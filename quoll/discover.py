@@ -10,7 +10,6 @@ them, whatever mapping symbols say.
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from contextlib import suppress
 from dataclasses import dataclass
 
 from quoll.arm.decode import decode, it_conditions
@@ -303,7 +302,8 @@ class FunctionBuilder:
                 self.keeps_lr = False
             if it:
                 self._it[addr] = it
-            it = it[1:] or it_conditions(insn)
+            if thumb:
+                it = it[1:] or it_conditions(insn)
             if self._ends_here(insn):
                 return
             came_from, addr = addr, insn.next
@@ -329,8 +329,10 @@ class FunctionBuilder:
     ) -> Insn | None:
         code = self._code(addr, thumb)
         if code is not None:
-            with suppress(InputError):  # the code ends inside the instruction
+            try:
                 return decode(code, addr, thumb, it)
+            except InputError:  # the code ends inside the instruction
+                pass
         if came_from is None:
             raise ControlFlowError(
                 "there is no code here", where=self._image.place(addr), hint="check the address"

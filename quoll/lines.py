@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from posixpath import basename, normpath
 
 from quoll.bytestream import ByteStream, EndOfBytes
@@ -244,56 +245,75 @@ def _join(directories: list[str], index: int, name: str) -> str:
 
 
 def _run(unit: Unit, stream: ByteStream, sequences: list[Sequence]) -> None:
-    """Execute the program of ``unit`` (DWARF 5, 6.2.5), appending finished sequences."""
+    """Execute the program of ``unit`` (DWARF 5, 6.2.5), appending finished sequences.
+
+    A kernel has ten million opcodes, so that the frequent ones are read without ``stream``.
+    """
     addr, file, line = 0, 1, 1
     rows = Sequence(array("I"), array("I"), array("I"))
-    const_add = (255 - unit.opcode_base) // unit.line_range * unit.min_length
-
-    def row(index: int) -> None:
-        if rows.addrs and addr < rows.addrs[-1]:
-            raise BadLineTable(f"addresses of a sequence descend at 0x{addr:x}")
-        rows.addrs.append(addr)
-        rows.files.append(index)
-        rows.lines.append(line)
-
-    def path_index() -> int:
-        if not 0 <= file < len(unit.files) or not 0 <= line < WORD:
-            raise BadLineTable(f"row of file {file}, line {line}")
-        return unit.files[file]
-
-    while stream.left:
-        opcode = stream.u8()
-        if opcode >= unit.opcode_base:
-            step, delta = divmod(opcode - unit.opcode_base, unit.line_range)
-            addr = (addr + step * unit.min_length) % WORD
-            line += unit.line_base + delta
-            row(path_index())
-        elif opcode == COPY:
-            row(path_index())
-        elif opcode == ADVANCE_PC:
-            addr = (addr + stream.uleb() * unit.min_length) % WORD
-        elif opcode == ADVANCE_LINE:
-            line += stream.sleb()
-        elif opcode == SET_FILE:
-            file = stream.uleb()
-        elif opcode == CONST_ADD_PC:
-            addr = (addr + const_add) % WORD
-        elif opcode == FIXED_ADVANCE_PC:
-            addr = (addr + stream.u16()) % WORD
-        elif opcode == 0:
-            body = ByteStream(stream.take(stream.uleb()))
-            extended = body.u8()
-            if extended == SET_ADDRESS:
-                addr = body.unsigned(4)
-            elif extended == END_SEQUENCE:
-                line = 0
-                row(NO_FILE)
-                sequences.append(rows)
-                rows = Sequence(array("I"), array("I"), array("I"))
-                addr, file, line = 0, 1, 1
-        else:
+    base = unit.opcode_base
+    special = [_special(unit, opcode) for opcode in range(base, 256)]
+    data, pos, end = stream.data, stream.pos, len(stream.data)
+    while pos < end:
+        opcode = data[pos]
+        pos += 1
+        if opcode >= base or opcode == COPY:
+            if opcode >= base:
+                step, delta = special[opcode - base]
+                addr = (addr + step) % WORD
+                line += delta
+            if not 0 <= file < len(unit.files) or not 0 <= line < WORD:
+                raise BadLineTable(f"row of file {file}, line {line}")
+            rows.addrs.append(addr)
+            rows.files.append(unit.files[file])
+            rows.lines.append(line)
+        elif opcode == ADVANCE_LINE and pos < end and data[pos] < 0x80:
+            line += data[pos] if data[pos] < 0x40 else data[pos] - 0x80
+            pos += 1
+        elif opcode in (SET_COLUMN, NEGATE_STMT, BASIC_BLOCK) or opcode > FIXED_ADVANCE_PC:
             for _ in range(unit.operands[opcode - 1]):
-                stream.uleb()
+                while pos < end and data[pos] >= 0x80:
+                    pos += 1
+                pos += 1
+        elif opcode == CONST_ADD_PC:
+            addr = (addr + _special(unit, 255)[0]) % WORD
+        else:
+            stream.pos = pos
+            if opcode == ADVANCE_PC:
+                addr = (addr + stream.uleb() * unit.min_length) % WORD
+            elif opcode == ADVANCE_LINE:
+                line += stream.sleb()
+            elif opcode == SET_FILE:
+                file = stream.uleb()
+            elif opcode == FIXED_ADVANCE_PC:
+                addr = (addr + stream.u16()) % WORD
+            else:
+                extended = ByteStream(stream.take(stream.uleb()))
+                kind = extended.u8()
+                if kind == SET_ADDRESS:
+                    addr = extended.unsigned(4)
+                elif kind == END_SEQUENCE:
+                    sequences.append(_ended(rows, addr))
+                    rows = Sequence(array("I"), array("I"), array("I"))
+                    addr, file, line = 0, 1, 1
+            pos = stream.pos
+    stream.skip_to(pos)
+
+
+def _special(unit: Unit, opcode: int) -> tuple[int, int]:
+    """What a special opcode adds to the address, in bytes, and to the line."""
+    step, delta = divmod(opcode - unit.opcode_base, unit.line_range)
+    return step * unit.min_length, unit.line_base + delta
+
+
+def _ended(rows: Sequence, addr: int) -> Sequence:
+    """``rows`` with the one that ends them, at ``addr``. Raises BadLineTable if they descend."""
+    rows.addrs.append(addr)
+    rows.files.append(NO_FILE)
+    rows.lines.append(0)
+    if any(a > b for a, b in pairwise(rows.addrs)):
+        raise BadLineTable(f"addresses of the sequence that ends at 0x{addr:x} descend")
+    return rows
 
 
 def _table(sequences: list[Sequence], paths: tuple[str, ...], problem: str) -> LineTable:

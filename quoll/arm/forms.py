@@ -1,0 +1,71 @@
+"""Which ARM instructions differ only in registers and numbers, so that one stands for all.
+
+A kernel has hundreds of thousands of distinct instruction words, most of them data processing
+(A5.2.1 to A5.2.3) or loads and stores (A5.2.8, A5.3), and to ask a disassembler for the operands
+of each one takes most of the time of decoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from quoll.arm.insn import SP
+
+__all__ = ["form_of"]
+
+RN, RD, RS, RM = 16, 12, 8, 0  # lowest bits of register fields
+IMMEDIATE, SHIFT_AMOUNT, SPLIT_IMMEDIATE = 0xFFF, 0xF80, 0xF0F
+UNCONDITIONAL = 0xF0
+COMPARES = range(8, 12)  # tst, teq, cmp, cmn: no destination; without S something else
+MOVES = (13, 15)  # mov, mvn: no first operand
+
+
+def form_of(word: int) -> tuple[int, Mapping[int, int]] | None:
+    """An instruction of the same form, and which register each of its registers stands for.
+
+    A number stays zero or not zero, and a register from sp on stays what it is, as those may mean
+    something of their own. None where no other instruction stands for this one.
+    """
+    found = _fields(word >> 20, word >> 4 & 15)
+    if found is None:
+        return None
+    registers, number = found
+    if word & number:
+        word = word & ~number | number & -number
+    names = {}
+    for name, field in enumerate(registers):
+        register = word >> field & 15
+        if register < SP:
+            word = word & ~(15 << field) | name << field
+            names[name] = register
+    return word, names
+
+
+@cache
+def _fields(high: int, low: int) -> tuple[tuple[int, ...], int] | None:
+    """The register fields, and the bits of the number, given bits 31 to 20 and 7 to 4."""
+    kind, immediate = high >> 5 & 7, high & 4
+    if high >= UNCONDITIONAL << 4 or kind > 3 or (kind == 3 and low & 1):
+        return None
+    if kind == 2:
+        return (RN, RD), IMMEDIATE
+    if kind == 3:
+        return (RN, RD, RM), SHIFT_AMOUNT
+    if kind == 0 and low & 9 == 9:
+        if low & 6 == 0 or (not high & 1 and low & 6 != 2):
+            return None  # multiplications and the like; pairs of registers
+        return ((RN, RD), SPLIT_IMMEDIATE) if immediate else ((RN, RD, RM), 0)
+    return _data_processing_fields(high >> 1 & 15, bool(high & 1), kind, low)
+
+
+def _data_processing_fields(
+    operation: int, sets_flags: bool, kind: int, low: int
+) -> tuple[tuple[int, ...], int] | None:
+    if operation in COMPARES and not sets_flags:
+        return None
+    fields: tuple[int, ...] = () if operation in COMPARES else (RD,)
+    fields += () if operation in MOVES else (RN,)
+    if kind:
+        return fields, IMMEDIATE
+    return ((*fields, RM, RS), 0) if low & 1 else ((*fields, RM), SHIFT_AMOUNT)

@@ -1,0 +1,43 @@
+"""That one instruction of a form stands for all: against the disassembler's word on each."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quoll.arm.decode import decode, disassembled
+from quoll.arm.forms import form_of
+
+WORDS = st.builds(
+    lambda cond, high, registers, low: cond << 28 | high << 20 | registers << 8 | low,
+    st.sampled_from([0, 10, 14]),
+    st.integers(0, 0x7F),
+    st.integers(0, 0xFFF),
+    st.integers(0, 0xFF),
+)
+
+
+@settings(max_examples=2000, deadline=None)
+@given(WORDS)
+def test_a_form_decodes_as_each_of_its_instructions(word: int) -> None:
+    raw = word.to_bytes(4, "little")
+    assert decode(raw, 0, thumb=False) == disassembled(raw, False, ())
+
+
+def test_few_forms_stand_for_many_instructions() -> None:
+    """Every register and number of a load, an addition and a comparison."""
+    words = [
+        opcode | n % 13 << 16 | (0 if compares else n % 11 << 12) | n
+        for opcode, compares in ((0xE5900000, False), (0xE2800000, False), (0xE3500000, True))
+        for n in range(0x1000)
+    ]
+    forms = Counter(form[0] for form in map(form_of, words) if form)
+    assert forms.total() == len(words)
+    assert len(forms) == 2 * 3  # a number is zero or not
+
+
+def test_what_shares_the_space_stands_for_itself() -> None:
+    alone = (0xE12FFF1E, 0xE16F0F11, 0xE0000291, 0xE1C200D0, 0xE8BD8010, 0xF5D1F000)
+    assert [form_of(word) for word in alone] == [None] * len(alone)  # bx clz mul ldrd pop pld
