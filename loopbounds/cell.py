@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from loopbounds.effects import FLAG, register_symbol
+from loopbounds.effects import FLAG, SP, register_symbol
 from loopbounds.terms import Term
 
 __all__ = ["SP", "Cell", "HeaderCell", "Origin", "cell_name", "cell_width"]
-
-SP = 13
 
 Cell = int | tuple[Term, int]  # a register, or (address, bytes) of memory
 HeaderCell = tuple[int, Cell]  # a loop, and a cell when its header runs

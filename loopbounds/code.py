@@ -9,7 +9,6 @@ from typing import Protocol
 from loopbounds.acyclic import Acyclic
 from loopbounds.cell import SP, Cell
 from loopbounds.effects import FLAG, Effect, block_effect
-from loopbounds.rewrite import walk
 from loopbounds.terms import Term, sub
 from quoll.cfg import Block
 from quoll.image import Image
@@ -149,7 +148,7 @@ class Code:
                 continue
             effect = self._effect_of(node.block)
             value = effect.registers.get(SP)
-            for part in () if value is None else walk([value]):
+            for part in () if value is None else _chosen(value):
                 if part in effect.loads and effect.loads[part].address.constant is not None:
                     load = effect.loads[part]
                     loaded = self.image.constant(load.address.value, load.size)
@@ -157,3 +156,15 @@ class Code:
                         yield loaded
             if value is not None and value.constant is not None:
                 yield value.value
+
+
+def _chosen(value: Term) -> Iterator[Term]:
+    """The words that a value may be, or is computed from; not what chooses between them."""
+    seen = {value}
+    todo = [value]
+    while todo:
+        term = todo.pop()
+        yield term
+        parts = term.args[1:] if term.op == "ite" else term.args
+        todo += [part for part in parts if part not in seen]
+        seen.update(parts)

@@ -18,8 +18,10 @@ from quoll.arm.semantics import lift
 from quoll.cfg import Block
 from quoll.errors import ControlFlowError
 
-__all__ = ["FLAG", "Effect", "Load", "Store", "block_effect", "register_symbol"]
+__all__ = ["FLAG", "SP", "Effect", "Load", "Store", "block_effect", "register_symbol"]
 
+SP = 13
+STACK_POINTER = Var(Space.REG, SP, 4)
 FLAG = 16  # registers from this number on are flags: one bit in a byte
 
 
@@ -31,6 +33,7 @@ class Load:
     symbol: Term
     address: Term
     size: int
+    sp: Term  # when its instruction begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,7 @@ class Store:
     address: Term
     value: Term
     guard: Term
+    sp: Term  # when its instruction begins
 
     @property
     def size(self) -> int:
@@ -107,6 +111,7 @@ class _Run:
         self._events = 0
         self._insn = -1
         self._guard = TRUE
+        self._sp = entry_value(SP)
 
     def effect(self) -> Effect:
         registers = {
@@ -120,6 +125,7 @@ class _Run:
 
     def instruction(self, insn: Insn) -> None:
         self._insn += 1
+        self._sp = self._in(self._state, STACK_POINTER)
         ops = lift(insn)
         arriving: dict[int, list[tuple[Term, _Variables]]] = {0: [(TRUE, self._state)]}
         self._leaves = FALSE
@@ -185,14 +191,15 @@ class _Run:
         if op.code is OpCode.STORE:
             self._events += 1
             address, value = map(self._read, op.ins)
-            self._stores.append(Store(self._events, self._insn, address, value, self._guard))
+            store = Store(self._events, self._insn, address, value, self._guard, self._sp)
+            self._stores.append(store)
             return
         assert op.out is not None
         width = 8 * op.out.size
         if op.code is OpCode.LOAD:
             symbol = self._fresh("load", width)
             address = self._read(op.ins[0])
-            self._loads[symbol] = Load(self._events, symbol, address, op.out.size)
+            self._loads[symbol] = Load(self._events, symbol, address, op.out.size, self._sp)
             result = symbol
         else:
             known = _result(op.code, [self._read(v) for v in op.ins], width)

@@ -48,27 +48,27 @@ class Memory:
             value = self._code.image.constant(address.value, load.size)
             if value is not None:
                 return terms.const(value, 8 * load.size)
-        if self._followed(node, address, load.size):
+        if self._followed(node, address, load):
             return self.before(node, load.position, address, load.size)
         frame = self._tainted(address)
         return self._scope.input(node, load.symbol.name, 8 * load.size, frame=frame, given=True)
 
-    def _followed(self, node: int, address: Term, size: int) -> bool:
+    def _followed(self, node: int, address: Term, load: Load) -> bool:
         """Whether only stores of the program change the cell, and its address is one place."""
         if address.constant is not None:
-            return self._code.steady(address.value, size)
+            return self._code.steady(address.value, load.size)
         if not rewrite.symbols([address]) <= self._scope.leaves.keys():
             return False
-        return self._in_frame(node, address)
+        return self._in_frame(node, address, load)
 
-    def _in_frame(self, node: int, address: Term) -> bool:
-        """Whether an address is in a frame that is live before or after the block."""
-        pointers = [self._scope.at(node, SP)]
+    def _in_frame(self, node: int, address: Term, access: Load | Store | None) -> bool:
+        """Whether an address is in a frame live before or after the block, or at the access."""
         effect = self._code.effect(node)
-        written = effect.registers.get(SP)
-        # Where sp itself is loaded, what it becomes depends on the answer.
-        if written is not None and not rewrite.symbols([written]) & effect.loads.keys():
-            pointers.append(self._scope.after(node, SP))
+        pointers = [self._scope.at(node, SP)]
+        for sp in (effect.registers.get(SP), access.sp if access else None):
+            # Where sp itself is loaded, what it becomes depends on the answer.
+            if sp is not None and not rewrite.symbols([sp]) & effect.loads.keys():
+                pointers.append(self._scope.instance(node, sp))
         return any(self._code.is_frame(address, pointer) for pointer in pointers)
 
     def before(self, node: int, position: int, address: Term, size: int) -> Term:
@@ -105,7 +105,7 @@ class Memory:
             return old, self._scope.instance(node, store.value)
 
         name = f"after{store.position}_{cell_name((address, size))}"
-        frame = self._in_frame(node, address)  # what a dead frame left is unknown
+        frame = self._in_frame(node, address, store)  # what a dead frame left is unknown
         return self._scope.input(node, name, 8 * size, frame=frame, parts=parts)
 
     def changed(self, loop: int, address: Term, size: int) -> bool:
@@ -129,7 +129,7 @@ class Memory:
         node = self._code.graph.edges[edge].src
         if any(SP not in replacement.gives_back for replacement in passed):
             return True
-        if self._scope.is_plain or not self._code.s1 or not self._in_frame(node, address):
+        if not self._code.s1 or not self._in_frame(node, address, None):
             return True
         if any(self._tainted(self._scope.after(node, register)) for register in ARGUMENTS):
             return True
@@ -148,9 +148,9 @@ class Memory:
         low, high = interval(distance, self._ranges(distance))
         if store.size <= low and high <= WORDS - size:
             return None
-        if self._elsewhere(node, store, address, size) or self._spared(node, target, address):
+        if self._elsewhere(node, store, address, size):
             return None
-        return -1
+        return None if self._spared(node, store, target, address) else -1
 
     def _ranges(self, term: Term) -> dict[Term, tuple[int, int]]:
         """What is known of symbols: by value analysis, or as the trip of a bounded loop."""
@@ -175,11 +175,11 @@ class Memory:
         end = values.high + memory.size * memory.count
         return end < WORDS and (end <= address.value or address.value + size <= values.low)
 
-    def _spared(self, node: int, target: Term, address: Term) -> bool:
+    def _spared(self, node: int, store: Store, target: Term, address: Term) -> bool:
         """S1 (rule 1); a known address is not one of a stack whose place is unknown."""
-        if self._scope.is_plain or not self._code.s1:
+        if not self._code.s1:
             return False
-        if not self._in_frame(node, address):
+        if not self._in_frame(node, address, store):
             return False
         if target.constant is not None and address.constant is not None:
             return False

@@ -13,6 +13,7 @@ addresses in the image and live stack frames. Any other load is an *input*, any 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from loopbounds import rewrite
 from loopbounds.cell import SP, Cell, HeaderCell, Origin, cell_name, cell_width
@@ -20,7 +21,20 @@ from loopbounds.code import Code
 from loopbounds.effects import FLAG
 from loopbounds.memory import Memory
 from loopbounds.taint import Taint
-from loopbounds.terms import FALSE, TRUE, Term, add, both, either, ite, negate, scale, sub, sym
+from loopbounds.terms import (
+    FALSE,
+    TRUE,
+    Term,
+    add,
+    both,
+    const,
+    either,
+    ite,
+    negate,
+    scale,
+    sub,
+    sym,
+)
 from quoll.cfg import EdgeKind
 
 __all__ = ["Scope", "Scopes"]
@@ -28,19 +42,43 @@ __all__ = ["Scope", "Scopes"]
 GATED = 40  # nodes between a join and its dominator, beyond which a join is a free choice
 LARGE = 400  # terms in a value, beyond which it is replaced by an unknown word
 
+FRAME_POINTERS = range(4, 12)
+
 AT_END = 1 << 30  # after every event of a block
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A constant, or a constant distance from sp."""
+
+    from_sp: bool
+    amount: int
+
+    def term(self, scope: Scope) -> Term:
+        """The word, at the start of a scope."""
+        amount = const(self.amount, 32)
+        return add(scope.leaf(SP), amount) if self.from_sp else amount
+
+
+Places = tuple[tuple[int, Place], ...]  # of registers
 
 
 class Scope:
     """Values within one pass from ``start``; ``loop`` is the loop passed, None for the graph."""
 
     def __init__(
-        self, code: Code, loop: int | None, scopes: Scopes, known_start: bool = False
+        self,
+        code: Code,
+        loop: int | None,
+        scopes: Scopes,
+        known_start: bool = False,
+        places: Places = (),
     ) -> None:
         self.code = code
         self.loop = loop
         self.scopes = scopes
         self.known_start = known_start  # what the loop does not change is known from outside
+        self._places = dict(places)  # registers at the start
         loops = code.graph.loops
         self.start = code.graph.entry if loop is None else loops[loop].header
         self._nodes = None if loop is None else loops[loop].nodes
@@ -158,7 +196,7 @@ class Scope:
         if isinstance(cell, int) or cell[0].constant is not None:
             return cell
         distance = sub(cell[0], self.at(header, SP))
-        if distance.constant is None or not self.scopes.kept(loop, SP):
+        if distance.constant is None or not self.scopes.kept(loop, SP, self):
             return None
         return add(self.scopes.of_loop(loop).at(header, SP), distance), cell[1]
 
@@ -173,6 +211,22 @@ class Scope:
             return known.amount
         inner = self.scopes.of_loop(loop)
         return sub(inner.after_iteration(local), inner.at(header, local)).constant
+
+    def places(self, loop: int) -> Places:
+        """Registers that are constants, or at a constant distance from sp, at loop entries."""
+        header, entries = self.code.graph.loops[loop].header, self.code.graph.loops[loop].entries
+        if self.start == header:
+            return ()
+        found = []
+        for register in (*FRAME_POINTERS, SP):
+            values = {self.along(e, register) for e in entries}
+            away = {sub(self.along(e, register), self.along(e, SP)) for e in entries}
+            for at_sp, known in ((False, values), (True, away)):
+                amount = known.pop().constant if len(known) == 1 else None
+                if amount is not None:
+                    found.append((register, Place(at_sp, amount)))
+                    break
+        return tuple(found)
 
     def _incoming(self, node: int) -> list[int]:
         """Edges from inside the scope, back edges left out."""
@@ -189,9 +243,12 @@ class Scope:
             known = self.scopes.start_value(self, cell)
             if known is not None:
                 return known
-        return self._new_leaf(cell)
+        if isinstance(cell, int) and cell in self._places:
+            return self._places[cell].term(self)
+        return self.leaf(cell)
 
-    def _new_leaf(self, cell: Cell) -> Term:
+    def leaf(self, cell: Cell) -> Term:
+        """What a cell holds at the start, of which nothing is known."""
         symbol = sym(f"leaf_{self.loop}_{cell_name(cell)}", cell_width(cell))
         self.leaves[symbol] = cell
         return symbol
@@ -349,7 +406,7 @@ class Scope:
         return known
 
     def _register_changed(self, loop: int, register: int) -> bool:
-        if self.scopes.kept(loop, register):
+        if self.scopes.kept(loop, register, self):
             return False
         if register == SP or self.is_plain:
             return True
@@ -363,7 +420,7 @@ class Scope:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is taken from outside the loop."""
+        """Whether nothing is taken from outside the loop but places of registers."""
         return self.loop is not None and not self.known_start
 
 
@@ -375,14 +432,15 @@ class Scopes:
         self.taint = Taint(self, tainted)
         self.whole = Scope(code, None, self)
         self._loop_scopes: dict[int, Scope] = {}
-        self._plain: dict[int, Scope] = {}
-        self._kept: dict[tuple[int, int], bool] = {}
+        self._plain: dict[tuple[int, Places], Scope] = {}
+        self._keepers: dict[tuple[int, Scope], Scope] = {}
 
-    def plain(self, loop: int) -> Scope:
-        """One iteration, with nothing known at its start and without S1."""
-        if loop not in self._plain:
-            self._plain[loop] = Scope(self.code, loop, self)
-        return self._plain[loop]
+    def plain(self, loop: int, places: Places) -> Scope:
+        """One iteration, of whose start nothing is known but ``places``."""
+        key = loop, places
+        if key not in self._plain:
+            self._plain[key] = Scope(self.code, loop, self, places=places)
+        return self._plain[key]
 
     def of_loop(self, loop: int) -> Scope:
         """One iteration; what it keeps is a constant or a stack address where it is one outside."""
@@ -390,26 +448,44 @@ class Scopes:
             self._loop_scopes[loop] = Scope(self.code, loop, self, known_start=True)
         return self._loop_scopes[loop]
 
-    def kept(self, loop: int, register: int) -> bool:
-        """Whether a loop keeps a register, by what can be seen inside the loop alone."""
-        key = loop, register
-        known = self._kept.get(key)
+    def kept(self, loop: int, register: int, outside: Scope) -> bool:
+        """Whether a loop keeps a register, by what can be seen inside the loop and at its start."""
+        if register not in self.code.written(loop):
+            return True
+        keeper = self._keeper(loop, outside)
+        kept = keeper.keeps(register)
+        outside.memory.s1_used |= keeper.memory.s1_used
+        return kept
+
+    def _keeper(self, loop: int, outside: Scope) -> Scope:
+        """An iteration that starts with registers at the places that they have outside.
+
+        By induction over the iterations: the first starts so, and each one keeps these registers.
+        What is not kept is left out, and the rest is looked at again.
+        """
+        key = loop, outside
+        known = self._keepers.get(key)
         if known is None:
-            self._kept[key] = False  # while it is being found
-            written = register in self.code.written(loop)
-            known = self._kept[key] = not written or self.plain(loop).keeps(register)
+            places = outside.places(loop)
+            known = self.plain(loop, places)
+            while changed := [r for r, _ in places if not known.keeps(r)]:
+                places = tuple((r, p) for r, p in places if r not in changed)
+                if SP in changed:
+                    places = tuple((r, p) for r, p in places if not p.from_sp)
+                known = self.plain(loop, places)
+            self._keepers[key] = known
         return known
 
     def start_value(self, scope: Scope, register: int) -> Term | None:
         """What a kept register is at a loop's header, if a constant or at a distance from sp."""
         loop = scope.loop
-        if loop is None or register >= FLAG or not self.kept(loop, register):
+        if loop is None or register >= FLAG or not self.kept(loop, register, self.whole):
             return None
         header, entries = scope.start, self.code.graph.loops[loop].entries
         value = self.whole.at_entries(header, entries, register)
         if value.constant is not None:
             return value
-        if register == SP or not self.kept(loop, SP):
+        if register == SP or not self.kept(loop, SP, self.whole):
             return None
         distance = sub(value, self.whole.at_entries(header, entries, SP))
         return None if distance.constant is None else add(scope.at(header, SP), distance)

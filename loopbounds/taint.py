@@ -74,6 +74,8 @@ class Taint:
         origin = scope.origin[symbol]
         if origin.cell is not None:
             loop = scope.code.acyclic.headers[origin.node]
+            if scope.is_plain and not isinstance(origin.cell, int):
+                return True
             inside = scope.inside(loop, origin.node, origin.cell)
             return inside is None or self._at(loop, inside)
         if not origin.frame or origin.parts is None:
@@ -110,7 +112,7 @@ class Taint:
             return cell
         assert scope.loop is not None
         distance = sub(cell[0], scope.at(scope.start, SP))
-        if distance.constant is None or not self._scopes.kept(scope.loop, SP):
+        if distance.constant is None or not self._scopes.kept(scope.loop, SP, self._scopes.whole):
             return None
         base = self._scopes.whole.at_entries(scope.start, entries, SP)
         address = add(base, distance)
