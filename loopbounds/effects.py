@@ -30,6 +30,7 @@ class Load:
     """``symbol`` stands for ``size`` bytes read at ``address``."""
 
     position: int  # among the loads and stores of the block
+    insn: int  # index into the block
     symbol: Term
     address: Term
     size: int
@@ -199,7 +200,9 @@ class _Run:
         if op.code is OpCode.LOAD:
             symbol = self._fresh("load", width)
             address = self._read(op.ins[0])
-            self._loads[symbol] = Load(self._events, symbol, address, op.out.size, self._sp)
+            self._loads[symbol] = Load(
+                self._events, self._insn, symbol, address, op.out.size, self._sp
+            )
             result = symbol
         else:
             known = _result(op.code, [self._read(v) for v in op.ins], width)

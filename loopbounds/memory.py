@@ -42,6 +42,13 @@ class Memory:
             known = self._loads[key] = self._load(node, load)
         return known
 
+    def load_of(self, node: int, symbol: Term) -> Load | None:
+        """The load of the block of ``node`` that a symbol stands for, whole."""
+        loads = self._code.effect(node).loads
+        return next(
+            (load for s, load in loads.items() if self._loads.get((node, s)) is symbol), None
+        )
+
     def _load(self, node: int, load: Load) -> Term:
         address = self._scope.instance(node, load.address)
         if address.constant is not None:

@@ -304,6 +304,10 @@ class Scope:
         """Whether nothing is known of a word because nothing can be: it is there at the start."""
         return symbol in self.leaves or self.origin[symbol].given
 
+    def knows(self, symbol: Term) -> bool:
+        """Whether a symbol is one of this scope."""
+        return symbol in self.leaves or symbol in self.origin
+
     def source(self, symbol: Term) -> tuple[int, Cell | None]:
         """The node a symbol belongs to, and the cell it holds when that node begins, if any."""
         if symbol in self.leaves:

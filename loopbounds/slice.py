@@ -16,6 +16,7 @@ from functools import reduce
 from loopbounds import rewrite, terms
 from loopbounds.cell import Cell, HeaderCell
 from loopbounds.code import Code
+from loopbounds.described import Described, described
 from loopbounds.effects import FLAG
 from loopbounds.model import Model, Variable
 from loopbounds.scope import Scope, Scopes
@@ -43,7 +44,7 @@ class Slice:
 
     model: Model
     given: frozenset[str]
-    origins: dict[str, str]
+    origins: dict[str, Described]
     s1: bool  # rests on assumption S1 (rule 1)
     havoc: dict[Term, int]  # symbols -> the loop without a bound that leaves them behind
     trips: dict[int, Term]  # loop -> parameter: iterations that it has completed
@@ -231,7 +232,7 @@ class _Slicer:
 
     # --- The model --------------------------------------------------------------------------
 
-    def _assemble(self, initial: dict[Term, Term]) -> tuple[Model, dict[str, str]]:
+    def _assemble(self, initial: dict[Term, Term]) -> tuple[Model, dict[str, Described]]:
         starts = list(initial.values())
         exits = [rewrite.substitute(t, self._fixed) for t in self._exits]
         steps = [
@@ -252,7 +253,11 @@ class _Slicer:
         parameters = _sorted(rewrite.symbols([*starts, *steps, *conditions]) - known)
         names = _rename("x", leaves) | _rename("i", inputs) | _rename("p", parameters)
         self._given = frozenset(names[p].name for p in parameters if self._whole.is_given(p))
-        origins = {names[s].name: self._describe(s) for s in (*leaves, *inputs, *parameters)}
+        scopes = (self._scope, self._whole)
+        origins = {
+            names[s].name: described(next(x for x in scopes if x.knows(s)), s)
+            for s in (*leaves, *inputs, *parameters)
+        }
         self._cells = {names[leaf]: self._scope.leaves[leaf] for leaf in leaves}
         self._known_trips = {
             self._code.acyclic.headers[origin.node]: names[p]
@@ -328,20 +333,6 @@ class _Slicer:
                 loop = self._code.acyclic.headers[origin.node]
                 return None if loop in self._code.bounds else loop
         return None
-
-    def _describe(self, symbol: Term) -> str:
-        scope = self._scope if symbol in self._scope.leaves else self._whole
-        if symbol in self._scope.origin:
-            scope = self._scope
-        node, cell = scope.source(symbol)
-        where = self._code.image.place(self._code.graph.nodes[node].block.addr)
-        if isinstance(cell, int):
-            what = f"r{cell}" if cell < FLAG else "a flag"
-        elif cell is not None:
-            what = f"memory at {cell[0]!r}"
-        else:
-            what = "a word read"
-        return f"{what} at {where}"
 
 
 def _sorted(symbols: Iterable[Term]) -> list[Term]:

@@ -100,7 +100,7 @@ def _refute(fact: LoopFact, cut: Slice) -> None:
 
 
 def _trace(run: Run, cut: Slice) -> str:
-    names = [cut.origins[v.symbol.name].split(" at ")[0] for v in cut.model.state]
+    names = [cut.origins[v.symbol.name].name for v in cut.model.state]
     shown = [*range(min(SHOWN, len(run.states))), len(run.states) - 1]
     return "; ".join(
         f"execution {run.counts[i]}: "
@@ -124,10 +124,11 @@ def _explanation(graph: Supergraph, image: Image, loop: SuperLoop, cut: Slice) -
     if model.again is terms.TRUE:
         why = "no exit of it depends on anything that is known"
     elif not free:
-        why = "its exit is decided by " + _listed([cut.origins[s.name] for s in deciding])
+        why = "its exit is decided by " + _listed([str(cut.origins[s.name]) for s in deciding])
     else:
-        why = "nothing bounds " + _listed([cut.origins[s.name] for s in free])
-        tip = ", or 'register rN at PLACE is at most M' where a register holds that word"
+        why = "nothing bounds " + _listed([str(cut.origins[s.name]) for s in free])
+        facts = [fact for s in free if (fact := cut.origins[s.name].fact)]
+        tip = f", or, if that word is a count, '{facts[0]}'" if facts else ""
     return f"{where}: the loop has no bound: {why}; add 'loop {place} at most N'{tip}"
 
 

@@ -20,6 +20,7 @@ from quoll.extract import extract
 from quoll.facts import Facts, load
 from quoll.image import Image
 from quoll.listing import loops_text
+from quoll.prune import guided_in_contexts
 from quoll.regions import Regions
 from quoll.supergraph import Supergraph, SuperLoop
 from quoll.values import analyse as analyse_values
@@ -70,6 +71,20 @@ class Listed:
     def header(self) -> int:
         """Address."""
         return self.graph.nodes[self.loop.header].block.addr
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedEntry:
+    """An entry in all its contexts, and the bounds of its loops."""
+
+    name: str
+    graph: Supergraph
+    bounds: tuple[LoopBound, ...]
+
+    def listed(self) -> list[Listed]:
+        """Its loops, one by one."""
+        pairs = zip(self.graph.loops, self.bounds, strict=True)
+        return [Listed(self.name, self.graph, loop, bound) for loop, bound in pairs]
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -131,9 +146,12 @@ def run(options: argparse.Namespace) -> int:
         models=options.smv,
         budget=Budget(seconds=max(1, round(options.time_limit))),
     )
-    found = list(listed(image, program, entries, facts, bounds, stages))
+    analysed = list(analysed_entries(image, program, entries, facts, bounds, stages))
     stages.done()
-    assumptions = Regions.of(facts, image).assumptions
+    found = [item for entry in analysed for item in entry.listed()]
+    removed = (r.fact for entry in analysed for r in entry.graph.guidance.removed)
+    known = (*Regions.of(facts, image).assumptions, *program.assumptions, *removed)
+    assumptions = list(dict.fromkeys(known))
     if options.json:
         text = (
             json.dumps(
@@ -190,14 +208,14 @@ def address(image: Image, name: str) -> int:
         raise UsageError(f"no entry {name!r}: not a symbol of {image.sha256[:8]}") from None
 
 
-def listed(
+def analysed_entries(
     image: Image,
     program: Program,
     entries: dict[str, int],
     facts: Facts,
     options: BoundOptions,
     stages: Stages,
-) -> Iterator[Listed]:
+) -> Iterator[AnalysedEntry]:
     """The loops of each entry, as the analysis of that entry sees them."""
     regions = Regions.of(facts, image)
     for entry, at in entries.items():
@@ -209,7 +227,7 @@ def listed(
 
         stages.say(f"loops of {entry}")
         try:
-            plain = expand(program, at, image)
+            plain = guided_in_contexts(expand(program, at, image), image, facts)
             dead = analyse_values(plain, image, regions=regions).dead_edges
             graph = without_edges(plain, dead, image)
             bounds: tuple[LoopBound, ...] = ()
@@ -221,8 +239,7 @@ def listed(
                 raise
             stages.warn(f"{entry}: {error}")
             continue
-        for loop, bound in zip(graph.loops, bounds, strict=True):
-            yield Listed(entry, graph, loop, bound)
+        yield AnalysedEntry(entry, graph, bounds)
 
 
 def as_json(image: Image, item: Listed) -> dict[str, Any]:

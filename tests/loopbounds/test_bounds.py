@@ -23,6 +23,7 @@ from quoll.valueset import ValueSet
 from tests.loopbounds.counting import Program, load
 from tests.quoll.building import build
 
+CHILD = nusmv.CHILD
 SOURCE = """volatile int sink;
 int fixed(void) {
     for (int i = 0; i < 37; i++)
@@ -90,7 +91,7 @@ def test_a_loop_without_a_bound_says_what_to_add() -> None:
     """The value that is unbounded is named, and the line of the fact is given."""
     bound = only(function("list").bounds())
     assert bound.bound is None
-    assert "nothing bounds a word read at" in bound.reason
+    assert "nothing bounds the word that 'ldr " in bound.reason
     assert "add 'loop prog.c:1" in bound.reason
 
 
@@ -199,6 +200,45 @@ def test_a_failing_solver_bounds_nothing(
     for bound in function("main").bounds(stated(3, 40), options):
         assert bound.bound is None
         assert bound.reason.startswith("solver failed")
+
+
+KILLER = """import os, random, signal, subprocess, sys
+with open({counter!r}, "ab") as counter:
+    counter.write(b".")
+    asked = counter.tell()
+chance = random.Random({seed} * 1000 + asked)
+arguments = sys.argv[1:]
+if chance.random() < 0.1:
+    arguments[0] = str(1 << 24)
+run = subprocess.run([sys.executable, "-I", "-S", {child!r}, *arguments], capture_output=True)
+if chance.random() < 0.1:
+    sys.stdout.buffer.write(run.stdout[: chance.randrange(len(run.stdout) + 1)])
+    sys.stdout.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+sys.stdout.buffer.write(run.stdout)
+sys.stderr.buffer.write(run.stderr)
+sys.exit(run.returncode if run.returncode >= 0 else 1)
+"""
+
+
+def test_a_solver_killed_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed after any part of its output, or out of memory: the same number, or 'failed'."""
+    code = function("main")
+    options = BoundOptions(Budget(seconds=20), workers=1)
+    wanted = [b.bound for b in code.bounds(options=options)]
+    survived = failed = 0
+    for seed in range(6):
+        killer = tmp_path / f"killer{seed}.py"
+        counter = str(tmp_path / f"asked{seed}")
+        killer.write_text(KILLER.format(seed=seed, child=str(CHILD), counter=counter))
+        monkeypatch.setattr(nusmv, "CHILD", killer)
+        for bound, number in zip(code.bounds(options=options), wanted, strict=True):
+            lost = bound.bound is None and bound.reason.startswith("solver failed")
+            assert lost or bound.bound == number
+            failed += lost
+            survived += bound.bound is not None
+    assert failed > 1
+    assert survived > 1
 
 
 def test_without_a_solver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

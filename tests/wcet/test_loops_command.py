@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from loopbounds import nusmv
 from quoll.errors import FactsError
+from quoll.extract import extract
 from quoll.facts import parse
+from quoll.image import Image
 from tests.quoll.building import build
 from wcet.cli import main
 
@@ -98,6 +101,22 @@ def test_facts_are_read(capsys: pytest.CaptureFixture[str], program: Path, tmp_p
     assert "assumed, not proved" in text
 
 
+def test_guidance_is_followed_in_its_context(
+    capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
+) -> None:
+    """What a branch fact excludes in a function is not listed there; the fact is an assumption."""
+    facts = tmp_path / "my.facts"
+    image = Image.load(program)
+    entry = image.symbol("list")
+    assert entry is not None
+    block = extract(image, [entry.addr]).functions[entry.addr].blocks[0]
+    facts.write_text(f"branch at {block.last.addr:#x} is always taken in list\n")
+    status, text = loops(capsys, program, "--entry", "list", "--facts", str(facts))
+    assert status == 0
+    assert "no loops" in text
+    assert f"assumed: branch at {block.last.addr:#x} is always taken in list" in text
+
+
 def test_no_such_entry(capsys: pytest.CaptureFixture[str], program: Path) -> None:
     assert main(["loops", str(program), "--entry", "nothing"]) == 2
     assert "nothing" in capsys.readouterr().err
@@ -109,13 +128,15 @@ def test_an_invariant_about_data_bounds_a_loop(
     """The bound is proved from what the register may be, and the fact is listed."""
     status, text = loops(capsys, program, "--entry", "counted", "--time-limit", "2")
     assert status == 6
-    assert "or 'register rN at PLACE is at most M'" in text
+    assert "nothing bounds the word that 'ldr r1, [r0]' reads at" in text
+    proposed = re.search(r"'(register r1 at 0x[0-9a-f]+ is at most )M'", text)
+    assert proposed is not None
     facts = tmp_path / "my.facts"
-    facts.write_text("register r1 at counted+0x4 is at most 40\n")
+    facts.write_text(f"{proposed[1]}40\n")
     status, text = loops(capsys, program, "--entry", "counted", "--facts", str(facts))
     assert status == 0
     assert "count <= 41 is an invariant" in text
-    assert "assumed: fact: register r1 at counted+0x4 is at most 40" in text
+    assert f"assumed: fact: {proposed[1]}40" in text
 
 
 @pytest.mark.parametrize(
