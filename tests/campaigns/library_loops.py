@@ -1,0 +1,181 @@
+"""Loops of other people's code, by ranges of arguments alone: ``make campaign-library_loops``.
+
+    newlib      libc, libm and libgcc, default multilib
+    libgcc      the functions of these that are libgcc's
+    csmith      random programs of seed 1, GCC and Clang
+
+Each function with a loop of its own is an entry by itself, with all that it calls; its loops are
+bounded twice: nothing is known of its arguments, and r0 to r3 are at most 1,024 at its first
+instruction. What keeps a loop from a bound is put in classes by the reason that is printed.
+``--sample N`` takes N functions of each corpus, always the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loopbounds.bound import LoopBound
+from loopbounds.bounds import BoundOptions, bound_loops
+from loopbounds.options import Budget
+from quoll.callgraph import call_graph
+from quoll.cfg import Program
+from quoll.errors import WcetError
+from quoll.expand import expand, without_edges
+from quoll.extract import extract
+from quoll.facts import Facts, parse
+from quoll.image import Image
+from quoll.listing import function_loops
+from quoll.regions import Regions
+from quoll.sharing import expansion
+from quoll.values import analyse
+from tests.campaigns.corpora import GCC, corpus
+from tests.campaigns.extraction import entries_of
+
+__all__ = ["Counts", "classed", "main"]
+
+MOST = 1_024  # of an argument
+CONTEXTS = 150  # of a function and all that it calls
+SECONDS = 5  # of processor time for each loop
+COLUMNS = ("functions", "loops", "bounded", "exact", "with ranges")
+
+
+@dataclass(slots=True)
+class Counts:
+    """Of one corpus: the columns of the table, and loops without a bound by class."""
+
+    columns: Counter[str] = field(default_factory=Counter)
+    classes: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+
+def classed(bound: LoopBound) -> str:
+    """Why a loop has no bound, in a few words."""
+    if bound.reason.startswith("solver failed"):
+        return "solver failed"
+    if "depends on anything that is known" in bound.reason:
+        return "exit depends on nothing that is followed"
+    _, nothing, values = bound.reason.partition("nothing bounds ")
+    if not nothing:
+        return "all values known, no proof in time"
+    if values.startswith("the word that '"):
+        return "a word from memory"
+    if values.startswith("memory at"):
+        return "a cell of the stack that a loop changes"
+    if values.startswith("a word computed"):
+        return "a word that is not modelled"
+    return "a register: an argument, or changed by a loop"
+
+
+def ranges(entry: int) -> Facts:
+    """The arguments of a function are small."""
+    lines = [f"register r{n} at {entry & ~1:#x} is at most {MOST}" for n in range(4)]
+    return parse("\n".join(lines), "ranges")
+
+
+def bounds_of(image: Image, program: Program, entry: int, facts: Facts) -> list[LoopBound]:
+    """Of the loops that the function itself has."""
+    regions = Regions.of(facts, image)
+    plain = expand(program, entry, image)
+    dead = analyse(plain, image, regions=regions).dead_edges
+    graph = without_edges(plain, dead, image)
+    values = analyse(graph, image, regions=regions)
+    root = graph.nodes[graph.entry].context
+    own = [x.index for x in graph.loops if graph.nodes[x.header].context == root]
+    options = BoundOptions(Budget(seconds=SECONDS), workers=1)
+    bounds = bound_loops(graph, image, values, facts, options, only=frozenset(own))
+    return [bounds[index] for index in own]
+
+
+def with_loops(image: Image, program: Program, entries: list[int]) -> Iterator[int]:
+    """The entries that have loops of their own and are small enough."""
+    graph = call_graph(program)
+    for entry in entries:
+        cfg = program.functions.get(entry & ~1)
+        if cfg is None or not function_loops(cfg):
+            continue
+        if expansion(graph, entry & ~1).total() <= CONTEXTS:
+            yield entry
+
+
+def measure(elf: Path, names: frozenset[str] | None, sample: int, counts: Counts) -> None:
+    """Add what is found in one program; ``names``: only functions of these names."""
+    image = Image.load(elf)
+    entries = entries_of(image)
+    program = extract(image, entries)
+    chosen = [
+        entry
+        for entry in with_loops(image, program, entries)
+        if names is None or ((s := image.symbol_at(entry & ~1)) and s[0].name in names)
+    ]
+    if len(chosen) > sample:
+        chosen = sorted(random.Random(1).sample(chosen, sample))
+    for entry in chosen:
+        start = processor_seconds()
+        try:
+            plain = bounds_of(image, program, entry, Facts())
+            ranged = bounds_of(image, program, entry, ranges(entry))
+        except WcetError as error:
+            counts.classes[f"function not analysed: {type(error).__name__}"] += 1
+            continue
+        counts.seconds += processor_seconds() - start
+        counts.columns += Counter(
+            {
+                "functions": 1,
+                "loops": len(plain),
+                "bounded": sum(b.bound is not None for b in plain),
+                "exact": sum(bool(b.exact) for b in plain),
+                "with ranges": sum(b.bound is not None for b in ranged),
+            }
+        )
+        counts.classes.update(classed(b) for b in ranged if b.bound is None)
+
+
+def processor_seconds() -> float:
+    """Of this process and the solvers that it has waited for."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+def libgcc_names() -> frozenset[str]:
+    """The functions that Debian's libgcc defines for the default multilib."""
+    archive = subprocess.check_output([GCC, "-print-libgcc-file-name"], text=True).strip()
+    listing = subprocess.check_output(["arm-none-eabi-nm", "--defined-only", archive], text=True)
+    return frozenset(words[2] for line in listing.splitlines() if len(words := line.split()) == 3)
+
+
+def programs(name: str) -> tuple[list[Path], frozenset[str] | None]:
+    """The files of a corpus, and which functions count."""
+    if name == "csmith":
+        return corpus("csmith", 1), None
+    [elf] = [path for path in corpus("newlib") if path.stem == "default"]
+    return [elf], libgcc_names() if name == "libgcc" else None
+
+
+def main() -> None:
+    """Run the campaign that the arguments ask for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpora", nargs="*", default=["newlib", "libgcc", "csmith"])
+    parser.add_argument("--sample", type=int, default=300)
+    options = parser.parse_args()
+    print("| corpus |", " | ".join(COLUMNS), "| CPU s |")
+    for name in options.corpora:
+        counts = Counts()
+        files, names = programs(name)
+        share = -(-options.sample // len(files))
+        for elf in files:
+            measure(elf, names, share, counts)
+        cells = " | ".join(f"{counts.columns[c]:,}" for c in COLUMNS)
+        print(f"| {name} | {cells} | {counts.seconds:.0f} |", flush=True)
+        for reason, number in counts.classes.most_common():
+            print(f"    {number:,} {reason}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
