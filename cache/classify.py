@@ -9,6 +9,9 @@ references are not classified, at the cost of a miss; ``docs/caches.md`` has the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from cache.flow import FlowOrder
 from cache.geometry import Hierarchy
 from cache.instructions import classify_fetches
@@ -20,12 +23,22 @@ from quoll.supergraph import Supergraph
 
 __all__ = ["classify"]
 
+NO_ROUNDS: Mapping[int, int] = MappingProxyType({})
 
-def classify(graph: Supergraph, values: Addresses, hierarchy: Hierarchy) -> Classification:
-    """Classify fetches, loads and stores of all nodes when the caches start unknown and dirty."""
+
+def classify(
+    graph: Supergraph,
+    values: Addresses,
+    hierarchy: Hierarchy,
+    rounds: Mapping[int, int] = NO_ROUNDS,
+) -> Classification:
+    """Classify fetches, loads and stores of all nodes when the caches start unknown and dirty.
+
+    ``rounds``: most executions of the headers of loops per entry, of those that are bounded.
+    """
     flow, scopes = FlowOrder.of(graph), LoopScopes.of(graph)
     fetches = classify_fetches(graph, flow, scopes, hierarchy)
-    data = classify_data(graph, flow, scopes, hierarchy, values)
+    data = classify_data(graph, flow, scopes, hierarchy, values, rounds)
     references = tuple(_in_order(f, d) for f, d in zip(fetches.nodes, data.nodes, strict=True))
     first: list[tuple[Reference, ...]] = [()] * len(graph.edges)
     start: tuple[Reference, ...] = ()

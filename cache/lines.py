@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from quoll.terms import RIGID
 
-__all__ = ["NO_LINES", "Lines", "LinesBuilder", "Target"]
+__all__ = ["NO_LINES", "Lines", "LinesBuilder", "Target", "signed"]
 
 Entry = tuple[int, int]  # line, age
 Span = tuple[int, int, int]  # first byte, byte after the last, both relative to a symbol; age
@@ -75,7 +75,7 @@ class Lines:
         for symbol, term in images.items():
             spans = self.symbols.get(term >> 32)
             if spans:
-                offset = _signed(term)
+                offset = signed(term)
                 symbols[symbol] = tuple(
                     (low - offset, high - offset, age) for low, high, age in spans
                 )
@@ -85,7 +85,7 @@ class Lines:
 NO_LINES = Lines({}, {})
 
 
-def _signed(term: int) -> int:
+def signed(term: int) -> int:
     """The offset of a term, as near to zero as it can be written."""
     return (term + (1 << 31) & (1 << 32) - 1) - (1 << 31)
 

@@ -2,13 +2,15 @@
 
 A load of unknown address may fill any set, one of partly known address the sets it can touch; a
 store never changes what is resident (rule 6), with LRU it may change the order of lines. Loads
-whose addresses are unknown but differ by a known constant find each other's lines (rule 13).
+whose addresses are unknown but differ by a known constant find each other's lines (rule 13), and
+so do those of one load from one round of a loop to the next (``cache.streams``).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from cache.data import DataAccess, DataModel
@@ -19,8 +21,9 @@ from cache.maintenance import CacheOperation, cache_operation
 from cache.memory_map import Cacheability
 from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.policy import Policy
-from cache.reference import AT_HOME, UNCACHED, Hit, Kind, Reference
+from cache.reference import AT_HOME, UNCACHED, Hit, Kind, Reference, Stream
 from cache.residency import ELSEWHERE, UNSEEN, Event, Residency, Step, Verdict
+from cache.streams import Loads, find_streams
 from quoll.arm.insn import Access
 from quoll.cfg import Block
 from quoll.supergraph import Supergraph
@@ -66,6 +69,7 @@ class _Part:
     event: Event | None
     operation: CacheOperation | None = None
     held: bool = False  # locked: it hits, and changes nothing
+    stream: Stream | None = None
 
 
 def classify_data(
@@ -74,9 +78,10 @@ def classify_data(
     scopes: LoopScopes,
     hierarchy: Hierarchy,
     addresses: Addresses,
+    rounds: Mapping[int, int],
 ) -> DataClasses:
-    """Classify every load and store of ``graph``."""
-    return _Classifier(graph, flow, scopes, hierarchy, addresses).run()
+    """Classify every load and store of ``graph``. ``rounds`` are of loops, where known."""
+    return _Classifier(graph, flow, scopes, hierarchy, addresses, rounds).run()
 
 
 class _Classifier:
@@ -87,15 +92,16 @@ class _Classifier:
         scopes: LoopScopes,
         hierarchy: Hierarchy,
         addresses: Addresses,
+        rounds: Mapping[int, int],
     ) -> None:
         self.graph, self.flow, self.scopes = graph, flow, scopes
-        self.hierarchy, self.addresses = hierarchy, addresses
+        self.hierarchy, self.addresses, self.rounds = hierarchy, addresses, rounds
         self.policy = hierarchy.policy
         self.model = DataModel(hierarchy)
         self.locked = self._locked()
         self.of_block: dict[int, list[int]] = {}  # block -> instructions of interest
         self.interned: dict[tuple[object, ...], Reference] = {}
-        self.missing: dict[int, dict[int, Reference]] = {}
+        self.missing: dict[int, dict[object, Reference]] = {}
 
     def run(self) -> DataClasses:
         accesses = [self._accesses(i, node.block) for i, node in enumerate(self.graph.nodes)]
@@ -114,17 +120,57 @@ class _Classifier:
             [self._part(i, what, self.scopes.around[n], persistent) for i, what in found]
             for n, found in enumerate(accesses)
         ]
-        residency = Residency(
-            self.flow,
-            geometry,
-            self.policy,
-            [[part.event for part in of_node if part.event] for of_node in parts],
-            [self._along(e) for e in range(len(self.graph.edges))],
-            self.addresses.images,
-        )
-        nodes = tuple(self._classify(of, residency.at(n)) for n, of in enumerate(parts))
+        along = [self._along(e) for e in range(len(self.graph.edges))]
+        residency = self._residency(parts, along)
+        streams = self._streams(parts, along, residency)
+        if streams:
+            for (node, position), stream in streams.items():
+                parts[node][position] = _as_stream(parts[node][position], stream)
+            if self.policy is Policy.FIFO:  # there a charge makes a line stay that is not made now
+                residency = self._residency(parts, along)
+        nodes = tuple(self._classify(n, of, residency.at(n)) for n, of in enumerate(parts))
         loops_out = {loop: tuple(lines.values()) for loop, lines in self.missing.items()}
         return DataClasses(nodes, loops_out)
+
+    def _residency(
+        self, parts: Sequence[Sequence[_Part]], along: Sequence[tuple[Event, ...]]
+    ) -> Residency:
+        return Residency(
+            self.flow,
+            self.hierarchy.l1d,
+            self.policy,
+            [[part.event for part in of_node if part.event] for of_node in parts],
+            along,
+            self.addresses.images,
+        )
+
+    def _streams(
+        self,
+        parts: Sequence[Sequence[_Part]],
+        along: Sequence[tuple[Event, ...]],
+        residency: Residency,
+    ) -> dict[tuple[int, int], Stream]:
+        """Loads that miss once per line, by node and position among its parts."""
+        around = self.scopes.around
+        looping = {
+            loop for n, of in enumerate(parts) if any(map(_may_be_stream, of)) for loop in around[n]
+        }
+        filling: dict[int, list[Event | None]] = {}
+        candidates: dict[tuple[int, int], tuple[Event, int]] = {}
+        for n in {n for loop in looping for n in self.scopes.executed[loop]}:
+            step = residency.at(n)
+            if step is None:
+                continue
+            events = filling.setdefault(n, [])
+            alone = Counter(part.insn for part in parts[n])
+            for part in parts[n]:
+                hits = part.event is not None and step.apply(part.event).resident
+                events.append(None if hits else part.event)
+                if part.event and not hits and alone[part.insn] == 1 and _may_be_stream(part):
+                    spans = part.event.target.spans if part.event.target else ()
+                    candidates[n, len(events) - 1] = part.event, spans[-1][1] - spans[0][0]
+        loads = Loads(filling, along, candidates, self.addresses.images, self.rounds)
+        return find_streams(self.graph, self.scopes, self.hierarchy.l1d, loads)
 
     def _locked(self) -> LockedLines:
         """The lines that are locked, unless some operation may drop one or code is not seen."""
@@ -216,7 +262,9 @@ class _Classifier:
         )
         return _Part(insn, what, scope, event)
 
-    def _classify(self, parts: Sequence[_Part], step: Step | None) -> tuple[Reference, ...]:
+    def _classify(
+        self, node: int, parts: Sequence[_Part], step: Step | None
+    ) -> tuple[Reference, ...]:
         if step is None:
             return ()
         found: list[Reference] = []
@@ -229,14 +277,15 @@ class _Classifier:
             if part.access is not None:
                 if part.access.memory in UNCACHED:
                     verdict = BEFORE_ANYTHING
-                found.extend(self._references(part.insn, part.access, verdict, part.scope))
+                references = self._references(part, part.access, verdict)
+                found.extend(references)
+                self._charge_once(node, part.access, references[0])
             elif part.operation is not None and part.operation.lines != 0:
                 found.append(self._write_back(part.insn, part.operation.lines))
         return tuple(found)
 
-    def _references(
-        self, insn: int, access: DataAccess, verdict: Verdict, scope: int | None
-    ) -> list[Reference]:
+    def _references(self, part: _Part, access: DataAccess, verdict: Verdict) -> list[Reference]:
+        insn, scope, stream = part.insn, part.scope, None
         found: list[Reference] = []
         if access.access is not Access.STORE:
             l1, paid = Hit.NC, False
@@ -246,9 +295,11 @@ class _Classifier:
                 l1 = Hit.AH
             elif scope is not None:
                 l1 = Hit.FM
-            else:
-                paid = verdict.paid and access.memory is Cacheability.ALWAYS
-            found.append(self._reference(insn, Kind.LOAD, access, l1, scope, paid=paid))
+            elif verdict.paid and access.memory is Cacheability.ALWAYS:
+                paid = True
+            elif part.stream is not None:
+                l1, stream = Hit.PL, part.stream
+            found.append(self._reference(insn, Kind.LOAD, access, l1, scope, stream, paid=paid))
         if access.access in (Access.STORE, Access.SWAP):
             stays = verdict.resident and access.access is Access.STORE
             found.append(self._reference(insn, Kind.STORE, access, _store_hit(access, stays), None))
@@ -261,11 +312,12 @@ class _Classifier:
         access: DataAccess,
         l1: Hit,
         scope: int | None,
+        stream: Stream | None = None,
         *,
         paid: bool = False,
     ) -> Reference:
         scope = scope if l1 is Hit.FM else None
-        key = (insn, kind, access, l1, scope, paid)
+        key = (insn, kind, access, l1, scope, stream, paid)
         reference = self.interned.get(key)
         if reference is None:
             reference = self.interned[key] = Reference(
@@ -279,13 +331,20 @@ class _Classifier:
                 l2=self.hierarchy.beyond_l1(access.low, access.end),
                 uncached=access.memory not in AT_HOME,
                 scope=scope,
+                stream=stream,
                 paid=paid,
                 symbolic=access.symbol is not None,
             )
+        return reference
+
+    def _charge_once(self, node: int, access: DataAccess, reference: Reference) -> None:
+        """Note what is due when a loop is entered: a line once, but each stream by itself."""
         if reference.scope is not None and access.candidates is not None:
             lines = self.missing.setdefault(reference.scope, {})
             lines.setdefault(access.candidates[0], reference)
-        return reference
+        elif reference.stream is not None:
+            streams = self.missing.setdefault(reference.stream.loop, {})
+            streams[node, reference.insn] = reference
 
     def _write_back(self, insn: int, lines: int | None) -> Reference:
         geometry = self.hierarchy.l1d
@@ -293,6 +352,24 @@ class _Classifier:
         l2 = None if self.hierarchy.l2 is None else Hit.NC
         words = count * geometry.line_bytes // 4
         return Reference(insn, Kind.WRITE_BACK, None, None, words, True, Hit.NC, l2)
+
+
+def _may_be_stream(part: _Part) -> bool:
+    """Whether a part is a load, surely executed, of one line that only a symbol names."""
+    access = part.access
+    return (
+        part.event is not None
+        and access is not None
+        and part.scope is None
+        and access.certain
+        and access.symbol is not None
+    )
+
+
+def _as_stream(part: _Part, stream: Stream) -> _Part:
+    """A load that is charged as a stream: not where it stands alone, as first misses are."""
+    event = part.event
+    return replace(part, stream=stream, event=event and replace(event, first=True))
 
 
 def _store_hit(access: DataAccess, resident: bool) -> Hit:

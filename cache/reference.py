@@ -8,7 +8,7 @@ from enum import Enum
 
 from cache.memory_map import Cacheability
 
-__all__ = ["AT_HOME", "UNCACHED", "Classification", "Hit", "Kind", "Reference"]
+__all__ = ["AT_HOME", "UNCACHED", "Classification", "Hit", "Kind", "Reference", "Stream"]
 
 
 class Kind(Enum):
@@ -27,12 +27,47 @@ class Hit(Enum):
     AH = "always hit"
     AM = "always miss"
     FM = "first miss"  # at most one miss per entry of the loop ``scope``
+    PL = "once per line"  # misses only where it enters another line than before (``Stream``)
     NC = "not classified"
 
 
 # What an access to memory that is never cached is called; AT_HOME needs no access outside.
 UNCACHED = {Cacheability.NEVER: Hit.AM, Cacheability.ON_CHIP: Hit.AH}
 AT_HOME = (Cacheability.ALWAYS, Cacheability.ON_CHIP)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A load that touches the line ``stride`` bytes from where it did last, while ``loop`` runs.
+
+    One line of ``line_bytes`` holds all of the ``width`` bytes that it may access. ``rounds``:
+    most executions per entry of the loop, None if that is not known.
+
+    Of n executions, the first misses, and each other one that is in another line than the one
+    before. In n - 1 steps a place that is at most line_bytes - width within its line crosses at
+    most (line_bytes - width + (n - 1) * stride) / line_bytes ends of lines, so that it misses
+
+        n * stride / line_bytes + (2 * line_bytes - width - stride) / line_bytes
+
+    times at most: ``share`` of a miss per execution, and ``first`` when the loop is entered.
+    """
+
+    loop: int
+    line_bytes: int
+    stride: int  # less than a line
+    width: int
+    rounds: int | None
+
+    def share(self, cycles: int) -> int:
+        """Cycles of an execution, of the ``cycles`` of a miss."""
+        return -(-cycles * self.stride // self.line_bytes)
+
+    def first(self, cycles: int) -> int:
+        """Cycles when the loop is entered, of the ``cycles`` of a miss."""
+        if not self.stride:
+            return cycles
+        steps = 2 * self.line_bytes - self.stride - min(self.stride, self.width)
+        return -(-cycles * steps // self.line_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +88,7 @@ class Reference:
     l2: Hit | None  # None: no L2
     uncached: bool = False  # may be uncached memory or a device (True whenever not cacheable)
     scope: int | None = None  # index of the loop of a first miss
+    stream: Stream | None = None  # of a reference that misses once per line
     paid: bool = False  # a miss was charged before and may not have happened; nothing is due
     symbolic: bool = False  # the address is followed relative to an unknown word (rule 13)
 
@@ -60,7 +96,8 @@ class Reference:
     def due(self) -> bool:
         """Whether cycles beyond a hit are to be charged where the reference stands.
 
-        What always hits if it is cached, and may be uncached, is due as an uncached access.
+        What always hits if it is cached, and may be uncached, is due as an uncached access; of
+        what misses once per line a part of a miss is due.
         """
         if self.l1 is Hit.AH:
             return self.uncached
@@ -72,8 +109,8 @@ class Classification:
     """References of a supergraph.
 
     ``references`` per node in program order; ``prefetches`` per edge; ``first_misses`` per edge
-    the lines that are charged once when the edge enters a loop: for each loop of which it is an
-    entry, those lines of its FM references that miss at most once until the loop is left.
+    what is charged once when the edge enters a loop: for each loop of which it is an entry, those
+    lines of its FM references that miss at most once until the loop is left, and its streams.
     ``start_misses`` are those of loops with whose header the path starts.
     ``leaving`` has per exit node the lines that may be fetched past it before control has left:
     they delay the last accesses of the path.

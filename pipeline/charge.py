@@ -26,7 +26,7 @@ from quoll.arm.insn import Insn
 from quoll.guidance import Replacement
 from quoll.supergraph import Supergraph
 
-__all__ = ["Charges", "InsnTime", "access_cycles", "charge"]
+__all__ = ["Charges", "InsnTime", "access_cycles", "charge", "due_cycles", "entry_cycles"]
 
 CAUSES = {
     Kind.FETCH: Cause.FETCH_MISS,
@@ -71,7 +71,7 @@ class Charges:
         rows: list[InsnTime] = []
         for index, (insn, step) in enumerate(zip(insns, time.steps, strict=True)):
             references = tuple(
-                (r, access_cycles(r, self.memory) if r.due else 0)
+                (r, due_cycles(r, self.memory))
                 for r in self.classes.references[node]
                 if r.insn == index
             )
@@ -96,6 +96,40 @@ def access_cycles(reference: Reference, memory: MemoryLatencies) -> int:
     if reference.l1 is Hit.AH:
         return past  # the only way not to hit
     return max(cached, past) if reference.uncached else cached
+
+
+def due_cycles(reference: Reference, memory: MemoryLatencies) -> int:
+    """Cycles beyond a hit that are charged where ``reference`` stands."""
+    if reference.stream is not None:
+        return stream_cycles(reference, memory)[1]
+    return access_cycles(reference, memory) if reference.due else 0
+
+
+def entry_cycles(reference: Reference, memory: MemoryLatencies) -> int:
+    """Cycles charged for ``reference`` where a loop is entered."""
+    if reference.stream is not None:
+        return stream_cycles(reference, memory)[0]
+    return access_cycles(reference, memory)
+
+
+def stream_cycles(reference: Reference, memory: MemoryLatencies) -> tuple[int, int]:
+    """What a load that misses once per line costs: at the entry of its loop, and each time.
+
+    Of n executions in memory that is never cached each takes ``past`` cycles. Where some lines
+    are cached and some are not, a line that is neither the first nor the last of an entry is
+    accessed line_bytes / stride times, if that is a whole number: each share of a miss, or
+    ``past``, whichever is more, then covers it. A load that runs too seldom to gain by
+    this is charged a miss each time.
+    """
+    stream, alone = reference.stream, access_cycles(reference, memory)
+    assert stream is not None
+    past = reference.words * memory.uncached_word if reference.uncached else 0
+    miss = memory.load_miss(reference.l2)
+    each, first = max(past, stream.share(miss)), stream.first(miss)
+    even = not stream.stride or not stream.line_bytes % stream.stride
+    rounds = stream.rounds
+    gains = each < alone if rounds is None else rounds * each + first < rounds * alone
+    return (first, each) if gains and (even or not past) else (0, alone)
 
 
 def charge(
@@ -226,7 +260,7 @@ class _Misses:
         """Cycles of references that are charged here, wherever they stand."""
         cycles = list(NONE)
         for reference in references:
-            cycles[CAUSES[reference.kind]] += access_cycles(reference, self.memory)
+            cycles[CAUSES[reference.kind]] += entry_cycles(reference, self.memory)
         return cycles
 
     def sum(self, references: tuple[Reference, ...]) -> Cycles:
@@ -238,8 +272,7 @@ class _Misses:
             return known[1]
         cycles = [0] * len(Cause)
         for reference in references:
-            if reference.due:
-                cycles[CAUSES[reference.kind]] += access_cycles(reference, self.memory)
+            cycles[CAUSES[reference.kind]] += due_cycles(reference, self.memory)
         result = tuple(cycles)
         self._known[id(references)] = (references, result)  # kept alive, so ids stay unique
         return result

@@ -2,13 +2,16 @@
 
 regions = Regions.of(facts, image)
 regions.pointers[0xf0010d44]     what is known of registers when that instruction executes
-regions.violations(execution)    where a recorded execution refutes a fact (rule 28)
+regions.observations(execution)  where a recorded execution shows a fact to hold or not (rule 28)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
 
 from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
@@ -19,9 +22,12 @@ from quoll.places import resolve
 from quoll.trace import Execution
 from quoll.valueset import ValueSet, progression
 
-__all__ = ["NO_REGIONS", "Pointer", "Regions", "Violation"]
+__all__ = ["NO_REGIONS", "Observation", "Pointer", "Regions"]
 
 READ_ONLY = "read-only"
+SIZE = 0xFF  # of the words about an access; the bit above is set by stores
+Words = npt.NDArray[np.uint32]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +40,13 @@ class Pointer:
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
-    """An access of an execution that a fact does not allow."""
+class Observation:
+    """An access of an execution that a fact is about."""
 
     fact: RegionFact | PointsInto | RegisterAtMost | UnknownPointsInto
     position: int  # of the instruction in the execution
     address: int  # that was accessed
+    holds: bool  # the fact allows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,36 +112,69 @@ class Regions:
         holding = [r for r in self.regions.values() if r.low <= low and high <= r.high]
         return min(holding, key=lambda r: r.high - r.low).name if holding else None
 
-    def violations(
+    def observations(
         self, image: Image, execution: Execution, unknown: frozenset[int] = frozenset()
-    ) -> Iterator[Violation]:
-        """Stores into read-only regions, and bases that do not point where facts say.
+    ) -> Iterator[Observation]:
+        """Of each fact that the execution shows, the first access that refutes it, else the first.
 
-        A pointer fact is seen where the instruction of its place accesses memory through the
-        register with a constant offset; elsewhere a recording does not show registers. ``unknown``
-        are the instructions of accesses that the analysis takes for unknown (``Values.unknown``).
+        Stores show read-only regions. A pointer fact is seen where the instruction of its place
+        accesses memory through the register with a constant offset; elsewhere a recording does not
+        show registers. ``unknown`` are the instructions of accesses that the analysis takes for
+        unknown (``Values.unknown``). Whether memory is cached no recording shows.
         """
+        position, low, info = execution.access_words.T
+        last, store = low.astype(np.int64) + (info & SIZE) - 1, info > SIZE
+        if not len(low):
+            return
+        pcs = np.frombuffer(execution.pcs, np.uint32)[position]
+        for region in self.of_kind(READ_ONLY):
+            outside = (last < region.low) | (region.high < low)
+            yield from _first(region, position, low, store, outside)
         elsewhere = self.elsewhere
-        read_only = self.of_kind(READ_ONLY)
-        lowest: dict[int, int] = {}
-        for access in execution.accesses():
-            lowest[access.index] = min(access.addr, lowest.get(access.index, access.addr))
-            if self.unknown is not None and elsewhere is not None:
-                low, high = elsewhere
-                inside = low <= access.addr and access.addr + access.size - 1 <= high
-                if not inside and execution.pcs[access.index] in unknown:
-                    yield Violation(self.unknown, access.index, access.addr)
-            for region in read_only:
-                if access.store and region.low <= access.addr <= region.high:
-                    yield Violation(region, access.index, access.addr)
-        for position, address in lowest.items():
-            for pointer in self.pointers.get(execution.pcs[position], ()):
-                insn = _insn(image, execution.pcs[position])
-                base: int | None = address
-                if pointer.register is not None:
-                    base = _base(insn, address, pointer.register)
-                if base is not None and base not in pointer.known:
-                    yield Violation(pointer.fact, position, address)
+        if self.unknown is not None and elsewhere is not None:
+            about = np.isin(pcs, np.fromiter(unknown, np.uint32, len(unknown)))
+            inside = (elsewhere[0] <= low) & (last <= elsewhere[1])
+            yield from _first(self.unknown, position, low, about, inside)
+        for place in self.pointers.keys() & set(pcs.tolist()):
+            insn = _insn(image, place)
+            for pointer in self.pointers[place]:
+                lowest: dict[int, int] = {}
+                for row in np.flatnonzero(pcs == place):
+                    at, address = int(position[row]), int(low[row])
+                    lowest[at] = min(address, lowest.get(at, address))
+                yield from _pointed(pointer, insn, lowest)
+
+
+def _first(
+    fact: RegionFact | UnknownPointsInto,
+    position: Words,
+    address: Words,
+    about: Flags,
+    allowed: Flags,
+) -> Iterator[Observation]:
+    """The first access that ``fact`` is about and does not allow, else the first it is about."""
+    rows = np.flatnonzero(about & ~allowed)
+    holds = not len(rows)
+    for row in (np.flatnonzero(about) if holds else rows)[:1]:
+        yield Observation(fact, int(position[row]), int(address[row]), holds)
+
+
+def _pointed(pointer: Pointer, insn: Insn, lowest: Mapping[int, int]) -> Iterator[Observation]:
+    """The same of a register, or an address, in executions of one instruction."""
+    found: Observation | None = None
+    for position, address in lowest.items():
+        base: int | None = address
+        if pointer.register is not None:
+            base = _base(insn, address, pointer.register)
+        if base is None:
+            return
+        holds = base in pointer.known
+        if found is None or not holds:
+            found = Observation(pointer.fact, position, address, holds)
+        if not holds:
+            break
+    if found is not None:
+        yield found
 
 
 NO_REGIONS = Regions()

@@ -19,6 +19,7 @@ from quoll.supergraph import Supergraph
 from wcet.analyse import Run, analyse
 from wcet.atomic import write_atomically
 from wcet.entries import find_entry
+from wcet.preparation import rounds_of
 from wcet.reference_shares import SHARES, Weighed, address_kind, costliest, pressure, weighed
 from wcet.request import add_analysis, requested
 from wcet.result import EntryResult
@@ -37,6 +38,7 @@ compete in a set, what is known of data addresses, and the references that cost 
 With FUNCTION, print its instructions with the class of each reference in every calling context:
   AH  always hits                   FM  misses at most once per entry of a loop
   AM  always goes past the caches   NC  not classified: charged as a miss
+  PL  misses once per line that a loop's pointer passes
   paid  charged before as a possible miss that did not happen, or not hit since
 """
 
@@ -130,7 +132,8 @@ def on_worst_path(shared: Run, name: str, result: EntryResult) -> Classified:
     )
     with shared.stages.stage("cache", name):
         values = SegmentValues(valued.values, part)
-        classes = classify(part.graph, values, shared.platform.hierarchy)
+        rounds = rounds_of(result.bounds)
+        classes = classify(part.graph, values, shared.platform.hierarchy, rounds)
     counts = result.solution.nodes or (1,) * len(part.graph.nodes)
     return Classified(part.graph, classes, tuple(counts))
 

@@ -6,12 +6,12 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from quoll.errors import InputError
-from quoll.facts import LoopParameter
+from quoll.facts import LoopParameter, UnknownPointsInto
 from quoll.trace import Trace
 from wcet.analyse import Run
 from wcet.atomic import write_atomically
@@ -30,7 +30,9 @@ Evaluate every fact on recorded executions of a kernel: what really ran must obe
 TRACE is a recording by kernels/recorder of the same KERNEL.ELF. Each execution that ran to its end
 is followed through the graph of its entry. Constraints are judged in every invocation, loops are
 counted from entry to entry, and an execution that takes a branch, block or target that a fact
-excludes refutes the fact. A violation is printed with its position, and the exit status is 1.
+excludes refutes the fact. So does an access outside of where a fact about memory says that a
+pointer points, or that accesses of unknown address go, and a store into a region that is read-only.
+A violation is printed with its position, and the exit status is 1.
 
 A fact is then labelled: proved (a loop's number, by the analysis), survived N executions (that
 reached what it is about), or assumed. 'wcet analyse' prints the labels too.
@@ -85,10 +87,13 @@ def run(options: argparse.Namespace) -> int:
         )
     prepared = {address: analysis.prepared(name, address) for name, address in entries.items()}
     graphs = {address: analysis.preparation().whole_graph(address) for address in prepared}
+    unknown = unknown_accesses(analysis, entries)
     checked = []
     for path, trace in traces:
         with stages.stage("check", path.name):
-            records, count = check_facts(analysis.image, analysis.facts, graphs, path.name, trace)
+            records, count = check_facts(
+                analysis.image, analysis.facts, graphs, path.name, trace, analysis.regions, unknown
+            )
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         checked.append(Checked(path, digest, tuple(records), count))
     stages.done()
@@ -101,6 +106,15 @@ def run(options: argparse.Namespace) -> int:
     known = labelled(checked, labels(analysis.facts, survival, proved), wanted.store is None)
     write(options, checked, known)
     return VIOLATED if any(r.broken for c in checked for r in c.records) else 0
+
+
+def unknown_accesses(analysis: Run, entries: Mapping[str, int]) -> frozenset[int]:
+    """The instructions that a fact about accesses of unknown address speaks of."""
+    if not analysis.facts.of(UnknownPointsInto):
+        return frozenset()
+    prepare = analysis.preparation()
+    found = (prepare.valued(name, address).values.unknown for name, address in entries.items())
+    return frozenset().union(*found)
 
 
 def labelled(

@@ -2,7 +2,8 @@
 
 An execution is followed through the graph of its entry (``quoll.witness``); that it leaves the
 graph may refute guidance or a statement about control. On the path found, constraints are judged
-by ``ilp.check``, and the rounds of each loop are counted here.
+by ``ilp.check``, and the rounds of each loop are counted here. Facts about memory are judged by the
+addresses that were recorded.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from loopbounds.places import facts_of_loops
 from quoll.facts import AtMost, Fact, Facts, LoopFact, LoopParameter, NeverReturns, Targets
 from quoll.image import Image
 from quoll.places import resolve
+from quoll.regions import NO_REGIONS, Regions
 from quoll.supergraph import Supergraph
 from quoll.trace import End, Execution, Trace
 from quoll.witness import MissingEdge, RefutedFact, Visit, follow
@@ -58,13 +60,20 @@ class _Judged:
 
 
 def check_facts(
-    image: Image, facts: Facts, graphs: Mapping[int, Supergraph], name: str, trace: Trace
+    image: Image,
+    facts: Facts,
+    graphs: Mapping[int, Supergraph],
+    name: str,
+    trace: Trace,
+    regions: Regions = NO_REGIONS,
+    unknown: frozenset[int] = frozenset(),
 ) -> tuple[list[FactRecord], int]:
     """One record per fact, and how many executions were judged.
 
     ``graphs`` are by entry address; executions of other entries, and those that did not end, are
-    left out. ``name`` is the recording's. Raises MissingEdge for an execution that the graph does
-    not have although no fact excludes it.
+    left out. ``name`` is the recording's. ``regions`` hold what facts say of memory; ``unknown``
+    are the instructions whose addresses the analysis does not know. Raises MissingEdge for an
+    execution that the graph does not have although no fact excludes it.
     """
     records = {id(fact): FactRecord(fact) for fact in facts.facts}
     entries = {address: entry_of(image, facts, graph) for address, graph in graphs.items()}
@@ -78,12 +87,13 @@ def check_facts(
         if path not in entry.known:
             entry.known[path] = judge(image, facts, entry, execution)
         found = entry.known[path]
-        for fact in found.reached:
+        reached, broken = judge_memory(image, regions, unknown, execution)
+        for fact in (*found.reached, *reached):
             records[id(fact)].reached += 1
         for fact, rounds in found.rounds:
             record = records[id(fact)]
             record.most = max(rounds, record.most or 0)
-        for fact, where in dict(found.broken).items():
+        for fact, where in (dict(found.broken) | broken).items():
             record = records[id(fact)]
             record.broken += 1
             record.first = record.first or f"{name}, execution {number}, {where}"
@@ -138,6 +148,22 @@ def judge(image: Image, facts: Facts, entry: _Entry, execution: Execution) -> _J
     return _Judged(
         tuple(reached), tuple((fact, count) for fact, count, _ in rounds.values()), tuple(broken)
     )
+
+
+def judge_memory(
+    image: Image, regions: Regions, unknown: frozenset[int], execution: Execution
+) -> tuple[tuple[Fact, ...], dict[Fact, str]]:
+    """The facts about memory that the accesses of one execution show, and where they break them."""
+    if not regions.regions and not regions.pointers:
+        return (), {}
+    reached: dict[int, Fact] = {}
+    broken: dict[Fact, str] = {}
+    for seen in regions.observations(image, execution, unknown):
+        reached[id(seen.fact)] = seen.fact
+        if not seen.holds:
+            place = at(image, execution, seen.position)
+            broken.setdefault(seen.fact, f"{place}: access of {seen.address:#x}")
+    return tuple(reached.values()), broken
 
 
 def reached_by(entry: _Entry, visits: Sequence[Visit]) -> Iterator[Fact]:

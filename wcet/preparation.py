@@ -112,14 +112,14 @@ class Preparation:
         given_back = values.given_back()
         if not given_back >= CALLEE_SAVED or len(self.segments(graph, values)) > 1:
             return None
-        classes = classify(graph, values, self.run.platform.hierarchy)
-        platform = self.run.platform
-        charges = charge(graph, classes, values, platform.hierarchy, platform.timing, called=True)
         bounds = bound_loops(
             graph, self.run.image, values, self.run.facts, self.run.options.bounds, self.progress
         )
         if any(b.bound is None for b in bounds):
             return None
+        platform = self.run.platform
+        classes = classify(graph, values, platform.hierarchy, rounds_of(bounds))
+        charges = charge(graph, classes, values, platform.hierarchy, platform.timing, called=True)
         paths = PreparedPaths(None, graph, charges.costs, bounds)
         result = self.run.solve(name, function, paths, False, [])
         if result.parametric is not None:
@@ -189,8 +189,9 @@ class Preparation:
         self, name: str, part: Segment, values: SegmentValues, bounds: Sequence[LoopBound]
     ) -> tuple[PreparedPaths, tuple[str, ...]]:
         """Costs of the paths from one start, and what they assume."""
+        known = of_segment(part, bounds)
         with self.run.stages.stage("cache", name):
-            classes = classify(part.graph, values, self.run.platform.hierarchy)
+            classes = classify(part.graph, values, self.run.platform.hierarchy, rounds_of(known))
         with self.run.stages.stage("pipeline", name):
             charges = charge(
                 part.graph,
@@ -201,7 +202,7 @@ class Preparation:
                 exception=part.start is None and name in self.run.platform.entries,
             )
         costs = charges.costs
-        paths = PreparedPaths(part.start, part.graph, costs, of_segment(part, bounds))
+        paths = PreparedPaths(part.start, part.graph, costs, known)
         return paths, (*classes.assumptions, *costs.assumptions)
 
     def progress(self, answered: int, asked: int, place: str) -> None:
@@ -221,6 +222,15 @@ def infeasible_edges(graph: Supergraph, values: Values) -> tuple[InfeasibleEdge,
         for index in sorted(values.dead_edges)
         if values.reached((edge := graph.edges[index]).src)
     )
+
+
+def rounds_of(bounds: Sequence[LoopBound]) -> dict[int, int]:
+    """Most executions of a loop's header per entry, of the loops that are bounded."""
+    rounds: dict[int, int] = {}
+    for b in bounds:
+        if b.bound is not None:
+            rounds[b.loop] = min(b.bound, rounds.get(b.loop, b.bound))
+    return rounds
 
 
 def of_segment(part: Segment, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:

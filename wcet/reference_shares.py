@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cache.reference import Classification, Hit, Kind, Reference
-from pipeline.charge import access_cycles
+from pipeline.charge import due_cycles
 from pipeline.timing import MemoryLatencies
 from quoll.arm.insn import Insn
 from quoll.regions import Regions
@@ -43,7 +43,7 @@ def weighed(
             continue
         insns = graph.nodes[node].block.insns
         for reference in classes.references[node]:
-            cycles = access_cycles(reference, memory) if reference.due else 0
+            cycles = due_cycles(reference, memory)
             yield Weighed(node, insns[reference.insn], reference, count, count * cycles)
 
 

@@ -46,6 +46,13 @@ PLAIN = """
     ldrex r0, [r4]
     strex r0, r1, [r4]
 """
+LOADS = """
+    add r0, r1, r2
+    ldr r3, [r4]
+    ldr r3, [r4]
+    ldrb r3, [r4]
+    str r3, [r4]
+"""
 MAINTENANCE = """
     mcr p15, 0, r0, c7, c5, 0
     mcr p15, 0, r0, c7, c5, 1
@@ -115,10 +122,12 @@ def random_program(
     blocks: int = 8,
     text: str = PLAIN,
     operations: str = MAINTENANCE,
+    steady: bool = False,
 ) -> Program:
     """Blocks at a few close and a few conflicting places, joined by random edges.
 
-    ``text`` has the instructions they are drawn from, ``operations`` those on caches.
+    ``text`` has the instructions they are drawn from, ``operations`` those on caches. Where it is
+    ``steady``, most addresses are of one symbol, which edges advance or leave as it is.
     """
     plain, special = pool(text), pool(operations)
     ends = pool(ENDS)
@@ -143,7 +152,7 @@ def random_program(
         made.append(Block(index, tuple(insns)))
         followed.append(insns[-1].conditional or end is None)
     edges = _edges(random, made, followed)
-    return _program(random, made, edges)
+    return _program(random, made, edges, steady=steady)
 
 
 def _edges(random: Random, blocks: Sequence[Block], followed: Sequence[bool]) -> list[SuperEdge]:
@@ -161,7 +170,9 @@ def _edges(random: Random, blocks: Sequence[Block], followed: Sequence[bool]) ->
     return edges
 
 
-def _program(random: Random, blocks: Sequence[Block], edges: list[SuperEdge]) -> Program:
+def _program(
+    random: Random, blocks: Sequence[Block], edges: list[SuperEdge], *, steady: bool
+) -> Program:
     successors: list[list[int]] = [[] for _ in blocks]
     for e in edges:
         successors[e.src].append(e.dst)
@@ -186,20 +197,23 @@ def _program(random: Random, blocks: Sequence[Block], edges: list[SuperEdge]) ->
     )
     values: dict[tuple[int, int], ValueSet | None] = {}
     origins: dict[tuple[int, int], Origin] = {}
-    unknown = random.choice([0.0, 0.3, 0.9])
+    unknown = 1.0 if steady else random.choice([0.0, 0.3, 0.9])
     for n, node in enumerate(nodes):
         for i, insn in enumerate(node.block.insns):
             if insn.memory is None:
                 continue
             values[n, i] = _values(random)
             if random.random() < unknown:
-                origin = origins[n, i] = _origin(random)
+                origin = origins[n, i] = _origin(random, steady=steady)
                 values[n, i] = _within(origin) if origin.symbol in ALIGNED else None
-    renamed = {e: _images(random) for e in range(len(edges)) if random.random() < 0.4}
+    images = _advances if steady else _images
+    renamed = {e: images(random) for e in range(len(edges)) if random.random() < 0.4}
     return Program(graph, values, origins, renamed)
 
 
-def _origin(random: Random) -> Origin:
+def _origin(random: Random, *, steady: bool) -> Origin:
+    if steady and random.random() < 0.9:
+        return Origin(SYMBOLS[0], 4 * random.choice([0, 0, 1]))
     return Origin(random.choice(SYMBOLS), 4 * random.choice([-9, 0, 1, 2, 3, 5, 7, 8, 11, 1030]))
 
 
@@ -207,6 +221,13 @@ def _within(origin: Origin) -> ValueSet:
     """Any address in RAM that is as far above the start of a line as it must be."""
     low = 0xF0010000 + origin.offset % 32
     return ValueSet(low, low + 0x100000, 32)
+
+
+def _advances(random: Random) -> dict[int, int]:
+    """Each symbol stands for itself and a multiple of a word."""
+    steps = (4 * random.choice([-4, -1, 1, 1, 2, 3, 4, 8]) & 0xFFFFFFFF for _ in SYMBOLS)
+    images = {symbol: symbol << 32 | step for symbol, step in zip(SYMBOLS, steps, strict=True)}
+    return images | {symbol: symbol << 32 for symbol in ALIGNED}
 
 
 def _images(random: Random) -> dict[int, int]:

@@ -13,6 +13,8 @@ from cache.memory_map import MemoryMap, Region, RegionKind
 from cache.policy import Policy
 from cache.reference import Classification, Hit, Kind, Reference
 from cache.simulator import Cache, FetchUnit
+from pipeline.charge import due_cycles, entry_cycles
+from pipeline.timing import MemoryLatencies
 from quoll.arm.insn import Access, Insn
 from quoll.cfg import EdgeKind
 from tests.cache.graphs import (
@@ -20,12 +22,18 @@ from tests.cache.graphs import (
     DATA,
     DEVICE,
     FOREIGN,
+    LOADS,
     Program,
     Words,
     random_program,
 )
 
+STREAMING = 0.2  # of the programs are mostly loads through one pointer
 LOCKING = 0.25  # of the cases have lines that are locked
+MISS = 96  # cycles of one in memory that is cached
+LATENCIES = MemoryLatencies(
+    access=32, l2_hit=None, line_rest=64, dirty_l1_victims=False, dirty_l2_victims=False
+)
 NOTHING_LOCKED = (NOT_LOCKED, NOT_LOCKED)
 L1 = Geometry(16384, 4, 32)
 ONE_WAY = Geometry(4096, 1, 32)
@@ -44,7 +52,10 @@ def hierarchy(fetch_ahead: int) -> Hierarchy:
 
 @dataclass
 class Tally:
-    """Per kind what was charged and what happened, and what the walk covered."""
+    """Per kind what was charged and what happened, and what the walk covered.
+
+    Fetches in misses, loads in cycles, stores in words.
+    """
 
     charged: dict[str, int] = field(default_factory=lambda: {"fetch": 0, "load": 0, "store": 0})
     happened: dict[str, int] = field(default_factory=lambda: {"fetch": 0, "load": 0, "store": 0})
@@ -52,6 +63,7 @@ class Tally:
     first: int = 0  # first misses met
     paid: int = 0
     symbolic: int = 0  # hits at unknown addresses
+    streams: int = 0  # executions of loads that miss once per line
 
 
 class Walk:
@@ -125,7 +137,10 @@ class Walk:
 
     def _charge_once(self, references: tuple[Reference, ...]) -> None:
         for reference in references:
-            self.tally.charged["load" if reference.kind is Kind.LOAD else "fetch"] += 1
+            if reference.kind is Kind.LOAD:
+                self.tally.charged["load"] += entry_cycles(reference, LATENCIES)
+            else:
+                self.tally.charged["fetch"] += 1
 
     def _block(self, node: int) -> None:
         references = self.classes.references[node]
@@ -152,14 +167,13 @@ class Walk:
     def _charge(self, reference: Reference) -> None:
         self.tally.first += reference.l1 is Hit.FM
         self.tally.paid += reference.paid
+        self.tally.streams += reference.l1 is Hit.PL
         if not reference.due:
             return
         if reference.kind is Kind.STORE:
             self.tally.charged["store"] += reference.words
-        elif reference.kind is Kind.LOAD and not reference.cacheable:
-            self.tally.charged["load"] += reference.words
         elif reference.kind is Kind.LOAD:
-            self.tally.charged["load"] += max(1, reference.words if reference.uncached else 1)
+            self.tally.charged["load"] += due_cycles(reference, LATENCIES)
         elif reference.kind in (Kind.FETCH, Kind.PREFETCH):
             self.tally.charged["fetch"] += 1
 
@@ -188,10 +202,10 @@ class Walk:
     def _load(self, line: int, words: int, cached: bool, reference: Reference) -> None:
         if not cached:
             assert reference.l1 is not Hit.AH or reference.uncached
-            self.tally.happened["load"] += words
+            self.tally.happened["load"] += words * LATENCIES.uncached_word
             return
         outcome = self.dcache.load(line)
-        self.tally.happened["load"] += not outcome.hit
+        self.tally.happened["load"] += MISS * (not outcome.hit)
         if reference.l1 is Hit.AH:
             assert outcome.hit, f"claimed to hit: {reference}"
             self.tally.hits += 1
@@ -250,7 +264,10 @@ def check(random: Random, policy: Policy | None = None) -> Tally:
     "One-way" is walked on caches of every policy, its own direct-mapped cache among them.
     """
     ahead = random.choice([0, 8, 48])
-    program = random_program(random, maintenance=random.random() < 0.5)
+    if random.random() < STREAMING:
+        program = random_program(random, maintenance=False, blocks=4, text=LOADS, steady=True)
+    else:
+        program = random_program(random, maintenance=random.random() < 0.5)
     policy = policy or random.choice(list(Policy))
     geometry = random.choice([L1, L1, Geometry(1024, 2, 32), Geometry(2048, 4, 32)])
     caches = hierarchy(ahead)

@@ -14,6 +14,7 @@ from quoll.extract import extract
 from quoll.facts import parse
 from quoll.image import Image
 from quoll.prune import guided_in_contexts
+from quoll.regions import Regions
 from quoll.supergraph import Supergraph
 from quoll.trace import End, Execution, Trace
 from tests.quoll.building import build
@@ -163,6 +164,7 @@ def test_the_kernel_and_its_record(
     facts.write_text(
         "cspace.c:33 executes at most 32 times in cspace_resolve\n"
         "cspace_resolve executes at most 1 times\n"
+        "region code from 0xF0010000 to 0xF0010FFF is read-only\n"
     )
     out = tmp_path / "result.json"
     more = ["--facts", str(facts), "--quiet", "--json", str(out)]
@@ -172,6 +174,7 @@ def test_the_kernel_and_its_record(
     assert text["cspace.c:33"]["reached"] > 100
     assert text["cspace_resolve"]["label"] == "violated"
     assert "instruction" in text["cspace_resolve"]["first_violation"]
+    assert text["region"]["label"].startswith("survived ")
     loops = [f for name, f in text.items() if name == "loop"]
     assert all(f["violations"] == 0 for f in loops)
     capsys.readouterr()
@@ -183,3 +186,34 @@ def test_the_kernel_and_its_record(
     printed = capsys.readouterr()
     assert "survived" in printed.out
     assert "is violated" in printed.err
+
+
+def test_facts_about_memory(image: Image, trace: Trace) -> None:
+    """What accesses show: pointers, unknown addresses, read-only regions; caches they do not."""
+    main, other = (image.symbol(name) for name in ("main", "other"))
+    assert main is not None
+    assert other is not None
+    facts = parse(
+        "region data from 0x80000000 to 0x8FFFFFFF is cached\n"
+        "region fixed from 0x90000000 to 0x9FFFFFFF is read-only\n"
+        "accesses of unknown address point into data\n"
+        "access at main points into data\n"
+        "access at other points into data\n",
+        "my.facts",
+    )
+    regions, unknown = Regions.of(facts, image), frozenset([other.addr])
+    rows = ((main.addr, 0x80000000, 4), (other.addr, 0x90000000, 4 | 1 << 8))
+    executions = []
+    for ran in trace.executions:
+        first = {pc: position for position, pc in reversed(list(enumerate(ran.pcs)))}
+        words = [(first[pc], addr, info) for pc, addr, info in rows if pc in first]
+        executions.append(Execution(ran.pcs, np.array(words, np.uint32), ran.end))
+    graph = graph_of(image, "")
+    records, _ = check_facts(
+        image, facts, {graph.contexts[0].function: graph}, "t.trace",
+        Trace(0, 0, 0, tuple(executions)), regions, unknown,
+    )  # fmt: skip
+    calls = sum(n > 0 for n in counts(image, trace, "other"))
+    assert [r.reached for r in records] == [0, calls, calls, 60, calls]
+    assert [r.broken for r in records] == [0, calls, calls, 0, calls]
+    assert ": access of 0x90000000" in records[1].first

@@ -1,0 +1,167 @@
+"""Loads whose address a loop advances: at most one miss per line they pass, not one per load.
+
+A *stream* is a load that touches the line which stands a constant ``stride`` behind or before that
+of its previous execution, while the loop runs, and that finds the line of that execution still in
+the cache. It misses only where it enters another line, and when the loop is entered. Both are
+seen by following, from the load around the loop and back to it, what the symbols along the way
+stand for (rule 13), and dropping what any other access may evict. This holds for every policy:
+a line used last stays until another line may fill its set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from cache.geometry import Geometry
+from cache.lines import signed
+from cache.persistence import LoopScopes
+from cache.reference import Stream
+from cache.residency import Event
+from quoll.supergraph import Supergraph
+from quoll.terms import RIGID
+
+__all__ = ["Loads", "find_streams"]
+
+Place = tuple[int, int]  # a node, and the position of an event in it
+Behind = dict[int, int]  # the access before, as symbol -> bytes from it; all name the same byte
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """The events of nodes, None for those that surely hit, and of all edges.
+
+    ``candidates`` are loads that may be streams, with the bytes that each accesses in its line.
+    ``rounds`` are the most executions of a loop's header per entry, where they are known.
+    """
+
+    nodes: Mapping[int, Sequence[Event | None]]
+    edges: Sequence[Sequence[Event]]
+    candidates: Mapping[Place, tuple[Event, int]]
+    images: Callable[[int], Mapping[int, int]]
+    rounds: Mapping[int, int]
+
+
+def find_streams(
+    graph: Supergraph, scopes: LoopScopes, geometry: Geometry, loads: Loads
+) -> dict[Place, Stream]:
+    """The candidates that are streams, each in the outermost loop in which it is one."""
+    finder = _Finder(graph, geometry, loads)
+    found: dict[Place, Stream] = {}
+    for place, (load, width) in loads.candidates.items():
+        rounds: int | None = 1
+        for loop in reversed(scopes.around[place[0]]):
+            stride = finder.stride(place, load, scopes.executed[loop])
+            if stride is None:
+                break
+            known = loads.rounds.get(loop)
+            rounds = None if known is None or rounds is None else rounds * known
+            found[place] = Stream(loop, geometry.line_bytes, stride, width, rounds)
+    return found
+
+
+class _Finder:
+    """Follows one load at a time."""
+
+    def __init__(self, graph: Supergraph, geometry: Geometry, loads: Loads) -> None:
+        self.graph, self.geometry, self.loads = graph, geometry, loads
+        self.known_images: dict[int, Mapping[int, int]] = {}
+
+    def stride(self, place: Place, load: Event, inside: frozenset[int]) -> int | None:
+        """Bytes from one execution to the next, less than a line; None if that is not always so."""
+        target = load.target
+        assert target is not None
+        assert target.symbol is not None
+        first = target.spans[0][0]
+        came = self.around(place, load, {target.symbol: first}, inside)
+        if came is None or target.symbol not in came:
+            return None
+        stride = abs(first - came[target.symbol])
+        return stride if stride < self.geometry.line_bytes else None
+
+    def around(
+        self, place: Place, load: Event, start: Behind, inside: frozenset[int]
+    ) -> Behind | None:
+        """What is known of the execution before when the load executes again; None: nothing."""
+        node, position = place
+        states: dict[int, Behind] = {}
+        arrived: Behind | None = None
+        after = self.past(node, position + 1, None, start, load)
+        pending = [] if after is None else [(node, after)]
+        while pending:
+            source, state = pending.pop()
+            for edge, target in self.onward(source, inside):
+                behind = self.along(edge, state, load)
+                if behind is None:
+                    return None
+                before = states.get(target)
+                joined = behind if before is None else common(before, behind)
+                if joined == before:
+                    continue
+                states[target] = joined
+                if target == node:
+                    arrived = self.past(node, 0, position, joined, load)
+                    if not arrived:
+                        return None
+                    continue
+                passed = self.past(target, 0, None, joined, load)
+                if passed is None:
+                    return None
+                pending.append((target, passed))
+        return arrived
+
+    def onward(self, node: int, inside: frozenset[int]) -> Iterator[tuple[int, int]]:
+        """The edges out of a node that stay in the loop, and where they lead."""
+        for edge in self.graph.successors[node]:
+            target = self.graph.edges[edge].dst
+            if target in inside:
+                yield edge, target
+
+    def along(self, edge: int, state: Behind, load: Event) -> Behind | None:
+        """What is known after ``edge``, along which symbols change."""
+        if any(self.evicts(event, state, load) for event in self.loads.edges[edge]):
+            return None
+        images = self.known_images.get(edge)
+        if images is None:
+            images = self.known_images[edge] = self.loads.images(edge)
+        after = {symbol: at for symbol, at in state.items() if symbol < RIGID}
+        for symbol, term in images.items():
+            at = state.get(term >> 32)
+            if at is not None:
+                after[symbol] = at - signed(term)
+        return after or None
+
+    def past(
+        self, node: int, first: int, last: int | None, state: Behind, load: Event
+    ) -> Behind | None:
+        """What is known after the events of a node from ``first``, before ``last``."""
+        for event in self.loads.nodes.get(node, ())[first:last]:
+            if event is not None and self.evicts(event, state, load):
+                return None
+        return state
+
+    def evicts(self, event: Event, state: Behind, load: Event) -> bool:
+        """Whether ``event`` may drop the line of the access before, or change what it means."""
+        target = event.target
+        if target is None:
+            return True
+        if event.store:
+            return False
+        geometry, lines = self.geometry, load.target.lines if load.target else None
+        if target.lines is not None and lines is not None:
+            sets = {geometry.set_of(n) for n in lines}
+            if not any(geometry.set_of(n) in sets for n in target.lines):
+                return False
+        at = None if target.symbol is None else state.get(target.symbol)
+        if at is None:
+            return True
+        # Lines of one symbol that lie less than a way apart are in different sets, or the same.
+        near = (geometry.sets - 2) * geometry.line_bytes
+        return not all(
+            abs(low - at) <= near and abs(high - at) <= near for low, high in target.spans
+        )
+
+
+def common(a: Behind, b: Behind) -> Behind:
+    """What holds if either does."""
+    return {symbol: at for symbol, at in a.items() if b.get(symbol) == at}
