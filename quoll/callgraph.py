@@ -10,7 +10,14 @@ from quoll.components import components
 from quoll.errors import ControlFlowError
 from quoll.image import Image
 
-__all__ = ["Call", "CallGraph", "call_graph", "refuse_recursion"]
+__all__ = [
+    "Call",
+    "CallGraph",
+    "Recursion",
+    "call_graph",
+    "recursions",
+    "refuse_recursion",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +32,28 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class CallGraph:
-    """``calls[f]`` are the calls that f makes, by site; ``cycles`` the recursive components."""
+    """``calls[f]`` are the calls that f makes, by site; ``recursive`` the recursive components."""
 
     calls: Mapping[int, tuple[Call, ...]]
     order: tuple[int, ...]  # callees before callers where there is no recursion
-    cycles: tuple[tuple[Call, ...], ...]  # one closed chain of calls each, the shortest
+    recursive: tuple[frozenset[int], ...]  # functions that call one another in the end
+    cycles: tuple[tuple[Call, ...], ...]  # of each one closed chain of calls, the shortest
 
     def callees(self, function: int) -> tuple[int, ...]:
         """The functions that ``function`` may call, ascending."""
         return tuple(sorted({call.callee for call in self.calls[function]}))
+
+
+@dataclass(frozen=True, slots=True)
+class Recursion:
+    """Functions that call one another in the end, and a shortest chain of such calls.
+
+    ``bounded``: every chain passes a function of which a depth is given.
+    """
+
+    functions: frozenset[int]
+    cycle: tuple[Call, ...]
+    bounded: bool
 
 
 def call_graph(program: Program) -> CallGraph:
@@ -55,17 +75,18 @@ def call_graph(program: Program) -> CallGraph:
     number = {entry: i for i, entry in enumerate(entries)}
     successors = [sorted({number[call.callee] for call in calls[entry]}) for entry in entries]
     order: list[int] = []
-    cycles = []
+    recursive, cycles = [], []
     for component in components(successors):
         members = [entries[i] for i in component]
         order.extend(members)
         if len(members) > 1 or component[0] in successors[component[0]]:
-            cycles.append(_shortest_cycle(calls, set(members), members[0]))
-    return CallGraph(calls, tuple(order), tuple(cycles))
+            recursive.append(frozenset(members))
+            cycles.append(_shortest_cycle(calls, recursive[-1], members[0]))
+    return CallGraph(calls, tuple(order), tuple(recursive), tuple(cycles))
 
 
 def _shortest_cycle(
-    calls: Mapping[int, tuple[Call, ...]], members: set[int], start: int
+    calls: Mapping[int, tuple[Call, ...]], members: Set[int], start: int
 ) -> tuple[Call, ...]:
     """A shortest chain of calls inside ``members`` from ``start`` back to it."""
     chains: list[tuple[Call, ...]] = [()]
@@ -82,7 +103,7 @@ def _shortest_cycle(
 
 def refuse_recursion(program: Program, image: Image, bounded: Set[int] = frozenset()) -> None:
     """Raise ControlFlowError showing the calls of the first cycle past no ``bounded`` function."""
-    cycles = call_graph(replace(program, functions=_without_calls_of(program, bounded))).cycles
+    cycles = _past(program, bounded)
     if not cycles:
         return
     cycle = cycles[0]
@@ -94,6 +115,23 @@ def refuse_recursion(program: Program, image: Image, bounded: Set[int] = frozens
         hint="state how many activations there can be at a time: "
         f"recursion of {names[0]} at most N",
     )
+
+
+def recursions(program: Program) -> list[Recursion]:
+    """All recursion of ``program``."""
+    graph = call_graph(program)
+    endless = {
+        call.caller for cycle in _past(program, program.guidance.depths.keys()) for call in cycle
+    }
+    return [
+        Recursion(members, cycle, not members & endless)
+        for members, cycle in zip(graph.recursive, graph.cycles, strict=True)
+    ]
+
+
+def _past(program: Program, bounded: Set[int]) -> tuple[tuple[Call, ...], ...]:
+    """Recursion that passes no ``bounded`` function: of each component one chain of calls."""
+    return call_graph(replace(program, functions=_without_calls_of(program, bounded))).cycles
 
 
 def _without_calls_of(program: Program, functions: Set[int]) -> dict[int, Cfg]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quoll.callgraph import call_graph
+from quoll.callgraph import Recursion, call_graph, recursions
 from quoll.cfg import Cfg, EdgeKind, Program
 from quoll.contexts import count_expansions, count_shared
 from quoll.image import Image
@@ -10,7 +10,7 @@ from quoll.listing import function_loops
 
 __all__ = ["SCHEMA", "call_graph_dot", "cfg_dot", "program_json"]
 
-SCHEMA = 1  # version of what ``program_json`` gives
+SCHEMA = 2  # version of what ``program_json`` gives
 STYLES = {
     EdgeKind.FALLTHROUGH: "solid",
     EdgeKind.TAKEN: "bold",
@@ -28,7 +28,6 @@ def program_json(program: Program, image: Image, call_string: int | None = None)
     """
     graph = call_graph(program)
     cfgs = list(program.functions.values())
-    recursion = [[program.functions[c.caller].name for c in cycle] for cycle in graph.cycles]
     functions = [_function_json(program, cfg, image) for cfg in cfgs]
     contexts = {}
     sizes = count_expansions(program, graph)
@@ -61,8 +60,21 @@ def program_json(program: Program, image: Image, call_string: int | None = None)
             for u in program.unresolved
         ],
         "noreturn": [cfg.name for cfg in cfgs if not cfg.returns],
-        "recursion": recursion,
+        "recursion": [_recursion_json(program, r) for r in recursions(program)],
         "assumptions": list(program.assumptions),
+    }
+
+
+def _recursion_json(program: Program, recursion: Recursion) -> Json:
+    functions, depths = program.functions, program.guidance.depths
+    return {
+        "functions": [functions[f].name for f in sorted(recursion.functions)],
+        "cycle": [functions[call.caller].name for call in recursion.cycle],
+        "depths": {
+            functions[f].name: depths[f].activations
+            for f in sorted(recursion.functions & depths.keys())
+        },
+        "bounded": recursion.bounded,
     }
 
 

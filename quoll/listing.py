@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from quoll.callgraph import CallGraph, call_graph
+from quoll.callgraph import CallGraph, Recursion, call_graph, recursions
 from quoll.cfg import Block, Cfg, EdgeKind, Program
 from quoll.contexts import count_expansions, count_shared
 from quoll.image import Image
@@ -51,7 +51,7 @@ def summary(program: Program, image: Image, call_string: int | None = None) -> s
         for dst in sorted({dst for _, dst in irreducible})
     ]
     lines += [f"never returns: {image.place(c.entry)}" for c in cfgs if not c.returns]
-    lines += [f"recursion: {_cycle(program, cycle)}" for cycle in _cycles(graph)]
+    lines += [f"recursion: {_recursion(program, recursion)}" for recursion in recursions(program)]
     lines += [f"unresolved: {u.where}: {u.reason} ({u.hint})" for u in program.unresolved]
     lines += [f"assumed: {text}" for text in program.assumptions]
     return "\n".join(lines) + "\n"
@@ -76,13 +76,17 @@ def _sizes(
         yield f"              and {len(sizes) - LARGEST} smaller entries"
 
 
-def _cycles(graph: CallGraph) -> Iterator[list[int]]:
-    for cycle in graph.cycles:
-        yield [*(call.caller for call in cycle), cycle[0].caller]
-
-
-def _cycle(program: Program, cycle: list[int]) -> str:
-    return " -> ".join(program.functions[f].name for f in cycle)
+def _recursion(program: Program, recursion: Recursion) -> str:
+    """A chain of calls, and the depths that are given."""
+    names = [program.functions[call.caller].name for call in recursion.cycle]
+    depths = program.guidance.depths
+    given = [
+        f"at most {depths[f].activations} activations of {program.functions[f].name}"
+        for f in sorted(recursion.functions & depths.keys())
+    ]
+    if not recursion.bounded:
+        given.append("no depth is given" if not given else "others have no depth")
+    return f"{' -> '.join([*names, names[0]])} ({', '.join(given)})"
 
 
 def call_graph_text(program: Program, image: Image) -> str:
@@ -95,7 +99,7 @@ def call_graph_text(program: Program, image: Image) -> str:
             name = program.functions[call.callee].name
             kind = "tail call" if call.tail else "call"
             lines.append(f"    {kind} of {name} at {image.place(call.site)}")
-    lines += [f"recursion: {_cycle(program, cycle)}" for cycle in _cycles(graph)]
+    lines += [f"recursion: {_recursion(program, recursion)}" for recursion in recursions(program)]
     return "\n".join(lines) + "\n"
 
 

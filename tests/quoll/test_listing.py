@@ -98,7 +98,7 @@ def test_json_has_everything_and_agrees() -> None:
     image = assemble(TEXT)
     program = extracted(image)
     value = json.loads(json.dumps(program_json(program, image)))
-    assert value["schema"] == 1
+    assert value["schema"] == 2
     assert [f["name"] for f in value["functions"]] == ["main", "work"]
     assert (value["instructions"], value["blocks"], value["edges"], value["loops"]) == (11, 7, 7, 2)
     assert value["contexts"] == {"main": 2}
@@ -108,7 +108,9 @@ def test_json_has_everything_and_agrees() -> None:
     assert [loop["parent"] for loop in value["functions"][0]["loops"]] == [None, 0]
     trouble = assemble("main: push {lr}\n blx r3\n bl main\n pop {pc}\n .type end, %function\nend:")
     value = program_json(extracted(trouble), trouble)
-    assert value["recursion"] == [["main"]]
+    assert value["recursion"] == [
+        {"functions": ["main"], "cycle": ["main"], "depths": {}, "bounded": False}
+    ]
     assert value["contexts"] == {"main": None}
     assert "targets of blx r3" in str(value["unresolved"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from random import Random
@@ -101,3 +102,29 @@ def test_a_deeper_execution_refutes_the_fact(tmp_path: Path) -> None:
 def test_a_depth_of_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FactsError, match="at least one activation"):
         guided(compiled("direct"), tmp_path, "recursion of fact at most 0")
+
+
+@pytest.mark.parametrize(
+    ("facts", "depths", "text"),
+    [
+        ("", {}, "(no depth is given)"),
+        ("recursion of odd at most 3", {"odd": 3}, "(at most 3 activations of odd)"),
+    ],
+)
+def test_recursion_is_listed_with_its_depth(
+    facts: str,
+    depths: dict[str, int],
+    text: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stated = tmp_path / "my.facts"
+    stated.write_text(facts + "\n")
+    asked = ["cfg", str(compiled("mutual")), "--entry", "main", "--facts", str(stated)]
+    assert main([*asked, "--json", "-"]) == 0
+    (recursion,) = json.loads(capsys.readouterr().out)["recursion"]
+    assert sorted(recursion["functions"]) == sorted(recursion["cycle"]) == ["fact", "odd"]
+    assert recursion["depths"] == depths
+    assert recursion["bounded"] is bool(depths)
+    assert main(asked) == 0
+    assert text in capsys.readouterr().out
