@@ -25,7 +25,7 @@ __all__ = ["BUILDERS", "corpus", "main"]
 GCC = "arm-none-eabi-gcc"
 PACKAGES = ("csmith", "libcsmith-dev", "clang", "lld", "picolibc-arm-none-eabi")
 NEWLIB = Path("/usr/lib/arm-none-eabi/newlib")
-PICOLIBC = UNPACKED / "usr/lib/picolibc/arm-none-eabi/lib"
+PICOLIBC = Path("usr/lib/picolibc/arm-none-eabi/lib")  # where it is installed or unpacked
 M_PROFILE = ("thumb/v6-m/nofp",)
 THUMB_1 = ("thumb/nofp", *M_PROFILE)
 LEVELS = ("O0", "O1", "O2", "O3", "Os")
@@ -70,11 +70,9 @@ def _newlib(folder: Path, seeds: int) -> list[Path]:
 
 def _picolibc(folder: Path, seeds: int) -> list[Path]:
     unpack_missing(PACKAGES)
-    return [
-        _whole(folder, name, flags, [PICOLIBC / name / "libc.a"])
-        for name, flags in multilibs()
-        if (PICOLIBC / name / "libc.a").exists()
-    ]
+    roots = [root / PICOLIBC for root in (Path("/"), UNPACKED)]
+    library = next(root for root in roots if root.is_dir())
+    return [_whole(folder, name, flags, [library / name / "libc.a"]) for name, flags in multilibs()]
 
 
 def _whole(folder: Path, multilib: str, flags: Sequence[str], archives: Sequence[Path]) -> Path:
