@@ -38,8 +38,11 @@ def bound_loops(
     options: BoundOptions | None = None,
     progress: Progress | None = None,
     only: frozenset[int] | None = None,
+    called: bool = False,
 ) -> tuple[LoopBound, ...]:
     """One ``LoopBound`` per loop of ``graph``, in its order; ``only`` these are asked for.
+
+    ``called``: callers decide what the entry begins with, so that no arguments refute a fact.
 
     Raises FactsError for a fact that names no loop or is refuted, ControlFlowError for code
     that has no semantics.
@@ -47,13 +50,13 @@ def bound_loops(
     options = options or BoundOptions()
     values = values or NothingKnown()
     if not graph.merged:
-        return _bound_part(graph, image, values, facts, options, progress, only)
+        return _bound_part(graph, image, values, facts, options, progress, only, called)
     found: dict[int, LoopBound] = {}
     for piece in pieces(graph):
         if piece.loops:
             asked = None if only is None else piece.asked(only)
             known = PieceValues(values, piece)
-            bounds = _bound_part(piece.graph, image, known, facts, options, progress, asked)
+            bounds = _bound_part(piece.graph, image, known, facts, options, progress, asked, True)
             found |= {loop: in_whole(b, loop) for loop, b in zip(piece.loops, bounds, strict=True)}
     return tuple(found[loop.index] for loop in graph.loops)
 
@@ -66,6 +69,7 @@ def _bound_part(
     options: BoundOptions,
     progress: Progress | None,
     only: frozenset[int] | None,
+    called: bool,
 ) -> tuple[LoopBound, ...]:
     stated = facts_of_loops(graph, image, facts)
     try:
@@ -74,7 +78,8 @@ def _bound_part(
         return tuple(solver_failed(loop, str(error)) for loop in graph.loops)
     store = Store(options.cache)
     wanted = [i for i in range(len(graph.loops)) if only is None or i in only]
-    what = (options.budget, options.s1, wanted, values.hands_on_a_stack_address(graph.entry))
+    on_stack = values.hands_on_a_stack_address(graph.entry)
+    what = (options.budget, options.s1, wanted, on_stack, called)
     key = graph_key(graph, image, values, stated, what, solver)
     known = store.answers(key)
     if known is not None and store.copy_models(known.models, options.models):
@@ -92,6 +97,7 @@ def _bound_part(
             rounds.outcomes[loop.index],
             stated[loop.index],
             loop.index not in endless,
+            called,
         )
         if loop.index in rounds.outcomes
         else not_asked(loop)

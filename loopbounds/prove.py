@@ -31,7 +31,16 @@ from loopbounds.runs import MAX_STEPS, Run, explore, longest
 from loopbounds.simplify import simplified
 from loopbounds.terms import FALSE, Term
 
-__all__ = ["Budget", "OutOfTime", "Outcome", "Session", "SolverFailed", "prove", "weed"]
+__all__ = [
+    "Budget",
+    "OutOfTime",
+    "Outcome",
+    "Session",
+    "SolverFailed",
+    "long_runs",
+    "prove",
+    "weed",
+]
 
 HUGE = 1 << 30  # a bound no proof is expected for; candidates may rely on it
 BEST = 3  # runs from which longer ones are looked for
@@ -121,11 +130,11 @@ def prove(model: Model, budget: Budget, solver: Path) -> Outcome:
         if outcome.bound is None and not outcome.failed:
             outcome = _prove(whole, budget, solver)
         else:  # with inputs no run shows that the bound is exact (rule 22)
-            outcome = replace(outcome, reached=1 if model.inputs else longest(_runs(model)))
+            outcome = replace(outcome, reached=1 if model.inputs else longest(long_runs(model)))
     return replace(outcome, seconds=time.perf_counter() - start)
 
 
-def _runs(model: Model, seeds: Sequence[tuple[int, ...]] = ()) -> list[Run]:
+def long_runs(model: Model, seeds: Sequence[tuple[int, ...]] = ()) -> list[Run]:
     """Runs from many initial states, and longer ones near to them."""
     runs = explore(model, seeds)
     if model.inputs:
@@ -144,7 +153,7 @@ def _prove(model: Model, budget: Budget, solver: Path) -> Outcome:
         runs = [seed, *climb(model, choices)]
         endless = any(run.endless for run in runs)
         if not endless:
-            runs += _runs(model, [seed.parameters])
+            runs += long_runs(model, [seed.parameters])
             endless = any(run.endless for run in runs)
         reached = longest(runs)
         if not endless:

@@ -9,7 +9,7 @@ the range that value analysis gives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
 
@@ -25,13 +25,26 @@ from loopbounds.terms import FALSE, TRUE, Term, both, const, either, sym
 from quoll.cfg import EdgeKind
 from quoll.valueset import ANY, ValueSet
 
-__all__ = ["Slice", "slice_loops"]
+__all__ = ["Alone", "Slice", "slice_loops"]
 
 LARGE = 600  # terms in a condition, beyond which a branch is a free choice
 CELLS = 24  # cells of a slice, beyond which the others are any word in each iteration
 CHAIN = 60  # dominators above a loop whose conditions are looked at
 FACTS = 40  # of those conditions, how many a model takes
+ARGUMENTS = range(13)  # registers that may hold any word when an entry begins
 SMALL = 2000  # terms in a condition that a model takes
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """A loop that registers at the entry of the graph decide, and nothing else that is unknown.
+
+    ``constraints`` of the model hold just when the loop is entered, so that each of its runs is
+    one of the program, if the loops inside end. Parameters are called by their registers.
+    """
+
+    model: Model
+    registers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +62,7 @@ class Slice:
     havoc: dict[Term, int]  # symbols -> the loop without a bound that leaves them behind
     trips: dict[int, Term]  # loop -> parameter: iterations that it has completed
     cells: dict[Term, Cell]  # what the state variables are
+    alone: Callable[[], Alone | None]  # the model, if registers at the entry decide everything
 
     def steps(self) -> dict[Cell, int]:
         """What an iteration that comes back to the header adds to cells, where it is constant."""
@@ -104,7 +118,16 @@ class _Slicer:
         initial = {leaf: self._entry(self._scope.leaves[leaf]) for leaf in self._changing}
         model, origins = self._assemble(initial)
         s1 = self._scope.memory.s1_used or self._whole.memory.s1_used
-        return Slice(model, self._given, origins, s1, self._havoc, self._known_trips, self._cells)
+        return Slice(
+            model,
+            self._given,
+            origins,
+            s1,
+            self._havoc,
+            self._known_trips,
+            self._cells,
+            lambda: self._alone(initial),
+        )
 
     # --- The step ---------------------------------------------------------------------------
 
@@ -229,6 +252,34 @@ class _Slicer:
             found.append(condition)
             node = above
         return _relevant(found, wanted)
+
+    def _alone(self, initial: dict[Term, Term]) -> Alone | None:
+        """Every condition on the way from the entry counts, whatever it is about."""
+        steps = [
+            rewrite.substitute(t, self._fixed) for t in (self._again, *self._changing.values())
+        ]
+        conditions = [] if self._lost else self._way_in()
+        parameters = rewrite.symbols([*steps, *initial.values(), *conditions]) - initial.keys()
+        registers = {s: self._whole.leaves.get(s) for s in _sorted(parameters)}
+        if self._lost or any(cell not in ARGUMENTS for cell in registers.values()):
+            return None
+        again, *following = steps
+        conditions += self._ranges(initial) + self._parameter_ranges(parameters)
+        state = tuple(
+            Variable(leaf, value, after)
+            for (leaf, value), after in zip(initial.items(), following, strict=True)
+        )
+        model = Model(tuple(registers), state, (), tuple(conditions), again)
+        return Alone(model, tuple(f"r{cell}" for cell in registers.values()))
+
+    def _way_in(self) -> list[Term]:
+        """What holds just when the loop is entered."""
+        found: list[Term] = []
+        node = self._loop.header
+        while (above := self._code.acyclic.dominator[node]) != node:
+            found.append(self._whole.entered(node))
+            node = above
+        return found
 
     # --- The model --------------------------------------------------------------------------
 

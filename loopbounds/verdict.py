@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from loopbounds import rewrite, terms
 from loopbounds.bound import LoopBound
-from loopbounds.prove import Outcome
+from loopbounds.prove import Outcome, long_runs
 from loopbounds.runs import Run, explore
 from loopbounds.simplify import simplified
 from loopbounds.slice import Slice
@@ -28,8 +28,11 @@ def judge(
     outcome: Outcome,
     stated: tuple[LoopFact, ...],
     inner_end: bool,
+    called: bool,
 ) -> LoopBound:
     """The bound of one loop; ``inner_end``: all loops inside are proved to end.
+
+    ``called``: the graph is entered with what its callers hand over, not with any registers.
 
     Raises FactsError when a fact is refuted.
     """
@@ -38,6 +41,8 @@ def judge(
     fact = stated[0] if stated else None
     if fact is not None:
         _refute(fact, cut)
+        if inner_end and not called and not cut.s1:
+            _refute_for_some(fact, cut, graph.nodes[graph.entry].block.addr)
     if outcome.bound is not None and (fact is None or outcome.bound <= fact.bound):
         return _proved(loop, cut, outcome, inner_end)
     if fact is not None:
@@ -97,6 +102,28 @@ def _refute(fact: LoopFact, cut: Slice) -> None:
                 where=str(fact.source),
                 hint=f"state at least {run.executions}, or remove the fact",
             )
+
+
+def _refute_for_some(fact: LoopFact, cut: Slice, entry: int) -> None:
+    """Registers at the entry for which the loop is entered and exceeds the fact refute it.
+
+    They may hold any word there, but for what facts about them say, which the model has.
+    """
+    alone = cut.alone()
+    if alone is None or not alone.registers:
+        return
+    run = max(long_runs(alone.model), key=lambda r: r.executions, default=None)
+    if run is None or run.executions <= fact.bound:
+        return
+    pairs = list(zip(alone.registers, run.parameters, strict=True))
+    values = ", ".join(f"{register} = {value:#x}" for register, value in pairs)
+    said = f", or what it may begin with: 'register {pairs[0][0]} at {entry:#x} is at most M'"
+    raise FactsError(
+        f"the loop is executed {run.executions} times{'' if run.ended else ' or more'}, not at "
+        f"most {fact.bound}, where the path begins with {values}: {_trace(run, cut)}",
+        where=str(fact.source),
+        hint=f"state at least {run.executions}{said}",
+    )
 
 
 def _trace(run: Run, cut: Slice) -> str:

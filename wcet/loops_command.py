@@ -146,7 +146,8 @@ def run(options: argparse.Namespace) -> int:
         models=options.smv,
         budget=Budget(seconds=max(1, round(options.time_limit))),
     )
-    analysed = list(analysed_entries(image, program, entries, facts, bounds, stages))
+    called = platform is None and not options.entry
+    analysed = list(analysed_entries(image, program, entries, facts, bounds, stages, called))
     stages.done()
     found = [item for entry in analysed for item in entry.listed()]
     removed = (r.fact for entry in analysed for r in entry.graph.guidance.removed)
@@ -215,8 +216,12 @@ def analysed_entries(
     facts: Facts,
     options: BoundOptions,
     stages: Stages,
+    called: bool,
 ) -> Iterator[AnalysedEntry]:
-    """The loops of each entry, as the analysis of that entry sees them."""
+    """The loops of each entry, as the analysis of that entry sees them.
+
+    ``called``: entries are functions that others call, for which a fact may be true.
+    """
     regions = Regions.of(facts, image)
     for entry, at in entries.items():
 
@@ -233,7 +238,7 @@ def analysed_entries(
             bounds: tuple[LoopBound, ...] = ()
             if graph.loops:
                 values = analyse_values(graph, image, regions=regions)
-                bounds = bound_loops(graph, image, values, facts, options, progress)
+                bounds = bound_loops(graph, image, values, facts, options, progress, called=called)
         except WcetError as error:
             if len(entries) == 1:
                 raise

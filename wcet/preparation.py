@@ -113,7 +113,13 @@ class Preparation:
         if not given_back >= CALLEE_SAVED or len(self.segments(graph, values)) > 1:
             return None
         bounds = bound_loops(
-            graph, self.run.image, values, self.run.facts, self.run.options.bounds, self.progress
+            graph,
+            self.run.image,
+            values,
+            self.run.facts,
+            self.run.options.bounds,
+            self.progress,
+            called=True,
         )
         if any(b.bound is None for b in bounds):
             return None

@@ -7,7 +7,8 @@
 Each function with a loop of its own is an entry by itself, with all that it calls; its loops are
 bounded twice: nothing is known of its arguments, and r0 to r3 are at most 1,024 at its first
 instruction. What keeps a loop from a bound is put in classes by the reason that is printed.
-``--sample N`` takes N functions of each corpus, always the same.
+``--sample N`` takes N functions of each corpus, always the same. Every loop with both answers goes
+to ``build/corpora/library-loops-CORPUS.txt``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TextIO
 
 from loopbounds.bound import LoopBound
 from loopbounds.bounds import BoundOptions, bound_loops
@@ -36,13 +38,14 @@ from quoll.regions import Regions
 from quoll.sharing import expansion
 from quoll.values import analyse
 from tests.campaigns.corpora import GCC, corpus
+from tests.campaigns.corpora_packages import CORPORA
 from tests.campaigns.extraction import entries_of
 
 __all__ = ["Counts", "classed", "main"]
 
 MOST = 1_024  # of an argument
 CONTEXTS = 150  # of a function and all that it calls
-SECONDS = 5  # of processor time for each loop
+SECONDS = 3  # of processor time for each loop
 COLUMNS = ("functions", "loops", "bounded", "exact", "with ranges")
 
 
@@ -98,13 +101,15 @@ def with_loops(image: Image, program: Program, entries: list[int]) -> Iterator[i
     graph = call_graph(program)
     for entry in entries:
         cfg = program.functions.get(entry & ~1)
-        if cfg is None or not function_loops(cfg):
+        if cfg is None or not function_loops(cfg)[0]:
             continue
         if expansion(graph, entry & ~1).total() <= CONTEXTS:
             yield entry
 
 
-def measure(elf: Path, names: frozenset[str] | None, sample: int, counts: Counts) -> None:
+def measure(
+    elf: Path, names: frozenset[str] | None, sample: int, counts: Counts, details: TextIO
+) -> None:
     """Add what is found in one program; ``names``: only functions of these names."""
     image = Image.load(elf)
     entries = entries_of(image)
@@ -123,6 +128,7 @@ def measure(elf: Path, names: frozenset[str] | None, sample: int, counts: Counts
             ranged = bounds_of(image, program, entry, ranges(entry))
         except WcetError as error:
             counts.classes[f"function not analysed: {type(error).__name__}"] += 1
+            print(f"{elf.stem} {image.place(entry & ~1)}: {error}", file=details, flush=True)
             continue
         counts.seconds += processor_seconds() - start
         counts.columns += Counter(
@@ -135,6 +141,10 @@ def measure(elf: Path, names: frozenset[str] | None, sample: int, counts: Counts
             }
         )
         counts.classes.update(classed(b) for b in ranged if b.bound is None)
+        where = f"{elf.stem} {image.place(entry & ~1)}"
+        for one, other in zip(plain, ranged, strict=True):
+            answers = f"{one.bound} {other.bound} {other.reason}"
+            print(f"{where} loop {one.loop}: {answers}", file=details, flush=True)
 
 
 def processor_seconds() -> float:
@@ -169,8 +179,9 @@ def main() -> None:
         counts = Counts()
         files, names = programs(name)
         share = -(-options.sample // len(files))
-        for elf in files:
-            measure(elf, names, share, counts)
+        with (CORPORA / f"library-loops-{name}.txt").open("w", encoding="utf-8") as details:
+            for elf in files:
+                measure(elf, names, share, counts, details)
         cells = " | ".join(f"{counts.columns[c]:,}" for c in COLUMNS)
         print(f"| {name} | {cells} | {counts.seconds:.0f} |", flush=True)
         for reason, number in counts.classes.most_common():

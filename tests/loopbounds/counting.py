@@ -43,10 +43,13 @@ class Program:
         facts: Facts = NO_FACTS,
         options: BoundOptions | None = None,
         progress: Progress | None = None,
+        called: bool = False,
     ) -> tuple[LoopBound, ...]:
         """Of every loop, with value analysis."""
         options = options or BoundOptions(Budget(seconds=60), workers=1)
-        return bound_loops(self.graph, self.image, self.values, facts, options, progress)
+        return bound_loops(
+            self.graph, self.image, self.values, facts, options, progress, called=called
+        )
 
     def counts(
         self, arguments: tuple[int, ...], background: Callable[[int], int] = lambda addr: 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -44,6 +45,32 @@ int main(void) { return fixed() + masked(sink) + list((unsigned *)sink); }
 """
 
 
+GUARDED = """volatile unsigned sink;
+int open(unsigned n) {
+    if (n > 20) return 1;
+    for (unsigned i = 0; i < n; i++) sink = i;
+    return 0;
+}
+int checked(unsigned n) {
+    if (sink != 3 || n > 20) return 1;
+    for (unsigned i = 0; i < n; i++) sink = i;
+    return 0;
+}
+int bounded(unsigned *n) {
+    for (unsigned i = 0; i < (*n & 31); i++) sink = i;
+    return 0;
+}
+int late(unsigned n) {
+    while (sink) ;
+    for (unsigned i = 0; i < (n & 15); i++) sink = i;
+    return 0;
+}
+int main(void) { return open(sink) + checked(sink) + bounded((unsigned *)&sink) + late(sink); }
+"""
+APART = ("-fno-unroll-loops", "-fno-inline", "-fno-ipa-icf", "-fno-partial-inlining")
+LINES = {"open": 4, "checked": 9, "bounded": 13, "late": 18}
+
+
 def function(name: str) -> Program:
     flags = ("-fno-inline", "-fno-ipa-cp", "-fno-unroll-loops")
     return load(build(SOURCE, *flags), name)
@@ -73,9 +100,34 @@ def test_a_fact_below_the_only_execution_is_refuted() -> None:
     assert e.value.hint == "state at least 37, or remove the fact"
 
 
+def test_a_fact_below_what_some_arguments_give_is_refuted() -> None:
+    """Registers at the entry may hold any word: the error says which ones, and what to state."""
+    message = r"my\.facts:7: .*executed 63 times, not at most 9, where the path begins with r0 = 0x"
+    with pytest.raises(FactsError, match=message) as e:
+        function("masked").bounds(stated(8, 9))
+    assert e.value.hint is not None
+    assert "state at least 63, or what it may begin with: 'register r0 at 0x" in e.value.hint
+
+
+@pytest.mark.parametrize("name", ["checked", "bounded", "late"])
+def test_what_arguments_cannot_reach_is_not_refuted(name: str) -> None:
+    """Conditions on the way in, and words that the program reads, are no arguments."""
+    *_, bound = load(build(GUARDED, *APART), name).bounds(stated(LINES[name], 12))
+    assert (bound.bound, bound.method) == (12, "fact")
+
+
+def test_a_guarded_loop_is_refuted_by_arguments_that_pass() -> None:
+    """The guard is part of the counterexample."""
+    code = load(build(GUARDED, *APART), "open")
+    with pytest.raises(FactsError, match="executed 20 times, not at most 12") as e:
+        code.bounds(stated(LINES["open"], 12))
+    [value] = re.findall(r"r0 = (0x[0-9a-f]+)", str(e.value))
+    assert code.counts((int(value, 16), 0)) == {code.header(code.bounds()[0]): 20}
+
+
 def test_a_tighter_fact_that_may_hold_is_an_assumption() -> None:
-    """Some arguments exceed it, but nobody says that they occur."""
-    bound = only(function("masked").bounds(stated(8, 9)))
+    """Some arguments exceed it, but callers decide which occur."""
+    bound = only(function("masked").bounds(stated(8, 9), called=True))
     assert (bound.bound, bound.exact, bound.method) == (9, None, "fact")
     assert bound.evidence.startswith("my.facts:7 (assumed, not proved; proved is 6")
 
@@ -158,7 +210,7 @@ def test_answers_are_those_of_the_same_question(
     code.bounds(options=options)
     facts = Facts()
     if change == "fact":
-        facts = stated(8, 9)
+        facts = stated(8, 99)
     elif change == "value":
         monkeypatch.setattr(type(code.values), "register", lambda *_: ValueSet(0, 77, 1))
     elif change == "budget":

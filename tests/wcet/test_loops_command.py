@@ -101,6 +101,24 @@ def test_facts_are_read(capsys: pytest.CaptureFixture[str], program: Path, tmp_p
     assert "assumed, not proved" in text
 
 
+def test_arguments_refute_a_bound_unless_a_fact_excludes_them(
+    capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
+) -> None:
+    """The hint's fact about the register takes the counterexample away, and gives a proof."""
+    facts = tmp_path / "my.facts"
+    arguments = ["loops", str(program), "--no-cache", "--quiet", "--entry", "copy"]
+    facts.write_text("loop prog.c:4 at most 5\n")
+    assert main([*arguments, "--facts", str(facts)]) != 0
+    said = capsys.readouterr().err
+    assert "executed 15 times, not at most 5, where the path begins with r0 = 0x" in said
+    proposed = re.search(r"'(register r0 at 0x[0-9a-f]+ is at most )M'", said)
+    assert proposed is not None
+    facts.write_text(f"loop prog.c:4 at most 5\n{proposed[1]}5\n")
+    status, text = loops(capsys, program, "--entry", "copy", "--facts", str(facts))
+    assert status == 0
+    assert "count <= 5 is an invariant" in text
+
+
 def test_guidance_is_followed_in_its_context(
     capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
 ) -> None:
