@@ -27,6 +27,8 @@ class EdgeKind(Enum):
     CALL = "call"  # supergraph only: call site to callee entry (tail calls too)
     RETURN = "return"  # supergraph only: callee's returning block to where its call returns
 
+    __hash__ = object.__hash__  # in C: there are millions of edges
+
 
 @dataclass(frozen=True, slots=True)
 class Block:

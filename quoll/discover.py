@@ -398,12 +398,10 @@ class FunctionBuilder:
 
         Without ``returns`` control ends at its returns: the user said that it never returns.
         """
-        order = sorted(self.insns)
-        position = {addr: i for i, addr in enumerate(order)}
         starts = sorted(self._leaders & self.insns.keys())
         starts.sort(key=lambda addr: addr != self.entry)
         blocks = [
-            self._block(index, self._run_of(order, position[start]), returns=returns)
+            self._block(index, self._run_of(start), returns=returns)
             for index, start in enumerate(starts)
         ]
         index_at = {block.addr: block.index for block in blocks}
@@ -416,14 +414,17 @@ class FunctionBuilder:
             returns,
         )
 
-    def _run_of(self, order: list[int], first: int) -> list[Insn]:
+    def _run_of(self, leader: int) -> list[Insn]:
         """Instructions from the leader on, up to one that ends the block."""
-        run = [self.insns[order[first]]]
-        while not self._ends_block(run[-1]) and run[-1].next not in self._leaders:
-            following = self.insns.get(run[-1].next)
-            if following is None or following.thumb != run[-1].thumb:
+        insn = self.insns[leader]
+        run = [insn]
+        while insn.flow is Flow.NEXT and insn.addr not in self.exits:
+            after = insn.next
+            following = None if after in self._leaders else self.insns.get(after)
+            if following is None or following.thumb != insn.thumb:
                 break
             run.append(following)
+            insn = following
         return run
 
     def _ends_block(self, insn: Insn) -> bool:
@@ -446,11 +447,12 @@ class FunctionBuilder:
     def _block_edges(self, blocks: list[Block], index_at: dict[int, int]) -> tuple[Edge, ...]:
         last_to_block = {block.last.addr: block.index for block in blocks}
         edges = {
-            Edge(last_to_block[src], index_at[dst], kind)
+            (last_to_block[src], index_at[dst], kind.value): kind
             for src, dst, kind in self._edges
             if dst in index_at
         }
         for block in blocks:
             if not self._ends_block(block.last) and block.end in index_at:
-                edges.add(Edge(block.index, index_at[block.end], EdgeKind.FALLTHROUGH))
-        return tuple(sorted(edges, key=lambda e: (e.src, e.dst, e.kind.value)))
+                kind = EdgeKind.FALLTHROUGH
+                edges[block.index, index_at[block.end], kind.value] = kind
+        return tuple(Edge(src, dst, edges[src, dst, kind]) for src, dst, kind in sorted(edges))

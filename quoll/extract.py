@@ -65,17 +65,22 @@ def _rarely_collected() -> Iterator[None]:
 
 def _entry(image: Image, addr: int) -> Callee:
     """The function at ``addr``, checked to be code."""
-    place = image.place(addr & ~1)
     thumb = bool(addr & 1) or image.thumb_at(addr) is True
     addr &= ~1
+    problem = _no_entry(image, addr, thumb)
+    if problem:
+        raise UsageError(problem, where=image.place(addr), hint="name a function")
+    return Callee(addr, thumb)
+
+
+def _no_entry(image: Image, addr: int, thumb: bool) -> str | None:
+    """Why no function can start at ``addr``."""
     if not image.is_executable(addr):
-        raise UsageError("the entry is not code", where=place, hint="name a function")
+        return "the entry is not code"
     kinds = {s.kind for s in image.symbols.at(addr)}
     if kinds == {"object"} or (image.is_marked_data(addr) and "func" not in kinds):
-        raise UsageError("the entry is data", where=place, hint="name a function")
-    if addr % (2 if thumb else 4):
-        raise UsageError("the entry is not aligned", where=place, hint="name a function")
-    return Callee(addr, thumb)
+        return "the entry is data"
+    return "the entry is not aligned" if addr % (2 if thumb else 4) else None
 
 
 def _program(growth: Growth, statements: Statements, entries: tuple[int, ...]) -> Program:

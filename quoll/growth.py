@@ -28,7 +28,7 @@ from quoll.transfers import Effect, by_form, links
 __all__ = ["Growth", "function_name"]
 
 LONGEST_HELPER = 16  # instructions of a function that may become part of its callers
-SPREAD = 1000  # instructions whose values are worth another process
+SPREAD = 1000  # instructions whose values are worth another process, or one per known function
 STATE_TARGETS = "state them: targets of PLACE are PLACE, ..."
 
 
@@ -179,7 +179,7 @@ class Growth:
             )
 
         weights = [len(function.insns) for function in functions]
-        answers = spread(examine, weights, SPREAD)
+        answers = spread(examine, weights, self._worth())
         for function, version, found in zip(functions, versions, answers, strict=True):
             if self.functions[function.entry] is not function:
                 continue
@@ -187,6 +187,10 @@ class Growth:
                 yield function, found
             else:
                 self._queue.append(function.entry)
+
+    def _worth(self) -> int:
+        """Instructions that are worth another process, which costs more the more is in memory."""
+        return max(SPREAD, len(self.functions))
 
     def _stands(self, entry: int) -> bool:
         """Whether the function can be asked now: it stands for itself, and nothing is pending."""
@@ -319,7 +323,7 @@ class Growth:
             return self._confirmer(cfgs[index], self._undecided(functions[index]))
 
         for function, version, cfg, confirmed in zip(
-            functions, versions, cfgs, spread(values, weights, SPREAD), strict=True
+            functions, versions, cfgs, spread(values, weights, self._worth()), strict=True
         ):
             if self.functions[function.entry] is not function:
                 continue

@@ -23,7 +23,7 @@ from quoll.localvalues import BlockCode, environment_of
 from quoll.machine import Environment
 from quoll.magnitude import by_magnitude
 from quoll.needs import Needs
-from quoll.origin import opaque_origin
+from quoll.origin import MAY_BE_WRITTEN, opaque_origin
 from quoll.selection import Interpreter, Path, Piece, Selection, links, selected, target_of
 from quoll.state import FLAG, State
 from quoll.transfer import run
@@ -101,12 +101,26 @@ class Nearby:
         found: dict[int, tuple[Effect, bool] | Doubt | None] = {}
         for block in cfg.blocks:
             if block.last.addr in sites:
-                effect = self._constant(cfg, _Chain.of(cfg, into, block), used)
-                found[block.last.addr] = effect
-                if effect is None and not small:
-                    reason = opaque_origin(cfg, into, block, self._image)
-                    found[block.last.addr] = None if reason is None else Doubt(reason)
+                found[block.last.addr] = self._decided(cfg, into, block, used, small=small)
         return found
+
+    def _decided(
+        self,
+        cfg: Cfg,
+        into: Mapping[int, Sequence[Edge]],
+        block: Block,
+        used: Used,
+        *,
+        small: bool,
+    ) -> tuple[Effect, bool] | Doubt | None:
+        """Most calls are made through what a caller handed over, and that is quickly seen."""
+        reason = opaque_origin(cfg, into, block, self._image) if is_call(block) else None
+        if reason is None or (small and reason.endswith(MAY_BE_WRITTEN)):
+            effect = self._constant(cfg, _Chain.of(cfg, into, block), used)
+            if effect is not None or small:
+                return effect
+            reason = opaque_origin(cfg, into, block, self._image)
+        return None if reason is None else Doubt(reason)
 
     def _constant(self, cfg: Cfg, chain: _Chain, used: Used) -> tuple[Effect, bool] | None:
         """What the code before the transfer says, whatever comes before that."""

@@ -17,10 +17,11 @@ from quoll.image import Image
 from quoll.localvalues import CALLEE_SAVED
 from quoll.transfers import is_call, literal
 
-__all__ = ["opaque_origin"]
+__all__ = ["MAY_BE_WRITTEN", "opaque_origin"]
 
 WORD = 4  # bytes of an address
 STACK = -1  # in place of a register
+MAY_BE_WRITTEN = "which may be written"
 
 
 def opaque_origin(
@@ -124,7 +125,7 @@ class _Origin:
     def _written(self, addr: int) -> str | None:
         if self._image.constant(addr, WORD) is not None:
             return None
-        return f"the target is read from {self._image.place(addr)}, which may be written"
+        return f"the target is read from {self._image.place(addr)}, {MAY_BE_WRITTEN}"
 
 
 def _may_tell(insn: Insn, register: int) -> bool:
