@@ -68,12 +68,19 @@ def _assumptions(hierarchy: Hierarchy) -> tuple[str, ...]:
         ("L2", hierarchy.locked if hierarchy.l2 else NOT_LOCKED),
     )
     return (
-        *ASSUMPTIONS,
+        *(() if hierarchy.initial_i or hierarchy.initial_d else (NOTHING_KNOWN,)),
+        EVICTION,
         *(
             f"caches: {name} holds these addresses, locked, and nothing unlocks them: "
             + ", ".join(_span(a, b, locked.line_bytes) for a, b in locked.spans)
             for name, locked in held
             if locked
+        ),
+        *(
+            f"caches: at the entry {name} {state.text()}; no recording shows caches, so none can "
+            "refute this"
+            for name, state in (("L1I", hierarchy.initial_i), ("L1D", hierarchy.initial_d))
+            if state
         ),
     )
 
@@ -82,7 +89,7 @@ def _span(first: int, last: int, size: int) -> str:
     return f"{first * size:#x} to {last * size + size - 1:#x}"
 
 
-ASSUMPTIONS = (
-    "caches: nothing is known of their contents at the entry, and every line may be dirty",
-    "caches: replacement evicts a line only to make room in its own set",
+NOTHING_KNOWN = (
+    "caches: nothing is known of their contents at the entry, and every line may be dirty"
 )
+EVICTION = "caches: replacement evicts a line only to make room in its own set"

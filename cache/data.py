@@ -99,7 +99,7 @@ class DataModel:
         kind, fixed = self._line(line)
         return DataAccess(
             memory.access, low, high, words, (line,), kind, fixed,
-            certain=fixed and _surely_loads(insn, memory),
+            certain=fixed and self._surely_fills(insn, memory),
             executed=not insn.conditional,
             exclusive=memory.exclusive,
             end=(line + 1) * self._geometry.line_bytes - 1,
@@ -149,7 +149,7 @@ class DataModel:
                 DataAccess(
                     memory.access, low, high, here, candidates, kind,
                     fixed=False,
-                    certain=named and _surely_loads(insn, memory),
+                    certain=named and self._surely_fills(insn, memory),
                     executed=not insn.conditional,
                     exclusive=memory.exclusive,
                     end=None if high is None else high + size - 1,
@@ -167,6 +167,11 @@ class DataModel:
         start = offset - rest
         starts = range(start, offset + size, multiple)
         return tuple((at, at + multiple) for at in starts)
+
+    def _surely_fills(self, insn: Insn, memory: Memory) -> bool:
+        """Whether the line is in the cache afterwards, if it is cached memory."""
+        fills = (Access.LOAD, Access.STORE) if self._geometry.write_allocate else (Access.LOAD,)
+        return memory.access in fills and not insn.conditional and not memory.exclusive
 
     def _alignment(self, memory: Memory, addresses: ValueSet | None) -> tuple[int, int]:
         """A power of two up to a line, in bytes, and every address modulo it."""
@@ -192,7 +197,3 @@ class DataModel:
             return tuple(sorted({n for a in addresses for n in geometry.lines(a, size)}))
         lines = geometry.lines(addresses.low, addresses.high - addresses.low + size)
         return tuple(lines) if len(lines) <= geometry.sets else None
-
-
-def _surely_loads(insn: Insn, memory: Memory) -> bool:
-    return memory.access is Access.LOAD and not insn.conditional and not memory.exclusive

@@ -27,7 +27,8 @@ class Fetch:
     ``certain``: afterwards it is the line used last in its set. It is not where the fetch may
     not happen, where the memory may be uncached, or where a copy fetched before a maintenance
     operation took effect may serve instead. ``dropped``: a fetch whose line the operation drops.
-    ``forget``: no line at all but an operation that leaves nothing known. ``drop``: no line at
+    ``forget``: no line at all but an operation that leaves nothing known, or, if it ``empties`` the
+    cache, nothing there. ``drop``: no line at
     all but an operation after which one line at most, any line, may be gone.
     """
 
@@ -40,6 +41,7 @@ class Fetch:
     dropped: bool = False
     forget: bool = False
     drop: bool = False
+    empties: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,18 @@ class FetchModel:
                 inside.append(Fetch(index, 0, 1, Cacheability.ALWAYS, False, False, drop=True))
                 current = None
             if operation.forget_i:
-                inside.append(Fetch(index, 0, 0, Cacheability.NEVER, False, False, forget=True))
+                inside.append(
+                    Fetch(
+                        index,
+                        0,
+                        0,
+                        Cacheability.NEVER,
+                        False,
+                        False,
+                        forget=True,
+                        empties=operation.empties,
+                    )
+                )
                 inside.extend(
                     replace(self._fetch(index, line, False), dropped=True)
                     for line in self._behind(insn)

@@ -6,8 +6,9 @@ the number of sets.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from cache.initial import UNKNOWN_CONTENTS, Initial
 from cache.locked import NOT_LOCKED, LockedLines
 from cache.memory_map import MemoryMap
 from cache.policy import Policy
@@ -27,6 +28,8 @@ class Geometry:
     ways: int
     line_bytes: int
     locked_ways: int = 0
+    write_allocate: bool = False  # a store that misses fills its line; of a data cache
+    write_through: bool = False  # every store goes past it, and no line is dirty
 
     @property
     def free_ways(self) -> int:
@@ -65,6 +68,13 @@ class Hierarchy:
     locked: LockedLines = NOT_LOCKED  # in L2
     locked_i: LockedLines = NOT_LOCKED  # in the locked ways of L1
     locked_d: LockedLines = NOT_LOCKED
+    initial_i: Initial = UNKNOWN_CONTENTS  # of L1, where the entry is reached
+    initial_d: Initial = UNKNOWN_CONTENTS
+
+    @property
+    def from_anywhere(self) -> Hierarchy:
+        """The same when nothing is known of the caches at the start."""
+        return replace(self, initial_i=UNKNOWN_CONTENTS, initial_d=UNKNOWN_CONTENTS)
 
     def beyond_l1(self, low: int | None, high: int | None) -> Hit | None:
         """The class in L2 of an access to bytes from ``low`` to ``high``; None: unknown.

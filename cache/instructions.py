@@ -19,6 +19,7 @@ from cache.geometry import Hierarchy
 from cache.lines import Target
 from cache.locked import NOT_LOCKED, LockedLines
 from cache.maintenance import cache_operation
+from cache.may import Misses, presence
 from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.reference import AT_HOME, UNCACHED, Hit, Kind, Reference
 from cache.residency import UNSEEN, Event, Residency, Step, Verdict
@@ -83,29 +84,28 @@ class _Classifier:
             fetches, loops = self.model.of(node.block), self.scopes.around[index]
             inside.append([self._part(f, loops, persistent) for f in fetches.inside])
             past.append([self._part(f, loops, persistent) for f in fetches.past])
+        within = [_events(parts) for parts in inside]
+        along = [
+            (UNSEEN,)
+            if self.graph.passed(index)
+            else _events(past[edge.src])
+            if self.redirecting[index]
+            else ()
+            for index, edge in enumerate(self.graph.edges)
+        ]
+        geometry, initial = self.hierarchy.l1i, self.hierarchy.initial_i
         residency = Residency(
-            self.flow,
-            self.hierarchy.l1i,
-            self.policy,
-            [_events(parts) for parts in inside],
-            [
-                (UNSEEN,)
-                if self.graph.passed(index)
-                else _events(past[edge.src])
-                if self.redirecting[index]
-                else ()
-                for index, edge in enumerate(self.graph.edges)
-            ],
-            lambda edge: {},
+            self.flow, geometry, self.policy, within, along, lambda edge: {}, initial.held.lines()
         )
+        missing = presence(self.flow, self.hierarchy, geometry, initial, within, along)
         nodes: list[tuple[Reference, ...]] = []
         edges: list[tuple[Reference, ...]] = [()] * len(self.graph.edges)
         leaving: dict[int, tuple[Reference, ...]] = {}
         exits = frozenset(self.graph.exits)
         for index in range(len(self.graph.nodes)):
-            step = residency.at(index)
-            nodes.append(self._classify(inside[index], step, Kind.FETCH))
-            after = self._classify(past[index], step, Kind.PREFETCH)
+            step, misses = residency.at(index), missing(index)
+            nodes.append(self._classify(inside[index], step, misses, Kind.FETCH))
+            after = self._classify(past[index], step, misses, Kind.PREFETCH)
             if index in exits:
                 leaving[index] = after
             for edge in self.graph.successors[index]:
@@ -128,7 +128,8 @@ class _Classifier:
         self, fetch: Fetch, loops: tuple[int, ...], persistent: Sequence[frozenset[int]]
     ) -> _Part:
         if fetch.forget or fetch.drop:
-            return _Part(fetch, None, Event(None, forget=fetch.forget, drop=fetch.drop))
+            operation = Event(None, forget=fetch.forget, empties=fetch.empties, drop=fetch.drop)
+            return _Part(fetch, None, operation)
         if self._holds(fetch):
             return _Part(fetch, None, None, held=True)
         scope = scope_of(fetch.line, loops, persistent) if fetch.fixed else None
@@ -168,19 +169,19 @@ class _Classifier:
         )
 
     def _classify(
-        self, parts: Sequence[_Part], step: Step | None, kind: Kind
+        self, parts: Sequence[_Part], step: Step | None, misses: Misses, kind: Kind
     ) -> tuple[Reference, ...]:
         if step is None:
             return ()
         found: list[Reference] = []
         for part in parts:
-            verdict = LOCKED if part.held else NOT_CACHED
+            verdict, absent = LOCKED if part.held else NOT_CACHED, False
             if part.event is not None:
-                verdict = step.apply(part.event)
+                verdict, absent = step.apply(part.event), misses.of(part.event)
             if part.fetch.drop:
                 found.append(self._dropped(part.fetch))
             elif not part.fetch.forget:
-                found.append(self._reference(part.fetch, kind, verdict, part.scope))
+                found.append(self._reference(part, kind, verdict, absent=absent))
         return tuple(found)
 
     def _dropped(self, fetch: Fetch) -> Reference:
@@ -194,10 +195,8 @@ class _Classifier:
         size = self.hierarchy.l1i.line_bytes
         return self.hierarchy.beyond_l1(line * size, line * size + size - 1)
 
-    def _reference(
-        self, fetch: Fetch, kind: Kind, verdict: Verdict, scope: int | None
-    ) -> Reference:
-        l1 = Hit.NC
+    def _reference(self, part: _Part, kind: Kind, verdict: Verdict, *, absent: bool) -> Reference:
+        fetch, scope, l1 = part.fetch, part.scope, Hit.NC
         if fetch.memory in UNCACHED:
             l1 = UNCACHED[fetch.memory]
         elif verdict.resident:
@@ -205,6 +204,8 @@ class _Classifier:
         elif scope is not None:
             l1 = Hit.FM
         paid = verdict.paid and l1 is Hit.NC
+        if absent and l1 is Hit.NC and not paid:
+            l1 = Hit.AM
         key = (fetch, kind, l1, paid, scope)
         reference = self.interned.get(key)
         if reference is None:

@@ -18,6 +18,7 @@ from cache.flow import FlowOrder
 from cache.geometry import Hierarchy
 from cache.locked import NOT_LOCKED, LockedLines
 from cache.maintenance import CacheOperation, cache_operation
+from cache.may import Misses, presence
 from cache.memory_map import Cacheability
 from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.policy import Policy
@@ -70,6 +71,10 @@ class _Part:
     operation: CacheOperation | None = None
     held: bool = False  # locked: it hits, and changes nothing
     stream: Stream | None = None
+
+
+def _events(parts: Sequence[Sequence[_Part]]) -> list[list[Event]]:
+    return [[part.event for part in of_node if part.event] for of_node in parts]
 
 
 def classify_data(
@@ -128,7 +133,12 @@ class _Classifier:
                 parts[node][position] = _as_stream(parts[node][position], stream)
             if self.policy is Policy.FIFO:  # there a charge makes a line stay that is not made now
                 residency = self._residency(parts, along)
-        nodes = tuple(self._classify(n, of, residency.at(n)) for n, of in enumerate(parts))
+        missing = presence(
+            self.flow, self.hierarchy, geometry, self.hierarchy.initial_d, _events(parts), along
+        )
+        nodes = tuple(
+            self._classify(n, of, residency.at(n), missing(n)) for n, of in enumerate(parts)
+        )
         loops_out = {loop: tuple(lines.values()) for loop, lines in self.missing.items()}
         return DataClasses(nodes, loops_out)
 
@@ -139,9 +149,10 @@ class _Classifier:
             self.flow,
             self.hierarchy.l1d,
             self.policy,
-            [[part.event for part in of_node if part.event] for of_node in parts],
+            _events(parts),
             along,
             self.addresses.images,
+            self.hierarchy.initial_d.held.lines(),
         )
 
     def _streams(
@@ -224,7 +235,9 @@ class _Classifier:
                 if what.forget_d:
                     return None
                 continue
-            fills = what.access is not Access.STORE or self.policy is Policy.LRU
+            geometry = self.hierarchy.l1d
+            fills = what.access is not Access.STORE or geometry.write_allocate
+            fills = fills or self.policy is Policy.LRU
             if not fills or what.memory in UNCACHED or self._holds(what):
                 continue
             if what.candidates is None:
@@ -241,7 +254,9 @@ class _Classifier:
     ) -> _Part:
         if isinstance(what, CacheOperation):
             changes = what.forget_d or what.retranslates
-            event = Event(None, forget=what.forget_d, rename=True) if changes else None
+            empties = what.forget_d and what.empties
+            operation = Event(None, forget=what.forget_d, empties=empties, rename=True)
+            event = operation if changes else None
             return _Part(insn, None, None, event, what)
         if what.memory in UNCACHED or what.repeated:
             return _Part(insn, what, None, None)
@@ -250,8 +265,8 @@ class _Classifier:
         scope = None
         if what.candidates is not None and len(what.candidates) == 1 and what.fixed:
             scope = scope_of(what.candidates[0], loops, persistent)
-        store = what.access is Access.STORE
-        reads = what.access in (Access.LOAD, Access.PRELOAD)
+        store = what.access is Access.STORE and not self.hierarchy.l1d.write_allocate
+        reads = what.access in (Access.LOAD, Access.PRELOAD, Access.STORE) and not store
         known = what.fixed or what.symbol is not None
         event = Event(
             what.target,
@@ -263,46 +278,55 @@ class _Classifier:
         return _Part(insn, what, scope, event)
 
     def _classify(
-        self, node: int, parts: Sequence[_Part], step: Step | None
+        self, node: int, parts: Sequence[_Part], step: Step | None, misses: Misses
     ) -> tuple[Reference, ...]:
         if step is None:
             return ()
         found: list[Reference] = []
-        verdict = BEFORE_ANYTHING
+        verdict, absent = BEFORE_ANYTHING, False
         for part in parts:
             if part.event is not None:
-                verdict = step.apply(part.event)
+                verdict, absent = step.apply(part.event), misses.of(part.event)
             elif part.held:
-                verdict = LOCKED
+                verdict, absent = LOCKED, False
             if part.access is not None:
                 if part.access.memory in UNCACHED:
                     verdict = BEFORE_ANYTHING
-                references = self._references(part, part.access, verdict)
+                missed = absent and not part.access.repeated
+                references = self._references(part, part.access, verdict, absent=missed)
                 found.extend(references)
                 self._charge_once(node, part.access, references[0])
             elif part.operation is not None and part.operation.lines != 0:
                 found.append(self._write_back(part.insn, part.operation.lines))
         return tuple(found)
 
-    def _references(self, part: _Part, access: DataAccess, verdict: Verdict) -> list[Reference]:
-        insn, scope, stream = part.insn, part.scope, None
+    def _references(
+        self, part: _Part, access: DataAccess, verdict: Verdict, *, absent: bool
+    ) -> list[Reference]:
+        """The load of an access, and its store; one that fills its line is like a load."""
+        insn, allocates = part.insn, self.hierarchy.l1d.write_allocate
         found: list[Reference] = []
-        if access.access is not Access.STORE:
-            l1, paid = Hit.NC, False
+        if access.access is not Access.STORE or allocates:
+            l1, stream, paid = Hit.NC, None, False
             if access.memory in UNCACHED:
                 l1 = UNCACHED[access.memory]
             elif verdict.resident:
                 l1 = Hit.AH
-            elif scope is not None:
+            elif part.scope is not None:
                 l1 = Hit.FM
             elif verdict.paid and access.memory is Cacheability.ALWAYS:
                 paid = True
             elif part.stream is not None:
                 l1, stream = Hit.PL, part.stream
-            found.append(self._reference(insn, Kind.LOAD, access, l1, scope, stream, paid=paid))
-        if access.access in (Access.STORE, Access.SWAP):
-            stays = verdict.resident and access.access is Access.STORE
-            found.append(self._reference(insn, Kind.STORE, access, _store_hit(access, stays), None))
+            elif absent:
+                l1 = Hit.AM
+            kind = Kind.STORE if access.access is Access.STORE else Kind.LOAD
+            found.append(self._reference(insn, kind, access, l1, part.scope, stream, paid=paid))
+        if access.access is Access.SWAP or (access.access is Access.STORE and not allocates):
+            l1 = UNCACHED.get(access.memory, Hit.AM if absent else Hit.NC)
+            if verdict.resident and access.access is Access.STORE and access.memory not in UNCACHED:
+                l1 = Hit.AH
+            found.append(self._reference(insn, Kind.STORE, access, l1, None))
         return found
 
     def _reference(
@@ -361,6 +385,7 @@ def _may_be_stream(part: _Part) -> bool:
         part.event is not None
         and access is not None
         and part.scope is None
+        and access.access is Access.LOAD
         and access.certain
         and access.symbol is not None
     )
@@ -370,9 +395,3 @@ def _as_stream(part: _Part, stream: Stream) -> _Part:
     """A load that is charged as a stream: not where it stands alone, as first misses are."""
     event = part.event
     return replace(part, stream=stream, event=event and replace(event, first=True))
-
-
-def _store_hit(access: DataAccess, resident: bool) -> Hit:
-    if access.memory in UNCACHED:
-        return UNCACHED[access.memory]
-    return Hit.AH if resident else Hit.NC

@@ -18,14 +18,16 @@ __all__ = ["NOTHING", "UNKNOWN", "CacheOperation", "cache_operation"]
 class CacheOperation:
     """Effects on what the caches are known to hold; ``lines`` may be written back by it.
 
-    ``forget_i`` and ``forget_d`` drop all knowledge of L1; ``drop_i`` drops one instruction line
-    at most, it is not known which. ``retranslates``: addresses outside memory of fixed translation
-    may mean other memory afterwards. ``refetch``: what was fetched ahead is thrown away and fetched
+    ``forget_i`` and ``forget_d`` drop all knowledge of L1; if it ``empties`` these caches, no line
+    is in them afterwards. ``drop_i`` drops one instruction line at most, it is not known which.
+    ``retranslates``: addresses outside memory of fixed translation may mean other memory
+    afterwards. ``refetch``: what was fetched ahead is thrown away and fetched
     again. ``lines`` is None for every line of the data cache.
     """
 
     forget_i: bool = False
     forget_d: bool = False
+    empties: bool = False
     drop_i: bool = False
     refetch: bool = False
     lines: int | None = 0
@@ -47,16 +49,16 @@ UNKNOWN = CacheOperation(
 # mcr p15, opc1 = 0: (CRn, CRm, opc2). Registers without an entry fall to UNKNOWN.
 OPERATIONS = {
     (7, 0, 4): NOTHING,  # wait for interrupt
-    (7, 5, 0): CacheOperation(forget_i=True),  # invalidate the instruction cache
+    (7, 5, 0): CacheOperation(forget_i=True, empties=True),  # invalidate the instruction cache
     (7, 5, 1): CacheOperation(drop_i=True),  # ... one line, by address
     (7, 5, 2): CacheOperation(drop_i=True),  # ... one line, by set and way
     (7, 5, 4): CacheOperation(refetch=True),  # flush the prefetch buffer
     (7, 5, 6): NOTHING,  # flush the branch target cache
     (7, 5, 7): NOTHING,
-    (7, 6, 0): CacheOperation(forget_d=True),  # invalidate the data cache
+    (7, 6, 0): CacheOperation(forget_d=True, empties=True),  # invalidate the data cache
     (7, 6, 1): CacheOperation(forget_d=True),
     (7, 6, 2): CacheOperation(forget_d=True),
-    (7, 7, 0): CacheOperation(forget_i=True, forget_d=True),  # invalidate both
+    (7, 7, 0): CacheOperation(forget_i=True, forget_d=True, empties=True),  # invalidate both
     (7, 10, 0): CacheOperation(lines=None),  # clean the data cache; lines stay
     (7, 10, 1): CacheOperation(lines=1),
     (7, 10, 2): CacheOperation(lines=1),
@@ -64,7 +66,7 @@ OPERATIONS = {
     (7, 10, 5): NOTHING,  # data memory barrier
     (7, 11, 1): CacheOperation(lines=1),  # ARMv7: clean to the point of unification
     (7, 13, 1): CacheOperation(forget_i=True),  # prefetch an instruction line
-    (7, 14, 0): CacheOperation(forget_d=True, lines=None),  # clean and invalidate
+    (7, 14, 0): CacheOperation(forget_d=True, empties=True, lines=None),  # clean and invalidate
     (7, 14, 1): CacheOperation(forget_d=True, lines=1),
     (7, 14, 2): CacheOperation(forget_d=True, lines=1),
 }

@@ -18,7 +18,7 @@ plays the same part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cache.flow import FlowOrder
@@ -38,7 +38,8 @@ class Event:
     charged, the charge is for a miss of just this line. ``first``: it is charged where a loop is
     entered. ``store``: it changes nothing but, with LRU, the order of lines.
 
-    Operations: ``forget`` leaves nothing known; ``drop`` removes one line at most, any line, for
+    Operations: ``forget`` leaves nothing known, or, if it ``empties`` the cache, nothing there;
+    ``drop`` removes one line at most, any line, for
     which it is charged; ``rename``: what unknown addresses mean has changed.
     """
 
@@ -48,6 +49,7 @@ class Event:
     first: bool = False
     store: bool = False
     forget: bool = False
+    empties: bool = False
     drop: bool = False
     rename: bool = False
 
@@ -195,7 +197,7 @@ class Residency:
     """The fixed point for one cache; an instance of ``quoll.fixpoint.Domain``.
 
     ``nodes`` and ``edges`` hold the events of each node and edge. ``images`` says how symbols
-    change along an edge.
+    change along an edge. ``held`` are lines that are in the cache at the start.
     """
 
     def __init__(
@@ -206,14 +208,29 @@ class Residency:
         nodes: Sequence[Sequence[Event]],
         edges: Sequence[Sequence[Event]],
         images: Callable[[int], Mapping[int, int]],
+        held: Iterable[int] = (),
     ) -> None:
         self._flow, self._geometry = flow, geometry
         self._strict = strict_rules(policy, geometry.free_ways)
         self._paid = paid_rules(policy, geometry.free_ways)
         self._nodes, self._edges, self._images = nodes, edges, images
         self._after: dict[int, tuple[Known, Known]] = {}
-        nothing = Known((NO_LINES,) * len(self._strict), (NO_LINES,) * len(self._paid))
-        self._states = solve(flow.graph, flow.order, self, nothing).states
+        held = tuple(held)
+        start = Known(
+            tuple(self._held(held, rule) for rule in self._strict),
+            tuple(self._held(held, rule) for rule in self._paid),
+        )
+        self._states = solve(flow.graph, flow.order, self, start).states
+
+    def _held(self, lines: tuple[int, ...], rule: Rule) -> Lines:
+        """The lines that are held from the start: any of them may be the next to go."""
+        if rule.fills:
+            return NO_LINES
+        sets: dict[int, tuple[tuple[int, int], ...]] = {}
+        for line in sorted(lines):
+            at = self._geometry.set_of(line)
+            sets[at] = (*sets.get(at, ()), (line, rule.capacity - 1))
+        return Lines(sets, {})
 
     def at(self, node: int) -> Step | None:
         """The start of ``node``, ready for its events; None if it is never reached."""

@@ -1,7 +1,8 @@
 """Concrete caches: what the hardware does, access by access. The twin of ``cache.residency``.
 
-``Cache`` is one L1 cache: read-allocate, write-back, an invalid way filled first, else a victim
-chosen by the policy. Round-robin uses one counter for all sets (ARM1136JF-S TRM, DDI 0211,
+``Cache`` is one L1 cache: an invalid way is filled first, else a victim chosen by the policy. It
+allocates on reads, on writes too if its geometry says so, and lines that are written to are dirty
+unless it is written through. Round-robin uses one counter for all sets (ARM1136JF-S TRM, DDI 0211,
 chapter 7); LRU and FIFO keep an order per set. Lines that are locked stand in ways of their own:
 nothing evicts them, but an invalidation drops them for good. With one way each is the direct-mapped
 cache of the "one-way" model.
@@ -54,8 +55,8 @@ class Cache:
         self._sets = [[_Way() for _ in range(geometry.free_ways)] for _ in range(geometry.sets)]
         self._locked = {line: _Way(line) for line in locked}
 
-    def pollute(self, lines: list[int], fraction: float = 0.9) -> None:
-        """Fill ways at random with lines drawn from ``lines``, most of them dirty."""
+    def pollute(self, lines: list[int], fraction: float = 0.9, *, dirty: bool = True) -> None:
+        """Fill ways at random with lines drawn from ``lines``, most of them dirty, or none."""
         of_set: dict[int, list[int]] = {}
         for line in lines:
             of_set.setdefault(self.geometry.set_of(line), []).append(line)
@@ -64,8 +65,20 @@ class Cache:
             self._random.shuffle(choice)
             for way, line in zip(ways, choice, strict=False):
                 if self._random.random() < fraction:
-                    way.line, way.dirty = line, self._random.random() < 0.7
+                    way.line, way.dirty = line, dirty and self._random.random() < 0.7
                     way.used = self._tick()
+
+    def hold(self, lines: Iterable[int], *, dirty: bool = True) -> None:
+        """Have ``lines`` in it, and everything in any order of use. No set may lack ways."""
+        for line in lines:
+            if not self.resident(line):
+                ways = self._sets[self.geometry.set_of(line)]
+                way = self._random.choice([way for way in ways if way.line not in lines])
+                way.line, way.dirty = line, dirty and self._random.random() < 0.7
+        for ways in self._sets:
+            for way in ways:
+                way.used = self._random.randrange(1 << 20)
+        self._clock = 1 << 20
 
     def _tick(self) -> int:
         self._clock += 1
@@ -135,13 +148,15 @@ class Cache:
         self._counter = (self._counter + 1) % len(ways)
         return ways[self._counter]
 
-    def store(self, line: int) -> bool:
-        """A write: whether it hit. It never allocates."""
+    def store(self, line: int) -> Outcome:
+        """A write."""
         way = self._use(line)
-        if way is None:
-            return False
-        way.dirty = True
-        return True
+        outcome = Outcome(way is not None)
+        if way is None and self.geometry.write_allocate:
+            outcome, way = self.load(line), self._find(line)
+        if way is not None:
+            way.dirty = not self.geometry.write_through
+        return outcome
 
     def clean(self, line: int) -> bool:
         """Write ``line`` back if it is dirty: whether it was. It stays."""

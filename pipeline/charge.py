@@ -10,7 +10,7 @@ pipeline faster (rules 14 and 16). Stores are charged per word (rule 14a).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import add
 
 from cache.flow import FlowOrder
@@ -26,7 +26,15 @@ from quoll.arm.insn import Insn
 from quoll.guidance import Replacement
 from quoll.supergraph import Supergraph
 
-__all__ = ["Charges", "InsnTime", "access_cycles", "charge", "due_cycles", "entry_cycles"]
+__all__ = [
+    "Charges",
+    "InsnTime",
+    "access_cycles",
+    "charge",
+    "due_cycles",
+    "entry_cycles",
+    "latencies",
+]
 
 CAUSES = {
     Kind.FETCH: Cause.FETCH_MISS,
@@ -83,7 +91,7 @@ class Charges:
 def access_cycles(reference: Reference, memory: MemoryLatencies) -> int:
     """Cycles of ``reference`` when it misses, or goes past the caches."""
     if reference.kind is Kind.STORE:
-        cached = reference.words * memory.store_word(reference.l2)
+        cached = memory.store(reference.words, reference.l2)
     elif reference.kind is Kind.WRITE_BACK:
         return reference.words // memory.line_words * memory.write_back
     elif reference.kind is Kind.LOAD:
@@ -102,7 +110,11 @@ def due_cycles(reference: Reference, memory: MemoryLatencies) -> int:
     """Cycles beyond a hit that are charged where ``reference`` stands."""
     if reference.stream is not None:
         return stream_cycles(reference, memory)[1]
-    return access_cycles(reference, memory) if reference.due else 0
+    due = access_cycles(reference, memory) if reference.due else 0
+    if reference.kind is Kind.STORE and reference.cacheable:
+        past = reference.words * memory.store_word(reference.l2)
+        due = max(due, past if memory.write_through else memory.made_dirty)
+    return due
 
 
 def entry_cycles(reference: Reference, memory: MemoryLatencies) -> int:
@@ -150,7 +162,8 @@ def charge(
     """
     flow = FlowOrder.of(graph)
     times = block_times(graph, flow, addresses, timing, aligned=hierarchy.aligned)
-    misses = _Misses(timing.memory)
+    memory = latencies(graph, hierarchy, timing.memory)
+    misses = _Misses(memory)
     exits = frozenset(graph.exits)
     outstanding = _outstanding(timing)
     walks = _walks(graph, flow, addresses, hierarchy, timing)
@@ -180,7 +193,18 @@ def charge(
     start = misses.charged(classes.start_misses)
     start[Cause.OTHER] += 0 if called else _entry(times, timing, exception=exception)
     costs = Costs(tuple(nodes), edges, assumptions, tuple(start))
-    return Charges(costs, graph, classes, times, timing.memory)
+    return Charges(costs, graph, classes, times, memory)
+
+
+def latencies(graph: Supergraph, hierarchy: Hierarchy, memory: MemoryLatencies) -> MemoryLatencies:
+    """What accesses cost on the paths of ``graph``.
+
+    Where no data line is dirty at the start, a write-back needs a store that has hit the line
+    since it was filled: it is charged to that store, not to the load that evicts the line. Code
+    that is not looked at may leave lines dirty for which nobody paid.
+    """
+    unseen = any(graph.passed(edge) for edge in range(len(graph.edges)))
+    return replace(memory, stores_pay=hierarchy.initial_d.clean and not unseen)
 
 
 def _walks(

@@ -193,7 +193,7 @@ class DualIssueMachine(Machine):
         return max(self.memory.latencies.replay, complete - now)
 
     def _store(self, line: int, words: int, cached: bool, now: int) -> int:
-        if cached and self.chip.dcache.store(line):
+        if cached and self.chip.dcache.store(line).hit:
             return 0
         addr = line * self.chip.dcache.geometry.line_bytes if cached else None
         stall = 0

@@ -377,7 +377,7 @@ class Machine:
 
     def _write(self, line: int, words: int, cached: bool, cycle: int) -> None:
         """A store that misses goes to the write buffer; when that is full, the unit waits."""
-        if cached and self.chip.dcache.store(line):
+        if cached and self.chip.dcache.store(line).hit:
             return
         self.stored_words += words
         addr = line * self.chip.dcache.geometry.line_bytes if cached else None

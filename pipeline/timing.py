@@ -34,6 +34,9 @@ class MemoryLatencies:
     replay: int = 0  # cycles that a full store buffer costs beyond the wait; least load stall
     fetch_restart: int = 0  # cycles from the arrival of missing instructions to their issue
     line_words: int = 8  # of L1 data: what one write-back takes
+    write_allocate: bool = False  # of L1 data: a store that misses fills its line
+    write_through: bool = False  # every store goes past L1; no line of it is ever dirty
+    stores_pay: bool = False  # no line is dirty at the start: stores pay for the write-backs
 
     def _beyond_l1(self, l2: Hit | None) -> int:
         if self.l2_hit is not None and l2 is Hit.AH:
@@ -47,8 +50,25 @@ class MemoryLatencies:
 
     def load_miss(self, l2: Hit | None) -> int:
         """A line of data, and the write-back of the line it replaces, which may miss in L2."""
-        victim = self._beyond_l1(Hit.NC) if self.dirty_l1_victims else 0
+        charged_here = self.dirty_l1_victims and not self.stores_pay
+        victim = self._beyond_l1(Hit.NC) if charged_here else 0
         return max(self.replay, self._beyond_l1(l2) + self.line_rest + victim)
+
+    def store(self, words: int, l2: Hit | None) -> int:
+        """``words`` of one line that are not known to hit.
+
+        With ``stores_pay`` that of the write-back too, unless the store does not hit: then nothing
+        gets dirty, but for a line that is filled to be written to.
+        """
+        past = words * self.store_word(l2)
+        if self.write_allocate:
+            return self.load_miss(l2) + (past if self.write_through else self.made_dirty)
+        return max(past, self.made_dirty)
+
+    @property
+    def made_dirty(self) -> int:
+        """What a store pays for the line that it makes dirty."""
+        return self.write_back if self.stores_pay and self.dirty_l1_victims else 0
 
     def store_word(self, l2: Hit | None) -> int:
         """A word written past L1 (rule 14a)."""

@@ -13,6 +13,8 @@ from typing import Any
 
 from cache.classify import classify
 from cache.reference import Classification, Hit, Kind, Reference
+from pipeline.charge import latencies
+from pipeline.timing import MemoryLatencies
 from quoll.errors import UsageError
 from quoll.segments import SegmentValues
 from quoll.supergraph import Supergraph
@@ -52,11 +54,12 @@ examples:
 
 @dataclass(frozen=True, slots=True)
 class Classified:
-    """An entry with its classes, and executions per node on the worst path."""
+    """An entry with its classes, executions per node on the worst path, and latencies."""
 
     graph: Supergraph
     classes: Classification
     counts: tuple[int, ...]
+    memory: MemoryLatencies
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -119,7 +122,8 @@ def classified(shared: Run, name: str, address: int) -> Classified:
     valued = shared.preparation().valued(name, address)
     with shared.stages.stage("cache", name):
         classes = classify(valued.graph, valued.values, shared.platform.hierarchy)
-    return Classified(valued.graph, classes, (1,) * len(valued.graph.nodes))
+    memory = latencies(valued.graph, shared.platform.hierarchy, shared.platform.timing.memory)
+    return Classified(valued.graph, classes, (1,) * len(valued.graph.nodes), memory)
 
 
 def on_worst_path(shared: Run, name: str, result: EntryResult) -> Classified:
@@ -133,15 +137,17 @@ def on_worst_path(shared: Run, name: str, result: EntryResult) -> Classified:
     with shared.stages.stage("cache", name):
         values = SegmentValues(valued.values, part)
         rounds = rounds_of(result.bounds)
-        classes = classify(part.graph, values, shared.platform.hierarchy, rounds)
+        hierarchy = shared.preparation().hierarchy_of(part)
+        classes = classify(part.graph, values, hierarchy, rounds)
     counts = result.solution.nodes or (1,) * len(part.graph.nodes)
-    return Classified(part.graph, classes, tuple(counts))
+    memory = latencies(part.graph, hierarchy, shared.platform.timing.memory)
+    return Classified(part.graph, classes, tuple(counts), memory)
 
 
 def report(shared: Run, entry: Classified, most: int) -> dict[str, Any]:
     """What is printed of an entry, as JSON."""
-    hierarchy, memory = shared.platform.hierarchy, shared.platform.timing.memory
-    references = list(weighed(entry.graph, entry.classes, entry.counts, memory))
+    hierarchy = shared.platform.hierarchy
+    references = list(weighed(entry.graph, entry.classes, entry.counts, entry.memory))
     by_class: dict[str, Counter[str]] = {}
     shares: Counter[str] = Counter()
     for w in references:

@@ -15,8 +15,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from cache.geometry import Geometry, Hierarchy
+from cache.initial import Contents, Initial
 from cache.locked import NOT_LOCKED, LockedLines
-from cache.memory_map import MemoryMap, Region, RegionKind
+from cache.memory_map import Cacheability, MemoryMap, Region, RegionKind
 from cache.policy import Policy
 from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
 from pipeline.tlb_model import TlbModel
@@ -62,6 +63,7 @@ class Platform:
     locked: tuple[str, ...] = ()  # "FIRST..AFTER": addresses or symbols, locked in L2
     locked_ways: int = 0
     locked_l1: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # the same in L1I and L1D
+    held_l1: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # in L1I and L1D at an entry
     tlb: TlbModel | None = None  # figures of the buffers, charged or not
 
     @property
@@ -125,25 +127,52 @@ class Platform:
         l1i, l1d = self.locked_l1
         locked_i = self._held("l1i", l1i, known.l1i, known.l1i.locked_ways, image)
         locked_d = self._held("l1d", l1d, known.l1d, known.l1d.locked_ways, image)
-        known = replace(known, locked_i=locked_i, locked_d=locked_d)
+        held_i, held_d = (
+            self._held(level, texts, geometry, geometry.free_ways, image, "held")
+            for level, texts, geometry in zip(
+                ("l1i", "l1d"), self.held_l1, (known.l1i, known.l1d), strict=True
+            )
+        )
+        known = replace(
+            known,
+            locked_i=locked_i,
+            locked_d=locked_d,
+            initial_i=replace(known.initial_i, held=held_i),
+            initial_d=replace(known.initial_d, held=held_d),
+        )
         if self.l2 is not None:
             lines = self._held("l2", self.locked, self.l2, self.locked_ways, image)
             known = replace(known, locked=lines)
         return replace(self, hierarchy=known)
 
     def _held(
-        self, level: str, texts: tuple[str, ...], geometry: Geometry, ways: int, image: Image
+        self,
+        level: str,
+        texts: tuple[str, ...],
+        geometry: Geometry,
+        ways: int,
+        image: Image,
+        key: str = "locked",
     ) -> LockedLines:
         if not texts:
             return NOT_LOCKED
-        ranges = [self._range(level, text, image) for text in texts]
-        lines = LockedLines.of(ranges, geometry.line_bytes)
-        crowded = lines.crowded(geometry.sets, ways, self.hierarchy.memory)
+        ranges = [self._range(f"{level}.{key}", text, image) for text in texts]
+        lines, memory = LockedLines.of(ranges, geometry.line_bytes), self.hierarchy.memory
+        for line in lines.lines() if key == "held" else ():
+            first, last = line * geometry.line_bytes, (line + 1) * geometry.line_bytes - 1
+            if memory.cacheability(first, last) is not Cacheability.ALWAYS or not memory.fixed(
+                first
+            ):
+                raise InputError(
+                    f"{self.path}: caches.{level}.held: {first:#010x} is not in cached memory of "
+                    "fixed translation",
+                )
+        crowded = lines.crowded(geometry.sets, ways, memory)
         if crowded is not None:
             raise InputError(
-                f"{self.path}: caches.{level}.locked: {ways} ways do not hold all of it: "
+                f"{self.path}: caches.{level}.{key}: {ways} ways do not hold all of it: "
                 f"the set of {crowded:#010x} needs more",
-                hint="raise locked_ways, or lock less",
+                hint="raise locked_ways, or lock less" if key == "locked" else "name fewer lines",
             )
         return lines
 
@@ -160,11 +189,11 @@ class Platform:
                 ends.append(int(end, 0) if symbol is None else symbol.addr)
             except ValueError as fault:
                 raise InputError(
-                    f"{self.path}: caches.{level}.locked: {end!r} is neither an address nor a "
+                    f"{self.path}: caches.{level}: {end!r} is neither an address nor a "
                     "symbol of the kernel"
                 ) from fault
         if len(ends) != 2 or ends[0] >= ends[1]:
-            raise InputError(f"{self.path}: caches.{level}.locked: {text!r} is not FIRST..AFTER")
+            raise InputError(f"{self.path}: caches.{level}: {text!r} is not FIRST..AFTER")
         return ends[0], ends[1]
 
 
@@ -223,15 +252,19 @@ def _platform(path: Path) -> Platform:
         latency.figure(key) if latency.present(key) else 0 for key in ("replay", "fetch_restart")
     )
     latency.close()
-    (l1i, locked_i), (l1d, locked_d) = _l1(caches.table("l1i")), _l1(caches.table("l1d"))
+    tables = caches.table("l1i"), caches.table("l1d")
+    (initial_i, held_i), (initial_d, held_d) = map(_initial, tables)
+    writes = _writes(tables[1])
+    (l1i, locked_i), (l1d, locked_d) = map(_l1, tables)
+    l1d = replace(l1d, write_allocate=writes[0], write_through=writes[1])
     l2_enabled, l2, locked, locked_ways = _l2(caches)
     policy = Policy(caches.text("model", tuple(p.value for p in Policy)))
     aligned = caches.flag("aligned")
     caches.close()
     dirty = top.table("dirty_victims")
     memory = MemoryLatencies(
-        access[0], None, line_rest, dirty.flag("l1"), dirty.flag("l2"), replay, restart,
-        l1d.line_bytes // 4,
+        access[0], None, line_rest, dirty.flag("l1") and not writes[1], dirty.flag("l2"), replay,
+        restart, l1d.line_bytes // 4, *writes,
     )  # fmt: skip
     dirty.close()
     core_name = core.text("name")
@@ -250,7 +283,17 @@ def _platform(path: Path) -> Platform:
         entries=_entries(top.table("entries")),
         exits=top.texts("exits"),
         pending=top.addresses("pending") if top.present("pending") else (),
-        hierarchy=Hierarchy(l1i, l1d, None, _memory_map(top), fetch_ahead, aligned, policy),
+        hierarchy=Hierarchy(
+            l1i,
+            l1d,
+            None,
+            _memory_map(top),
+            fetch_ahead,
+            aligned,
+            policy,
+            initial_i=initial_i,
+            initial_d=initial_d,
+        ),
         timing=Timing(core_name, profile, memory, _branches(top.table("branch")), outstanding),
         l2=l2,
         access_by_l2=access,
@@ -260,6 +303,7 @@ def _platform(path: Path) -> Platform:
         locked=locked,
         locked_ways=locked_ways,
         locked_l1=(locked_i, locked_d),
+        held_l1=(held_i, held_d),
         tlb=tlb,
     )
     top.close()
@@ -300,6 +344,22 @@ def _l1(table: Table) -> tuple[Geometry, tuple[str, ...]]:
     if ways >= geometry.ways:
         raise table.error("locked_ways", f"one of the {geometry.ways} ways stays free")
     return replace(geometry, locked_ways=ways), locked
+
+
+def _writes(table: Table) -> tuple[bool, bool]:
+    """Whether stores that miss fill their line, and whether every store goes past the cache."""
+    allocate, through = (
+        table.present(key) and table.flag(key) for key in ("write_allocate", "write_through")
+    )
+    return allocate, through
+
+
+def _initial(table: Table) -> tuple[Initial, tuple[str, ...]]:
+    """What a cache of the first level holds where an entry is reached, if that is known."""
+    contents = Contents.UNKNOWN
+    if table.present("initial"):
+        contents = Contents(table.text("initial", tuple(c.value for c in Contents)))
+    return Initial(contents), table.texts("held") if table.present("held") else ()
 
 
 def _l2(caches: Table) -> tuple[bool, Geometry | None, tuple[str, ...], int]:

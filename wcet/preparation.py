@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cache.classify import classify
+from cache.geometry import Hierarchy
 from loopbounds.bound import LoopBound
 from loopbounds.bounds import bound_loops
 from pipeline.charge import charge
@@ -124,8 +125,9 @@ class Preparation:
         if any(b.bound is None for b in bounds):
             return None
         platform = self.run.platform
-        classes = classify(graph, values, platform.hierarchy, rounds_of(bounds))
-        charges = charge(graph, classes, values, platform.hierarchy, platform.timing, called=True)
+        hierarchy = platform.hierarchy.from_anywhere
+        classes = classify(graph, values, hierarchy, rounds_of(bounds))
+        charges = charge(graph, classes, values, hierarchy, platform.timing, called=True)
         paths = PreparedPaths(None, graph, charges.costs, bounds)
         result = self.run.solve(name, function, paths, False, [])
         if result.parametric is not None:
@@ -195,21 +197,26 @@ class Preparation:
         self, name: str, part: Segment, values: SegmentValues, bounds: Sequence[LoopBound]
     ) -> tuple[PreparedPaths, tuple[str, ...]]:
         """Costs of the paths from one start, and what they assume."""
-        known = of_segment(part, bounds)
+        known, hierarchy = of_segment(part, bounds), self.hierarchy_of(part)
         with self.run.stages.stage("cache", name):
-            classes = classify(part.graph, values, self.run.platform.hierarchy, rounds_of(known))
+            classes = classify(part.graph, values, hierarchy, rounds_of(known))
         with self.run.stages.stage("pipeline", name):
             charges = charge(
                 part.graph,
                 classes,
                 values,
-                self.run.platform.hierarchy,
+                hierarchy,
                 self.run.platform.timing,
                 exception=part.start is None and name in self.run.platform.entries,
             )
         costs = charges.costs
         paths = PreparedPaths(part.start, part.graph, costs, known)
         return paths, (*classes.assumptions, *costs.assumptions)
+
+    def hierarchy_of(self, part: Segment) -> Hierarchy:
+        """The caches where a part of paths starts: given at an entry, unknown elsewhere."""
+        known = self.run.platform.hierarchy
+        return known if part.start is None else known.from_anywhere
 
     def progress(self, answered: int, asked: int, place: str) -> None:
         """Show how far model checking has come."""

@@ -183,6 +183,17 @@ def random_machine(
             "recorded executions cannot be run on caches with lines locked in level 1",
             hint="leave out caches.l1i.locked and caches.l1d.locked: no bound gets smaller by that",
         )
+    if (
+        hierarchy.initial_i
+        or hierarchy.initial_d
+        or hierarchy.l1d.write_allocate
+        or (hierarchy.l1d.write_through)
+    ):
+        raise UsageError(
+            "recorded executions are run on caches of any contents that are written back to and "
+            "allocate on reads only",
+            hint="leave out initial, held, write_allocate and write_through of caches.l1i and l1d",
+        )
     any_policy = hierarchy.policy is Policy.ONE_WAY  # then the bounds hold for all of them
     policy = random.choice(list(Policy)) if any_policy else hierarchy.policy
     icache, dcache = Cache(hierarchy.l1i, policy, random), Cache(hierarchy.l1d, policy, random)

@@ -16,7 +16,7 @@ from quoll.valueset import ValueSet
 from tests.cache.graphs import CODE, DATA, DEVICE, Program, at, pool
 from tests.cache.walks import Tally, check, hierarchy
 
-CASES = 5000  # of the 100,000 in tests/campaigns/caches.py
+CASES = 10_000  # of the 100,000 in tests/campaigns/caches.py
 
 
 @pytest.mark.parametrize("part", range(2))
@@ -32,6 +32,8 @@ def test_claims_hold_on_concrete_caches(part: int) -> None:
         total.first += tally.first
         total.paid += tally.paid
         total.symbolic += tally.symbolic
+        total.streams += tally.streams
+        total.missing += tally.missing
         for kind in total.charged:
             total.charged[kind] += tally.charged[kind]
             total.happened[kind] += tally.happened[kind]
@@ -40,6 +42,7 @@ def test_claims_hold_on_concrete_caches(part: int) -> None:
     assert min(total.hits, total.first) > 10_000
     assert total.paid > 1000
     assert total.symbolic > 100
+    assert min(total.streams, total.missing) > 500
     assert all(total.happened[kind] > total.charged[kind] // 10 for kind in total.charged)
 
 

@@ -28,11 +28,11 @@ def test_round_robin_has_one_counter_for_all_sets() -> None:
 @pytest.mark.parametrize("policy", Policy)
 def test_stores_do_not_allocate_and_dirty_victims_are_written(policy: Policy) -> None:
     cache = Cache(SMALL, policy, Random(2))
-    assert not cache.store(0)
+    assert not cache.store(0).hit
     assert not cache.resident(0)
     for line in (0, 2, 4, 6):
         cache.load(line)
-        assert cache.store(line)
+        assert cache.store(line).hit
     outcome = cache.load(8)
     assert not outcome.hit
     assert outcome.victim in (0, 2, 4, 6)

@@ -7,12 +7,13 @@ from random import Random
 
 from cache.classify import classify
 from cache.geometry import Geometry, Hierarchy
+from cache.initial import UNKNOWN_CONTENTS, Contents, Initial
 from cache.locked import NOT_LOCKED, LockedLines
 from cache.maintenance import UNKNOWN, cache_operation
 from cache.memory_map import MemoryMap, Region, RegionKind
 from cache.policy import Policy
 from cache.reference import Classification, Hit, Kind, Reference
-from cache.simulator import Cache, FetchUnit
+from cache.simulator import Cache, FetchUnit, Outcome
 from pipeline.charge import due_cycles, entry_cycles
 from pipeline.timing import MemoryLatencies
 from quoll.arm.insn import Access, Insn
@@ -28,11 +29,12 @@ from tests.cache.graphs import (
     random_program,
 )
 
+STEPS = 24  # of a walk, one node each
 STREAMING = 0.2  # of the programs are mostly loads through one pointer
 LOCKING = 0.25  # of the cases have lines that are locked
 MISS = 96  # cycles of one in memory that is cached
 LATENCIES = MemoryLatencies(
-    access=32, l2_hit=None, line_rest=64, dirty_l1_victims=False, dirty_l2_victims=False
+    access=32, l2_hit=None, line_rest=64, dirty_l1_victims=True, dirty_l2_victims=False
 )
 NOTHING_LOCKED = (NOT_LOCKED, NOT_LOCKED)
 L1 = Geometry(16384, 4, 32)
@@ -54,7 +56,7 @@ def hierarchy(fetch_ahead: int) -> Hierarchy:
 class Tally:
     """Per kind what was charged and what happened, and what the walk covered.
 
-    Fetches in misses, loads in cycles, stores in words.
+    Fetches in misses, loads and stores in cycles.
     """
 
     charged: dict[str, int] = field(default_factory=lambda: {"fetch": 0, "load": 0, "store": 0})
@@ -63,6 +65,7 @@ class Tally:
     first: int = 0  # first misses met
     paid: int = 0
     symbolic: int = 0  # hits at unknown addresses
+    missing: int = 0  # claimed to miss and confirmed
     streams: int = 0  # executions of loads that miss once per line
 
 
@@ -72,8 +75,18 @@ class Walk:
     def __init__(
         self, program: Program, classes: Classification, ahead: int, geometry: Geometry,
         policy: Policy, random: Random, locked: tuple[LockedLines, LockedLines] = NOTHING_LOCKED,
+        initial: tuple[Initial, Initial] = (UNKNOWN_CONTENTS, UNKNOWN_CONTENTS),
     ) -> None:  # fmt: skip
         self.program, self.classes, self.ahead, self.random = program, classes, ahead, random
+        self.memory = replace(
+            LATENCIES,
+            dirty_l1_victims=not geometry.write_through,
+            write_allocate=geometry.write_allocate,
+            write_through=geometry.write_through,
+            stores_pay=initial[1].clean,
+        )
+        # Where stores pay for what loads cost, or the other way around, they are summed up.
+        self.stores = "load" if geometry.write_allocate or initial[1].clean else "store"
         self.icache, self.dcache = (
             Cache(geometry, policy, random, lines.lines()) for lines in locked
         )
@@ -81,8 +94,11 @@ class Walk:
         pools = [
             [b // 32 + geometry.sets * k + i for k in every for i in range(8)] for b in (CODE, DATA)
         ]
-        for cache, lines in zip((self.icache, self.dcache), pools, strict=True):
-            cache.pollute(lines, random.choice([0.0, 0.5, 1.0]))
+        for cache, lines, state in zip((self.icache, self.dcache), pools, initial, strict=True):
+            dirty = not state.clean and not geometry.write_through
+            if state.contents is not Contents.COLD:
+                cache.pollute(lines, random.choice([0.0, 0.5, 1.0]), dirty=dirty)
+            cache.hold(frozenset(state.held.lines()), dirty=dirty)
         self.fetch = FetchUnit(self.icache)
         self.entered: set[int] = set()  # lines of the run of which an instruction was executed
         self.waiting: list[int] = []  # lines that missed and of which none was executed yet
@@ -137,10 +153,10 @@ class Walk:
 
     def _charge_once(self, references: tuple[Reference, ...]) -> None:
         for reference in references:
-            if reference.kind is Kind.LOAD:
-                self.tally.charged["load"] += entry_cycles(reference, LATENCIES)
-            else:
+            if reference.kind in (Kind.FETCH, Kind.PREFETCH):
                 self.tally.charged["fetch"] += 1
+            else:
+                self.tally.charged["load"] += entry_cycles(reference, self.memory)
 
     def _block(self, node: int) -> None:
         references = self.classes.references[node]
@@ -158,6 +174,9 @@ class Walk:
                     assert reference.low == line * 32
                     assert self.fetch.log[line], f"claimed to hit: {reference}"
                     self.tally.hits += 1
+                if entering and reference.kind is Kind.FETCH and reference.l1 is Hit.AM:
+                    assert not self.fetch.log[line], f"claimed to miss: {reference}"
+                    self.tally.missing += 1
             executed = not insn.conditional or self.random.random() < 0.5
             if insn.memory is not None and executed:
                 self._data(node, index, insn, [r for r in here if r.kind is not Kind.FETCH])
@@ -168,13 +187,11 @@ class Walk:
         self.tally.first += reference.l1 is Hit.FM
         self.tally.paid += reference.paid
         self.tally.streams += reference.l1 is Hit.PL
-        if not reference.due:
-            return
         if reference.kind is Kind.STORE:
-            self.tally.charged["store"] += reference.words
+            self.tally.charged[self.stores] += due_cycles(reference, self.memory)
         elif reference.kind is Kind.LOAD:
-            self.tally.charged["load"] += due_cycles(reference, LATENCIES)
-        elif reference.kind in (Kind.FETCH, Kind.PREFETCH):
+            self.tally.charged["load"] += due_cycles(reference, self.memory)
+        elif reference.kind in (Kind.FETCH, Kind.PREFETCH) and reference.due:
             self.tally.charged["fetch"] += 1
 
     def _data(self, node: int, index: int, insn: Insn, here: list[Reference]) -> None:
@@ -205,18 +222,37 @@ class Walk:
             self.tally.happened["load"] += words * LATENCIES.uncached_word
             return
         outcome = self.dcache.load(line)
-        self.tally.happened["load"] += MISS * (not outcome.hit)
+        self._misses("load", reference, outcome)
         if reference.l1 is Hit.AH:
             assert outcome.hit, f"claimed to hit: {reference}"
             self.tally.hits += 1
             self.tally.symbolic += reference.symbolic
 
     def _store(self, line: int, words: int, cached: bool, reference: Reference) -> None:
-        hit = cached and self.dcache.store(line)
-        self.tally.happened["store"] += 0 if hit else words
-        if reference.l1 is Hit.AH and (cached or not reference.uncached):
-            assert hit, f"claimed to hit: {reference}"
+        past = words * self.memory.uncached_word
+        if not cached:
+            assert reference.l1 is not Hit.AH or reference.uncached, f"claimed to hit: {reference}"
+            self.tally.happened[self.stores] += past
+            return
+        outcome = self.dcache.store(line)
+        if self.memory.write_through or not (outcome.hit or self.memory.write_allocate):
+            self.tally.happened[self.stores] += past
+        if self.memory.write_allocate:
+            self._misses(self.stores, reference, outcome)
+        if reference.l1 is Hit.AH:
+            assert outcome.hit, f"claimed to hit: {reference}"
             self.tally.hits += 1
+        if reference.l1 is Hit.AM:
+            assert not outcome.hit, f"claimed to miss: {reference}"
+            self.tally.missing += 1
+
+    def _misses(self, kind: str, reference: Reference, outcome: Outcome) -> None:
+        """A line that may be filled, and one that is written back to make room."""
+        victim = 0 if outcome.victim is None else self.memory.write_back
+        self.tally.happened[kind] += victim + (0 if outcome.hit else MISS)
+        if reference.kind is Kind.LOAD and reference.l1 is Hit.AM:
+            assert not outcome.hit, f"claimed to miss: {reference}"
+            self.tally.missing += 1
 
     def _maintain(self, insn: Insn) -> None:
         """Effects of the operations in ``MAINTENANCE``, written down from the manual."""
@@ -258,6 +294,14 @@ def locked_lines(random: Random, base: int, geometry: Geometry) -> LockedLines:
     return LockedLines.of([(first * 32, (first + count) * 32)], 32)
 
 
+def initial_state(random: Random, base: int, geometry: Geometry) -> Initial:
+    """Most often unknown; else clean or cold, and perhaps some lines that are held."""
+    if random.random() < 0.6:
+        return UNKNOWN_CONTENTS
+    held = locked_lines(random, base, geometry) if random.random() < 0.5 else NOT_LOCKED
+    return Initial(random.choice(list(Contents)), held)
+
+
 def check(random: Random, policy: Policy | None = None) -> Tally:
     """One random program, walked on a cache of the policy that was analysed.
 
@@ -275,11 +319,18 @@ def check(random: Random, policy: Policy | None = None) -> Tally:
         geometry = replace(geometry, locked_ways=1)
         code, data = (locked_lines(random, base, geometry) for base in (CODE, DATA))
         caches = replace(caches, locked_i=code, locked_d=data)
+    else:
+        states = (initial_state(random, base, geometry) for base in (CODE, DATA))
+        caches = replace(caches, initial_i=next(states), initial_d=next(states))
+    geometry = replace(
+        geometry, write_allocate=random.random() < 0.25, write_through=random.random() < 0.15
+    )
     caches = replace(caches, l1i=geometry, l1d=geometry, policy=policy)
     classes = classify(program.graph, program, caches)
     if policy is Policy.ONE_WAY:
         policy = random.choice(list(Policy))
-        one_way = Geometry(geometry.sets * geometry.line_bytes, 1, geometry.line_bytes)
+        one_way = replace(geometry, size=geometry.size // geometry.ways, ways=1, locked_ways=0)
         geometry = random.choice([one_way, geometry])
     locked = caches.locked_i, caches.locked_d
-    return Walk(program, classes, ahead, geometry, policy, random, locked).run(40)
+    initial = caches.initial_i, caches.initial_d
+    return Walk(program, classes, ahead, geometry, policy, random, locked, initial).run(STEPS)

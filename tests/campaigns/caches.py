@@ -17,7 +17,7 @@ def main() -> int:
     cases = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     first = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000
     start = time.perf_counter()
-    hits = first_misses = charged = happened = 0
+    hits = misses = first_misses = streams = charged = happened = 0
     for seed in range(first, first + cases):
         try:
             tally = check(Random(seed))
@@ -25,12 +25,15 @@ def main() -> int:
             print(f"seed {seed}: {error}")
             return 1
         hits += tally.hits
+        misses += tally.missing
         first_misses += tally.first
+        streams += tally.streams
         charged += sum(tally.charged.values())
         happened += sum(tally.happened.values())
     print(
-        f"{cases} programs, {hits} hits confirmed, {first_misses} first misses, "
-        f"{charged} misses charged, {happened} happened, {time.perf_counter() - start:.0f} s"
+        f"{cases} programs, {hits} hits and {misses} misses confirmed, {first_misses} first "
+        f"misses, {streams} loads of streams, {charged} charged, {happened} happened, "
+        f"{time.perf_counter() - start:.0f} s"
     )
     return 0
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from cache.initial import Contents
 from cache.memory_map import Cacheability
 from cache.reference import Hit
 from quoll.errors import InputError
 from quoll.image import Image
-from wcet.platform import DIRECTORY, for_image, load, names
+from wcet.platform import DIRECTORY, Platform, for_image, load, names
 
 KZM = (DIRECTORY / "kzm.toml").read_text()
 
@@ -97,6 +98,8 @@ def test_memory_map() -> None:
     [
         ("l2_hit = {", "l2_hitt = {", "latency.l2_hit: missing"),
         ('kind = "device"', 'kind = "magic"', r"memory\[1\].kind: must be one of"),
+        ("[caches.l1d]", '[caches.l1d]\ninitial = "empty"', "caches.l1d.initial: must be one of"),
+        ("[caches.l1i]", "[caches.l1i]\nwrite_through = true", "write_through: unknown key"),
         ("size = 16_384", "size = 16_383", "caches.l1i.size: must be a power of two"),
         ("value = 60,", "value = true,", "latency.memory_l2_off.value: must be an integer"),
         ("value = 60,", "value = 0,", "must be from 1"),
@@ -139,6 +142,32 @@ def test_translations_are_assumed_or_charged() -> None:
     )
     with pytest.raises(InputError, match="no figures for table walks"):
         load("kzm-paper").with_tlb("last-page")
+
+
+def test_writes_and_initial_states(tmp_path: Path, kernel: Path) -> None:
+    """Keys of L1D, and of both caches of the first level; what they assume is listed."""
+    path = tmp_path / "board.toml"
+
+    def board(text: str, level: str = "l1d") -> Platform:
+        path.write_text(KZM.replace(f"[caches.{level}]\n", f"[caches.{level}]\n{text}\n"))
+        return load(str(path)).locking(Image.load(kernel))
+
+    through = board("write_allocate = true\nwrite_through = true")
+    assert through.hierarchy.l1d.write_allocate
+    assert through.timing.memory.write_allocate
+    assert not through.timing.memory.dirty_l1_victims, "no line is dirty"
+    held = board('initial = "cold"\nheld = ["vector_irq..0xFFFF0020"]', "l1i").hierarchy
+    assert held.initial_i.contents is Contents.COLD
+    assert held.initial_i.held.holds(0xFFFF0018, 0xFFFF001F)
+    assert not held.initial_d
+    assert not held.from_anywhere.initial_i
+    for text, said in (
+        ('held = ["0xF0010000..0xF0018000"]', "4 ways do not hold all of it"),
+        ('held = ["0x10000..0x10020"]', "not in cached memory of fixed translation"),
+        ('held = ["nothing..0xF0012000"]', "caches.l1d.held: 'nothing' is neither"),
+    ):
+        with pytest.raises(InputError, match=said):
+            board(text)
 
 
 def test_lines_locked_in_l1(tmp_path: Path, kernel: Path) -> None:

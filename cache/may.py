@@ -1,0 +1,223 @@
+"""What may be in one cache: lines that surely are not there always miss (AM).
+
+Nothing is known of this at an entry from an unknown state, until an operation empties the cache, or
+enough other lines of a set have certainly been used (LRU) or filled (FIFO) since a line was. The
+age of a line is a lower bound on how many; at ``ways`` it is gone (Ferdinand and Wilhelm,
+"Efficient and precise cache behavior prediction for real-time systems", Real-Time Systems 17,
+1999). The other policies evict a line when they choose, so that there only an empty cache says
+anything.
+
+Lines are physical here: two virtual addresses may mean one line, which is then there although
+it was never accessed under the other one. An access whose physical address the platform does not
+fix may fill any line of its set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cache.flow import FlowOrder
+from cache.geometry import Geometry, Hierarchy
+from cache.initial import Contents, Initial
+from cache.lines import Target
+from cache.memory_map import MemoryMap
+from cache.policy import Policy
+from cache.residency import Event
+from quoll.fixpoint import solve
+
+__all__ = ["Misses", "Presence", "presence"]
+
+PAGE = 4096  # the part of an address that translation leaves alone
+GONE = 1 << 30  # the age of what was never there
+
+
+@dataclass(frozen=True, slots=True)
+class MayBe:
+    """The least age of every line: of those in ``ages``; else by set; else ``elsewhere``."""
+
+    elsewhere: int
+    sets: Mapping[int, int]
+    ages: Mapping[int, int]
+
+    def others(self, at: int) -> int:
+        """The least age of the lines of set ``at`` that have none of their own."""
+        return self.sets.get(at, self.elsewhere)
+
+    def age(self, line: int, at: int) -> int:
+        """The least age of ``line``, whose set is ``at``."""
+        known = self.ages.get(line)
+        return self.others(at) if known is None else known
+
+
+ANYTHING = MayBe(0, {}, {})
+NOTHING = MayBe(GONE, {}, {})
+
+
+class Presence:
+    """The fixed point for one cache; an instance of ``quoll.fixpoint.Domain``.
+
+    At the start only the lines ``held`` are there; None: any line may be.
+    """
+
+    def __init__(
+        self,
+        flow: FlowOrder,
+        geometry: Geometry,
+        policy: Policy,
+        memory: MemoryMap,
+        nodes: Sequence[Sequence[Event]],
+        edges: Sequence[Sequence[Event]],
+        held: Iterable[int] | None,
+    ) -> None:
+        self._flow, self._geometry, self._policy, self._memory = flow, geometry, policy, memory
+        ordered = policy in (Policy.LRU, Policy.FIFO) and not geometry.locked_ways
+        self._ways = geometry.ways if ordered else GONE  # at which age a line is gone
+        self._nodes, self._edges = nodes, edges
+        self._physical: dict[int, int | None] = {}
+        start = ANYTHING
+        if held is not None:
+            start = self.after(NOTHING, Event(Target(tuple(held))))
+        self._states = solve(flow.graph, flow.order, self, start).states
+
+    def at(self, node: int) -> Misses:
+        """The start of ``node``, ready for its events."""
+        return Misses(self, self._states[node])
+
+    def absent(self, state: MayBe, event: Event) -> bool:
+        """Whether none of the lines that ``event`` may access is there."""
+        lines = self._lines(event.target)
+        return lines is not None and all(self._gone(state, line) for line in lines)
+
+    def after(self, state: MayBe, event: Event) -> MayBe:
+        """What may be there after ``event``."""
+        if event.target is None:
+            if event.forget:
+                return NOTHING if event.empties else ANYTHING
+            return self._younger(state, None) if event.drop else state
+        lines = self._lines(event.target)
+        if lines is None:
+            return self._unknown(state, event)
+        if len(lines) == 1 and event.certain:
+            return self._used(state, lines[0], store=event.store)
+        there = [n for n in lines if not (event.store and self._gone(state, n))]
+        return MayBe(state.elsewhere, state.sets, {**state.ages, **dict.fromkeys(there, 0)})
+
+    def _used(self, state: MayBe, line: int, *, store: bool) -> MayBe:
+        at = self._geometry.set_of(line)
+        age = state.age(line, at)
+        gone = age >= self._ways
+        if store and (gone or self._policy is not Policy.LRU):
+            return state
+        ages, sets = dict(state.ages), state.sets
+        # A store that hits is a use, but may miss; FIFO counts fills, and this may be none.
+        if not store and (self._policy is Policy.LRU or (gone and self._ways < GONE)):
+            most = min(age, self._ways - 1)  # a line no older than this one was gets older
+            for other, known in state.ages.items():
+                if self._geometry.set_of(other) == at and known <= most:
+                    ages[other] = known + 1
+            if state.others(at) <= most:
+                sets = {**sets, at: state.others(at) + 1}
+        ages[line] = 0
+        return MayBe(state.elsewhere, sets, ages)
+
+    def _unknown(self, state: MayBe, event: Event) -> MayBe:
+        """After an access to a line of which at most the set is known."""
+        assert event.target is not None
+        sets = self._sets(event.target)
+        if event.store:  # it fills nothing
+            return self._younger(state, sets)
+        if sets is None:
+            return ANYTHING
+        ages = {n: a for n, a in state.ages.items() if self._geometry.set_of(n) not in sets}
+        return MayBe(state.elsewhere, {**state.sets, **dict.fromkeys(sets, 0)}, ages)
+
+    def _younger(self, state: MayBe, only: frozenset[int] | None) -> MayBe:
+        """After lines that are there, of the sets ``only`` (None: of all), may be younger."""
+
+        def least(age: int, at: int) -> int:
+            return 0 if age < self._ways and (only is None or at in only) else age
+
+        sets = {at: least(a, at) for at, a in state.sets.items()}
+        ages = {n: least(a, self._geometry.set_of(n)) for n, a in state.ages.items()}
+        return MayBe(state.elsewhere, sets, ages)
+
+    def _gone(self, state: MayBe, line: int) -> bool:
+        return state.age(line, self._geometry.set_of(line)) >= self._ways
+
+    def _lines(self, target: Target | None) -> tuple[int, ...] | None:
+        """The physical lines of a target; None if they are not all known."""
+        if target is None or target.lines is None:
+            return None
+        found = tuple(self._translated(line) for line in target.lines)
+        known = tuple(line for line in found if line is not None)
+        return known if len(known) == len(found) else None
+
+    def _translated(self, line: int) -> int | None:
+        if line not in self._physical:
+            size = self._geometry.line_bytes
+            physical = self._memory.physical(line * size)
+            fixed = physical is not None and self._memory.fixed(line * size)
+            self._physical[line] = physical // size if fixed and physical is not None else None
+        return self._physical[line]
+
+    def _sets(self, target: Target) -> frozenset[int] | None:
+        """The sets that a target may stand in, where the place in a page says so."""
+        geometry = self._geometry
+        if target.lines is None or geometry.sets * geometry.line_bytes > PAGE:
+            return None
+        return frozenset(map(geometry.set_of, target.lines))
+
+    def transfer(self, edge: int, state: MayBe) -> MayBe:
+        source = self._flow.graph.sources[edge]
+        for event in (*self._nodes[source], *self._edges[edge]):
+            state = self.after(state, event)
+        return state
+
+    def join(self, node: int, a: MayBe, b: MayBe) -> MayBe:
+        if a == b:
+            return a
+        set_of = self._geometry.set_of
+        sets = {at: min(a.others(at), b.others(at)) for at in a.sets.keys() | b.sets.keys()}
+        ages = {
+            n: min(a.age(n, set_of(n)), b.age(n, set_of(n))) for n in a.ages.keys() | b.ages.keys()
+        }
+        return MayBe(min(a.elsewhere, b.elsewhere), sets, ages)
+
+    def widen(self, node: int, old: MayBe, new: MayBe) -> MayBe:
+        return self.join(node, old, new)  # ages only fall, of as many lines as there are
+
+    def leq(self, a: MayBe, b: MayBe) -> bool:
+        return self.join(0, a, b) == b
+
+
+class Misses:
+    """Tells of one event after the other whether it surely misses."""
+
+    def __init__(self, presence: Presence | None, state: MayBe | None) -> None:
+        self._presence, self._state = presence, state
+
+    def of(self, event: Event) -> bool:
+        """Whether ``event`` is an access, executed for sure, to a line that is not there."""
+        if self._presence is None or self._state is None:
+            return False
+        absent = event.certain and self._presence.absent(self._state, event)
+        self._state = self._presence.after(self._state, event)
+        return absent
+
+
+def presence(
+    flow: FlowOrder,
+    hierarchy: Hierarchy,
+    geometry: Geometry,
+    initial: Initial,
+    nodes: Sequence[Sequence[Event]],
+    edges: Sequence[Sequence[Event]],
+) -> Callable[[int], Misses]:
+    """What surely misses, by node. Nothing is computed where nothing can be found out."""
+    policy, cold = hierarchy.policy, initial.contents is Contents.COLD and not geometry.locked_ways
+    ordered = policy in (Policy.LRU, Policy.FIFO)
+    if not (cold or ordered or any(event.empties for events in nodes for event in events)):
+        return lambda node: Misses(None, None)
+    held = initial.held.lines() if cold else None
+    return Presence(flow, geometry, policy, hierarchy.memory, nodes, edges, held).at
