@@ -100,8 +100,20 @@ class Presence:
             return self._unknown(state, event)
         if len(lines) == 1 and event.certain:
             return self._used(state, lines[0], store=event.store)
-        there = [n for n in lines if not (event.store and self._gone(state, n))]
-        return MayBe(state.elsewhere, state.sets, {**state.ages, **dict.fromkeys(there, 0)})
+        there = (n for n in lines if not (event.store and self._gone(state, n)))
+        return self._young(state, state.sets, dict(state.ages), there)
+
+    def _young(
+        self, state: MayBe, sets: Mapping[int, int], ages: dict[int, int], lines: Iterable[int]
+    ) -> MayBe:
+        """After ``lines`` may be there, as young as can be; ages that say nothing are left out."""
+        for line in lines:
+            at = self._geometry.set_of(line)
+            if sets.get(at, state.elsewhere):
+                ages[line] = 0
+            else:
+                ages.pop(line, None)
+        return MayBe(state.elsewhere, sets, ages)
 
     def _used(self, state: MayBe, line: int, *, store: bool) -> MayBe:
         at = self._geometry.set_of(line)
@@ -118,8 +130,7 @@ class Presence:
                     ages[other] = known + 1
             if state.others(at) <= most:
                 sets = {**sets, at: state.others(at) + 1}
-        ages[line] = 0
-        return MayBe(state.elsewhere, sets, ages)
+        return self._young(state, sets, ages, (line,))
 
     def _unknown(self, state: MayBe, event: Event) -> MayBe:
         """After an access to a line of which at most the set is known."""
@@ -175,8 +186,10 @@ class Presence:
         return state
 
     def join(self, node: int, a: MayBe, b: MayBe) -> MayBe:
-        if a == b:
+        if a is b or a == b:
             return a
+        if a == ANYTHING or b == ANYTHING:
+            return ANYTHING
         set_of = self._geometry.set_of
         sets = {at: min(a.others(at), b.others(at)) for at in a.sets.keys() | b.sets.keys()}
         ages = {

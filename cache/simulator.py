@@ -68,12 +68,14 @@ class Cache:
                     way.line, way.dirty = line, dirty and self._random.random() < 0.7
                     way.used = self._tick()
 
-    def hold(self, lines: Iterable[int], *, dirty: bool = True) -> None:
+    def hold(self, lines: frozenset[int], *, dirty: bool = True) -> None:
         """Have ``lines`` in it, and everything in any order of use. No set may lack ways."""
         for line in lines:
             if not self.resident(line):
                 ways = self._sets[self.geometry.set_of(line)]
-                way = self._random.choice([way for way in ways if way.line not in lines])
+                way = self._random.choice(
+                    [way for way in ways if way.line is None or way.line not in lines]
+                )
                 way.line, way.dirty = line, dirty and self._random.random() < 0.7
         for ways in self._sets:
             for way in ways:

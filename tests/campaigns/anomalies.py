@@ -49,8 +49,8 @@ class Scripted(Cache):
     def load(self, line: int) -> Outcome:
         return Outcome(next(self.outcomes))
 
-    def store(self, line: int) -> bool:
-        return next(self.outcomes)
+    def store(self, line: int) -> Outcome:
+        return Outcome(next(self.outcomes))
 
 
 @dataclass(frozen=True)

@@ -231,8 +231,8 @@ class WarmCache(Cache):
     def load(self, line: int) -> Outcome:
         return Outcome(True)
 
-    def store(self, line: int) -> bool:
-        return True
+    def store(self, line: int) -> Outcome:
+        return Outcome(True)
 
 
 def warm_machine(random: Random, board: Board = KZM) -> Machine:
