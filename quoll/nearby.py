@@ -32,6 +32,7 @@ from quoll.transfers import Effect, callee_at, is_call, literal
 __all__ = ["Nearby", "Used"]
 
 CHAIN = 6  # blocks before the one that transfers
+WAYS = 32  # to one transfer
 STARTS = 24  # places from which the code is interpreted
 SMALL = 32  # instructions of a function
 ANYTHING, COMPUTED = -1, -2  # positions of symbols made before a path starts
@@ -56,7 +57,12 @@ class _Chain:
 
     @staticmethod
     def of(cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block) -> _Chain:
-        found: list[tuple[Block, EdgeKind | None]] = [(block, None)]
+        return _Chain(((block, None),)).extended(cfg, into)
+
+    def extended(self, cfg: Cfg, into: Mapping[int, Sequence[Edge]]) -> _Chain:
+        """With what comes before, up to where several edges meet."""
+        found = list(self.blocks)
+        block = found[-1][0]
         while len(found) < CHAIN and block.index != 0:
             entering = into.get(block.index, ())
             if len(entering) != 1 or entering[0].kind is EdgeKind.ACROSS:
@@ -64,6 +70,18 @@ class _Chain:
             block = cfg.blocks[entering[0].src]
             found.append((block, entering[0].kind))
         return _Chain(tuple(found))
+
+    def ways(self, cfg: Cfg, into: Mapping[int, Sequence[Edge]]) -> list[_Chain]:
+        """This chain after each of the edges that meet at its start; none if one is not known."""
+        block = self.blocks[-1][0]
+        entering = into.get(block.index, ())
+        known = block.index != 0 and all(edge.kind is not EdgeKind.ACROSS for edge in entering)
+        if not known or len(self.blocks) == CHAIN or not 1 < len(entering) <= WAYS:
+            return []
+        return [
+            _Chain((*self.blocks, (cfg.blocks[edge.src], edge.kind))).extended(cfg, into)
+            for edge in entering
+        ]
 
     @property
     def key(self) -> Hashable:
@@ -116,7 +134,8 @@ class Nearby:
         """Most calls are made through what a caller handed over, and that is quickly seen."""
         reason = opaque_origin(cfg, into, block, self._image) if is_call(block) else None
         if reason is None or (small and reason.endswith(MAY_BE_WRITTEN)):
-            effect = self._constant(cfg, _Chain.of(cfg, into, block), used)
+            chain = _Chain.of(cfg, into, block)
+            effect = self._constant(cfg, chain, used) or self._each_way(cfg, into, chain, used)
             if effect is not None or small:
                 return effect
             reason = opaque_origin(cfg, into, block, self._image)
@@ -135,6 +154,18 @@ class Nearby:
             return None
         used.assumptions.update(assumptions)
         return effect, calls
+
+    def _each_way(
+        self, cfg: Cfg, into: Mapping[int, Sequence[Edge]], chain: _Chain, used: Used
+    ) -> tuple[Effect, bool] | None:
+        """The targets of a jump on all ways to it, as where a helper serves several tables."""
+        answers = [self._constant(cfg, way, used) for way in chain.ways(cfg, into)]
+        effects = [answer[0] for answer in answers if answer is not None and not answer[1]]
+        if not effects or len(effects) < len(answers):
+            return None
+        targets = tuple(target for effect in effects for target in effect.targets)
+        tables = [effect.table for effect in effects if effect.table is not None]
+        return Effect(targets, table=min(tables) if len(tables) == len(effects) else None), False
 
     def _interpreted(self, chain: _Chain) -> _Interpreted:
         environment = environment_of(self._image)

@@ -17,11 +17,12 @@ from quoll.facts import PathStart, load
 from quoll.trace import Execution, Trace
 from wcet.analyse import Options, analyse
 from wcet.atomic import write_atomically
+from wcet.memory import add_memory, extra
 from wcet.pieces import cut
 from wcet.replay import Path as Walk
 from wcet.replay import Replayed, Subject, by_path, initial, replay_paths, takes_exception
 from wcet.replay_timing import Moment, moments
-from wcet.request import default_cache
+from wcet.request import add_call_string, check_call_string, default_cache
 from wcet.result import Result
 from wcet.stages import Stages
 
@@ -73,6 +74,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--facts", action="append", default=[], type=Path, metavar="FILE",
         help="loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too",
     )  # fmt: skip
+    add_memory(p)
+    add_call_string(p)
     p.add_argument(
         "--states", type=int, default=5, metavar="N", help="initial states per path (default: 5)"
     )
@@ -142,6 +145,8 @@ def run(options: argparse.Namespace) -> int:
     """Analyse, replay, compare; returns the exit status."""
     if options.states < 1:
         raise UsageError("--states must be at least 1")
+    check_call_string(options)
+    wanted = analysis(options)
     trace = Trace.read(options.trace)
     recorded = by_path(trace)
     if not recorded:
@@ -150,7 +155,7 @@ def run(options: argparse.Namespace) -> int:
             hint="record a program that makes system calls",
         )
     stages = Stages(verbose=not options.quiet)
-    result = analyse(options.kernel, analysis(options), stages)
+    result = analyse(options.kernel, wanted, stages)
     for fact in load(map(Path, result.facts_files)).of(PathStart):
         raise UsageError(
             f"{fact.source}: '{fact}', but recorded executions start at entries",
@@ -206,6 +211,8 @@ def analysis(options: argparse.Namespace) -> Options:
         bounds=BoundOptions(
             cache=options.cache or default_cache(), models=None, budget=Budget(seconds=60)
         ),
+        call_string=options.call_string,
+        extra=extra(options),
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from quoll.extract import extract
 from quoll.image import Image
+from quoll.verify import verify_program
 from tests.quoll.building import build
 from tests.quoll.sketch import assemble, drawn, extracted, sketch
 
@@ -103,3 +104,22 @@ def test_the_entry_of_the_file_says_that_it_is_thumb_code(tmp_path: Path, symbol
     program = extract(image, [image.entry])
     assert [cfg.thumb for cfg in program.functions.values()] == [True, True]
     assert not program.unresolved
+
+
+def test_one_helper_serves_several_tables_of_a_function() -> None:
+    """At -Os, GCC jumps by byte tables through a function of libgcc."""
+    cases = "".join(f"case {n}: d = {n * n}; d = {n}; break; " for n in range(7))
+    source = f"""
+        volatile int d;
+        int main(int x, int y) {{
+            switch (x) {{ {cases} default: return 3; }}
+            switch (y) {{ {cases} default: return 4; }}
+            return 0;
+        }}
+    """
+    path = build(source, optimise="-Os", thumb=True, cpu="arm7tdmi", link=("-lgcc",))
+    image = Image.load(path)
+    program = extract(image, [image.entry])
+    assert not program.unresolved
+    assert [len(table.targets) for table in program.jump_tables] == [14]
+    verify_program(program)
