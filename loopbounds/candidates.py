@@ -2,7 +2,7 @@
 
 Templates over a loop variable ``x`` with initial value ``x0`` and ``k = count - 1``:
 
-    x = x0 + s*k                       affine induction
+    x = x0 + s*k, x <= x0, x >= x0     affine induction
     k <= x0 - x, k <= x - x0           progress of at least one per iteration
     x - x0 = 0 (mod 2**j)              congruence
     x = (x0 + s*k) & ones              words that wrap; s**-1 tells how far it is to an end
@@ -91,6 +91,7 @@ def _of_variable(variable: Variable, index: int, runs: Sequence[Run]) -> Iterato
     k = _counter(width)
     if len(steps) == 1:
         yield eq(x, terms.add(x0, scale(k, steps.pop())))
+        yield from (ule(x, x0), ule(x0, x))
         return
     yield from _progress(x, x0, k)
     common = gcd(*steps, 1 << width)

@@ -15,7 +15,7 @@ from quoll.image import Image
 from quoll.supergraph import Supergraph
 from quoll.valueset import ANY, ValueSet
 
-__all__ = ["Code", "KnownValues", "NothingKnown", "Step"]
+__all__ = ["Code", "Continued", "KnownValues", "NothingKnown", "Step"]
 
 FRAMES = 1 << 16  # bytes above the stack pointer that may be live frames
 
@@ -38,6 +38,18 @@ class Step:
     """What every iteration of a loop adds to a cell."""
 
     amount: int
+    s1: bool  # rests on assumption S1
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """What holds of the header's cells whenever an iteration that starts there comes back.
+
+    ``leaves``: each symbol of the conditions, its cell, and what an iteration adds to that.
+    """
+
+    conditions: tuple[Term, ...]
+    leaves: dict[Term, tuple[Cell, int]]
     s1: bool  # rests on assumption S1
 
 
@@ -67,6 +79,7 @@ class Code:
     values: KnownValues
     bounds: dict[int, int] = field(default_factory=dict)  # proved so far, by loop index
     steps: dict[tuple[int, Cell], Step] = field(default_factory=dict)  # by loop and cell, if known
+    continued: dict[int, Continued] = field(default_factory=dict)  # by loop, if bounded
     s1: bool = True  # rule 1: stores of unknown address spare live stack frames
     _effects: dict[int, Effect] = field(default_factory=dict)  # by block
     _at: dict[int, Effect] = field(default_factory=dict)  # by node

@@ -63,6 +63,8 @@ class Rounds:
             code.bounds |= {i: b for i in ready if (b := asked[i].bound) is not None}
             for i in ready:
                 cut = self.slices[i]
+                if i in code.bounds:
+                    code.continued[i] = cut.continued
                 code.steps |= {(i, cell): Step(n, cut.s1) for cell, n in cut.steps().items()}
             todo = [loop for loop in loops if self._is_open(loop)]
 

@@ -31,7 +31,6 @@ from loopbounds.terms import (
     either,
     ite,
     negate,
-    scale,
     sub,
     sym,
 )
@@ -84,13 +83,13 @@ class Scope:
         self._nodes = None if loop is None else loops[loop].nodes
         self.leaves: dict[Term, Cell] = {}
         self.origin: dict[Term, Origin] = {}  # of inputs and havoc
-        self.counted: dict[Term, list[tuple[int, int]]] = {}  # registers found by a trip, where
         self._at: dict[tuple[int, Cell], Term] = {}
         self._after: dict[tuple[int, Term], Term] = {}
         self._edges: dict[int, Term] = {}
         self._reach: dict[tuple[int, tuple[int, ...]], dict[int, Term] | None] = {}
         self._changes: dict[tuple[int, Cell], bool] = {}
         self.memory = Memory(self)
+        self.trips = Trips(self)
 
     # --- Registers and memory cells at node boundaries --------------------------------------
 
@@ -162,9 +161,9 @@ class Scope:
             loop = self.code.acyclic.headers.get(node)
             if loop is not None and self._changed(loop, cell):
                 return self._changed_value(loop, node, cell)
-            edges = self._incoming(node)
+            edges = self.incoming(node)
             if len(edges) != 1:
-                return self._join(node, edges, lambda e: self.along(e, cell))
+                return self.joined(node, edges, cell)
             node = self.code.graph.edges[edges[0]].src
             changed = isinstance(cell, int) and cell in self.code.effect(node).registers
             if changed or not isinstance(cell, int) or self.code.graph.passed(edges[0]):
@@ -174,43 +173,11 @@ class Scope:
                 return known
 
     def _changed_value(self, loop: int, header: int, cell: Cell) -> Term:
-        """A cell that a loop changes, when its header runs for the last time.
-
-        With a proved bound n, what grows by a constant per iteration has grown by at most n - 1
-        of them: all such cells of a loop by the same number, ``trip``.
-        """
-        bound = self.code.bounds.get(loop)
-        if bound is not None and cell_width(cell) == 32 and not self.is_plain:
-            step = self._step(loop, header, cell)
-            if step is not None:
-                edges = self._incoming(header)
-                start = self._join(header, edges, lambda e: self.along(e, cell))
-                trip = self.input(header, "trip", 32, most=bound - 1)
-                if isinstance(cell, int):
-                    self.counted.setdefault(trip, []).append((header, cell))
-                return add(start, scale(trip, step))
+        """A cell that a loop changes, when its header runs for the last time."""
+        value = None if self.is_plain else self.trips.left(loop, header, cell)
+        if value is not None:
+            return value
         return self.input(header, f"havoc_{cell_name(cell)}", cell_width(cell), cell=cell)
-
-    def inside(self, loop: int, header: int, cell: Cell) -> Cell | None:
-        """A cell of this scope in the scope of a loop in it; None: its address is not known."""
-        if isinstance(cell, int) or cell[0].constant is not None:
-            return cell
-        distance = sub(cell[0], self.at(header, SP))
-        if distance.constant is None or not self.scopes.kept(loop, SP, self):
-            return None
-        return add(self.scopes.of_loop(loop).at(header, SP), distance), cell[1]
-
-    def _step(self, loop: int, header: int, cell: Cell) -> int | None:
-        """What each iteration of a loop adds to a cell, if that is a constant."""
-        local = self.inside(loop, header, cell)
-        if local is None:
-            return None
-        known = self.code.steps.get((loop, local))
-        if known is not None:
-            self.memory.s1_used |= known.s1
-            return known.amount
-        inner = self.scopes.of_loop(loop)
-        return sub(inner.after_iteration(local), inner.at(header, local)).constant
 
     def places(self, loop: int) -> Places:
         """Registers that are constants, or at a constant distance from sp, at loop entries."""
@@ -228,7 +195,7 @@ class Scope:
                     break
         return tuple(found)
 
-    def _incoming(self, node: int) -> list[int]:
+    def incoming(self, node: int) -> list[int]:
         """Edges from inside the scope, back edges left out."""
         order = self.code.acyclic.order
         return [
@@ -273,17 +240,17 @@ class Scope:
         """The value of ``cell`` when an iteration has come back to the header of this loop."""
         assert self.loop is not None
         edges = self.code.graph.loops[self.loop].backs
-        return self._join(self.start, edges, lambda e: self.along(e, cell))
+        return self.joined(self.start, edges, cell)
 
     def at_entries(self, header: int, edges: Sequence[int], cell: Cell) -> Term:
         """The value of ``cell`` when a loop is entered, seen from outside."""
         if header == self.start:
             return self._leaf(cell)
-        return self._join(header, edges, lambda e: self.along(e, cell))
+        return self.joined(header, edges, cell)
 
     def entered(self, node: int) -> Term:
         """What holds when ``node`` is reached, given that its dominator is."""
-        edges = self._incoming(node)
+        edges = self.incoming(node)
         if len(edges) == 1:
             return self.taken(edges[0])
         guards = self._guards(node, edges)
@@ -327,6 +294,10 @@ class Scope:
             merged = ite(guard, v, merged)
         return self._limited(node, merged)
 
+    def joined(self, node: int, edges: Sequence[int], cell: Cell) -> Term:
+        """The value of ``cell`` when control comes to ``node`` along one of ``edges``."""
+        return self._join(node, edges, lambda e: self.along(e, cell))
+
     def _guards(self, node: int, edges: Sequence[int]) -> list[Term]:
         """Which edge was taken into a join; conditions from its dominator on, or free choices."""
         key = node, tuple(edges)
@@ -346,7 +317,7 @@ class Scope:
         between = set(stack)
         stack = [n for n in between if n != top]
         while stack:
-            for e in self._incoming(stack.pop()):
+            for e in self.incoming(stack.pop()):
                 source = graph.edges[e].src
                 if source not in between:
                     between.add(source)
@@ -357,7 +328,7 @@ class Scope:
         reach = {top: TRUE}
         for n in sorted(between - {top}, key=lambda n: acyclic.order[n]):
             condition = FALSE
-            for e in self._incoming(n):
+            for e in self.incoming(n):
                 condition = either(condition, both(reach[graph.edges[e].src], self.taken(e)))
             reach[n] = condition
         return reach

@@ -15,7 +15,7 @@ from functools import reduce
 
 from loopbounds import rewrite, terms
 from loopbounds.cell import Cell, HeaderCell
-from loopbounds.code import Code
+from loopbounds.code import Code, Continued
 from loopbounds.described import Described, described
 from loopbounds.effects import FLAG
 from loopbounds.model import Model, Variable
@@ -63,6 +63,7 @@ class Slice:
     trips: dict[int, Term]  # loop -> parameter: iterations that it has completed
     cells: dict[Term, Cell]  # what the state variables are
     alone: Callable[[], Alone | None]  # the model, if registers at the entry decide everything
+    continued: Continued
 
     def steps(self) -> dict[Cell, int]:
         """What an iteration that comes back to the header adds to cells, where it is constant."""
@@ -127,7 +128,22 @@ class _Slicer:
             self._known_trips,
             self._cells,
             lambda: self._alone(initial),
+            self._continued(s1),
         )
+
+    def _continued(self, s1: bool) -> Continued:
+        """The parts of the condition to go on that only read what moves by constants."""
+        steps = {leaf: terms.sub(after, leaf).constant for leaf, after in self._changing.items()}
+        steps |= dict.fromkeys(self._fixed, 0)
+        leaves = {
+            leaf: (self._scope.leaves[leaf], step)
+            for leaf, step in steps.items()
+            if step is not None
+        }
+        conditions = (c for c in terms.conjuncts(self._again) if c.constant is None)
+        held = tuple(c for c in conditions if rewrite.symbols([c]) <= leaves.keys())
+        used = rewrite.symbols(held)
+        return Continued(held, {leaf: leaves[leaf] for leaf in leaves if leaf in used}, s1)
 
     # --- The step ---------------------------------------------------------------------------
 
@@ -293,6 +309,11 @@ class _Slicer:
         local = self._scope.origin.keys() | self._lost
         inputs = _sorted(rewrite.symbols(steps) & local)
         trips = self._trips(self._scope, inputs)
+        known = {*leaves, *inputs, *self._fixed}
+        rounds = self._rounds(self._scope, inputs)
+        trips += [
+            rewrite.substitute(c, self._fixed) for c in rounds if rewrite.symbols([c]) <= known
+        ]
         steps[0] = reduce(both, trips, steps[0])
         exits += trips
         known = set(leaves) | set(inputs)
@@ -360,12 +381,14 @@ class _Slicer:
         ]
 
     def _parameter_ranges(self, parameters: Iterable[Term]) -> list[Term]:
-        found = self._trips(self._whole, parameters)
+        rounds = self._rounds(self._whole, parameters)
+        parameters = {*parameters, *rewrite.symbols(rounds)}
+        found = rounds + self._trips(self._whole, parameters)
         for symbol in _sorted(parameters):
             node, cell = self._whole.source(symbol)
             if isinstance(cell, int) and cell < FLAG:
                 found += _within(symbol, self._code.values.register(node, cell))
-            for header, register in self._whole.counted.get(symbol, ()):
+            for header, register in self._whole.trips.counted.get(symbol, ()):
                 counted = self._whole.at(header, register)
                 found += _within(counted, self._code.values.register(header, register))
         return found
@@ -375,6 +398,16 @@ class _Slicer:
         """How often bounded loops have come round."""
         known = [(s, scope.origin[s].most) for s in _sorted(symbols) if s in scope.origin]
         return [terms.ule(s, const(most, 32)) for s, most in known if most is not None]
+
+    @staticmethod
+    def _rounds(scope: Scope, symbols: Iterable[Term]) -> list[Term]:
+        """That bounded loops had come round that often."""
+        return [
+            condition
+            for s in _sorted(symbols)
+            if s in scope.origin and scope.origin[s].most is not None
+            for condition in scope.trips.came_round(s)
+        ]
 
     def _havocked_by(self, symbol: Term) -> int | None:
         """The loop whose unknown number of iterations a symbol stands for."""

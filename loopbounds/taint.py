@@ -76,7 +76,7 @@ class Taint:
             loop = scope.code.acyclic.headers[origin.node]
             if scope.is_plain and not isinstance(origin.cell, int):
                 return True
-            inside = scope.inside(loop, origin.node, origin.cell)
+            inside = scope.trips.inside(loop, origin.node, origin.cell)
             return inside is None or self._at(loop, inside)
         if not origin.frame or origin.parts is None:
             return origin.frame

@@ -457,6 +457,10 @@ def _bitwise(op: str, a: Term, b: Term) -> Term:
             return {"and": a, "or": b, "xor": negate(a)}[op]
         if op == "and" and a.op == "and" and a.args[1].constant is not None:
             return _bitwise("and", a.args[0], const(a.args[1].value & b.value, a.width))
+        if op == "and" and a.op == "linear" and b.value & (b.value + 1) == 0:
+            low = _low_bits(a, b.value)
+            if low is not a:
+                return operation("and", low, b)
         if (
             op == "and"
             and a.op == "zext"
@@ -474,6 +478,16 @@ def _bitwise(op: str, a: Term, b: Term) -> Term:
             return less
     first, second = sorted((a, b), key=lambda t: t.serial)
     return _make(op, a.width, (first, second))
+
+
+def _low_bits(a: Term, ones: int) -> Term:
+    """A sum with the same bits below those that are not in ``ones``, and as little else."""
+    args = (
+        x.args[0] if x.op == "and" and x.args[1].constant is not None
+        and x.args[1].value & ones == ones else x
+        for x in a.args
+    )
+    return combine(a.width, a.value & ones, [f & ones for f in a.factors], args)
 
 
 def _signed_less(negative: Term, overflow: Term) -> Term | None:
