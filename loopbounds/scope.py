@@ -21,19 +21,8 @@ from loopbounds.code import Code
 from loopbounds.effects import FLAG
 from loopbounds.memory import Memory
 from loopbounds.taint import Taint
-from loopbounds.terms import (
-    FALSE,
-    TRUE,
-    Term,
-    add,
-    both,
-    const,
-    either,
-    ite,
-    negate,
-    sub,
-    sym,
-)
+from loopbounds.terms import FALSE, TRUE, Term, add, both, const, either, ite, negate, sub, sym
+from loopbounds.trips import Trips
 from quoll.cfg import EdgeKind
 
 __all__ = ["Scope", "Scopes"]

@@ -483,8 +483,9 @@ def _bitwise(op: str, a: Term, b: Term) -> Term:
 def _low_bits(a: Term, ones: int) -> Term:
     """A sum with the same bits below those that are not in ``ones``, and as little else."""
     args = (
-        x.args[0] if x.op == "and" and x.args[1].constant is not None
-        and x.args[1].value & ones == ones else x
+        x.args[0]
+        if x.op == "and" and x.args[1].constant is not None and x.args[1].value & ones == ones
+        else x
         for x in a.args
     )
     return combine(a.width, a.value & ones, [f & ones for f in a.factors], args)

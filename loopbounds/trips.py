@@ -29,6 +29,7 @@ class Trips:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
         self.counted: dict[Term, list[tuple[int, int]]] = {}  # registers found by a trip, where
+        self._rounds: dict[Term, list[Term]] = {}
 
     def left(self, loop: int, header: int, cell: Cell) -> Term | None:
         """A cell that a bounded loop changes, when its header runs for the last time.
@@ -93,6 +94,12 @@ class Trips:
 
         (That it did not go on in the end is the condition of its exit.)
         """
+        known = self._rounds.get(trip)
+        if known is None:
+            known = self._rounds[trip] = self._came_round(trip)
+        return known
+
+    def _came_round(self, trip: Term) -> list[Term]:
         origin, code = self._scope.origin[trip], self._scope.code
         loop = code.acyclic.headers[origin.node]
         known = code.continued.get(loop)

@@ -104,17 +104,20 @@ def _longest(
         return {s for s in steps if s is not None}
 
     longest: dict[_State, int] = {}
-    open_: dict[_State, list[_State]] = {start: list(following(start))}  # the path, in order
-    while open_:
-        state, left = next(reversed(open_.items()))
-        if left:
-            after = left.pop()
-            if after in open_:
-                return None
-            if after not in longest:
-                open_[after] = list(following(after))
-            continue
-        done = following(state)
-        longest[state] = 1 + max((longest[s] for s in done), default=0)
-        del open_[state]
+    path: dict[_State, tuple[set[_State], list[_State]]] = {}  # all that follow, and those left
+
+    def enter(state: _State) -> None:
+        after = following(state)
+        path[state] = after, list(after)
+
+    enter(start)
+    while path:
+        state, (after, left) = next(reversed(path.items()))
+        if not left:
+            longest[state] = 1 + max((longest[s] for s in after), default=0)
+            del path[state]
+        elif (chosen := left.pop()) in path:
+            return None
+        elif chosen not in longest:
+            enter(chosen)
     return longest[start]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -14,9 +12,10 @@ from loopbounds.coarsen import coarsen
 from loopbounds.model import COUNT_WIDTH, Model, Variable, at_most
 from loopbounds.nusmv import Check, Limits, Verdict, ask, find_solver
 from loopbounds.prove import Budget, prove
-from loopbounds.runs import Stepper, explore, longest
+from loopbounds.runs import explore, longest
 from loopbounds.simplify import simplified
 from loopbounds.terms import FALSE, TRUE, Term, const, operation, sym
+from tests.loopbounds.brute_force import most_executions
 
 BUDGET = Budget(seconds=60)
 N, M, X, Y = sym("n", 32), sym("m", 32), sym("x", 32), sym("y", 32)
@@ -203,36 +202,6 @@ def models(draw: st.DrawFn) -> Model:
     state = (Variable(A, draw(start), step(A)), Variable(B, draw(start), step(B)))
     constraints = (terms.ule(P, small(draw(st.integers(0, 15)))),)
     return Model((P, Q), state, inputs, constraints, again)
-
-
-def most_executions(model: Model) -> int | None:
-    """By brute force over all initial states and inputs; None: no limit."""
-    stepper = Stepper(model)
-    spaces = [range(1 << s.width) for s in model.inputs]
-    longest_from: dict[tuple[tuple[int, ...], tuple[int, ...]], int | None] = {}
-
-    def from_state(parameters: tuple[int, ...], state: tuple[int, ...]) -> int | None:
-        key = parameters, state
-        if key in longest_from:
-            return longest_from[key]
-        longest_from[key] = None  # met again: a cycle
-        following = {
-            s for i in product(*spaces) if (s := stepper.step(parameters, state, i)) is not None
-        }
-        counts = [from_state(parameters, s) for s in following]
-        result = (
-            None if None in counts else 1 + max((c for c in counts if c is not None), default=0)
-        )
-        longest_from[key] = result
-        return result
-
-    best: int | None = 0
-    for parameters in product(*(range(1 << p.width) for p in model.parameters)):
-        state = stepper.start(parameters)
-        if state is not None:
-            count = from_state(parameters, state)
-            best = None if best is None or count is None else max(best, count)
-    return best
 
 
 @given(models())
