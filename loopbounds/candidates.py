@@ -12,6 +12,7 @@ Templates over a loop variable ``x`` with initial value ``x0`` and ``k = count -
     u <= v, u - u0 <= v0 - u0          compared terms: displacement within the initial distance
     v - u <= (v0 - u0) >> k            their distance is halved, as in a binary search
     s*k <= v0 - u0                     the bound itself, as a term over parameters
+    least x seen <= x <= most seen     where the middle of two words is taken, with sign
 
 A guess stays if it holds in every state of the runs given.
 """
@@ -24,6 +25,7 @@ from math import gcd
 from operator import or_
 
 from loopbounds import rewrite, terms
+from loopbounds.arithmetic import signed
 from loopbounds.evaluate import compile_terms
 from loopbounds.interval import interval
 from loopbounds.model import COUNT, COUNT_WIDTH, Model, Variable
@@ -104,6 +106,8 @@ def _of_variable(variable: Variable, index: int, runs: Sequence[Run]) -> Iterato
     following = rewrite.walk([variable.next])
     scaled = any(t.op == "linear" and x in t.args and 1 not in t.factors for t in following)
     if width == COUNT_WIDTH and (scaled or {t.op for t in following} & BITWISE):
+        if any(_is_middle(t) for t in following):
+            yield from _seen(x, index, runs)
         yield from _shifts(x, x0)
         yield from _cleared(x, index, runs)
 
@@ -141,6 +145,17 @@ def _shifts(x: Term, x0: Term) -> Iterator[Term]:
         yield ule(x, operation("lshr", ones, places))
         yield eq(operation("and", x, terms.negate(terms.shl(ones, places))), const(0, COUNT_WIDTH))
     yield from _halved(x, x0)
+
+
+def _is_middle(t: Term) -> bool:
+    """Half the sum of two words, as in a binary search: right as long as they are small."""
+    return t.op in ("ashr", "lshr") and t.args[0].op == "linear" and len(t.args[0].args) > 1
+
+
+def _seen(x: Term, index: int, runs: Sequence[Run]) -> Iterator[Term]:
+    values = [signed(state[index], x.width) for run in runs for state in run.states]
+    yield terms.sle(const(min(values), x.width), x)
+    yield terms.sle(x, const(max(values), x.width))
 
 
 def _cleared(x: Term, index: int, runs: Sequence[Run]) -> Iterator[Term]:

@@ -41,7 +41,34 @@ def counted(initial: Term, following: Term, again: Term, *constraints: Term) -> 
 UP = terms.add(X, word(1))
 PAIR = terms.add(M, terms.scale(bits(N, 127), 12))
 LEVEL = terms.add(bits(terms.zext(BYTE, 32), 31), word(1))
+MIDDLE = operation("ashr", terms.add(X, Y), word(1))
+ABOVE, FOUND = terms.slt(M, N), terms.eq(M, N)  # N is read anew each time
 PROVED = {
+    "inclusive binary search": (
+        Model(
+            (M,),
+            (
+                Variable(
+                    X,
+                    word(0),
+                    terms.ite(ABOVE, X, terms.ite(FOUND, X, terms.add(MIDDLE, word(1)))),
+                ),
+                Variable(
+                    Y,
+                    word(14),
+                    terms.ite(
+                        ABOVE,
+                        terms.sub(MIDDLE, word(1)),
+                        terms.ite(FOUND, terms.sub(X, word(1)), Y),
+                    ),
+                ),
+            ),
+            (N,),
+            (),
+            terms.sle(X, Y),
+        ),
+        5,
+    ),
     "up to a limit": (counted(word(0), UP, terms.ult(X, N), terms.ule(N, word(120))), 121),
     "down": (counted(N, terms.sub(X, word(1)), nonzero(X), terms.ule(N, word(300))), 301),
     "pointer to end": (
