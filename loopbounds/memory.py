@@ -112,8 +112,7 @@ class Memory:
             return old, self._scope.instance(node, store.value)
 
         name = f"after{store.position}_{cell_name((address, size))}"
-        # What a dead frame left is unknown.
-        frame = address.constant is not None or self._in_frame(node, address, store)
+        frame = self._in_frame(node, address, store)  # what a dead frame left is unknown
         return self._scope.input(node, name, 8 * size, frame=frame, parts=parts)
 
     def changed(self, loop: int, address: Term, size: int) -> bool:

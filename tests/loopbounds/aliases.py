@@ -1,4 +1,4 @@
-"""Random C functions whose loop limits are changed through pointers kept in locals and globals.
+"""Random C functions whose loop limits are changed through pointers kept in locals.
 
 All pointers are to objects of the program, and each is used as what it points to, so that every
 execution keeps assumption S1: no pointer of unknown origin points into a frame.
@@ -11,12 +11,12 @@ import random
 __all__ = ["aliasing_program"]
 
 PRELUDE = """volatile unsigned sink;
-unsigned table[64], *outside = table, *keep = table, **hold = &keep;
+unsigned table[64], *outside = table, *keep = table;
 struct pair { unsigned *first, *second; };
 """
 
 OBJECTS = ("&n", "&m", "&spare", "words + 1", "words + (a & 3)", "table + (b & 63)", "outside")
-PLACES = ("p", "q", "*pp", "both.first", "both.second", "slots[a & 1]", "slots[1]", "keep", "*hold")
+PLACES = ("p", "q", "*pp", "both.first", "both.second", "slots[a & 1]", "slots[1]")
 
 
 class _Writer:
