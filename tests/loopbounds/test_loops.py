@@ -117,3 +117,11 @@ def test_random_programs(number: int) -> None:
     found = check(random_program(chance, kind), level, chance, Budget(seconds=10), tries=60)
     assert found["exact"] == found["loops"] or kind in PARTLY
     assert not found["not reached"]
+
+
+@pytest.mark.parametrize(("kind", "level"), [("set with prologue", "-O0"), ("triangular", "-O2")])
+def test_loops_behind_bounded_loops(kind: str, level: str) -> None:
+    """Bytes behind words, and an inner limit that lags one iteration behind the outer counter."""
+    chance = random.Random(f"1 0 {kind} {level}")
+    found = check(random_program(chance, kind), level, chance, Budget(seconds=20), tries=60)
+    assert found["exact"] == found["loops"] > 1
