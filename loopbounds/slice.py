@@ -318,7 +318,9 @@ class _Slicer:
         exits += trips
         known = set(leaves) | set(inputs)
         wanted = rewrite.symbols([*starts, *self._fixed.values(), *steps]) - known
-        conditions = self._conditions(wanted)
+        conditions = self._rounds(self._whole, rewrite.symbols([*starts, *steps]))
+        wanted |= rewrite.symbols(conditions)
+        conditions += self._conditions(wanted)
         conditions += self._ranges(initial)
         wanted |= rewrite.symbols(conditions)
         conditions += self._parameter_ranges(wanted)
@@ -381,9 +383,7 @@ class _Slicer:
         ]
 
     def _parameter_ranges(self, parameters: Iterable[Term]) -> list[Term]:
-        rounds = self._rounds(self._whole, parameters)
-        parameters = {*parameters, *rewrite.symbols(rounds)}
-        found = rounds + self._trips(self._whole, parameters)
+        found = self._trips(self._whole, parameters)
         for symbol in _sorted(parameters):
             node, cell = self._whole.source(symbol)
             if isinstance(cell, int) and cell < FLAG:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Trips"]
 
-LARGE = 400  # terms in a condition, beyond which it is not taken
+LARGE = 100  # terms in a condition, beyond which it is not taken
 
 
 class Trips:
