@@ -20,6 +20,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
@@ -96,15 +97,14 @@ def bounds_of(image: Image, program: Program, entry: int, facts: Facts) -> list[
     return [bounds[index] for index in own]
 
 
-def with_loops(image: Image, program: Program, entries: list[int]) -> Iterator[int]:
-    """The entries that have loops of their own and are small enough."""
-    graph = call_graph(program)
+def with_loops(image: Image, entries: list[int]) -> Iterator[tuple[int, Program]]:
+    """The entries that have loops of their own and are small enough, each with what it calls."""
     for entry in entries:
-        cfg = program.functions.get(entry & ~1)
-        if cfg is None or not function_loops(cfg)[0]:
+        program = extract(image, [entry])
+        if not function_loops(program.functions[entry & ~1])[0]:
             continue
-        if expansion(graph, entry & ~1).total() <= CONTEXTS:
-            yield entry
+        if expansion(call_graph(program), entry & ~1).total() <= CONTEXTS:
+            yield entry, program
 
 
 def measure(
@@ -112,16 +112,13 @@ def measure(
 ) -> None:
     """Add what is found in one program; ``names``: only functions of these names."""
     image = Image.load(elf)
-    entries = entries_of(image)
-    program = extract(image, entries)
-    chosen = [
+    entries = [
         entry
-        for entry in with_loops(image, program, entries)
+        for entry in entries_of(image)
         if names is None or ((s := image.symbol_at(entry & ~1)) and s[0].name in names)
     ]
-    if len(chosen) > sample:
-        chosen = sorted(random.Random(1).sample(chosen, sample))
-    for entry in chosen:
+    random.Random(1).shuffle(entries)
+    for entry, program in islice(with_loops(image, entries), sample):
         start = processor_seconds()
         try:
             plain = bounds_of(image, program, entry, Facts())
