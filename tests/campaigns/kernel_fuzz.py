@@ -36,7 +36,8 @@ def main() -> int:
             return 1
         host.finish()
     print(
-        f"{preset}, seed {seed}: {statistics.operations} operations, {statistics.success:.1%} succeeded, "
+        f"{preset}, seed {seed}: {statistics.operations} operations, "
+        f"{statistics.success:.1%} succeeded, "
         f"{len(statistics.errors)} kinds of error, {statistics.preemption_tests} tests for "
         f"preemption, {processor_time():.0f} s"
     )

@@ -17,7 +17,7 @@ from tests.kernels.fuzz.mutants import Mutant, build_mutant, prepare, read_mutan
 
 def verdict(folder: Path, mutant: Mutant, operations: int, seeds: list[int]) -> str:
     try:
-        path = build_mutant(folder, mutant, mutant.preset)
+        path = build_mutant(folder, mutant)
     except ValueError as error:
         return f"SURVIVES: {error}"
     found = why_killed(path, operations, seeds, mutant.preset)
@@ -30,14 +30,14 @@ def main() -> int:
     wanted = sys.argv[3:]
     mutants = [m for m in read_mutants() if not wanted or any(w in m.name for w in wanted)]
     bad = 0
-    for preset in sorted({mutant.preset for mutant in mutants}):
-        found = why_killed(program(preset, "plain"), operations, seeds, preset)
-        print(f"{preset} as it is: {found or 'passes'}", flush=True)
+    for preset, pin in sorted({(mutant.preset, mutant.pin) for mutant in mutants}):
+        found = why_killed(program(preset, "plain", pin), operations, seeds, preset)
+        print(f"{preset} {pin} as it is: {found or 'passes'}", flush=True)
         bad += found is not None
         with tempfile.TemporaryDirectory() as name:
-            folder = prepare(Path(name), preset)
+            folder = prepare(Path(name), preset, pin)
             for mutant in mutants:
-                if mutant.preset != preset:
+                if (mutant.preset, mutant.pin) != (preset, pin):
                     continue
                 line = verdict(folder, mutant, operations, seeds)
                 bad += line.startswith("SURVIVES")

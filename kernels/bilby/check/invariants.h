@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Executable invariants of the kernel's data, checked between operations in
- * builds made for it: the host build, and BOARD-PRESET-check under QEMU.
+ * builds made for it: the host build, and BOARD-PRESET-check-N under QEMU.
  *
  * The kinds are those of "Improving interrupt response time in a verifiable
  * protected microkernel" (EuroSys 2012), section 2.2; docs: kernels/bilby/check.
@@ -20,7 +20,7 @@ struct list { word_t count; word_t at[UNIVERSE_OBJECTS]; };
 struct universe {
     word_t slot_count;
     struct slot *slot[UNIVERSE_SLOTS];
-    struct list threads, endpoints, notifications, tables, directories;
+    struct list cnodes, threads, endpoints, notifications, tables, directories;
     unsigned char slot_seen[RAM_BYTES / 16 / 8];
     unsigned char object_seen[RAM_BYTES / 16 / 8];
     unsigned char family_seen[RAM_BYTES / 16 / 8];
@@ -58,6 +58,19 @@ void check_deletion(void);   /* what is deleted, cleared or aborted step by step
 static inline struct slot *link_to(word_t link)
 {
     return (struct slot *)(link & ~0xfu);
+}
+
+/* Index of the next word that is not zero; "count" if none.  Most of a table is zero. */
+static inline word_t next_used(const word_t *word, word_t i, word_t count)
+{
+    while (i < count && word[i] == 0) {
+        const word_t *w = &word[i];
+        bool eight = i + 8 <= count
+            && (w[0] | w[1] | w[2] | w[3] | w[4] | w[5] | w[6] | w[7]) == 0;
+
+        i += eight ? 8 : 1;
+    }
+    return i;
 }
 
 static inline void require(bool holds, const char *invariant, const void *address)

@@ -135,11 +135,10 @@ static void note_all(bool value)
 
 static void check_live(const struct page_directory *directory)
 {
-    for (word_t i = 0; i < WINDOW_BASE >> 20; i++) {
+    for (word_t i = next_used(directory->descriptor, 0, WINDOW_BASE >> 20);
+         i < WINDOW_BASE >> 20; i = next_used(directory->descriptor, i + 1, WINDOW_BASE >> 20)) {
         const word_t *entry = &directory->descriptor[i];
 
-        if (*entry == 0)
-            continue;
         require(is_remembered(entry), "V1 a capability remembers what is walked", entry);
         for (word_t j = 0; is_table(*entry) && j < 256; j++)
             require(table_at(*entry)->descriptor[j] == 0
@@ -153,9 +152,8 @@ static void check_directory(const struct page_directory *directory)
 {
     const word_t *number = (const word_t *)((word_t)&directory->asid & ~3u);
 
-    for (word_t i = WINDOW_BASE >> 20; i < 4096 - KERNEL_DESCRIPTORS; i++)
-        require(directory->descriptor[i] == 0, "V6 no user mapping in the window",
-                &directory->descriptor[i]);
+    require(next_used(directory->descriptor, WINDOW_BASE >> 20, 4096 - KERNEL_DESCRIPTORS)
+            == 4096 - KERNEL_DESCRIPTORS, "V6 no user mapping in the window", directory);
     for (word_t i = 4096 - KERNEL_DESCRIPTORS; i < 4096; i++)
         require(directory->descriptor[i] == kernel_directory.descriptor[i]
                 || &directory->descriptor[i] == number,

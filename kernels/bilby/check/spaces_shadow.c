@@ -41,16 +41,16 @@ void spaces_reach_from_table(const struct page_table *table)
 
     universe_add_directory((struct page_directory *)
                            (entry & ~(sizeof(struct page_directory) - 1)));
-    for (word_t i = 0; i < 256; i++)
-        if (table->descriptor[i] != 0)
-            universe_add_slot(link_to(table->shadow[i]));
+    for (word_t i = next_used(table->descriptor, 0, 256); i < 256;
+         i = next_used(table->descriptor, i + 1, 256))
+        universe_add_slot(link_to(table->shadow[i]));
 }
 
 void spaces_reach_from_directory(const struct page_directory *directory)
 {
-    for (word_t i = 0; i < WINDOW_BASE >> 20; i++)
-        if (directory->descriptor[i] != 0)
-            universe_add_slot(link_to(directory->shadow[i]));
+    for (word_t i = next_used(directory->descriptor, 0, WINDOW_BASE >> 20);
+         i < WINDOW_BASE >> 20; i = next_used(directory->descriptor, i + 1, WINDOW_BASE >> 20))
+        universe_add_slot(link_to(directory->shadow[i]));
 }
 
 /* The table or directory in which a frame is mapped. */
@@ -113,7 +113,7 @@ static word_t check_frame(const struct slot *slot)
 
     if (entry == NULL)
         return 0;
-    require((word_t)entry % (4 * count) == 0, "V1 a mapping is aligned", slot);
+    require(((word_t)entry & (4 * count - 1)) == 0, "V1 a mapping is aligned", slot);
     require(link_to(entry[distance]) == slot, "V1 the shadow names the capability", slot);
     for (word_t i = 0; i < count; i++) {
         require(maps(entry[i], &slot->cap), "V1 a descriptor maps the frame", slot);
@@ -127,8 +127,9 @@ static word_t check_table(const struct page_table *table)
     const word_t *entry = (const word_t *)back_pointer(table);
     word_t used = 0;
 
-    for (word_t i = 0; i < 256; i++)
-        used += table->descriptor[i] != 0;
+    for (word_t i = next_used(table->descriptor, 0, 256); i < 256;
+         i = next_used(table->descriptor, i + 1, 256))
+        used++;
     if (entry == NULL)
         return used;
     require(*entry == (to_physical((word_t)table) | DIRECTORY_TABLE),
@@ -143,21 +144,23 @@ static word_t check_table(const struct page_table *table)
 
 static word_t check_directory(const struct page_directory *directory)
 {
+    const word_t users = 4096 - KERNEL_DESCRIPTORS;
     word_t used = 0;
 
-    for (word_t i = 0; i < 4096 - KERNEL_DESCRIPTORS; i++) {
+    for (word_t i = next_used(directory->descriptor, 0, users); i < users;
+         i = next_used(directory->descriptor, i + 1, users)) {
         word_t descriptor = directory->descriptor[i];
 
-        require(descriptor == 0 || i >= directory->lowest_mapped, "D4 nothing below is mapped",
+        require(i >= directory->lowest_mapped, "D4 nothing below is mapped",
                 &directory->descriptor[i]);
-        require(descriptor == 0 || i < WINDOW_BASE >> 20,
-                "V6 no user mapping in the window", &directory->descriptor[i]);
+        require(i < WINDOW_BASE >> 20, "V6 no user mapping in the window",
+                &directory->descriptor[i]);
         if ((descriptor & DESCRIPTOR_TYPE) == DIRECTORY_TABLE)
             require(back_pointer((const struct page_table *)to_window(descriptor & ~0x3ffu))
                     == (word_t)&directory->descriptor[i],
                     "V3 the table points back", &directory->descriptor[i]);
         else
-            used += descriptor != 0;
+            used++;
     }
     for (word_t i = 4096 - KERNEL_DESCRIPTORS; i < 4096; i++)
         require(directory->descriptor[i] == kernel_directory.descriptor[i],

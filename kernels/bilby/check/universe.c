@@ -149,7 +149,8 @@ static void add_what_it_names(struct slot *slot)
 
     switch (cap_type(cap)) {
     case CAP_CNODE:
-        add_cnode_slots((struct slot *)cnode_cap_object(cap), 1u << cnode_cap_radix(cap));
+        if (add_object(&universe->cnodes, (void *)cnode_cap_object(cap)))
+            add_cnode_slots((struct slot *)cnode_cap_object(cap), 1u << cnode_cap_radix(cap));
         break;
     case CAP_TCB:
         add_thread((struct tcb *)tcb_cap_object(cap));
@@ -194,6 +195,7 @@ static void forget_all(void)
     for (word_t i = 0; i < universe->slot_count; i++)
         clear_mark(universe->slot_seen, (word_t)universe->slot[i]);
     universe->slot_count = 0;
+    forget(&universe->cnodes);
     forget(&universe->threads);
     forget(&universe->endpoints);
     forget(&universe->notifications);

@@ -43,11 +43,17 @@ void asid_switch(struct page_directory *directory)
     machine_switch_space(to_physical((word_t)directory) | TABLE_WALK, directory->asid);
 }
 
-/* A mapping was taken away: forget the translations of its address space. */
+/*
+ * A mapping was taken away: forget the translations of its address space.  They are gone
+ * once it is drained (ARM1136 TRM, section 6.14), before what was mapped is used again.
+ * Elsewhere the drain is the next switch's: nobody runs under that number until then.
+ */
 void asid_flush(const struct page_directory *directory)
 {
-    if (directory->asid != 0)
-        machine_tlb_flush_asid(directory->asid);
+    if (directory->asid == 0)
+        return;
+    machine_tlb_flush_asid(directory->asid);
+    machine_drain();
 }
 
 /* A directory is about to go: leave it if it is in use, and give its number back. */

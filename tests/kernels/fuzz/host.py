@@ -152,11 +152,14 @@ class Host:
         return [self.word(address + 4 * i) for i in range(count)]
 
 
-def program(preset: str = "after", kind: str = "sanitized") -> Path:
-    """The host build of a preset, up to date."""
-    build.make("kernels/bilby/check", f"PRESET={preset}", f"KIND={kind}")
-    suffix = "" if kind == "sanitized" else f"-{kind}"
-    return build.ROOT / "build" / "bilby" / f"host-{preset}{suffix}" / "serve"
+def program(preset: str = "after", kind: str = "sanitized", pin: str = "") -> Path:
+    """The host build of a preset, up to date; ``pin``: what is locked, as in the Makefile."""
+    build.make("kernels/bilby/check", f"PRESET={preset}", f"KIND={kind}", f"PIN={pin}")
+    return build.ROOT / "build" / "bilby" / folder(preset, kind, pin) / "serve"
+
+
+def folder(preset: str, kind: str, pin: str) -> str:
+    return "-".join(part for part in ("host", preset, pin, kind) if part not in ("", "sanitized"))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.harness import build
 from tests.kernels.fuzz.directed import SEQUENCES
+from tests.kernels.fuzz.host import folder as host_folder
 from tests.kernels.fuzz.host import program, running
 from tests.kernels.fuzz.run import Run, symbols
 from tests.kernels.fuzz.script import Script
@@ -26,6 +27,7 @@ class Mutant:
     old: str
     new: str
     preset: str = "after"
+    pin: str = ""
 
 
 def read_mutants() -> list[Mutant]:
@@ -33,15 +35,15 @@ def read_mutants() -> list[Mutant]:
     return [Mutant(**row) for row in tomllib.loads(text)["mutant"]]
 
 
-def prepare(folder: Path, preset: str) -> Path:
+def prepare(folder: Path, preset: str, pin: str) -> Path:
     """A copy of the sources and of the plain host build, in which little is built again."""
-    made = program(preset, "plain").parent
+    made = program(preset, "plain", pin).parent
     shutil.copytree(BILBY, folder / "kernels" / "bilby", copy_function=shutil.copy2)
     shutil.copytree(made, folder / "build" / "bilby" / made.name, copy_function=shutil.copy2)
     return folder
 
 
-def build_mutant(folder: Path, mutant: Mutant, preset: str) -> Path:
+def build_mutant(folder: Path, mutant: Mutant) -> Path:
     """The host build with one fault. Raises ValueError if it does not apply or compile."""
     place = folder / "kernels" / "bilby" / mutant.file
     text = (BILBY / mutant.file).read_text(encoding="utf-8")
@@ -51,7 +53,7 @@ def build_mutant(folder: Path, mutant: Mutant, preset: str) -> Path:
     try:
         done = subprocess.run(
             ["make", "--silent", "-C", str(folder / "kernels" / "bilby" / "check"),
-             f"PRESET={preset}", "KIND=plain", "WERROR="],
+             f"PRESET={mutant.preset}", f"PIN={mutant.pin}", "KIND=plain", "WERROR="],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
     finally:
@@ -59,7 +61,7 @@ def build_mutant(folder: Path, mutant: Mutant, preset: str) -> Path:
         place.touch()
     if done.returncode:
         raise ValueError(f"{mutant.name}: does not compile:\n{done.stderr[-2000:]}")
-    return folder / "build" / "bilby" / f"host-{preset}-plain" / "serve"
+    return folder / "build" / "bilby" / host_folder(mutant.preset, "plain", mutant.pin) / "serve"
 
 
 def why_killed(path: Path, operations: int, seeds: Sequence[int], preset: str) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.kernels.fuzz.draw import Operation
-from tests.kernels.fuzz.host import Host
+from tests.kernels.fuzz.host import PC, Host
 from tests.kernels.fuzz.run import Run, symbols
 from tests.kernels.spec.invocation import E
 from tests.kernels.spec.layout import API, message
@@ -92,6 +92,34 @@ class Script:
         sent = message(2, 0, 0, API[f"LABEL_{label}"])
         registers = [NODE, sent, slot, 32, ANY_WORD, ANY_WORD]
         self.run.host.attempt(API["SYS_CALL"], registers, test)
+
+    def begin_retype(self, kind: str, region: int, test: int) -> bool:
+        """One object, preempted at a test and left so; whether it was."""
+        caller = self.run.kernel.current
+        assert caller is not None
+        registers = self._retype(kind, region, 1)
+        self.run.host.attempt(API["SYS_CALL"], registers, test)
+        return self.run.host.word(caller.address + 4 * 15) < PC
+
+    def meanwhile_retype(self, kind: str, region: int, count: int = 1) -> None:
+        """The same thread makes other objects of that region instead."""
+        self.run.host.syscall(API["SYS_CALL"], self._retype(kind, region, count))
+
+    def meanwhile_delete(self, slot: int) -> None:
+        sent = message(2, 0, 0, API["LABEL_CNODE_DELETE"])
+        self.run.host.syscall(API["SYS_CALL"], [NODE, sent, slot, 32, ANY_WORD, ANY_WORD])
+
+    def _retype(self, kind: str, region: int, count: int) -> list[int]:
+        """The registers of the call; what is in none stands in the message buffer."""
+        self.in_step = False
+        caller = self.run.kernel.current
+        assert caller is not None
+        words = [API[f"TYPE_{kind}"], 0, 0, 0, self.slots(count), count]
+        buffer = {API["BUFFER_WORDS"] + i: words[i] for i in range(REGISTERS, len(words))}
+        for i, value in (buffer | {API["BUFFER_CAPS"]: NODE}).items():
+            self.run.host.write(caller.buffer + 4 * i, value)
+        sent = message(len(words), 1, 0, API["LABEL_UNTYPED_RETYPE"])
+        return [region, sent, *words[:REGISTERS]]
 
     def meanwhile(self, name: str, address: int, sent: int = 0) -> None:
         """Whoever runs now makes a system call."""

@@ -14,7 +14,13 @@
 #define DIRT         0x80400000    /* a program may leave data here, in untyped memory */
 #define DIRT_BYTES   0x40000      /* boot does not clear this much of it */
 #define UNTYPED_REGIONS { { 0x80400000, 22 }, { 0x80800000, 23 }, \
-                          { 0x82000000, 25 }, { 0x84000000, 26 } }
+                          { 0x82000000, 25 }, { 0x84000000, LAST_REGION_BITS } }
+#ifdef CHECKED
+#define LAST_REGION_BITS 25
+#define CHECK_MEMORY 0xf6000000    /* of the checks, behind the last region */
+#else
+#define LAST_REGION_BITS 26
+#endif
 
 /* The kernel window: the top 256 MiB of every address space. */
 #define WINDOW_BASE  0xf0000000

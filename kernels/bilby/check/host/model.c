@@ -6,7 +6,8 @@
  *       invalidation of instructions (prefetched ones are gone after each return to a
  *       user, which is an exception return)
  *   M2  no descriptor that can be walked is dirty in the data cache
- *   M3  the TLB has no translation for a live space number that its tables lack
+ *   M3  the TLB has no translation for a live space number that its tables lack; what is
+ *       flushed stays in it until drained
  *   M4  the table base and the space number belong to the current thread's space; to
  *       the kernel's if it has none; a thread whose space was taken from it while it
  *       runs stays where it was, in a space that exists, until the next switch
@@ -29,14 +30,14 @@
 #define CLEANED_MAX 8192u
 #define TLB_MAX    16384u
 
-struct translation { word_t asid, page, descriptor; };
+struct translation { word_t asid, page, descriptor; bool flushed; };
 
 struct model {
     word_t pending[2], enabled[2];
     word_t table_base, asid;
     word_t fault_address, fault_status;
     word_t cleaned_count;
-    bool exclusive, invalidating;
+    bool exclusive, invalidating, flushing;
     struct tcb *user;                       /* current when the operation began, */
     word_t user_base;                       /* and its table base */
     word_t tlb_count;
@@ -137,12 +138,26 @@ void machine_clean_line(const volatile void *address)
     memcpy(model->cleaned[model->cleaned_count++].content, (void *)line, LINE_BYTES);
 }
 
+static void finish_flushes(void)
+{
+    word_t left = 0;
+
+    if (!model->flushing)
+        return;
+    for (word_t i = 0; i < model->tlb_count; i++)
+        if (!model->tlb[i].flushed)
+            model->tlb[left++] = model->tlb[i];
+    model->tlb_count = left;
+    model->flushing = false;
+}
+
 void machine_drain(void)
 {
     for (word_t i = 0; i < model->cleaned_count; i++)
         memcpy(memory_view(model->cleaned[i].line), model->cleaned[i].content, LINE_BYTES);
     model->cleaned_count = 0;
     model->invalidating = false;
+    finish_flushes();
 }
 
 /* Prefetched instructions are not modelled: every return to a user forgets them. */
@@ -161,6 +176,7 @@ void machine_forget_line(const void *address)
     if (!memory_is_window((word_t)address))
         check_failed("M1 a line outside memory is dropped", (word_t)address);
     model->fetched[((word_t)address - WINDOW_BASE) / LINE_BYTES] = 0;
+    model->invalidating = true;
 }
 
 /* New memory: zero, in memory and not only in the cache; nothing older can be executed. */
@@ -179,12 +195,10 @@ bool model_is_published(word_t window, word_t bytes)
 
 void machine_tlb_flush_asid(word_t asid)
 {
-    word_t left = 0;
-
-    for (word_t i = 0; i < model->tlb_count; i++)
-        if (model->tlb[i].asid != asid)
-            model->tlb[left++] = model->tlb[i];
-    model->tlb_count = left;
+    for (word_t i = 0; i < model->tlb_count; i++) {
+        model->tlb[i].flushed |= model->tlb[i].asid == asid;
+        model->flushing |= model->tlb[i].flushed;
+    }
 }
 
 void machine_tlb_flush(void)
@@ -252,7 +266,7 @@ static void load(word_t page, word_t descriptor)
     if (model->tlb_count == TLB_MAX)
         check_failed("M3 the model's TLB is full", page);
     model->tlb[model->tlb_count++] =
-        (struct translation){ model->asid, page, descriptor };
+        (struct translation){ model->asid, page, descriptor, false };
 }
 
 static void fetch(word_t physical, word_t bytes)

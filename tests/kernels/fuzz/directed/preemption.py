@@ -196,3 +196,25 @@ def a_second_aborter_finishes_the_first(script: Script) -> None:
     script.begin("CNODE_RECYCLE", badged[1], 1)
     script.begin("CNODE_RECYCLE", badged[0], 1)
     script.meanwhile("YIELD", 0)
+
+
+def a_directory_that_was_begun_gives_way(script: Script) -> None:
+    """Half of the kernel's mappings are copied; then frames are made there."""
+    region = script.make("UNTYPED", 16)
+    node = script.run.kernel.thread(script.run.first_thread).slots["cspace"].cap
+    assert node is not None
+    cap = script.run.kernel.cnode(node["object"]).slots[region].cap
+    assert cap is not None
+    script.make("ENDPOINT", region=region)
+    if script.begin_retype("PAGE_DIRECTORY", region, 8):
+        script.meanwhile_retype("FRAME_4K", region, 15)
+        assert script.run.host.is_published(cap["object"] + (4 << 10), 60 << 10)
+
+
+def a_directory_that_was_begun_moves(script: Script) -> None:
+    """What was made before it is deleted, so that it is made elsewhere: from its first step."""
+    region = script.make("UNTYPED", 16)
+    endpoint = script.make("ENDPOINT", region=region)
+    if script.begin_retype("PAGE_DIRECTORY", region, 8):
+        script.meanwhile_delete(endpoint)
+        script.meanwhile_retype("PAGE_DIRECTORY", region)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tests.kernels.fuzz.script import DIRECTORY, TCB, Script
+from tests.kernels.fuzz.script import DIRECTORY, NODE, TCB, Script
 from tests.kernels.spec.layout import API, WINDOW
 
 MIB = 1 << 20
@@ -134,3 +134,34 @@ def a_stale_mapping_is_harmless(script: Script) -> None:
     _map_frame(script, frames[0], 4 * MIB + 0x1000, space)
     script.invoke(tables[1], "PAGE_TABLE_UNMAP")
     script.invoke(tables[1], "PAGE_TABLE_MAP", [5 * MIB], [space])
+
+
+def _make_pool(script: Script, region: int, error: str = "NONE") -> int:
+    pool = script.slots()
+    script.invoke(API["ROOT_ASID_CONTROL"], "ASID_MAKE_POOL", [pool, 32], [region, NODE], error)
+    return pool
+
+
+def numbers_go_with_their_pool(script: Script) -> None:
+    """Threads run in spaces of a second pool, which is deleted, and then made once more."""
+    used, unused, later = (script.make("UNTYPED", 12) for _ in range(3))
+    if not script.run.kernel.pools:
+        _make_pool(script, unused, "INVALID_CAPABILITY")
+        return
+    script.make("ENDPOINT", region=used)
+    _make_pool(script, used, "NO_MEMORY")
+    pool = _make_pool(script, unused)
+    spaces = [script.make("PAGE_DIRECTORY") for _ in range(3)]
+    for space in spaces:
+        script.invoke(pool, "ASID_ASSIGN", [], [space])
+        script.invoke(pool, "ASID_ASSIGN", [], [space], "INVALID_CAPABILITY")
+    threads = [script.thread(space=space) for space in spaces]
+    for thread in threads:
+        script.syscall("YIELD")
+        assert script.runs(thread)
+    script.delete(pool)
+    for _ in range(5):
+        script.syscall("YIELD")
+    again = _make_pool(script, later)
+    script.invoke(again, "ASID_ASSIGN", [], [spaces[0]], "INVALID_CAPABILITY")
+    script.invoke(again, "ASID_ASSIGN", [], [script.make("PAGE_DIRECTORY")])

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The invariants, for the host build and for kernels that check themselves.  Needs
+# KERNEL_SOURCES and LAYOUT.
+CHECK_VSPACE = $(basename $(filter vspace_%.c,$(KERNEL_SOURCES)))
+CHECK_SOURCES = invariants.c universe.c lists.c memory.c scheduler.c waiting.c \
+	$(CHECK_VSPACE:vspace_%=spaces_%.c) caps.c deletion.c
+CHECK_DEFINES = $(if $(findstring abort_preemptible,$(LAYOUT)),-DLAYOUT_HAS_ABORT) \
+	$(if $(findstring sched_lazy,$(KERNEL_SOURCES)),-DSCHEDULER_LAZY)
+
+# Variables that the kernel's files keep to themselves, and the invariants read.
+CHECK_PRIVATE := ready ready_bits ready_words woken owner last_asid limbo transit graves pools root_slots
+
+HANDLERS := handle_syscall handle_interrupt handle_undefined handle_prefetch_abort handle_data_abort

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Kernels that check every invariant while they run under QEMU (`check/target.c`)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from tests.kernels.bilby import BILBY, ROOT, make
+from tests.kernels.fuzz.mutants import read_mutants
+from tests.kernels.tap import check_tap
+
+SECONDS = "500"
+TIMED_OUT = 124
+
+
+def run_checked(folder: Path, board: str, every: int, program: str) -> CompletedProcess[str]:
+    """Build with the invariants checked after each of so many entries, and run."""
+    bilby = folder / "kernels" / "bilby"
+    make(bilby, "--silent", f"BOARD={board}", f"CHECK={every}")
+    return subprocess.run(
+        [str(bilby / "run"), f"{board}-after-check-{every}", program],
+        capture_output=True, text=True, check=False, env={**os.environ, "BILBY_TIMEOUT": SECONDS},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("board", ["kzm", "cubieboard"])
+def test_all_invariants_hold_while_a_program_runs(board: str) -> None:
+    done = run_checked(ROOT, board, 1, "pingpong")
+    assert done.returncode == 0, done.stdout + done.stderr
+    check_tap(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("name", "invariant"),
+    [
+        ("the summary bit stays", "S4"),
+        ("an endpoint stays sending when its queue is empty", "Q2"),
+    ],
+)
+def test_a_fault_is_found(tmp_path: Path, name: str, invariant: str) -> None:
+    """It ends with the invariant's name; the kernel is otherwise the same."""
+    (mutant,) = (mutant for mutant in read_mutants() if mutant.name == name)
+    shutil.copytree(BILBY, tmp_path / "kernels" / "bilby")
+    source = tmp_path / "kernels" / "bilby" / mutant.file
+    source.write_text(source.read_text(encoding="utf-8").replace(mutant.old, mutant.new))
+    done = run_checked(tmp_path, "kzm", 10, "tests")
+    assert done.returncode not in (0, TIMED_OUT)
+    assert f"Bail out! invariant {invariant} " in done.stdout + done.stderr
