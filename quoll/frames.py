@@ -186,7 +186,7 @@ class _Proof:
         return _State(registers, {a: v for a, v in leaves.words.items() if v in saved and a >= sp})
 
     def _step(self, insn: Insn, state: _State) -> None:
-        if insn.mnemonic.startswith(SWITCHES_STACK):
+        if insn.mnemonic.startswith(SWITCHES_STACK) and not _masks_only(insn):
             raise GivesUp
         before = state.copy() if insn.conditional else None
         if insn.memory is not None:
@@ -232,6 +232,11 @@ class _Proof:
         if memory.access is Access.LOAD:
             for register, value in loaded:
                 state.registers[register] = value
+
+
+def _masks_only(insn: Insn) -> bool:
+    """Whether ``insn`` is ``cpsie`` or ``cpsid`` without a mode to change to (B9.3.2)."""
+    return insn.text.startswith(("cpsie", "cpsid")) and "#" not in insn.text
 
 
 def _computed(insn: Insn, registers: list[Value]) -> Value:

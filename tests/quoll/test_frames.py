@@ -88,6 +88,7 @@ def proved(text: str, *, thumb: bool = False) -> Frame:
         "main: mov ip, sp\n push {fp, ip, lr, pc}\n sub fp, ip, #4\n ldmdb fp, {fp, sp, pc}",
         "main: cmp r0, #0\n bxeq lr\n push {r4, r5, lr}\nx: subs r0, r0, #1\n bne x\n"
         " popne {r4, r5, pc}\n pop {r4, r5, pc}",
+        "main: push {r4, lr}\n mrs r4, cpsr\n cpsid i\n str r0, [r1]\n cpsie if\n pop {r4, pc}",
     ],
 )
 def test_frames_that_are_kept(text: str) -> None:
@@ -123,6 +124,7 @@ def test_a_store_of_unknown_address_needs_s1() -> None:
         "main: push {r4, lr}\n mov sp, r0\n pop {r4, pc}",
         "main: push {r4, lr}\n bic sp, sp, #7\n pop {r4, pc}",
         "main: push {r4, lr}\n cps #0x12\n pop {r4, pc}",
+        "main: push {r4, lr}\n cpsid i, #0x12\n pop {r4, pc}",
         "main: push {r4, lr}\n msr cpsr_c, r0\n pop {r4, pc}",
         "main: push {lr}\nx: push {r0}\n subs r0, r0, #1\n bne x\n pop {pc}",  # sp grows
         "main: push {lr}\n bl x\n bx lr\nx: bx lr",  # lr is the call's
