@@ -7,7 +7,9 @@ exceeds it; a loop with neither is returned without a bound and says what to add
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from loopbounds import nusmv
 from loopbounds.acyclic import Acyclic
@@ -28,6 +30,18 @@ from quoll.parts import pieces
 from quoll.supergraph import Supergraph
 
 __all__ = ["BoundOptions", "Progress", "bound_loops"]
+
+DEEP = 1_000_000  # frames: values are followed through paths of that many blocks
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, DEEP))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def bound_loops(
@@ -61,6 +75,7 @@ def bound_loops(
     return tuple(found[loop.index] for loop in graph.loops)
 
 
+@_deep_recursion()
 def _bound_part(
     graph: Supergraph,
     image: Image,

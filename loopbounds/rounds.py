@@ -7,9 +7,7 @@ waits for nothing, those that wait are asked as they are.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -27,8 +25,6 @@ from loopbounds.workers import prove_all
 __all__ = ["Progress", "Rounds"]
 
 Progress = Callable[[int, int, str], None]  # questions answered, all questions, place
-
-DEEP = 1_000_000  # frames: values are followed through paths of that many blocks
 
 
 @dataclass(slots=True)
@@ -52,8 +48,7 @@ class Rounds:
         code, asked = self.code, self.outcomes
         todo, wanted = list(loops), set(loops)
         while todo:
-            with _deep_recursion():
-                new = slice_loops(code, todo)
+            new = slice_loops(code, todo)
             changed = [i for i in todo if i not in asked or new[i].model != self.slices[i].model]
             self.slices |= {i: new[i] for i in changed}
             ready = self._ready(changed, wanted)
@@ -149,8 +144,7 @@ class Rounds:
             self.keys[-1 - loop] = key
             return known.bound
         model, inner = self.slices[loop].model, self.code.bounds[loop]
-        with _deep_recursion():
-            found = total_over(model, trip, outer, inner, self.budget, self.solver)
+        found = total_over(model, trip, outer, inner, self.budget, self.solver)
         self._totals_final &= found.final
         if found.executions is not None:
             self.store.put(key, Proof(found.executions, 1, 1, 0.0), found.model)
@@ -176,13 +170,3 @@ def waits_in_earnest(cut: Slice) -> set[int]:
 
 def _remembered(proof: Proof) -> Outcome:
     return Outcome(proof.bound, proof.reached, (), proof.relations, "", "", proof.seconds)
-
-
-@contextmanager
-def _deep_recursion() -> Iterator[None]:
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, DEEP))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
