@@ -135,9 +135,9 @@ def test_executions_take_no_dead_edge_and_touch_only_addresses_that_values_allow
                 first[access.index] = min(access.addr, first.get(access.index, access.addr))
         for index, address in first.items():
             allowed = values.access(*at[index])
-            place = image.place(execution.pcs[index])
-            assert allowed is not None, place
-            assert address in allowed, (place, hex(address), allowed)
+            pc = execution.pcs[index]
+            assert allowed is not None, image.place(pc)
+            assert address in allowed, (image.place(pc), hex(address), allowed)
             checked += 1
     assert checked > 10_000
 
