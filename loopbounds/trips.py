@@ -30,19 +30,22 @@ class Trips:
         self._scope = scope
         self.counted: dict[Term, list[tuple[int, int]]] = {}  # registers found by a trip, where
         self._rounds: dict[Term, list[Term]] = {}
+        self._asked: set[tuple[int, Cell]] = set()  # under way: in itself, not known
 
     def left(self, loop: int, header: int, cell: Cell) -> Term | None:
         """A cell that a bounded loop changes, when its header runs for the last time.
 
         None: not known.
         """
-        bound = self._scope.code.bounds.get(loop)
-        if bound is None or cell_width(cell) != 32:
+        bound, asked = self._scope.code.bounds.get(loop), (loop, cell)
+        if bound is None or cell_width(cell) != 32 or asked in self._asked:
             return None
         trip = self._scope.input(header, "trip", 32, most=bound - 1)
+        self._asked.add(asked)
         value = self._after(loop, header, cell, trip)
         if value is None:
             value = self._copied(loop, header, cell, trip)
+        self._asked.remove(asked)
         if value is not None and isinstance(cell, int):
             self.counted.setdefault(trip, []).append((header, cell))
         return value
