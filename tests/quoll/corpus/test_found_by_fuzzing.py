@@ -19,10 +19,9 @@ main:   push {r4, lr}
         b table
 table:  cmp r0, #1
         bhi out
-        tst r1, #1
-        beq 1f
-        mov r2, #1
-1:      ldr pc, [pc, r0, lsl #2]
+1:      subs r1, r1, #1
+        bne 1b
+        ldr pc, [pc, r0, lsl #2]
         nop
         .word zero, one
 zero:   mov r0, #5
