@@ -161,15 +161,15 @@ def test_no_execution_runs_a_loop_beyond_its_bound(
         count: dict[int, int] = {}
         arrived: int | None = None
         for visit in follow(graph, image, execution.pcs):
+            before, arrived = arrived, visit.edge
             if visit.node in headers:
-                inside = arrived is not None and arrived not in entries
+                inside = before is not None and before not in entries
                 count[visit.node] = 1 + (count[visit.node] if inside else 0)
                 place = image.place(graph.nodes[visit.node].block.addr)
                 if place not in bounds:  # it goes round only while no interrupt is pending
                     continue
                 assert count[visit.node] <= bounds[place], place
                 checked += 1
-            arrived = visit.edge
     assert checked > 1_000
 
 
