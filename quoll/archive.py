@@ -1,15 +1,17 @@
 """Values as text and back: what a stage found, kept for the next run.
 
 Only these are written: None, bool, int, float, str, bytes, tuples, frozensets, mappings, and
-instances of the frozen dataclasses and enumerations of this project. Reading makes nothing else
-and runs nothing but their constructors, so that a text from anywhere can at worst be refused
-(a pickle could run any code). Parts that are one object are written once and are one object again.
+instances of the frozen dataclasses, named tuples and enumerations of this project. Reading makes
+nothing else and runs nothing but their constructors, so that a text from anywhere can at worst be
+refused (a pickle could run any code). Parts that are one object are written once and are one object
+again.
 
 The text is a JSON list of parts, each after those that it refers to; the last one is the value.
 Within a part ``[k]`` stands for part k.
 
     ["t", ...]  tuple        ["s", ...]  frozenset, sorted      ["m", key, value, ...]  mapping
-    ["b", hex]  bytes        ["e", class, value]  enumeration   ["d", class, field, ...]  dataclass
+    ["b", hex]  bytes        ["e", class, value]  enumeration   ["d", class, field, ...]  dataclass,
+                                                                                       named tuple
 
 Equal values give equal text in every process, if their mappings have one order: it is also what
 cache keys are made of (rule 30).
@@ -66,7 +68,8 @@ class _Writer:
             parts = [self.part(getattr(value, f.name)) for f in fields(value)]
             return ["d", _name(type(value)), *parts]
         if isinstance(value, tuple):
-            return ["t", *map(self.part, value)]
+            kind = ["t"] if type(value) is tuple else ["d", _name(type(value))]
+            return [*kind, *map(self.part, value)]
         if isinstance(value, frozenset):
             return ["s", *sorted((self.part(v) for v in value), key=json.dumps)]
         if isinstance(value, Mapping):
@@ -97,7 +100,7 @@ def _name(kind: type) -> str:
 
 @cache
 def _class(name: str) -> Any:
-    """A dataclass or enumeration of this project. Raises Damaged for anything else."""
+    """A dataclass, named tuple or enumeration of this project. Raises Damaged for anything else."""
     module, _, qualname = name.partition(":")
     if module.partition(".")[0] not in PACKAGES:
         raise Damaged(f"{name} is not of this project")
@@ -105,8 +108,8 @@ def _class(name: str) -> Any:
         found = getattr(import_module(module), qualname)
     except ImportError as fault:
         raise Damaged(str(fault)) from fault
-    if not isinstance(found, type) or not (is_dataclass(found) or issubclass(found, Enum)):
-        raise Damaged(f"{name} is no dataclass")
+    if not isinstance(found, type) or not (is_dataclass(found) or issubclass(found, (Enum, tuple))):
+        raise Damaged(f"{name} is no dataclass, named tuple or enumeration")
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, IntEnum
+from typing import NamedTuple
 
 __all__ = ["LR", "PC", "SP", "Access", "Cond", "Flow", "Insn", "Memory", "Shift"]
 
@@ -93,8 +94,7 @@ class Memory:
     user: bool  # ldrt/strt, or ldm/stm ^ of user-bank registers
 
 
-@dataclass(frozen=True, slots=True)
-class Insn:
+class Insn(NamedTuple):
     """One instruction. ``target`` is the direct target of JUMP and CALL, with bit 0 clear.
 
     ``reads`` and ``writes`` hold the pc only where it is an operand or the destination of a
@@ -111,6 +111,8 @@ class Insn:
     ``mov`` stands for lsl, lsr, asr, ror and rrx too, ``ldm``/``stm`` for push and pop of a list
     and all four directions, ``mcr`` for mcr2 and so on. For swp, ``transfers`` is the register
     loaded, then the register stored.
+
+    A named tuple, as there are millions, and a frozen dataclass takes eight times as long to make.
     """
 
     addr: int

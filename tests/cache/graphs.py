@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from random import Random
 
@@ -93,7 +93,7 @@ def pool(text: str) -> tuple[Insn, ...]:
 
 def at(insn: Insn, addr: int) -> Insn:
     """``insn`` moved to ``addr``."""
-    return replace(insn, addr=addr)
+    return insn._replace(addr=addr)
 
 
 @dataclass(frozen=True)

@@ -142,6 +142,7 @@ def main() -> int:
     options = parser.parse_args()
     print(f"| program | {' | '.join(COLUMNS)} |\n|---|{'---:|' * len(COLUMNS)}")
     failed = False
+    CORPORA.mkdir(parents=True, exist_ok=True)
     for name in options.corpora or BUILDERS:
         total = Row()
         with (CORPORA / f"extraction-{name}.txt").open("w") as details:

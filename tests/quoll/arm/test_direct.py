@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,11 +14,11 @@ from quoll.arm.insn import Cond, Flow, Insn
 def by_itself(raw: bytes, addr: int, thumb: bool, it: tuple[Cond, ...]) -> Insn:
     insn = decoding._at_zero(raw, thumb, it)
     if insn.target is None:
-        return replace(insn, addr=addr)
+        return insn._replace(addr=addr)
     aligned = thumb and insn.mnemonic == "blx"
     target = (insn.target + (addr & ~3 if aligned else addr)) & 0xFFFFFFFF
     text = f"{insn.text.rpartition('#')[0]}{target:#x}"
-    return replace(insn, addr=addr, target=target, text=text)
+    return insn._replace(addr=addr, target=target, text=text)
 
 
 words = st.integers(0, (1 << 32) - 1)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
+from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quoll.arm.decode import decode, disassembled
 from quoll.arm.forms import form_of
+from tests.campaigns.decode_forms import ALWAYS, arm_words, compared, thumb_words
 
 WORDS = st.builds(
     lambda cond, high, registers, low: cond << 28 | high << 20 | registers << 8 | low,
@@ -24,6 +27,15 @@ WORDS = st.builds(
 def test_a_form_decodes_as_each_of_its_instructions(word: int) -> None:
     raw = word.to_bytes(4, "little")
     assert decode(raw, 0, thumb=False) == disassembled(raw, False, ())
+
+
+def test_every_form_and_place() -> None:
+    """A campaign compares a million words with every condition."""
+    random = Random(7)
+    for words in (arm_words(random, ALWAYS, 1), islice(thumb_words(random, 1), 0, None, 31)):
+        count, wrong = compared(words)
+        assert count > 2000
+        assert wrong == []
 
 
 def test_few_forms_stand_for_many_instructions() -> None:
