@@ -22,7 +22,7 @@ from cache.maintenance import cache_operation
 from cache.may import Misses, presence
 from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.reference import AT_HOME, UNCACHED, Hit, Kind, Reference
-from cache.residency import UNSEEN, Event, Residency, Step, Verdict
+from cache.residency import UNSEEN, Event, Events, Residency, Step, Verdict
 from quoll.cfg import Block
 from quoll.supergraph import Supergraph
 
@@ -93,11 +93,12 @@ class _Classifier:
             else ()
             for index, edge in enumerate(self.graph.edges)
         ]
+        events = Events(within, along)
         geometry, initial = self.hierarchy.l1i, self.hierarchy.initial_i
         residency = Residency(
-            self.flow, geometry, self.policy, within, along, lambda edge: {}, initial.held.lines()
+            self.flow, geometry, self.policy, events, lambda edge: {}, initial.held.lines()
         )
-        missing = presence(self.flow, self.hierarchy, geometry, initial, within, along)
+        missing = presence(self.flow, self.hierarchy, geometry, initial, events)
         nodes: list[tuple[Reference, ...]] = []
         edges: list[tuple[Reference, ...]] = [()] * len(self.graph.edges)
         leaving: dict[int, tuple[Reference, ...]] = {}

@@ -23,7 +23,7 @@ from cache.memory_map import Cacheability
 from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.policy import Policy
 from cache.reference import AT_HOME, UNCACHED, Hit, Kind, Reference, Stream
-from cache.residency import ELSEWHERE, UNSEEN, Event, Residency, Step, Verdict
+from cache.residency import ELSEWHERE, UNSEEN, Event, Events, Residency, Step, Verdict
 from cache.streams import Loads, find_streams
 from quoll.arm.insn import Access
 from quoll.cfg import Block
@@ -133,9 +133,8 @@ class _Classifier:
                 parts[node][position] = _as_stream(parts[node][position], stream)
             if self.policy is Policy.FIFO:  # there a charge makes a line stay that is not made now
                 residency = self._residency(parts, along)
-        missing = presence(
-            self.flow, self.hierarchy, geometry, self.hierarchy.initial_d, _events(parts), along
-        )
+        events = Events(_events(parts), along)
+        missing = presence(self.flow, self.hierarchy, geometry, self.hierarchy.initial_d, events)
         nodes = tuple(
             self._classify(n, of, residency.at(n), missing(n)) for n, of in enumerate(parts)
         )
@@ -149,8 +148,7 @@ class _Classifier:
             self.flow,
             self.hierarchy.l1d,
             self.policy,
-            _events(parts),
-            along,
+            Events(_events(parts), along),
             self.addresses.images,
             self.hierarchy.initial_d.held.lines(),
         )

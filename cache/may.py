@@ -14,22 +14,22 @@ fix may fill any line of its set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from cache.flow import FlowOrder
 from cache.geometry import Geometry, Hierarchy
 from cache.initial import Contents, Initial
 from cache.lines import Target
-from cache.memory_map import MemoryMap
 from cache.policy import Policy
-from cache.residency import Event
+from cache.residency import Event, Events
 from quoll.fixpoint import solve
 
 __all__ = ["Misses", "Presence", "presence"]
 
 PAGE = 4096  # the part of an address that translation leaves alone
 GONE = 1 << 30  # the age of what was never there
+ORDERED = (Policy.LRU, Policy.FIFO)  # with these, which line is evicted follows from the accesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +63,15 @@ class Presence:
     def __init__(
         self,
         flow: FlowOrder,
+        hierarchy: Hierarchy,
         geometry: Geometry,
-        policy: Policy,
-        memory: MemoryMap,
-        nodes: Sequence[Sequence[Event]],
-        edges: Sequence[Sequence[Event]],
+        events: Events,
         held: Iterable[int] | None,
     ) -> None:
-        self._flow, self._geometry, self._policy, self._memory = flow, geometry, policy, memory
-        ordered = policy in (Policy.LRU, Policy.FIFO) and not geometry.locked_ways
+        self._flow, self._geometry, self._events = flow, geometry, events
+        self._policy, self._memory = hierarchy.policy, hierarchy.memory
+        ordered = self._policy in ORDERED and not geometry.locked_ways
         self._ways = geometry.ways if ordered else GONE  # at which age a line is gone
-        self._nodes, self._edges = nodes, edges
         self._physical: dict[int, int | None] = {}
         start = ANYTHING
         if held is not None:
@@ -181,7 +179,7 @@ class Presence:
 
     def transfer(self, edge: int, state: MayBe) -> MayBe:
         source = self._flow.graph.sources[edge]
-        for event in (*self._nodes[source], *self._edges[edge]):
+        for event in (*self._events.nodes[source], *self._events.edges[edge]):
             state = self.after(state, event)
         return state
 
@@ -224,13 +222,11 @@ def presence(
     hierarchy: Hierarchy,
     geometry: Geometry,
     initial: Initial,
-    nodes: Sequence[Sequence[Event]],
-    edges: Sequence[Sequence[Event]],
+    events: Events,
 ) -> Callable[[int], Misses]:
     """What surely misses, by node. Nothing is computed where nothing can be found out."""
-    policy, cold = hierarchy.policy, initial.contents is Contents.COLD and not geometry.locked_ways
-    ordered = policy in (Policy.LRU, Policy.FIFO)
-    if not (cold or ordered or any(event.empties for events in nodes for event in events)):
+    cold = initial.contents is Contents.COLD and not geometry.locked_ways
+    emptied = any(event.empties for of_node in events.nodes for event in of_node)
+    if not (cold or emptied or hierarchy.policy in ORDERED):
         return lambda node: Misses(None, None)
-    held = initial.held.lines() if cold else None
-    return Presence(flow, geometry, policy, hierarchy.memory, nodes, edges, held).at
+    return Presence(flow, hierarchy, geometry, events, initial.held.lines() if cold else None).at

@@ -27,7 +27,7 @@ from cache.lines import NO_LINES, Lines, LinesBuilder, Target
 from cache.policy import Policy, Rule, paid_rules, strict_rules
 from quoll.fixpoint import solve
 
-__all__ = ["ELSEWHERE", "UNSEEN", "Event", "Known", "Residency", "Step", "Verdict"]
+__all__ = ["ELSEWHERE", "UNSEEN", "Event", "Events", "Known", "Residency", "Step", "Verdict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,14 @@ class Event:
     empties: bool = False
     drop: bool = False
     rename: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """All events of one cache in program order: of each node, and then of the edge out of it."""
+
+    nodes: Sequence[Sequence[Event]]
+    edges: Sequence[Sequence[Event]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +204,8 @@ def _age_by(
 class Residency:
     """The fixed point for one cache; an instance of ``quoll.fixpoint.Domain``.
 
-    ``nodes`` and ``edges`` hold the events of each node and edge. ``images`` says how symbols
-    change along an edge. ``held`` are lines that are in the cache at the start.
+    ``images`` says how symbols change along an edge. ``held`` are lines that are in the cache at
+    the start.
     """
 
     def __init__(
@@ -205,15 +213,14 @@ class Residency:
         flow: FlowOrder,
         geometry: Geometry,
         policy: Policy,
-        nodes: Sequence[Sequence[Event]],
-        edges: Sequence[Sequence[Event]],
+        events: Events,
         images: Callable[[int], Mapping[int, int]],
         held: Iterable[int] = (),
     ) -> None:
         self._flow, self._geometry = flow, geometry
         self._strict = strict_rules(policy, geometry.free_ways)
         self._paid = paid_rules(policy, geometry.free_ways)
-        self._nodes, self._edges, self._images = nodes, edges, images
+        self._events, self._images = events, images
         self._after: dict[int, tuple[Known, Known]] = {}
         held = tuple(held)
         start = Known(
@@ -246,9 +253,9 @@ class Residency:
         if before is not None and before[0] is state:
             after = before[1]
         else:
-            after = self._applied(state, self._nodes[source])
+            after = self._applied(state, self._events.nodes[source])
             self._after[source] = (state, after)
-        return self._applied(after, self._edges[edge]).renamed(edge, self._images)
+        return self._applied(after, self._events.edges[edge]).renamed(edge, self._images)
 
     def _applied(self, known: Known, events: Sequence[Event]) -> Known:
         if not events:

@@ -14,7 +14,7 @@ from cache.flow import FlowOrder
 from cache.geometry import Geometry
 from cache.lines import Target
 from cache.policy import Policy
-from cache.residency import Event, Residency
+from cache.residency import Event, Events, Residency
 from quoll.wto import FlowGraph, WeakOrder
 
 GRAPHS = 250
@@ -87,7 +87,7 @@ def test_lru_is_sound_and_nearly_exact() -> None:
         order = FlowOrder(flow, WeakOrder.of(flow))
         geometry = Geometry(32 * ways, ways, 32)
         residency = Residency(
-            order, geometry, Policy.LRU, nodes, [()] * len(flow.sources), lambda edge: {}
+            order, geometry, Policy.LRU, Events(nodes, [()] * len(flow.sources)), lambda edge: {}
         )
         truth = exact(flow, nodes, ways)
         for node, events in enumerate(nodes):
