@@ -107,23 +107,21 @@ def _overlaps(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
     return tuple(sorted(found))
 
 
-@dataclass(slots=True)
 class LinesBuilder:
-    """A working copy of ``Lines`` while the accesses of a node are applied."""
+    """What is known after some of the accesses of a node: ``Lines``, replaced part by part."""
 
-    line_bytes: int
-    count: int  # sets of the cache
-    capacity: int
-    sets: dict[int, tuple[Entry, ...]]
-    symbols: dict[int, tuple[Span, ...]]
+    __slots__ = ("_lines", "capacity", "count", "line_bytes", "sets", "symbols")
 
-    @staticmethod
-    def of(lines: Lines, line_bytes: int, count: int, capacity: int) -> LinesBuilder:
-        """A copy of ``lines``."""
-        return LinesBuilder(line_bytes, count, capacity, dict(lines.sets), dict(lines.symbols))
+    def __init__(self, lines: Lines, line_bytes: int, count: int, capacity: int) -> None:
+        self._lines, self.sets, self.symbols = lines, lines.sets, lines.symbols
+        self.line_bytes = line_bytes
+        self.count = count  # sets of the cache
+        self.capacity = capacity
 
     def build(self) -> Lines:
-        """What is known now."""
+        """What is known now; the same object as at the start if nothing has changed."""
+        if self.sets is self._lines.sets and self.symbols is self._lines.symbols:
+            return self._lines
         return Lines(self.sets, self.symbols)
 
     def forget(self) -> None:
@@ -142,15 +140,19 @@ class LinesBuilder:
             return None
         oldest = 0
         for line in target.lines:
-            found = dict(self.sets.get(line % self.count, ())).get(line)
-            if found is None:
+            for known, age in self.sets.get(line % self.count, ()):
+                if known == line:
+                    oldest = max(oldest, age)
+                    break
+            else:
                 return None
-            oldest = max(oldest, found)
         return oldest
 
     def _age_of_spans(self, target: Target) -> int | None:
         assert target.symbol is not None
-        known = self.symbols.get(target.symbol, ())
+        known = self.symbols.get(target.symbol)
+        if known is None:
+            return None
         oldest = 0
         for low, high in target.spans:
             inside = [age for a, b, age in known if a <= low and high <= b]
@@ -170,8 +172,10 @@ class LinesBuilder:
         if target.lines is not None and len(target.lines) == 1:
             (line,) = target.lines
             at = line % self.count
-            others = tuple(e for e in self.sets.get(at, ()) if e[0] != line)
-            self.sets[at] = tuple(sorted((*others, (line, 0))))
+            entries = self.sets.get(at, ())
+            if (line, 0) not in entries:
+                others = (e for e in entries if e[0] != line)
+                self.sets = {**self.sets, at: tuple(sorted((*others, (line, 0))))}
         if target.symbol is not None:
             known = self.symbols.get(target.symbol, ())
             for low, high in target.spans:
@@ -179,54 +183,53 @@ class LinesBuilder:
                 low = min([low, *(s[0] for s in same)])
                 high = max([high, *(s[1] for s in same)])
                 known = (*(s for s in known if s not in same), (low, high, 0))
-            self.symbols[target.symbol] = tuple(sorted(known))
+            spans = tuple(sorted(known))
+            if spans != self.symbols.get(target.symbol):
+                self.symbols = {**self.symbols, target.symbol: spans}
 
     def make_older(self, target: Target, limit: int) -> None:
         """Other lines that may share a set with ``target`` and are younger than ``limit``."""
+        if not limit:
+            return
         if target.lines is None:
-            if self.capacity == 1:
-                self.sets = {} if limit else self.sets  # no line can get older and stay
-            else:
-                for at in list(self.sets):
-                    self._age_set(at, None, limit)
+            self._age_sets(dict.fromkeys(self.sets), limit)
         else:
             alone: dict[int, int | None] = {}  # the only candidate of a set, which stays as it is
             for line in target.lines:
                 at = line % self.count
                 alone[at] = line if alone.get(at, line) == line else None
-            for at, spared in alone.items():
-                if at in self.sets:
-                    self._age_set(at, spared, limit)
-        for symbol in list(self.symbols):
-            self._age_symbol(symbol, target, limit)
+            self._age_sets(alone, limit)
+        if self.symbols:
+            aged = {s: self._aged_spans(s, target, limit) for s in self.symbols}
+            self.symbols = {symbol: spans for symbol, spans in aged.items() if spans}
 
-    def _age_set(self, at: int, spared: int | None, limit: int) -> None:
-        aged = ((line, age + (age < limit and line != spared)) for line, age in self.sets[at])
-        kept = tuple(entry for entry in aged if entry[1] < self.capacity)
-        if kept:
-            self.sets[at] = kept
-        else:
-            del self.sets[at]
-
-    def _age_symbol(self, symbol: int, target: Target, limit: int) -> None:
-        spans = self.symbols[symbol]
-        if symbol == target.symbol:
-            near = self.count * self.line_bytes - 2 * self.line_bytes
-            spared = [
-                all(
-                    abs(s[0] - low) <= near and abs(s[1] - high) <= near
-                    for low, high in target.spans
+    def _age_sets(self, spared: Mapping[int, int | None], limit: int) -> None:
+        """The lines of the sets ``spared``, but not the line given with each."""
+        changed: dict[int, tuple[Entry, ...]] = {}
+        for at, line in spared.items():
+            entries = self.sets.get(at, ())
+            if any(known != line and before < limit for known, before in entries):
+                changed[at] = tuple(
+                    (known, age)
+                    for known, before in entries
+                    if (age := before + (before < limit and known != line)) < self.capacity
                 )
-                for s in spans
-            ]
-        else:
-            spared = [False] * len(spans)
-        aged = (
-            (low, high, age + (age < limit and not keep))
-            for (low, high, age), keep in zip(spans, spared, strict=True)
+        if changed:
+            self.sets = {at: kept for at, kept in {**self.sets, **changed}.items() if kept}
+
+    def _aged_spans(self, symbol: int, target: Target, limit: int) -> tuple[Span, ...]:
+        near = (self.count - 2) * self.line_bytes if symbol == target.symbol else -1
+        return tuple(
+            (low, high, age)
+            for low, high, before in self.symbols[symbol]
+            if (age := before + (before < limit and not _near(low, high, target, near)))
+            < self.capacity
         )
-        kept = tuple(s for s in aged if s[2] < self.capacity)
-        if kept:
-            self.symbols[symbol] = kept
-        else:
-            del self.symbols[symbol]
+
+
+def _near(low: int, high: int, target: Target, distance: int) -> bool:
+    """Whether bytes ``low`` to ``high`` lie so near to all of ``target`` that they share no set."""
+    return distance >= 0 and all(
+        abs(low - first) <= distance and abs(high - last) <= distance
+        for first, last in target.spans
+    )

@@ -70,7 +70,7 @@ class Verdict:
     paid: bool
 
 
-ABSENT = Verdict(False, False)
+RESIDENT, PAID, ABSENT = Verdict(True, False), Verdict(False, True), Verdict(False, False)
 UNSEEN = Event(None, forget=True, rename=True)  # code that is not looked at (rule 2)
 ELSEWHERE = Event(None, rename=True)  # into or out of a shared context
 
@@ -110,27 +110,24 @@ class Step:
         self, known: Known, strict: Sequence[Rule], paid: Sequence[Rule], geometry: Geometry
     ) -> None:
         size, count = geometry.line_bytes, geometry.sets
+        self._known = known
         self._strict = [
-            (rule, LinesBuilder.of(lines, size, count, rule.capacity))
+            (rule, LinesBuilder(lines, size, count, rule.capacity))
             for rule, lines in zip(strict, known.strict, strict=True)
         ]
         self._paid = [
-            (rule, LinesBuilder.of(lines, size, count, rule.capacity))
+            (rule, LinesBuilder(lines, size, count, rule.capacity))
             for rule, lines in zip(paid, known.paid, strict=True)
         ]
 
     def build(self) -> Known:
         """What is known after the events so far."""
-        return Known(
-            tuple(lines.build() for _, lines in self._strict),
-            tuple(lines.build() for _, lines in self._paid),
-        )
-
-    def verdict(self, target: Target) -> Verdict:
-        """What is known of ``target`` before it is accessed."""
-        resident = any(lines.age(target) is not None for _, lines in self._strict)
-        paid = target.identified and any(lines.age(target) is not None for _, lines in self._paid)
-        return Verdict(resident, paid and not resident)
+        strict = tuple(lines.build() for _, lines in self._strict)
+        paid = tuple(lines.build() for _, lines in self._paid)
+        before = (*self._known.strict, *self._known.paid)
+        if all(now is then for now, then in zip((*strict, *paid), before, strict=True)):
+            return self._known
+        return Known(strict, paid)
 
     def apply(self, event: Event) -> Verdict:
         """The effect of ``event``; the verdict is on the state before it."""
@@ -138,8 +135,8 @@ class Step:
         if target is None:
             self._operate(event)
             return ABSENT
-        verdict = self.verdict(target)
         ages = [lines.age(target) for _, lines in self._strict]
+        verdict = self._verdict(target, ages)
         for (rule, lines), age in zip(self._strict, ages, strict=True):
             if event.store:
                 self._store(rule, lines, event, age)
@@ -160,6 +157,14 @@ class Step:
                 if target.identified and (event.certain or (event.pays and again)):
                     lines.add(target)
         return verdict
+
+    def _verdict(self, target: Target, ages: Sequence[int | None]) -> Verdict:
+        """What is known of ``target`` before it is accessed."""
+        if any(age is not None for age in ages):
+            return RESIDENT
+        if target.identified and any(lines.age(target) is not None for _, lines in self._paid):
+            return PAID
+        return ABSENT
 
     def _operate(self, event: Event) -> None:
         for _, lines in self._strict:
@@ -221,7 +226,8 @@ class Residency:
         self._strict = strict_rules(policy, geometry.free_ways)
         self._paid = paid_rules(policy, geometry.free_ways)
         self._events, self._images = events, images
-        self._after: dict[int, tuple[Known, Known]] = {}
+        self._after: dict[int, tuple[Known, Known]] = {}  # node: its start, its end
+        self._along: dict[int, tuple[Known, Known]] = {}  # edge: start of its source, its own end
         held = tuple(held)
         start = Known(
             tuple(self._held(held, rule) for rule in self._strict),
@@ -248,14 +254,17 @@ class Residency:
         return Step(known, self._strict, self._paid, self._geometry)
 
     def transfer(self, edge: int, state: Known) -> Known | None:
+        done = self._along.get(edge)
+        if done is not None and done[0] is state:
+            return done[1]
         source = self._flow.graph.sources[edge]
         before = self._after.get(source)
-        if before is not None and before[0] is state:
-            after = before[1]
-        else:
-            after = self._applied(state, self._events.nodes[source])
-            self._after[source] = (state, after)
-        return self._applied(after, self._events.edges[edge]).renamed(edge, self._images)
+        if before is None or before[0] is not state:
+            before = state, self._applied(state, self._events.nodes[source])
+            self._after[source] = before
+        after = self._applied(before[1], self._events.edges[edge]).renamed(edge, self._images)
+        self._along[edge] = state, after
+        return after
 
     def _applied(self, known: Known, events: Sequence[Event]) -> Known:
         if not events:

@@ -12,7 +12,7 @@ WAY = 128 * 32
 
 
 def builder(capacity: int = 1) -> LinesBuilder:
-    return LinesBuilder.of(NO_LINES, 32, 128, capacity)
+    return LinesBuilder(NO_LINES, 32, 128, capacity)
 
 
 def bytes_from(symbol: int, *spans: tuple[int, int]) -> Target:
