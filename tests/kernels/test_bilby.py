@@ -173,6 +173,8 @@ def test_layout_page_is_current() -> None:
         ('object a 8 "x"\n  f 0 word_t[2] "x"\n  g 5 word_t inside f "leaves f"\n', "line 3"),
         ('object a 4 "x"\n  f 0 word_t "x"\n  g 0 byte_t inside h "not f"\n', "line 3"),
         ('capability a 1 "x"\ncapability b 1 "same number"\n', "same number"),
+        ('object a 4 "x"\n  f 0 word_t "x"\nextend b 8\n', "line 3"),
+        ('object a 4 "x"\n  f 0 word_t "x"\nextend a 16\n  g 4 word_t "x"\n', "8 bytes, not 16"),
     ],
 )
 def test_bad_layout_is_refused(tmp_path: Path, table: str, message: str) -> None:

@@ -64,6 +64,9 @@ def test_no_fact_is_needed(build: Path, board: str, preset: str) -> None:
     assert load([build.parent / f"{board}-{preset}" / "kernel.facts"]).facts == ()
 
 
+NO_RETURN = ("preempt", "leave_to_interrupt", "kernel_panic")
+
+
 def successors(function: Function) -> dict[int, set[int]]:
     """Control flow inside one function, calls stepped over."""
     inside = {insn.address for insn in function.insns}
@@ -75,6 +78,8 @@ def successors(function: Function) -> dict[int, set[int]]:
             and m not in ("bls", "blt", "ble")  # fmt: skip
         out = graph.setdefault(insn.address, set())
         ends = m in ("b", "bx", "pop", "movs") and (m != "pop" or "pc" in insn.operands)
+        if call and any(f"<{name}>" in insn.operands for name in NO_RETURN):
+            continue
         if not ends or call:
             out.add(insn.address + 4)
         if insn.address in target_of and not call:

@@ -12,4 +12,5 @@ void check_invariants(void)
     check_spaces();
     check_caps();
     check_deletion();
+    check_lookups();
 }

@@ -55,6 +55,10 @@ void check_spaces(void);     /* address spaces (one of spaces_*.c) */
 void check_caps(void);       /* what exists and who has access to it */
 void check_deletion(void);   /* what is deleted, cleared or aborted step by step */
 
+/* One of lookups_*.c: what threads keep of the addresses they looked up. */
+void check_lookups(void);
+bool is_kept_lookup(word_t address);
+
 static inline struct slot *link_to(word_t link)
 {
     return (struct slot *)(link & ~0xfu);

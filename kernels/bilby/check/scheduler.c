@@ -69,8 +69,9 @@ static void check_thread(const struct tcb *thread)
     require(thread->state != THREAD_RUNNING
             || (current_thread != &idle_thread && thread->priority <= current_thread->priority),
             "S5 the current thread is the most urgent", thread);
-    require((thread->regs[REG_CPSR] & ~CPSR_USER_MASK) == CPSR_USER_FIXED,
-            "S6 registers are a user's", thread);
+    require((thread->regs[REG_CPSR] & ~CPSR_USER_MASK) == CPSR_USER_FIXED
+            || (thread->regs[REG_CPSR] == 0 && slot_is_empty(&thread->reply)),
+            "S6 registers are a user's, but before it is configured", thread);
 }
 
 /* A lazy scheduler's current thread is queued: nobody who can run stands before it. */

@@ -3,9 +3,11 @@
 # KERNEL_SOURCES and LAYOUT.
 CHECK_VSPACE = $(basename $(filter vspace_%.c,$(KERNEL_SOURCES)))
 CHECK_SOURCES = invariants.c universe.c lists.c memory.c scheduler.c waiting.c \
-	$(CHECK_VSPACE:vspace_%=spaces_%.c) caps.c deletion.c
+	$(CHECK_VSPACE:vspace_%=spaces_%.c) caps.c deletion.c \
+	$(patsubst lookup_%,lookups_%,$(filter lookup_%.c,$(KERNEL_SOURCES)))
 CHECK_DEFINES = $(if $(findstring abort_preemptible,$(LAYOUT)),-DLAYOUT_HAS_ABORT) \
-	$(if $(findstring sched_lazy,$(KERNEL_SOURCES)),-DSCHEDULER_LAZY)
+	$(if $(findstring sched_lazy,$(KERNEL_SOURCES)),-DSCHEDULER_LAZY) \
+	-DREPLY_WAIT_ATOMIC=$(if $(filter reply_wait_atomic.c,$(KERNEL_SOURCES)),1,0)
 
 # Variables that the kernel's files keep to themselves, and the invariants read.
 CHECK_PRIVATE := ready ready_bits ready_words woken owner last_asid limbo transit graves pools root_slots

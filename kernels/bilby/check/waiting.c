@@ -8,7 +8,7 @@
  *       one that is closed is being emptied: its threads wait for either
  *   Q3  a notification that is signalled has no waiting thread; pending => signalled
  *   Q4  a thread waits to send or receive, or for a signal <=> it is in such a queue
- *   R1  each thread has the master of its reply; nobody else has
+ *   R1  each thread that was ever configured has the master of its reply; nobody else has
  *   R2  a reply capability that is not a master names a thread that waits for an
  *       answer, stands right after that thread's master, and is the only one
  */
@@ -88,6 +88,8 @@ void check_waiting(void)
             || thread->state == THREAD_BLOCKED_RECEIVE
             || thread->state == THREAD_BLOCKED_WAIT;
         require(cap_type(&thread->cspace.cap) == CAP_REMAINS
+                || (slot_is_empty(&thread->reply) && slot_is_empty(&thread->cspace)
+                && thread->state == THREAD_INACTIVE)
                 || (cap_type(&thread->reply.cap) == CAP_REPLY
                 && reply_cap_master(&thread->reply.cap)
                 && reply_cap_object(&thread->reply.cap) == (word_t)thread),

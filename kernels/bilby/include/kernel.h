@@ -33,7 +33,7 @@
 
 /* tcb.state */
 enum {
-    THREAD_INACTIVE,         /* never started, or stopped by a fault; the idle thread */
+    THREAD_INACTIVE,         /* 0, as in a cleared TCB: never started, or stopped; the idle thread */
     THREAD_RUNNING,          /* current, or in a ready queue */
     THREAD_BLOCKED_SEND,     /* queued on an endpoint, sending state */
     THREAD_BLOCKED_RECEIVE,  /* queued on an endpoint, receiving state */
@@ -47,9 +47,6 @@ enum { EP_IDLE, EP_SENDING, EP_RECEIVING, EP_CLOSED /* being emptied for good */
 /* notification.signalled, besides 0 and 1 */
 #define NOTIFICATION_CLOSED 2
 
-/* Not an error that a user sees: the call will be made again (preemption.h). */
-#define ERROR_PREEMPTED 0x100u
-
 struct ipc_buffer { word_t w[IPC_BUFFER_BYTES / 4]; };
 
 /* ---- state ------------------------------------------------------------ */
@@ -59,18 +56,20 @@ extern struct slot irq_slots[IRQ_LINES];  /* notification of each line */
 extern struct page_directory kernel_directory;
 
 _Noreturn void kernel_panic(void);        /* entry.S */
+_Noreturn void leave_to_interrupt(void);  /* entry.S */
 
 /* ---- entries.c: called from entry.S ----------------------------------- */
-bool handle_syscall(word_t address, word_t message, word_t number);
+void handle_syscall(word_t address, word_t message, word_t number);
 void handle_interrupt(void);
+_Noreturn void preempt(void);             /* called from preemption points */
 void handle_undefined(void);
 void handle_prefetch_abort(void);
 void handle_data_abort(void);
 
 /* ---- syscall.c, fastpath.c -------------------------------------------- */
-word_t syscall_invoke(word_t address, word_t message, bool blocking, bool call);
+void syscall_invoke(word_t address, word_t message, bool blocking, bool call);
 void syscall_receive(word_t address);
-word_t reply_receive(word_t address);     /* one of reply_wait_*.c */
+void reply_receive(word_t address);       /* one of reply_wait_*.c */
 const struct cap *fastpath_call_applies(word_t address, word_t message);
 void fastpath_call(const struct cap *cap, word_t message);
 const struct cap *fastpath_reply_receive_applies(word_t address, word_t message);
@@ -80,8 +79,8 @@ void fastpath_reply_receive(const struct cap *cap, word_t message);
  * ---- decode: one per capability that can be invoked --------------------
  * The message of the current thread is in its registers and buffer; the
  * capabilities it sent have been looked up into struct invocation.  Each returns
- * an ERROR_ code and has changed nothing unless that is ERROR_NONE, or
- * ERROR_PREEMPTED: then the object says how far the work has got.
+ * an ERROR_ code and has changed nothing unless that is ERROR_NONE.  If it is
+ * preempted it does not return: the object says how far the work has got.
  */
 struct invocation {
     struct slot *slot;                  /* of the invoked capability */
@@ -123,20 +122,20 @@ word_t slot_derive(const struct slot *from, struct cap *result);
 void slot_copy(struct slot *to, const struct cap *cap, struct slot *from);
 
 /* ---- delete.c, recycle.c ------------------------------------------------ */
-word_t delete_slot(struct slot *slot, bool derived);
+void delete_slot(struct slot *slot, bool derived);
 word_t recycle_check(const struct cap *cap);
-word_t recycle_reset(struct slot *slot);
+void recycle_reset(struct slot *slot);
 
 /* ---- endpoint.c, notification.c, reply.c, fault.c ---------------------- */
 void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge,
                    bool blocking, bool call, bool may_grant);
 void endpoint_receive(struct tcb *receiver, struct endpoint *endpoint, bool may_grant);
 void endpoint_cancel(struct tcb *thread);
-word_t endpoint_close(struct endpoint *endpoint);
+void endpoint_close(struct endpoint *endpoint);
 void notification_signal(struct notification *notification, word_t badge);
 void notification_wait(struct tcb *waiter, struct notification *notification);
 void notification_cancel(struct tcb *thread);
-word_t notification_close(struct notification *notification);
+void notification_close(struct notification *notification);
 void reply_expect(struct tcb *caller, struct tcb *server, bool may_grant);
 word_t reply_send(struct tcb *server, struct slot *reply);
 void reply_revoke(struct tcb *caller);
@@ -145,16 +144,24 @@ void fault_write_message(struct tcb *thread, struct tcb *handler);
 bool fault_read_answer(struct tcb *thread, struct tcb *handler);
 
 /* ---- abort (one of abort_*.c) ------------------------------------------- */
-word_t abort_endpoint(struct endpoint *endpoint);
-word_t abort_notification(struct notification *notification);
-word_t abort_badge(struct endpoint *endpoint, word_t badge);
+void abort_endpoint(struct endpoint *endpoint);
+void abort_notification(struct notification *notification);
+void abort_badge(struct endpoint *endpoint, word_t badge);
 void abort_mend(struct endpoint *endpoint, const struct tcb *leaving);
 void abort_forget(struct tcb *thread);
 
 /* ---- message.c --------------------------------------------------------- */
 word_t message_word(const struct tcb *thread, word_t index);
-void message_transfer(struct tcb *from, struct tcb *to,
-                      const struct endpoint *through, bool may_grant);
+/* The capabilities of a message, found before anything is changed. */
+struct message_caps {
+    word_t count;                        /* of those sent, as far as there are slots */
+    struct slot *source[EXTRA_CAPS_MAX];
+    struct slot *target;                 /* the receive slot; null if none, or not empty */
+};
+void message_find_caps(struct message_caps *caps, struct tcb *from, struct tcb *to,
+                       bool may_grant);
+void message_transfer(struct tcb *from, struct tcb *to, const struct endpoint *through,
+                      const struct message_caps *caps);
 
 /* ---- thread.c, sched (one of sched_*.c) -------------------------------- */
 void thread_init(struct tcb *thread);
@@ -174,7 +181,7 @@ void sched_switch(struct tcb *thread);
 word_t create_size_bits(word_t type, word_t size_bits);
 void create_clear_chunk(word_t base, word_t bytes);
 void create_frame(struct cap *cap, word_t physical, word_t size);
-word_t clear_before(struct slot *untyped);
+void clear_before(struct slot *untyped);
 void clear_inside(word_t base, word_t bytes);
 void create_cap(struct cap *cap, word_t type, word_t base, word_t size_bits);
 
@@ -187,8 +194,8 @@ void vspace_moved(struct slot *slot, const struct slot *from);
 void vspace_forget_mapping(struct cap *frame);
 void vspace_unmap_frame(struct slot *frame);
 void vspace_unmap_table(struct slot *table);
-word_t vspace_delete_table(struct slot *table);
-word_t vspace_delete_directory(struct slot *directory);
+void vspace_delete_table(struct slot *table);
+void vspace_delete_directory(struct slot *directory);
 void asid_switch(struct page_directory *directory);
 void asid_flush(const struct page_directory *directory);
 void asid_release(struct page_directory *directory);

@@ -2,9 +2,8 @@
 /*
  * Preemption points.
  *
- * PREEMPTION_POINT(number) returns ERROR_PREEMPTED from the function it stands in
- * if an interrupt is pending.  Every caller passes that on at once, having changed
- * nothing since; handle_syscall then moves the pc back onto the SVC, and entry.S
+ * PREEMPTION_POINT(number) ends the system call if an interrupt is pending, and does not
+ * return: preempt() moves the pc back onto the SVC, and entry.S drops the stack and
  * goes to the interrupt handler.  The thread makes the same call again when it
  * runs next, and decoding starts from scratch.
  *
@@ -27,7 +26,7 @@
 #define PREEMPTION_POINT(number) __extension__({ \
     MACHINE_LABEL("preemption_point_" #number); \
     if (interrupts_pending()) \
-        return ERROR_PREEMPTED; \
+        preempt(); \
     MACHINE_LABEL("preemption_start_" #number); \
 })
 

@@ -8,3 +8,4 @@ CLEAR := clear_inside.c          # section 3.5: each object cleared where it is 
 VSPACE := vspace_asid.c          # section 3.6: address spaces have numbers, out of pools
 KERNEL_MAPS := kernel_maps_atomic.c # a directory gets the kernel's mappings in one go
 REPLY_WAIT := reply_wait_atomic.c # reply-and-receive is atomic
+LOOKUP := lookup_direct.c         # addresses are looked up without a pause

@@ -4,3 +4,4 @@
 include presets/after.mk
 REPLY_WAIT := reply_wait_preemptible.c # a preemption point between reply and receive
 KERNEL_MAPS := kernel_maps_preemptible.c # ... and one after each 64 bytes of the kernel's mappings
+LOOKUP := lookup_kept.c # not from there: one after each address, what was found is kept

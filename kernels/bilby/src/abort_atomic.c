@@ -6,7 +6,7 @@
 #include <kernel.h>
 #include <endpoint_queue.h>
 
-word_t abort_endpoint(struct endpoint *endpoint)
+void abort_endpoint(struct endpoint *endpoint)
 {
     /* parameter: queue_length + 1 */
     while (endpoint->head != NULL) {
@@ -15,10 +15,9 @@ word_t abort_endpoint(struct endpoint *endpoint)
         endpoint_unlink(endpoint, thread);
         thread_abort(thread);
     }
-    return ERROR_NONE;
 }
 
-word_t abort_notification(struct notification *notification)
+void abort_notification(struct notification *notification)
 {
     /* parameter: queue_length + 1 */
     while (notification->head != NULL) {
@@ -27,10 +26,9 @@ word_t abort_notification(struct notification *notification)
         notification_cancel(thread);
         thread_abort(thread);
     }
-    return ERROR_NONE;
 }
 
-word_t abort_badge(struct endpoint *endpoint, word_t badge)
+void abort_badge(struct endpoint *endpoint, word_t badge)
 {
     struct tcb *thread = endpoint->state == EP_SENDING ? endpoint->head : NULL;
 
@@ -44,7 +42,6 @@ word_t abort_badge(struct endpoint *endpoint, word_t badge)
         }
         thread = next;
     }
-    return ERROR_NONE;
 }
 
 /* No abort is ever under way when something else happens. */

@@ -18,7 +18,7 @@
 #include <endpoint_queue.h>
 #include <preemption.h>
 
-PREEMPTIBLE word_t abort_endpoint(struct endpoint *endpoint)
+PREEMPTIBLE void abort_endpoint(struct endpoint *endpoint)
 {
     abort_mend(endpoint, NULL);
     /* preempted: 2 */
@@ -29,10 +29,9 @@ PREEMPTIBLE word_t abort_endpoint(struct endpoint *endpoint)
         thread_abort(thread);
         PREEMPTION_POINT(2);
     }
-    return ERROR_NONE;
 }
 
-PREEMPTIBLE word_t abort_notification(struct notification *notification)
+PREEMPTIBLE void abort_notification(struct notification *notification)
 {
     /* preempted: 3 */
     while (notification->head != NULL) {
@@ -42,7 +41,6 @@ PREEMPTIBLE word_t abort_notification(struct notification *notification)
         thread_abort(thread);
         PREEMPTION_POINT(3);
     }
-    return ERROR_NONE;
 }
 
 /* The abort is over: tell whoever began it, unless that is who runs. */
@@ -105,16 +103,15 @@ static void look(struct endpoint *endpoint)
 }
 
 /* Whatever abort the endpoint records. */
-static PREEMPTIBLE word_t carry_on(struct endpoint *endpoint)
+static PREEMPTIBLE void carry_on(struct endpoint *endpoint)
 {
     /* preempted: 4 */
     while (endpoint->abort_at != NULL) {
         look(endpoint);
         if (endpoint->abort_at == NULL)
-            return ERROR_NONE; /* so that it is not begun again */
+            return; /* so that it is not begun again */
         PREEMPTION_POINT(4);
     }
-    return ERROR_NONE;
 }
 
 /* Record a new one; a thread is worker of at most one. */
@@ -138,16 +135,14 @@ static bool was_finished(const struct endpoint *endpoint, word_t badge)
     return finished;
 }
 
-word_t abort_badge(struct endpoint *endpoint, word_t badge)
+void abort_badge(struct endpoint *endpoint, word_t badge)
 {
     bool own = endpoint->abort_at != NULL && endpoint->abort_worker == current_thread
         && endpoint->abort_badge == badge;
-    word_t error = carry_on(endpoint);
 
-    if (error != ERROR_NONE || own || was_finished(endpoint, badge))
-        return error;
-    if (endpoint->state != EP_SENDING)
-        return ERROR_NONE;
+    carry_on(endpoint);
+    if (own || was_finished(endpoint, badge) || endpoint->state != EP_SENDING)
+        return;
     begin(endpoint, badge);
-    return carry_on(endpoint);
+    carry_on(endpoint);
 }

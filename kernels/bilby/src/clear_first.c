@@ -16,12 +16,12 @@
 
 #define CHUNK_UNITS (CHUNK_BYTES / 16)
 
-PREEMPTIBLE word_t clear_before(struct slot *slot)
+PREEMPTIBLE void clear_before(struct slot *slot)
 {
     struct cap *cap = &slot->cap;
 
     if (slot_has_child(slot) || untyped_cap_free(cap) == 0)
-        return ERROR_NONE;
+        return;
     pin_forget_before(); /* of programs that were there; none is fetched from there now */
     /* preempted: 6 */
     while (untyped_cap_free(cap) != 0) {
@@ -33,7 +33,6 @@ PREEMPTIBLE word_t clear_before(struct slot *slot)
         untyped_cap_set_free(cap, below);
         PREEMPTION_POINT(6);
     }
-    return ERROR_NONE;
 }
 
 /* Already clear. */

@@ -8,11 +8,10 @@
 #include <pin.h>
 
 /* When nothing made from the region exists any more, all of it is free again. */
-word_t clear_before(struct slot *slot)
+void clear_before(struct slot *slot)
 {
     if (!slot_has_child(slot))
         untyped_cap_set_free(&slot->cap, 0);
-    return ERROR_NONE;
 }
 
 void clear_inside(word_t base, word_t bytes)

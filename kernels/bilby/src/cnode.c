@@ -226,11 +226,10 @@ static word_t decode_one(const struct invocation *call)
     if (error != ERROR_NONE)
         return error;
 
-    error = delete_slot(slot, call->label != LABEL_CNODE_DELETE);
-    if (error != ERROR_NONE)
-        return error;
-
-    return call->label == LABEL_CNODE_RECYCLE ? recycle_reset(slot) : ERROR_NONE;
+    delete_slot(slot, call->label != LABEL_CNODE_DELETE);
+    if (call->label == LABEL_CNODE_RECYCLE)
+        recycle_reset(slot);
+    return ERROR_NONE;
 }
 
 word_t decode_cnode(const struct invocation *call)

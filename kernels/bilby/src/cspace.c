@@ -7,6 +7,7 @@
  * must be used up exactly: a capability met too early is an error.
  */
 #include <kernel.h>
+#include <lookup.h>
 
 static word_t low_bits(word_t count)
 {
@@ -46,7 +47,7 @@ struct slot *cspace_resolve(const struct cap *root, word_t address, word_t bits)
 /* The slot of a full address in a thread's own space; null if none. */
 struct slot *cspace_lookup(struct tcb *thread, word_t address)
 {
-    return cspace_resolve(&thread->cspace.cap, address, ADDRESS_BITS);
+    return lookup_find(&thread->cspace.cap, address, ADDRESS_BITS);
 }
 
 /* The slot at an index of given depth below a CNode. */
@@ -58,7 +59,7 @@ word_t cspace_find(const struct cap *root, word_t index, word_t depth, struct sl
     if (depth < 1 || depth > ADDRESS_BITS)
         return ERROR_RANGE;
 
-    *found = cspace_resolve(root, index, depth);
+    *found = lookup_find(root, index, depth);
     return *found == NULL ? ERROR_LOOKUP_FAILED : ERROR_NONE;
 }
 

@@ -100,58 +100,62 @@ static struct slot *next_victim(void)
 }
 
 /* What a capability leaves behind, by its kind; can be preempted, then it is still there. */
-static word_t finalise(struct slot *slot, bool last)
+static void finalise(struct slot *slot, bool last)
 {
     struct cap *cap = &slot->cap;
 
     switch (cap_type(cap)) {
     case CAP_ENDPOINT:
-        return last ? endpoint_close((struct endpoint *)endpoint_cap_object(cap)) : ERROR_NONE;
+        if (last)
+            endpoint_close((struct endpoint *)endpoint_cap_object(cap));
+        break;
     case CAP_NOTIFICATION:
-        return last ? notification_close((struct notification *)notification_cap_object(cap))
-                    : ERROR_NONE;
+        if (last)
+            notification_close((struct notification *)notification_cap_object(cap));
+        break;
     case CAP_FRAME:
         vspace_unmap_frame(slot);
-        return ERROR_NONE;
+        break;
     case CAP_PAGE_TABLE:
-        return last ? vspace_delete_table(slot) : ERROR_NONE;
+        if (last)
+            vspace_delete_table(slot);
+        break;
     case CAP_PAGE_DIRECTORY:
-        return last ? vspace_delete_directory(slot) : ERROR_NONE;
+        if (last)
+            vspace_delete_directory(slot);
+        break;
     case CAP_IRQ_HANDLER:
         if (last)
             irq_release(irq_handler_cap_irq(cap));
-        return ERROR_NONE;
+        break;
     case CAP_REPLY:
         if (reply_cap_master(cap))
             reply_revoke((struct tcb *)reply_cap_object(cap));
-        return ERROR_NONE;
+        break;
     default:
         space_finalise(cap, last);
-        return ERROR_NONE;
+        break;
     }
 }
 
 /* One step: a slot is emptied, a container buried, or one slot less is left. */
-static word_t step(void)
+static void step(void)
 {
     struct slot *victim = next_victim();
     bool last;
-    word_t error;
 
     if (victim == NULL) {
         dig();
-        return ERROR_NONE;
+        return;
     }
     last = slot_is_last(victim);
     if (last && is_container(&victim->cap)) {
         bury(victim);
-        return ERROR_NONE;
+        return;
     }
     slot_leave_thread(victim);
-    error = finalise(victim, last);
-    if (error == ERROR_NONE)
-        slot_empty(victim);
-    return error;
+    finalise(victim, last);
+    slot_empty(victim);
 }
 
 /*
@@ -177,15 +181,11 @@ static bool take(struct slot *slot, bool derived)
  * was derived from its capability.  That may include the capability itself, if it
  * stands in a CNode that is deleted.
  */
-PREEMPTIBLE word_t delete_slot(struct slot *slot, bool derived)
+PREEMPTIBLE void delete_slot(struct slot *slot, bool derived)
 {
     /* preempted: 1 */
     while (!slot_is_empty(&limbo) || graves != NULL || take(slot, derived)) {
-        word_t error = step();
-
-        if (error != ERROR_NONE)
-            return error;
+        step();
         PREEMPTION_POINT(1);
     }
-    return ERROR_NONE;
 }

@@ -23,12 +23,12 @@ static void thread_abort_current(struct tcb *thread)
 
 /* The message itself: a fault, or what the sender has in its registers. */
 static void transfer(struct tcb *from, struct tcb *to, const struct endpoint *endpoint,
-                     word_t badge, bool may_grant)
+                     word_t badge, const struct message_caps *caps)
 {
     if (from->fault != 0)
         fault_write_message(from, to);
     else
-        message_transfer(from, to, endpoint, may_grant);
+        message_transfer(from, to, endpoint, caps);
     to->regs[REG_BADGE] = badge;
 }
 
@@ -47,13 +47,15 @@ static void settle_sender(struct tcb *sender, struct tcb *receiver, bool call)
 void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge,
                    bool blocking, bool call, bool may_grant)
 {
+    struct message_caps caps;
     struct tcb *receiver;
 
     if (endpoint->state == EP_CLOSED) {
         thread_abort_current(sender);
     } else if (endpoint->state == EP_RECEIVING) {
+        message_find_caps(&caps, sender, endpoint->head, may_grant);
         receiver = endpoint_dequeue(endpoint);
-        transfer(sender, receiver, endpoint, badge, may_grant);
+        transfer(sender, receiver, endpoint, badge, &caps);
         thread_wake(receiver);
         settle_sender(sender, receiver, call);
     } else if (blocking) {
@@ -71,6 +73,7 @@ void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge,
 /* The receiver's slot for a reply capability is empty. */
 void endpoint_receive(struct tcb *receiver, struct endpoint *endpoint, bool may_grant)
 {
+    struct message_caps caps;
     struct tcb *sender;
 
     receiver->may_grant = may_grant;
@@ -78,9 +81,10 @@ void endpoint_receive(struct tcb *receiver, struct endpoint *endpoint, bool may_
         thread_abort_current(receiver);
     } else if (endpoint->state == EP_SENDING) {
         sender = endpoint->head;
+        message_find_caps(&caps, sender, receiver, sender->may_grant && sender->fault == 0);
         abort_mend(endpoint, sender);
         endpoint_dequeue(endpoint);
-        transfer(sender, receiver, endpoint, sender->send_badge, sender->may_grant);
+        transfer(sender, receiver, endpoint, sender->send_badge, &caps);
         settle_sender(sender, receiver, sender->send_call);
     } else {
         receiver->state = THREAD_BLOCKED_RECEIVE;
@@ -99,8 +103,8 @@ void endpoint_cancel(struct tcb *thread)
 }
 
 /* Wake all threads with an error, for an endpoint that no capability leads to. */
-word_t endpoint_close(struct endpoint *endpoint)
+void endpoint_close(struct endpoint *endpoint)
 {
     endpoint->state = EP_CLOSED;
-    return abort_endpoint(endpoint);
+    abort_endpoint(endpoint);
 }

@@ -8,6 +8,7 @@
  */
 #include <kernel.h>
 #include <interrupts.h>
+#include <lookup.h>
 #include <machine.h>
 
 /* What replying says to the thread that replies. */
@@ -16,41 +17,59 @@ static void note_reply(word_t error)
     current_thread->regs[REG_BADGE] = error == ERROR_NONE ? 0 : SYSCALL_FAILED | error;
 }
 
-/* A system call, but for the choice of who runs next; ERROR_PREEMPTED or ERROR_NONE. */
-static word_t dispatch(word_t address, word_t message, word_t number)
+/*
+ * All is done but for the choice of who runs next.  An interrupt that has come meanwhile is
+ * handled first: it may wake somebody, and its handler makes the choice.
+ */
+static void finish(void)
+{
+    if (interrupts_pending())
+        leave_to_interrupt();
+    sched_run();
+}
+
+/* A system call, but for the choice of who runs next. */
+static void dispatch(word_t address, word_t message, word_t number)
 {
     switch (number) {
     case SYS_CALL:
-        return syscall_invoke(address, message, true, true);
+        syscall_invoke(address, message, true, true);
+        break;
     case SYS_SEND:
-        return syscall_invoke(address, message, true, false);
+        syscall_invoke(address, message, true, false);
+        break;
     case SYS_NB_SEND:
-        return syscall_invoke(address, message, false, false);
+        syscall_invoke(address, message, false, false);
+        break;
     case SYS_RECEIVE:
         syscall_receive(address);
-        return ERROR_NONE;
+        break;
     case SYS_REPLY:
         note_reply(reply_send(current_thread, &current_thread->caller));
-        return ERROR_NONE;
+        break;
     case SYS_REPLY_RECEIVE:
-        return reply_receive(address);
+        reply_receive(address);
+        break;
     case SYS_YIELD:
         sched_yield();
-        return ERROR_NONE;
+        break;
     default:
         current_thread->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_INVALID_SYSCALL;
-        return ERROR_NONE;
+        break;
     }
 }
 
-/* The pc back onto the SVC: the thread makes the call again when it runs next. */
-static void make_again(struct tcb *thread)
+/*
+ * The call of the current thread ends here, from wherever it is.  The pc goes back onto
+ * the SVC: the thread makes the call again when it runs next.
+ */
+void preempt(void)
 {
-    thread->regs[REG_PC] -= thread->regs[REG_CPSR] & CPSR_THUMB ? 2 : 4;
+    current_thread->regs[REG_PC] -= current_thread->regs[REG_CPSR] & CPSR_THUMB ? 2 : 4;
+    leave_to_interrupt();
 }
 
-/* True if it was preempted: entry.S goes on with handle_interrupt, which schedules. */
-bool handle_syscall(word_t address, word_t message, word_t number)
+void handle_syscall(word_t address, word_t message, word_t number)
 {
     const struct cap *direct;
 
@@ -58,22 +77,19 @@ bool handle_syscall(word_t address, word_t message, word_t number)
         direct = fastpath_call_applies(address, message);
         if (direct != NULL) {
             fastpath_call(direct, message);
-            return false;
+            return;
         }
     }
     if (number == SYS_REPLY_RECEIVE) {
         direct = fastpath_reply_receive_applies(address, message);
         if (direct != NULL) {
             fastpath_reply_receive(direct, message);
-            return false;
+            return;
         }
     }
-    if (dispatch(address, message, number) == ERROR_PREEMPTED) {
-        make_again(current_thread);
-        return true;
-    }
-    sched_run();
-    return false;
+    lookup_begin();
+    dispatch(address, message, number);
+    finish();
 }
 
 /* The line stays masked until its user acknowledges it. */
@@ -95,19 +111,19 @@ void handle_interrupt(void)
 void handle_undefined(void)
 {
     fault_raise(current_thread, FAULT_UNDEFINED, current_thread->regs[REG_PC], 0);
-    sched_run();
+    finish();
 }
 
 void handle_prefetch_abort(void)
 {
     fault_raise(current_thread, FAULT_PREFETCH_ABORT, current_thread->regs[REG_PC],
                 machine_prefetch_fault_status());
-    sched_run();
+    finish();
 }
 
 void handle_data_abort(void)
 {
     fault_raise(current_thread, FAULT_DATA_ABORT, machine_data_fault_address(),
                 machine_data_fault_status());
-    sched_run();
+    finish();
 }

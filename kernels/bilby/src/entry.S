@@ -57,14 +57,20 @@ function entry_svc
     mov     r2, r7
     ldr     sp, =kernel_stack_top
     bl      handle_syscall
-    cmp     r0, #0
-    beq     return_to_current
-    /* Preempted: the path of the call ends here, that of the interrupt begins. */
+    b       return_to_current
+    .size entry_svc, . - entry_svc
+
+/*
+ * A call is preempted, or a call or fault is done and an interrupt is pending: its path ends
+ * here, that of the interrupt begins.  The stack is dropped.
+ */
+function leave_to_interrupt
+    ldr     sp, =kernel_stack_top
     .global exit_to_interrupt
 exit_to_interrupt:
     bl      handle_interrupt
     b       return_to_current
-    .size entry_svc, . - entry_svc
+    .size leave_to_interrupt, . - leave_to_interrupt
 
 function entry_irq
     save_registers

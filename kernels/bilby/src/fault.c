@@ -3,14 +3,15 @@
  * Faults of user threads become calls to their fault handlers.
  *
  * The handler is an endpoint, named by an address in the thread's own capability
- * space.  Without a handler that can be sent to, the thread stops for good.
+ * space.  A fault cannot be preempted.  Without a handler that can be sent to, the thread stops for good.
  */
 #include <kernel.h>
 
 /* The current thread cannot go on at its pc. */
 void fault_raise(struct tcb *thread, word_t fault, word_t address, word_t status)
 {
-    struct slot *handler = cspace_lookup(thread, thread->fault_handler);
+    struct slot *handler = cspace_resolve(&thread->cspace.cap, thread->fault_handler,
+                                          ADDRESS_BITS);
 
     abort_forget(thread); /* the handler may send it elsewhere */
     thread->replied = 0;

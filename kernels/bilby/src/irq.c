@@ -80,7 +80,8 @@ word_t decode_irq_handler(const struct invocation *call)
     case LABEL_IRQ_SET_NOTIFICATION:
         return decode_set_notification(irq, call);
     case LABEL_IRQ_CLEAR_NOTIFICATION:
-        return delete_slot(&irq_slots[irq], false);
+        delete_slot(&irq_slots[irq], false);
+        return ERROR_NONE;
     case LABEL_IRQ_ACKNOWLEDGE:
         interrupts_unmask(irq);
         return ERROR_NONE;

@@ -54,12 +54,12 @@ static word_t begun(const struct cap *untyped)
 }
 
 /* What is to be made is not the directory that was begun: clear what was copied, last first. */
-PREEMPTIBLE word_t kernel_maps_settle(struct slot *slot, bool is_directory, word_t base)
+PREEMPTIBLE void kernel_maps_settle(struct slot *slot, bool is_directory, word_t base)
 {
     struct cap *untyped = &slot->cap;
 
     if (is_directory && base == begun(untyped))
-        return ERROR_NONE;
+        return;
     /* preempted: 11 */
     while (untyped_cap_copied(untyped) != 0) {
         word_t last = untyped_cap_copied(untyped) - 1;
@@ -69,11 +69,10 @@ PREEMPTIBLE word_t kernel_maps_settle(struct slot *slot, bool is_directory, word
         untyped_cap_set_copied(untyped, last);
         PREEMPTION_POINT(11);
     }
-    return ERROR_NONE;
 }
 
 /* The last step has no point after it: the directory is made at once. */
-PREEMPTIBLE word_t kernel_maps_before(struct slot *slot, word_t base)
+PREEMPTIBLE void kernel_maps_before(struct slot *slot, word_t base)
 {
     struct cap *untyped = &slot->cap;
 
@@ -87,7 +86,6 @@ PREEMPTIBLE word_t kernel_maps_before(struct slot *slot, word_t base)
     }
     copy_step(base, LAST_STEP);
     untyped_cap_set_copied(untyped, 0);
-    return ERROR_NONE;
 }
 
 /* For the first thread's directory. */

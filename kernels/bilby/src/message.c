@@ -75,36 +75,60 @@ static struct slot *receive_slot(struct tcb *to)
     return slot;
 }
 
-/*
- * Pass on the capabilities at the sender's addresses, in order.  One to the
- * endpoint that the message goes through arrives as its badge.  One other may go
- * into the receive slot.  The first that cannot be passed on ends it.  Returns
- * the "extra" and "unwrapped" bits of the receiver's message register.
- */
-static word_t copy_caps(struct tcb *from, struct tcb *to,
-                        const struct endpoint *through, word_t count)
+/* Look up the receive slot, and what the sender's addresses lead to, up to the first that does not. */
+void message_find_caps(struct message_caps *caps, struct tcb *from, struct tcb *to,
+                       bool may_grant)
 {
-    struct slot *target = receive_slot(to);
-    word_t unwrapped = 0;
-    word_t i;
+    word_t count = message_extra(from->regs[REG_MESSAGE]);
 
+    caps->count = 0;
+    if (!may_grant || count == 0 || from->buffer == NULL || to->buffer == NULL)
+        return;
+    caps->target = receive_slot(to);
     /* bound: EXTRA_CAPS_MAX + 1: count is a two-bit field */
-    for (i = 0; i < count; i++) {
-        struct slot *source = cspace_lookup(from, from->buffer->w[BUFFER_CAPS + i]);
-        struct cap derived;
+    for (word_t i = 0; i < count; i++) {
+        caps->source[i] = cspace_lookup(from, from->buffer->w[BUFFER_CAPS + i]);
+        if (caps->source[i] == NULL)
+            return;
+        caps->count = i + 1;
+    }
+}
 
-        if (source == NULL)
+/*
+ * From index i on: those to the endpoint that the message goes through arrive as their
+ * badges.  Returns the index of the first that does not, and marks the others.
+ */
+static word_t unwrap(const struct message_caps *caps, word_t i, struct tcb *to,
+                     const struct endpoint *through, word_t *unwrapped)
+{
+    /* bound: EXTRA_CAPS_MAX + 1 */
+    for (; i < EXTRA_CAPS_MAX && i < caps->count; i++) {
+        const struct cap *cap = &caps->source[i]->cap;
+
+        if (cap_type(cap) != CAP_ENDPOINT || endpoint_cap_object(cap) != (word_t)through)
             break;
-        if (through != NULL && cap_type(&source->cap) == CAP_ENDPOINT
-            && endpoint_cap_object(&source->cap) == (word_t)through) {
-            to->buffer->w[BUFFER_CAPS + i] = endpoint_cap_badge(&source->cap);
-            unwrapped |= 1u << i;
-            continue;
-        }
-        if (target == NULL || slot_derive(source, &derived) != ERROR_NONE)
-            break;
-        slot_copy(target, &derived, source);
-        target = NULL;
+        to->buffer->w[BUFFER_CAPS + i] = endpoint_cap_badge(cap);
+        *unwrapped |= 1u << i;
+    }
+    return i;
+}
+
+/*
+ * Pass on the capabilities, in order.  One other than those that are unwrapped may go
+ * into the receive slot; the next other one ends it.  Returns the "extra" and "unwrapped"
+ * bits of the receiver's message register.
+ */
+static word_t pass_caps(const struct message_caps *caps, struct tcb *to,
+                        const struct endpoint *through)
+{
+    word_t unwrapped = 0;
+    word_t i = unwrap(caps, 0, to, through, &unwrapped);
+    struct cap derived;
+
+    if (i < caps->count && caps->target != NULL
+        && slot_derive(caps->source[i], &derived) == ERROR_NONE) {
+        slot_copy(caps->target, &derived, caps->source[i]);
+        i = unwrap(caps, i + 1, to, through, &unwrapped);
     }
     return message_make(0, i, unwrapped, 0);
 }
@@ -113,15 +137,12 @@ static word_t copy_caps(struct tcb *from, struct tcb *to,
  * Give the message in one thread's registers and buffer to another, all but the
  * badge.  "through" is the endpoint used, null for an answer.
  */
-void message_transfer(struct tcb *from, struct tcb *to,
-                      const struct endpoint *through, bool may_grant)
+void message_transfer(struct tcb *from, struct tcb *to, const struct endpoint *through,
+                      const struct message_caps *caps)
 {
     word_t message = from->regs[REG_MESSAGE];
     word_t length = copy_words(from, to, message_length(message));
-    word_t caps = 0;
+    word_t passed = caps->count == 0 ? 0 : pass_caps(caps, to, through);
 
-    if (may_grant && message_extra(message) != 0
-        && from->buffer != NULL && to->buffer != NULL)
-        caps = copy_caps(from, to, through, message_extra(message));
-    to->regs[REG_MESSAGE] = message_make(length, 0, 0, message_label(message)) | caps;
+    to->regs[REG_MESSAGE] = message_make(length, 0, 0, message_label(message)) | passed;
 }

@@ -47,11 +47,11 @@ void notification_cancel(struct tcb *thread)
 }
 
 /* Wake all threads with an error; a signal that comes meanwhile is dropped. */
-word_t notification_close(struct notification *notification)
+void notification_close(struct notification *notification)
 {
     notification->signalled = NOTIFICATION_CLOSED;
     notification->pending = 0;
-    return abort_notification(notification);
+    abort_notification(notification);
 }
 
 /* Take what is pending, or wait. */

@@ -8,29 +8,25 @@
 #include <kernel.h>
 
 /* All that wait are woken with an error; then the endpoint can be used again. */
-static word_t reset_endpoint(const struct cap *cap)
+static void reset_endpoint(const struct cap *cap)
 {
     struct endpoint *endpoint = (struct endpoint *)endpoint_cap_object(cap);
-    word_t error;
 
-    if (endpoint_cap_badge(cap) != 0)
-        return abort_badge(endpoint, endpoint_cap_badge(cap));
-
-    error = endpoint_close(endpoint);
-    if (error == ERROR_NONE)
-        endpoint->state = EP_IDLE;
-    return error;
+    if (endpoint_cap_badge(cap) != 0) {
+        abort_badge(endpoint, endpoint_cap_badge(cap));
+        return;
+    }
+    endpoint_close(endpoint);
+    endpoint->state = EP_IDLE;
 }
 
-static word_t reset_notification(const struct cap *cap)
+static void reset_notification(const struct cap *cap)
 {
     struct notification *notification =
         (struct notification *)notification_cap_object(cap);
-    word_t error = notification_close(notification);
 
-    if (error == ERROR_NONE)
-        notification->signalled = 0;
-    return error;
+    notification_close(notification);
+    notification->signalled = 0;
 }
 
 static bool can_recycle(const struct cap *cap)
@@ -61,17 +57,19 @@ word_t recycle_check(const struct cap *cap)
 }
 
 /* With all derived capabilities deleted: the object. */
-word_t recycle_reset(struct slot *slot)
+void recycle_reset(struct slot *slot)
 {
     switch (cap_type(&slot->cap)) {
     case CAP_ENDPOINT:
-        return reset_endpoint(&slot->cap);
+        reset_endpoint(&slot->cap);
+        break;
     case CAP_NOTIFICATION:
-        return reset_notification(&slot->cap);
+        reset_notification(&slot->cap);
+        break;
     case CAP_TCB:
         thread_suspend((struct tcb *)tcb_cap_object(&slot->cap));
-        return ERROR_NONE;
+        break;
     default:
-        return ERROR_NONE; /* it stood in what was deleted */
+        break; /* it stood in what was deleted */
     }
 }

@@ -2,9 +2,8 @@
 /* Reply-and-receive in one go: twice the longest message between two interrupts. */
 #include <kernel.h>
 
-word_t reply_receive(word_t address)
+void reply_receive(word_t address)
 {
     reply_send(current_thread, &current_thread->caller);
     syscall_receive(address);
-    return ERROR_NONE;
 }

@@ -5,9 +5,10 @@
  * that is made again into a receive.  A fault or a suspension forgets it.
  */
 #include <kernel.h>
+#include <lookup.h>
 #include <preemption.h>
 
-PREEMPTIBLE word_t reply_receive(word_t address)
+PREEMPTIBLE void reply_receive(word_t address)
 {
     if (!current_thread->replied) {
         reply_send(current_thread, &current_thread->caller);
@@ -15,6 +16,6 @@ PREEMPTIBLE word_t reply_receive(word_t address)
         PREEMPTION_POINT(8);
     }
     current_thread->replied = 0;
+    lookup_begin();
     syscall_receive(address);
-    return ERROR_NONE;
 }

@@ -7,6 +7,7 @@
  *     and 3 capabilities; the endpoint; a waiting sender's message: 2 and 3.
  *   call, send: 6.  The endpoint, and one message.
  *   invocation: 7.  The object, 3 capabilities, and three more by rotate.
+ * All of a phase are found before it changes anything (lookup_*.c).
  */
 #include <kernel.h>
 #include <space.h>
@@ -73,65 +74,59 @@ static word_t dispatch(const struct invocation *call)
     }
 }
 
-/*
- * An operation on an object; its error code is the label of the result.  If it is
- * preempted the registers stay as they are.
- */
-static word_t invoke_object(struct slot *slot, word_t message)
+/* An operation on an object; its error code is the label of the result. */
+static void invoke_object(struct slot *slot, word_t message)
 {
     struct invocation call;
     word_t error = read_invocation(&call, slot, message);
 
     if (error == ERROR_NONE)
         error = dispatch(&call);
-    if (error == ERROR_PREEMPTED)
-        return error;
     current_thread->regs[REG_BADGE] = 0;
     current_thread->regs[REG_MESSAGE] = message_make(0, 0, 0, error);
     current_thread->aborted = NULL;
-    return ERROR_NONE;
 }
 
-/* Call, send and non-blocking send.  ERROR_PREEMPTED: it is to be made again. */
-word_t syscall_invoke(word_t address, word_t message, bool blocking, bool call)
+/* Call, send and non-blocking send. */
+void syscall_invoke(word_t address, word_t message, bool blocking, bool call)
 {
     struct slot *slot = cspace_lookup(current_thread, address);
     struct cap *cap;
 
     if (slot == NULL) {
         fail(ERROR_LOOKUP_FAILED);
-        return ERROR_NONE;
+        return;
     }
     cap = &slot->cap;
     switch (cap_type(cap)) {
     case CAP_NULL:
         fail(ERROR_INVALID_CAPABILITY);
-        return ERROR_NONE;
+        return;
     case CAP_ENDPOINT:
         if (!endpoint_cap_can_send(cap)) {
             fail(ERROR_NO_RIGHT);
-            return ERROR_NONE;
+            return;
         }
         endpoint_send(current_thread, (struct endpoint *)endpoint_cap_object(cap),
                       endpoint_cap_badge(cap), blocking, call,
                       endpoint_cap_can_grant(cap));
-        return ERROR_NONE;
+        return;
     case CAP_NOTIFICATION:
         if (!notification_cap_can_send(cap)) {
             fail(ERROR_NO_RIGHT);
-            return ERROR_NONE;
+            return;
         }
         current_thread->regs[REG_BADGE] = 0;
         current_thread->regs[REG_MESSAGE] = 0;
         notification_signal((struct notification *)notification_cap_object(cap),
                             notification_cap_badge(cap));
-        return ERROR_NONE;
+        return;
     default:
         if (!call) {
             fail(ERROR_ILLEGAL_OPERATION);
-            return ERROR_NONE;
+            return;
         }
-        return invoke_object(slot, message);
+        invoke_object(slot, message);
     }
 }
 

@@ -69,6 +69,8 @@ static word_t decode_configure(struct tcb *thread, const struct invocation *call
             return error;
     }
 
+    if (slot_is_empty(&thread->reply))
+        thread_init(thread);
     copy_into(&thread->cspace, call->extra[0]);
     copy_into(&thread->vspace, call->extra[1]);
     thread->fault_handler = message_word(current_thread, 0);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What happens to a thread as a whole: birth, waking, priority, becoming current. */
 #include <kernel.h>
+#include <lookup.h>
 #include <machine.h>
 #include <space.h>
 
-/* A cleared TCB becomes an inactive user thread with its own end of a reply. */
+/*
+ * What a thread needs before it can run, besides capabilities: a user's flags, and its
+ * own end of a reply.  A cleared TCB is an inactive thread without them.
+ */
 void thread_init(struct tcb *thread)
 {
-    thread = (struct tcb *)in_window((word_t)thread, sizeof(struct tcb));
-    (void)*(volatile word_t *)&thread->state; /* into the cache, to be written there */
-    thread->state = THREAD_INACTIVE;
-    thread->regs[REG_CPSR] = CPSR_USER_FIXED;
-    (void)*(volatile word_t *)&thread->reply.prev;
+    thread->regs[REG_CPSR] |= CPSR_USER_FIXED;
     reply_cap_make(&thread->reply.cap, (word_t)thread, 1, 0);
     thread->reply.prev = 3; /* alone in its list, revocable, first of its kind */
 }
@@ -50,6 +50,7 @@ void thread_suspend(struct tcb *thread)
     }
     sched_remove(thread);
     abort_forget(thread);
+    lookup_suspended(thread);
     thread->replied = 0;
     thread->fault = 0;
     thread->state = THREAD_INACTIVE;

@@ -11,6 +11,7 @@
  */
 #include <kernel.h>
 #include <kernel_maps.h>
+#include <lookup.h>
 #include <space.h>
 
 #define WORD_TYPE       0
@@ -47,8 +48,8 @@ static word_t find_node(const struct invocation *call, struct cap **node)
 
     slot = call->extra[0];
     if (depth != 0)
-        slot = cspace_resolve(&call->extra[0]->cap,
-                              message_word(current_thread, WORD_NODE_INDEX), depth);
+        slot = lookup_find(&call->extra[0]->cap, message_word(current_thread, WORD_NODE_INDEX),
+                           depth);
     if (slot == NULL)
         return ERROR_LOOKUP_FAILED;
 
@@ -123,17 +124,6 @@ static void make_directory(struct slot *untyped, const struct retype *plan)
     slot_insert(plan->slots, &cap, untyped, true);
 }
 
-static void init_threads(const struct retype *plan)
-{
-    word_t base = plan->base;
-
-    /* bound: RETYPE_OBJECTS_MAX + 1: find_slots checked the count */
-    for (word_t left = plan->count; left != 0; left--) {
-        thread_init((struct tcb *)base);
-        base += sizeof(struct tcb);
-    }
-}
-
 /*
  * Several at once: a row of slots enters the list as it stands.  Their capabilities
  * differ in the object's address, by equal steps, and so do their words.
@@ -142,8 +132,6 @@ static void make_objects(struct slot *untyped, const struct retype *plan)
 {
     struct cap first, second;
 
-    if (plan->type == TYPE_TCB)
-        init_threads(plan);
     create_cap(&first, plan->type, plan->base, plan->size_bits);
     create_cap(&second, plan->type, plan->base + (1u << plan->object_bits), plan->size_bits);
     slot_fill_row(plan->slots, plan->count, &first, &second);
@@ -196,19 +184,10 @@ word_t decode_untyped(const struct invocation *call)
     if (error != ERROR_NONE)
         return error;
 
-    error = kernel_maps_settle(call->slot, plan.type == TYPE_PAGE_DIRECTORY, plan.base);
-    if (error != ERROR_NONE)
-        return error;
-
-    error = clear_before(call->slot);
-    if (error != ERROR_NONE)
-        return error;
-
+    kernel_maps_settle(call->slot, plan.type == TYPE_PAGE_DIRECTORY, plan.base);
+    clear_before(call->slot);
     if (plan.type == TYPE_PAGE_DIRECTORY)
-        error = kernel_maps_before(call->slot, plan.base);
-    if (error != ERROR_NONE)
-        return error;
-
+        kernel_maps_before(call->slot, plan.base);
     retype(call->slot, &plan);
     return ERROR_NONE;
 }

@@ -134,10 +134,7 @@ word_t decode_asid_control(const struct invocation *call)
     if (error != ERROR_NONE)
         return error;
 
-    error = clear_before(untyped);
-    if (error != ERROR_NONE)
-        return error;
-
+    clear_before(untyped);
     make_pool(untyped, to, index);
     return ERROR_NONE;
 }
@@ -335,21 +332,19 @@ void vspace_unmap_table(struct slot *slot)
 /* ---- deletion -------------------------------------------------------------------- */
 
 /* The last capability of a table is deleted; what it maps finds that out. */
-word_t vspace_delete_table(struct slot *slot)
+void vspace_delete_table(struct slot *slot)
 {
     leave_directory(&slot->cap);
-    return ERROR_NONE;
 }
 
 /* The last capability of a directory is deleted: its number is nobody's. */
-word_t vspace_delete_directory(struct slot *slot)
+void vspace_delete_directory(struct slot *slot)
 {
     word_t asid = page_directory_cap_asid(&slot->cap);
     struct page_directory *directory = space_directory(&slot->cap);
 
     if (directory == NULL)
-        return ERROR_NONE;
+        return;
     pools[asid / ASID_POOL_ENTRIES]->space[asid % ASID_POOL_ENTRIES] = NULL;
     asid_release(directory);
-    return ERROR_NONE;
 }

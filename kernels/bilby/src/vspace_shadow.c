@@ -245,7 +245,7 @@ void vspace_unmap_table(struct slot *slot)
 }
 
 /* The last capability of a table is deleted: no frame may refer to it. */
-PREEMPTIBLE word_t vspace_delete_table(struct slot *slot)
+PREEMPTIBLE void vspace_delete_table(struct slot *slot)
 {
     struct page_table *table = (struct page_table *)page_table_cap_object(&slot->cap);
     word_t lowest = lowest_of_table(table);
@@ -261,11 +261,10 @@ PREEMPTIBLE word_t vspace_delete_table(struct slot *slot)
         set_lowest_of_table(table, lowest);
         PREEMPTION_POINT(9);
     }
-    return ERROR_NONE;
 }
 
 /* The last capability of a directory is deleted: first nobody runs in it any more. */
-PREEMPTIBLE word_t vspace_delete_directory(struct slot *slot)
+PREEMPTIBLE void vspace_delete_directory(struct slot *slot)
 {
     struct page_directory *directory =
         (struct page_directory *)page_directory_cap_object(&slot->cap);
@@ -282,5 +281,4 @@ PREEMPTIBLE word_t vspace_delete_directory(struct slot *slot)
         directory->lowest_mapped++;
         PREEMPTION_POINT(10);
     }
-    return ERROR_NONE;
 }

@@ -53,7 +53,14 @@ class Record:
     fields: list[Field] = field(default_factory=list)
 
 
-TYPE_BYTES = {"byte_t": 1, "word_t": 4, "struct_cap": 8, "struct_slot": 16}
+TYPE_BYTES = {
+    "byte_t": 1,
+    "word_t": 4,
+    "count_t": 8,
+    "struct_cap": 8,
+    "struct_slot": 16,
+    "struct_lookup": 16,
+}
 
 
 def type_bytes(ctype: str, line: int) -> int:
@@ -143,6 +150,16 @@ def check_bytes(record: Record) -> None:
         raise LayoutError(f"object {record.name} has {at} bytes, not {record.size}")
 
 
+def extend(records: list[Record], name: str, size: int, line: int) -> None:
+    """The fields that follow belong to an object of an earlier table, which comes last now."""
+    found = [r for r in records if r.kind == "object" and r.name == name]
+    if not found:
+        raise LayoutError(f"line {line}: no object {name} to extend")
+    records.remove(found[0])
+    records.append(found[0])
+    found[0].size = size
+
+
 def parse(text: str) -> list[Record]:
     records: list[Record] = []
     for number, raw in enumerate(text.splitlines(), 1):
@@ -150,6 +167,9 @@ def parse(text: str) -> list[Record]:
             continue
         words = shlex.split(raw)
         if raw[0] != " ":
+            if words[0] == "extend":
+                extend(records, words[1], int(words[2]), number)
+                continue
             record = Record(kind=words[0], name=words[1], doc=words[-1])
             if record.kind == "capability":
                 record.number = int(words[2])
@@ -281,6 +301,7 @@ def emit_c(records: list[Record]) -> str:
         "#define BILBY_LAYOUT_H",
         "",
         "typedef unsigned int word_t;",
+        "typedef unsigned long long count_t; /* of what may happen for ever */",
         "typedef unsigned char byte_t;",
         "struct tcb;",
         "struct ipc_buffer;",

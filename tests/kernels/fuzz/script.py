@@ -10,12 +10,13 @@ from tests.kernels.fuzz.draw import Operation
 from tests.kernels.fuzz.host import PC, Host
 from tests.kernels.fuzz.run import Run, symbols
 from tests.kernels.spec.invocation import E
-from tests.kernels.spec.layout import API, message
+from tests.kernels.spec.layout import API, has_field, message
 from tests.kernels.spec.state import Thread
 
 NODE, TCB, DIRECTORY = (API[f"ROOT_{name}"] for name in ("CNODE", "TCB", "PAGE_DIRECTORY"))
 REGISTERS = API["MESSAGE_REGISTERS"]
 ANY_WORD = 0x1234
+LOOKUPS = 2  # of a deletion: the CNode, and the slot below it
 
 
 class Script:
@@ -87,10 +88,15 @@ class Script:
     # ---- between two attempts: only the invariants are checked from there on
 
     def begin(self, label: str, slot: int, test: int) -> None:
-        """Delete, revoke or recycle, preempted at a test and left so."""
+        """Delete, revoke or recycle, preempted at a test of what it does and left so.
+
+        Where lookups are kept, it was preempted after each of them before.
+        """
         self.in_step = False
         sent = message(2, 0, 0, API[f"LABEL_{label}"])
         registers = [NODE, sent, slot, 32, ANY_WORD, ANY_WORD]
+        for _ in range(LOOKUPS if has_field("tcb", "lookups") else 0):
+            self.run.host.attempt(API["SYS_CALL"], registers, 1)
         self.run.host.attempt(API["SYS_CALL"], registers, test)
 
     def begin_retype(self, kind: str, region: int, test: int) -> bool:

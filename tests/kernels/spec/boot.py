@@ -34,6 +34,7 @@ def after_boot(
     for line in range(LIMITS["IRQ_LINES"]):
         kernel.irq_slots.append(kernel.add_slot(irq_slots + SIZES["slot"] * line))
     thread = kernel.add_thread(current)
+    kernel.init_thread(thread)
     kind, space = decode_cap(read(thread.slots["cspace"].address), read_second(read, thread.slots))
     assert kind == "cnode"
     node = kernel.add_cnode(space["object"], space["radix"])

@@ -6,6 +6,7 @@ from __future__ import annotations
 from tests.kernels.spec.invocation import E, Refused, find_empty, lookup
 from tests.kernels.spec.layout import API, message
 from tests.kernels.spec.state import (
+    USER_FIXED,
     WORD,
     Cap,
     Endpoint,
@@ -17,7 +18,7 @@ from tests.kernels.spec.state import (
 )
 
 FAILED = API["SYSCALL_FAILED"]
-USER_FLAGS, USER_FIXED, THUMB = 0xF80F0020, 0x150, 0x20
+USER_FLAGS, THUMB = 0xF80F0020, 0x20
 
 
 NOT_COPIED = ("page_table", "remains")
@@ -56,16 +57,25 @@ def receive_slot(kernel: Kernel, to: Thread) -> Slot | None:
         return None
 
 
+def sent_slots(kernel: Kernel, source: Thread, count: int) -> list[Slot]:
+    """What the addresses lead to before anything is passed on, up to the first that fails."""
+    slots: list[Slot] = []
+    for i in range(count):
+        slot = lookup(kernel, source, kernel.buffer_word(source, API["BUFFER_CAPS"] + i))
+        if slot is None:
+            break
+        slots.append(slot)
+    return slots
+
+
 def transfer_caps(
     kernel: Kernel, source: Thread, to: Thread, through: Endpoint | None, count: int
 ) -> int:
     target = receive_slot(kernel, to)
+    slots = sent_slots(kernel, source, count)
     unwrapped = 0
-    for i in range(count):
+    for i, slot in enumerate(slots):
         place = API["BUFFER_CAPS"] + i
-        slot = lookup(kernel, source, kernel.buffer_word(source, place))
-        if slot is None:
-            return message(0, i, unwrapped, 0)
         cap = slot.cap
         if (
             through is not None
@@ -84,7 +94,7 @@ def transfer_caps(
             return message(0, i, unwrapped, 0)
         copy_to(kernel, target, derived, slot)
         target = None
-    return message(0, count, unwrapped, 0)
+    return message(0, len(slots), unwrapped, 0)
 
 
 def transfer(

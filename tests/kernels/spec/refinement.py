@@ -179,6 +179,11 @@ def size_of(item: Object | Slot) -> int:
             return 0  # its slots are
 
 
+def is_kept_lookup(at: int) -> bool:
+    """A byte of a thread: of what it keeps of the addresses that it looked up."""
+    return has_field("tcb", "lookups") and at >= offset("tcb", "lookups")
+
+
 class Refinement:
     """Checks one kernel against one abstract state, operation by operation."""
 
@@ -234,10 +239,12 @@ class Refinement:
             raise Mismatch(f"{address:#x} became {value:#x}; the specification does not touch it")
 
     def is_unspecified(self, owner: int, address: int) -> bool:
-        """The hardware's number of a space, which any switch may give or take; lazy queues."""
+        """A space's hardware number, which any switch may change; kept lookups; lazy queues."""
         match self.kernel.objects.get(owner):
             case Table(is_directory=True):
                 return address == owner + offset("page_directory", "asid") & ~3
+            case Thread() if is_kept_lookup(address - owner):
+                return True
             case Thread() if not self.kernel.scheduler.ordered:
                 names = ("queued", "sched_next", "sched_prev")
                 return address - owner in [offset("tcb", name) for name in names]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tests.kernels.spec.tables import Spaces
 
 WORD = 0xFFFFFFFF
+USER_FIXED = 0x150  # of the cpsr
 
 
 class State(IntEnum):
@@ -81,7 +82,7 @@ class Slot:
 class Thread:
     address: int
     slots: dict[str, Slot]
-    regs: list[int] = field(default_factory=lambda: [0] * 16 + [0x150])
+    regs: list[int] = field(default_factory=lambda: [0] * 17)
     state: State = State.INACTIVE
     priority: int = 0
     buffer: int = 0
@@ -280,11 +281,19 @@ class Kernel:
         slots = {name: self.add_slot(address + offset("tcb", name)) for name in names}
         thread = Thread(address, slots)
         slots["buffer_frame"].buffer_of = thread
-        slots["reply"].cap = Cap("reply", {"object": address, "master": 1, "can_grant": 0})
-        slots["reply"].revocable = True
-        self.count[slots["reply"].cap.identity] += 1
         self.add(thread)
         return thread
+
+    def init_thread(self, thread: Thread) -> None:
+        """Its end of a reply, and a user's flags: when it is configured for the first time."""
+        reply = thread.slots["reply"]
+        if reply.cap is not None:
+            return
+        thread.regs[16] |= USER_FIXED
+        reply.cap = Cap("reply", {"object": thread.address, "master": 1, "can_grant": 0})
+        reply.revocable = True
+        self.count[reply.cap.identity] += 1
+        self.touch(reply)
 
     def add_cnode(self, address: int, radix: int) -> CNode:
         row = Row(self, address, 1 << radix)

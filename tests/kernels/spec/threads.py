@@ -44,6 +44,7 @@ def configure(call: Invocation) -> None:
     if len(call.extra) == 3:
         check_buffer(call.extra[2].cap, call.word(1))
     kernel.touch(thread)
+    kernel.init_thread(thread)
     for name, source in zip(("cspace", "vspace", "buffer_frame"), call.extra, strict=False):
         copy_to(kernel, thread.slots[name], derive(kernel, source.cap), source)
     thread.fault_handler = call.word(0)

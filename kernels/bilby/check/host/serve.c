@@ -12,7 +12,7 @@
  *   a call that deletes the very capability, CNode or message buffer that it is made
  *   through may fail to find it when it is made again; that made after its end it
  *   cannot be read either is checked.
- * Reply-and-receive must end as a reply, an interrupt and a receive do.
+ * Reply-and-receive must end as a reply, an interrupt and a receive do, where it is not atomic.
  */
 #include <setjmp.h>
 #include <stdio.h>
@@ -40,6 +40,7 @@ void boot_main(void);
 void idle_loop(void);
 
 static jmp_buf failure;
+static jmp_buf left_call; /* where a call or fault is left to for an interrupt */
 static const char *reason = "";
 static char text[256];
 static struct change changes[CHANGES_MAX], expected[CHANGES_MAX];
@@ -60,6 +61,11 @@ void kernel_panic(void)
     longjmp(failure, STATUS_PANIC);
 }
 
+void leave_to_interrupt(void)
+{
+    longjmp(left_call, 1);
+}
+
 void check_failed(const char *invariant, word_t address)
 {
     snprintf(text, sizeof(text), "%s (at %#x)%s", invariant, address, reason);
@@ -75,30 +81,32 @@ static void check(void)
 /* ---- one system call ----------------------------------------------------- */
 
 /*
- * One attempt, as entry.S makes it; an interrupt that is pending afterwards is then
- * taken.  True if it was preempted: the pc is then back on the SVC.
+ * One attempt, as entry.S makes it; interrupts that are pending at its end, or afterwards,
+ * are then taken.  True if it was preempted: the pc is then back on the SVC.
  */
 static bool attempt(struct tcb *caller, word_t force)
 {
     word_t size = caller->regs[REG_CPSR] & CPSR_THUMB ? 2 : 4;
-    bool preempted;
+    bool left, preempted;
 
     model_force(force);
     model_begin();
     caller->regs[REG_PC] = PC_OF_SVC + 4;
-    preempted = handle_syscall(caller->regs[0], caller->regs[1], caller->regs[7]);
-    if (preempted) {
-        if (caller->regs[REG_PC] != PC_OF_SVC + 4 - size)
-            check_failed("P1 the pc of a preempted call is on the SVC", (word_t)caller);
+    left = setjmp(left_call) != 0;
+    if (!left)
+        handle_syscall(caller->regs[0], caller->regs[1], caller->regs[7]);
+    preempted = left && caller->regs[REG_PC] == PC_OF_SVC + 4 - size;
+    if (left) {
+        if (!preempted && caller->regs[REG_PC] != PC_OF_SVC + 4)
+            check_failed("P1 the pc of a call that was left is on the SVC or behind it",
+                         (word_t)caller);
+        handle_interrupt();
+    }
+    check();
+    while (model_is_pending()) {
+        model_begin();
         handle_interrupt();
         check();
-    } else {
-        check();
-        if (model_is_pending()) {
-            model_begin();
-            handle_interrupt();
-            check();
-        }
     }
     if (force != 0 && model_tests() >= force && model_taken() != 1)
         check_failed("P2 a forced interrupt is taken exactly once", model_taken());
@@ -155,13 +163,25 @@ static bool deletes_its_way(struct tcb *caller, const word_t *argument)
     current_thread = caller;
     set_registers(caller, argument);
     model_force(0);
-    (void)handle_syscall(argument[0], argument[1], argument[6]);
+    handle_syscall(argument[0], argument[1], argument[6]);
     return lost_its_way(caller);
+}
+
+/* The outcome of an operation: what it changed, without what threads have kept. */
+static word_t outcome(struct change *list)
+{
+    word_t count = memory_changes(list, CHANGES_MAX);
+    word_t kept = 0;
+
+    for (word_t i = 0; i < count; i++)
+        if (!is_kept_lookup(list[i].address))
+            list[kept++] = list[i];
+    return kept;
 }
 
 static void compare(word_t count, word_t force)
 {
-    word_t now = memory_changes(changes, CHANGES_MAX);
+    word_t now = outcome(changes);
     word_t i;
 
     for (i = 0; i < now && i < count; i++)
@@ -215,11 +235,11 @@ static bool run_expected(struct tcb *caller, const word_t *argument, word_t *cou
 {
     bool comparable = true;
 
-    if (argument[6] == SYS_REPLY_RECEIVE) {
+    if (argument[6] == SYS_REPLY_RECEIVE && !REPLY_WAIT_ATOMIC) {
         memory_undo();
         comparable = run_phases(caller, argument);
     }
-    *count = memory_changes(expected, CHANGES_MAX);
+    *count = outcome(expected);
     return comparable;
 }
 
@@ -293,7 +313,9 @@ static void do_fault(word_t kind, word_t address, word_t status)
     memory_commit();
     model_begin();
     model_set_fault(address, status);
-    if (kind == FAULT_UNDEFINED)
+    if (setjmp(left_call) != 0)
+        handle_interrupt();
+    else if (kind == FAULT_UNDEFINED)
         handle_undefined();
     else if (kind == FAULT_PREFETCH_ABORT)
         handle_prefetch_abort();

@@ -8,20 +8,18 @@
 void kernel_maps_copy(struct page_directory *directory);
 
 /* Before memory is cleared: nothing was begun. */
-static inline word_t kernel_maps_settle(struct slot *untyped, bool is_directory, word_t base)
+static inline void kernel_maps_settle(struct slot *untyped, bool is_directory, word_t base)
 {
     (void)untyped;
     (void)is_directory;
     (void)base;
-    return ERROR_NONE;
 }
 
 /* Before a directory is made. */
-static inline word_t kernel_maps_before(struct slot *untyped, word_t base)
+static inline void kernel_maps_before(struct slot *untyped, word_t base)
 {
     (void)untyped;
     (void)base;
-    return ERROR_NONE;
 }
 
 /* While it is made. */

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from tests.kernels.fuzz.script import NODE, TCB, Script
-from tests.kernels.spec.layout import API
+from tests.kernels.spec.layout import API, SIZES
 
 
 def what_has_no_copy(script: Script) -> None:
@@ -119,7 +119,7 @@ def regions_are_not_left(script: Script) -> None:
     """The last objects of a region fit exactly; one more does not."""
     region = script.make("UNTYPED", 12)
     script.make("ENDPOINT", count=3, region=region)
-    script.make("TCB", count=15, region=region)
+    script.make("TCB", count=(4096 // SIZES["tcb"]) - 1, region=region)
     words = [API["TYPE_TCB"], 0, 0, 0, script.slots(), 1]
     script.invoke(region, "UNTYPED_RETYPE", words, [NODE], "NO_MEMORY")
     script.revoke(region)
