@@ -57,6 +57,7 @@ void check_deletion(void);   /* what is deleted, cleared or aborted step by step
 
 /* One of lookups_*.c: what threads keep of the addresses they looked up. */
 void check_lookups(void);
+void check_call_is_over(const struct tcb *thread);
 bool is_kept_lookup(word_t address);
 
 static inline struct slot *link_to(word_t link)

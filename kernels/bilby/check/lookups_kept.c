@@ -3,22 +3,28 @@
  * Lookups that threads have kept (lookup_kept.c):
  *   L1  there are no more than there is room for
  *   L2  one that is valid is what would be found now
- *   L3  or found nothing: then it is the last
+ *       (or found nothing, when it was made)
+ *   L3  only a thread that was preempted has any: one that can run, and not behind its call
  */
 #include <lookup.h>
 
 #include "invariants.h"
 
+void check_call_is_over(const struct tcb *thread)
+{
+    require(thread->lookups_kept == 0, "L3 a call that is over keeps no lookup", thread);
+}
+
 static void check_kept(const struct tcb *thread)
 {
+    if (thread->state != THREAD_RUNNING)
+        check_call_is_over(thread);
     require(thread->lookups_kept <= LOOKUPS_MAX, "L1 as many lookups as there is room for", thread);
-    if (thread->lookups_at != cnodes_left)
+    if (thread->lookups_at != cnodes_moved)
         return;
     for (word_t i = 0; i < thread->lookups_kept; i++) {
         const struct lookup *kept = &thread->lookups[i];
 
-        require(kept->slot != NULL || i + 1 == thread->lookups_kept,
-                "L3 only the last lookup found nothing", kept);
         require(kept->slot == NULL
                 || cspace_resolve(kept->root, kept->address, kept->bits) == kept->slot,
                 "L2 a lookup that is kept is what would be found now", kept);

@@ -3,9 +3,11 @@
  * Faults of user threads become calls to their fault handlers.
  *
  * The handler is an endpoint, named by an address in the thread's own capability
- * space.  A fault cannot be preempted.  Without a handler that can be sent to, the thread stops for good.
+ * space.  A fault cannot be preempted.  Without a handler that can be sent to, the
+ * thread stops for good.
  */
 #include <kernel.h>
+#include <lookup.h>
 
 /* The current thread cannot go on at its pc. */
 void fault_raise(struct tcb *thread, word_t fault, word_t address, word_t status)
@@ -14,6 +16,7 @@ void fault_raise(struct tcb *thread, word_t fault, word_t address, word_t status
                                           ADDRESS_BITS);
 
     abort_forget(thread); /* the handler may send it elsewhere */
+    lookup_end(thread);
     thread->replied = 0;
     thread->fault = fault;
     thread->fault_info[0] = address;

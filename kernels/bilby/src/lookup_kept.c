@@ -5,28 +5,30 @@
  *
  * A lookup depends on nothing but the CNode capabilities that it goes through: no other
  * slot is read, and what is put into an empty one was on nobody's way.  So it gives the
- * same slot until a CNode capability leaves its slot; "cnodes_left" counts that, in 64 bits
+ * same slot until a CNode capability leaves its slot.  That is always a move, for deletion
+ * begins with one: of the capability, or of the last one of the container in which it stands,
+ * into which no lookup leads from then on (delete.c).  "cnodes_moved" counts them, in 64 bits
  * that no system lives to see overflow.  Lookups are kept with their arguments, in the
  * order of the call: addresses in a message buffer, or the thread at the other end, may
  * be others when the call is made again.
  *
- * That nothing was found is kept too, but only until the call is made again: somebody may
- * put something there.  It is the last that is kept, and a thread that is suspended, whose call is
- * not made again, forgets it.
+ * That nothing was found is kept too, though somebody may put something there before the call
+ * is made again: then it was not there when the call was made first.  So all is forgotten at the
+ * end of the call, or when it will not be made again.
  *
- * Invariant: of a thread whose "lookups_at" equals cnodes_left, the first "lookups_kept" of
- * its lookups are what cspace_resolve would find now, but for a last one that found nothing.
- * (So those of an earlier call may stay.)
+ * Invariant: of a thread whose "lookups_at" equals cnodes_moved, the first "lookups_kept" of
+ * its lookups are what cspace_resolve would find now, but for those that found nothing.
+ * Only a thread that can run, and was preempted, keeps any.
  *
  * Interrupts alone cannot keep a call from finishing: each attempt keeps at least one lookup
- * more, of at most LOOKUPS_MAX.  What is lost when a CNode capability leaves its slot, by this
- * call or by a thread that ran in between, is looked up again, point by point.
+ * more, of at most LOOKUPS_MAX.  What is lost when a CNode capability moves, by this call or
+ * by a thread that ran in between, is looked up again, point by point.
  */
 #include <kernel.h>
 #include <lookup.h>
 #include <preemption.h>
 
-count_t cnodes_left;
+count_t cnodes_moved;
 word_t lookup_position;
 
 static void keep(struct lookup *kept, const struct cap *root, word_t address, word_t bits,
@@ -48,27 +50,20 @@ PREEMPTIBLE struct slot *lookup_find(const struct cap *root, word_t address, wor
 {
     struct tcb *thread = (struct tcb *)in_window((word_t)current_thread, sizeof(struct tcb));
     struct lookup *kept;
-    struct slot *slot;
     word_t position;
 
-    if (thread->lookups_at != cnodes_left) {
-        thread->lookups_at = cnodes_left;
+    if (thread->lookups_at != cnodes_moved) {
+        thread->lookups_at = cnodes_moved;
         thread->lookups_kept = 0;
         lookup_position = 0;
     }
     position = lookup_position % LOOKUPS_MAX;
     kept = &thread->lookups[position];
-    if (position < thread->lookups_kept && is_kept(kept, root, address, bits)) {
-        slot = kept->slot;
-    } else {
-        slot = cspace_resolve(root, address, bits);
-        keep(kept, root, address, bits, slot);
-        thread->lookups_kept = position + 1; /* what comes after belongs to another way */
-        PREEMPTION_POINT(13);
-    }
-    if (slot == NULL)
-        thread->lookups_kept = position; /* told, and forgotten: it may be there next time */
-    else
-        lookup_position = position + 1;
-    return slot;
+    lookup_position = position + 1;
+    if (position < thread->lookups_kept && is_kept(kept, root, address, bits))
+        return kept->slot;
+    keep(kept, root, address, bits, cspace_resolve(root, address, bits));
+    thread->lookups_kept = position + 1; /* what comes after belongs to another way */
+    PREEMPTION_POINT(13);
+    return kept->slot;
 }

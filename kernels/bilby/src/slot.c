@@ -39,7 +39,7 @@ void slot_move(struct slot *to, struct slot *from)
     struct slot *prev = pointer(from->prev);
     struct slot *next = pointer(from->next);
 
-    lookup_forget(&from->cap);
+    lookup_moved(&from->cap);
     *to = *from;
     null_cap_make(&from->cap);
     from->prev = 0;
@@ -130,7 +130,6 @@ void slot_empty(struct slot *slot)
         prev->next = (word_t)next | (prev->next & FLAGS);
     if (next != NULL)
         next->prev = (word_t)prev | (next->prev & FLAGS);
-    lookup_forget(&slot->cap);
     null_cap_make(&slot->cap);
     slot->prev = 0;
     slot->next = 0;

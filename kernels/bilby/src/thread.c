@@ -50,7 +50,7 @@ void thread_suspend(struct tcb *thread)
     }
     sched_remove(thread);
     abort_forget(thread);
-    lookup_suspended(thread);
+    lookup_end(thread);
     thread->replied = 0;
     thread->fault = 0;
     thread->state = THREAD_INACTIVE;

@@ -95,9 +95,23 @@ class Script:
         self.in_step = False
         sent = message(2, 0, 0, API[f"LABEL_{label}"])
         registers = [NODE, sent, slot, 32, ANY_WORD, ANY_WORD]
-        for _ in range(LOOKUPS if has_field("tcb", "lookups") else 0):
-            self.run.host.attempt(API["SYS_CALL"], registers, 1)
+        if self.keeps_lookups:
+            self.begin_lookups(LOOKUPS, "CALL", NODE, sent, [slot, 32])
         self.run.host.attempt(API["SYS_CALL"], registers, test)
+
+    @property
+    def keeps_lookups(self) -> bool:
+        """A call can be preempted after each address that it looks up."""
+        return has_field("tcb", "lookups")
+
+    def begin_lookups(
+        self, count: int, name: str, address: int, sent: int = 0, words: Sequence[int] = ()
+    ) -> None:
+        """A call, preempted after each of its first lookups and left so."""
+        self.in_step = False
+        registers = [address, sent, *words, *[ANY_WORD] * (REGISTERS - len(words))]
+        for _ in range(count):
+            self.run.host.attempt(API[f"SYS_{name}"], registers, 1)
 
     def begin_retype(self, kind: str, region: int, test: int) -> bool:
         """One object, preempted at a test and left so; whether it was."""
@@ -127,10 +141,14 @@ class Script:
         sent = message(len(words), 1, 0, API["LABEL_UNTYPED_RETYPE"])
         return [region, sent, *words[:REGISTERS]]
 
-    def meanwhile(self, name: str, address: int, sent: int = 0) -> None:
-        """Whoever runs now makes a system call."""
-        registers = [address, sent, *[ANY_WORD] * REGISTERS]
+    def meanwhile(self, name: str, address: int, sent: int = 0, words: Sequence[int] = ()) -> None:
+        """Whoever runs now makes a system call, of words that fit into registers."""
+        registers = [address, sent, *words, *[ANY_WORD] * (REGISTERS - len(words))]
         self.run.host.syscall(API[f"SYS_{name}"], registers, force=True)
+
+    def meanwhile_fault(self, kind: str) -> None:
+        """Whoever runs now faults."""
+        self.run.host.fault(API[f"FAULT_{kind}"], 0x1000, 5)
 
     # ---- objects
 

@@ -106,6 +106,8 @@ static bool attempt(struct tcb *caller, word_t force)
                          (word_t)caller);
         handle_interrupt();
     }
+    if (!preempted)
+        check_call_is_over(caller);
     check();
     while (model_is_pending()) {
         model_begin();

@@ -12,14 +12,14 @@ static inline void lookup_begin(void)
 {
 }
 
-/* A thread will not make its call again. */
-static inline void lookup_suspended(struct tcb *thread)
+/* A thread's call is over, or will not be made again. */
+static inline void lookup_end(struct tcb *thread)
 {
     (void)thread;
 }
 
-/* A capability leaves its slot. */
-static inline void lookup_forget(const struct cap *cap)
+/* A capability changes its slot. */
+static inline void lookup_moved(const struct cap *cap)
 {
     (void)cap;
 }

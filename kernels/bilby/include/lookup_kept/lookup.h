@@ -5,7 +5,7 @@
 
 #include <kernel.h>
 
-extern count_t cnodes_left;     /* how often a CNode capability has left its slot */
+extern count_t cnodes_moved;    /* how often a CNode capability has changed its slot */
 extern word_t lookup_position;  /* the next lookup of this call, or phase of it */
 
 struct slot *lookup_find(const struct cap *root, word_t address, word_t bits);
@@ -16,17 +16,17 @@ static inline void lookup_begin(void)
     lookup_position = 0;
 }
 
-/* A thread will not make its call again. */
-static inline void lookup_suspended(struct tcb *thread)
+/* A thread's call is over, or will not be made again. */
+static inline void lookup_end(struct tcb *thread)
 {
     thread->lookups_kept = 0;
 }
 
-/* A capability leaves its slot. */
-static inline void lookup_forget(const struct cap *cap)
+/* A capability changes its slot. */
+static inline void lookup_moved(const struct cap *cap)
 {
     if (cap_type(cap) == CAP_CNODE)
-        cnodes_left++;
+        cnodes_moved++;
 }
 
 #endif

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-from tests.kernels.fuzz.directed import capabilities, messages, preemption, spaces, waiting
+from tests.kernels.fuzz.directed import (
+    capabilities,
+    lookups,
+    messages,
+    preemption,
+    spaces,
+    waiting,
+)
 from tests.kernels.fuzz.script import Script
 
 
@@ -20,6 +27,6 @@ def sequences(module: ModuleType) -> list[Callable[[Script], None]]:
 
 SEQUENCES: list[Callable[[Script], None]] = [
     sequence
-    for module in (capabilities, messages, preemption, spaces, waiting)
+    for module in (capabilities, lookups, messages, preemption, spaces, waiting)
     for sequence in sequences(module)
 ]

@@ -53,6 +53,20 @@ def capabilities_travel_with_the_right_to_grant(script: Script) -> None:
             script.syscall("SEND", sender, message(1, len(sent), 0, 7), buffer=buffer)
 
 
+def capabilities_are_sent_to_nowhere(script: Script) -> None:
+    """No receive slot; what is looked up behind it is looked up once all the same."""
+    endpoint, frame = script.make("ENDPOINT"), script.make("FRAME_4K")
+    badged = script.mint(endpoint, 9)
+    script.thread(frame=frame)
+    for nowhere in ({}, _receive_slot(script) | {API["BUFFER_RECEIVE_DEPTH"]: 31}):
+        for sent in ([badged, TCB], [badged, 1 << 31]):
+            script.syscall("YIELD")
+            script.syscall("RECEIVE", endpoint, buffer=nowhere)
+            assert script.runs(TCB)
+            buffer = {CAPS + i: slot for i, slot in enumerate(sent)}
+            script.syscall("SEND", endpoint, message(1, len(sent), 0, 7), buffer=buffer)
+
+
 def _answer(script: Script, receive_rights: int, call_rights: int) -> None:
     endpoint, frame = script.make("ENDPOINT"), script.make("FRAME_4K")
     called, received = script.copy(endpoint, call_rights), script.copy(endpoint, receive_rights)
