@@ -2,12 +2,15 @@
 
 Most functions save lr and callee-saved registers at constant distances from sp and load them
 back. This follows only that, in one pass without lifting, and gives up on everything else; values
-(``quoll.confirm``) then decide. What is proved here is proved there too, only later: a test
-compares the two on whole libraries.
+(``quoll.confirm``) then decide. What is proved here is proved there too, only later, but for
+processor modes: a test compares the two on whole libraries.
 
 A register or a stack word holds what a register held at entry (for sp, plus a constant), some
-address of the stack that is not known (``STACK``), or nothing known. As for values, a store of
-unknown address does not hit the frame (S1, rule 1), a store to an unknown place of the stack may.
+address of the stack that is not known (``STACK``), a status word with the mode at entry
+(``STATUS``), or nothing known. As for values, a store of unknown address does not hit the frame
+(S1, rule 1), a store to an unknown place of the stack may. Nothing that may change the mode is
+followed, so that it is the one at entry throughout: writing back what ``mrs`` has read, as code
+does that masked interrupts meanwhile, leaves sp and lr alone.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import re
 from collections.abc import Callable, Set
 from dataclasses import dataclass
 
+from quoll.arm.decode import status_mask
 from quoll.arm.insn import LR, PC, SP, Access, Flow, Insn, Memory, Shift
 from quoll.cfg import Block, Cfg, Edge, EdgeKind
 
@@ -23,13 +27,17 @@ __all__ = ["Frame", "GivesUp", "prove_frame"]
 
 WORD = 1 << 32
 STACK = -1  # an address of the stack, not known which
+STATUS = -2  # a word whose lowest five bits are the processor mode at entry
+MODE = 0x1F  # these bits (B1.3.3)
+CONTROL = 1  # the field of a status word that they are in
 SAVED = frozenset([*range(4, 12), SP])
 MULTIPLE = ("ldm", "stm", "vldm", "vstm")
+MASKS = ("orr", "bic", "eor")
 SWITCHES_STACK = ("cps", "msr", "srs", "rfe", "svc", "hvc", "smc", "setend")
 IMMEDIATE = re.compile(r"#(0x[0-9a-f]+|[0-9]+)$")
 UP = 1 << 23  # ARM A5.5: transfers ascend from the base
 
-Value = int | None  # register << 32 | offset, STACK, or None
+Value = int | None  # register << 32 | offset, STACK, STATUS, or None
 
 
 class GivesUp(Exception):
@@ -126,7 +134,7 @@ class _Proof:
                     pending.add(edge.dst)
         for block in self._cfg.blocks:
             start = self._states[block.index]
-            if start is not None:
+            if start is not None and (block.tail or block.last.addr in self._returns):
                 self._check_leaving(block, self._through(block, start.copy())[1])
         return Frame(self._kept, self._assumes)
 
@@ -186,7 +194,7 @@ class _Proof:
         return _State(registers, {a: v for a, v in leaves.words.items() if v in saved and a >= sp})
 
     def _step(self, insn: Insn, state: _State) -> None:
-        if insn.mnemonic.startswith(SWITCHES_STACK) and not _masks_only(insn):
+        if insn.mnemonic.startswith(SWITCHES_STACK) and not _keeps_mode(insn, state.registers):
             raise GivesUp
         before = state.copy() if insn.conditional else None
         if insn.memory is not None:
@@ -234,19 +242,28 @@ class _Proof:
                 state.registers[register] = value
 
 
-def _masks_only(insn: Insn) -> bool:
-    """Whether ``insn`` is ``cpsie`` or ``cpsid`` without a mode to change to (B9.3.2)."""
+def _keeps_mode(insn: Insn, registers: list[Value]) -> bool:
+    """Whether ``insn`` masks interrupts (B9.3.2), or writes a word of this mode (B9.3.11)."""
+    if insn.mnemonic == "msr":
+        fields = status_mask(insn.raw, insn.thumb)
+        if fields & CONTROL:
+            return [registers[r] for r in insn.sources] == [STATUS]
+        return bool(fields)
     return insn.text.startswith(("cpsie", "cpsid")) and "#" not in insn.text
 
 
 def _computed(insn: Insn, registers: list[Value]) -> Value:
     """The result of an instruction that does not access memory."""
+    if insn.mnemonic == "mrs":
+        return STATUS if insn.text.endswith(("apsr", "cpsr")) else None
     if len(insn.sources) == 1 and insn.shift is Shift.NONE:
         value = registers[insn.sources[0]]
         if insn.mnemonic == "mov":
             return value
         at = _distance(value)
         number = IMMEDIATE.search(insn.text)
+        if insn.mnemonic in MASKS and value == STATUS and number:
+            return None if int(number[1], 0) & MODE else STATUS
         if insn.mnemonic in ("add", "sub") and at is not None and number:
             amount = int(number[1], 0)
             return entry(SP, at + (amount if insn.mnemonic == "add" else -amount))

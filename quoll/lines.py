@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from posixpath import basename, normpath
 
@@ -252,7 +253,7 @@ def _run(unit: Unit, stream: ByteStream, sequences: list[Sequence]) -> None:
     addr, file, line = 0, 1, 1
     rows = Sequence(array("I"), array("I"), array("I"))
     base = unit.opcode_base
-    special = [_special(unit, opcode) for opcode in range(base, 256)]
+    special = _special_opcodes(base, unit.min_length, unit.line_base, unit.line_range)
     data, pos, end = stream.data, stream.pos, len(stream.data)
     while pos < end:
         opcode = data[pos]
@@ -276,7 +277,7 @@ def _run(unit: Unit, stream: ByteStream, sequences: list[Sequence]) -> None:
                     pos += 1
                 pos += 1
         elif opcode == CONST_ADD_PC:
-            addr = (addr + _special(unit, 255)[0]) % WORD
+            addr = (addr + special[-1][0]) % WORD
         else:
             stream.pos = pos
             if opcode == ADVANCE_PC:
@@ -300,10 +301,13 @@ def _run(unit: Unit, stream: ByteStream, sequences: list[Sequence]) -> None:
     stream.skip_to(pos)
 
 
-def _special(unit: Unit, opcode: int) -> tuple[int, int]:
-    """What a special opcode adds to the address, in bytes, and to the line."""
-    step, delta = divmod(opcode - unit.opcode_base, unit.line_range)
-    return step * unit.min_length, unit.line_base + delta
+@cache
+def _special_opcodes(
+    base: int, min_length: int, line_base: int, line_range: int
+) -> tuple[tuple[int, int], ...]:
+    """What each special opcode, from ``base`` to 255, adds to the address and to the line."""
+    found = (divmod(opcode, line_range) for opcode in range(256 - base))
+    return tuple((step * min_length, line_base + delta) for step, delta in found)
 
 
 def _ended(rows: Sequence, addr: int) -> Sequence:

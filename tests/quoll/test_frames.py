@@ -89,6 +89,13 @@ def proved(text: str, *, thumb: bool = False) -> Frame:
         "main: cmp r0, #0\n bxeq lr\n push {r4, r5, lr}\nx: subs r0, r0, #1\n bne x\n"
         " popne {r4, r5, pc}\n pop {r4, r5, pc}",
         "main: push {r4, lr}\n mrs r4, cpsr\n cpsid i\n str r0, [r1]\n cpsie if\n pop {r4, pc}",
+        "main: push {r4, lr}\n mrs r4, cpsr\n cpsid i\n bl x\n msr cpsr_c, r4\n pop {r4, pc}\n"
+        ".type x, %function\nx: bx lr",
+        "main: push {r4, lr}\n sub sp, sp, #8\n mrs r4, cpsr\n str r4, [sp, #4]\n"
+        " orr r4, r4, #0x80\n msr cpsr_c, r4\n ldr r0, [sp, #4]\n msr cpsr_c, r0\n"
+        " add sp, sp, #8\n pop {r4, pc}",
+        "main: push {r4, lr}\n cmp r0, #0\n mrs r4, cpsr\n bne x\n mrs r4, cpsr\n cpsid i\n"
+        "x: msrne cpsr_c, r4\n msr cpsr_f, r0\n pop {r4, pc}",
     ],
 )
 def test_frames_that_are_kept(text: str) -> None:
@@ -126,6 +133,13 @@ def test_a_store_of_unknown_address_needs_s1() -> None:
         "main: push {r4, lr}\n cps #0x12\n pop {r4, pc}",
         "main: push {r4, lr}\n cpsid i, #0x12\n pop {r4, pc}",
         "main: push {r4, lr}\n msr cpsr_c, r0\n pop {r4, pc}",
+        "main: push {r4, lr}\n msr cpsr_c, #0x12\n pop {r4, pc}",
+        "main: push {r4, lr}\n mrs r4, spsr\n msr cpsr_c, r4\n pop {r4, pc}",
+        "main: push {r4, lr}\n mrs r4, cpsr\n orr r4, r4, #0x90\n msr cpsr_c, r4\n pop {r4, pc}",
+        "main: push {r4, lr}\n mrs r4, cpsr\n add r4, r4, #1\n msr cpsr_c, r4\n pop {r4, pc}",
+        "main: push {r4, lr}\n cmp r0, #0\n mrsne r4, cpsr\n msr cpsr_c, r4\n pop {r4, pc}",
+        "main: push {r4, lr}\n mrs r1, cpsr\n bl x\n msr cpsr_c, r1\n pop {r4, pc}\n"
+        ".type x, %function\nx: bx lr",
         "main: push {lr}\nx: push {r0}\n subs r0, r0, #1\n bne x\n pop {pc}",  # sp grows
         "main: push {lr}\n bl x\n bx lr\nx: bx lr",  # lr is the call's
         "main: push {r4, lr}\n swp r0, r1, [sp]\n ldr r0, [sp, #4]\n ldr pc, [sp], #8",
