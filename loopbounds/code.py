@@ -118,7 +118,8 @@ class Code:
 
     def passes(self, edge: int, register: int) -> bool:
         """Whether a function that is not looked at may change ``register`` along ``edge``."""
-        return any(register not in callee.gives_back for callee in self.graph.passed(edge))
+        passed = self.graph.passed(edge)
+        return bool(passed) and any(register not in callee.gives_back for callee in passed)
 
     def steady(self, address: int, size: int) -> bool:
         """Whether memory there only changes by stores of this program: a section of the image."""
@@ -174,10 +175,10 @@ class Code:
 def _chosen(value: Term) -> Iterator[Term]:
     """The words that a value may be, or is computed from; not what chooses between them."""
     seen = {value}
-    todo = [value]
-    while todo:
-        term = todo.pop()
+    pending = [value]
+    while pending:
+        term = pending.pop()
         yield term
         parts = term.args[1:] if term.op == "ite" else term.args
-        todo += [part for part in parts if part not in seen]
+        pending += [part for part in parts if part not in seen]
         seen.update(parts)

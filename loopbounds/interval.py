@@ -15,6 +15,8 @@ Interval = tuple[int, int]
 def interval(term: Term, ranges: Mapping[Term, Interval] | None = None) -> Interval:
     """Lowest and highest value of ``term``, with symbols in ``ranges`` (others: any word)."""
     ranges = ranges or {}
+    if term.op == "linear" and any(t.op == "sym" and t not in ranges for t in term.args):
+        return 0, mask(term.width)
     found: dict[Term, Interval] = {}
     for t in walk([term]):
         found[t] = ranges.get(t) or _apply(t, [found[a] for a in t.args])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, reduce
-from operator import attrgetter
+from functools import cache, lru_cache, reduce
+from operator import attrgetter, is_
 
 from loopbounds import terms
 from loopbounds.terms import Term
@@ -46,14 +46,20 @@ def substitute(term: Term, replacement: Mapping[Term, Term]) -> Term:
     if replacement.keys().isdisjoint(symbols_of(term)):
         return term
     done: dict[Term, Term] = {}
-    for t in walk([term]):
-        done[t] = replacement.get(t, t) if not t.args else rebuild(t, [done[a] for a in t.args])
+    for t in _parts(term):
+        done[t] = rebuild(t, [done[a] for a in t.args]) if t.args else replacement.get(t, t)
     return done[term]
+
+
+@lru_cache(1 << 14)
+def _parts(term: Term) -> tuple[Term, ...]:
+    """Every term that one term is built from, itself last."""
+    return tuple(walk([term]))
 
 
 def rebuild(term: Term, args: list[Term]) -> Term:
     """The operator of ``term`` on other arguments of the same widths."""
-    if all(a is b for a, b in zip(term.args, args, strict=True)):
+    if all(map(is_, term.args, args)):
         return term
     if term.op == "linear":
         return terms.combine(term.width, term.value, term.factors, args)

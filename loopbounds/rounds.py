@@ -15,6 +15,7 @@ from loopbounds.bound import LoopBound
 from loopbounds.code import Code, Step
 from loopbounds.keys import model_key, total_key
 from loopbounds.prove import Budget, Outcome
+from loopbounds.scope import Scopes
 from loopbounds.simplify import simplified
 from loopbounds.slice import Slice, slice_loops
 from loopbounds.store import Proof, Store, write_model
@@ -46,10 +47,11 @@ class Rounds:
     def run(self, loops: Sequence[int]) -> None:
         """Answer ``loops``; others are unknown to them."""
         code, asked = self.code, self.outcomes
-        todo, wanted = list(loops), set(loops)
-        while todo:
-            new = slice_loops(code, todo)
-            changed = [i for i in todo if i not in asked or new[i].model != self.slices[i].model]
+        scopes = Scopes(code)
+        pending, wanted = list(loops), set(loops)
+        while pending:
+            new = slice_loops(scopes, pending)
+            changed = [i for i in pending if i not in asked or new[i].model != self.slices[i].model]
             self.slices |= {i: new[i] for i in changed}
             ready = self._ready(changed, wanted)
             if not ready:
@@ -61,7 +63,7 @@ class Rounds:
                 if i in code.bounds:
                     code.continued[i] = cut.continued
                 code.steps |= {(i, cell): Step(n, cut.s1) for cell, n in cut.steps().items()}
-            todo = [loop for loop in loops if self._is_open(loop)]
+            pending = [loop for loop in loops if self._is_open(loop)]
 
     def _ready(self, loops: Sequence[int], wanted: set[int]) -> list[int]:
         """Those of ``loops`` that wait for nothing, or else for nothing that matters, or all."""

@@ -77,6 +77,7 @@ class Scope:
         self._edges: dict[int, Term] = {}
         self._reach: dict[tuple[int, tuple[int, ...]], dict[int, Term] | None] = {}
         self._changes: dict[tuple[int, Cell], bool] = {}
+        self._incoming: dict[int, list[int]] = {}
         self.memory = Memory(self)
         self.trips = Trips(self)
 
@@ -186,13 +187,15 @@ class Scope:
 
     def incoming(self, node: int) -> list[int]:
         """Edges from inside the scope, back edges left out."""
-        order = self.code.acyclic.order
-        return [
-            e
-            for e in self.code.acyclic.predecessors[node]
-            if order[self.code.graph.edges[e].src] >= 0
-            and (self._nodes is None or self.code.graph.edges[e].src in self._nodes)
-        ]
+        known = self._incoming.get(node)
+        if known is None:
+            order, edges = self.code.acyclic.order, self.code.graph.edges
+            known = self._incoming[node] = [
+                e
+                for e in self.code.acyclic.predecessors[node]
+                if order[edges[e].src] >= 0 and (self._nodes is None or edges[e].src in self._nodes)
+            ]
+        return known
 
     def _leaf(self, cell: Cell) -> Term:
         if self.known_start and isinstance(cell, int):
@@ -374,7 +377,10 @@ class Scope:
             return False
         if register == SP or self.is_plain:
             return True
-        return not self.scopes.of_loop(loop).keeps(register)
+        inner = self.scopes.of_loop(loop)
+        changed = not inner.keeps(register)
+        self.memory.s1_used |= inner.memory.s1_used
+        return changed
 
     def keeps(self, register: int) -> bool:
         """Whether an iteration of this loop leaves a register as it was."""
@@ -391,13 +397,24 @@ class Scope:
 class Scopes:
     """The scope of the whole graph and those of its loops, made when first asked for."""
 
-    def __init__(self, code: Code, tainted: frozenset[HeaderCell] = frozenset()) -> None:
+    def __init__(self, code: Code) -> None:
         self.code = code
-        self.taint = Taint(self, tainted)
-        self.whole = Scope(code, None, self)
-        self._loop_scopes: dict[int, Scope] = {}
-        self._plain: dict[tuple[int, Places], Scope] = {}
         self._keepers: dict[tuple[int, Scope], Scope] = {}
+        self.restart(frozenset())
+
+    def restart(self, tainted: frozenset[HeaderCell]) -> None:
+        """Forget all; ``tainted`` cells may hold stack addresses."""
+        self.taint = Taint(self, tainted)
+        self._plain: dict[tuple[int, Places], Scope] = {}
+        self._keepers.clear()
+        self.renew()
+
+    def renew(self) -> None:
+        """Forget what rests on bounds, of which there may be more now: plain scopes read none."""
+        self.whole = Scope(self.code, None, self)
+        self._loop_scopes: dict[int, Scope] = {}
+        self._keepers = {key: k for key, k in self._keepers.items() if key[1].is_plain}
+        self.taint.renew()
 
     def plain(self, loop: int, places: Places) -> Scope:
         """One iteration, of whose start nothing is known but ``places``."""

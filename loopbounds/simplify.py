@@ -190,13 +190,13 @@ def influential(model: Model) -> Model:
 
 
 def _closure(start: Iterable[Term], following: Mapping[Term, Term]) -> set[Term]:
-    needed, todo = set(start), list(start)
-    while todo:
-        value = following.get(todo.pop())
+    needed, pending = set(start), list(start)
+    while pending:
+        value = following.get(pending.pop())
         for s in rewrite.symbols([value]) if value is not None else ():
             if s not in needed:
                 needed.add(s)
-                todo.append(s)
+                pending.append(s)
     return needed
 
 

@@ -9,7 +9,7 @@ the range that value analysis gives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -75,27 +75,27 @@ class Slice:
         return found
 
 
-def slice_loops(code: Code, loops: Iterable[int] | None = None) -> dict[int, Slice]:
-    """The model of each of ``loops``, or of all.
+def slice_loops(scopes: Scopes, loops: Sequence[int]) -> dict[int, Slice]:
+    """The model of each of ``loops``, with the bounds known by now.
 
-    Redone until what was assumed of stack addresses holds: first the loops that assumed what does
-    not, which may lead them to assume more, then all of them.
+    Begun again until what was assumed of stack addresses holds, which is looked at now and then;
+    loops that assumed what does not hold come first, which may lead them to assume more.
     """
-    loops = range(len(code.graph.loops)) if loops is None else tuple(loops)
-    todo: Iterable[int] = loops
-    tainted: frozenset[HeaderCell] = frozenset()
-    while True:
-        scopes = Scopes(code, tainted)
-        slices: dict[int, Slice] = {}
-        assumed: dict[int, frozenset[HeaderCell]] = {}
-        for loop in todo:
-            slices[loop] = _Slicer(code, scopes, loop).build()
-            assumed[loop] = scopes.taint.newly_assumed()
-        failed = scopes.taint.failed()
-        if not failed and todo is loops:
-            return slices
-        tainted |= failed
-        todo = [loop for loop in todo if assumed[loop] & failed] or loops
+    scopes.renew()
+    slices: dict[int, Slice] = {}
+    assumed: dict[int, frozenset[HeaderCell]] = {}
+    pending = list(loops)
+    while pending:
+        loop = pending.pop(0)
+        slices[loop] = _Slicer(scopes.code, scopes, loop).build()
+        assumed[loop] = scopes.taint.newly_assumed()
+        if not pending or len(slices).bit_count() == 1:
+            failed = scopes.taint.failed()
+            if failed:
+                scopes.restart(scopes.taint.tainted)
+                pending = sorted(loops, key=lambda i: not assumed.get(i, frozenset()) & failed)
+                slices.clear()
+    return slices
 
 
 class _Slicer:
@@ -213,10 +213,10 @@ class _Slicer:
 
     def _close(self) -> None:
         """Follow what the step reads until it reads nothing new."""
-        todo = [self._again]
+        pending = [self._again]
         seen: set[Term] = set()
-        while todo:
-            for leaf in sorted(rewrite.symbols([todo.pop()]) - seen, key=lambda t: t.serial):
+        while pending:
+            for leaf in sorted(rewrite.symbols([pending.pop()]) - seen, key=lambda t: t.serial):
                 if leaf not in self._scope.leaves:
                     continue
                 seen.add(leaf)
@@ -229,7 +229,7 @@ class _Slicer:
                     self._fixed[leaf] = self._entry(cell)
                 else:
                     self._changing[leaf] = after
-                    todo.append(after)
+                    pending.append(after)
 
     # --- The start --------------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 What a loop changes is assumed untainted at its header, and afterwards every assumption made is
 verified at the loop's entries and back edges, under the same assumptions: by induction over an
-execution none is the first to fail. Where one fails, its cell is tainted and all is redone.
+execution none is the first to fail. Where one fails, its cell is tainted and all is redone. What
+was verified is true of every execution, and need not be verified when more bounds are known.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ class Taint:
 
     def __init__(self, scopes: Scopes, tainted: frozenset[HeaderCell]) -> None:
         self._scopes = scopes
-        self._tainted = tainted
+        self.tainted = tainted
         self._assumed: dict[HeaderCell, None] = {}
+        self._holding: set[HeaderCell] = set()  # assumed and verified: so for good
         self._told = 0
         self._mixed: dict[tuple[Scope, Term], bool] = {}
 
@@ -39,6 +41,10 @@ class Taint:
                 return True
         return False
 
+    def renew(self) -> None:
+        """Forget what was found out in other than plain scopes, but not what was verified."""
+        self._mixed = {key: m for key, m in self._mixed.items() if key[0].is_plain}
+
     def newly_assumed(self) -> frozenset[HeaderCell]:
         """What was assumed since this was last asked."""
         new = list(self._assumed)[self._told :]
@@ -50,8 +56,12 @@ class Taint:
         found: set[HeaderCell] = set()
         while new := self._failing():
             found |= new
-            self._tainted |= new
+            self.tainted |= new
             self._mixed.clear()
+        if not found:
+            self._holding |= self._assumed.keys()
+            self._assumed.clear()
+            self._told = 0
         return frozenset(found)
 
     def _failing(self) -> set[HeaderCell]:
@@ -60,7 +70,7 @@ class Taint:
         while checked < len(self._assumed):  # checking may assume more
             key = list(self._assumed)[checked]
             checked += 1
-            if key not in self._tainted and self._comes_from_stack(*key):
+            if key not in self.tainted and self._comes_from_stack(*key):
                 found.add(key)
         return found
 
@@ -92,9 +102,10 @@ class Taint:
 
     def _at(self, loop: int, cell: Cell) -> bool:
         key = loop, cell
-        if cell == SP or key in self._tainted:
+        if cell == SP or key in self.tainted:
             return True
-        self._assumed[key] = None
+        if key not in self._holding:
+            self._assumed[key] = None
         return False
 
     def _comes_from_stack(self, loop: int, cell: Cell) -> bool:

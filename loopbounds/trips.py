@@ -65,6 +65,7 @@ class Trips:
             return None
         inner = self._scope.scopes.of_loop(loop)
         after = inner.after_iteration(local)
+        self._scope.memory.s1_used |= inner.memory.s1_used
         for leaf in rewrite.symbols([after]) & inner.leaves.keys():
             offset = sub(after, leaf).constant
             source = self._outside(loop, header, inner.leaves[leaf])
@@ -90,7 +91,9 @@ class Trips:
             self._scope.memory.s1_used |= known.s1
             return known.amount
         inner = self._scope.scopes.of_loop(loop)
-        return sub(inner.after_iteration(local), inner.at(header, local)).constant
+        step = sub(inner.after_iteration(local), inner.at(header, local)).constant
+        self._scope.memory.s1_used |= inner.memory.s1_used
+        return step
 
     def came_round(self, trip: Term) -> list[Term]:
         """What follows from a loop's having come round ``trip`` times: each time it went on.

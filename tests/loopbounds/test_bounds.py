@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +14,8 @@ import pytest
 from loopbounds import keys, nusmv, rounds
 from loopbounds.bound import LoopBound
 from loopbounds.bounds import BoundOptions
-from loopbounds.code import Code
 from loopbounds.prove import Budget
+from loopbounds.scope import Scopes
 from loopbounds.slice import Slice
 from quoll.errors import FactsError
 from quoll.facts import Facts, LoopFact, Source
@@ -229,9 +229,9 @@ def test_answers_are_those_of_the_same_question(
     sliced: list[int] = []
     real = rounds.slice_loops
 
-    def counted(code: Code, loops: Iterable[int] | None = None) -> dict[int, Slice]:
+    def counted(scopes: Scopes, loops: Sequence[int]) -> dict[int, Slice]:
         sliced.append(1)
-        return real(code, loops)
+        return real(scopes, loops)
 
     monkeypatch.setattr(rounds, "slice_loops", counted)
     code.bounds(facts, options)
