@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from quoll.arm.insn import LR, PC, SP, Access, Insn, Shift
+from quoll.arm.insn import LR, PC, SP, Access, Cond, Flow, Insn, Shift
 from quoll.cfg import Block, Cfg, Edge, EdgeKind
 from quoll.image import Image
 from quoll.localvalues import CALLEE_SAVED
@@ -39,13 +39,15 @@ class _Asked:
     """What a register holds before the instruction at ``position`` of ``block``.
 
     With ``load`` it is the address less that offset from which something is loaded. ``STACK`` is
-    some word of the stack.
+    some word of the stack. ``left`` is the edge on which the block is left after that, None if it
+    is not.
     """
 
     block: Block
     position: int
     register: int
     load: int | None
+    left: EdgeKind | None = None
 
 
 class _Origin:
@@ -73,7 +75,9 @@ class _Origin:
         block, register = asked.block, asked.register
         for index in range(asked.position - 1, -1, -1):
             insn = block.insns[index]
-            if _may_tell(insn, register):
+            if insn is block.last and asked.left is EdgeKind.FALLTHROUGH and _skipped(insn):
+                continue
+            if _may_tell(insn, register) and not _differ(block, index, asked.left):
                 return None
             if register in insn.writes:
                 return self._defined(asked, index, insn)
@@ -88,7 +92,8 @@ class _Origin:
                 return f"the target comes from the call at {self._image.place(before.last.addr)}"
             if (edge.src, register, asked.load) not in self._seen:
                 self._seen.add((edge.src, register, asked.load))
-                self._pending.append(_Asked(before, len(before.insns), register, asked.load))
+                end = len(before.insns)
+                self._pending.append(_Asked(before, end, register, asked.load, edge.kind))
         return None
 
     def _defined(self, asked: _Asked, index: int, insn: Insn) -> str | None:
@@ -105,7 +110,7 @@ class _Origin:
         if plain and insn.sources[0] not in (PC, SP):
             if insn.mnemonic == "mov":
                 self._pending.append(_Asked(asked.block, index, insn.sources[0], asked.load))
-            elif insn.mnemonic in ("add", "sub"):
+            elif insn.mnemonic in ("add", "sub", "bic"):
                 self._pending.append(_Asked(asked.block, index, insn.sources[0], None))
         return None
 
@@ -126,6 +131,27 @@ class _Origin:
         if self._image.constant(addr, WORD) is not None:
             return None
         return f"the target is read from {self._image.place(addr)}, {MAY_BE_WRITTEN}"
+
+
+def _skipped(last: Insn) -> bool:
+    """Whether the block goes on after ``last`` only if its condition is false."""
+    return last.flow is Flow.INDIRECT and last.conditional
+
+
+def _differ(block: Block, index: int, left: EdgeKind | None) -> bool:
+    """Whether the comparison at ``index`` found two words different where ``block`` is left so.
+
+    That a word is not some other one leaves it as unknown as it was.
+    """
+    last = block.last
+    if last.flow is not Flow.JUMP or any(insn.sets_flags for insn in block.insns[index + 1 :]):
+        return False
+    different = {EdgeKind.TAKEN: Cond.NE, EdgeKind.FALLTHROUGH: Cond.EQ}
+    return (
+        left is not None
+        and block.insns[index].mnemonic == "cmp"
+        and last.cond is different.get(left)
+    )
 
 
 def _may_tell(insn: Insn, register: int) -> bool:

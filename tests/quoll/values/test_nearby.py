@@ -114,6 +114,22 @@ def test_a_pointer_compared_with_an_address_is_left_to_values() -> None:
     assert len(result.targets) == 2
 
 
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "1: cmp r4, r5\n beq 2f\n ldr r3, [r4, #4]\n blx r3\n ldr r4, [r4]\n b 1b\n",
+        "b 3f\n1: ldr r3, [r4, #4]\n blx r3\n ldr r4, [r4]\n3: cmp r4, r5\n bne 1b\n",
+        "1: bic r4, r4, #3\n cmp r4, #0\n popeq {r4, r5, r6, pc}\n ldr r3, [r4, #4]\n blx r3\n",
+    ],
+)
+def test_a_pointer_that_is_another_than_some_address(loop: str) -> None:
+    said = reason(
+        f"main: push {{r4, r5, r6, lr}}\n mov r4, r0\n ldr r5, =cell\n {loop}"
+        "2: pop {r4, r5, r6, pc}\n.section .rodata\ncell: .word f, f\n.text\nf: bx lr\n"
+    )
+    assert "depends on r0 as it was" in said
+
+
 def test_what_is_stored_between_is_left_to_values() -> None:
     answer, result = only_answer(
         "main: push {r1, lr}\n ldr r2, =main\n str r2, [sp]\n ldr r3, [sp]\n blx r3\n"
