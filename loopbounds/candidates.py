@@ -277,9 +277,13 @@ def _of_ranges(model: Model) -> Iterator[Term]:
 
 
 def likely_bounds(model: Model, runs: Sequence[Run]) -> list[int]:
-    """Constant distances between compared terms, in strides: bounds worth trying first."""
+    """Bounds worth trying first: constants of what decides where runs start and how they go on.
+
+    And constant distances between compared terms, in strides.
+    """
     initial = {v.symbol: v.initial for v in model.state}
-    found = set()
+    values = rewrite.walk([*model.constraints, model.again, *initial.values()])
+    found = {t.value + d for t in values if t.op == "const" for d in (-1, 0, 1)}
     for u, v in _compared(model):
         distance = sub(substitute(v, initial), substitute(u, initial))
         if distance.constant is not None:

@@ -9,11 +9,11 @@ to a state it was in before, with the same inputs, never ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loopbounds.model import Model
-from loopbounds.runs import Run, Stepper
+from loopbounds.runs import Run, Stepper, neighbours
 
 __all__ = ["Choice", "climb"]
 
@@ -55,19 +55,11 @@ class _Climber:
         return run
 
     def _longer(self, words: tuple[int, ...], above: int) -> tuple[tuple[int, ...], Run] | None:
-        for other in self._near(words):
+        for other in neighbours(words, self._widths):
             run = self._run(other)
             if run is not None and run.executions > above:
                 return other, run
         return None
-
-    def _near(self, words: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        """One word 0, or all ones, or with one bit changed, the highest first."""
-        for i, (width, word) in enumerate(zip(self._widths, words, strict=True)):
-            ones = (1 << width) - 1
-            for other in (0, ones, *(word ^ 1 << bit for bit in reversed(range(width)))):
-                if other != word:
-                    yield (*words[:i], other, *words[i + 1 :])
 
     def _run(self, words: tuple[int, ...]) -> Run | None:
         parameters, inputs = words[: self._split], words[self._split :]

@@ -20,14 +20,15 @@ from functools import reduce
 from pathlib import Path
 
 from loopbounds import nusmv, terms
-from loopbounds.candidates import candidates, likely_bounds
+from loopbounds.candidates import candidates, holding, likely_bounds
+from loopbounds.canonical import canonical
 from loopbounds.climb import Choice, climb
 from loopbounds.coarsen import coarsen, easy, without_large
 from loopbounds.evaluate import compile_terms
 from loopbounds.model import COUNT, Model, at_most
 from loopbounds.nusmv import Algorithm, Answer, Check, Limits, State, Verdict
 from loopbounds.options import Budget
-from loopbounds.runs import MAX_STEPS, Run, explore, longest
+from loopbounds.runs import MAX_STEPS, Run, explore, longest, runs_near
 from loopbounds.simplify import simplified
 from loopbounds.terms import FALSE, Term
 
@@ -35,16 +36,19 @@ __all__ = [
     "Budget",
     "OutOfTime",
     "Outcome",
+    "Question",
     "Session",
     "SolverFailed",
     "long_runs",
     "prove",
+    "prove_simple",
     "weed",
 ]
 
 HUGE = 1 << 30  # a bound no proof is expected for; candidates may rely on it
 BEST = 3  # runs from which longer ones are looked for
 LOOSE = 16  # times the longest run found: a bound above may be due to what a model leaves out
+NEAR = 3  # likely bounds asked first, besides the one after the longest run
 FRAMES = (1, 4)  # induction depths, in the order they are tried
 
 
@@ -122,19 +126,37 @@ def prove(model: Model, budget: Budget, solver: Path) -> Outcome:
 
     Never raises for what the solver does.
     """
-    start = time.perf_counter()
-    model = simplified(model)
-    whole = without_large(model)
-    simple = coarsen(model)
-    outcome = _prove(simple, budget, solver)
-    if simple != whole and not outcome.failed:
+    question = Question.about(model)
+    outcome = prove_simple(question.simple, budget, solver)
+    return question.lifted(outcome, budget, solver)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """How often one loop is repeated: asked of ``simple``, which has longer runs, at first."""
+
+    simple: Model
+    whole: Model
+    exact: Model  # whose runs show that a bound is reached
+
+    @staticmethod
+    def about(model: Model) -> Question:
+        """The question about the model of a slice."""
+        model = simplified(model)
+        return Question(canonical(coarsen(model)), canonical(without_large(model)), model)
+
+    def lifted(self, outcome: Outcome, budget: Budget, solver: Path) -> Outcome:
+        """The answer for the whole model, from the one for the simple model."""
+        if self.simple == self.whole or outcome.failed:
+            return outcome
+        start = time.perf_counter()
         # with inputs no run shows that the bound is exact (rule 22)
-        reached = 1 if model.inputs else longest(long_runs(model))
-        known = outcome.reached if model.inputs else reached
+        reached = 1 if self.exact.inputs else longest(long_runs(self.exact))
+        known = outcome.reached if self.exact.inputs else reached
         outcome = replace(outcome, reached=reached)
         if outcome.bound is None or outcome.bound > LOOSE * known:
-            outcome = _lower(_prove(whole, budget, solver), outcome)
-    return replace(outcome, seconds=time.perf_counter() - start)
+            outcome = _lower(prove_simple(self.whole, budget, solver), outcome)
+        return replace(outcome, seconds=outcome.seconds + time.perf_counter() - start)
 
 
 def _lower(new: Outcome, old: Outcome) -> Outcome:
@@ -151,7 +173,12 @@ def long_runs(model: Model, seeds: Sequence[tuple[int, ...]] = ()) -> list[Run]:
     return [*runs, *climb(model, [Choice(r.parameters, ()) for r in best])]
 
 
-def _prove(model: Model, budget: Budget, solver: Path) -> Outcome:
+def prove_simple(model: Model, budget: Budget, solver: Path) -> Outcome:
+    """The smallest bound that is proved of ``model`` as it is.
+
+    Never raises for what the solver does.
+    """
+    start = time.perf_counter()
     session = Session(model, budget, solver)
     reached = 1
     invariants: list[Term] = []
@@ -171,7 +198,9 @@ def _prove(model: Model, budget: Budget, solver: Path) -> Outcome:
         bound, failed = None, f"solver failed: {failure}"
     except (OutOfTime, _Empty):
         bound = None
-    return Outcome(bound, reached, tuple(invariants), len(invariants), failed, text, 0.0, endless)
+    seconds = time.perf_counter() - start
+    relations = len(invariants)
+    return Outcome(bound, reached, tuple(invariants), relations, failed, text, seconds, endless)
 
 
 def _first_run(session: Session, model: Model) -> tuple[Run, list[Choice]]:
@@ -210,10 +239,26 @@ def _search(
     guesses, proved = weed(session, model, guesses, at_most(first))
     if proved:
         return first, guesses, session.text
-    guesses, proved = weed(session, model, guesses, at_most(HUGE))
-    bound = HUGE if proved else None
-    likely = [n for n in likely_bounds(model, runs) if first <= n < HUGE]
-    return _narrow(session, guesses, likely, first, bound)
+    likely = [n for n in likely_bounds(model, runs) if first < n < HUGE]
+    low = first + 2
+    bound, text = _least_proved(session, guesses, [first + 1, *likely[:NEAR], HUGE])
+    if bound is None:
+        guesses, proved = weed(session, model, guesses, at_most(HUGE))
+        low, bound, text = first, HUGE if proved else None, session.text if proved else ""
+    return _narrow(session, guesses, likely, low, bound, text)
+
+
+def _least_proved(
+    session: Session, guesses: list[Term], tries: Sequence[int], depth: int = FRAMES[0]
+) -> tuple[int | None, str]:
+    """The least of ``tries`` that is proved to be a bound, with the model text of the proof."""
+    facts = _conjunction(guesses)
+    properties = [(f"at_{n}", terms.both(facts, at_most(n))) for n in sorted(set(tries))]
+    answers = session.ask(properties, [Check(name, depth=depth) for name, _ in properties])
+    for n, answer in zip(sorted(set(tries)), answers, strict=True):
+        if answer.verdict is Verdict.TRUE:
+            return n, session.text
+    return None, ""
 
 
 def weed(
@@ -235,6 +280,9 @@ def weed(
             kept = [g for g in guesses if easy(g)]
         else:
             kept = _surviving(model, guesses, witness.trace)
+        if witness.verdict is Verdict.FALSE:
+            start = tuple(witness.trace[0][p.name] for p in model.parameters)
+            kept = holding(model, kept, runs_near(model, start))
         if len(kept) == len(guesses):
             return guesses, False
         guesses = kept
@@ -254,23 +302,25 @@ def _surviving(model: Model, guesses: list[Term], trace: Sequence[State]) -> lis
 
 
 def _narrow(
-    session: Session, guesses: list[Term], likely: list[int], low: int, high: int | None
+    session: Session,
+    guesses: list[Term],
+    likely: list[int],
+    low: int,
+    high: int | None,
+    text: str,
 ) -> tuple[int | None, list[Term], str]:
     """Search for the smallest provable n >= low, several n per query, for each depth.
 
-    A deeper induction sees a few iterations more: no help where thousands are known to happen.
+    ``high`` is proved, with ``text``. A deeper induction sees a few iterations more: no help where
+    thousands are known to happen.
     """
-    facts = _conjunction(guesses)
-    text = session.text if high is not None else ""
     for depth in FRAMES if low < MAX_STEPS else FRAMES[:1]:
         while high is None or low < high:
             between = [n for n in likely if low <= n and (high is None or n < high)]
             tries = sorted({*_ladder(low, high), *between[-4:]})
-            properties = [(f"at_{n}", terms.both(facts, at_most(n))) for n in tries]
-            answers = session.ask(properties, [Check(name, depth=depth) for name, _ in properties])
-            good = [n for n, a in zip(tries, answers, strict=True) if a.verdict is Verdict.TRUE]
-            if good:
-                high, text = min(good), session.text
+            found, proof = _least_proved(session, guesses, tries, depth)
+            if found is not None:
+                high, text = found, proof
             bad = [n for n in tries if high is None or n < high]
             if bad:
                 low = max(bad) + 1
@@ -283,13 +333,10 @@ def _narrow(
 
 
 def _ladder(low: int, high: int | None) -> list[int]:
-    """Up to eight values from ``low`` to below ``high``."""
+    """A few values from ``low`` to below ``high``; close to ``low`` where that is far away."""
     if high is None:
         return sorted({min(HUGE, low << s) for s in (0, 1, 3, 6, 10, 15, 21, 30)})
     span = high - low
-    if span <= 8:
-        return list(range(low, high))
-    if high > 64 * max(low, 1):
-        steps = (high.bit_length() - low.bit_length()) / 8
-        return sorted({min(high - 1, int(low * 2 ** (i * steps))) for i in range(8)})
-    return sorted({low + span * i // 8 for i in range(8)})
+    if span > 4 * low:
+        return sorted({low, 2 * low, min(16 * low, high - 1)})
+    return sorted({low + span * i // 3 for i in range(3)})

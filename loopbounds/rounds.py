@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from loopbounds.bound import LoopBound
 from loopbounds.code import Code, Step
 from loopbounds.keys import model_key, total_key
-from loopbounds.prove import Budget, Outcome
+from loopbounds.model import Model
+from loopbounds.prove import Budget, Outcome, Question, prove_simple
 from loopbounds.scope import Scopes
 from loopbounds.simplify import simplified
 from loopbounds.slice import Slice, slice_loops
 from loopbounds.store import Proof, Store, write_model
 from loopbounds.terms import Term
 from loopbounds.triangular import total_over
-from loopbounds.workers import prove_all
+from loopbounds.workers import answer_all
 
 __all__ = ["Progress", "Rounds"]
 
@@ -82,36 +84,78 @@ class Rounds:
 
     def _answers(self, loops: Sequence[int]) -> dict[int, Outcome]:
         """An outcome for each of ``loops``; each distinct question is asked once."""
-        keys = {i: model_key(self.slices[i].model, self.budget, self.solver) for i in loops}
+        keys = {i: self._key(self.slices[i].model) for i in loops}
         self.keys |= keys
         known: dict[str, Outcome] = {}
         questions: dict[str, int] = {}  # key -> first loop with that question
         for loop, key in keys.items():
-            proof = None if key in known or key in questions else self.store.get(key)
+            proof = None if key in known or key in questions else self._remembered(key)
             if proof is not None:
-                known[key] = _remembered(proof)
+                known[key] = proof
                 self.store.copy_models((key,), self.models)
             elif key not in known:
                 questions.setdefault(key, loop)
-        self._ask(questions, known, len(set(keys.values())))
+        known |= self._asked(questions)
         return {loop: known[key] for loop, key in keys.items()}
 
-    def _ask(self, questions: Mapping[str, int], known: dict[str, Outcome], of: int) -> None:
-        asked = list(questions.items())
+    def _key(self, model: Model) -> str:
+        return model_key(model, self.budget, self.solver)
+
+    def _asked(self, loops: Mapping[str, int]) -> dict[str, Outcome]:
+        """The answer to each question; those with the same simple model share its proof."""
+        asked = {key: Question.about(self.slices[loop].model) for key, loop in loops.items()}
+        simple = {key: self._key(question.simple) for key, question in asked.items()}
+        models = {simple[key]: question.simple for key, question in asked.items()}
+        places = {simple[key]: loop for key, loop in loops.items()}
+        proofs = {key: p for key in models if (p := self._remembered(key)) is not None}
+        proofs |= self._answered(
+            {
+                key: partial(prove_simple, model, self.budget, self.solver)
+                for key, model in models.items()
+                if key not in proofs
+            },
+            places,
+        )
+        answers = self._answered(
+            {
+                key: partial(question.lifted, proofs[simple[key]], self.budget, self.solver)
+                for key, question in asked.items()
+            },
+            {},
+        )
+        for key, outcome in answers.items():
+            if outcome.bound is not None:
+                write_model(self.models, key, outcome.model)
+        return answers
+
+    def _answered(
+        self, questions: Mapping[str, Callable[[], Outcome]], places: Mapping[str, int]
+    ) -> dict[str, Outcome]:
+        """The answer to each question, by the key that its proof is kept under.
+
+        ``places``: loops to speak of as their questions are answered.
+        """
+        found: dict[str, Outcome] = {}
+        keys = list(questions)
 
         def done(index: int, outcome: Outcome) -> None:
-            key, loop = asked[index]
-            known[key] = outcome
+            key = keys[index]
+            found[key] = outcome
             if outcome.bound is not None:
                 seconds = round(outcome.seconds, 3)
                 proof = Proof(outcome.bound, outcome.reached, outcome.relations, seconds)
                 self.store.put(key, proof, outcome.model)
-                write_model(self.models, key, outcome.model)
-            if self.progress is not None:
-                self.progress(len(known), of, self._place(loop))
+            if self.progress is not None and key in places:
+                self.progress(len(found), len(keys), self._place(places[key]))
 
-        models = [self.slices[loop].model for _, loop in asked]
-        prove_all(models, self.budget, self.solver, self.workers, done)
+        answer_all(list(questions.values()), self.workers, done)
+        return found
+
+    def _remembered(self, key: str) -> Outcome | None:
+        proof, model = self.store.get(key), self.store.model(key)
+        if proof is None or model is None:
+            return None
+        return Outcome(proof.bound, proof.reached, (), proof.relations, "", model, proof.seconds)
 
     @property
     def final(self) -> bool:
@@ -168,7 +212,3 @@ def waits_in_earnest(cut: Slice) -> set[int]:
     """The same, of the values that decide how long this one is repeated."""
     model = simplified(cut.model)
     return {cut.havoc[s] for s in (*model.inputs, *model.parameters) if s in cut.havoc}
-
-
-def _remembered(proof: Proof) -> Outcome:
-    return Outcome(proof.bound, proof.reached, (), proof.relations, "", "", proof.seconds)

@@ -14,10 +14,11 @@ from loopbounds.model import Model
 from loopbounds.rewrite import walk
 from loopbounds.terms import Term, mask
 
-__all__ = ["MAX_STEPS", "Run", "Stepper", "explore", "longest"]
+__all__ = ["MAX_STEPS", "Run", "Stepper", "explore", "longest", "neighbours", "runs_near"]
 
 MAX_STEPS = 1 << 16  # of one run
 ALL_STEPS = 1 << 18  # of all runs of one exploration
+MOST_RUNS = 120  # of one exploration
 KEPT = 48  # states kept from the start of a run, and as many from its end
 
 
@@ -72,9 +73,30 @@ def explore(model: Model, seeds: Sequence[tuple[int, ...]] = ()) -> list[Run]:
             run = _run(stepper, parameters, state, choices, policy, min(budget, MAX_STEPS))
             budget -= run.executions
             runs.append(run)
-        if budget <= 0 or len(runs) >= 120:
+        if budget <= 0 or len(runs) >= MOST_RUNS:
             break
     return runs
+
+
+def runs_near(model: Model, parameters: tuple[int, ...]) -> list[Run]:
+    """Short runs from an initial state and from those beside it that the model allows."""
+    stepper, choices = Stepper(model), _Choices(model, random.Random(1))
+    runs: list[Run] = []
+    for start in (parameters, *neighbours(parameters, [p.width for p in model.parameters])):
+        state = stepper.start(start)
+        if state is not None and len(runs) < MOST_RUNS:
+            policies = range(3 if model.inputs else 1)
+            runs += [_run(stepper, start, state, choices, policy, KEPT) for policy in policies]
+    return runs
+
+
+def neighbours(words: tuple[int, ...], widths: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """One word 0, or all ones, or with one bit changed, the highest first."""
+    for i, (width, word) in enumerate(zip(widths, words, strict=True)):
+        ones = mask(width)
+        for other in (0, ones, *(word ^ 1 << bit for bit in reversed(range(width)))):
+            if other != word:
+                yield (*words[:i], other, *words[i + 1 :])
 
 
 def longest(runs: Sequence[Run]) -> int:
@@ -91,6 +113,8 @@ def _starts(
         yield tuple(v[same % len(v)] for v in extremes)
     for _ in range(600 if model.parameters else 1):
         yield tuple(choices.pick(p) for p in model.parameters)
+    for seed in seeds:
+        yield from neighbours(seed, [p.width for p in model.parameters])
 
 
 class _Choices:

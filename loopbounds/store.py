@@ -52,6 +52,13 @@ class Store:
         numbers = (proof.bound, proof.reached, proof.relations)
         return proof if all(type(n) is int and n >= 0 for n in numbers) else None
 
+    def model(self, key: str) -> str | None:
+        """The model of the proof under ``key``."""
+        try:
+            return self._read(f"{key}.smv")
+        except OSError:
+            return None
+
     def put(self, key: str, proof: Proof, model: str) -> None:
         """Keep a proof, and the model it was found in."""
         self._write(f"{key}.smv", model)

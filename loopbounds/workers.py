@@ -7,56 +7,47 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from pathlib import Path
 
-from loopbounds.model import Model
-from loopbounds.prove import Budget, Outcome, prove
+from loopbounds.prove import Outcome
 
-__all__ = ["prove_all"]
+__all__ = ["answer_all"]
 
 Done = Callable[[int, Outcome], None]
+Question = Callable[[], Outcome]
 
-_questions: Sequence[Model] = ()  # inherited by forked workers, so that terms stay interned
+_questions: Sequence[Question] = ()  # inherited by forked workers, so that terms stay interned
 
 
-def prove_all(
-    models: Sequence[Model], budget: Budget, solver: Path, workers: int, done: Done
-) -> None:
-    """Prove every model and call ``done(index, outcome)`` as each is answered.
+def answer_all(questions: Sequence[Question], workers: int, done: Done) -> None:
+    """Call ``done(index, outcome)`` as each question is answered.
 
     A worker that dies takes its questions with it: they are answered "solver failed".
     """
-    if workers <= 1 or len(models) <= 1:
-        for index, model in enumerate(models):
-            done(index, _portable(prove(model, budget, solver)))
+    if workers <= 1 or len(questions) <= 1:
+        for index, question in enumerate(questions):
+            done(index, question().without_terms())
         return
-    with _inherited(models):
+    with _inherited(questions):
         fork = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(min(workers, len(models)), mp_context=fork) as pool:
-            asked: dict[Future[Outcome], int] = {
-                pool.submit(_answer, index, budget, solver): index for index in range(len(models))
-            }
+        with ProcessPoolExecutor(min(workers, len(questions)), mp_context=fork) as pool:
+            asked = {pool.submit(_answer, index): index for index in range(len(questions))}
             for future in as_completed(asked):
                 done(asked[future], _outcome(future))
 
 
 @contextmanager
-def _inherited(models: Sequence[Model]) -> Iterator[None]:
+def _inherited(questions: Sequence[Question]) -> Iterator[None]:
     global _questions
-    _questions = models
+    _questions = questions
     try:
         yield
     finally:
         _questions = ()
 
 
-def _answer(index: int, budget: Budget, solver: Path) -> Outcome:
-    return _portable(prove(_questions[index], budget, solver))
-
-
-def _portable(outcome: Outcome) -> Outcome:
+def _answer(index: int) -> Outcome:
     """Without terms: they are interned in the process that made them."""
-    return outcome.without_terms()
+    return _questions[index]().without_terms()
 
 
 def _outcome(future: Future[Outcome]) -> Outcome:

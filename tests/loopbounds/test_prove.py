@@ -6,7 +6,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from loopbounds import terms
+from loopbounds import rewrite, terms
+from loopbounds.canonical import canonical
 from loopbounds.climb import Choice, climb
 from loopbounds.coarsen import coarsen
 from loopbounds.model import COUNT_WIDTH, Model, Variable, at_most
@@ -254,6 +255,44 @@ def test_simpler_models_are_no_shorter(model: Model) -> None:
     assert most_executions(simplified(model)) == exact
     coarse = most_executions(coarsen(model))
     assert coarse is None or (exact is not None and coarse >= exact)
+
+
+def renamed(model: Model) -> Model:
+    """The same model under other names, whose terms were not made in the same order."""
+    names = {s: sym(f"other_{s.name}", 4) for s in (J, Q, B, P, A)}
+
+    def other(term: Term) -> Term:
+        return rewrite.substitute(term, names)
+
+    return Model(
+        tuple(names[p] for p in reversed(model.parameters)),
+        tuple(
+            Variable(names[v.symbol], other(v.initial), other(v.next)) for v in model.state[::-1]
+        ),
+        tuple(names[i] for i in model.inputs),
+        tuple(map(other, reversed(model.constraints))),
+        other(model.again),
+    )
+
+
+@given(models())
+@settings(max_examples=100)
+def test_names_and_order_make_no_other_question(model: Model) -> None:
+    """The canonical model of a model that differs in them has runs of the same lengths."""
+    exact = most_executions(model)
+    assert most_executions(canonical(model)) == exact
+    assert most_executions(canonical(renamed(model))) == exact
+
+
+def test_models_that_differ_in_names_and_order_are_one_question() -> None:
+    counted_down = Variable(A, P, terms.sub(A, terms.add(operation("and", J, Q), small(1))))
+    followed = Variable(B, small(0), terms.add(B, A))
+    constraints = (terms.ule(P, small(9)), terms.ule(Q, P), terms.ult(small(0), Q))
+    again = terms.both(terms.ult(B, A), terms.negate(terms.eq(A, Q)))
+    model = Model((P, Q), (counted_down, followed), (J,), constraints, again)
+    assert renamed(model) != model
+    assert canonical(renamed(model)) == canonical(model)
+    assert canonical(renamed(model)).smv([]) == canonical(model).smv([])
 
 
 @given(models())
