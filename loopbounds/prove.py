@@ -45,6 +45,7 @@ __all__ = [
     "weed",
 ]
 
+TWICE = 2  # executions, of which the first query asks
 HUGE = 1 << 30  # a bound no proof is expected for; candidates may rely on it
 BEST = 3  # runs from which longer ones are looked for
 LOOSE = 16  # times the longest run found: a bound above may be due to what a model leaves out
@@ -184,16 +185,18 @@ def prove_simple(model: Model, budget: Budget, solver: Path) -> Outcome:
     invariants: list[Term] = []
     bound, text, failed, endless = None, "", "", False
     try:
-        seed, choices = _first_run(session, model)
+        seed, choices, twice = _first_run(session, model)
         runs = [seed, *climb(model, choices)]
         endless = any(run.endless for run in runs)
         if not endless:
             runs += long_runs(model, [seed.parameters])
             endless = any(run.endless for run in runs)
         reached = longest(runs)
-        if not endless:
+        if twice and reached == TWICE:
+            bound, text = TWICE, twice
+        elif not endless:
             guesses = candidates(model, runs)
-            bound, invariants, text = _search(session, model, guesses, runs)
+            bound, invariants, text = _search(session, model, guesses, runs, twice)
     except SolverFailed as failure:
         bound, failed = None, f"solver failed: {failure}"
     except (OutOfTime, _Empty):
@@ -203,14 +206,15 @@ def prove_simple(model: Model, budget: Budget, solver: Path) -> Outcome:
     return Outcome(bound, reached, tuple(invariants), relations, failed, text, seconds, endless)
 
 
-def _first_run(session: Session, model: Model) -> tuple[Run, list[Choice]]:
+def _first_run(session: Session, model: Model) -> tuple[Run, list[Choice], str]:
     """A short run found by the solver, three executions if there are any of that many.
 
-    Also the choices made in it, from which longer runs may be found.
+    Also the choices made in it, from which longer runs may be found; and the model text, if it is
+    proved that there are no more than two.
 
     Raises _Empty when no initial state is shown (rule 19: INIT satisfiable).
     """
-    properties = [("never", FALSE), ("two", at_most(2))]
+    properties = [("never", FALSE), ("two", at_most(TWICE))]
     some, longer = session.ask(properties, [Check("never", depth=0), Check("two", depth=3)])
     if some.verdict is not Verdict.FALSE or not some.trace:
         raise _Empty
@@ -224,7 +228,8 @@ def _first_run(session: Session, model: Model) -> tuple[Run, list[Choice]]:
         False,
     )
     steps = [tuple(at.get(i.name, 0) for i in model.inputs) for at in trace[1:]]
-    return run, [Choice(parameters, inputs) for inputs in steps]
+    proof = session.text if longer.verdict is Verdict.TRUE else ""
+    return run, [Choice(parameters, inputs) for inputs in steps], proof
 
 
 def _conjunction(parts: Sequence[Term]) -> Term:
@@ -232,13 +237,18 @@ def _conjunction(parts: Sequence[Term]) -> Term:
 
 
 def _search(
-    session: Session, model: Model, guesses: list[Term], runs: list[Run]
+    session: Session, model: Model, guesses: list[Term], runs: list[Run], twice: str
 ) -> tuple[int | None, list[Term], str]:
-    """(bound, the candidates proved with it, the model text of the proof)."""
+    """(bound, the candidates proved with it, the model text of the proof).
+
+    ``twice``: of the proof that there are at most two executions, if there is one.
+    """
     first = longest(runs)
     guesses, proved = weed(session, model, guesses, at_most(first))
     if proved:
         return first, guesses, session.text
+    if twice:
+        return TWICE, [], twice
     likely = [n for n in likely_bounds(model, runs) if first < n < HUGE]
     low = first + 2
     bound, text = _least_proved(session, guesses, [first + 1, *likely[:NEAR], HUGE])

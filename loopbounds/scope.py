@@ -403,11 +403,26 @@ class Scopes:
         self.restart(frozenset())
 
     def restart(self, tainted: frozenset[HeaderCell]) -> None:
-        """Forget all; ``tainted`` cells may hold stack addresses."""
-        self.taint = Taint(self, tainted)
+        """Forget all; ``tainted`` cells may hold stack addresses.
+
+        So may the same registers in the same loop of other contexts: it is not found out for
+        each by itself.
+        """
+        alike: set[HeaderCell] = {
+            (twin, cell)
+            for loop, cell in tainted
+            for twin in (self._twins(loop) if isinstance(cell, int) else [])
+        }
+        self.taint = Taint(self, tainted | alike)
         self._plain: dict[tuple[int, Places], Scope] = {}
         self._keepers.clear()
         self.renew()
+
+    def _twins(self, loop: int) -> list[int]:
+        """A loop in all of its contexts."""
+        graph = self.code.graph
+        headers = [graph.nodes[other.header].block.addr for other in graph.loops]
+        return [i for i, header in enumerate(headers) if header == headers[loop]]
 
     def renew(self) -> None:
         """Forget what rests on bounds, of which there may be more now: plain scopes read none."""
