@@ -138,6 +138,12 @@ class FetchModel:
                 )
                 current = None
             if operation.refetch:
+                if not operation.forget_i:  # what was fetched ahead stays in the cache
+                    inside.extend(
+                        self._fetch(index, line, False)
+                        for line in self._behind(insn)
+                        if line != self._geometry.line(insn.next - 1)
+                    )
                 current = None
         end = self._geometry.line(block.end - 1)
         past = (self._fetch(len(block.insns) - 1, line, False) for line in self._behind(block.last))

@@ -17,7 +17,16 @@ from quoll.arm.insn import Insn
 from quoll.regions import Regions
 from quoll.supergraph import Supergraph
 
-__all__ = ["SHARES", "Weighed", "address_kind", "costliest", "pressure", "weighed"]
+__all__ = [
+    "SHARES",
+    "Weighed",
+    "address_kind",
+    "competing",
+    "costliest",
+    "known_line",
+    "pressure",
+    "weighed",
+]
 
 PAGE = 4096
 SHARES = ("exact line", "within 4 KiB", "named region", "symbolic hit", "unknown")
@@ -71,18 +80,32 @@ def costliest(references: Iterator[Weighed] | Sequence[Weighed], most: int) -> l
     return [found for found in ranked[:most] if sum(w.cycles for w in found)]
 
 
+def known_line(reference: Reference, line_bytes: int) -> int | None:
+    """The line of a cached reference of known address."""
+    low, high = reference.low, reference.high
+    if low is None or high is None or not reference.cacheable:
+        return None
+    return low // line_bytes if low // line_bytes == high // line_bytes else None
+
+
+def competing(
+    classes: Classification, kinds: Sequence[Kind], sets: int, line_bytes: int
+) -> dict[int, set[int]]:
+    """The different lines of known address that are referred to, by set."""
+    lines: dict[int, set[int]] = {}
+    every = (*classes.references, *classes.prefetches, *classes.leaving.values())
+    for reference in (r for references in every for r in references if r.kind in kinds):
+        line = known_line(reference, line_bytes)
+        if line is not None:
+            lines.setdefault(line % sets, set()).add(line)
+    return lines
+
+
 def pressure(
     classes: Classification, kinds: Sequence[Kind], sets: int, line_bytes: int
 ) -> Counter[int]:
     """How many sets have how many different lines of known address competing in them."""
-    lines: dict[int, set[int]] = {}
-    every = (*classes.references, *classes.prefetches, *classes.leaving.values())
-    for reference in (r for references in every for r in references):
-        low, high = reference.low, reference.high
-        if reference.kind in kinds and low is not None and high is not None:
-            line = low // line_bytes
-            if line == high // line_bytes and reference.cacheable:
-                lines.setdefault(line % sets, set()).add(line)
-    found = Counter(len(of_set) for of_set in lines.values())
+    lines = competing(classes, kinds, sets, line_bytes)
+    found = Counter(map(len, lines.values()))
     found[0] = sets - len(lines)
     return found

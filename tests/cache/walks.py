@@ -170,18 +170,28 @@ class Walk:
             here = [r for r in references if r.insn == index]
             for reference in here:
                 self._charge(reference)
-                if entering and reference.kind is Kind.FETCH and reference.l1 is Hit.AH:
-                    assert reference.low == line * 32
-                    assert self.fetch.log[line], f"claimed to hit: {reference}"
-                    self.tally.hits += 1
-                if entering and reference.kind is Kind.FETCH and reference.l1 is Hit.AM:
-                    assert not self.fetch.log[line], f"claimed to miss: {reference}"
-                    self.tally.missing += 1
+                if reference.kind is Kind.FETCH:
+                    self._fetched(reference, line, entering=entering)
             executed = not insn.conditional or self.random.random() < 0.5
             if insn.memory is not None and executed:
                 self._data(node, index, insn, [r for r in here if r.kind is not Kind.FETCH])
             elif executed:
                 self._maintain(insn)
+
+    def _fetched(self, reference: Reference, line: int, *, entering: bool) -> None:
+        """Check a fetch of the line that is executed, or of one behind it that may be fetched."""
+        assert reference.low is not None
+        own = reference.low // 32 == line
+        hit = self.fetch.log.get(reference.low // 32)
+        assert hit is not None or not own
+        if hit is None or (own and not entering):
+            return
+        if reference.l1 is Hit.AH:
+            assert hit, f"claimed to hit: {reference}"
+            self.tally.hits += 1
+        if reference.l1 is Hit.AM:
+            assert not hit, f"claimed to miss: {reference}"
+            self.tally.missing += 1
 
     def _charge(self, reference: Reference) -> None:
         self.tally.first += reference.l1 is Hit.FM

@@ -27,8 +27,8 @@ from quoll.values import Values, analyse
 from tests.harness import build
 from wcet.analyse import Options, Run
 from wcet.platform import Platform
-from wcet.preparation import infeasible_edges, of_segment
-from wcet.reference_shares import pressure
+from wcet.preparation import infeasible_edges, of_segment, rounds_of
+from wcet.reference_shares import competing, known_line
 from wcet.request import default_cache
 from wcet.stages import Stages
 
@@ -122,7 +122,7 @@ def with_policy(board: Platform, policy: Policy) -> Platform:
 
 
 def costs_of(start: Start, board: Platform) -> Costs:
-    classes = classify(start.graph, start.values, board.hierarchy)
+    classes = classify(start.graph, start.values, board.hierarchy, rounds_of(start.bounds))
     first = start.place is None
     return charge(
         start.graph, classes, start.values, board.hierarchy, board.timing, exception=first
@@ -147,16 +147,19 @@ def fetch_misses(entry: Entry, board: Platform) -> int:
 
 
 def competition(entry: Entry, board: Platform) -> Iterator[str]:
-    """Sets with more than one line, and with more than there are ways."""
+    """Sets with more than one line, and more than there are ways; references to the former."""
     hierarchy = board.hierarchy
     classes = classify(entry.starts[0].graph, entry.starts[0].values, hierarchy)
     for kinds, cache in (
         ((Kind.FETCH, Kind.PREFETCH), hierarchy.l1i),
         ((Kind.LOAD, Kind.STORE), hierarchy.l1d),
     ):
-        found = pressure(classes, kinds, cache.sets, cache.line_bytes)
-        yield f"{sum(s for n, s in found.items() if n > 1)}"
-        yield f"{sum(s for n, s in found.items() if n > cache.ways)}"
+        found = competing(classes, kinds, cache.sets, cache.line_bytes)
+        rivals = set().union(*(of for of in found.values() if len(of) > 1))
+        every = [r for of in classes.references for r in of if r.kind in kinds]
+        yield f"{sum(len(of) > 1 for of in found.values())}"
+        yield f"{sum(len(of) > cache.ways for of in found.values())}"
+        yield f"{sum(known_line(r, cache.line_bytes) in rivals for r in every)} of {len(every)}"
 
 
 def with_and_without(run: Run, entry: Entry) -> Iterator[str]:
