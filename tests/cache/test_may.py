@@ -68,6 +68,17 @@ def test_fifo_counts_fills_from_an_empty_cache() -> None:
     assert found == [Hit.AM] * 6
 
 
+def test_a_flush_of_the_prefetch_buffer_leaves_what_was_fetched() -> None:
+    """From a cold cache: lines behind the flush may have been fetched before it (rule 8)."""
+    flush, flow = "mcr p15, 0, r0, c7, c5, 4\n", "nop\n" * 20
+    program = straight(flush + flow, [])
+    ahead = replace(hierarchy(48), initial_i=Initial(Contents.COLD))
+    for caches, missing in ((ahead, 2), (replace(ahead, fetch_ahead=0), 3)):
+        references = classify(program.graph, program, caches).references[0]
+        fetched = [r.l1 for r in references if r.kind is Kind.FETCH]
+        assert fetched.count(Hit.AM) == missing, (caches.fetch_ahead, fetched)
+
+
 def test_another_name_of_the_line() -> None:
     """Memory whose translation may change can be the very line, but only one of its set."""
     assert classes(EMPTY + LOAD * 2, [FOREIGN, DATA + 32])[-1] is Hit.AM

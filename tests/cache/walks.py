@@ -209,9 +209,6 @@ class Walk:
         assert memory is not None
         addr = self.words.address(node, index, insn)
         size = memory.size * memory.count
-        cached = not DEVICE <= addr < DEVICE + 0x100000
-        if addr < FOREIGN + 8192:
-            cached = self.foreign_cached
         loads = [r for r in here if r.kind is Kind.LOAD]
         stores = [r for r in here if r.kind is Kind.STORE]
         if memory.access is Access.PRELOAD and self.random.random() < 0.5:
@@ -220,11 +217,17 @@ class Walk:
         assert len(lines) <= max(len(loads), len(stores)), (hex(addr), here)
         for position, line in enumerate(lines):
             low, high = max(addr, line * 32), min(addr + size, line * 32 + 32)
-            words = (high - 1) // 4 - low // 4 + 1
+            words, cached = (high - 1) // 4 - low // 4 + 1, self._is_cached(line * 32)
             if memory.access is not Access.STORE:
                 self._load(line, words, cached, loads[min(position, len(loads) - 1)])
             if memory.access in (Access.STORE, Access.SWAP):
                 self._store(line, words, cached, stores[min(position, len(stores) - 1)])
+
+    def _is_cached(self, addr: int) -> bool:
+        """Whether the line at ``addr`` is cached memory; an access may lie half in another kind."""
+        if addr < FOREIGN + 8192:
+            return self.foreign_cached
+        return not DEVICE <= addr < DEVICE + 0x100000
 
     def _load(self, line: int, words: int, cached: bool, reference: Reference) -> None:
         if not cached:
