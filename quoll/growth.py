@@ -161,7 +161,11 @@ class Growth:
     def _examine(
         self, entries: Set[int], *, prove: bool
     ) -> Iterator[tuple[FunctionBuilder, Examined]]:
-        """What functions say of themselves; those that have changed meanwhile are left out."""
+        """What functions say of themselves; those that have changed meanwhile are left out.
+
+        Transfers that are refused are not asked for again: graphs only grow, and more ways to a
+        transfer leave less to know of its target.
+        """
         functions = [self.functions[e] for e in sorted(entries) if self._stands(e)]
         versions = [function.version for function in functions]
 
@@ -172,7 +176,7 @@ class Growth:
             provable = prove and returns <= self._by_form[function.entry]
             return examined(
                 self.cfg(function),
-                function.sites - function.settled - claimed,
+                function.sites - function.settled - claimed - function.unresolved.keys(),
                 returns if provable else None,
                 self._nearby,
                 self._confirmer,

@@ -188,7 +188,8 @@ def _same_form(word: int) -> Insn:
 def _renamed(same: Insn, raw: bytes, text: str, names: Mapping[int, int]) -> Insn:
     """``same`` with other registers and numbers: those of ``raw``."""
     word = int.from_bytes(raw, "little")
-    memory, transfers = arm_access(word) or (None, ())
+    accesses = same.memory is not None
+    memory, transfers = (arm_access(word) if accesses else None) or (None, ())
     return Insn(
         0,
         raw,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from quoll.cfg import Cfg
+from quoll.confirm import Confirmed, Confirmer
 from tests.quoll.sketch import assemble, drawn, extracted
 
 
@@ -157,3 +161,21 @@ def test_computed_jumps_that_overshoot_their_function_are_one_error() -> None:
         ? main+4: the targets of add pc, pc, r0, lsl #3 are not known: too far
         """,
     )
+
+
+def test_values_are_not_asked_again_of_a_call_that_they_do_not_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[str, set[int]]] = []
+    confirm = Confirmer.__call__
+
+    def noted(confirmer: Confirmer, cfg: Cfg, undecided: set[int]) -> Confirmed | str:
+        asked.append((cfg.name, set(undecided)))
+        return confirm(confirmer, cfg, undecided)
+
+    monkeypatch.setattr(Confirmer, "__call__", noted)
+    text = "main: push {r4, lr}\n ldr r3, [r0]\n mul r3, r3, r1\n blx r3\n pop {r4, pc}\n"
+    program = extracted(assemble(text))
+    assert [u.addr for u in program.unresolved] == [0x800C]
+    assert program.functions[0x8000].returns
+    assert asked == [("main", {0x800C})]
