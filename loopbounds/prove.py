@@ -148,14 +148,15 @@ class Question:
 
     def lifted(self, outcome: Outcome, budget: Budget, solver: Path) -> Outcome:
         """The answer for the whole model, from the one for the simple model."""
-        if self.simple == self.whole or outcome.failed:
+        if outcome.failed or self.simple == canonical(self.exact):
             return outcome
         start = time.perf_counter()
         # with inputs no run shows that the bound is exact (rule 22)
         reached = 1 if self.exact.inputs else longest(long_runs(self.exact))
         known = outcome.reached if self.exact.inputs else reached
         outcome = replace(outcome, reached=reached)
-        if outcome.bound is None or outcome.bound > LOOSE * known:
+        loose = outcome.bound is None or outcome.bound > LOOSE * known
+        if loose and self.simple != self.whole:
             outcome = _lower(prove_simple(self.whole, budget, solver), outcome)
         return replace(outcome, seconds=outcome.seconds + time.perf_counter() - start)
 

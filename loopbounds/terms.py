@@ -1,17 +1,17 @@
 """Bit-vector terms: what a register or a branch holds, as an expression over symbols.
 
-Terms are interned: equal structure is the same object, so they are compared with ``is``. Width 1
-is Boolean. Arithmetic is modulo 2**width and kept in linear normal form (constant plus multiples
-of other terms), so that ``(p + 8) - 4 - p`` is the constant 4 without further ado. Comparisons
-are built from equal, unsigned less and signed less alone; Boolean operators from and, not, xor.
+Each function makes a term (``loopbounds.term``) in its simplest form. Arithmetic is modulo
+2**width and kept in linear normal form (constant plus multiples of other terms), so that
+``(p + 8) - 4 - p`` is the constant 4 without further ado. Comparisons are built from equal,
+unsigned less and signed less alone; Boolean operators from and, not, xor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from loopbounds import arithmetic
+from loopbounds.term import FALSE, TRUE, Term, const, make, mask, sym
 
 __all__ = [
     "FALSE",
@@ -45,75 +45,6 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Term:
-    """``op`` of ``args``. ``value``: of a constant, the constant of a sum, the low bit of a slice.
-
-    ``linear`` terms are ``value + sum(c * a for c, a in zip(factors, args))``.
-    """
-
-    op: str
-    width: int
-    args: tuple[Term, ...]
-    value: int
-    factors: tuple[int, ...]
-    name: str
-    serial: int  # order of creation: arguments come before what uses them
-
-    def __repr__(self) -> str:
-        if self.op == "const":
-            return f"{self.value:#x}"
-        if self.op == "sym":
-            return self.name
-        if self.op == "linear":
-            parts = [f"{c:#x}*{a!r}" for c, a in zip(self.factors, self.args, strict=True)]
-            return f"({' + '.join([*parts, hex(self.value)])})"
-        return f"{self.op}({', '.join(map(repr, self.args))})"
-
-    @property
-    def constant(self) -> int | None:
-        """The value of a constant term."""
-        return self.value if self.op == "const" else None
-
-
-_Key = tuple[str, int, tuple[Term, ...], int, tuple[int, ...], str]
-_TABLE: dict[_Key, Term] = {}
-
-
-def _make(
-    op: str,
-    width: int,
-    args: tuple[Term, ...] = (),
-    value: int = 0,
-    factors: tuple[int, ...] = (),
-    name: str = "",
-) -> Term:
-    key = (op, width, args, value, factors, name)
-    term = _TABLE.get(key)
-    if term is None:
-        term = _TABLE[key] = Term(op, width, args, value, factors, name, len(_TABLE))
-    return term
-
-
-def mask(width: int) -> int:
-    """The largest word of ``width`` bits."""
-    return (1 << width) - 1
-
-
-def const(value: int, width: int) -> Term:
-    """A constant, reduced modulo 2**width."""
-    return _make("const", width, value=value & mask(width))
-
-
-def sym(name: str, width: int) -> Term:
-    """A symbol: any word of ``width`` bits."""
-    return _make("sym", width, name=name)
-
-
-TRUE = const(1, 1)
-FALSE = const(0, 1)
-
-
 def _parts(term: Term) -> tuple[dict[Term, int], int]:
     if term.op == "const":
         return {}, term.value
@@ -132,9 +63,9 @@ def _linear(width: int, parts: Mapping[Term, int], value: int) -> Term:
         [(atom, factor)] = kept
         if value == 0 and factor == 1:
             return atom
-        return _make("linear", width, (atom,), value, (factor,))
+        return make("linear", width, (atom,), value, (factor,))
     kept.sort(key=lambda part: part[0].serial)
-    return _make("linear", width, tuple([a for a, _ in kept]), value, tuple([c for _, c in kept]))
+    return make("linear", width, tuple([a for a, _ in kept]), value, tuple([c for _, c in kept]))
 
 
 def combine(width: int, value: int, factors: Iterable[int], args: Iterable[Term]) -> Term:
@@ -181,7 +112,7 @@ def zext(a: Term, width: int) -> Term:
         return const(a.value, width)
     if a.op == "zext":
         return zext(a.args[0], width)
-    return _make("zext", width, (a,))
+    return make("zext", width, (a,))
 
 
 def sext(a: Term, width: int) -> Term:
@@ -192,7 +123,7 @@ def sext(a: Term, width: int) -> Term:
         return const(arithmetic.signed(a.value, a.width), width)
     if a.op == "zext":
         return zext(a, width)
-    return _make("sext", width, (a,))
+    return make("sext", width, (a,))
 
 
 def extract(a: Term, low: int, width: int) -> Term:
@@ -215,7 +146,7 @@ def extract(a: Term, low: int, width: int) -> Term:
             return extract(low_part, low, width)
         if low >= low_part.width:
             return extract(high_part, low - low_part.width, width)
-    return _make("extract", width, (a,), low)
+    return make("extract", width, (a,), low)
 
 
 def concat(high: Term, low: Term) -> Term:
@@ -228,14 +159,14 @@ def concat(high: Term, low: Term) -> Term:
     adjacent = high.op == low.op == "extract" and high.args == low.args
     if adjacent and high.value == low.value + low.width:
         return extract(low.args[0], low.value, width)
-    return _make("concat", width, (high, low))
+    return make("concat", width, (high, low))
 
 
 def shl(a: Term, amount: Term) -> Term:
     """Shift left; an amount of the width or more gives 0."""
     if amount.constant is not None:
         return scale(a, 1 << amount.value) if amount.value < a.width else const(0, a.width)
-    return _make("shl", a.width, (a, amount))
+    return make("shl", a.width, (a, amount))
 
 
 def ite(condition: Term, a: Term, b: Term) -> Term:
@@ -257,7 +188,7 @@ def ite(condition: Term, a: Term, b: Term) -> Term:
             return either(condition, b) if a is TRUE else both(negate(condition), b)
         if b.constant is not None:
             return either(negate(condition), a) if b is TRUE else both(condition, a)
-    return _make("ite", a.width, (condition, a, b))
+    return make("ite", a.width, (condition, a, b))
 
 
 def _same_extension(a: Term, b: Term) -> tuple[Term, Term] | None:
@@ -281,7 +212,7 @@ def negate(a: Term) -> Term:
         return a.args[0]
     if a.width > 1:
         return add(neg(a), const(-1, a.width))
-    return _make("not", 1, (a,))
+    return make("not", 1, (a,))
 
 
 def conjuncts(a: Term) -> tuple[Term, ...]:
@@ -305,7 +236,7 @@ def _all(parts: Iterable[Term]) -> Term:
     parts = sorted(set(parts), key=lambda t: t.serial)
     if len(parts) < 2:
         return parts[0] if parts else TRUE
-    return _make("and", 1, tuple(parts))
+    return make("and", 1, tuple(parts))
 
 
 def _conjoin(parts: list[Term], new: Term) -> list[Term]:
@@ -362,7 +293,7 @@ def eq(a: Term, b: Term) -> Term:
         return TRUE if left is right else FALSE
     if right.constant is not None:
         return _eq_constant(left, right)
-    return _make("eq", 1, (left, right))
+    return make("eq", 1, (left, right))
 
 
 def _eq_constant(a: Term, b: Term) -> Term:
@@ -375,7 +306,7 @@ def _eq_constant(a: Term, b: Term) -> Term:
         return eq(inner, const(b.value, inner.width))
     if a.op == "ite" and a.args[1].constant is not None and a.args[2].constant is not None:
         return ite(a.args[0], eq(a.args[1], b), eq(a.args[2], b))
-    return _make("eq", 1, (a, b))
+    return make("eq", 1, (a, b))
 
 
 def ult(a: Term, b: Term) -> Term:
@@ -395,7 +326,7 @@ def ult(a: Term, b: Term) -> Term:
                 return const(x is a, 1)
             small = const(y.value, inner.width)
             return ult(inner, small) if x is a else ult(small, inner)
-    return _make("ult", 1, (a, b))
+    return make("ult", 1, (a, b))
 
 
 def slt(a: Term, b: Term) -> Term:
@@ -405,7 +336,7 @@ def slt(a: Term, b: Term) -> Term:
     if a.constant is not None and b.constant is not None:
         width = a.width
         return const(arithmetic.signed(a.value, width) < arithmetic.signed(b.value, width), 1)
-    return _make("slt", 1, (a, b))
+    return make("slt", 1, (a, b))
 
 
 def ule(a: Term, b: Term) -> Term:
@@ -439,7 +370,7 @@ def operation(op: str, *args: Term) -> Term:
                 return scale(a, b.value)
     if op == "sborrow" and args[1].constant == 0:
         return FALSE
-    return _make(op, width, args)
+    return make(op, width, args)
 
 
 def _bitwise(op: str, a: Term, b: Term) -> Term:
@@ -467,7 +398,7 @@ def _bitwise(op: str, a: Term, b: Term) -> Term:
             and b.value & mask(a.args[0].width) == mask(a.args[0].width)
         ):
             return a
-        return _make(op, a.width, (a, b))
+        return make(op, a.width, (a, b))
     if a.width == 1:
         if a.op == "not":
             return negate(_bitwise("xor", a.args[0], b))
@@ -477,7 +408,7 @@ def _bitwise(op: str, a: Term, b: Term) -> Term:
         if less is not None:
             return less
     first, second = sorted((a, b), key=lambda t: t.serial)
-    return _make(op, a.width, (first, second))
+    return make(op, a.width, (first, second))
 
 
 def _low_bits(a: Term, ones: int) -> Term:

@@ -113,15 +113,7 @@ class Preparation:
         given_back = values.given_back()
         if not given_back >= CALLEE_SAVED or len(self.segments(graph, values)) > 1:
             return None
-        bounds = bound_loops(
-            graph,
-            self.run.image,
-            values,
-            self.run.facts,
-            self.run.options.bounds,
-            self.progress,
-            called=True,
-        )
+        bounds = self.loop_bounds(graph, values, called=True)
         if any(b.bound is None for b in bounds):
             return None
         platform = self.run.platform
@@ -143,6 +135,18 @@ class Preparation:
         )
         return Replacement(result.cycles, False, text, given_back, settled=True), assumptions
 
+    def loop_bounds(
+        self,
+        graph: Supergraph,
+        values: Values,
+        only: frozenset[int] | None = None,
+        called: bool = False,
+    ) -> tuple[LoopBound, ...]:
+        """The bounds of all loops, or of those asked for, with the options of this run."""
+        run = self.run
+        asked = run.options.bounds
+        return bound_loops(graph, run.image, values, run.facts, asked, self.progress, only, called)
+
     def prepare(self, name: str, address: int) -> Prepared:
         """The stages before the integer program, for one entry."""
         valued = self.valued(name, address)
@@ -152,15 +156,8 @@ class Preparation:
         with self.run.stages.stage("loop bounds", name):
             moved = parts[0].start is not None  # by a fact
             turning = frozenset(loop for part in parts for loop in part.loops)
-            bounds = bound_loops(
-                graph,
-                self.run.image,
-                values,
-                self.run.facts,
-                self.run.options.bounds,
-                self.progress,
-                None if parts[0].graph is graph else turning,
-            )
+            only = None if parts[0].graph is graph else turning
+            bounds = self.loop_bounds(graph, values, only)
         prepared = [self.paths(name, part, SegmentValues(values, part), bounds) for part in parts]
         assumptions = (
             *valued.assumptions,
