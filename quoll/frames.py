@@ -34,7 +34,7 @@ SAVED = frozenset([*range(4, 12), SP])
 MULTIPLE = ("ldm", "stm", "vldm", "vstm")
 MASKS = ("orr", "bic", "eor")
 SWITCHES_STACK = ("cps", "msr", "srs", "rfe", "svc", "hvc", "smc", "setend")
-IMMEDIATE = re.compile(r"#(0x[0-9a-f]+|[0-9]+)$")
+IMMEDIATE = re.compile(r"[^#]*#(0x[0-9a-f]+|[0-9]+)")  # not that of "#1, #30": 1 rotated by 30
 UP = 1 << 23  # ARM A5.5: transfers ascend from the base
 
 Value = int | None  # register << 32 | offset, STACK, STATUS, or None
@@ -261,7 +261,7 @@ def _computed(insn: Insn, registers: list[Value]) -> Value:
         if insn.mnemonic == "mov":
             return value
         at = _distance(value)
-        number = IMMEDIATE.search(insn.text)
+        number = IMMEDIATE.fullmatch(insn.text)
         if insn.mnemonic in MASKS and value == STATUS and number:
             return None if int(number[1], 0) & MODE else STATUS
         if insn.mnemonic in ("add", "sub") and at is not None and number:

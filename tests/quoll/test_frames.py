@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from quoll import frames
+from quoll.arm.decode import decode
 from quoll.arm.insn import Flow
 from quoll.cfg import Cfg
 from quoll.confirm import Confirmer, Doubt
@@ -130,6 +132,7 @@ def test_a_store_of_unknown_address_needs_s1() -> None:
         "main: cmp r0, #0\n moveq lr, r1\n bx lr",
         "main: push {r4, lr}\n mov sp, r0\n pop {r4, pc}",
         "main: push {r4, lr}\n bic sp, sp, #7\n pop {r4, pc}",
+        "main: push {r4, lr}\n .word 0xe24ddf01\n add sp, sp, #30\n pop {r4, pc}",  # 1 ror 30
         "main: push {r4, lr}\n cps #0x12\n pop {r4, pc}",
         "main: push {r4, lr}\n cpsid i, #0x12\n pop {r4, pc}",
         "main: push {r4, lr}\n msr cpsr_c, r0\n pop {r4, pc}",
@@ -148,6 +151,21 @@ def test_a_store_of_unknown_address_needs_s1() -> None:
 def test_frames_that_are_not_kept(text: str) -> None:
     with pytest.raises(GivesUp):
         proved(text)
+
+
+def test_constants_added_to_sp_are_what_the_encoding_says() -> None:
+    """Of each number that an ARM instruction can hold, in each of its encodings (A5.2.4)."""
+    before: list[int | None] = [frames.entry(r) for r in range(15)]
+    followed = 0
+    for field in range(1 << 12):
+        number, rotation = field & 0xFF, field >> 7 & 30
+        number = (number >> rotation | number << (32 - rotation)) & 0xFFFFFFFF
+        for opcode, amount in ((0xE28D4000, number), (0xE24D4000, -number)):
+            insn = decode((opcode | field).to_bytes(4, "little"), 0, thumb=False)
+            after = frames._computed(insn, before)
+            assert after in (frames.entry(13, amount), frames.STACK), insn.text
+            followed += after != frames.STACK
+    assert followed > 1 << 12
 
 
 def test_callees_that_do_not_give_sp_back() -> None:
