@@ -22,7 +22,13 @@ from wcet.pieces import cut
 from wcet.replay import Path as Walk
 from wcet.replay import Replayed, Subject, by_path, initial, replay_paths, takes_exception
 from wcet.replay_timing import Moment, moments
-from wcet.request import add_call_string, check_call_string, default_cache
+from wcet.request import (
+    add_call_string,
+    add_set,
+    check_call_string,
+    default_cache,
+    parameters,
+)
 from wcet.result import Result
 from wcet.stages import Stages
 
@@ -52,6 +58,7 @@ examples:
   kernels/bilby/run kzm-after tests -plugin build/recorder/librecorder.so,out=tests.trace
   wcet replay tests.trace --kernel build/bilby/kzm-after/kernel.elf
   wcet replay tests.trace --kernel kernel.elf --timing interrupt | less
+  wcet replay tests.trace --kernel build/bilby/kzm-before/kernel.elf --set queue_length=256 ...
   wcet replay tests.trace --kernel kernel.elf --states 50 --json - | jq .entries.syscall.ratio
 """
 
@@ -76,6 +83,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )  # fmt: skip
     add_memory(p)
     add_call_string(p)
+    add_set(p, "every name needs one")
     p.add_argument(
         "--states", type=int, default=5, metavar="N", help="initial states per path (default: 5)"
     )
@@ -167,7 +175,8 @@ def run(options: argparse.Namespace) -> int:
         if entry.parametric:
             raise UsageError(
                 f"the bound of entry {name} is a function of {', '.join(entry.parametric.names)}",
-                hint="state numbers in the facts file: loop PLACE at most N",
+                hint="give each a number that no execution exceeds: "
+                + " ".join(f"--set {name}=N" for name in entry.parametric.names),
             )
     if options.timing is not None and options.timing not in result.entries:
         raise UsageError(
@@ -213,6 +222,7 @@ def analysis(options: argparse.Namespace) -> Options:
         ),
         call_string=options.call_string,
         extra=extra(options),
+        parameters=parameters(options.set),
     )
 
 

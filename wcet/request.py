@@ -21,8 +21,10 @@ __all__ = [
     "add_color",
     "add_facts",
     "add_function",
+    "add_set",
     "colored",
     "default_cache",
+    "parameters",
     "requested",
 ]
 
@@ -57,14 +59,7 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         p, "loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too"
     )
     add_memory(p)
-    p.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=N",
-        help="a number for the parameter of a loop ('loop PLACE at most NAME'); without it the "
-        "bound is a function of NAME; repeatable",
-    )
+    add_set(p, "without it the bound is a function of NAME")
     p.add_argument(
         "--end",
         action="append",
@@ -99,6 +94,18 @@ def add_facts(p: argparse.ArgumentParser, text: str) -> None:
     p.add_argument("--facts", action="append", default=[], type=Path, metavar="FILE", help=text)
     p.add_argument(
         "--no-facts", action="store_true", help="do not read the facts file beside the ELF"
+    )
+
+
+def add_set(p: argparse.ArgumentParser, without: str) -> None:
+    """Add ``--set``; ``parameters`` reads it."""
+    p.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help=f"a number for the parameter of a loop ('loop PLACE at most NAME'); {without}; "
+        "repeatable",
     )
 
 
