@@ -111,7 +111,6 @@ void slot_fill_row(struct slot *row, word_t count, const struct cap *first,
                    const struct cap *second);
 void slot_insert_row(struct slot *row, word_t count, struct slot *after);
 void slot_empty(struct slot *slot);
-bool slot_is_empty(const struct slot *slot);
 bool slot_is_last(const struct slot *slot);
 bool slot_has_child(const struct slot *slot);
 struct slot *slot_next(const struct slot *slot);
@@ -220,6 +219,11 @@ static inline word_t to_window(word_t physical)
 static inline word_t in_window(word_t address, word_t alignment)
 {
     return WINDOW_BASE | (address & (RAM_BYTES - alignment));
+}
+
+static inline bool slot_is_empty(const struct slot *slot)
+{
+    return cap_type(&slot->cap) == CAP_NULL;
 }
 
 /* The slots of a thread, in the order in which they stand in its control block. */

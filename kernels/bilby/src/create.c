@@ -41,6 +41,16 @@ word_t create_size_bits(word_t type, word_t size_bits)
     }
 }
 
+/* The first or last 16 bytes of what is cleared, where a line is not all of it. */
+static void clear_half(word_t *half)
+{
+    half[0] = 0;
+    half[1] = 0;
+    half[2] = 0;
+    half[3] = 0;
+    machine_clean_line(half);
+}
+
 /*
  * Clear at most a chunk; base and bytes are multiples of 16.  Each line is read
  * first, so that it is in the cache when it is written, and then cleaned to
@@ -48,19 +58,32 @@ word_t create_size_bits(word_t type, word_t size_bits)
  */
 void create_clear_chunk(word_t base, word_t bytes)
 {
-    word_t *unit = (word_t *)base;
+    word_t *line = (word_t *)base;
+    word_t left;
 
-    /* bound: CHUNK_BYTES / 16 + 1: bytes is at most a chunk */
-    for (word_t left = (bytes & (2 * CHUNK_BYTES - 1)) / 16; left != 0; left--) {
-        unit = (word_t *)in_window((word_t)unit, 16);
-        (void)*(volatile word_t *)unit;
-        unit[0] = 0;
-        unit[1] = 0;
-        unit[2] = 0;
-        unit[3] = 0;
-        machine_clean_line(unit);
-        unit += 4;
+    if (base % LINE_BYTES != 0 && bytes != 0) {
+        clear_half(line);
+        line += LINE_WORDS / 2;
+        bytes -= LINE_BYTES / 2;
     }
+    left = bytes / LINE_BYTES;
+    /* bound: CHUNK_LINES + 1: bytes is at most a chunk */
+    for (left = left < CHUNK_LINES ? left : CHUNK_LINES; left != 0; left--) {
+        line = (word_t *)in_window((word_t)line, LINE_BYTES);
+        (void)*(volatile word_t *)line;
+        line[0] = 0;
+        line[1] = 0;
+        line[2] = 0;
+        line[3] = 0;
+        line[4] = 0;
+        line[5] = 0;
+        line[6] = 0;
+        line[7] = 0;
+        machine_clean_line(line);
+        line += LINE_WORDS;
+    }
+    if (bytes % LINE_BYTES != 0)
+        clear_half(line);
     machine_drain();
 }
 

@@ -53,8 +53,6 @@ static void bury(struct slot *slot)
     struct cap remains;
     struct slot *first = make_remains(&remains, &slot->cap);
 
-    if (cap_type(&slot->cap) == CAP_TCB)
-        thread_suspend((struct tcb *)tcb_cap_object(&slot->cap));
     if (first != slot) {
         if (!slot_is_empty(first))
             slot_move(&transit, first);
@@ -84,19 +82,26 @@ static void dig(void)
 /* The slot to be emptied next; null if the stack's first container has none. */
 static struct slot *next_victim(void)
 {
-    struct slot *victim = &limbo;
     word_t left;
 
-    if (slot_is_empty(&limbo)) {
-        left = remains_cap_left(&graves->cap);
-        victim = &graves[left - 1];
-        if (left == 1 || slot_is_empty(victim))
-            return NULL;
-    }
-    if (cap_type(&victim->cap) == CAP_IRQ_HANDLER && slot_is_last(victim)
-        && !slot_is_empty(&irq_slots[irq_handler_cap_irq(&victim->cap)]))
-        return &irq_slots[irq_handler_cap_irq(&victim->cap)];
-    return victim;
+    if (!slot_is_empty(&limbo))
+        return &limbo;
+    left = remains_cap_left(&graves->cap);
+    return left == 1 || slot_is_empty(&graves[left - 1]) ? NULL : &graves[left - 1];
+}
+
+/* A thread that does something, or stands in a ready queue: it is stopped before it is buried. */
+static bool is_active(const struct cap *cap)
+{
+    const struct tcb *thread = (const struct tcb *)tcb_cap_object(cap);
+
+    return cap_type(cap) == CAP_TCB && (thread->state != THREAD_INACTIVE || thread->queued);
+}
+
+/* The line of an interrupt handler capability still signals somebody. */
+static bool has_notification(const struct cap *cap)
+{
+    return cap_type(cap) == CAP_IRQ_HANDLER && !slot_is_empty(&irq_slots[irq_handler_cap_irq(cap)]);
 }
 
 /* What a capability leaves behind, by its kind; can be preempted, then it is still there. */
@@ -138,24 +143,35 @@ static void finalise(struct slot *slot, bool last)
     }
 }
 
-/* One step: a slot is emptied, a container buried, or one slot less is left. */
-static void step(void)
+/*
+ * One step: a slot is emptied, a thread stopped, a container buried, or one slot less is
+ * left.  True, as take is: there may be more to do.
+ */
+static bool step(void)
 {
     struct slot *victim = next_victim();
     bool last;
 
     if (victim == NULL) {
         dig();
-        return;
+        return true;
     }
     last = slot_is_last(victim);
     if (last && is_container(&victim->cap)) {
-        bury(victim);
-        return;
+        if (is_active(&victim->cap))
+            thread_suspend((struct tcb *)tcb_cap_object(&victim->cap));
+        else
+            bury(victim);
+        return true;
+    }
+    if (last && has_notification(&victim->cap)) {
+        victim = &irq_slots[irq_handler_cap_irq(&victim->cap)];
+        last = slot_is_last(victim);
     }
     slot_leave_thread(victim);
     finalise(victim, last);
     slot_empty(victim);
+    return true;
 }
 
 /*
@@ -184,8 +200,6 @@ static bool take(struct slot *slot, bool derived)
 PREEMPTIBLE void delete_slot(struct slot *slot, bool derived)
 {
     /* preempted: 1 */
-    while (!slot_is_empty(&limbo) || graves != NULL || take(slot, derived)) {
-        step();
+    while (graves != NULL || !slot_is_empty(&limbo) ? step() : take(slot, derived))
         PREEMPTION_POINT(1);
-    }
 }

@@ -46,9 +46,24 @@ static bool is_kept(const struct lookup *kept, const struct cap *root, word_t ad
     return kept->root == root && kept->address == address && kept->bits == bits;
 }
 
-PREEMPTIBLE struct slot *lookup_find(const struct cap *root, word_t address, word_t bits)
+static struct tcb *caller(void)
 {
-    struct tcb *thread = (struct tcb *)in_window((word_t)current_thread, sizeof(struct tcb));
+    return (struct tcb *)in_window((word_t)current_thread, sizeof(struct tcb));
+}
+
+/* Keep it too; what was kept behind it belongs to another way that the call took. */
+static PREEMPTIBLE struct slot *find_and_keep(struct lookup *kept, const struct cap *root,
+                                              word_t address, word_t bits)
+{
+    keep(kept, root, address, bits, cspace_resolve(root, address, bits));
+    caller()->lookups_kept = lookup_position;
+    PREEMPTION_POINT(13);
+    return kept->slot;
+}
+
+struct slot *lookup_find(const struct cap *root, word_t address, word_t bits)
+{
+    struct tcb *thread = caller();
     struct lookup *kept;
     word_t position;
 
@@ -62,8 +77,5 @@ PREEMPTIBLE struct slot *lookup_find(const struct cap *root, word_t address, wor
     lookup_position = position + 1;
     if (position < thread->lookups_kept && is_kept(kept, root, address, bits))
         return kept->slot;
-    keep(kept, root, address, bits, cspace_resolve(root, address, bits));
-    thread->lookups_kept = position + 1; /* what comes after belongs to another way */
-    PREEMPTION_POINT(13);
-    return kept->slot;
+    return find_and_keep(kept, root, address, bits);
 }

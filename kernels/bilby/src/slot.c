@@ -22,11 +22,6 @@ static struct slot *pointer(word_t link)
     return (struct slot *)(link & ~FLAGS);
 }
 
-bool slot_is_empty(const struct slot *slot)
-{
-    return cap_type(&slot->cap) == CAP_NULL;
-}
-
 /* The next in the list; null at its end. */
 struct slot *slot_next(const struct slot *slot)
 {

@@ -65,6 +65,7 @@ static word_t find_slots(const struct cap *node, word_t first, word_t count,
                          struct slot **found)
 {
     struct slot *slots = (struct slot *)cnode_cap_object(node);
+    struct slot *slot = (struct slot *)in_window((word_t)&slots[first], sizeof(struct slot));
     word_t size = 1u << cnode_cap_radix(node);
 
     if (count < 1 || count > RETYPE_OBJECTS_MAX)
@@ -73,11 +74,13 @@ static word_t find_slots(const struct cap *node, word_t first, word_t count,
     if (first >= size || count > size - first)
         return ERROR_RANGE;
 
+    *found = slot;
     /* bound: RETYPE_OBJECTS_MAX + 1: count was checked above */
-    for (word_t i = 0; i < count; i++)
-        if (!slot_is_empty(&slots[first + i]))
+    for (word_t left = count; left != 0; left--) {
+        if (!slot_is_empty(slot))
             return ERROR_SLOT_OCCUPIED;
-    *found = &slots[first];
+        slot++;
+    }
     return ERROR_NONE;
 }
 

@@ -160,3 +160,12 @@ def a_region_made_from_all_of_another(script: Script) -> None:
     script.make("TCB", count=2, region=inner)
     script.delete(outer)
     script.revoke(inner)
+
+
+def small_regions_are_cleared(script: Script) -> None:
+    """Of 16 bytes, which begin or end in the middle of a cache line; a signal was left in each."""
+    first = script.make("UNTYPED", 4, count=2)
+    for region in (first, first + 1):
+        for _ in range(2):
+            script.syscall("SEND", script.make("NOTIFICATION", region=region))
+            script.revoke(region)
