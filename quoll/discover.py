@@ -133,8 +133,8 @@ class FunctionBuilder:
     def is_called(self, addr: int) -> bool:
         """Whether a ``bl`` that counts as a jump leads to ``addr``."""
         return any(
-            target == addr and self.insns[source].flow is Flow.CALL
-            for source, target, _ in self._edges
+            target == addr and kind is EdgeKind.TAKEN and self.insns[source].flow is Flow.CALL
+            for source, target, kind in self._edges
         )
 
     def take_new_callees(self) -> list[Callee]:

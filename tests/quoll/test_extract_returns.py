@@ -179,3 +179,13 @@ def test_values_are_not_asked_again_of_a_call_that_they_do_not_tell(
     assert [u.addr for u in program.unresolved] == [0x800C]
     assert program.functions[0x8000].returns
     assert asked == [("main", {0x800C})]
+
+
+@pytest.mark.parametrize("thumb", [False, True])
+def test_a_jump_to_what_a_call_returns_is_refused_once(thumb: bool) -> None:
+    """It stands where the call comes back to; that is no jump of the call to it."""
+    text = "main: push {r4, lr}\n bl f\n bx r0\n .type f, %function\nf: movs r0, #0\n bx lr\n"
+    program = extracted(assemble(text, thumb=thumb))
+    (unresolved,) = program.unresolved
+    assert "the targets of bx r0 are not known" in unresolved.reason
+    assert len(program.functions) == 2
