@@ -74,7 +74,9 @@ class _Classifier:
         self.model = FetchModel(graph, hierarchy)
         self.locked = self._locked()
         self.redirecting = [redirects(graph, e) for e in range(len(graph.edges))]
-        self.interned: dict[tuple[object, ...], Reference] = {}
+        # by the identity of a fetch: the model makes those of a block once
+        self.parts: dict[tuple[int, int | None], _Part] = {}
+        self.interned: dict[tuple[int, Kind, Hit, bool, int | None], Reference] = {}
         self.missing: dict[int, dict[int, Reference]] = {}  # loop -> line -> first miss
 
     def run(self) -> FetchClasses:
@@ -128,12 +130,19 @@ class _Classifier:
     def _part(
         self, fetch: Fetch, loops: tuple[int, ...], persistent: Sequence[frozenset[int]]
     ) -> _Part:
+        scope = scope_of(fetch.line, loops, persistent) if fetch.fixed and loops else None
+        key = id(fetch), scope
+        part = self.parts.get(key)
+        if part is None:
+            part = self.parts[key] = self._made(fetch, scope)
+        return part
+
+    def _made(self, fetch: Fetch, scope: int | None) -> _Part:
         if fetch.forget or fetch.drop:
             operation = Event(None, forget=fetch.forget, empties=fetch.empties, drop=fetch.drop)
             return _Part(fetch, None, operation)
         if self._holds(fetch):
             return _Part(fetch, None, None, held=True)
-        scope = scope_of(fetch.line, loops, persistent) if fetch.fixed else None
         if fetch.memory in UNCACHED:
             return _Part(fetch, scope, None)
         event = Event(
@@ -207,7 +216,7 @@ class _Classifier:
         paid = verdict.paid and l1 is Hit.NC
         if absent and l1 is Hit.NC and not paid:
             l1 = Hit.AM
-        key = (fetch, kind, l1, paid, scope)
+        key = (id(fetch), kind, l1, paid, scope)
         reference = self.interned.get(key)
         if reference is None:
             address = fetch.line * self.hierarchy.l1i.line_bytes

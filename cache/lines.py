@@ -66,6 +66,19 @@ class Lines:
                 symbols[symbol] = both
         return Lines(sets, symbols)
 
+    def covered_by(self, other: Lines) -> bool:
+        """Whether this knows all that ``other`` does, at no higher age."""
+        if self is other:
+            return True
+        for at, theirs in other.sets.items():
+            ours = self.sets.get(at)
+            if ours is not theirs and ours != theirs and not _no_older(ours or (), theirs):
+                return False
+        return all(
+            _overlaps(self.symbols.get(symbol, ()), spans) == spans
+            for symbol, spans in other.symbols.items()
+        )
+
     def renamed(self, images: Mapping[int, int]) -> Lines:
         """After symbols changed: each new symbol with the term of an old one that it stands for.
 
@@ -95,6 +108,12 @@ def _common(a: tuple[Entry, ...], b: tuple[Entry, ...]) -> tuple[Entry, ...]:
     return tuple((line, max(age, ages[line])) for line, age in a if line in ages)
 
 
+def _no_older(a: tuple[Entry, ...], b: tuple[Entry, ...]) -> bool:
+    """Whether every line of ``b`` is in ``a``, at the same age or a lower one."""
+    ages = dict(a)
+    return all(line in ages and ages[line] <= age for line, age in b)
+
+
 def _overlaps(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
     if a == b:
         return a
@@ -110,10 +129,11 @@ def _overlaps(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
 class LinesBuilder:
     """What is known after some of the accesses of a node: ``Lines``, replaced part by part."""
 
-    __slots__ = ("_lines", "capacity", "count", "line_bytes", "sets", "symbols")
+    __slots__ = ("_lines", "_sets", "capacity", "count", "line_bytes", "sets", "symbols")
 
     def __init__(self, lines: Lines, line_bytes: int, count: int, capacity: int) -> None:
         self._lines, self.sets, self.symbols = lines, lines.sets, lines.symbols
+        self._sets: dict[int, tuple[Entry, ...]] | None = None  # ``sets``, once it is a copy
         self.line_bytes = line_bytes
         self.count = count  # sets of the cache
         self.capacity = capacity
@@ -122,11 +142,19 @@ class LinesBuilder:
         """What is known now; the same object as at the start if nothing has changed."""
         if self.sets is self._lines.sets and self.symbols is self._lines.symbols:
             return self._lines
+        self._sets = None
         return Lines(self.sets, self.symbols)
+
+    def _own(self) -> dict[int, tuple[Entry, ...]]:
+        """``sets``, to be changed in place."""
+        if self._sets is None:
+            self.sets = self._sets = dict(self.sets)
+        return self._sets
 
     def forget(self) -> None:
         """Nothing is known any more."""
-        self.sets, self.symbols = {}, {}
+        self.sets = self._sets = {}
+        self.symbols = {}
 
     def forget_symbols(self) -> None:
         """Nothing is known of lines without a number."""
@@ -175,7 +203,7 @@ class LinesBuilder:
             entries = self.sets.get(at, ())
             if (line, 0) not in entries:
                 others = (e for e in entries if e[0] != line)
-                self.sets = {**self.sets, at: tuple(sorted((*others, (line, 0))))}
+                self._own()[at] = tuple(sorted((*others, (line, 0))))
         if target.symbol is not None:
             known = self.symbols.get(target.symbol, ())
             for low, high in target.spans:
@@ -205,17 +233,19 @@ class LinesBuilder:
 
     def _age_sets(self, spared: Mapping[int, int | None], limit: int) -> None:
         """The lines of the sets ``spared``, but not the line given with each."""
-        changed: dict[int, tuple[Entry, ...]] = {}
         for at, line in spared.items():
-            entries = self.sets.get(at, ())
-            if any(known != line and before < limit for known, before in entries):
-                changed[at] = tuple(
-                    (known, age)
-                    for known, before in entries
-                    if (age := before + (before < limit and known != line)) < self.capacity
-                )
-        if changed:
-            self.sets = {at: kept for at, kept in {**self.sets, **changed}.items() if kept}
+            entries = self.sets.get(at)
+            if entries is None or not any(e[0] != line and e[1] < limit for e in entries):
+                continue
+            kept = tuple(
+                (known, age)
+                for known, before in entries
+                if (age := before + (before < limit and known != line)) < self.capacity
+            )
+            if kept:
+                self._own()[at] = kept
+            else:
+                del self._own()[at]
 
     def _aged_spans(self, symbol: int, target: Target, limit: int) -> tuple[Span, ...]:
         near = (self.count - 2) * self.line_bytes if symbol == target.symbol else -1

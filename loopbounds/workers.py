@@ -1,4 +1,7 @@
-"""Independent questions in worker processes, with progress."""
+"""Independent questions in worker processes.
+
+A worker is a fork of this process, so that questions may refer to anything; answers are pickled.
+"""
 
 from __future__ import annotations
 
@@ -7,36 +10,37 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-
-from loopbounds.prove import Outcome
+from typing import Any, TypeVar
 
 __all__ = ["answer_all"]
 
-Done = Callable[[int, Outcome], None]
-Question = Callable[[], Outcome]
+T = TypeVar("T")
 
-_questions: Sequence[Question] = ()  # inherited by forked workers, so that terms stay interned
+_questions: Sequence[Callable[[], Any]] = ()  # inherited by forked workers
 
 
-def answer_all(questions: Sequence[Question], workers: int, done: Done) -> None:
-    """Call ``done(index, outcome)`` as each question is answered.
+def answer_all(
+    questions: Sequence[Callable[[], T]], workers: int, done: Callable[[int, T | None], None]
+) -> None:
+    """Call ``done(index, answer)`` as each question is answered.
 
-    A worker that dies takes its questions with it: they are answered "solver failed".
+    A worker that dies takes its questions with it: they are answered None. Raises what a question
+    raises.
     """
     if workers <= 1 or len(questions) <= 1:
         for index, question in enumerate(questions):
-            done(index, question().without_terms())
+            done(index, question())
         return
     with _inherited(questions):
         fork = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(min(workers, len(questions)), mp_context=fork) as pool:
             asked = {pool.submit(_answer, index): index for index in range(len(questions))}
             for future in as_completed(asked):
-                done(asked[future], _outcome(future))
+                done(asked[future], _result(future))
 
 
 @contextmanager
-def _inherited(questions: Sequence[Question]) -> Iterator[None]:
+def _inherited(questions: Sequence[Callable[[], Any]]) -> Iterator[None]:
     global _questions
     _questions = questions
     try:
@@ -45,13 +49,12 @@ def _inherited(questions: Sequence[Question]) -> Iterator[None]:
         _questions = ()
 
 
-def _answer(index: int) -> Outcome:
-    """Without terms: they are interned in the process that made them."""
-    return _questions[index]().without_terms()
+def _answer(index: int) -> Any:
+    return _questions[index]()
 
 
-def _outcome(future: Future[Outcome]) -> Outcome:
+def _result(future: Future[T]) -> T | None:
     try:
         return future.result()
     except BrokenProcessPool:
-        return Outcome(None, 1, (), 0, "solver failed: a worker process died", "", 0.0)
+        return None

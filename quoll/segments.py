@@ -13,7 +13,7 @@ whole graph (header executions per entry from outside) also bounds what is left 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from quoll.errors import ControlFlowError
@@ -81,11 +81,10 @@ def from_place(graph: Supergraph, facts: Facts, image: Image) -> tuple[Segment, 
     Raises ControlFlowError where none of them is on a path to an exit.
     """
     places = [find_place(image, f.place, f.source) for f in facts.of(PathStart)]
-    every = frozenset(range(len(graph.edges)))
     found = []
     for number, node in enumerate(graph.nodes):
         if any(place.covers(image, i.addr) for place in places for i in node.block.insns):
-            builder = _Builder(graph, every)
+            builder = _Builder(graph, graph.successors)
             found.append(builder.finish(builder.place(number), node.block.addr))
     return tuple(found)
 
@@ -97,7 +96,7 @@ def segments(values: Values, tests: PendingTests, image: Image) -> Iterator[Segm
     Raises ControlFlowError when a test runs in a loop of its own.
     """
     graph = values.graph
-    rest = frozenset(range(len(graph.edges))) - tests.dead
+    rest = [[e for e in edges if e not in tests.dead] for edges in graph.successors]
     entry = _Builder(graph, rest)
     yield entry.finish(entry.place(graph.entry), None)
     for read in tests.reads:
@@ -159,8 +158,9 @@ def _refuse_cycle(graph: Supergraph, test: _Test, image: Image) -> None:
 class _Builder:
     """A segment while it grows: nodes are (number in the whole graph, whether copied)."""
 
-    def __init__(self, graph: Supergraph, rest: frozenset[int]) -> None:
-        self.graph, self.rest = graph, rest
+    def __init__(self, graph: Supergraph, rest: Sequence[Sequence[int]]) -> None:
+        self.graph = graph
+        self.rest = rest  # node -> edges out of it, where copies are left
         self.numbers: dict[tuple[int, bool], int] = {}
         self.edges: list[SuperEdge] = []
 
@@ -172,11 +172,8 @@ class _Builder:
             if (node, False) in self.numbers:
                 continue
             self._number(node, False)
-            pending += [self.graph.edges[e].dst for e in self._live(node)]
+            pending += [self.graph.edges[e].dst for e in self.rest[node]]
         return self.numbers[root, False]
-
-    def _live(self, node: int) -> list[int]:
-        return [e for e in self.graph.successors[node] if e in self.rest]
 
     def copy(self, test: _Test, read: int) -> int:
         """Add a copy of ``test`` and what its negative edges lead to; the number of ``read``."""
@@ -202,7 +199,7 @@ class _Builder:
         """The segment from ``entry``: what is on a path to an exit, and the loops that remain."""
         for node, copy in list(self.numbers):
             if not copy:
-                for e in self._live(node):
+                for e in self.rest[node]:
                     self._edge(node, False, self.graph.edges[e], False)
         origin = [node for node, _ in self.numbers]
         ends = set(self.graph.exits)

@@ -65,8 +65,8 @@ def nodes_kept(whole: Supergraph, part: Supergraph) -> tuple[int, ...] | None:
 
     None if they have merged contexts, or other nodes.
     """
-    number = {(node.context, id(node.block)): n for n, node in enumerate(whole.nodes)}
-    found = [number.get((node.context, id(node.block))) for node in part.nodes]
+    number = {id(node): n for n, node in enumerate(whole.nodes)}
+    found = [number.get(id(node)) for node in part.nodes]
     if whole.merged or part.merged or len(number) < len(whole.nodes):
         return None
     kept = tuple(n for n in found if n is not None)

@@ -12,7 +12,8 @@ listed in ``assumptions`` where a store of unknown address made use of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -149,32 +150,30 @@ class _ContextDomain(ValueDomain):
     ) -> None:
         kinds = [*(edge.kind for edge in graph.edges), *(EdgeKind.ACROSS for _ in steps)]
         self.steps = steps
-        special = {
-            EdgeKind.INDIRECT: self._indirect,
-            EdgeKind.CALL: self._call,
-            EdgeKind.ACROSS: self._passed,
-            EdgeKind.RETURN: self._passed,
-        }
         self._graph = graph
-        super().__init__(flow, order, blocks, kinds, environment, special)
+        super().__init__(flow, order, blocks, kinds, environment, self._special())
         self._closed: frozenset[int] = frozenset()
         self._nodes = graph.nodes
         self._code = code
         self._indirect_sources = [n.block.last.flow in INDIRECT for n in graph.nodes]
 
+    def _special(self) -> Mapping[EdgeKind, Callable[[int, Outcome], State | None]]:
+        return {
+            EdgeKind.INDIRECT: self._indirect,
+            EdgeKind.CALL: self._call,
+            EdgeKind.ACROSS: self._passed,
+            EdgeKind.RETURN: self._passed,
+        }
+
     def assuming(self, given: Mapping[int, ValueSet], closed: frozenset[int]) -> _ContextDomain:
         """The same where words of a device read as ``given`` and nothing passes ``closed``."""
-        environment = replace(self.environment, given=given)
-        domain = _ContextDomain(
-            self._graph,
-            self.steps,
-            self.graph,
-            self.order,
-            self.blocks,
-            environment,
-            self._code,
-        )
+        domain = copy(self)
+        domain.environment = replace(self.environment, given=given)
+        domain.special = domain._special()
         domain._closed = closed
+        # what comes out of a node may rest on what a device was read as
+        domain._outcomes = {} if given or self.environment.given else dict(self._outcomes)
+        domain._climbs = {}
         return domain
 
     def restricted(self, graph: Supergraph, kept: Sequence[int]) -> _ContextDomain:
@@ -192,7 +191,10 @@ class _ContextDomain(ValueDomain):
             limits={positions[p]: found for p, found in known.limits.items() if p in positions},
         )
         blocks = [self.blocks[old] for old in kept]
-        return _ContextDomain(graph, (), _flow(graph, ()), order, blocks, environment, self._code)
+        domain = _ContextDomain(graph, (), _flow(graph, ()), order, blocks, environment, self._code)
+        outcomes = self._outcomes
+        domain._outcomes = {new: outcomes[old] for new, old in enumerate(kept) if old in outcomes}
+        return domain
 
     def transfer(self, edge: int, state: State) -> State | None:
         """The state along ``edge``."""
@@ -265,6 +267,7 @@ class Values:
     ) -> None:
         self.graph, self._domain, self._fixpoint = graph, domain, fixpoint
         self._accesses: dict[int, dict[int, Address]] = {}
+        self._images: dict[int, Mapping[int, Term]] = {}
         self._stacks: dict[int, ValueSet] = {}
         self._calls: dict[int, list[int]] = {}  # shared context -> edges that call it
         for index, edge in enumerate(graph.edges):
@@ -362,6 +365,12 @@ class Values:
 
         A term is ``symbol << 32 | constant``. Symbols that are not listed mean nothing there.
         """
+        known = self._images.get(edge)
+        if known is None:
+            known = self._images[edge] = self._find_images(edge)
+        return known
+
+    def _find_images(self, edge: int) -> Mapping[int, Term]:
         taken = self.graph.edges[edge]
         before, after = self._fixpoint.states[taken.src], self._fixpoint.states[taken.dst]
         if before is None or after is None:

@@ -5,14 +5,18 @@ Program -> Supergraph -> Values -> Segments -> Classification -> Costs, and Loop
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from cache.classify import classify
 from cache.geometry import Hierarchy
 from loopbounds.bound import LoopBound
 from loopbounds.bounds import bound_loops
+from loopbounds.workers import answer_all
 from pipeline.charge import charge
+from pipeline.costs import Costs
 from quoll.cfg import Program
 from quoll.errors import UsageError
 from quoll.expand import expand, without_edges
@@ -31,6 +35,8 @@ from wcet.prepared import InfeasibleEdge, Prepared, PreparedPaths
 
 __all__ = ["Preparation", "Valued"]
 
+FORKED = 1000  # nodes, from which on starts of paths are worth worker processes
+
 
 @dataclass(frozen=True, slots=True)
 class Valued:
@@ -40,6 +46,15 @@ class Valued:
     values: Values
     infeasible: tuple[InfeasibleEdge, ...]
     assumptions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Costed:
+    """Costs of the paths from one start, what they assume, and how long that took."""
+
+    costs: Costs
+    assumptions: tuple[str, ...]
+    seconds: tuple[float, float]  # of the cache and the pipeline stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +173,7 @@ class Preparation:
             turning = frozenset(loop for part in parts for loop in part.loops)
             only = None if parts[0].graph is graph else turning
             bounds = self.loop_bounds(graph, values, only)
-        prepared = [self.paths(name, part, SegmentValues(values, part), bounds) for part in parts]
+        prepared = self.paths(name, parts, values, bounds)
         assumptions = (
             *valued.assumptions,
             *(self.run.platform.pending_assumption() if len(parts) > 1 and not moved else ()),
@@ -191,24 +206,51 @@ class Preparation:
         return list(segments(values, tests, self.run.image))
 
     def paths(
-        self, name: str, part: Segment, values: SegmentValues, bounds: Sequence[LoopBound]
-    ) -> tuple[PreparedPaths, tuple[str, ...]]:
-        """Costs of the paths from one start, and what they assume."""
-        known, hierarchy = of_segment(part, bounds), self.hierarchy_of(part)
-        with self.run.stages.stage("cache", name):
-            classes = classify(part.graph, values, hierarchy, rounds_of(known))
-        with self.run.stages.stage("pipeline", name):
-            charges = charge(
-                part.graph,
-                classes,
-                values,
-                hierarchy,
-                self.run.platform.timing,
-                exception=part.start is None and name in self.run.platform.entries,
-            )
-        costs = charges.costs
-        paths = PreparedPaths(part.start, part.graph, costs, known)
-        return paths, (*classes.assumptions, *costs.assumptions)
+        self, name: str, parts: Sequence[Segment], values: Values, bounds: Sequence[LoopBound]
+    ) -> list[tuple[PreparedPaths, tuple[str, ...]]]:
+        """Costs of the paths from each start, and what they assume; side by side if it pays."""
+        known = [of_segment(part, bounds) for part in parts]
+        asked = [
+            partial(self.costs, name, part, SegmentValues(values, part), rounds_of(of))
+            for part, of in zip(parts, known, strict=True)
+        ]
+        found: dict[int, Costed] = {}
+
+        def done(index: int, costed: Costed | None) -> None:
+            found[index] = costed or asked[index]()
+
+        large = sum(len(part.graph.nodes) for part in parts) >= FORKED
+        start = time.perf_counter()
+        answer_all(asked, self.run.options.bounds.workers if large else 1, done)
+        elapsed = time.perf_counter() - start
+        spent = [sum(costed.seconds[stage] for costed in found.values()) for stage in (0, 1)]
+        for stage, seconds in zip(("cache", "pipeline"), spent, strict=True):
+            self.run.stages.spent(stage, elapsed * seconds / (sum(spent) or 1))
+        return [
+            (PreparedPaths(part.start, part.graph, found[i].costs, of), found[i].assumptions)
+            for i, (part, of) in enumerate(zip(parts, known, strict=True))
+        ]
+
+    def costs(
+        self, name: str, part: Segment, values: SegmentValues, rounds: Mapping[int, int]
+    ) -> Costed:
+        """Costs of the paths from one start."""
+        begun = time.perf_counter()
+        self.run.stages.say(f"cache: {name}")
+        hierarchy = self.hierarchy_of(part)
+        classes = classify(part.graph, values, hierarchy, rounds)
+        between = time.perf_counter()
+        charges = charge(
+            part.graph,
+            classes,
+            values,
+            hierarchy,
+            self.run.platform.timing,
+            exception=part.start is None and name in self.run.platform.entries,
+        )
+        assumptions = (*classes.assumptions, *charges.costs.assumptions)
+        seconds = between - begun, time.perf_counter() - between
+        return Costed(charges.costs, assumptions, seconds)
 
     def hierarchy_of(self, part: Segment) -> Hierarchy:
         """The caches where a part of paths starts: given at an entry, unknown elsewhere."""

@@ -40,10 +40,13 @@ class Stages:
         try:
             yield
         finally:
-            seconds = time.perf_counter() - start
-            before = self._use.get(name, StageUse(0.0, 0.0))
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            self._use[name] = StageUse(before.seconds + seconds, max(before.peak_mib, peak))
+            self.spent(name, time.perf_counter() - start)
+
+    def spent(self, name: str, seconds: float) -> None:
+        """Add wall time to stage ``name``."""
+        before = self._use.get(name, StageUse(0.0, 0.0))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        self._use[name] = StageUse(before.seconds + seconds, max(before.peak_mib, peak))
 
     def say(self, text: str) -> None:
         """Show what is being done."""
