@@ -268,8 +268,10 @@ def _compiled(machine: Machine) -> bool:
     and translations are taken to be there.
     """
     caches = (machine.chip.fetch.cache, machine.chip.dcache)
-    return machine.tlb is None and not machine.memory.locked and all(
-        cached.policy not in (Policy.LRU, Policy.FIFO) for cached in caches
+    return (
+        machine.tlb is None
+        and not machine.memory.locked
+        and all(cached.policy not in (Policy.LRU, Policy.FIFO) for cached in caches)
     )
 
 

@@ -179,9 +179,11 @@ def load(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
 def _loaded(m: Machine, address: Term, size: int) -> Fact:
     """What read-only memory holds, if all that is loaded may come from there."""
     where = m.words(address)
-    given = m.environment.given.get(where.low) if size == 4 and where.size == 1 else None
-    if given is not None:
-        return given
+    if size == 4 and where.size == 1:
+        m.environment.loaded.setdefault(m.position, set()).add(where.low)
+        given = m.environment.given.get(where.low)
+        if given is not None:
+            return given
     result: ValueSet | None = None
     if where.size <= TABLE_LIMIT:
         for addr in where:

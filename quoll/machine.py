@@ -50,6 +50,7 @@ class Environment:
     constants: dict[tuple[int, int], int | None] = field(default_factory=dict)
     limits: dict[int, set[int]] = field(default_factory=dict)  # position -> thresholds
     given: Mapping[int, ValueSet] = field(default_factory=dict)  # what words of a device read as
+    loaded: dict[int, set[int]] = field(default_factory=dict)  # position -> words that are no cells
     unknown: set[int] = field(default_factory=set)  # instructions at unknown addresses, by a fact
     spilled: Callable[[object], bool] | None = None  # cells of frames that arrays do not reach
 

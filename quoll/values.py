@@ -153,6 +153,7 @@ class _ContextDomain(ValueDomain):
         self._graph = graph
         super().__init__(flow, order, blocks, kinds, environment, self._special())
         self._closed: frozenset[int] = frozenset()
+        self._same: Mapping[int, tuple[State, Outcome]] = {}  # nodes that no assumption is about
         self._nodes = graph.nodes
         self._code = code
         self._indirect_sources = [n.block.last.flow in INDIRECT for n in graph.nodes]
@@ -171,10 +172,20 @@ class _ContextDomain(ValueDomain):
         domain.environment = replace(self.environment, given=given)
         domain.special = domain._special()
         domain._closed = closed
-        # what comes out of a node may rest on what a device was read as
-        domain._outcomes = {} if given or self.environment.given else dict(self._outcomes)
-        domain._climbs = {}
+        loaded = self.environment.loaded
+        either = {*given, *self.environment.given}
+        reads = {p for p, words in loaded.items() if not words.isdisjoint(either)}
+        position = self.order.position
+        domain._same = {n: o for n, o in self._outcomes.items() if position[n] not in reads}
+        domain._outcomes, domain._climbs = {}, {}
         return domain
+
+    def outcome(self, node: int, state: State) -> Outcome:
+        """What comes out of ``node``; where the assumption decides nothing, as without it."""
+        known = self._same.get(node)
+        if known is not None and known[0] == state:
+            return known[1]
+        return super().outcome(node, state)
 
     def restricted(self, graph: Supergraph, kept: Sequence[int]) -> _ContextDomain:
         """The same on a graph of the nodes ``kept``, without merged contexts."""
@@ -189,6 +200,7 @@ class _ContextDomain(ValueDomain):
             known,
             names=known.names.renumbered(positions),
             limits={positions[p]: found for p, found in known.limits.items() if p in positions},
+            loaded={positions[p]: found for p, found in known.loaded.items() if p in positions},
         )
         blocks = [self.blocks[old] for old in kept]
         domain = _ContextDomain(graph, (), _flow(graph, ()), order, blocks, environment, self._code)

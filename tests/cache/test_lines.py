@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cache.lines import NO_LINES, LinesBuilder, Target
+from cache.lines import NO_LINES, Lines, LinesBuilder, Target
 
 SYMBOL = 2000
 OTHER = 2001
@@ -97,3 +99,42 @@ def test_symbols_change_along_edges() -> None:
     back = after.renamed({SYMBOL: OTHER << 32 | (-4 & 0xFFFFFFFF)})
     assert back == lines.build()
     assert lines.build().renamed({}).symbols == {}
+
+
+TARGETS = st.one_of(
+    st.builds(lambda n: Target((n,)), st.sampled_from([7, 8, 7 + 128, 7 + 256])),
+    st.builds(
+        lambda symbol, low, size: bytes_from(symbol, (low, low + size)),
+        st.sampled_from([SYMBOL, OTHER]),
+        st.sampled_from([-4, 0, 28, WAY]),
+        st.sampled_from([4, 8]),
+    ),
+)
+
+
+@st.composite
+def some_lines(draw: st.DrawFn) -> Lines:
+    lines = builder(capacity=3)
+    for target in draw(st.lists(TARGETS, max_size=6)):
+        lines.make_older(target, draw(st.integers(1, 3)))
+        if draw(st.booleans()):
+            lines.add(target)
+    return lines.build()
+
+
+@given(some_lines(), some_lines())
+def test_what_covers_what_is_told_as_by_joining(a: Lines, b: Lines) -> None:
+    assert a.covered_by(b) is (a.join(b) == b)
+    assert a.covered_by(a.join(b))
+    assert b.covered_by(a.join(b))
+
+
+def test_what_was_built_does_not_change_any_more() -> None:
+    lines = builder()
+    lines.add(Target((7,)))
+    before = lines.build()
+    assert lines.build() == before
+    lines.add(Target((8,)))
+    lines.make_older(Target((7 + 128,)), 1)
+    assert before == Lines({7: ((7, 0),)}, {})
+    assert lines.build() == Lines({8: ((8, 0),)}, {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from array import array
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from quoll.image import Image
 from quoll.trace import End, Execution
 from quoll.witness import MissingEdge
 from tests.quoll.building import build
+from wcet import preparation
 from wcet.analyse import Options
 from wcet.analyse import analyse as run
 from wcet.cli import main
@@ -83,6 +85,30 @@ def test_a_preemptible_loop_costs_one_turn(
     else:
         expected = "from just after the test for interrupts at"
     assert expected in text(capsys)
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_starts_of_paths_cost_the_same_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dies: bool
+) -> None:
+    """Also where a worker process dies: its part is then done again."""
+    tested = PREEMPTIBLE.replace("done++;", "done++; if (HIGH) return 2;")
+    _, alone = analyse(tmp_path, tested, "--no-cache")
+    parent = os.getpid()
+
+    def classify(*given: Any) -> Any:
+        if dies and os.getpid() != parent:
+            os._exit(9)
+        return preparation_classify(*given)
+
+    preparation_classify = preparation.classify
+    monkeypatch.setattr(preparation, "classify", classify)
+    monkeypatch.setattr(preparation, "FORKED", 1)
+    _, together = analyse(tmp_path, tested, "--no-cache")
+    one, other = alone["entries"]["main"], together["entries"]["main"]
+    assert len(one["starts"]) > 2
+    for of in ("cycles", "starts", "path", "assumptions"):
+        assert one[of] == other[of]
 
 
 def test_a_fact_about_a_loop_that_some_parts_of_paths_leave_at_once(tmp_path: Path) -> None:

@@ -14,13 +14,14 @@ from functools import cache
 import pytest
 
 from quoll.arm.interpreter import ByteMemory, Machine
+from quoll.domain import ValueDomain
 from quoll.errors import ControlFlowError
 from quoll.expand import expand, without_edges
 from quoll.extract import extract
 from quoll.image import Image
 from quoll.pending import find_pending_tests
 from quoll.segments import Segment, segments
-from quoll.values import Values, analyse
+from quoll.values import Values, _ContextDomain, analyse
 from tests.quoll.building import build
 from tests.quoll.sketch import assemble
 
@@ -193,6 +194,24 @@ def test_what_runs_from_the_arrival_on_is_a_path_of_a_segment() -> None:
     assert counts["starts at the entry"] > 10
     assert counts["seen"] > 20
     assert counts["refused"] < 8, counts
+
+
+def test_the_tests_found_are_those_found_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where an assumption decides nothing, what is known without it is used again."""
+    used = 0
+    for seed in range(12):
+        try:
+            subject = analysed(program(seed))
+            found = find_pending_tests(subject.values, (LOW, HIGH))
+            with monkeypatch.context() as patch:
+                patch.setattr(_ContextDomain, "outcome", ValueDomain.outcome)
+                assert find_pending_tests(subject.values, (LOW, HIGH)) == found
+                fresh = analysed(program(seed))
+        except ControlFlowError:
+            continue
+        assert fresh.segments == subject.segments
+        used += bool(subject.segments)
+    assert used > 5
 
 
 PREEMPTIBLE = f"""

@@ -18,6 +18,7 @@ from quoll.terms import RIGID
 from quoll.values import Entry, Values, analyse
 from quoll.valueset import ANY, ValueSet
 from tests.quoll.building import build
+from tests.quoll.sketch import assemble
 from tests.quoll.values.programs import random_program
 
 STACK = 0x4000_0000
@@ -178,6 +179,39 @@ def test_values_without_dead_edges_are_those_computed_again(thumb: bool, optimis
             assert few == more
         walk(image, graph, known, [rng.randrange(1 << 32), rng.randrange(1 << 10)])
     assert carried
+
+
+SEVERAL_ENTRIES = """
+main:   mov     r3, #1
+        cmp     r0, #0
+        beq     second
+first:  add     r1, r1, #1
+second: subs    r2, r2, #1
+        bne     first
+        cmp     r3, #1
+        bne     never
+        bx      lr
+never:  mov     r0, #2
+        bx      lr
+"""
+
+
+def test_values_are_carried_over_where_blocks_were_copied() -> None:
+    image = assemble(SEVERAL_ENTRIES)
+    symbol = image.symbol("main")
+    assert symbol is not None
+    whole = expand(extract(image, [symbol.addr]), symbol.addr, image)
+    assert len({id(node.block) for node in whole.nodes}) < len(whole.nodes)
+    values = analyse(whole, image)
+    graph = without_edges(whole, values.dead_edges, image)
+    known = values.within(graph)
+    assert known is not None
+    assert known.visits == 0
+    assert len(graph.nodes) == len(whole.nodes) - 1
+    again = analyse(graph, image)
+    for node in range(len(graph.nodes)):
+        for register in range(15):
+            assert known.register(node, register) == again.register(node, register)
 
 
 STACK_FROM_LITERAL = """
