@@ -8,6 +8,8 @@
  *   D3  no capability leads to such a container
  *   E1  a badged abort: the endpoint sends, both threads it records are in its
  *       queue, the first not behind the last; its worker knows the endpoint
+ *   E2  a thread that cannot run, or whose call is over, is worker of none, was told of
+ *       none, and has sent no answer before
  */
 #include "invariants.h"
 
@@ -70,6 +72,16 @@ static void check_abort(const struct endpoint *endpoint)
 }
 #endif
 
+void check_call_is_over(const struct tcb *thread)
+{
+#ifdef LAYOUT_HAS_ABORT
+    require(thread->aborting == NULL && thread->aborted == NULL,
+            "E2 a call that is over has no abort", thread);
+#endif
+    require(thread->replied == 0, "E2 a call that is over has sent no answer before", thread);
+    check_no_lookups(thread);
+}
+
 void check_deletion(void)
 {
     if (&transit != NULL)
@@ -80,4 +92,10 @@ void check_deletion(void)
     for (word_t i = 0; i < universe->endpoints.count; i++)
         check_abort((const struct endpoint *)universe->endpoints.at[i]);
 #endif
+    for (word_t i = 0; i < universe->threads.count; i++) {
+        const struct tcb *thread = (const struct tcb *)universe->threads.at[i];
+
+        if (thread->state != THREAD_RUNNING)
+            check_call_is_over(thread);
+    }
 }

@@ -54,10 +54,11 @@ void check_waiting(void);    /* endpoints, notifications, replies */
 void check_spaces(void);     /* address spaces (one of spaces_*.c) */
 void check_caps(void);       /* what exists and who has access to it */
 void check_deletion(void);   /* what is deleted, cleared or aborted step by step */
+void check_call_is_over(const struct tcb *thread);
 
 /* One of lookups_*.c: what threads keep of the addresses they looked up. */
 void check_lookups(void);
-void check_call_is_over(const struct tcb *thread);
+void check_no_lookups(const struct tcb *thread);
 bool is_kept_lookup(word_t address);
 
 static inline struct slot *link_to(word_t link)

@@ -10,15 +10,13 @@
 
 #include "invariants.h"
 
-void check_call_is_over(const struct tcb *thread)
+void check_no_lookups(const struct tcb *thread)
 {
     require(thread->lookups_kept == 0, "L3 a call that is over keeps no lookup", thread);
 }
 
 static void check_kept(const struct tcb *thread)
 {
-    if (thread->state != THREAD_RUNNING)
-        check_call_is_over(thread);
     require(thread->lookups_kept <= LOOKUPS_MAX, "L1 as many lookups as there is room for", thread);
     if (thread->lookups_at != cnodes_moved)
         return;

@@ -167,6 +167,7 @@ void thread_init(struct tcb *thread);
 void thread_set_pc(struct tcb *thread, word_t pc, word_t cpsr);
 void thread_wake(struct tcb *thread);
 void thread_set_priority(struct tcb *thread, word_t priority);
+void thread_end_call(struct tcb *thread);
 void thread_suspend(struct tcb *thread);
 void thread_abort(struct tcb *thread);
 void sched_wake(struct tcb *thread);
@@ -174,6 +175,7 @@ void sched_queue(struct tcb *thread);
 void sched_yield(void);
 void sched_remove(struct tcb *thread);
 void sched_run(void);
+void sched_hand_over(struct tcb *thread);
 void sched_switch(struct tcb *thread);
 
 /* ---- create.c, clear (one of clear_*.c) --------------------------------- */

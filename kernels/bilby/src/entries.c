@@ -89,7 +89,7 @@ void handle_syscall(word_t address, word_t message, word_t number)
     }
     lookup_begin();
     dispatch(address, message, number);
-    lookup_end(current_thread);
+    thread_end_call(current_thread);
     finish();
 }
 

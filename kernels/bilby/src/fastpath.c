@@ -32,9 +32,10 @@ static bool is_short(word_t message)
     return message_length(message) <= MESSAGE_REGISTERS && message_extra(message) == 0;
 }
 
-/* Give the message to a blocked thread and run it. */
+/* Give the message to a blocked thread and run it; the call may have been preempted before. */
 static void hand_over(struct tcb *from, struct tcb *to, word_t message, word_t badge)
 {
+    thread_end_call(from);
     to->regs[REG_BADGE] = badge;
     to->regs[REG_MESSAGE] = message_make(message_length(message), 0, 0,
                                          message_label(message));
@@ -43,7 +44,7 @@ static void hand_over(struct tcb *from, struct tcb *to, word_t message, word_t b
     to->regs[REG_WORDS + 2] = from->regs[REG_WORDS + 2];
     to->regs[REG_WORDS + 3] = from->regs[REG_WORDS + 3];
     to->state = THREAD_RUNNING;
-    sched_switch(to);
+    sched_hand_over(to);
 }
 
 const struct cap *fastpath_call_applies(word_t address, word_t message)

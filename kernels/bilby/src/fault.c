@@ -7,7 +7,6 @@
  * thread stops for good.
  */
 #include <kernel.h>
-#include <lookup.h>
 
 /* The current thread cannot go on at its pc. */
 void fault_raise(struct tcb *thread, word_t fault, word_t address, word_t status)
@@ -15,9 +14,7 @@ void fault_raise(struct tcb *thread, word_t fault, word_t address, word_t status
     struct slot *handler = cspace_resolve(&thread->cspace.cap, thread->fault_handler,
                                           ADDRESS_BITS);
 
-    abort_forget(thread); /* the handler may send it elsewhere */
-    lookup_end(thread);
-    thread->replied = 0;
+    thread_end_call(thread); /* the handler may send it elsewhere */
     thread->fault = fault;
     thread->fault_info[0] = address;
     thread->fault_info[1] = status;

@@ -2,7 +2,7 @@
 /*
  * Reply-and-receive with a preemption point between its phases ("To preempt or
  * not to preempt", section 3.3).  The reply is sent once: "replied" turns the call
- * that is made again into a receive.  A fault or a suspension forgets it.
+ * that is made again into a receive, until it is over (thread_end_call).
  */
 #include <kernel.h>
 #include <lookup.h>
@@ -15,7 +15,6 @@ PREEMPTIBLE void reply_receive(word_t address)
         current_thread->replied = 1;
         PREEMPTION_POINT(8);
     }
-    current_thread->replied = 0;
     lookup_begin();
     syscall_receive(address);
 }

@@ -53,16 +53,23 @@ void sched_yield(void)
     ready_append(current_thread);
 }
 
+/* The fastpath: the thread was blocked, so it is in no queue, and nobody is more urgent. */
+void sched_hand_over(struct tcb *thread)
+{
+    sched_switch(thread);
+}
+
 /*
  * Choose the current thread.  Of the old one, the woken one and the first of the
- * ready queues, the most urgent; in this order if they are equal.
+ * ready queues, the most urgent; in this order if they are equal.  The old one is the woken one
+ * if it blocked and an interrupt woke it before another was chosen.
  */
 void sched_run(void)
 {
     struct tcb *best = NULL;
     struct tcb *first;
 
-    if (current_thread->state == THREAD_RUNNING && !current_thread->queued)
+    if (current_thread->state == THREAD_RUNNING && !current_thread->queued && current_thread != woken)
         best = current_thread;
     if (woken != NULL) {
         if (best == NULL || woken->priority > best->priority) {

@@ -88,6 +88,14 @@ static void put_first(struct tcb *thread)
     ready_prepend(thread);
 }
 
+/* The fastpath: it leaves the queue that it has stayed in when it blocked, perhaps behind others. */
+void sched_hand_over(struct tcb *thread)
+{
+    if (thread->queued)
+        ready_remove(thread);
+    sched_switch(thread);
+}
+
 /*
  * Choose the current thread.  Without a look at the queues if it can go on, or if
  * the one just woken is at least as urgent: then nobody else is more urgent.

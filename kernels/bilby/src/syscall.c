@@ -14,7 +14,6 @@
 
 static void fail(word_t error)
 {
-    current_thread->aborted = NULL;
     current_thread->regs[REG_BADGE] = SYSCALL_FAILED | error;
     current_thread->regs[REG_MESSAGE] = message_make(0, 0, 0, error);
 }
@@ -84,7 +83,6 @@ static void invoke_object(struct slot *slot, word_t message)
         error = dispatch(&call);
     current_thread->regs[REG_BADGE] = 0;
     current_thread->regs[REG_MESSAGE] = message_make(0, 0, 0, error);
-    current_thread->aborted = NULL;
 }
 
 /* Call, send and non-blocking send. */

@@ -31,7 +31,15 @@ void thread_wake(struct tcb *thread)
     sched_wake(thread);
 }
 
-/* It runs no more, and waits for nothing; what it has begun is forgotten. */
+/* Its call is over, or will not be made again: what it has begun, kept or was told of is forgotten. */
+void thread_end_call(struct tcb *thread)
+{
+    abort_forget(thread);
+    lookup_end(thread);
+    thread->replied = 0;
+}
+
+/* It runs no more, and waits for nothing. */
 void thread_suspend(struct tcb *thread)
 {
     switch (thread->state) {
@@ -49,9 +57,7 @@ void thread_suspend(struct tcb *thread)
         break;
     }
     sched_remove(thread);
-    abort_forget(thread);
-    lookup_end(thread);
-    thread->replied = 0;
+    thread_end_call(thread);
     thread->fault = 0;
     thread->state = THREAD_INACTIVE;
 }
@@ -73,14 +79,14 @@ void thread_abort(struct tcb *thread)
     sched_queue(thread);
 }
 
+/* The current thread may have to make way; it is in no queue, or need not be. */
 void thread_set_priority(struct tcb *thread, word_t priority)
 {
-    bool was_queued = thread->queued;
+    bool is_ready = thread->queued || thread == current_thread;
 
-    if (was_queued)
-        sched_remove(thread);
+    sched_remove(thread);
     thread->priority = priority;
-    if (was_queued)
+    if (is_ready)
         sched_wake(thread);
 }
 

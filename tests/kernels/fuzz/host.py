@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +48,8 @@ class Host:
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             if pipe is not None:
-                pipe.close()
+                with suppress(BrokenPipeError):  # what it never read, if it ended by itself
+                    pipe.close()
 
     def finish(self) -> None:
         """Let the host build end by itself, so that it writes down its coverage."""

@@ -87,17 +87,23 @@ class Script:
 
     # ---- between two attempts: only the invariants are checked from there on
 
-    def begin(self, label: str, slot: int, test: int) -> None:
-        """Delete, revoke or recycle, preempted at a test of what it does and left so.
+    def begin(self, label: str, slot: int, test: int, node: int = NODE) -> bool:
+        """Delete, revoke or recycle, preempted at a test of what it does; whether it was.
 
         Where lookups are kept, it was preempted after each of them before.
         """
         self.in_step = False
         sent = message(2, 0, 0, API[f"LABEL_{label}"])
-        registers = [NODE, sent, slot, 32, ANY_WORD, ANY_WORD]
+        registers = [node, sent, slot, 32, ANY_WORD, ANY_WORD]
         if self.keeps_lookups:
-            self.begin_lookups(LOOKUPS, "CALL", NODE, sent, [slot, 32])
+            self.begin_lookups(LOOKUPS, "CALL", node, sent, [slot, 32])
+        return self._attempt(registers, test)
+
+    def _attempt(self, registers: list[int], test: int) -> bool:
+        """Whether the call was preempted: it is to be made again."""
+        caller = self.run.host.current
         self.run.host.attempt(API["SYS_CALL"], registers, test)
+        return self.run.host.word(caller + 4 * 15) < PC
 
     @property
     def keeps_lookups(self) -> bool:
@@ -113,13 +119,15 @@ class Script:
         for _ in range(count):
             self.run.host.attempt(API[f"SYS_{name}"], registers, 1)
 
+    def interrupt_at_the_end(self, name: str, address: int) -> None:
+        """A call of one lookup; an interrupt comes when it is done, but for who runs next."""
+        self.in_step = False
+        registers = [address, 0, *[ANY_WORD] * REGISTERS]
+        self.run.host.attempt(API[f"SYS_{name}"], registers, 2 if self.keeps_lookups else 1)
+
     def begin_retype(self, kind: str, region: int, test: int) -> bool:
         """One object, preempted at a test and left so; whether it was."""
-        caller = self.run.kernel.current
-        assert caller is not None
-        registers = self._retype(kind, region, 1)
-        self.run.host.attempt(API["SYS_CALL"], registers, test)
-        return self.run.host.word(caller.address + 4 * 15) < PC
+        return self._attempt(self._retype(kind, region, 1), test)
 
     def meanwhile_retype(self, kind: str, region: int, count: int = 1) -> None:
         """The same thread makes other objects of that region instead."""
@@ -141,10 +149,13 @@ class Script:
         sent = message(len(words), 1, 0, API["LABEL_UNTYPED_RETYPE"])
         return [region, sent, *words[:REGISTERS]]
 
-    def meanwhile(self, name: str, address: int, sent: int = 0, words: Sequence[int] = ()) -> None:
+    def meanwhile(
+        self, name: str, address: int, sent: int = 0, words: Sequence[int] = (), force: bool = True
+    ) -> None:
         """Whoever runs now makes a system call, of words that fit into registers."""
+        self.in_step = False
         registers = [address, sent, *words, *[ANY_WORD] * (REGISTERS - len(words))]
-        self.run.host.syscall(API[f"SYS_{name}"], registers, force=True)
+        self.run.host.syscall(API[f"SYS_{name}"], registers, force)
 
     def meanwhile_fault(self, kind: str) -> None:
         """Whoever runs now faults."""

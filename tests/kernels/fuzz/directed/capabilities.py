@@ -115,10 +115,19 @@ def priorities_are_at_most_ones_own(script: Script) -> None:
     script.invoke(thread, "TCB_SET_PRIORITY", [100])
 
 
+def only_registers_of_a_stopped_thread_are_written(script: Script) -> None:
+    thread, words = script.thread(), [0] * 17  # pc, sp, cpsr, r0 to r12, lr
+    script.invoke(thread, "TCB_WRITE_REGISTERS", words, error="ILLEGAL_OPERATION")
+    script.invoke(thread, "TCB_SUSPEND")
+    script.invoke(thread, "TCB_WRITE_REGISTERS", words)
+
+
 def regions_are_not_left(script: Script) -> None:
     """The last objects of a region fit exactly; one more does not."""
     region = script.make("UNTYPED", 12)
     script.make("ENDPOINT", count=3, region=region)
+    words = [API["TYPE_TCB"], 0, 0, 0, script.slots(), 4096 // SIZES["tcb"]]
+    script.invoke(region, "UNTYPED_RETYPE", words, [NODE], "NO_MEMORY")
     script.make("TCB", count=(4096 // SIZES["tcb"]) - 1, region=region)
     words = [API["TYPE_TCB"], 0, 0, 0, script.slots(), 1]
     script.invoke(region, "UNTYPED_RETYPE", words, [NODE], "NO_MEMORY")

@@ -113,3 +113,25 @@ def another_receiver_has_another_space(script: Script) -> None:
     script.meanwhile("SEND", endpoint, sent)
     arrived = script.run.host.word(script.thread_of(second).address + 4)
     assert arrived == message(0, 0, 0, 0), f"{arrived:#x}"
+
+
+def a_call_that_was_preempted_takes_the_fastpath(script: Script) -> None:
+    """That its address led nowhere was kept; nothing is, once it led to somebody who waits."""
+    notification = _interrupter(script)
+    endpoint, address = script.make("ENDPOINT"), script.slots()
+    if not script.keeps_lookups:
+        return
+    caller = script.thread_of(TCB)
+    script.begin_lookups(1, "CALL", address)
+    script.run.host.interrupt(LINE)
+    move = message(4, 1, 0, API["LABEL_CNODE_MOVE"])
+    script.meanwhile("CALL", NODE, move, [address, 32, endpoint, 32])
+    script.meanwhile("RECEIVE", address)
+    assert script.run.host.current == caller.address
+    script.meanwhile("CALL", address)
+    script.meanwhile("REPLY_RECEIVE", notification)
+    assert script.run.host.current == caller.address
+    script.meanwhile("CALL", address)
+    assert script.run.host.word(caller.address) == address, (
+        "it waits, and was not told that it failed"
+    )

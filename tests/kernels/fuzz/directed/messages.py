@@ -163,3 +163,37 @@ def a_caller_that_is_suspended_cannot_be_answered(script: Script) -> None:
     assert script.runs(server)
     script.invoke(TCB, "TCB_SUSPEND")
     script.syscall("REPLY", 0, message(0, 0, 0, 0))
+
+
+def a_server_that_is_called_becomes_less_urgent(script: Script) -> None:
+    """It runs since it was called, and now that it has lowered its priority another one runs."""
+    endpoint = script.make("ENDPOINT")
+    server = script.thread()
+    script.syscall("YIELD")
+    script.syscall("RECEIVE", endpoint)
+    between = script.thread(priority=200)
+    script.syscall("CALL", endpoint, message(1, 0, 0, 0))
+    assert script.runs(server)
+    script.invoke(server, "TCB_SET_PRIORITY", [100])
+    assert script.runs(between)
+
+
+def a_server_that_is_called_stood_behind_others(script: Script) -> None:
+    """It blocked in favour of its client, and the call comes from one who was more urgent."""
+    endpoint, notification = script.make("ENDPOINT"), script.make("NOTIFICATION")
+    server, client = script.thread(priority=200), script.thread(priority=200)
+    script.syscall("RECEIVE", notification)
+    assert script.runs(server)
+    script.syscall("RECEIVE", endpoint)
+    assert script.runs(client)
+    script.syscall("CALL", endpoint, message(5, 0, 0, 0))
+    assert script.runs(server)
+    script.syscall("REPLY_RECEIVE", endpoint, message(5, 0, 0, 0))
+    assert script.runs(client)
+    script.syscall("SEND", notification)
+    assert script.runs(TCB)
+    script.invoke(TCB, "TCB_SET_PRIORITY", [200])
+    assert script.runs(TCB)
+    script.syscall("CALL", endpoint, message(1, 0, 0, 0))
+    assert script.runs(server)
+    script.syscall("YIELD")

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from tests.kernels.fuzz.script import DIRECTORY, TCB, Script
+from collections.abc import Sequence
+
+from tests.kernels.fuzz.script import DIRECTORY, NODE, TCB, Script
+from tests.kernels.spec.invocation import E
 from tests.kernels.spec.layout import API, message
 
 
@@ -135,9 +138,11 @@ def a_sender_is_received_while_its_badge_is_aborted(script: Script) -> None:
     script.meanwhile("YIELD", 0)
 
 
-def _crowd(script: Script, call: str, address: int, count: int) -> list[int]:
-    """Threads that wait; the first one runs, and is less urgent."""
-    threads = [script.thread() for _ in range(count)]
+def _crowd(
+    script: Script, call: str, address: int, count: int, first: Sequence[int] = ()
+) -> list[int]:
+    """Threads that wait, after those that there are; the first one runs, and is less urgent."""
+    threads = [*first, *(script.thread() for _ in range(count))]
     script.syscall("YIELD")
     for _ in threads:
         script.syscall(call, address, message(1, 0, 0, 0))
@@ -218,3 +223,36 @@ def a_directory_that_was_begun_moves(script: Script) -> None:
     if script.begin_retype("PAGE_DIRECTORY", region, 8):
         script.meanwhile_delete(endpoint)
         script.meanwhile_retype("PAGE_DIRECTORY", region)
+
+
+def _recycling_becomes_another_call(script: Script, kind: str) -> None:
+    """What it was made through is another object when it is made again; the next recycles all."""
+    endpoint, other, way = script.make("ENDPOINT"), script.make(kind), script.copy(NODE)
+    badged = script.mint(endpoint, 1)
+    worker = script.thread(frame=script.make("FRAME_4K"))
+    _crowd(script, "SEND", badged, 2, first=[worker])
+    first, caller = script.thread_of(worker), script.thread_of(TCB)
+    if not script.begin("CNODE_RECYCLE", badged, 1, way):
+        return
+    move = message(4, 1, 0, API["LABEL_CNODE_MOVE"])
+    script.run.host.write(first.buffer + 4 * API["BUFFER_CAPS"], NODE)
+    script.meanwhile("CALL", NODE, move, [script.slots(), 32, way, 32])
+    script.meanwhile("CALL", NODE, move, [way, 32, other, 32])
+    script.meanwhile("RECEIVE", way)
+    assert script.run.host.current == caller.address
+    recycle = message(2, 0, 0, API["LABEL_CNODE_RECYCLE"])
+    script.meanwhile("CALL", way, recycle, [badged, 32])
+    assert script.run.host.current == first.address
+    script.meanwhile("REPLY", 0)
+    script.meanwhile("SEND", badged)
+    assert script.run.host.current == caller.address
+    script.meanwhile("CALL", NODE, recycle, [badged, 32])
+    assert script.run.host.word(first.address) == API["SYSCALL_FAILED"] | E["ABORTED"]
+
+
+def a_recycling_that_was_preempted_becomes_a_message(script: Script) -> None:
+    _recycling_becomes_another_call(script, "ENDPOINT")
+
+
+def a_recycling_that_was_preempted_becomes_a_signal(script: Script) -> None:
+    _recycling_becomes_another_call(script, "NOTIFICATION")

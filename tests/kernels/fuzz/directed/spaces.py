@@ -34,6 +34,7 @@ def mappings_are_checked(script: Script) -> None:
     read_only = script.copy(frame, 1)
     _map_frame(script, read_only, ROOM, rights=WRITE, error="NO_RIGHT")
     _map_frame(script, read_only, ROOM, rights=1)
+    _map_frame(script, script.copy(read_only), ROOM + 0x30000, rights=1)
     _map_frame(script, frame, ROOM, error="ALREADY_MAPPED")
     _map_frame(script, frame, WINDOW, error="RANGE")
     _map_frame(script, frame, ROOM + 0x10000 + 64, error="ALIGNMENT")

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from tests.kernels.fuzz.run import PREEMPT_LINE
 from tests.kernels.fuzz.script import NODE, TCB, Script
-from tests.kernels.spec.layout import API
+from tests.kernels.spec.layout import API, message
 
 CONTROL = API["ROOT_IRQ_CONTROL"]
 
@@ -64,3 +65,15 @@ def a_line_is_masked_until_acknowledged(script: Script) -> None:
     script.invoke(handler, "IRQ_ACKNOWLEDGE")
     script.syscall("RECEIVE", notification)
     assert script.runs(TCB)
+
+
+def a_signal_comes_as_its_receiver_begins_to_wait(script: Script) -> None:
+    """An interrupt that is pending at its end wakes whom a receive has just blocked."""
+    handler, notification = _line(script, PREEMPT_LINE), script.make("NOTIFICATION")
+    script.thread()
+    script.run.host.write(script.thread_of(TCB).buffer + 4 * API["BUFFER_CAPS"], notification)
+    script.meanwhile(
+        "CALL", handler, message(0, 1, 0, API["LABEL_IRQ_SET_NOTIFICATION"]), force=False
+    )
+    script.interrupt_at_the_end("RECEIVE", notification)
+    script.meanwhile("YIELD", 0, force=False)
