@@ -20,6 +20,7 @@ __all__ = ["coarsen", "easy", "without_large"]
 
 LARGE = 60  # terms, beyond which a condition or value is hard
 JOIN = 15  # terms, beyond which a choice between initial values is any word
+WORD = 4  # terms, beyond which a word that such a choice is between is any word
 HARD = frozenset({"mul", "udiv", "urem"})
 SHIFTS = frozenset({"shl", "lshr", "ashr"})
 
@@ -36,29 +37,16 @@ def coarsen(model: Model) -> Model:
 
 def _cut(model: Model) -> Model:
     """Hard values that are the same throughout a run become parameters, wherever they occur."""
-    roots = [model.again, *(v.next for v in model.state), *(v.initial for v in model.state)]
-    roots += model.constraints
-    parameters = list(model.parameters)
-    ranges: list[Term] = []
-    done: dict[Term, Term] = {p: p for p in parameters}
-    for t in rewrite.walk(roots):
-        if t in done:
-            continue
-        if not all(a in done for a in t.args) or t.op == "sym":
-            continue  # depends on the state
-        new = rewrite.rebuild(t, [done[a] for a in t.args])
-        if t.width > 1 and _worth_cutting(new):
-            low, high = interval(new)
-            new = sym(f"cut{len(parameters)}", t.width)
-            parameters.append(new)
-            ranges += [terms.ule(const(low, t.width), new), terms.ule(new, const(high, t.width))]
-        done[t] = new
+    cuts = _Cuts(model)
+    while cuts.find():
+        pass
+    ranges = [part for symbol, value in cuts.values.items() for part in _within(symbol, value)]
 
     def cut(term: Term) -> Term:
-        return replaced(term, done)
+        return replaced(term, cuts.done)
 
     return Model(
-        tuple(parameters),
+        (*model.parameters, *cuts.values),
         tuple(Variable(v.symbol, cut(v.initial), cut(v.next)) for v in model.state),
         model.inputs,
         tuple(c for c in (*map(cut, model.constraints), *ranges) if c is not TRUE),
@@ -67,10 +55,77 @@ def _cut(model: Model) -> Model:
     )
 
 
+def _within(symbol: Term, value: Term) -> list[Term]:
+    """What is kept of the value that a symbol stands for."""
+    low, high = interval(value)
+    return [terms.ule(const(low, value.width), symbol), terms.ule(symbol, const(high, value.width))]
+
+
+class _Cuts:
+    """The values that are cut. ``values``: symbols for them; ``done``: terms, and what they become.
+
+    A choice that is large because of the words that it is between, or that decide it, stays a
+    choice, between symbols for these words: so the least of two words is known to be at most
+    either, and what else is known of these words still speaks of them.
+    """
+
+    def __init__(self, model: Model) -> None:
+        roots = [model.again, *(v.next for v in model.state), *(v.initial for v in model.state)]
+        self._terms = rewrite.walk([*roots, *model.constraints])
+        self._parameters = model.parameters
+        self._below_choices: set[Term] = set()
+        self.values: dict[Term, Term] = {}
+        self.done: dict[Term, Term] = {}
+
+    def find(self) -> bool:
+        """Cut bottom up; whether more is to be cut below choices, for which to begin again."""
+        known = len(self._below_choices)
+        self.values, self.done = {}, {p: p for p in self._parameters}
+        for t in self._terms:
+            if t.op != "sym" and all(a in self.done for a in t.args):  # over parameters alone
+                self.done[t] = self._cut(t, rewrite.rebuild(t, [self.done[a] for a in t.args]))
+        return len(self._below_choices) > known
+
+    def _cut(self, t: Term, new: Term) -> Term:
+        if t.width == 1 or new.op in ("sym", "const", "linear"):
+            return new  # sums stay: their members may cancel against those of other terms
+        if t in self._below_choices:
+            return self._symbol(new)
+        if not _worth_cutting(new):
+            return new
+        opened = self._opened(t) if t.op == "ite" else None
+        return self._symbol(new) if opened is None else opened
+
+    def _opened(self, choice: Term) -> Term | None:
+        """The choice, until the words below it are cut; None where that would not make it small."""
+        words = {w: self.done[w] for w in _chosen_between(choice)}
+        new = [w for w in words if w not in self._below_choices]
+        large = [w for w in new if rewrite.size(words[w]) > WORD]
+        words |= {w: sym(f"word{i}", w.width) for i, w in enumerate(large)}
+        small = replaced(choice, words)
+        if not large or rewrite.size(small) > JOIN:
+            return None
+        self._below_choices.update(large)
+        return small
+
+    def _symbol(self, value: Term) -> Term:
+        symbol = sym(f"cut{len(self._parameters) + len(self.values)}", value.width)
+        self.values[symbol] = value
+        return symbol
+
+
+def _chosen_between(choice: Term) -> list[Term]:
+    """The words that a choice is between, or that decide it."""
+    inside = {choice: None}
+    for t in (pending := [choice]):
+        if t.op in ("ite", "linear") or t.width == 1:
+            new = [a for a in t.args if a not in inside]
+            inside |= dict.fromkeys(new)
+            pending += new
+    return [t for t in inside if t.op not in ("ite", "linear") and t.width > 1]
+
+
 def _worth_cutting(term: Term) -> bool:
-    """Sums stay: their members may cancel against those of other terms."""
-    if term.op in ("sym", "const", "linear"):
-        return False
     if term.op in SHIFTS and term.args[1].constant is None:
         return True
     return _hard(term) or rewrite.size(term) > JOIN

@@ -22,7 +22,7 @@ SMALL = 15  # terms in a constraint that is used in others
 
 def simplified(model: Model) -> Model:
     """All simplifications, in an order in which each helps the next."""
-    model = _without_determined_inputs(model)
+    model = _with_fixed_low_bits(_without_determined_inputs(model))
     for _ in range(ROUNDS):
         model = _with_constraints_used(model)
     return influential(_rebased(_without_inner_exits(model)))
@@ -92,6 +92,35 @@ def _substituted(model: Model, values: Mapping[Term, Term]) -> Model:
         again=rewrite.substitute(model.again, values),
         exits=tuple(rewrite.substitute(e, values) for e in model.exits),
     )
+
+
+def _with_fixed_low_bits(model: Model) -> Model:
+    """Where a variable moves by multiples of 2**j, its low j bits are those that it starts with."""
+    fixed: dict[Term, Term] = {}
+    for v in model.state:
+        step = terms.sub(v.next, v.symbol).constant
+        if step:
+            same = (step & -step) - 1
+            fixed |= {
+                t: rewrite.substitute(t, {v.symbol: v.initial})
+                for t in rewrite.walk([model.again, *(w.next for w in model.state)])
+                if t.op == "and" and t.width > 1 and _of_low_bits(t, v.symbol, same)
+            }
+    if not fixed:
+        return model
+    return replace(
+        model,
+        state=tuple(replace(v, next=replaced(v.next, fixed)) for v in model.state),
+        again=replaced(model.again, fixed),
+        exits=tuple(replaced(e, fixed) for e in model.exits),
+    )
+
+
+def _of_low_bits(masked: Term, symbol: Term, same: int) -> bool:
+    """Whether a conjunction has bits of ``same`` alone, of a sum with ``symbol``."""
+    whole, ones = masked.args
+    ends = ones.constant is not None and ones.constant <= same
+    return ends and (symbol is whole or (whole.op == "linear" and symbol in whole.args))
 
 
 def _with_constraints_used(model: Model) -> Model:

@@ -12,7 +12,7 @@ from loopbounds.climb import Choice, climb
 from loopbounds.coarsen import coarsen
 from loopbounds.model import COUNT_WIDTH, Model, Variable, at_most
 from loopbounds.nusmv import Check, Limits, Verdict, ask, find_solver
-from loopbounds.prove import Budget, prove
+from loopbounds.prove import Budget, Question, prove, prove_simple
 from loopbounds.runs import explore, longest
 from loopbounds.simplify import simplified
 from loopbounds.terms import FALSE, TRUE, Term, const, operation, sym
@@ -119,6 +119,52 @@ def test_proved(name: str) -> None:
     assert outcome.reached <= expected
 
 
+def mixed(rounds: int, *parts: Term) -> Term:
+    """A word of many terms."""
+    found = parts[0]
+    for i in range(1, rounds):
+        halved = operation("lshr", found, const(1, found.width))
+        found = terms.add(operation("xor", halved, parts[i % len(parts)]), const(i, found.width))
+    return found
+
+
+LARGE = mixed(16, N, bits(N, 0xFF))
+KIB = bits(M, 0xFFFFFC00)
+COARSE = {
+    "the least of a large word and a constant": (
+        counted(
+            terms.ite(terms.ult(LARGE, word(32)), LARGE, word(32)),
+            terms.sub(X, word(1)),
+            terms.negate(terms.eq(X, word(1))),
+            nonzero(LARGE),
+        ),
+        32,
+    ),
+    "from a large word, whose low bits have a say": (
+        counted(
+            LARGE,
+            terms.add(X, word(1024)),
+            terms.both(
+                terms.ult(terms.ite(nonzero(bits(X, 31)), word(0x3F0), word(0x400)), word(0x401)),
+                terms.negate(terms.eq(terms.add(X, word(1024)), terms.add(LARGE, KIB))),
+            ),
+            nonzero(KIB),
+        ),
+        (1 << 22) - 1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COARSE)
+def test_coarse_models_keep_what_relates_large_words(name: str) -> None:
+    """A large word is one symbol, wherever it occurs: where runs start, and in what is known."""
+    model, expected = COARSE[name]
+    simple = Question.about(model).simple
+    starts = [v.initial for v in simple.state]
+    assert rewrite.size(simple.again, *simple.constraints, *starts) < rewrite.size(LARGE)
+    assert prove_simple(simple, Budget(seconds=20), find_solver()).bound == expected
+
+
 TRAPS = {
     "no initial state": Model((N,), (), (), (terms.ult(N, word(1)), nonzero(N)), TRUE),
     "runs for ever": Model((), (Variable(X, word(0), X),), (), (), TRUE),
@@ -207,7 +253,7 @@ def models(draw: st.DrawFn) -> Model:
     def step(x: Term) -> Term:
         kind = draw(st.integers(0, 5))
         if kind == 0:
-            return terms.add(x, small(draw(st.sampled_from([1, 2, 3, 13, 15]))))
+            return terms.add(x, small(draw(st.sampled_from([1, 2, 3, 4, 8, 12, 13, 15]))))
         if kind == 1:
             return operation("lshr", x, small(1))
         if kind == 2:
@@ -220,15 +266,19 @@ def models(draw: st.DrawFn) -> Model:
 
     def test() -> Term:
         relation = draw(st.sampled_from([terms.eq, terms.ult, terms.slt]))
-        term = relation(draw(st.sampled_from([A, B])), operand())
+        x = draw(st.sampled_from([A, B, terms.add(A, P)]))
+        term = relation(operation("and", x, small(draw(st.sampled_from([3, 7, 15])))), operand())
         return terms.negate(term) if draw(st.booleans()) else term
 
     again = test()
     if draw(st.booleans()):
         again = draw(st.sampled_from([terms.both, terms.either]))(again, test())
-    start = st.sampled_from([P, Q, small(0), small(15)])
+    deep = mixed(6, P, Q)
+    least = terms.ite(terms.ult(deep, Q), deep, Q)
+    start = st.sampled_from([P, Q, small(0), small(15), deep, least])
     state = (Variable(A, draw(start), step(A)), Variable(B, draw(start), step(B)))
-    constraints = (terms.ule(P, small(draw(st.integers(0, 15)))),)
+    known = draw(st.sampled_from([TRUE, terms.negate(terms.eq(deep, small(3)))]))
+    constraints = (terms.ule(P, small(draw(st.integers(0, 15)))), known)
     return Model((P, Q), state, inputs, constraints, again)
 
 

@@ -14,11 +14,6 @@ void clear_before(struct slot *slot)
         untyped_cap_set_free(&slot->cap, 0);
 }
 
-/*
- * How many bytes are left for the last chunk follows from the size and the number of the objects,
- * which is more than a proof of the loop in it gets through.
- */
-/* fact: loop create.c:71 at most 33 */
 void clear_inside(word_t base, word_t bytes)
 {
     pin_forget_before();
