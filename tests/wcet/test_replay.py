@@ -25,7 +25,7 @@ from quoll.trace import Execution, Trace
 from quoll.values import Values, analyse
 from quoll.witness import follow
 from tests.cache.graphs import at, pool
-from tests.harness import build, qemu
+from tests.harness import qemu
 from tests.wcet.conftest import ENTRIES
 from wcet.cli import main
 from wcet.entries import path_ends
@@ -155,18 +155,19 @@ def test_call_strings_reach_the_analysis(
 
 
 def test_names_in_facts_are_given_numbers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kernel: Path, report: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The preset `before`, whose bounds are functions of sizes of the system."""
-    trace = tmp_path / "hello.trace"
-    qemu.record(trace, "kzm-before", "hello")
-    kernel_before = build.kernel("kzm-before")
-    arguments = ["replay", str(trace), "--kernel", str(kernel_before), "--states", "1", "--quiet"]
-    assert main([*arguments, "--set", "blocked_threads=1"]) == 2
-    assert "--set queue_length=N" in capsys.readouterr().err
-    names = ["blocked_threads", "live_asids", "object_chunks", "queue_length"]
-    assert main([*arguments, *(f"--set={name}=4" for name in names)]) == 0
-    assert "syscall" in capsys.readouterr().out
+    """The fewer levels a lookup may have, the lower the bound."""
+    trace, facts, out = (tmp_path / name for name in ("hello.trace", "named.facts", "replay.json"))
+    qemu.record(trace, "kzm-after", "hello")
+    facts.write_text("loop cspace.c:37 at most levels + 1\n")
+    arguments = ["replay", str(trace), "--kernel", str(kernel), "--facts", str(facts)]
+    arguments += ["--states", "1", "--quiet", "--json", str(out)]
+    assert main(arguments) == 2
+    assert "--set levels=N" in capsys.readouterr().err
+    assert main([*arguments, "--set=levels=20"]) == 0
+    bound = json.loads(out.read_text())["entries"]["syscall"]["bound_cycles"]
+    assert bound < report["entries"]["syscall"]["cycles"]
 
 
 def test_a_machine_with_slower_memory_exceeds(
