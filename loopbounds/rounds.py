@@ -29,8 +29,6 @@ __all__ = ["Progress", "Rounds"]
 
 Progress = Callable[[int, int, str], None]  # questions answered, all questions, place
 
-DIED = Outcome(None, 1, (), 0, "solver failed: a worker process died", "", 0.0)
-
 
 @dataclass(slots=True)
 class Rounds:
@@ -140,8 +138,8 @@ class Rounds:
         found: dict[str, Outcome] = {}
         keys = list(questions)
 
-        def done(index: int, answer: Outcome | None) -> None:
-            key, outcome = keys[index], answer or DIED
+        def done(index: int, outcome: Outcome) -> None:
+            key = keys[index]
             found[key] = outcome
             if outcome.bound is not None:
                 seconds = round(outcome.seconds, 3)
@@ -150,8 +148,7 @@ class Rounds:
             if self.progress is not None and key in places:
                 self.progress(len(found), len(keys), self._place(places[key]))
 
-        asked = [partial(_without_terms, question) for question in questions.values()]
-        answer_all(asked, self.workers, done)
+        answer_all(list(questions.values()), self.workers, done)
         return found
 
     def _remembered(self, key: str) -> Outcome | None:
@@ -204,12 +201,6 @@ class Rounds:
     def _place(self, loop: int) -> str:
         header = self.code.graph.loops[loop].header
         return self.code.image.place(self.code.graph.nodes[header].block.addr)
-
-
-def _without_terms(question: Callable[[], Outcome]) -> Outcome:
-    """The answer as it can be handed to another process: terms are interned in the one that made
-    them."""
-    return question().without_terms()
 
 
 def waits(cut: Slice) -> set[int]:

@@ -1,7 +1,4 @@
-"""Independent questions in worker processes.
-
-A worker is a fork of this process, so that questions may refer to anything; answers are pickled.
-"""
+"""Independent questions in worker processes, with progress."""
 
 from __future__ import annotations
 
@@ -10,37 +7,36 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Any, TypeVar
+
+from loopbounds.prove import Outcome
 
 __all__ = ["answer_all"]
 
-T = TypeVar("T")
+Done = Callable[[int, Outcome], None]
+Question = Callable[[], Outcome]
 
-_questions: Sequence[Callable[[], Any]] = ()  # inherited by forked workers
+_questions: Sequence[Question] = ()  # inherited by forked workers, so that terms stay interned
 
 
-def answer_all(
-    questions: Sequence[Callable[[], T]], workers: int, done: Callable[[int, T | None], None]
-) -> None:
-    """Call ``done(index, answer)`` as each question is answered.
+def answer_all(questions: Sequence[Question], workers: int, done: Done) -> None:
+    """Call ``done(index, outcome)`` as each question is answered.
 
-    A worker that dies takes its questions with it: they are answered None. Raises what a question
-    raises.
+    A worker that dies takes its questions with it: they are answered "solver failed".
     """
     if workers <= 1 or len(questions) <= 1:
         for index, question in enumerate(questions):
-            done(index, question())
+            done(index, question().without_terms())
         return
     with _inherited(questions):
         fork = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(min(workers, len(questions)), mp_context=fork) as pool:
             asked = {pool.submit(_answer, index): index for index in range(len(questions))}
             for future in as_completed(asked):
-                done(asked[future], _result(future))
+                done(asked[future], _outcome(future))
 
 
 @contextmanager
-def _inherited(questions: Sequence[Callable[[], Any]]) -> Iterator[None]:
+def _inherited(questions: Sequence[Question]) -> Iterator[None]:
     global _questions
     _questions = questions
     try:
@@ -49,12 +45,13 @@ def _inherited(questions: Sequence[Callable[[], Any]]) -> Iterator[None]:
         _questions = ()
 
 
-def _answer(index: int) -> Any:
-    return _questions[index]()
+def _answer(index: int) -> Outcome:
+    """Without terms: they are interned in the process that made them."""
+    return _questions[index]().without_terms()
 
 
-def _result(future: Future[T]) -> T | None:
+def _outcome(future: Future[Outcome]) -> Outcome:
     try:
         return future.result()
     except BrokenProcessPool:
-        return None
+        return Outcome(None, 1, (), 0, "solver failed: a worker process died", "", 0.0)

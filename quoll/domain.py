@@ -9,7 +9,7 @@ from quoll.fixpoint import Domain
 from quoll.machine import Environment
 from quoll.state import State, covered_by, merge
 from quoll.steps import CompiledBlock
-from quoll.transfer import Address, Outcome, run
+from quoll.transfer import Outcome, run
 from quoll.wto import FlowGraph, WeakOrder
 
 __all__ = ["ValueDomain"]
@@ -22,8 +22,10 @@ class ValueDomain(Domain[State]):
     """Transfer, join and widening of states on one graph.
 
     ``special`` computes the state along edges of kinds that need more than the block: from the
-    edge, and what comes out of its source.
+    edge, and what comes out of its source. ``noting``: outcomes say what their blocks access.
     """
+
+    noting = False
 
     def __init__(
         self,
@@ -45,15 +47,9 @@ class ValueDomain(Domain[State]):
         if known is not None and known[0] is state:
             return known[1]
         position = self.order.position[node]
-        outcome = run(self.blocks[node], state, self.environment, position)
+        outcome = run(self.blocks[node], state, self.environment, position, noting=self.noting)
         self._outcomes[node] = (state, outcome)
         return outcome
-
-    def accesses(self, node: int, state: State) -> dict[int, Address]:
-        """Addresses of the first data access of each instruction of ``node``, by its index."""
-        found: dict[int, Address] = {}
-        run(self.blocks[node], state, self.environment, self.order.position[node], found)
-        return found
 
     def transfer(self, edge: int, state: State) -> State | None:
         """The state along ``edge``: how its source ends decides."""

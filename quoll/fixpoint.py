@@ -141,11 +141,12 @@ class Ascent(Generic[S]):
         if old is None:
             self.states[node] = self.domain.join(node, out, out) if backwards else out
             return True
-        if self.domain.leq(out, old):
-            return False
         if self.in_edges[node] == 1 and not backwards:
             self.states[node] = out
-        elif backwards and self.joins[node] >= JOINS_BEFORE_WIDENING:
+            return out != old
+        if self.domain.leq(out, old):
+            return False
+        if backwards and self.joins[node] >= JOINS_BEFORE_WIDENING:
             self.states[node] = self.domain.widen(node, old, out)
             self.widened = True
         else:

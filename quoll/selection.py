@@ -86,10 +86,11 @@ class Interpreter:
         ``accesses`` collects the addresses of data accesses, piece by piece.
         """
         for piece in path.pieces:
-            found: dict[int, Address] | None = None if accesses is None else {}
-            outcome = run(self.code(piece.insns), state, self.environment, piece.site, found)
-            if accesses is not None and found is not None:
-                accesses.append(found)
+            noting = accesses is not None
+            code = self.code(piece.insns)
+            outcome = run(code, state, self.environment, piece.site, noting=noting)
+            if accesses is not None:
+                accesses.append(outcome.accesses())
             if piece.after is None:
                 return outcome.leave
             following = _along(outcome, piece.after)

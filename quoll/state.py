@@ -171,9 +171,12 @@ class _Merge:
 
     def run(self) -> State:
         a, b = self.a, self.b
+        nothing_renamed = self.low == self.high
         registers: list[object] = []
         for slot, (x, y) in enumerate(zip(a.registers, b.registers, strict=True)):
-            if slot < FLAG:
+            if nothing_renamed and x == y:
+                registers.append(x)
+            elif slot < FLAG:
                 registers.append(self._term(x, y, slot))  # type: ignore[arg-type]
             elif slot < MODE:
                 registers.append(self._condition(x, y))  # type: ignore[arg-type]
@@ -234,14 +237,17 @@ class _Merge:
         return x if x == y and all(map(self._keep, symbols(x))) else None
 
     def _cells(self, a: Mapping[int, object], b: Mapping[int, object]) -> Mapping[int, object]:
-        if a is b and self.low == self.high:
+        nothing_renamed = self.low == self.high
+        if a is b and nothing_renamed:
             return a
         result: dict[int, object] = {}
         for key, x in a.items():
             y = b.get(key)
             if y is None or not self._keep(key >> 32):
                 continue
-            if type(x) is int and type(y) is int:
+            if nothing_renamed and x == y:
+                result[key] = x
+            elif type(x) is int and type(y) is int:
                 result[key] = self._term(x, y, (key, 0))
             elif type(x) is tuple and type(y) is tuple and x[0] == y[0]:
                 result[key] = (x[0], self._term(x[1], y[1], (key, x[0])))

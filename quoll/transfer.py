@@ -6,6 +6,7 @@ executed are merged, each refined by the condition.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -43,12 +44,27 @@ class Leave:
 class Outcome:
     """What comes out of a block: by falling off its end, and by writing the pc.
 
-    ``decision`` is the last condition on which control parted, and the facts it met.
+    ``decision`` is the last condition on which control parted, and the facts it met. ``noted``:
+    the lowest address of each access, by instruction and which copy of it runs; None if not asked.
     """
 
     fall: State | None
     leave: Leave | None
     decision: tuple[Condition, Facts] | None
+    noted: Mapping[tuple[int, int], tuple[Term, Fact]] | None
+
+    def accesses(self) -> dict[int, Address]:
+        """The lowest address of each instruction's access, by the index of the instruction."""
+        found: dict[int, Address] = {}
+        assert self.noted is not None
+        for (index, _), (term, fact) in self.noted.items():
+            known = found.get(index)
+            if known is None:
+                found[index] = Address(fact, term)
+            else:
+                same = term if known.term == term else None
+                found[index] = Address(union(known.fact, fact), same)
+        return found
 
 
 def run(
@@ -56,26 +72,14 @@ def run(
     state: State,
     environment: Environment,
     position: int,
-    accesses: dict[int, Address] | None = None,
+    *,
+    noting: bool = False,
 ) -> Outcome:
-    """Interpret ``block`` from ``state``.
-
-    ``accesses`` collects the lowest address of each instruction's access, by the index of the
-    instruction.
-    """
+    """Interpret ``block`` from ``state``; ``noting``: keep the addresses of its accesses."""
     machine = Machine(environment, position)
-    machine.accesses = None if accesses is None else {}
+    machine.accesses = {} if noting else None
     machine.restore(state, list(block.tail))
-    outcome = _Run(machine, state.term(SP)).steps(block.steps)
-    if accesses is not None:
-        for (index, _), (term, fact) in (machine.accesses or {}).items():
-            known = accesses.get(index)
-            if known is None:
-                accesses[index] = Address(fact, term)
-            else:
-                same = term if known.term == term else None
-                accesses[index] = Address(union(known.fact, fact), same)
-    return outcome
+    return _Run(machine, state.term(SP)).steps(block.steps)
 
 
 class _Run:
@@ -111,7 +115,7 @@ class _Run:
             else:
                 _forget_everything(machine)
         fall = machine.finish(self.start_sp) if self.alive else None
-        return Outcome(fall, self.leave, self.decision)
+        return Outcome(fall, self.leave, self.decision, machine.accesses)
 
     def _part(self, step: Part) -> None:
         machine = self.machine

@@ -138,6 +138,8 @@ def _start(entry: Entry, environment: Environment) -> State:
 class _ContextDomain(ValueDomain):
     """Transfer on a supergraph: an indirect transfer goes only where the word written says."""
 
+    noting = True
+
     def __init__(
         self,
         graph: Supergraph,
@@ -178,6 +180,7 @@ class _ContextDomain(ValueDomain):
         position = self.order.position
         domain._same = {n: o for n, o in self._outcomes.items() if position[n] not in reads}
         domain._outcomes, domain._climbs = {}, {}
+        domain.noting = False
         return domain
 
     def outcome(self, node: int, state: State) -> Outcome:
@@ -461,7 +464,7 @@ class Values:
         known = self._accesses.get(node)
         if known is None:
             state = self._fixpoint.states[node]
-            known = {} if state is None else self._domain.accesses(node, state)
+            known = {} if state is None else self._domain.outcome(node, state).accesses()
             self._accesses[node] = known
         return known
 

@@ -14,7 +14,6 @@ from cache.classify import classify
 from cache.geometry import Hierarchy
 from loopbounds.bound import LoopBound
 from loopbounds.bounds import bound_loops
-from loopbounds.workers import answer_all
 from pipeline.charge import charge
 from pipeline.costs import Costs
 from quoll.cfg import Program
@@ -27,6 +26,7 @@ from quoll.pending import find_pending_tests
 from quoll.prune import guided_in_contexts
 from quoll.segments import Segment, SegmentValues, from_place, segments, undivided
 from quoll.sharing import Modules
+from quoll.spread import spread
 from quoll.supergraph import Supergraph
 from quoll.values import Values
 from quoll.values import analyse as analyse_values
@@ -35,7 +35,7 @@ from wcet.prepared import InfeasibleEdge, Prepared, PreparedPaths
 
 __all__ = ["Preparation", "Valued"]
 
-FORKED = 1000  # nodes, from which on starts of paths are worth worker processes
+SPREAD = 1000  # nodes of all starts of paths, from which on they are worth another process
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,21 +214,15 @@ class Preparation:
             partial(self.costs, name, part, SegmentValues(values, part), rounds_of(of))
             for part, of in zip(parts, known, strict=True)
         ]
-        found: dict[int, Costed] = {}
-
-        def done(index: int, costed: Costed | None) -> None:
-            found[index] = costed or asked[index]()
-
-        large = sum(len(part.graph.nodes) for part in parts) >= FORKED
         start = time.perf_counter()
-        answer_all(asked, self.run.options.bounds.workers if large else 1, done)
+        found = spread(lambda i: asked[i](), [len(part.graph.nodes) for part in parts], SPREAD)
         elapsed = time.perf_counter() - start
-        spent = [sum(costed.seconds[stage] for costed in found.values()) for stage in (0, 1)]
+        spent = [sum(costed.seconds[stage] for costed in found) for stage in (0, 1)]
         for stage, seconds in zip(("cache", "pipeline"), spent, strict=True):
             self.run.stages.spent(stage, elapsed * seconds / (sum(spent) or 1))
         return [
-            (PreparedPaths(part.start, part.graph, found[i].costs, of), found[i].assumptions)
-            for i, (part, of) in enumerate(zip(parts, known, strict=True))
+            (PreparedPaths(part.start, part.graph, costed.costs, of), costed.assumptions)
+            for part, of, costed in zip(parts, known, found, strict=True)
         ]
 
     def costs(

@@ -1,14 +1,15 @@
 """Bounds of the kernel by replacement policy and L2: ``make campaign-cache_table``.
 
-Argument: a platform (kzm by default). Prints the tables of ``docs/caches.md``: bounds; references
-that compete in a set; misses of instructions with the kernel pinned in L2; bounds with and without
-the edges that values exclude.
+Prints tables of ``docs/caches.md``, with ``ARGS=--write`` into it: bounds; references that compete
+in a set; misses of instructions with the kernel pinned in L2; bounds with and without the edges
+that values exclude.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from cache.classify import classify
@@ -24,6 +25,8 @@ from quoll.pending import PendingTests, find_pending_tests
 from quoll.segments import SegmentValues, segments, undivided
 from quoll.supergraph import Supergraph
 from quoll.values import Values, analyse
+from tests.campaigns.documented import markdown
+from tests.campaigns.documented import replace as replace_table
 from tests.harness import build
 from wcet.analyse import Options, Run
 from wcet.platform import Platform
@@ -33,6 +36,17 @@ from wcet.request import default_cache
 from wcet.stages import Stages
 
 POLICIES = (Policy.ONE_WAY, Policy.ROUND_ROBIN, Policy.FIFO, Policy.LRU)
+PLATFORMS = ("kzm", "kzm-paper")
+POLICY_HEAD = ("entry", "L2", "one-way", "round-robin", "FIFO", "LRU")
+COMPETITION_HEAD = (
+    "entry",
+    *("L1I, more than one", "more than 4", "references"),
+    *("L1D, more than one", "more than 4", "references"),
+)
+PINNED_HEAD = ("entry", "L2 on", "pinned", "share")
+REMOVED_HEAD = (
+    "entry", "edges", "contexts", "`kzm` without", "with", "`kzm-paper` without", "with",
+)  # fmt: skip
 PINNED = ("__image_start..__image_end", "0xFFFF0000..0xFFFF1000")
 
 
@@ -55,35 +69,58 @@ class Entry:
 
 
 def main() -> int:
-    platform = sys.argv[1] if len(sys.argv) > 1 else "kzm"
-    run = begin(platform)
-    boards = {
-        "L2 off": run.platform.with_l2(False),
-        "L2 on": run.platform.with_l2(True),
-        "pinned": replace(run.platform.with_l2(True), locked=PINNED, locked_ways=7).locking(
-            run.image
-        ),
-    }
-    entries = []
-    for name, address in run.entries.items():
-        valued = run.preparation().valued(name, address)
-        entries.append(prepared(run, name, valued.graph, valued.values))
-    for entry in entries:
-        for label, board in boards.items():
-            bounds = [bound(run, entry, with_policy(board, p)) for p in POLICIES]
-            one_way = bounds[0]
-            assert all(found <= one_way for found in bounds), "a policy looser than one-way"
-            print(f"| {entry.name} | {label} | " + " | ".join(f"{b:,}" for b in bounds) + " |")
-            sys.stdout.flush()
-    for entry in entries:
-        print(f"| {entry.name} | " + " | ".join(competition(entry, run.platform)) + " |")
-    for entry in entries:
-        on, pinned = (fetch_misses(entry, boards[k]) for k in ("L2 on", "pinned"))
-        print(f"| {entry.name} | {on:,} | {pinned:,} | {pinned / on:.6f} |")
-        sys.stdout.flush()
-    for entry in entries:
-        print("| " + " | ".join(with_and_without(run, entry)) + " |")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="into docs/caches.md")
+    write = parser.parse_args().write
+    found: dict[str, str] = {}
+    removed: dict[str, list[str]] = {}
+    for platform in PLATFORMS:
+        run = begin(platform)
+        entries = []
+        for name, address in run.entries.items():
+            valued = run.preparation().valued(name, address)
+            entries.append(prepared(run, name, valued.graph, valued.values))
+        found[f"policies {platform}"] = markdown(POLICY_HEAD, policies(run, entries))
+        if not removed:
+            rows = [(entry.name, *competition(entry, run.platform)) for entry in entries]
+            found["competition"] = markdown(COMPETITION_HEAD, rows)
+        found[f"pinned {platform}"] = markdown(PINNED_HEAD, pinned(run, entries))
+        for entry in entries:
+            removed.setdefault(entry.name, []).extend(with_and_without(run, entry))
+    rows = [(name, *cells[:4], *cells[6:]) for name, cells in removed.items()]
+    found["removed edges"] = markdown(REMOVED_HEAD, rows)
+    for name, text in found.items():
+        print(f"{name}\n{text}", flush=True)
+        if write:
+            replace_table("caches.md", name, text)
     return 0
+
+
+def boards(run: Run) -> dict[str, Platform]:
+    """The platform without L2, with it, and with the kernel locked in it."""
+    on = run.platform.with_l2(True)
+    return {
+        "off": run.platform.with_l2(False),
+        "on": on,
+        "pinned": replace(on, locked=PINNED, locked_ways=7).locking(run.image),
+    }
+
+
+def policies(run: Run, entries: Sequence[Entry]) -> Iterator[tuple[str, ...]]:
+    """Entry, L2, and the bound under each policy."""
+    for entry in entries:
+        for label, board in boards(run).items():
+            bounds = [bound(run, entry, with_policy(board, p)) for p in POLICIES]
+            assert max(bounds) == bounds[0], "a policy looser than one-way"
+            yield entry.name, label, *(f"{b:,}" for b in bounds)
+
+
+def pinned(run: Run, entries: Sequence[Entry]) -> Iterator[tuple[str, ...]]:
+    """Entry, cycles of instruction misses with L2 on and with the kernel pinned, and the share."""
+    known = boards(run)
+    for entry in entries:
+        on, held = (fetch_misses(entry, known[k]) for k in ("on", "pinned"))
+        yield entry.name, f"{on:,}", f"{held:,}", f"{held / on:.6f}"
 
 
 def begin(platform: str) -> Run:
@@ -168,8 +205,8 @@ def with_and_without(run: Run, entry: Entry) -> Iterator[str]:
     plain = run.preparation().whole_graph(address)
     values = analyse(plain, run.image)
     removed = infeasible_edges(plain, values)
-    yield entry.name
-    yield f"{len(removed)} in {len({e.context for e in removed})} of {len(plain.contexts)}"
+    yield f"{len(removed)}"
+    yield f"{len({e.context for e in removed})} of {len(plain.contexts):,}"
     whole = prepared(run, entry.name, plain, values)
     missing = max(sum(b.bound is None for b in start.bounds) for start in whole.starts)
     yield f"{missing} loops without a bound" if missing else f"{bound(run, whole, run.platform):,}"

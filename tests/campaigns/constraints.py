@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from quoll.trace import Trace
+from tests.campaigns.documented import replace
 from tests.harness import build, qemu
 from wcet.analyse import Options, Run, analyse
 from wcet.fact_check import FactRecord, check_facts
@@ -22,8 +23,6 @@ from wcet.stages import Stages
 
 FACTS = build.ROOT / "kernels/bilby/constraints.facts"
 KERNEL = build.ROOT / "build/bilby/kzm-after/kernel.elf"
-DOCS = build.ROOT / "docs/ilp.md"
-BEGIN, END = "<!-- constraints: begin -->\n", "<!-- constraints: end -->\n"
 
 
 def options(*facts: Path) -> Options:
@@ -91,8 +90,7 @@ def main() -> int:
     text = tables(records)
     print(text)
     if write:
-        before, _, rest = DOCS.read_text().partition(BEGIN)
-        DOCS.write_text(before + BEGIN + "\n" + text + "\n" + END + rest.partition(END)[2])
+        replace("ilp.md", "constraints", text)
     return int(any(record.broken for record in records.values()))
 
 

@@ -15,6 +15,7 @@ import sys
 from dataclasses import dataclass
 
 from ilp.parametric import Parametric
+from tests.campaigns.documented import replace
 from tests.harness import build
 from wcet.analyse import analyse
 from wcet.request import add_analysis, requested
@@ -22,8 +23,6 @@ from wcet.stages import Stages
 
 KERNELS = build.ROOT / "build/bilby"
 SIZES = build.ROOT / "docs/parameters.md"
-DOCS = build.ROOT / "docs/bounds.md"
-BEGIN, END = "<!-- bounds: begin -->\n", "<!-- bounds: end -->\n"
 PLATFORMS = ("kzm-paper", "kzm")
 PRESETS = ("before", "after", "latency")
 ENTRIES = ("syscall", "undefined", "prefetch-abort", "data-abort", "interrupt")
@@ -126,9 +125,7 @@ def main() -> int:
         lines += rows
         independent &= none
     if options.write:
-        text = DOCS.read_text(encoding="utf-8")
-        before, rest = text.split(BEGIN)
-        DOCS.write_text(before + BEGIN + "\n" + "\n".join(lines) + END + rest.split(END)[1])
+        replace("bounds.md", "bounds", "\n".join(lines))
     return 0 if independent else 1
 
 

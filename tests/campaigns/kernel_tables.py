@@ -1,11 +1,13 @@
-"""Tables of the kernel beside those of caches: ``make campaign-kernel_tables``.
+"""Tables of the kernel beside those of caches: ``make campaign-kernel_tables``, ``ARGS=--write``.
 
 Bounds with translations charged (``docs/pipeline.md``) and shared contexts (``docs/contexts.md``),
-and what is known of data addresses under the facts that are shipped (``docs/caches.md``).
+and what is known of data addresses under the facts that are shipped (``docs/caches.md``). With
+``--write`` they replace those there.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +15,8 @@ from typing import Any
 
 from loopbounds.bounds import BoundOptions
 from quoll.errors import UsageError
+from tests.campaigns.documented import markdown
+from tests.campaigns.documented import replace as replace_table
 from tests.harness import build
 from wcet.analyse import Options, Run, analyse
 from wcet.cache_command import on_worst_path, report
@@ -21,16 +25,30 @@ from wcet.stages import Stages
 
 KERNEL = build.ROOT / "build/bilby/kzm-after/kernel.elf"
 POOLS = build.ROOT / "kernels/bilby/pools.facts"
+TRANSLATIONS = ("entry", "translations assumed", "charged", "of that TLB")
+CONTEXTS = ("entry", "K", "cycles", "contexts", "blocks")
+ADDRESSES = (
+    *("entry", "exact line", "within 4 KiB", "named region", "symbolic hit", "unknown", "cycles"),
+    "cycles without the facts",
+)
 LENGTHS = (None, 2, 1, 0)
 SHARED = ("interrupt", "data-abort", "syscall")
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="into docs/")
+    write = parser.parse_args().write
     build.kernel()
-    for rows in (translations(), contexts(), addresses()):
-        for row in rows:
-            print(f"| {' | '.join(row)} |", flush=True)
-        print()
+    for document, name, head, rows in (
+        ("pipeline.md", "translations", TRANSLATIONS, translations()),
+        ("contexts.md", "contexts", CONTEXTS, contexts()),
+        ("caches.md", "addresses", ADDRESSES, addresses()),
+    ):
+        text = markdown(head, rows)
+        print(text, flush=True)
+        if write:
+            replace_table(document, name, text)
     return 0
 
 
@@ -62,8 +80,8 @@ def contexts() -> Iterator[tuple[str, ...]]:
             wanted = options(entries=(name,), call_string=length)
             try:
                 entry = analyse(KERNEL, wanted, Stages(verbose=False)).entries[name]
-            except UsageError as error:
-                yield name, label, error.message
+            except UsageError:
+                yield name, label, "refused", "", ""
                 continue
             used = {node.context for node in entry.paths[0].graph.nodes}
             blocks = len(entry.paths[0].graph.nodes)
@@ -71,12 +89,14 @@ def contexts() -> Iterator[tuple[str, ...]]:
 
 
 def addresses() -> Iterator[tuple[str, ...]]:
-    """Entry, the shares of data references in the order of ``SHARES``, and the bound."""
+    """Entry, the shares of data references in the order of ``SHARES``, the bound, and without."""
     wanted = options(facts=(POOLS,))
     run = Run.begin(KERNEL, wanted, Stages(verbose=False))
+    plain = analyse(KERNEL, options(), Stages(verbose=False)).entries
     for name, result in analyse(KERNEL, wanted, Stages(verbose=False)).entries.items():
         shares = report(run, on_worst_path(run, name, result), 0)["data_shares"]
-        yield name, *(f"{100 * share:.1f} %" for share in shares.values()), f"{result.cycles:,}"
+        bounds = (f"{result.cycles:,}", f"{plain[name].cycles:,}")
+        yield name, *(f"{100 * share:.1f} %" for share in shares.values()), *bounds
 
 
 if __name__ == "__main__":

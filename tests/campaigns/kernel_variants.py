@@ -19,14 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.campaigns.corpora_kernel import COMPILERS, build_kernel
+from tests.campaigns.documented import replace
 from tests.harness import build
 
 __all__ = ["Row", "analysed", "main", "table"]
 
 LEVELS = ("O0", "O1", "O2", "Os")
 ENTRIES = ("syscall", "undefined", "prefetch-abort", "data-abort", "interrupt")
-DOCS = build.ROOT / "docs/extraction.md"
-BEGIN, END = "<!-- variants: begin -->\n", "<!-- variants: end -->\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +120,7 @@ def main() -> int:
     lines = table(rows, entries)
     print("\n".join(lines))
     if options.write:
-        text = DOCS.read_text(encoding="utf-8")
-        before, rest = text.split(BEGIN)
-        DOCS.write_text(before + BEGIN + "\n".join(lines) + "\n" + END + rest.split(END)[1])
+        replace("extraction.md", "variants", "\n".join(lines) + "\n")
     return 0 if all(r.bounded for r in rows) else 1
 
 

@@ -38,6 +38,7 @@ LISTED = {  # kind of place: the symbols around its list, and the bytes of each
     "static keys, whose code is rewritten": ("__{}___jump_table", 12),
     "exception fixups, which are no edges": ("__{}___ex_table", 8),
 }
+DUMP = ".bin"  # suffix of what is written beside the kernel
 CALL = 0xEB  # first byte of bl
 TRACER_OFF = bytes.fromhex("0040bde8")  # pop {lr}: the caller has pushed it (arch/arm ftrace.c)
 
@@ -45,10 +46,10 @@ TRACER_OFF = bytes.fromhex("0040bde8")  # pop {lr}: the caller has pushed it (ar
 def kernel() -> Path:
     """The uncompressed kernel with symbols, fetched first where it is missing."""
     folder = CORPORA / "vmlinux"
-    pattern = "usr/lib/debug/boot/vmlinux-*"
-    if not list(folder.glob(pattern)):
+    boot = folder / "usr/lib/debug/boot"
+    if not boot.exists():
         unpack_foreign(PACKAGE, ARCHITECTURE, RELEASE, folder)
-    return sorted(folder.glob(pattern))[-1]
+    return sorted(p for p in boot.glob("vmlinux-*") if p.suffix != DUMP)[-1]
 
 
 def dumped(path: Path) -> tuple[RawMemory, ...]:
@@ -69,7 +70,7 @@ def dumped(path: Path) -> tuple[RawMemory, ...]:
         content[site - addr : site - addr + len(TRACER_OFF)] = TRACER_OFF
     found = []
     for addr, content in sections.items():
-        dump = path.with_name(f"{path.name}-{addr:x}.bin")
+        dump = path.with_name(f"{path.name}-{addr:x}{DUMP}")
         dump.write_bytes(content)
         found.append(RawMemory(addr, str(dump), writable=False))
     return tuple(found)

@@ -103,7 +103,7 @@ def test_starts_of_paths_cost_the_same_side_by_side(
 
     preparation_classify = preparation.classify
     monkeypatch.setattr(preparation, "classify", classify)
-    monkeypatch.setattr(preparation, "FORKED", 1)
+    monkeypatch.setattr(preparation, "SPREAD", 1)
     _, together = analyse(tmp_path, tested, "--no-cache")
     one, other = alone["entries"]["main"], together["entries"]["main"]
     assert len(one["starts"]) > 2
