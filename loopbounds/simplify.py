@@ -101,11 +101,10 @@ def _with_fixed_low_bits(model: Model) -> Model:
         step = terms.sub(v.next, v.symbol).constant
         if step:
             same = (step & -step) - 1
-            fixed |= {
-                t: rewrite.substitute(t, {v.symbol: v.initial})
-                for t in rewrite.walk([model.again, *(w.next for w in model.state)])
-                if t.op == "and" and t.width > 1 and _of_low_bits(t, v.symbol, same)
-            }
+            for t in rewrite.walk([model.again, *(w.next for w in model.state)]):
+                if t.op == "and" and t.width > 1:
+                    start = _at_start(t, v, same)
+                    fixed |= {} if start is None else {t: start}
     if not fixed:
         return model
     return replace(
@@ -116,11 +115,23 @@ def _with_fixed_low_bits(model: Model) -> Model:
     )
 
 
-def _of_low_bits(masked: Term, symbol: Term, same: int) -> bool:
-    """Whether a conjunction has bits of ``same`` alone, of a sum with ``symbol``."""
+def _at_start(masked: Term, variable: Variable, same: int) -> Term | None:
+    """Bits of ``same`` of a sum with the variable, made of where the variable starts.
+
+    None if it is anything else. Other members of the sum stay as they are, though they may be made
+    of the variable: of these the low bits may change.
+    """
     whole, ones = masked.args
-    ends = ones.constant is not None and ones.constant <= same
-    return ends and (symbol is whole or (whole.op == "linear" and symbol in whole.args))
+    x = variable.symbol
+    if ones.constant is None or ones.constant > same:
+        return None
+    if whole is x:
+        return terms.operation("and", variable.initial, ones)
+    if whole.op != "linear" or x not in whole.args:
+        return None
+    factor = whole.factors[whole.args.index(x)]
+    moved = terms.scale(terms.sub(variable.initial, x), factor)
+    return terms.operation("and", terms.add(whole, moved), ones)
 
 
 def _with_constraints_used(model: Model) -> Model:

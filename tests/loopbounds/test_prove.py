@@ -165,6 +165,15 @@ def test_coarse_models_keep_what_relates_large_words(name: str) -> None:
     assert prove_simple(simple, Budget(seconds=20), find_solver()).bound == expected
 
 
+def test_only_the_low_bits_of_a_sum_are_those_of_the_start() -> None:
+    """Not those of what else is made of the variable: of half of it they change."""
+    half = operation("lshr", X, const(2, 32))
+    low = bits(terms.add(X, half), 3)
+    again = terms.negate(terms.eq(low, word(3)))
+    model = counted(word(0), terms.add(X, word(4)), again, TRUE)
+    assert longest(explore(simplified(model))) == longest(explore(model)) == 4
+
+
 TRAPS = {
     "no initial state": Model((N,), (), (), (terms.ult(N, word(1)), nonzero(N)), TRUE),
     "runs for ever": Model((), (Variable(X, word(0), X),), (), (), TRUE),
@@ -266,7 +275,8 @@ def models(draw: st.DrawFn) -> Model:
 
     def test() -> Term:
         relation = draw(st.sampled_from([terms.eq, terms.ult, terms.slt]))
-        x = draw(st.sampled_from([A, B, terms.add(A, P)]))
+        half = operation("lshr", A, small(1))
+        x = draw(st.sampled_from([A, B, terms.add(A, P), terms.add(A, half)]))
         term = relation(operation("and", x, small(draw(st.sampled_from([3, 7, 15])))), operand())
         return terms.negate(term) if draw(st.booleans()) else term
 
