@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["LoopBound"]
+__all__ = ["SOLVER_FAILED", "LoopBound"]
+
+SOLVER_FAILED = "solver failed"  # how reasons begin that say nothing of the loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +22,8 @@ class LoopBound:
     seconds: float
     total: int | None = None  # executions per entry of the loop around it, if less than the product
     around: int | None = None  # address of the header of that loop
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is no answer, which another run may give."""
+        return self.reason.startswith(SOLVER_FAILED)

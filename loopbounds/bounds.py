@@ -119,8 +119,8 @@ def _bound_part(
         for loop in graph.loops
     )
     bounds = rounds.with_totals(bounds)
-    if rounds.final:
-        store.put_answers(key, wanted, Answers(bounds, tuple(dict.fromkeys(rounds.keys.values()))))
+    if not any(bound.failed for bound in bounds):
+        store.put_answers(key, Answers(bounds, tuple(dict.fromkeys(rounds.keys.values()))))
     return bounds
 
 

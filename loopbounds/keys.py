@@ -23,7 +23,7 @@ from quoll.facts import Fact
 from quoll.image import Image
 from quoll.supergraph import Supergraph
 
-__all__ = ["graph_key", "model_key", "total_key"]
+__all__ = ["graph_key", "model_key", "simple_key", "total_key"]
 
 SPELLED_OUT = ("nodes", "edges", "loops", "successors", "predecessors")  # parts of a graph
 REGISTERS = range(15)  # all but the pc
@@ -36,6 +36,11 @@ def model_key(model: Model, budget: Budget, solver: Path) -> str:
     return _digest(
         [_code_version(Path(__file__).parent), _solver_version(solver), repr(budget), text]
     )
+
+
+def simple_key(key: str) -> str:
+    """The identity of the question of the model with ``key`` as it is, without simpler ones."""
+    return _digest([key, "simple"])
 
 
 def total_key(key: str, trip: Term, outer: int) -> str:

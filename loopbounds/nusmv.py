@@ -46,8 +46,8 @@ class Verdict(Enum):
     TRUE = "true"
     FALSE = "false"  # violated; the trace starts in an initial state
     UNKNOWN = "unknown"  # neither; for STEP the trace is a failed induction step
-    EXPIRED = "out of time"  # the limits given were reached
-    FAILED = "solver failed"  # killed, crashed, out of memory, or not understood
+    EXPIRED = "out of time"  # of the processor
+    FAILED = "solver failed"  # killed, crashed, stuck, out of memory, or not understood
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,8 @@ def ask(model: str, checks: Sequence[Check], limits: Limits, solver: Path) -> tu
         except subprocess.TimeoutExpired as expired:
             output = expired.stdout or b""
             text = output.decode(errors="replace") if isinstance(output, bytes) else output
-            return _answers(text, checks, Verdict.EXPIRED, f"{limits.seconds} s")
+            reason = f"no answer in {PATIENCE * limits.seconds} s by the clock"
+            return _answers(text, checks, Verdict.FAILED, reason)
         except OSError as error:
             reason = f"could not be started: {error.strerror}"
             return _answers("", checks, Verdict.FAILED, reason)

@@ -72,11 +72,6 @@ class Outcome:
         """Whether a run of the model reaches the bound."""
         return self.bound == self.reached
 
-    @property
-    def final(self) -> bool:
-        """Whether asking again with more time or better luck cannot change the answer."""
-        return self.bound is not None or self.endless
-
     def without_terms(self) -> Outcome:
         """What may leave this process."""
         return replace(self, invariants=())
@@ -165,8 +160,10 @@ class Question:
 
 
 def _lower(new: Outcome, old: Outcome) -> Outcome:
-    """Of two answers about one loop."""
-    return old if old.bound is not None and (new.bound or HUGE) > old.bound else new
+    """Of two answers about one loop: none where the solver failed, which changes no number."""
+    if new.failed or old.bound is None:
+        return new
+    return old if (new.bound or HUGE) > old.bound else new
 
 
 def long_runs(model: Model, seeds: Sequence[tuple[int, ...]] = ()) -> list[Run]:
@@ -202,7 +199,7 @@ def prove_simple(model: Model, budget: Budget, solver: Path) -> Outcome:
             guesses = candidates(model, runs)
             bound, invariants, text = _search(session, model, guesses, runs, twice)
     except SolverFailed as failure:
-        bound, failed = None, f"solver failed: {failure}"
+        bound, failed = None, str(failure)
     except (OutOfTime, _Empty):
         bound = None
     seconds = time.perf_counter() - start

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from loopbounds.bound import LoopBound
 from loopbounds.code import Code, Step
-from loopbounds.keys import model_key, total_key
+from loopbounds.keys import model_key, simple_key, total_key
 from loopbounds.model import Model
 from loopbounds.prove import Budget, Outcome, Question, prove_simple
 from loopbounds.scope import Scopes
@@ -22,7 +22,8 @@ from loopbounds.simplify import simplified
 from loopbounds.slice import Slice, slice_loops
 from loopbounds.store import Proof, Store, write_model
 from loopbounds.terms import Term
-from loopbounds.triangular import total_over
+from loopbounds.triangular import Total, total_over
+from loopbounds.verdict import solver_failed
 from loopbounds.workers import answer_all
 
 __all__ = ["Progress", "Rounds"]
@@ -44,7 +45,6 @@ class Rounds:
     slices: dict[int, Slice] = field(default_factory=dict)
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     keys: dict[int, str] = field(default_factory=dict)  # of the proofs; of totals under -1 - loop
-    _totals_final: bool = True
 
     def run(self, loops: Sequence[int]) -> None:
         """Answer ``loops``; others are unknown to them."""
@@ -59,6 +59,9 @@ class Rounds:
             if not ready:
                 return
             asked |= self._answers(ready)
+            if failed := next((asked[i].failed for i in ready if asked[i].failed), ""):
+                later = (i for i in loops if i not in asked)
+                asked |= {i: Outcome(None, 1, (), 0, failed, "", 0.0) for i in later}
             code.bounds |= {i: b for i in ready if (b := asked[i].bound) is not None}
             for i in ready:
                 cut = self.slices[i]
@@ -104,7 +107,7 @@ class Rounds:
     def _asked(self, loops: Mapping[str, int]) -> dict[str, Outcome]:
         """The answer to each question; those with the same simple model share its proof."""
         asked = {key: Question.about(self.slices[loop].model) for key, loop in loops.items()}
-        simple = {key: self._key(question.simple) for key, question in asked.items()}
+        simple = {key: simple_key(self._key(question.simple)) for key, question in asked.items()}
         models = {simple[key]: question.simple for key, question in asked.items()}
         places = {simple[key]: loop for key, loop in loops.items()}
         proofs = {key: p for key in models if (p := self._remembered(key)) is not None}
@@ -124,8 +127,7 @@ class Rounds:
             {},
         )
         for key, outcome in answers.items():
-            if outcome.bound is not None:
-                write_model(self.models, key, outcome.model)
+            write_model(self.models, key, outcome.model)
         return answers
 
     def _answered(
@@ -141,10 +143,8 @@ class Rounds:
         def done(index: int, outcome: Outcome) -> None:
             key = keys[index]
             found[key] = outcome
-            if outcome.bound is not None:
-                seconds = round(outcome.seconds, 3)
-                proof = Proof(outcome.bound, outcome.reached, outcome.relations, seconds)
-                self.store.put(key, proof, outcome.model)
+            if not outcome.failed:
+                self.store.put(key, Proof.of(outcome), outcome.model)
             if self.progress is not None and key in places:
                 self.progress(len(found), len(keys), self._place(places[key]))
 
@@ -152,15 +152,8 @@ class Rounds:
         return found
 
     def _remembered(self, key: str) -> Outcome | None:
-        proof, model = self.store.get(key), self.store.model(key)
-        if proof is None or model is None:
-            return None
-        return Outcome(proof.bound, proof.reached, (), proof.relations, "", model, proof.seconds)
-
-    @property
-    def final(self) -> bool:
-        """Whether nothing rests on a lack of time or luck."""
-        return self._totals_final and all(outcome.final for outcome in self.outcomes.values())
+        known, model = self.store.get(key), self.store.model(key)
+        return None if known is None or model is None else known.outcome(model)
 
     def with_totals(self, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:
         """The bounds with totals over the loop around, where both are proved and it is less."""
@@ -174,29 +167,31 @@ class Rounds:
         outer, inner = bounds[parent].bound, bound.bound
         if trip is None or outer is None or inner is None:
             return bound
-        total = self._total(bound.loop, trip, self.code.bounds[parent])
+        found = self._total(bound.loop, trip, self.code.bounds[parent])
+        if found.failed:
+            return solver_failed(self.code.graph.loops[bound.loop], found.failed)
+        total = found.executions
         if total is None or total >= outer * inner:
             return bound
         header = self.code.graph.nodes[self.code.graph.loops[parent].header].block.addr
         evidence = f"{bound.evidence}; {total} per entry of the loop around it"
         return replace(bound, total=total, around=header, evidence=evidence)
 
-    def _total(self, loop: int, trip: Term, outer: int) -> int | None:
+    def _total(self, loop: int, trip: Term, outer: int) -> Total:
         """The proved total of a loop over the loop around it."""
         key = total_key(self.keys[loop], trip, outer)
         known = self.store.get(key)
         if known is not None:
             self.store.copy_models((key,), self.models)
             self.keys[-1 - loop] = key
-            return known.bound
+            return Total(known.bound)
         model, inner = self.slices[loop].model, self.code.bounds[loop]
         found = total_over(model, trip, outer, inner, self.budget, self.solver)
-        self._totals_final &= found.final
-        if found.executions is not None:
+        if not found.failed:
             self.store.put(key, Proof(found.executions, 1, 1, 0.0), found.model)
             write_model(self.models, key, found.model)
             self.keys[-1 - loop] = key
-        return found.executions
+        return found
 
     def _place(self, loop: int) -> str:
         header = self.code.graph.loops[loop].header

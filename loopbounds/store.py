@@ -1,8 +1,8 @@
 """Proofs and answers on disk, by the hash of what they follow from (``loopbounds.keys``).
 
-A proof is kept with the model it was found in. The answers for a whole graph are kept too, so
-that nothing needs to be sliced to find them. Only proofs are stored, and only answers that do not
-rest on anything unproved, out of time or failed (rule 30).
+A proof is kept with the model it was found in; where a budget did not suffice for one, that is kept
+for this very budget, which is part of the hash. The answers for a whole graph are kept too, so
+that nothing needs to be sliced to find them. Nothing is kept that rests on a failure (rule 30).
 """
 
 from __future__ import annotations
@@ -10,23 +10,39 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from loopbounds.bound import LoopBound
+from loopbounds.prove import Outcome
 
 __all__ = ["Answers", "Proof", "Store", "write_model"]
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What is kept of a proof: the bound, the longest run known, the relations used."""
+    """What is kept of a proof: the bound, the longest run known, the relations used.
 
-    bound: int
+    None instead of a bound where there is no proof within the budget, or none at all (``endless``).
+    """
+
+    bound: int | None
     reached: int
     relations: int
     seconds: float
+    endless: bool = False
+
+    @staticmethod
+    def of(outcome: Outcome) -> Proof:
+        """What is kept of an answer that did not fail."""
+        seconds = round(outcome.seconds, 3)
+        return Proof(outcome.bound, outcome.reached, outcome.relations, seconds, outcome.endless)
+
+    def outcome(self, model: str) -> Outcome:
+        """The answer, with the text of the model."""
+        known = self.bound, self.reached, (), self.relations, "", model, self.seconds, self.endless
+        return Outcome(*known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +65,8 @@ class Store:
             proof = Proof(**json.loads(self._read(f"{key}.json")))
         except (OSError, ValueError, TypeError):
             return None
-        numbers = (proof.bound, proof.reached, proof.relations)
+        numbers = [proof.reached, proof.relations]
+        numbers += [] if proof.bound is None else [proof.bound]
         return proof if all(type(n) is int and n >= 0 for n in numbers) else None
 
     def model(self, key: str) -> str | None:
@@ -78,10 +95,9 @@ class Store:
             Answers(bounds, models) if [b.loop for b in bounds] == [*range(len(bounds))] else None
         )
 
-    def put_answers(self, key: str, asked: Collection[int], answers: Answers) -> None:
-        """Keep the answers of a graph, if all loops asked for are bounded."""
-        if all(answers.bounds[loop].bound is not None for loop in asked):
-            self._write(f"{key}.answers.json", json.dumps(asdict(answers)))
+    def put_answers(self, key: str, answers: Answers) -> None:
+        """Keep the answers of a graph."""
+        self._write(f"{key}.answers.json", json.dumps(asdict(answers)))
 
     def copy_models(self, keys: Sequence[str], folder: Path | None) -> bool:
         """Write the models of stored proofs to ``folder``; whether all of them are there."""
@@ -111,7 +127,7 @@ class Store:
 
 
 def write_model(folder: Path | None, key: str, text: str) -> None:
-    """Keep the model of a proof where a user wants to see it."""
-    if folder is not None:
+    """Keep the model of a proof, if there is one, where a user wants to see it."""
+    if folder is not None and text:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{key[:16]}.smv").write_text(text)

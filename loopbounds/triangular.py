@@ -38,14 +38,11 @@ MOST = 1 << 12  # iterations of the outer loop, beyond which no sum is made
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """``executions`` of the inner header per entry of the outer loop; None: no better one known.
-
-    Not ``final`` where the solver failed or ran out of time.
-    """
+    """``executions`` of the inner header per entry of the outer loop; None: no better one known."""
 
     executions: int | None
-    model: str
-    final: bool
+    model: str = ""
+    failed: str = ""  # what the solver failed with; "" when it answered or ran out of time
 
 
 def total_over(
@@ -59,11 +56,11 @@ def total_over(
     coarse = coarsen(model)
     small = coarse if trip in coarse.parameters else without_large(model)
     if trip not in small.parameters or not 1 < outer <= MOST or inner <= 1:
-        return Total(None, "", True)
+        return Total(None)
     points = _points(small, trip, outer)
     line = _line(points)
     if line is None or not line.fits(outer, inner):
-        return Total(None, "", True)
+        return Total(None)
     session = Session(small, budget, solver)
     try:
         for last in dict.fromkeys((max(t for t, _ in points), outer - 1)):
@@ -74,10 +71,12 @@ def total_over(
             goal = terms.both(goal, ule(trip, const(last, COUNT_WIDTH)))
             guesses = candidates(small, _runs(small, trip, points))
             if weed(session, small, guesses, goal)[1]:
-                return Total(total, session.text, True)
-    except (OutOfTime, SolverFailed):
-        return Total(None, "", False)
-    return Total(None, "", True)
+                return Total(total, session.text)
+    except OutOfTime:
+        return Total(None)
+    except SolverFailed as failure:
+        return Total(None, failed=str(failure))
+    return Total(None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopbounds import rewrite, terms
-from loopbounds.bound import LoopBound
+from loopbounds.bound import SOLVER_FAILED, LoopBound
 from loopbounds.prove import Outcome, long_runs
 from loopbounds.runs import Run, explore
 from loopbounds.simplify import simplified
@@ -57,7 +57,7 @@ def not_asked(loop: SuperLoop) -> LoopBound:
 
 def solver_failed(loop: SuperLoop, why: str) -> LoopBound:
     """No bound, and no fact steps in: the number of a loop does not depend on its luck."""
-    return LoopBound(loop.index, None, None, "", "", f"solver failed: {why}", 0.0)
+    return LoopBound(loop.index, None, None, "", "", f"{SOLVER_FAILED}: {why}", 0.0)
 
 
 def _proved(loop: SuperLoop, cut: Slice, outcome: Outcome, inner_end: bool) -> LoopBound:

@@ -54,4 +54,4 @@ def _outcome(future: Future[Outcome]) -> Outcome:
     try:
         return future.result()
     except BrokenProcessPool:
-        return Outcome(None, 1, (), 0, "solver failed: a worker process died", "", 0.0)
+        return Outcome(None, 1, (), 0, "a worker process died", "", 0.0)

@@ -37,7 +37,6 @@ STAGES = (
     "quoll", "cache", "pipeline", "loopbounds", "wcet/analyse.py", "wcet/preparation.py",
     "wcet/prepared.py", "wcet/platform.py", "wcet/toml_table.py", "wcet/platforms",
 )  # fmt: skip
-SOLVER_FAILED = "solver failed"  # how reasons begin that say nothing of the loop
 READ_BY_ILP = (AtMost, Conflict, Consistent, Linear, LoopParameter)
 
 
@@ -124,7 +123,7 @@ class PreparedStore:
 
     def _final(self, bound: LoopBound) -> bool:
         """Proved, or not because no proof was found in less time than any one may take."""
-        if bound.bound is None and (not self._parameters or bound.reason.startswith(SOLVER_FAILED)):
+        if bound.bound is None and (not self._parameters or bound.failed):
             return False
         return bound.method not in ("", "fact") or bound.seconds < self._query
 

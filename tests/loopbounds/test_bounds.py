@@ -14,6 +14,7 @@ import pytest
 from loopbounds import keys, nusmv, rounds
 from loopbounds.bound import LoopBound
 from loopbounds.bounds import BoundOptions
+from loopbounds.nusmv import Answer, Check, Limits, Verdict
 from loopbounds.prove import Budget
 from loopbounds.scope import Scopes
 from loopbounds.slice import Slice
@@ -155,18 +156,27 @@ def test_a_fact_about_no_loop_is_refused() -> None:
 
 
 def test_proofs_are_stored_and_found_again(tmp_path: Path) -> None:
-    """A second run gives the same bounds without a solver; unproved loops are not stored."""
+    """A second run gives the same answers without a solver, also where there is no bound."""
     code = function("main")
     options = BoundOptions(Budget(seconds=20), workers=2, cache=tmp_path)
     first = code.bounds(options=options)
     assert [b.bound is None for b in first].count(True) == 1
+    [answers] = tmp_path.glob("*.answers.json")
+    answers.unlink()
     bounds = [json.loads(proof.read_text())["bound"] for proof in tmp_path.glob("*.json")]
-    assert set(bounds) == {b.bound for b in first} - {None}
-    assert not list(tmp_path.glob("*.answers.json"))
+    assert set(bounds) == {b.bound for b in first}
     asked: list[str] = []
     again = code.bounds(options=options, progress=lambda done, of, place: asked.append(place))
-    assert [(b.bound, b.exact) for b in again] == [(b.bound, b.exact) for b in first]
-    assert len(asked) == 1
+    assert [replace(b, seconds=0) for b in again] == [replace(b, seconds=0) for b in first]
+    assert not asked
+
+
+def test_no_bound_within_a_budget_says_nothing_of_another(tmp_path: Path) -> None:
+    code, asked = function("list"), []
+    for seconds in (20, 21):
+        options = BoundOptions(Budget(seconds=seconds), workers=1, cache=tmp_path)
+        code.bounds(options=options, progress=lambda done, of, place: asked.append(place))
+    assert len(asked) == 2
 
 
 @pytest.mark.parametrize(
@@ -249,10 +259,11 @@ def test_a_failing_solver_bounds_nothing(
     solver.write_text(f"#!{sys.executable}\nimport os, signal\n{body}\n")
     solver.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    options = BoundOptions(Budget(seconds=20), workers=workers)
+    options = BoundOptions(Budget(seconds=20), workers=workers, cache=tmp_path / "cache")
     for bound in function("main").bounds(stated(3, 40), options):
         assert bound.bound is None
-        assert bound.reason.startswith("solver failed")
+        assert bound.failed
+    assert not list(tmp_path.glob("cache/*"))
 
 
 KILLER = """import os, random, signal, subprocess, sys
@@ -292,6 +303,54 @@ def test_a_solver_killed_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             survived += bound.bound is not None
     assert failed > 1
     assert survived > 1
+
+
+NESTED = """volatile unsigned sink;
+int main(unsigned a, volatile unsigned *p) {
+    unsigned i, j;
+    for (i = 0; i < 20; i++)
+        for (j = 0; j <= i; j++)
+            sink = j;
+    for (i = 0; i < (a & 31); i++)
+        sink = i;
+    for (; i < 40; i += 3)
+        sink = i;
+    for (i = 0; i < ((*p << (*p & 3)) & 7); i++)
+        sink = i;
+    return 0;
+}
+"""
+
+
+def test_a_solver_that_fails_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever query it is: each loop has the same bound and total as ever, or 'failed'.
+
+    There is a total here, a loop that begins where another one ends, and one whose simple model
+    says too little.
+    """
+    code = load(build(NESTED, optimise="-O1"))
+    options = BoundOptions(Budget(seconds=20), workers=1)
+    asked, real = [0], nusmv.ask
+    fails_at = 0
+
+    def failing(
+        model: str, checks: Sequence[Check], limits: Limits, solver: Path
+    ) -> tuple[Answer, ...]:
+        asked[0] += 1
+        if asked[0] == fails_at:
+            return tuple(Answer(Verdict.FAILED, reason="killed") for _ in checks)
+        return real(model, checks, limits, solver)
+
+    monkeypatch.setattr(nusmv, "ask", failing)
+    wanted = [(b.bound, b.total) for b in code.bounds(options=options)]
+    assert {total is None for _, total in wanted} == {True, False}
+    queries, failed = asked[0], 0
+    for fails_at in range(1, queries + 1):
+        asked[0] = 0
+        for bound, numbers in zip(code.bounds(options=options), wanted, strict=True):
+            assert bound.failed or (bound.bound, bound.total) == numbers, fails_at
+            failed += bound.failed
+    assert failed >= queries
 
 
 def test_without_a_solver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

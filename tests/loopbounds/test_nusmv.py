@@ -60,6 +60,14 @@ def test_out_of_time() -> None:
     assert answer.verdict is Verdict.EXPIRED
 
 
+def test_stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver that the clock ends, without having used its processor time, failed."""
+    monkeypatch.setattr(nusmv, "PATIENCE", 1)
+    solver = script(tmp_path, "import time\ntime.sleep(60)")
+    [answer] = ask(COUNTER, [Check("low")], Limits(seconds=1), solver)
+    assert answer.verdict is Verdict.FAILED
+
+
 @pytest.mark.parametrize("megabytes", [1, 10, 20, 30])
 def test_out_of_memory(megabytes: int) -> None:
     """A solver that gets too little memory failed, wherever it notices."""
