@@ -7,7 +7,7 @@ Results that nothing reads are not computed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from quoll import evaluate as ev
@@ -63,8 +63,12 @@ class _Compiler:
 
     def run(self, insns: Sequence[Insn]) -> CompiledBlock:
         lifted = _without_dead([lift(insn) for insn in insns])
+        before = Cond.AL
         for self.index, (insn, ops) in enumerate(zip(insns, lifted, strict=True)):
-            self._instruction(insn, ops, _rejoins(insns, lifted, self.index))
+            end = self.index + APART
+            following = zip(insns[self.index : end], lifted[self.index : end], strict=True)
+            self._instruction(insn, ops, _rejoins(before, following))
+            before = before if insn.cond is Cond.AL else insn.cond
         self._close_group()
         self._flush()
         return CompiledBlock(tuple(self.steps), tuple(self.tail))
@@ -374,18 +378,15 @@ def _sets_flags(ops: Sequence[Op | None]) -> bool:
     return any(op is not None and op.out in FLAGS for op in ops)
 
 
-def _rejoins(insns: Sequence[Insn], lifted: Sequence[Sequence[Op | None]], index: int) -> bool:
-    """Whether the unconditional ``index`` stands among instructions of one condition.
+def _rejoins(before: Cond, following: Iterable[tuple[Insn, Sequence[Op | None]]]) -> bool:
+    """Whether the first of ``following``, unconditional, stands among instructions of a condition.
 
-    Both ways of the condition then go on apart, so that a choice made by two instructions with
-    opposite conditions stays one choice.
+    ``before`` is that of the last conditional one. Both ways of the condition then go on apart, so
+    that a choice made by two instructions with opposite conditions stays one choice.
     """
-    if insns[index].cond is not Cond.AL:
-        return False
-    before = next((i.cond for i in reversed(insns[:index]) if i.cond is not Cond.AL), Cond.AL)
-    for insn, ops in list(zip(insns, lifted, strict=True))[index : index + APART]:
+    for number, (insn, ops) in enumerate(following):
         if insn.cond is not Cond.AL:
-            return insn.cond in (before, before ^ 1) and _guard(ops) is not None
+            return number > 0 and insn.cond in (before, before ^ 1) and _guard(ops) is not None
         if _sets_flags(ops) or any(op is not None and op.code in CONTROL for op in ops):
             return False
     return False

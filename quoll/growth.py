@@ -353,14 +353,17 @@ class Growth:
                 self._doubt(function, function.insns[site], Doubt(confirmed))
             return
         self.assumptions.update(dict.fromkeys(sorted(confirmed.assumptions)))
-        for block in cfg.blocks:
-            ending = confirmed.endings.get(block.index)
-            if ending is None:
-                continue
-            if block.tail and self._is_no_tail_call(function, block, ending):
-                self._inline.setdefault(entry, set()).add(block.last.addr)
-                self._restart(entry)
-                return
+        endings = [(b, e) for b in cfg.blocks if (e := confirmed.endings.get(b.index)) is not None]
+        inside = {
+            block.last.addr
+            for block, ending in endings
+            if block.tail and self._is_no_tail_call(function, block, ending)
+        }
+        if inside:
+            self._inline.setdefault(entry, set()).update(inside)
+            self._restart(entry)
+            return
+        for block, ending in endings:
             if ending.effect is not None:
                 self._decide(function, block.last, ending.effect)
             if self.functions[entry] is not function:

@@ -34,6 +34,7 @@ from quoll.valueset import ANY, ValueSet
 __all__ = ["Resolution", "Unknown", "resolve"]
 
 CHAIN = 6  # blocks before the one that transfers, among which the index may be bounded
+WORK = 10_000  # instructions interpreted for one transfer; a jump by a table takes a few dozen
 RETURN_ADDRESS = entry_symbol(LR) << 32
 
 
@@ -100,6 +101,7 @@ def _paths(values: LocalValues, block: int) -> Iterator[Path]:
     needs = Needs(transfer, memory=True)
     rest: tuple[Piece, ...] = ()
     edge_after: EdgeKind | None = None
+    work = 0
     for _ in range(CHAIN):
         state = values.fixpoint.states[block]
         if state is None:
@@ -110,6 +112,9 @@ def _paths(values: LocalValues, block: int) -> Iterator[Path]:
         for start in range(len(insns) - 1, -1, -1):
             if start and insns[start] is not transfer and not needs.includes(insns[start]):
                 continue
+            work += len(insns)
+            if work > WORK:
+                return
             before = _before(values, block, state, insns[:start])
             if before is not None:
                 piece = _piece(values, block, insns[start:], edge_after)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
+from pathlib import Path as File
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,11 @@ from quoll.cfg import Block, Cfg, Edge, EdgeKind
 from quoll.image import Image
 from quoll.indirect import Resolution, Unknown, resolve
 from quoll.localvalues import BlockCode, LocalValues
+from quoll.selection import Interpreter, Path
 from tests.quoll.building import build
+from tests.quoll.sketch import assemble
 
-HERE = Path(__file__).parent
+HERE = File(__file__).parent
 STOP = 0xF000_0000  # the return address of the outermost call
 FUNCTIONS = (
     *("dense", "offset", "masked", "negative", "inside"),
@@ -279,3 +282,24 @@ def test_overwritten_return_address_is_no_return() -> None:
 def test_lost_register_is_not_preserved() -> None:
     source = ".text\n.global main\nmain: mov r5, #1\n add sp, sp, #8\n bx lr\n"
     assert grow(source, "asm").values.preserved() == frozenset({4, 6, 7, 8, 9, 10, 11})
+
+
+def test_the_work_for_a_transfer_behind_much_code_is_limited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each instruction changes what the next one needs; a path could start at any of them."""
+    lines = "".join(f" eor r4, r4, r1, ror #{1 + n % 31}\n str r4, [sp, r2]\n" for n in range(800))
+    image = assemble(f"main: push {{r4, lr}}\n sub sp, sp, #64\n{lines} ldr pc, [sp, r4]\n")
+    followed: list[int] = []
+    follow = Interpreter.follow
+
+    def counting(self: Interpreter, path: Path, *more: Any) -> Any:
+        followed.append(sum(len(piece.insns) for piece in path.pieces))
+        return follow(self, path, *more)
+
+    monkeypatch.setattr(Interpreter, "follow", counting)
+    symbol = image.symbol("main")
+    assert symbol is not None
+    grown = Growing(image, symbol.addr, False, BlockCode())
+    assert len(grown.unknown) == 1
+    assert 0 < len(followed) < 20
