@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 from quoll.errors import WcetError
 from quoll.wto import FlowGraph, WeakOrder
 
-__all__ = ["Ascent", "Domain", "Fixpoint", "solve"]
+__all__ = ["Ascent", "Domain", "Fixpoint", "count_in_edges", "solve"]
 
 S = TypeVar("S")
 
@@ -77,13 +77,22 @@ def solve(graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S) -> Fi
 
 
 class Ascent(Generic[S]):
-    """The ascending iteration, which can go on from further starts once it is finished."""
+    """The ascending iteration, which can go on from further starts once it is finished.
 
-    def __init__(self, graph: FlowGraph, order: WeakOrder, domain: Domain[S]) -> None:
+    ``in_edges``: what ``count_in_edges`` says of the graph, if that is known.
+    """
+
+    def __init__(
+        self,
+        graph: FlowGraph,
+        order: WeakOrder,
+        domain: Domain[S],
+        in_edges: Sequence[int] | None = None,
+    ) -> None:
         self.graph, self.order, self.domain = graph, order, domain
         self.states: list[S | None] = [None] * len(graph.successors)
         self.starts: dict[int, S] = {}
-        self.in_edges = _count_in_edges(graph, order)
+        self.in_edges = list(count_in_edges(graph, order) if in_edges is None else in_edges)
         self.joins = [0] * len(graph.successors)
         self.widened = False
         self.visits = 0
@@ -155,7 +164,8 @@ class Ascent(Generic[S]):
         return True
 
 
-def _count_in_edges(graph: FlowGraph, order: WeakOrder) -> list[int]:
+def count_in_edges(graph: FlowGraph, order: WeakOrder) -> list[int]:
+    """For each node, how many edges lead to it from nodes that are reached."""
     count = [0] * len(graph.successors)
     for node in order.nodes:
         for edge in graph.successors[node]:

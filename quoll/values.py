@@ -22,7 +22,7 @@ from quoll.arm.insn import Flow, Insn
 from quoll.cfg import EdgeKind
 from quoll.condition import words
 from quoll.domain import ValueDomain
-from quoll.fixpoint import Ascent, Fixpoint, solve
+from quoll.fixpoint import Ascent, Fixpoint, count_in_edges, solve
 from quoll.guidance import Replacement
 from quoll.havoc import after_call, entered, hands_on_a_stack_address
 from quoll.image import Image
@@ -177,8 +177,9 @@ class _ContextDomain(ValueDomain):
         loaded = self.environment.loaded
         either = {*given, *self.environment.given}
         reads = {p for p, words in loaded.items() if not words.isdisjoint(either)}
-        position = self.order.position
-        domain._same = {n: o for n, o in self._outcomes.items() if position[n] not in reads}
+        position, known = self.order.position, self._outcomes
+        same = {n: o for n, o in known.items() if position[n] not in reads} if reads else known
+        domain._same = same
         domain._outcomes, domain._climbs = {}, {}
         domain.noting = False
         return domain
@@ -263,9 +264,11 @@ class _ContextDomain(ValueDomain):
 class Resumed:
     """Values of the same graph from other starts, under an assumption: see ``Values.resumed``."""
 
-    def __init__(self, known: Fixpoint[State], domain: _ContextDomain) -> None:
+    def __init__(
+        self, known: Fixpoint[State], domain: _ContextDomain, in_edges: Sequence[int]
+    ) -> None:
         self._known = known
-        self._ascent = Ascent(domain.graph, domain.order, domain)
+        self._ascent = Ascent(domain.graph, domain.order, domain, in_edges)
 
     def start(self, nodes: Iterable[int]) -> Fixpoint[State]:
         """The states when control starts at ``nodes`` also, with what was known there."""
@@ -283,6 +286,7 @@ class Values:
         self.graph, self._domain, self._fixpoint = graph, domain, fixpoint
         self._accesses: dict[int, dict[int, Address]] = {}
         self._images: dict[int, Mapping[int, Term]] = {}
+        self._in_edges: Sequence[int] | None = None
         self._stacks: dict[int, ValueSet] = {}
         self._calls: dict[int, list[int]] = {}  # shared context -> edges that call it
         for index, edge in enumerate(graph.edges):
@@ -299,7 +303,10 @@ class Values:
 
         Nothing passes the edges ``closed``.
         """
-        return Resumed(self._fixpoint, self._domain.assuming(given, closed))
+        domain = self._domain.assuming(given, closed)
+        if self._in_edges is None:
+            self._in_edges = count_in_edges(domain.graph, domain.order)
+        return Resumed(self._fixpoint, domain, self._in_edges)
 
     def within(self, graph: Supergraph) -> Values | None:
         """The values of this graph without its dead edges, where computing them again gives these.

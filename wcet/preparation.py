@@ -214,8 +214,10 @@ class Preparation:
             partial(self.costs, name, part, SegmentValues(values, part), rounds_of(of))
             for part, of in zip(parts, known, strict=True)
         ]
+        weights = [len(part.graph.nodes) for part in parts]
+        self.run.stages.say(f"cache, pipeline: {name}")
         start = time.perf_counter()
-        found = spread(lambda i: asked[i](), [len(part.graph.nodes) for part in parts], SPREAD)
+        found = spread(lambda index: asked[index](), weights, SPREAD)
         elapsed = time.perf_counter() - start
         spent = [sum(costed.seconds[stage] for costed in found) for stage in (0, 1)]
         for stage, seconds in zip(("cache", "pipeline"), spent, strict=True):
@@ -230,7 +232,6 @@ class Preparation:
     ) -> Costed:
         """Costs of the paths from one start."""
         begun = time.perf_counter()
-        self.run.stages.say(f"cache: {name}")
         hierarchy = self.hierarchy_of(part)
         classes = classify(part.graph, values, hierarchy, rounds)
         between = time.perf_counter()

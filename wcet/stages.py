@@ -31,6 +31,7 @@ class Stages:
         self._use: dict[str, StageUse] = {}
         self._verbose = verbose
         self._terminal = sys.stderr.isatty()
+        self._said = ""
 
     @contextmanager
     def stage(self, name: str, detail: str = "") -> Iterator[None]:
@@ -49,9 +50,10 @@ class Stages:
         self._use[name] = StageUse(before.seconds + seconds, max(before.peak_mib, peak))
 
     def say(self, text: str) -> None:
-        """Show what is being done."""
-        if not self._verbose:
+        """Show what is being done, once."""
+        if not self._verbose or text == self._said:
             return
+        self._said = text
         if self._terminal:
             sys.stderr.write(f"\r\x1b[K{text[:100]}")
         else:
