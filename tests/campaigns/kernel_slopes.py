@@ -34,6 +34,7 @@ from wcet.replay import Contents, executed, random_machine, replay
 ELEMENTS = {
     "object_chunks": "create_clear_chunk",
     "queue_length": "thread_abort",
+    "live_asids": "asid_release",
     "blocked_threads": "blocked_thread",
 }
 

@@ -197,15 +197,22 @@ static word_t difference(const struct outcome *wanted, word_t now)
 }
 
 /* Memory is as one of the outcomes has it. */
-static void compare(word_t ways, word_t force)
+static bool is_expected(word_t ways)
+{
+    word_t now = outcome(changes);
+
+    for (word_t way = 0; way < ways; way++)
+        if (now == expected[way].count && difference(&expected[way], now) == now)
+            return true;
+    return false;
+}
+
+static _Noreturn void fail_otherwise(word_t ways, word_t force)
 {
     word_t now = outcome(changes);
     const struct outcome *wanted = &expected[ways - 1];
     word_t i = difference(wanted, now);
 
-    for (word_t way = 0; way < ways; way++)
-        if (now == expected[way].count && difference(&expected[way], now) == now)
-            return;
     snprintf(text, sizeof(text),
              "P3 preempted at test %u, memory ends otherwise: %#x = %#x, expected %#x = %#x",
              force, i < now ? changes[i].address : 0, i < now ? changes[i].value : 0,
@@ -275,11 +282,12 @@ static void run_preempted(struct tcb *caller, const word_t *argument, word_t tes
         word_t ignored;
 
         memory_undo();
-        if (!run_syscall(caller, force > tests ? EVERY_ATTEMPT : force, &ignored) || ways == 0)
+        if (!run_syscall(caller, force > tests ? EVERY_ATTEMPT : force, &ignored) || ways == 0
+            || is_expected(ways))
             continue;
         if (!lost_its_way(caller))
-            compare(ways, force);
-        else if (!may_lose_its_way)
+            fail_otherwise(ways, force);
+        if (!may_lose_its_way)
             check_failed("P3 a preempted call cannot be made again", force);
     }
 }

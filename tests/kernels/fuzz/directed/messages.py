@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from tests.kernels.fuzz.script import NODE, TCB, Script
+from tests.kernels.spec.invocation import E
 from tests.kernels.spec.layout import API, message
 
 WORDS, CAPS = API["BUFFER_WORDS"], API["BUFFER_CAPS"]
@@ -197,3 +198,35 @@ def a_server_that_is_called_stood_behind_others(script: Script) -> None:
     script.syscall("CALL", endpoint, message(1, 0, 0, 0))
     assert script.runs(server)
     script.syscall("YIELD")
+
+
+def a_message_looks_like_a_failure(script: Script) -> None:
+    """Its label is that of a failed lookup; the receive, preempted at its end, did not fail."""
+    endpoint = script.make("ENDPOINT")
+    script.thread()
+    script.syscall("YIELD")
+    script.syscall("SEND", endpoint, message(1, 0, 0, E["LOOKUP_FAILED"]))
+    script.syscall("RECEIVE", endpoint)
+
+
+def _faulting(script: Script, endpoint: int) -> None:
+    """One more urgent than the first thread has just faulted; the endpoint is its handler."""
+    script.thread(handler=endpoint)
+    script.invoke(TCB, "TCB_SET_PRIORITY", [100])
+    script.fault("DATA_ABORT")
+    assert script.runs(TCB)
+
+
+def an_answer_to_a_fault_stops_the_thread(script: Script) -> None:
+    endpoint = script.make("ENDPOINT")
+    _faulting(script, endpoint)
+    script.syscall("RECEIVE", endpoint)
+    script.syscall("REPLY", 0, message(0, 0, 0, 1))
+    assert script.runs(TCB)
+
+
+def a_handler_is_deleted_before_it_hears_of_the_fault(script: Script) -> None:
+    endpoint = script.make("ENDPOINT")
+    _faulting(script, endpoint)
+    script.delete(endpoint)
+    assert script.runs(TCB)

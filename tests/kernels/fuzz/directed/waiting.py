@@ -77,3 +77,16 @@ def a_signal_comes_as_its_receiver_begins_to_wait(script: Script) -> None:
     )
     script.interrupt_at_the_end("RECEIVE", notification)
     script.meanwhile("YIELD", 0, force=False)
+
+
+def revoking_interrupt_control_takes_the_lines(script: Script) -> None:
+    handler = _line(script, 8)
+    script.revoke(CONTROL)
+    script.invoke(handler, "IRQ_ACKNOWLEDGE", error="INVALID_CAPABILITY")
+    _line(script, 8)
+
+
+def signalling_needs_the_right(script: Script) -> None:
+    deaf = script.copy(script.make("NOTIFICATION"), API["RIGHT_RECEIVE"])
+    script.syscall("SEND", deaf)
+    script.invoke(_line(script, 9), "IRQ_SET_NOTIFICATION", [], [deaf], "NO_RIGHT")
