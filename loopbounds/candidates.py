@@ -3,7 +3,7 @@
 Templates over a loop variable ``x`` with initial value ``x0`` and ``k = count - 1``:
 
     x = x0 + s*k, x <= x0, x >= x0     affine induction
-    k <= x0 - x, k <= x - x0           progress of at least one per iteration
+    s*k <= x0 - x, s*k <= x - x0       progress of at least s per iteration: one, or the least seen
     x - x0 = 0 (mod 2**j)              congruence
     x = (x0 + s*k) & ones              words that wrap; s**-1 tells how far it is to an end
     x = x0 >> j*k, x <= ones >> j*k    halving, clearing from the top, count-leading-zeros loops
@@ -95,7 +95,7 @@ def _of_variable(variable: Variable, index: int, runs: Sequence[Run]) -> Iterato
         yield eq(x, terms.add(x0, scale(k, steps.pop())))
         yield from (ule(x, x0), ule(x0, x))
         return
-    yield from _progress(x, x0, k)
+    yield from _progress(x, x0, k, steps)
     common = gcd(*steps, 1 << width)
     if common > 1:
         yield eq(operation("and", sub(x, x0), const(common - 1, width)), const(0, width))
@@ -129,11 +129,12 @@ def _counter(width: int) -> Term:
     return terms.zext(K, width)
 
 
-def _progress(x: Term, x0: Term, k: Term) -> Iterator[Term]:
-    yield ule(k, sub(x0, x))
-    yield ule(x, x0)
-    yield ule(k, sub(x, x0))
-    yield ule(x0, x)
+def _progress(x: Term, x0: Term, k: Term, steps: set[int]) -> Iterator[Term]:
+    for down, start, end in ((-1, x, x0), (1, x0, x)):
+        least = min((down * step % (1 << x.width) for step in steps), default=1)
+        for s in sorted({1, least} - {0}):
+            yield ule(scale(k, s), sub(end, start))
+        yield ule(start, end)
 
 
 def _shifts(x: Term, x0: Term) -> Iterator[Term]:

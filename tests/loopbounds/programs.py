@@ -31,6 +31,10 @@ class _Writer:
         known = f"{self._chance.randint(1, 20)}u"
         return self._chance.choice([known, f"(a & {self.mask()})", f"(b >> 3 & {self.mask()})"])
 
+    def one_of(self, *texts: str) -> str:
+        """Any of them."""
+        return self._chance.choice(texts)
+
     def up(self, inside: str) -> str:
         """A plain counting loop around ``inside``."""
         return f"for (unsigned i = 0; i < {self.amount()}; i += {self.step}) {{ {inside} }}"
@@ -138,6 +142,41 @@ def _set(w: _Writer) -> str:
     )
 
 
+def _division(w: _Writer) -> str:
+    """As software divides: by subtraction, bit by bit, or from where the divisor is aligned."""
+    by_subtraction = (
+        f"unsigned n = a & 255, d = (b & {w.mask()}) + {w.step + 1};"
+        " while (n >= d) { n -= d; total++; }"
+    )
+    bit_by_bit = (
+        "unsigned d = b | 1, r = 0; for (int i = 31; i >= 0; i--)"
+        " { r = r << 1 | (a >> i & 1); if (r >= d) { r -= d; total |= 1u << i; } }"
+    )
+    aligned = (
+        f"unsigned n = a, d = (b & {w.mask()}) | 1, bit = 1;"
+        " while (d < n && !(d & 0x80000000u)) { d <<= 1; bit <<= 1; }"
+        " while (bit) { if (n >= d) { n -= d; total |= bit; } d >>= 1; bit >>= 1; }"
+    )
+    return w.one_of(by_subtraction, bit_by_bit, aligned)
+
+
+def _soft_float(w: _Writer) -> str:
+    """Fractions of 24 bits are aligned to one exponent, or the leading bit of one is looked for."""
+    aligned = (
+        "unsigned m = a | 0x800000, n = b | 0x800000;"
+        f" unsigned e = 64 + (a & {w.mask()}), f = 64 + (b & {w.mask()});"
+        " for (; e < f; e++) m >>= 1;"
+        " for (; f < e; f++) n >>= 1;"
+        " total = m + n + e;"
+    )
+    normalised = (
+        "unsigned m = a & 0x7fffff, e = 1;"
+        " while (m && !(m & 0x800000)) { m <<= 1; e--; }"
+        " total = m + e;"
+    )
+    return w.one_of(aligned, normalised)
+
+
 def _list(w: _Writer) -> str:
     return f"for (struct item *i = items; i; i = i->next) {{ total += i->value; {w.body} }}"
 
@@ -162,6 +201,8 @@ _KINDS: dict[str, Callable[[_Writer], str]] = {
     "unrolled": _unrolled,
     "copy with prologue": _copy,
     "set with prologue": _set,
+    "software division": _division,
+    "soft float": _soft_float,
     "list": _list,
 }
 KINDS = tuple(_KINDS)

@@ -44,6 +44,7 @@ PAIR = terms.add(M, terms.scale(bits(N, 127), 12))
 LEVEL = terms.add(bits(terms.zext(BYTE, 32), 31), word(1))
 MIDDLE = operation("ashr", terms.add(X, Y), word(1))
 ABOVE, FOUND = terms.slt(M, N), terms.eq(M, N)  # N is read anew each time
+DIVISOR = terms.add(bits(M, 7), word(3))
 PROVED = {
     "inclusive binary search": (
         Model(
@@ -88,6 +89,10 @@ PROVED = {
             terms.negate(terms.eq(terms.add(X, word(32)), terms.add(M, word(32 << 20)))),
         ),
         1 << 20,
+    ),
+    "division by subtraction": (
+        counted(bits(N, 255), terms.sub(X, DIVISOR), terms.negate(terms.ult(X, DIVISOR))),
+        86,
     ),
     "clears the lowest bit": (
         counted(N, operation("and", X, terms.sub(X, word(1))), nonzero(X)),
