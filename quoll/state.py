@@ -318,12 +318,17 @@ class _Cover:
         base = x & ~MASK | (x - y) & MASK
         known = self.image.get(symbol)
         if known is not None:
-            return known == base
+            return known == base or self._same_word(known, base)
         self.image[symbol] = base
         fact = self.b.facts.get(symbol)
         if fact is None and (base <= MASK or base >> 32 not in self.a.facts):
             return base <= MASK or base >> 32 >= RIGID or covers(ANY, describe(base, {}))
         return covers(ANY if fact is None else fact, describe(base, self.a.facts))
+
+    def _same_word(self, x: Term, y: Term) -> bool:
+        """Whether two terms of ``a`` have one value, the same."""
+        word = exact_term(describe(x, self.a.facts))
+        return word is not None and word == exact_term(describe(y, self.a.facts))
 
     def _cells(self, a: Mapping[int, object], b: Mapping[int, object]) -> bool:
         for key, y in b.items():

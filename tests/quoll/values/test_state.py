@@ -10,6 +10,7 @@ import pytest
 
 from quoll.state import State, covered_by, merge
 from quoll.terms import RIGID, TAINTED
+from quoll.valueset import ValueSet
 from tests.quoll.values.concretes import differences, environment, random_pair
 
 
@@ -39,6 +40,9 @@ def check(seed: int) -> Counter[str]:
         assert not symbols & first
     again = merge(merged, b, around.names, (1, 1) if not owned else (0, 1), "test", thresholds)
     assert covered_by(b, again)
+    third, _, _ = random_pair(rng, around)
+    last = merge(merged, third, around.names, span, "again", thresholds)
+    assert all(covered_by(state, last) for state in (a, b, merged, third))
     return _counted(a, b, merged)
 
 
@@ -74,6 +78,21 @@ def test_an_address_of_the_stack_keeps_its_mark(thresholds: list[int] | None) ->
         merged = merge(a, b, around.names, (1, 1), "test", thresholds)
         assert covered_by(a, merged)
         assert covered_by(b, merged)
+
+
+def test_words_that_are_known_are_equal_whatever_they_are_called() -> None:
+    """One of them is 0 because it was compared, another because it was loaded."""
+    around = environment()
+    compared, loaded, merged = (around.names.of(3, slot) for slot in ("a", "b", "c"))
+    empty = random_pair(random.Random(1), around)[0]
+    others = (0,) * 13 + (None,) * 5
+    facts = {compared: ValueSet.of(0), loaded: ValueSet.of(0)}
+    a = State((compared << 32, loaded << 32, *others), {}, {}, {}, facts)
+    b = State((merged << 32, merged << 32, *others), {}, {}, {}, {})
+    assert len(a.registers) == len(empty.registers)
+    assert covered_by(a, b)
+    assert not covered_by(replace(a, facts={compared: ValueSet.of(0)}), b)
+    assert not covered_by(replace(a, facts={**facts, loaded: ValueSet.of(4)}), b)
 
 
 def test_order_is_not_everything() -> None:
