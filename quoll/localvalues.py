@@ -32,21 +32,26 @@ WORD = 4  # bytes
 Callees = Callable[[int], frozenset[int]]  # entry -> registers that the function preserves
 
 
-class BlockCode:
-    """Compiled blocks of one image, compiled once unless there are too many.
+Key = tuple[tuple[int, bytes, bool, int, bool], ...]  # what instructions are compiled from
 
-    ``given`` and ``elsewhere`` as for ``compile_block``.
+_without_facts: dict[Key, CompiledBlock] = {}
+
+
+class BlockCode:
+    """Compiled blocks, compiled once unless there are too many.
+
+    ``given`` and ``elsewhere`` as for ``compile_block``. Without them all share what is compiled.
     """
 
     def __init__(
         self, given: Given | None = None, elsewhere: tuple[int, int] | None = None
     ) -> None:
         self._given, self._elsewhere = given, elsewhere
-        self._known: dict[tuple[tuple[int, bytes, int], ...], CompiledBlock] = {}
+        self._known = {} if given or elsewhere else _without_facts
 
     def __call__(self, insns: tuple[Insn, ...]) -> CompiledBlock:
         """The compiled form of ``insns``."""
-        key = tuple((insn.addr, insn.raw, int(insn.cond)) for insn in insns)
+        key = tuple((i.addr, i.raw, i.thumb, int(i.cond), i.sets_flags) for i in insns)
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= BLOCKS_KEPT:

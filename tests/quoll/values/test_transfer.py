@@ -13,6 +13,7 @@ from quoll.arm.interpreter import Machine
 from quoll.arm.semantics import lift
 from quoll.compiled import compile_block
 from quoll.errors import ControlFlowError
+from quoll.localvalues import BlockCode
 from quoll.memory import Memory
 from quoll.state import State
 from quoll.terms import TAINT, Anchored, Fact, is_stack
@@ -155,3 +156,13 @@ def test_covers_execution(thumb: bool) -> None:
     if not thumb:
         assert counts["left"] > 250
         assert counts["conditional"] > 800
+
+
+def test_blocks_are_compiled_once_for_each_instruction_set() -> None:
+    """Bytes at one place may be ARM code in one image and Thumb code in another."""
+    raw = bytes.fromhex("4ff00100")  # mov.w r0, #1, or a conditional and into the pc
+    arm, thumb = (BlockCode()((decode(raw, 0x8000, is_thumb),)) for is_thumb in (False, True))
+    assert arm is not thumb
+    assert BlockCode()((decode(raw, 0x8000, True),)) is thumb
+    fact = BlockCode({0x8000: ((1, ValueSet.of(3)),)})
+    assert fact((decode(raw, 0x8000, True),)) is not thumb
