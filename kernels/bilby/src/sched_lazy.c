@@ -17,12 +17,14 @@
 #include <ready.h>
 
 static struct tcb *woken; /* runnable: the most urgent one woken since entry */
-static bool look;         /* the current thread has yielded or changed its priority */
+static bool look;         /* who is most urgent is not known: it has to be looked for */
 
 void sched_remove(struct tcb *thread)
 {
-    if (thread == woken)
+    if (thread == woken) { /* others woken may be more urgent than the current one, too */
         woken = NULL;
+        look = true;
+    }
     if (thread->queued)
         ready_remove(thread);
 }

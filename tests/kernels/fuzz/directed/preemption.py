@@ -71,6 +71,22 @@ def a_thread_is_woken_and_deleted(script: Script) -> None:
     script.revoke(region)
 
 
+def the_most_urgent_of_two_that_are_woken_is_deleted(script: Script) -> None:
+    """The other one is more urgent than who revokes, too."""
+    region = script.make("UNTYPED", 13)
+    threads = [script.make("TCB", region=region), script.make("TCB")]
+    for thread in threads:
+        script.configure(thread)
+        script.start(thread, 255)
+    endpoint = script.make("ENDPOINT", region=region)
+    script.syscall("YIELD")
+    script.syscall("RECEIVE", endpoint)
+    script.syscall("RECEIVE", endpoint)
+    for thread, priority in zip((*threads, TCB), (200, 150, 100), strict=True):
+        script.invoke(thread, "TCB_SET_PRIORITY", [priority])
+    script.revoke(region)
+
+
 def a_container_of_containers(script: Script) -> None:
     """CNodes and threads that hold each other's last capabilities, and themselves."""
     outer, inner = script.make("CNODE", 2), script.make("CNODE", 3)
