@@ -59,7 +59,7 @@ void check_call_is_over(const struct tcb *thread);
 /* One of lookups_*.c: what threads keep of the addresses they looked up. */
 void check_lookups(void);
 void check_no_lookups(const struct tcb *thread);
-bool is_kept_lookup(word_t address);
+bool is_kept_lookup(const struct list *threads, word_t address);
 
 static inline struct slot *link_to(word_t link)
 {

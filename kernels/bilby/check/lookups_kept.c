@@ -36,10 +36,10 @@ void check_lookups(void)
 }
 
 /* What is kept is no part of an outcome: a call that is not made again keeps the same or less. */
-bool is_kept_lookup(word_t address)
+bool is_kept_lookup(const struct list *threads, word_t address)
 {
-    for (word_t i = 0; i < universe->threads.count; i++) {
-        const struct tcb *thread = (const struct tcb *)universe->threads.at[i];
+    for (word_t i = 0; i < threads->count; i++) {
+        const struct tcb *thread = (const struct tcb *)threads->at[i];
 
         if (address >= (word_t)thread->lookups && address < (word_t)&thread->reserved2)
             return true;

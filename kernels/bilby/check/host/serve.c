@@ -173,6 +173,8 @@ static bool deletes_its_way(struct tcb *caller, const word_t *argument)
     return lost_its_way(caller);
 }
 
+static struct list threads_before; /* the operation, which may delete some of them */
+
 /* The outcome of an operation: what it changed, without what threads have kept. */
 static word_t outcome(struct change *list)
 {
@@ -180,7 +182,7 @@ static word_t outcome(struct change *list)
     word_t kept = 0;
 
     for (word_t i = 0; i < count; i++)
-        if (!is_kept_lookup(list[i].address))
+        if (!is_kept_lookup(&threads_before, list[i].address))
             list[kept++] = list[i];
     return kept;
 }
@@ -301,6 +303,7 @@ static word_t do_syscall(const word_t *argument)
         check_failed("(the driver's mistake: nobody runs)", 0);
     set_registers(caller, argument);
     memory_commit();
+    threads_before = universe->threads;
     if (!run_syscall(caller, 0, &tests))
         check_failed("P1 a call is preempted without an interrupt", (word_t)caller);
     if (argument[7] != FORCE_EACH || tests == 0)
