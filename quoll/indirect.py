@@ -112,9 +112,9 @@ def _paths(values: LocalValues, block: int) -> Iterator[Path]:
         for start in range(len(insns) - 1, -1, -1):
             if start and insns[start] is not transfer and not needs.includes(insns[start]):
                 continue
-            work += len(insns)
             if work > WORK:
                 return
+            work += len(insns)
             before = _before(values, block, state, insns[:start])
             if before is not None:
                 piece = _piece(values, block, insns[start:], edge_after)

@@ -284,11 +284,13 @@ def test_lost_register_is_not_preserved() -> None:
     assert grow(source, "asm").values.preserved() == frozenset({4, 6, 7, 8, 9, 10, 11})
 
 
+@pytest.mark.parametrize("count", [800, 6000])  # the second: more at once than all may be
 def test_the_work_for_a_transfer_behind_much_code_is_limited(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     """Each instruction changes what the next one needs; a path could start at any of them."""
-    lines = "".join(f" eor r4, r4, r1, ror #{1 + n % 31}\n str r4, [sp, r2]\n" for n in range(800))
+    some = range(count)
+    lines = "".join(f" eor r4, r4, r1, ror #{1 + n % 31}\n str r4, [sp, r2]\n" for n in some)
     image = assemble(f"main: push {{r4, lr}}\n sub sp, sp, #64\n{lines} ldr pc, [sp, r4]\n")
     followed: list[int] = []
     follow = Interpreter.follow

@@ -434,6 +434,7 @@ static word_t do_operation(word_t operation, const word_t *argument, word_t *tes
         return STATUS_GOOD;
     case OP_RESET:
         memory_reset();
+        universe_find();
         return STATUS_GOOD;
     case OP_PUBLISHED:
         return model_is_published(argument[0], argument[1]) ? STATUS_GOOD : STATUS_NO;
