@@ -104,6 +104,22 @@ class Memory:
             found = ite(guard, value, found)
         return found
 
+    def carried(self, edge: int, address: Term, size: int) -> Term:
+        """What the header finds in a cell when control has come back to it along ``edge``.
+
+        The address is over what the header finds in registers: it moves where these do.
+        """
+        scope = self._scope
+        bases = {leaf: scope.along(edge, scope.leaves[leaf]) for leaf in rewrite.symbols([address])}
+        moved = rewrite.substitute(address, bases)
+        node = self._code.graph.edges[edge].src
+        if moved is not address:
+            one_place = rewrite.symbols([moved]) <= scope.leaves.keys()
+            if not one_place or not self._in_frame(node, moved, None):
+                name = f"moved{edge}_{cell_name((address, size))}"
+                return scope.input(node, name, 8 * size, frame=True)
+        return scope.along(edge, (moved, size))
+
     def _mixed(self, node: int, store: Store, address: Term, size: int) -> Term:
         """A cell that a store may hit, or a part of: any word, made of the old and the new one."""
 

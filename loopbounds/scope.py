@@ -234,6 +234,14 @@ class Scope:
         edges = self.code.graph.loops[self.loop].backs
         return self.joined(self.start, edges, cell)
 
+    def next_visit(self, cell: Cell) -> Term:
+        """What the header finds in ``cell`` the next time; the address of one may have moved."""
+        if isinstance(cell, int):
+            return self.after_iteration(cell)
+        assert self.loop is not None
+        edges = self.code.graph.loops[self.loop].backs
+        return self._join(self.start, edges, lambda e: self.memory.carried(e, *cell))
+
     def at_entries(self, header: int, edges: Sequence[int], cell: Cell) -> Term:
         """The value of ``cell`` when a loop is entered, seen from outside."""
         if header == self.start:

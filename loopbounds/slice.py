@@ -224,7 +224,7 @@ class _Slicer:
                 if len(self._changing) >= CELLS:
                     self._lost.add(leaf)
                     continue
-                after = self._scope.after_iteration(cell)
+                after = self._scope.next_visit(cell)
                 if after is leaf:
                     self._fixed[leaf] = self._entry(cell)
                 else:
@@ -243,11 +243,11 @@ class _Slicer:
         return self._whole.at_entries(self._loop.header, self._loop.entries, cell)
 
     def _global_address(self, address: Term) -> Term | None:
-        """An address over leaves of this loop as one over leaves of the graph."""
+        """An address over leaves of this loop, at its first visit, over leaves of the graph."""
         values: dict[Term, Term] = {}
         for leaf in rewrite.symbols([address]):
             cell = self._scope.leaves.get(leaf)
-            if cell is None or self._scope.after_iteration(cell) is not leaf:
+            if cell is None:
                 return None
             values[leaf] = self._entry(cell)
         result = rewrite.substitute(address, values)
