@@ -8,6 +8,7 @@ frames; an address that may be computed from a stack address is not unknown in t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from loopbounds import rewrite, terms
@@ -19,10 +20,12 @@ from loopbounds.terms import TRUE, Term, ite, sub
 if TYPE_CHECKING:
     from loopbounds.scope import Scope
 
-__all__ = ["Memory"]
+__all__ = ["AFTER", "Memory"]
 
 WORDS = 1 << 32
+AFTER = 1 << 30  # every event of a block
 ARGUMENTS = (0, 1, 2, 3, 12)
+STACK_ARGUMENTS = range(0, 64, 4)  # bytes above sp that may hold arguments, as for values
 
 
 class Memory:
@@ -32,6 +35,7 @@ class Memory:
         self._scope = scope
         self._code = scope.code
         self._loads: dict[tuple[int, Term], Term] = {}
+        self._hands_on: dict[int, bool] = {}
         self.s1_used = False
 
     def loaded(self, node: int, load: Load) -> Term:
@@ -154,10 +158,30 @@ class Memory:
             return True
         if not self._code.s1 or not self._in_frame(node, address, None):
             return True
-        if any(self._tainted(self._scope.after(node, register)) for register in ARGUMENTS):
+        if self.hands_on(node):
             return True
         self.s1_used = True
         return False
+
+    def hands_on(self, node: int) -> bool:
+        """Whether what ``node`` calls may be given an address in a stack (``quoll.havoc``)."""
+        known = self._hands_on.get(node)
+        if known is None:
+            self._hands_on[node] = True  # while it is being found
+            known = self._hands_on[node] = any(map(self._tainted, self._arguments(node)))
+        return known
+
+    def _arguments(self, node: int) -> Iterator[Term]:
+        """What registers and the words above sp hold when ``node`` has run."""
+        for register in ARGUMENTS:
+            yield self._scope.after(node, register)
+        sp = self._scope.after(node, SP)
+        for offset in STACK_ARGUMENTS:
+            address = terms.add(sp, terms.const(offset, 32))
+            if rewrite.symbols([address]) <= self._scope.leaves.keys():
+                yield self.before(node, AFTER, address, 4)
+            else:
+                yield sp
 
     def _offset(self, node: int, store: Store, address: Term, size: int) -> int | None:
         """Where in the stored bytes the cell begins; None: disjoint; -1: partly, or not known."""

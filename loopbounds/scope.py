@@ -19,7 +19,7 @@ from loopbounds import rewrite
 from loopbounds.cell import SP, Cell, HeaderCell, Origin, cell_name, cell_width
 from loopbounds.code import Code
 from loopbounds.effects import FLAG
-from loopbounds.memory import Memory
+from loopbounds.memory import AFTER, Memory
 from loopbounds.taint import Taint
 from loopbounds.terms import FALSE, TRUE, Term, add, both, const, either, ite, negate, sub, sym
 from loopbounds.trips import Trips
@@ -31,8 +31,6 @@ GATED = 40  # nodes between a join and its dominator, beyond which a join is a f
 LARGE = 400  # terms in a value, beyond which it is replaced by an unknown word
 
 FRAME_POINTERS = range(4, 12)
-
-AT_END = 1 << 30  # after every event of a block
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,7 @@ class Scope:
         if isinstance(cell, int):
             written = self.code.effect(node).registers.get(cell)
             return self.at(node, cell) if written is None else self._value(node, written)
-        return self.memory.before(node, AT_END, *cell)
+        return self.memory.before(node, AFTER, *cell)
 
     def along(self, edge: int, cell: Cell) -> Term:
         """The value of ``cell`` when control takes ``edge``."""

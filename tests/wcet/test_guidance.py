@@ -10,7 +10,7 @@ from ilp.tree import fold
 from loopbounds.bounds import BoundOptions
 from loopbounds.prove import Budget
 from pipeline.costs import Cause
-from quoll.errors import InfeasibleError, UsageError
+from quoll.errors import InfeasibleError, UnboundedLoop, UsageError
 from tests.quoll.building import build
 from tests.wcet.programs import CODE, bound, check, program
 from wcet.analyse import Options, analyse
@@ -136,3 +136,28 @@ def test_paths_that_start_at_a_place(tmp_path: Path) -> None:
     assert one.cycles < late.cycles
     with pytest.raises(UsageError, match="full call strings"):
         guided(elf, tmp_path, fact, call_string=0)
+
+
+HANDED = """
+__attribute__((noinline)) unsigned set(unsigned a, unsigned b, unsigned c, unsigned d, unsigned *p)
+{ *p = 100; return a; }
+volatile unsigned sink;
+unsigned main(unsigned a) {
+    volatile unsigned n = 5;
+    set(1, 2, 3, 4, ADDRESS);
+    for (unsigned i = 0; i < n; i++) sink = i;
+    return 0;
+}
+"""
+
+
+def test_a_replaced_function_that_is_handed_an_address_on_the_stack(tmp_path: Path) -> None:
+    """The fifth argument is a word of the stack; through it the callee may store to a local."""
+    fact = "function set takes at most 1000 cycles"
+    flags = (*SIMPLE, "-fno-ipa-cp", "-fno-ipa-sra")
+    spared = build(HANDED.replace("ADDRESS", "0"), *flags, optimise="-O1", link=(CODE,))
+    assert [b.bound for b in guided(spared, tmp_path, fact).entries["main"].bounds] == [5]
+    handed = HANDED.replace("ADDRESS", "(unsigned *)&n")
+    elf = build(handed, *flags, optimise="-O1", link=(CODE,))
+    with pytest.raises(UnboundedLoop, match="1 loop has no bound"):
+        guided(elf, tmp_path, fact)
