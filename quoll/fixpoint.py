@@ -79,7 +79,8 @@ def solve(graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S) -> Fi
 class Ascent(Generic[S]):
     """The ascending iteration, which can go on from further starts once it is finished.
 
-    ``in_edges``: what ``count_in_edges`` says of the graph, if that is known.
+    ``in_edges``: what ``count_in_edges`` says of the graph, if that is known. ``likely``: states of
+    which some are expected to come again; one that says the same as what was found replaces it.
     """
 
     def __init__(
@@ -88,8 +89,9 @@ class Ascent(Generic[S]):
         order: WeakOrder,
         domain: Domain[S],
         in_edges: Sequence[int] | None = None,
+        likely: Sequence[S | None] | None = None,
     ) -> None:
-        self.graph, self.order, self.domain = graph, order, domain
+        self.graph, self.order, self.domain, self.likely = graph, order, domain, likely
         self.states: list[S | None] = [None] * len(graph.successors)
         self.starts: dict[int, S] = {}
         self.in_edges = list(count_in_edges(graph, order) if in_edges is None else in_edges)
@@ -116,8 +118,7 @@ class Ascent(Generic[S]):
             at = heappop(queue)
             queued.discard(at)
             node = nodes[at]
-            state = self.states[node]
-            assert state is not None
+            state = self._recognised(node)
             self.visits += 1
             seen[node] += 1
             if seen[node] > VISITS:
@@ -143,6 +144,18 @@ class Ascent(Generic[S]):
                 hint="this is an error of the analysis, please report it",
             )
         return Fixpoint(tuple(self.states), dead, self.visits, False)
+
+    def _recognised(self, node: int) -> S:
+        """The state of ``node``: the likely one if it says the same."""
+        state = self.states[node]
+        assert state is not None
+        likely = None if self.likely is None else self.likely[node]
+        if likely is None or likely is state:
+            return state
+        if self.domain.leq(likely, state) and self.domain.leq(state, likely):
+            self.states[node] = likely
+            return likely
+        return state
 
     def _arrive(self, node: int, out: S, backwards: bool) -> bool:
         """Add ``out`` to the state of ``node``; False if it was covered already."""
@@ -176,7 +189,10 @@ def count_in_edges(graph: FlowGraph, order: WeakOrder) -> list[int]:
 def _narrow(
     graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S, wide: Sequence[S | None]
 ) -> list[S | None]:
-    """One descending pass: every state recomputed from its predecessors, without widening."""
+    """One descending pass: every state recomputed from its predecessors, without widening.
+
+    Where that says nothing more the state stays the same object, which domains recognise.
+    """
     states: list[S | None] = [None] * len(graph.successors)
     states[graph.entry] = entry
     for node in order.nodes:
@@ -186,12 +202,11 @@ def _narrow(
                 out = None if source is None else domain.transfer(edge, source)
                 if out is not None:
                     _merge(domain, states, node, domain.join(node, out, out))
-        state = states[node]
+        state, old = states[node], wide[node]
         if state is None:
             continue
-        if state == wide[node]:
-            state = states[node] = wide[node]  # what follows from it is known already
-            assert state is not None
+        if old is not None and domain.leq(old, state):
+            state = states[node] = old
         for edge in graph.successors[node]:
             target = graph.targets[edge]
             if order.position[target] > order.position[node]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from quoll.fixpoint import Fixpoint
 from quoll.state import State
 from quoll.supergraph import Supergraph
-from quoll.values import Values
+from quoll.values import Resumed, Values
 from quoll.valueset import ValueSet
 
 __all__ = ["PendingTests", "find_pending_tests"]
@@ -49,7 +49,9 @@ def find_pending_tests(values: Values, registers: Sequence[int]) -> PendingTests
     reads = tuple(_reads(values, frozenset(registers)))
     if not reads:
         return None
-    cases = [values.resumed({register: NON_ZERO}) for register in registers]
+    cases: list[Resumed] = []
+    for register in registers:
+        cases.append(values.resumed({register: NON_ZERO}, like=cases[-1] if cases else None))
     every = frozenset(range(len(values.graph.edges)))  # steps over parts are none of these
     before, first = _before_any(values.graph, frozenset(reads))
     seen: set[int] = set()

@@ -12,7 +12,7 @@ listed in ``assumptions`` where a store of unknown address made use of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -155,7 +155,8 @@ class _ContextDomain(ValueDomain):
         self._graph = graph
         super().__init__(flow, order, blocks, kinds, environment, self._special())
         self._closed: frozenset[int] = frozenset()
-        self._same: Mapping[int, tuple[State, Outcome]] = {}  # nodes that no assumption is about
+        self._like: _ContextDomain | None = None  # the same but for an assumption
+        self._reads: Set[int] = frozenset()  # positions of blocks that it may be about
         self._nodes = graph.nodes
         self._code = code
         self._indirect_sources = [n.block.last.flow in INDIRECT for n in graph.nodes]
@@ -176,20 +177,24 @@ class _ContextDomain(ValueDomain):
         domain._closed = closed
         loaded = self.environment.loaded
         either = {*given, *self.environment.given}
-        reads = {p for p, words in loaded.items() if not words.isdisjoint(either)}
-        position, known = self.order.position, self._outcomes
-        same = {n: o for n, o in known.items() if position[n] not in reads} if reads else known
-        domain._same = same
+        domain._reads = {p for p, words in loaded.items() if not words.isdisjoint(either)}
+        domain._like = self
         domain._outcomes, domain._climbs = {}, {}
         domain.noting = False
         return domain
 
     def outcome(self, node: int, state: State) -> Outcome:
         """What comes out of ``node``; where the assumption decides nothing, as without it."""
-        known = self._same.get(node)
-        if known is not None and known[0] == state:
+        return self._known(node, state) or super().outcome(node, state)
+
+    def _known(self, node: int, state: State) -> Outcome | None:
+        """What is known to come out of ``node`` from this very state."""
+        known = self._outcomes.get(node)
+        if known is not None and known[0] is state:
             return known[1]
-        return super().outcome(node, state)
+        if self._like is None or self.order.position[node] in self._reads:
+            return None
+        return self._like._known(node, state)
 
     def restricted(self, graph: Supergraph, kept: Sequence[int]) -> _ContextDomain:
         """The same on a graph of the nodes ``kept``, without merged contexts."""
@@ -262,13 +267,25 @@ class _ContextDomain(ValueDomain):
 
 
 class Resumed:
-    """Values of the same graph from other starts, under an assumption: see ``Values.resumed``."""
+    """Values of the same graph from other starts, under an assumption: see ``Values.resumed``.
+
+    ``likely`` are states to be recognised.
+    """
 
     def __init__(
-        self, known: Fixpoint[State], domain: _ContextDomain, in_edges: Sequence[int]
+        self,
+        known: Fixpoint[State],
+        domain: _ContextDomain,
+        in_edges: Sequence[int],
+        likely: Sequence[State | None],
     ) -> None:
-        self._known = known
-        self._ascent = Ascent(domain.graph, domain.order, domain, in_edges)
+        self._known, self.domain = known, domain
+        self._ascent = Ascent(domain.graph, domain.order, domain, in_edges, likely)
+
+    @property
+    def states(self) -> Sequence[State | None]:
+        """What is known so far."""
+        return self._ascent.states
 
     def start(self, nodes: Iterable[int]) -> Fixpoint[State]:
         """The states when control starts at ``nodes`` also, with what was known there."""
@@ -297,16 +314,20 @@ class Values:
         )
 
     def resumed(
-        self, given: Mapping[int, ValueSet], closed: frozenset[int] = frozenset()
+        self,
+        given: Mapping[int, ValueSet],
+        closed: frozenset[int] = frozenset(),
+        like: Resumed | None = None,
     ) -> Resumed:
         """Values once more, from nodes to be chosen, when words of a device read as ``given``.
 
-        Nothing passes the edges ``closed``.
+        Nothing passes the edges ``closed``. ``like``: another such case, done before and similar.
         """
-        domain = self._domain.assuming(given, closed)
+        domain = (self._domain if like is None else like.domain).assuming(given, closed)
         if self._in_edges is None:
             self._in_edges = count_in_edges(domain.graph, domain.order)
-        return Resumed(self._fixpoint, domain, self._in_edges)
+        likely = self._fixpoint.states if like is None else like.states
+        return Resumed(self._fixpoint, domain, self._in_edges, likely)
 
     def within(self, graph: Supergraph) -> Values | None:
         """The values of this graph without its dead edges, where computing them again gives these.

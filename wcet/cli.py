@@ -28,7 +28,7 @@ COMMANDS = {
     "timing": "wcet.timing_command",
     "values": "wcet.values_command",
 }
-COLLECT_AFTER = (200_000, 20, 100)  # objects: nearly all that are made live to the end
+COLLECT_AFTER = (1_000_000, 20, 100)  # objects: nearly all that are made live to the end
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
 
