@@ -18,8 +18,8 @@
 struct list { word_t count; word_t at[UNIVERSE_OBJECTS]; };
 
 struct universe {
-    word_t slot_count;
-    struct slot *slot[UNIVERSE_SLOTS];
+    word_t slot_count, known_count;
+    struct slot *slot[UNIVERSE_SLOTS], *known[UNIVERSE_SLOTS];
     struct list cnodes, threads, endpoints, notifications, tables, directories;
     unsigned char slot_seen[RAM_BYTES / 16 / 8];
     unsigned char object_seen[RAM_BYTES / 16 / 8];
@@ -29,6 +29,8 @@ struct universe {
 extern struct universe *const universe;
 
 void universe_find(void);
+void universe_know(void);   /* what was found last exists from now on while it is not empty */
+void universe_forget(void); /* nothing is known */
 bool universe_has_slot(const void *slot);
 
 /* What was found, for spaces_*.c to follow. */

@@ -3,6 +3,12 @@
  * Everything that the kernel can follow a pointer to: slots, threads, objects.
  * Starts at the kernel's variables and goes through CNodes, threads' own slots,
  * derivation links, queues and shadows, with a list of work instead of recursion.
+ *
+ * A CNode can come to hold the whole family that it belongs to, its region too: then
+ * nothing leads there, and nobody can delete it, so it exists for ever, and what is
+ * mapped from it stays mapped.  It is found because it was there before the operation:
+ * a slot is emptied when it is deleted, in an operation before the one that uses its
+ * memory again.
  */
 #include "invariants.h"
 
@@ -204,11 +210,14 @@ static void forget_all(void)
 }
 
 /*
- * The kernel's variables, and the first thread's CNode: its memory is never used for
+ * What is known, the kernel's variables, and the first thread's CNode: its memory is never used for
  * anything else, and when nobody runs only it may lead to what still exists.
  */
 static void add_roots(void)
 {
+    for (word_t i = 0; i < universe->known_count; i++)
+        if (!is_blank(universe->known[i]))
+            add_slot(universe->known[i]);
     add_cnode_slots(root_slots, 1u << ROOT_RADIX);
     for (word_t i = 0; i < IRQ_LINES; i++)
         add_slot(&irq_slots[i]);
@@ -222,6 +231,18 @@ static void add_roots(void)
     for (word_t i = 0; owner != NULL && i < HARDWARE_ASIDS; i++)
         universe_add_directory(owner[i]);
     spaces_reach();
+}
+
+void universe_know(void)
+{
+    universe->known_count = universe->slot_count;
+    for (word_t i = 0; i < universe->slot_count; i++)
+        universe->known[i] = universe->slot[i];
+}
+
+void universe_forget(void)
+{
+    universe->known_count = 0;
 }
 
 void universe_find(void)

@@ -82,6 +82,13 @@ static void check(void)
     model_check();
 }
 
+/* The next operation begins; what exists is what the last check has found. */
+static void begin(void)
+{
+    memory_commit();
+    universe_know();
+}
+
 /* ---- one system call ----------------------------------------------------- */
 
 /*
@@ -302,7 +309,7 @@ static word_t do_syscall(const word_t *argument)
     if (caller == &idle_thread)
         check_failed("(the driver's mistake: nobody runs)", 0);
     set_registers(caller, argument);
-    memory_commit();
+    begin();
     threads_before = universe->threads;
     if (!run_syscall(caller, 0, &tests))
         check_failed("P1 a call is preempted without an interrupt", (word_t)caller);
@@ -322,7 +329,7 @@ static void do_attempt(const word_t *argument)
     struct tcb *caller = current_thread;
 
     set_registers(caller, argument);
-    memory_commit();
+    begin();
     (void)attempt(caller, argument[7]);
 }
 
@@ -330,7 +337,7 @@ static void do_attempt(const word_t *argument)
 
 static void do_interrupt(word_t irq)
 {
-    memory_commit();
+    begin();
     model_begin();
     model_raise(irq);
     if (model_is_pending()) {
@@ -342,7 +349,7 @@ static void do_interrupt(word_t irq)
 
 static void do_fault(word_t kind, word_t address, word_t status)
 {
-    memory_commit();
+    begin();
     model_begin();
     model_set_fault(address, status);
     if (setjmp(left_call) != 0)
@@ -434,6 +441,7 @@ static word_t do_operation(word_t operation, const word_t *argument, word_t *tes
         return STATUS_GOOD;
     case OP_RESET:
         memory_reset();
+        universe_forget();
         universe_find();
         return STATUS_GOOD;
     case OP_PUBLISHED:

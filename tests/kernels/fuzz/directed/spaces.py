@@ -137,6 +137,23 @@ def a_stale_mapping_is_harmless(script: Script) -> None:
     script.invoke(tables[1], "PAGE_TABLE_MAP", [5 * MIB], [space])
 
 
+def a_cnode_that_nobody_reaches_has_a_table(script: Script) -> None:
+    """It holds all capabilities of its region, its own too: nobody can delete it any more."""
+    region, space = API["ROOT_UNTYPED"] + 2, script.space()
+    node, table = script.make("CNODE", 4, region=2), script.make("PAGE_TABLE", region=2)
+    frame = script.make("FRAME_4K")
+    script.invoke(table, "PAGE_TABLE_MAP", [4 * MIB], [space])
+    _map_frame(script, frame, 4 * MIB, space)
+    thread = script.thread(space=space)
+    for index, slot in enumerate((region, table, node)):
+        script.invoke(node, "CNODE_MOVE", [index, 4, slot, 32], [NODE])
+    script.syscall("YIELD")
+    assert script.runs(thread)
+    script.invoke(frame, "FRAME_UNMAP")
+    script.delete(space)
+    script.syscall("YIELD")
+
+
 def _make_pool(script: Script, region: int, error: str = "NONE") -> int:
     pool = script.slots()
     script.invoke(API["ROOT_ASID_CONTROL"], "ASID_MAKE_POOL", [pool, 32], [region, NODE], error)
