@@ -13,16 +13,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cache.events import UNSEEN, Event, Events
 from cache.fetch import Fetch, FetchModel, redirects
 from cache.flow import FlowOrder
 from cache.geometry import Hierarchy
 from cache.lines import Target
 from cache.locked import NOT_LOCKED, LockedLines
 from cache.maintenance import cache_operation
-from cache.may import Misses, presence
+from cache.may import presence
 from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.reference import AT_HOME, UNCACHED, Hit, Kind, Reference
-from cache.residency import UNSEEN, Event, Events, Residency, Step, Verdict
+from cache.residency import Residency, Verdict
 from quoll.cfg import Block
 from quoll.supergraph import Supergraph
 
@@ -106,9 +107,11 @@ class _Classifier:
         leaving: dict[int, tuple[Reference, ...]] = {}
         exits = frozenset(self.graph.exits)
         for index in range(len(self.graph.nodes)):
-            step, misses = residency.at(index), missing(index)
-            nodes.append(self._classify(inside[index], step, misses, Kind.FETCH))
-            after = self._classify(past[index], step, misses, Kind.PREFETCH)
+            here, beyond = within[index], _events(past[index])
+            found, absent = residency.inside(index, here), missing.inside(index, here)
+            nodes.append(self._classify(inside[index], found, absent, Kind.FETCH))
+            found, absent = residency.past(index, beyond), missing.past(index, beyond)
+            after = self._classify(past[index], found, absent, Kind.PREFETCH)
             if index in exits:
                 leaving[index] = after
             for edge in self.graph.successors[index]:
@@ -179,15 +182,21 @@ class _Classifier:
         )
 
     def _classify(
-        self, parts: Sequence[_Part], step: Step | None, misses: Misses, kind: Kind
+        self,
+        parts: Sequence[_Part],
+        verdicts: Sequence[Verdict] | None,
+        absences: Sequence[bool] | None,
+        kind: Kind,
     ) -> tuple[Reference, ...]:
-        if step is None:
+        """The references of a node or past it, from what is told of their events."""
+        if verdicts is None or absences is None:
             return ()
         found: list[Reference] = []
+        told = zip(verdicts, absences, strict=True)
         for part in parts:
             verdict, absent = LOCKED if part.held else NOT_CACHED, False
             if part.event is not None:
-                verdict, absent = step.apply(part.event), misses.of(part.event)
+                verdict, absent = next(told)
             if part.fetch.drop:
                 found.append(self._dropped(part.fetch))
             elif not part.fetch.forget:

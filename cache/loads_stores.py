@@ -14,16 +14,17 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from cache.data import DataAccess, DataModel
+from cache.events import ELSEWHERE, UNSEEN, Event, Events
 from cache.flow import FlowOrder
 from cache.geometry import Hierarchy
 from cache.locked import NOT_LOCKED, LockedLines
 from cache.maintenance import CacheOperation, cache_operation
-from cache.may import Misses, presence
+from cache.may import presence
 from cache.memory_map import Cacheability
 from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.policy import Policy
 from cache.reference import AT_HOME, UNCACHED, Hit, Kind, Reference, Stream
-from cache.residency import ELSEWHERE, UNSEEN, Event, Events, Residency, Step, Verdict
+from cache.residency import Residency, Verdict
 from cache.streams import Loads, find_streams
 from quoll.arm.insn import Access
 from quoll.cfg import Block
@@ -136,7 +137,8 @@ class _Classifier:
         events = Events(_events(parts), along)
         missing = presence(self.flow, self.hierarchy, geometry, self.hierarchy.initial_d, events)
         nodes = tuple(
-            self._classify(n, of, residency.at(n), missing(n)) for n, of in enumerate(parts)
+            self._classify(n, of, residency.inside(n, here), missing.inside(n, here))
+            for n, (of, here) in enumerate(zip(parts, events.nodes, strict=True))
         )
         loops_out = {loop: tuple(lines.values()) for loop, lines in self.missing.items()}
         return DataClasses(nodes, loops_out)
@@ -167,13 +169,14 @@ class _Classifier:
         filling: dict[int, list[Event | None]] = {}
         candidates: dict[tuple[int, int], tuple[Event, int]] = {}
         for n in {n for loop in looping for n in self.scopes.executed[loop]}:
-            step = residency.at(n)
-            if step is None:
+            verdicts = residency.inside(n, [part.event for part in parts[n] if part.event])
+            if verdicts is None:
                 continue
             events = filling.setdefault(n, [])
             alone = Counter(part.insn for part in parts[n])
+            told = iter(verdicts)
             for part in parts[n]:
-                hits = part.event is not None and step.apply(part.event).resident
+                hits = part.event is not None and next(told).resident
                 events.append(None if hits else part.event)
                 if part.event and not hits and alone[part.insn] == 1 and _may_be_stream(part):
                     spans = part.event.target.spans if part.event.target else ()
@@ -276,15 +279,21 @@ class _Classifier:
         return _Part(insn, what, scope, event)
 
     def _classify(
-        self, node: int, parts: Sequence[_Part], step: Step | None, misses: Misses
+        self,
+        node: int,
+        parts: Sequence[_Part],
+        verdicts: Sequence[Verdict] | None,
+        absences: Sequence[bool] | None,
     ) -> tuple[Reference, ...]:
-        if step is None:
+        """The references of a node, from what is told of their events."""
+        if verdicts is None or absences is None:
             return ()
         found: list[Reference] = []
+        told = zip(verdicts, absences, strict=True)
         verdict, absent = BEFORE_ANYTHING, False
         for part in parts:
             if part.event is not None:
-                verdict, absent = step.apply(part.event), misses.of(part.event)
+                verdict, absent = next(told)
             elif part.held:
                 verdict, absent = LOCKED, False
             if part.access is not None:

@@ -14,18 +14,17 @@ fix may fill any line of its set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from cache.events import Event, EventFlow, Events
 from cache.flow import FlowOrder
 from cache.geometry import Geometry, Hierarchy
 from cache.initial import Contents, Initial
 from cache.lines import Target
 from cache.policy import Policy
-from cache.residency import Event, Events
-from quoll.fixpoint import solve
 
-__all__ = ["Misses", "Presence", "presence"]
+__all__ = ["Presence", "presence"]
 
 PAGE = 4096  # the part of an address that translation leaves alone
 GONE = 1 << 30  # the age of what was never there
@@ -54,8 +53,8 @@ ANYTHING = MayBe(0, {}, {})
 NOTHING = MayBe(GONE, {}, {})
 
 
-class Presence:
-    """The fixed point for one cache; an instance of ``quoll.fixpoint.Domain``.
+class Presence(EventFlow[MayBe, bool]):
+    """The fixed point for one cache; of an event it is told whether it surely misses.
 
     At the start only the lines ``held`` are there; None: any line may be.
     """
@@ -68,26 +67,32 @@ class Presence:
         events: Events,
         held: Iterable[int] | None,
     ) -> None:
-        self._flow, self._geometry, self._events = flow, geometry, events
+        self._geometry = geometry
         self._policy, self._memory = hierarchy.policy, hierarchy.memory
         ordered = self._policy in ORDERED and not geometry.locked_ways
         self._ways = geometry.ways if ordered else GONE  # at which age a line is gone
         self._physical: dict[int, int | None] = {}
         start = ANYTHING
         if held is not None:
-            start = self.after(NOTHING, Event(Target(tuple(held))))
-        self._states = solve(flow.graph, flow.order, self, start).states
+            start = self._done(NOTHING, Event(Target(tuple(held))))
+        super().__init__(flow, events, start)
 
-    def at(self, node: int) -> Misses:
-        """The start of ``node``, ready for its events."""
-        return Misses(self, self._states[node])
+    def after(self, state: MayBe, events: Sequence[Event]) -> tuple[MayBe, tuple[bool, ...]]:
+        verdicts = []
+        for event in events:
+            verdicts.append(event.certain and self._absent(state, event))
+            state = self._done(state, event)
+        return state, tuple(verdicts)
 
-    def absent(self, state: MayBe, event: Event) -> bool:
+    def along(self, edge: int, state: MayBe) -> MayBe:
+        return state
+
+    def _absent(self, state: MayBe, event: Event) -> bool:
         """Whether none of the lines that ``event`` may access is there."""
         lines = self._lines(event.target)
         return lines is not None and all(self._gone(state, line) for line in lines)
 
-    def after(self, state: MayBe, event: Event) -> MayBe:
+    def _done(self, state: MayBe, event: Event) -> MayBe:
         """What may be there after ``event``."""
         if event.target is None:
             if event.forget:
@@ -177,12 +182,6 @@ class Presence:
             return None
         return frozenset(map(geometry.set_of, target.lines))
 
-    def transfer(self, edge: int, state: MayBe) -> MayBe:
-        source = self._flow.graph.sources[edge]
-        for event in (*self._events.nodes[source], *self._events.edges[edge]):
-            state = self.after(state, event)
-        return state
-
     def join(self, node: int, a: MayBe, b: MayBe) -> MayBe:
         if a is b or a == b:
             return a
@@ -202,19 +201,14 @@ class Presence:
         return self.join(0, a, b) == b
 
 
-class Misses:
-    """Tells of one event after the other whether it surely misses."""
+class Anywhere:
+    """Where any line may be, no access surely misses."""
 
-    def __init__(self, presence: Presence | None, state: MayBe | None) -> None:
-        self._presence, self._state = presence, state
+    def inside(self, node: int, events: Sequence[Event]) -> tuple[bool, ...]:
+        """What is told of ``events``, as by ``Presence``."""
+        return (False,) * len(events)
 
-    def of(self, event: Event) -> bool:
-        """Whether ``event`` is an access, executed for sure, to a line that is not there."""
-        if self._presence is None or self._state is None:
-            return False
-        absent = event.certain and self._presence.absent(self._state, event)
-        self._state = self._presence.after(self._state, event)
-        return absent
+    past = inside
 
 
 def presence(
@@ -223,10 +217,10 @@ def presence(
     geometry: Geometry,
     initial: Initial,
     events: Events,
-) -> Callable[[int], Misses]:
-    """What surely misses, by node. Nothing is computed where nothing can be found out."""
+) -> Presence | Anywhere:
+    """What surely misses. Nothing is computed where nothing can be found out."""
     cold = initial.contents is Contents.COLD and not geometry.locked_ways
     emptied = any(event.empties for of_node in events.nodes for event in of_node)
     if not (cold or emptied or hierarchy.policy in ORDERED):
-        return lambda node: Misses(None, None)
-    return Presence(flow, hierarchy, geometry, events, initial.held.lines() if cold else None).at
+        return Anywhere()
+    return Presence(flow, hierarchy, geometry, events, initial.held.lines() if cold else None)

@@ -34,6 +34,8 @@ class Cacheability(Enum):
     MAYBE = "maybe"
     ON_CHIP = "on chip"  # never, and at no cost
 
+    __hash__ = object.__hash__  # in C: members are keys
+
 
 CACHEABILITY = {
     RegionKind.CACHED: Cacheability.ALWAYS,

@@ -20,6 +20,8 @@ class Kind(Enum):
     STORE = "store"
     WRITE_BACK = "write-back"  # dirty lines that a maintenance operation writes out
 
+    __hash__ = object.__hash__  # in C: members are keys
+
 
 class Hit(Enum):
     """Classification at one level."""
@@ -29,6 +31,8 @@ class Hit(Enum):
     FM = "first miss"  # at most one miss per entry of the loop ``scope``
     PL = "once per line"  # misses only where it enters another line than before (``Stream``)
     NC = "not classified"
+
+    __hash__ = object.__hash__  # in C: members are keys
 
 
 # What an access to memory that is never cached is called; AT_HOME needs no access outside.

@@ -22,45 +22,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import is_
 
+from cache.events import Event, EventFlow, Events
 from cache.flow import FlowOrder
 from cache.geometry import Geometry
 from cache.lines import NO_LINES, Lines, LinesBuilder, Target
 from cache.policy import Policy, Rule, paid_rules, strict_rules
-from quoll.fixpoint import solve
 
-__all__ = ["ELSEWHERE", "UNSEEN", "Event", "Events", "Known", "Residency", "Step", "Verdict"]
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One access to one line, or (``target`` None) an operation on the cache.
-
-    ``certain``: it is executed, and its line is in the cache afterwards. ``pays``: if it is
-    charged, the charge is for a miss of just this line. ``first``: it is charged where a loop is
-    entered. ``store``: it changes nothing but, with LRU, the order of lines.
-
-    Operations: ``forget`` leaves nothing known, or, if it ``empties`` the cache, nothing there;
-    ``drop`` removes one line at most, any line, for
-    which it is charged; ``rename``: what unknown addresses mean has changed.
-    """
-
-    target: Target | None
-    certain: bool = False
-    pays: bool = False
-    first: bool = False
-    store: bool = False
-    forget: bool = False
-    empties: bool = False
-    drop: bool = False
-    rename: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Events:
-    """All events of one cache in program order: of each node, and then of the edge out of it."""
-
-    nodes: Sequence[Sequence[Event]]
-    edges: Sequence[Sequence[Event]]
+__all__ = ["Known", "Residency", "Step", "Verdict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +40,6 @@ class Verdict:
 
 
 RESIDENT, PAID, ABSENT = Verdict(True, False), Verdict(False, True), Verdict(False, False)
-UNSEEN = Event(None, forget=True, rename=True)  # code that is not looked at (rule 2)
-ELSEWHERE = Event(None, rename=True)  # into or out of a shared context
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +179,8 @@ def _age_by(
     return next((age for (r, _), age in zip(strict, ages, strict=True) if r == rule), None)
 
 
-class Residency:
-    """The fixed point for one cache; an instance of ``quoll.fixpoint.Domain``.
+class Residency(EventFlow[Known, Verdict]):
+    """The fixed point for one cache.
 
     ``images`` says how symbols change along an edge. ``held`` are lines that are in the cache at
     the start.
@@ -229,18 +195,15 @@ class Residency:
         images: Callable[[int], Mapping[int, int]],
         held: Iterable[int] = (),
     ) -> None:
-        self._flow, self._geometry = flow, geometry
+        self._geometry, self._images = geometry, images
         self._strict = strict_rules(policy, geometry.free_ways)
         self._paid = paid_rules(policy, geometry.free_ways)
-        self._events, self._images = events, images
-        self._after: dict[int, tuple[Known, Known]] = {}  # node: its start, its end
-        self._along: dict[int, tuple[Known, Known]] = {}  # edge: start of its source, its own end
         held = tuple(held)
         start = Known(
             tuple(self._held(held, rule) for rule in self._strict),
             tuple(self._held(held, rule) for rule in self._paid),
         )
-        self._states = solve(flow.graph, flow.order, self, start).states
+        super().__init__(flow, events, start)
 
     def _held(self, lines: tuple[int, ...], rule: Rule) -> Lines:
         """The lines that are held from the start: any of them may be the next to go."""
@@ -252,34 +215,15 @@ class Residency:
             sets[at] = (*sets.get(at, ()), (line, rule.capacity - 1))
         return Lines(sets, {})
 
-    def at(self, node: int) -> Step | None:
-        """The start of ``node``, ready for its events; None if it is never reached."""
-        known = self._states[node]
-        return None if known is None else self._step(known)
-
-    def _step(self, known: Known) -> Step:
-        return Step(known, self._strict, self._paid, self._geometry)
-
-    def transfer(self, edge: int, state: Known) -> Known | None:
-        done = self._along.get(edge)
-        if done is not None and done[0] is state:
-            return done[1]
-        source = self._flow.graph.sources[edge]
-        before = self._after.get(source)
-        if before is None or before[0] is not state:
-            before = state, self._applied(state, self._events.nodes[source])
-            self._after[source] = before
-        after = self._applied(before[1], self._events.edges[edge]).renamed(edge, self._images)
-        self._along[edge] = state, after
-        return after
-
-    def _applied(self, known: Known, events: Sequence[Event]) -> Known:
+    def after(self, state: Known, events: Sequence[Event]) -> tuple[Known, tuple[Verdict, ...]]:
         if not events:
-            return known
-        step = self._step(known)
-        for event in events:
-            step.apply(event)
-        return step.build()
+            return state, ()
+        step = Step(state, self._strict, self._paid, self._geometry)
+        verdicts = tuple(map(step.apply, events))
+        return step.build(), verdicts
+
+    def along(self, edge: int, state: Known) -> Known:
+        return state.renamed(edge, self._images)
 
     def join(self, node: int, a: Known, b: Known) -> Known:
         return a.join(b)

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from cache.events import Event
 from cache.geometry import Geometry
 from cache.lines import signed
 from cache.persistence import LoopScopes
 from cache.reference import Stream
-from cache.residency import Event
 from quoll.supergraph import Supergraph
 from quoll.terms import RIGID
 

@@ -22,6 +22,8 @@ class Compare(Enum):
     SLT = "<s"
     SLE = "<=s"
 
+    __hash__ = object.__hash__  # in C: members are keys
+
 
 def refine(relation: Compare, a: ValueSet, b: ValueSet, bits: int = 32) -> Pair | None:
     """Supersets of the x in a and the y in b that stand in ``relation``; None if none do."""

@@ -8,6 +8,7 @@ names the symbols that the op creates.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from quoll import arithmetic
@@ -30,7 +31,7 @@ from quoll.terms import (
     scale_fact,
     subtract_facts,
 )
-from quoll.valueset import ANY, ValueSet, join, progression
+from quoll.valueset import ANY, REMEMBERED, ValueSet, join, progression
 
 __all__ = [
     "BINARY",
@@ -58,6 +59,7 @@ __all__ = [
 ]
 
 Evaluator = Callable[[Machine, int, int, int, Any], None]
+Operation = Callable[[ValueSet, ValueSet, int], ValueSet]
 
 TABLE_LIMIT = 64  # members of an address set whose constants are read one by one
 AMOUNTS = 8  # shift amounts that are tried one by one
@@ -285,8 +287,13 @@ def binary(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
     if bits == 64:
         m.v[out] = operation(_wide(m, p), _wide(m, q), 64)
         return
-    result = operation(m.words(p), m.words(q), bits)
+    result = _applied(operation, m.words(p), m.words(q), bits)
     m.v[out] = m.fresh(site, _marked(m, result, bits, p, q))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _applied(operation: Operation, a: ValueSet, b: ValueSet, bits: int) -> ValueSet:
+    return operation(a, b, bits)
 
 
 def bit_and(m: Machine, out: int, a: int, b: int, site: Any) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from quoll.condition import Condition, symbols
 from quoll.terms import (
@@ -47,13 +47,13 @@ REGISTERS: Final = 15  # r0 to lr; then the flags N Z C V, then the mode
 FLAG: Final = 15  # index of N
 MODE: Final = 19
 ARGUMENTS: Final = (0, 1, 2, 3, 12)
+EXISTENTIAL: Final = RIGID << 32  # terms from here on are of existential symbols
 BEFORE: Final = -1  # the position of symbols that are there at entry
 
 Cells = Mapping[int, object]
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """``registers`` are 15 terms, the conditions N Z C V, and the mode (None: unknown).
 
     ``frames`` and ``globals`` map addresses, as terms, to what is stored there: the term of an
@@ -290,7 +290,7 @@ class _Cover:
         conditions: list[Condition] = []
         for slot, (x, y) in enumerate(zip(a.registers, b.registers, strict=True)):
             if slot < FLAG:
-                if not self._term(x, y):  # type: ignore[arg-type]
+                if (x != y or y >= EXISTENTIAL) and not self._term(x, y):  # type: ignore[operator, arg-type]
                     return False
             elif y is not None:
                 if x != y:
@@ -333,10 +333,10 @@ class _Cover:
     def _cells(self, a: Mapping[int, object], b: Mapping[int, object]) -> bool:
         for key, y in b.items():
             x = a.get(key)
-            if not self._same(key >> 32):
+            if key >= EXISTENTIAL and not self._same(key >> 32):
                 return False
             if type(x) is int and type(y) is int:
-                if not self._term(x, y):
+                if (x != y or y >= EXISTENTIAL) and not self._term(x, y):
                     return False
             elif type(x) is tuple and type(y) is tuple and x[0] == y[0]:
                 if not self._term(x[1], y[1]):

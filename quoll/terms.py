@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import gcd
 
 from quoll import arithmetic
-from quoll.valueset import ANY, ValueSet, join, leq, progression, widen
+from quoll.valueset import ANY, REMEMBERED, ValueSet, join, leq, progression, widen
 
 __all__ = [
     "BIAS",
@@ -118,8 +119,11 @@ def describe(term: Term, facts: Facts) -> Fact:
 
 def shift_fact(fact: Fact, offset: int) -> Fact:
     """``fact`` with ``offset`` added to every member."""
-    if offset == 0 or fact is ANY or fact is TAINTED:
-        return fact
+    return fact if offset == 0 or fact is ANY or fact is TAINTED else _shifted(fact, offset)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _shifted(fact: Fact, offset: int) -> Fact:
     if isinstance(fact, Anchored):
         return Anchored(fact.base, arithmetic.add(fact.offsets, ValueSet.of(offset)))
     if isinstance(fact, Rotated):
@@ -201,6 +205,11 @@ def covers(a: Fact, b: Fact) -> bool:
 
 def union(a: Fact, b: Fact) -> Fact:
     """A fact that covers both."""
+    return ANY if a is ANY is b else _joined(a, b)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _joined(a: Fact, b: Fact) -> Fact:
     if isinstance(a, Anchored) or isinstance(b, Anchored):
         if isinstance(a, Anchored) and isinstance(b, Anchored) and a.base == b.base:
             return Anchored(a.base, join(a.offsets, b.offsets))

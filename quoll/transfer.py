@@ -7,7 +7,6 @@ executed are merged, each refined by the condition.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from quoll.condition import Condition, assume, negation
@@ -28,8 +27,7 @@ class Address(NamedTuple):
     term: Term | None
 
 
-@dataclass(frozen=True, slots=True)
-class Leave:
+class Leave(NamedTuple):
     """The state in which a block leaves by writing the pc, and the term written.
 
     The lowest bits of ``target`` are not part of the address; ``thumb`` is the instruction set.
@@ -40,8 +38,7 @@ class Leave:
     thumb: Condition
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What comes out of a block: by falling off its end, and by writing the pc.
 
     ``decision`` is the last condition on which control parted, and the facts it met. ``noted``:

@@ -22,6 +22,7 @@ from math import gcd
 __all__ = ["ANY", "WORD", "ValueSet", "join", "leq", "meet", "progression", "widen", "wrap"]
 
 WORD = 1 << 32
+REMEMBERED = 1 << 14  # results of a function of sets that are kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ from __future__ import annotations
 from itertools import permutations
 from random import Random
 
+from cache.events import Event, Events
 from cache.flow import FlowOrder
 from cache.geometry import Geometry
 from cache.lines import Target
 from cache.policy import Policy
-from cache.residency import Event, Events, Residency
+from cache.residency import Residency
 from quoll.wto import FlowGraph, WeakOrder
 
 GRAPHS = 250
@@ -91,10 +92,10 @@ def test_lru_is_sound_and_nearly_exact() -> None:
         )
         truth = exact(flow, nodes, ways)
         for node, events in enumerate(nodes):
-            step = residency.at(node)
-            assert step is not None
-            for index, access in enumerate(events):
-                claimed, real = step.apply(access).resident, truth[node, index]
+            verdicts = residency.inside(node, events)
+            assert verdicts is not None
+            for index, verdict in enumerate(verdicts):
+                claimed, real = verdict.resident, truth[node, index]
                 assert real or not claimed, f"seed {seed}: node {node}, access {index}"
                 same += claimed == real
                 hits += claimed

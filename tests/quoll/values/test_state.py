@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
@@ -72,8 +71,8 @@ def test_an_address_of_the_stack_keeps_its_mark(thresholds: list[int] | None) ->
     plain, _, _ = random_pair(random.Random(1), around)
     symbol = around.names.of(7, "shared")
     registers = (symbol << 32, *plain.registers[1:])
-    unmarked = replace(plain, registers=registers)
-    marked = replace(unmarked, facts={**plain.facts, symbol: TAINTED})
+    unmarked = plain._replace(registers=registers)
+    marked = unmarked._replace(facts={**plain.facts, symbol: TAINTED})
     for a, b in ((unmarked, marked), (marked, unmarked)):
         merged = merge(a, b, around.names, (1, 1), "test", thresholds)
         assert covered_by(a, merged)
@@ -91,8 +90,8 @@ def test_words_that_are_known_are_equal_whatever_they_are_called() -> None:
     b = State((merged << 32, merged << 32, *others), {}, {}, {}, {})
     assert len(a.registers) == len(empty.registers)
     assert covered_by(a, b)
-    assert not covered_by(replace(a, facts={compared: ValueSet.of(0)}), b)
-    assert not covered_by(replace(a, facts={**facts, loaded: ValueSet.of(4)}), b)
+    assert not covered_by(a._replace(facts={compared: ValueSet.of(0)}), b)
+    assert not covered_by(a._replace(facts={**facts, loaded: ValueSet.of(4)}), b)
 
 
 def test_order_is_not_everything() -> None:

@@ -1,0 +1,129 @@
+"""What happens to one cache on the nodes and edges of a graph, and the fixed point of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+from cache.flow import FlowOrder
+from cache.lines import Target
+from quoll.fixpoint import solve
+
+__all__ = ["ELSEWHERE", "UNSEEN", "Event", "EventFlow", "Events"]
+
+S = TypeVar("S")  # what is known of the cache
+V = TypeVar("V")  # what is known of an event
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One access to one line, or (``target`` None) an operation on the cache.
+
+    ``certain``: it is executed, and its line is in the cache afterwards. ``pays``: if it is
+    charged, the charge is for a miss of just this line. ``first``: it is charged where a loop is
+    entered. ``store``: it changes nothing but, with LRU, the order of lines.
+
+    Operations: ``forget`` leaves nothing known, or, if it ``empties`` the cache, nothing there;
+    ``drop`` removes one line at most, any line, for
+    which it is charged; ``rename``: what unknown addresses mean has changed.
+    """
+
+    target: Target | None
+    certain: bool = False
+    pays: bool = False
+    first: bool = False
+    store: bool = False
+    forget: bool = False
+    empties: bool = False
+    drop: bool = False
+    rename: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """All events of one cache in program order: of each node, and then of the edge out of it."""
+
+    nodes: Sequence[Sequence[Event]]
+    edges: Sequence[Sequence[Event]]
+
+
+UNSEEN = Event(None, forget=True, rename=True)  # code that is not looked at (rule 2)
+ELSEWHERE = Event(None, rename=True)  # into or out of a shared context
+
+
+class _Effect(NamedTuple, Generic[S, V]):
+    """Events from the state ``before`` on."""
+
+    before: S
+    after: S
+    verdicts: tuple[V, ...]
+
+
+class EventFlow(ABC, Generic[S, V]):
+    """The states of a cache when events happen along the paths of a graph.
+
+    An instance of ``quoll.fixpoint.Domain``. What came of the events of a node or an edge is kept
+    until it is asked of another state; so events that were part of the fixed point need not happen
+    again to be classified.
+    """
+
+    def __init__(self, flow: FlowOrder, events: Events, start: S) -> None:
+        self._flow, self._events = flow, events
+        self._inside: dict[int, _Effect[S, V]] = {}
+        self._past: dict[int, _Effect[S, V]] = {}  # by edge
+        self._states = solve(flow.graph, flow.order, self, start).states
+
+    @abstractmethod
+    def after(self, state: S, events: Sequence[Event]) -> tuple[S, tuple[V, ...]]:
+        """The state after ``events``, and the verdict on each."""
+
+    @abstractmethod
+    def along(self, edge: int, state: S) -> S:
+        """``state`` when ``edge`` has been taken, beside its events."""
+
+    @abstractmethod
+    def join(self, node: int, a: S, b: S) -> S: ...
+
+    @abstractmethod
+    def widen(self, node: int, old: S, new: S) -> S: ...
+
+    @abstractmethod
+    def leq(self, a: S, b: S) -> bool: ...
+
+    def transfer(self, edge: int, state: S) -> S | None:
+        end = self._through(self._flow.graph.sources[edge], state).after
+        known = self._past.get(edge)
+        if known is None or known.before is not end:
+            after, verdicts = self.after(end, self._events.edges[edge])
+            known = self._past[edge] = _Effect(end, self.along(edge, after), verdicts)
+        return known.after
+
+    def _through(self, node: int, state: S) -> _Effect[S, V]:
+        known = self._inside.get(node)
+        if known is None or known.before is not state:
+            after, verdicts = self.after(state, self._events.nodes[node])
+            known = self._inside[node] = _Effect(state, after, verdicts)
+        return known
+
+    def inside(self, node: int, events: Sequence[Event]) -> tuple[V, ...] | None:
+        """The verdicts on ``events`` from the start of ``node``; None if it is never reached."""
+        state = self._states[node]
+        if state is None:
+            return None
+        if events == self._events.nodes[node]:
+            return self._through(node, state).verdicts
+        return self.after(state, events)[1]
+
+    def past(self, node: int, events: Sequence[Event]) -> tuple[V, ...] | None:
+        """The verdicts on ``events`` after those of ``node``; None if it is never reached."""
+        state = self._states[node]
+        if state is None:
+            return None
+        end = self._through(node, state).after
+        for edge in self._flow.graph.successors[node]:
+            known = self._past.get(edge)
+            if known is not None and known.before is end and events == self._events.edges[edge]:
+                return known.verdicts
+        return self.after(end, events)[1]
