@@ -42,6 +42,7 @@ SECTIONS
         __bss_end = .;
     } :NONE
     __image_end = .;
+    ASSERT(__image_end <= WINDOW_BASE + BOOT_HEAP - RAM_BASE, "the kernel ends below the first thread's objects")
 
     __vectors_physical = __vectors_load - WINDOW_BASE + RAM_BASE;
     .vectors VECTOR_PAGE : AT(__vectors_physical) { *(.vectors) } :vectors

@@ -19,19 +19,24 @@ SECONDS = "500"
 TIMED_OUT = 124
 
 
-def run_checked(folder: Path, board: str, every: int, program: str) -> CompletedProcess[str]:
+def run_checked(
+    folder: Path, board: str, every: int, program: str, preset: str = "after"
+) -> CompletedProcess[str]:
     """Build with the invariants checked after each of so many entries, and run."""
     bilby = folder / "kernels" / "bilby"
-    make(bilby, "--silent", f"BOARD={board}", f"CHECK={every}")
+    make(bilby, "--silent", f"BOARD={board}", f"PRESET={preset}", f"CHECK={every}")
     return subprocess.run(
-        [str(bilby / "run"), f"{board}-after-check-{every}", program],
+        [str(bilby / "run"), f"{board}-{preset}-check-{every}", program],
         capture_output=True, text=True, check=False, env={**os.environ, "BILBY_TIMEOUT": SECONDS},
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("board", ["kzm", "cubieboard"])
-def test_all_invariants_hold_while_a_program_runs(board: str) -> None:
-    done = run_checked(ROOT, board, 1, "pingpong")
+@pytest.mark.parametrize(
+    ("board", "preset"),
+    [("kzm", "after"), ("cubieboard", "after"), ("kzm", "before"), ("kzm", "latency")],
+)
+def test_all_invariants_hold_while_a_program_runs(board: str, preset: str) -> None:
+    done = run_checked(ROOT, board, 1, "pingpong", preset)
     assert done.returncode == 0, done.stdout + done.stderr
     check_tap(done.stdout)
 

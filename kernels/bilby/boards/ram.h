@@ -13,12 +13,12 @@
 #define DIRT_BYTES   0x40000      /* boot does not clear this much of it */
 #define UNTYPED_REGIONS { { RAM_BASE + 0x00400000, 22 }, { RAM_BASE + 0x00800000, 23 }, \
                           { RAM_BASE + 0x02000000, 25 }, \
-                          { RAM_BASE + 0x04000000, LAST_REGION_BITS } }
+                          LAST_REGIONS }
 #ifdef CHECKED
-#define LAST_REGION_BITS 25
-#define CHECK_MEMORY 0xf6000000    /* of the checks, behind the last region */
+#define LAST_REGIONS { RAM_BASE + 0x04000000, 25 }, { RAM_BASE + 0x06000000, 24 }
+#define CHECK_MEMORY 0xf7000000    /* of the checks, behind the last region */
 #else
-#define LAST_REGION_BITS 26
+#define LAST_REGIONS { RAM_BASE + 0x04000000, 26 }
 #endif
 
 /* The kernel window: the top 256 MiB of every address space. */

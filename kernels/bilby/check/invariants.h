@@ -24,6 +24,7 @@ struct universe {
     unsigned char slot_seen[RAM_BYTES / 16 / 8];
     unsigned char object_seen[RAM_BYTES / 16 / 8];
     unsigned char family_seen[RAM_BYTES / 16 / 8];
+    unsigned char descriptor_seen[RAM_BYTES / 4 / 8];
 };
 
 extern struct universe *const universe;

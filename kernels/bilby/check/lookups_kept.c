@@ -12,21 +12,22 @@
 
 void check_no_lookups(const struct tcb *thread)
 {
-    require(thread->lookups_kept == 0, "L3 a call that is over keeps no lookup", thread);
+    require(thread->lookups_end == NULL, "L3 a call that is over keeps no lookup", thread);
 }
 
 static void check_kept(const struct tcb *thread)
 {
-    require(thread->lookups_kept <= LOOKUPS_MAX, "L1 as many lookups as there is room for", thread);
-    if (thread->lookups_at != cnodes_moved)
-        return;
-    for (word_t i = 0; i < thread->lookups_kept; i++) {
-        const struct lookup *kept = &thread->lookups[i];
+    const struct lookup *end = thread->lookups_end;
+    word_t bytes = (word_t)end - (word_t)thread->lookups;
 
+    require(end == NULL || (bytes <= sizeof(thread->lookups) && bytes % sizeof(*end) == 0),
+            "L1 as many lookups as there is room for", thread);
+    if (end == NULL || thread->lookups_at != cnodes_moved)
+        return;
+    for (const struct lookup *kept = thread->lookups; kept < end; kept++)
         require(kept->slot == NULL
                 || cspace_resolve(kept->root, kept->address, kept->bits) == kept->slot,
                 "L2 a lookup that is kept is what would be found now", kept);
-    }
 }
 
 void check_lookups(void)

@@ -23,8 +23,7 @@
 extern struct page_directory *owner[HARDWARE_ASIDS] __attribute__((weak));
 extern struct asid_pool *pools[ASID_POOLS];
 
-static unsigned char remembered[RAM_BYTES / 4 / 8]; /* descriptors, one bit each */
-
+/* What capabilities remember: descriptors, one bit each. */
 static void remember(const word_t *entry, word_t count, bool value)
 {
     for (word_t i = 0; i < count; i++) {
@@ -32,9 +31,9 @@ static void remember(const word_t *entry, word_t count, bool value)
         unsigned char bit = (unsigned char)(1u << unit % 8);
 
         if (value)
-            remembered[unit / 8] |= bit;
+            universe->descriptor_seen[unit / 8] |= bit;
         else
-            remembered[unit / 8] &= (unsigned char)~bit;
+            universe->descriptor_seen[unit / 8] &= (unsigned char)~bit;
     }
 }
 
@@ -42,7 +41,7 @@ static bool is_remembered(const word_t *entry)
 {
     word_t unit = ((word_t)entry - WINDOW_BASE) / 4;
 
-    return remembered[unit / 8] >> unit % 8 & 1;
+    return universe->descriptor_seen[unit / 8] >> unit % 8 & 1;
 }
 
 void spaces_reach(void)

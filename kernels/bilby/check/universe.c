@@ -14,6 +14,7 @@
 
 #ifdef CHECK_MEMORY /* RAM that this build keeps from the users */
 struct universe *const universe = (struct universe *)CHECK_MEMORY;
+_Static_assert(sizeof(struct universe) <= WINDOW_BASE + RAM_BYTES - CHECK_MEMORY, "room");
 #else
 static struct universe memory;
 struct universe *const universe = &memory;

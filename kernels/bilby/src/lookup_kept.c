@@ -10,14 +10,15 @@
  * into which no lookup leads from then on (delete.c).  "cnodes_moved" counts them, in 64 bits
  * that no system lives to see overflow.  Lookups are kept with their arguments, in the
  * order of the call: addresses in a message buffer, or the thread at the other end, may
- * be others when the call is made again.
+ * be others when the call is made again.  Whether they are valid is decided when a call
+ * begins: it looks up nothing any more once it has moved a capability.
  *
  * That nothing was found is kept too, though somebody may put something there before the call
  * is made again: then it was not there when the call was made first.  So all is forgotten at the
  * end of the call, or when it will not be made again.
  *
- * Invariant: of a thread whose "lookups_at" equals cnodes_moved, the first "lookups_kept" of
- * its lookups are what cspace_resolve would find now, but for those that found nothing.
+ * Invariant: of a thread whose "lookups_at" equals cnodes_moved, the lookups in front of
+ * "lookups_end" are what cspace_resolve would find now, but for those that found nothing.
  * Only a thread that can run, and was preempted, keeps any.
  *
  * Interrupts alone cannot keep a call from finishing: each attempt keeps at least one lookup
@@ -29,34 +30,45 @@
 #include <preemption.h>
 
 count_t cnodes_moved;
-word_t lookup_position;
 
-static void keep(struct lookup *kept, const struct cap *root, word_t address, word_t bits,
-                 struct slot *slot)
+/* Its alignment as far as one instruction masks it: more than a line. */
+static struct tcb *caller(void)
 {
+    return (struct tcb *)in_window((word_t)current_thread, sizeof(struct tcb) / 2);
+}
+
+/* A place in a thread's row of lookups, which is aligned to twice its size; behind its end it begins again. */
+static struct lookup *in_row(const struct lookup *place)
+{
+    const word_t row = LOOKUPS_MAX * sizeof(struct lookup);
+
+    return (struct lookup *)in_window((word_t)place & ~row, sizeof(struct lookup));
+}
+
+/* What is kept is from an attempt before this one, or is forgotten. */
+void lookup_begin(void)
+{
+    struct tcb *thread = caller();
+    count_t moved = cnodes_moved;
+
+    thread->lookups_next = thread->lookups;
+    if (thread->lookups_at == moved)
+        return;
+    thread->lookups_at = moved;
+    thread->lookups_end = NULL;
+}
+
+/* Look it up, and keep it; what was kept behind it belongs to another way that the call took. */
+static PREEMPTIBLE struct slot *find_and_keep(const struct cap *root, word_t address, word_t bits,
+                                              struct lookup *end)
+{
+    struct lookup *kept = end - 1;
+
     kept->root = (struct cap *)root;
     kept->address = address;
     kept->bits = bits;
-    kept->slot = slot;
-}
-
-static bool is_kept(const struct lookup *kept, const struct cap *root, word_t address,
-                    word_t bits)
-{
-    return kept->root == root && kept->address == address && kept->bits == bits;
-}
-
-static struct tcb *caller(void)
-{
-    return (struct tcb *)in_window((word_t)current_thread, sizeof(struct tcb));
-}
-
-/* Keep it too; what was kept behind it belongs to another way that the call took. */
-static PREEMPTIBLE struct slot *find_and_keep(struct lookup *kept, const struct cap *root,
-                                              word_t address, word_t bits)
-{
-    keep(kept, root, address, bits, cspace_resolve(root, address, bits));
-    caller()->lookups_kept = lookup_position;
+    kept->slot = cspace_resolve(root, address, bits);
+    caller()->lookups_end = end;
     PREEMPTION_POINT(13);
     return kept->slot;
 }
@@ -64,18 +76,14 @@ static PREEMPTIBLE struct slot *find_and_keep(struct lookup *kept, const struct 
 struct slot *lookup_find(const struct cap *root, word_t address, word_t bits)
 {
     struct tcb *thread = caller();
-    struct lookup *kept;
-    word_t position;
+    struct lookup *next = in_row(thread->lookups_next) + 1;
+    const struct lookup *kept;
 
-    if (thread->lookups_at != cnodes_moved) {
-        thread->lookups_at = cnodes_moved;
-        thread->lookups_kept = 0;
-        lookup_position = 0;
-    }
-    position = lookup_position % LOOKUPS_MAX;
-    kept = &thread->lookups[position];
-    lookup_position = position + 1;
-    if (position < thread->lookups_kept && is_kept(kept, root, address, bits))
+    thread->lookups_next = next;
+    __asm__("" : "+r"(next)); /* one register for what is kept and the next: none is saved */
+    kept = next - 1;
+    if (next <= thread->lookups_end && kept->root == root && kept->address == address
+        && kept->bits == bits)
         return kept->slot;
-    return find_and_keep(kept, root, address, bits);
+    return find_and_keep(root, address, bits, next);
 }

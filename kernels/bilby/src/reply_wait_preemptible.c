@@ -15,6 +15,6 @@ PREEMPTIBLE void reply_receive(word_t address)
         current_thread->replied = 1;
         PREEMPTION_POINT(8);
     }
-    lookup_begin();
+    lookup_again();
     syscall_receive(address);
 }

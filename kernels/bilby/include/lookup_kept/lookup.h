@@ -6,20 +6,20 @@
 #include <kernel.h>
 
 extern count_t cnodes_moved;    /* how often a CNode capability has changed its slot */
-extern word_t lookup_position;  /* the next lookup of this call, or phase of it */
 
 struct slot *lookup_find(const struct cap *root, word_t address, word_t bits);
+void lookup_begin(void);        /* a system call begins */
 
-/* A system call begins, or its second phase. */
-static inline void lookup_begin(void)
+/* Its second phase begins, whose lookups are kept instead of those of the first. */
+static inline void lookup_again(void)
 {
-    lookup_position = 0;
+    current_thread->lookups_next = current_thread->lookups;
 }
 
 /* A thread's call is over, or will not be made again. */
 static inline void lookup_end(struct tcb *thread)
 {
-    thread->lookups_kept = 0;
+    thread->lookups_end = NULL;
 }
 
 /* A capability changes its slot. */
