@@ -353,7 +353,7 @@ class Scope:
     def _taken(self, edge: int) -> Term:
         graph = self.code.graph
         source = graph.edges[edge].src
-        leaves = self.instance(source, self.code.effect(source).leaves)
+        leaves = self.leaving(source)
         if graph.edges[edge].kind is EdgeKind.FALLTHROUGH:
             return negate(leaves)
         others = [
@@ -362,6 +362,10 @@ class Scope:
         if len(others) == 1:
             return leaves
         return both(leaves, self.input(source, f"way{edge}", 1))
+
+    def leaving(self, node: int) -> Term:
+        """When control goes elsewhere than to the next instruction in memory."""
+        return self.instance(node, self.code.effect(node).leaves)
 
     # --- Loops inside -----------------------------------------------------------------------
 

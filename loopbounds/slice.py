@@ -180,17 +180,27 @@ class _Slicer:
                 return first
         elif len(possible) == 1 and self._always(node):
             self._exits.append(self._scope.taken(possible[0][0]))
+        going = [(e, term) for e, term in possible if term is not FALSE]
+        if len(going) == 1 and self._is_recursive(node, going[0][0]):
+            return self._scope.leaving(node)
         result = FALSE
-        for e, term in possible:
-            if term is not FALSE:
-                result = either(result, both(self._scope.taken(e), term))
+        for e, term in going:
+            result = either(result, both(self._scope.taken(e), term))
         if rewrite.size(result) <= LARGE:
             return result
         result = FALSE
-        for e, term in possible:
-            if term is not FALSE:
-                result = either(result, both(self._scope.choice(node, e), term))
+        for e, term in going:
+            result = either(result, both(self._scope.choice(node, e), term))
         return result
+
+    def _is_recursive(self, node: int, edge: int) -> bool:
+        """Whether ``node`` calls by ``edge`` alone what leads back to the header.
+
+        The call is made whenever control leaves the node; an edge past it is no other way to go.
+        """
+        graph = self._code.graph
+        calls = [e for e in graph.successors[node] if graph.edges[e].kind is EdgeKind.CALL]
+        return calls == [edge] and edge in self._loop.backs
 
     def _always(self, node: int) -> bool:
         """Whether every iteration that comes back to the header has passed ``node``."""

@@ -47,7 +47,9 @@ def judge(
         return _proved(loop, cut, outcome, inner_end)
     if fact is not None:
         return _assumed(loop, outcome, fact)
-    return _unbounded(loop, outcome, _explanation(graph, image, loop, cut))
+    why, tip = _unknown(cut)
+    reason = _explanation(graph, image, loop, why, tip)
+    return LoopBound(loop.index, None, None, "", "", reason, outcome.seconds, why=why)
 
 
 def not_asked(loop: SuperLoop) -> LoopBound:
@@ -83,10 +85,6 @@ def _assumed(loop: SuperLoop, outcome: Outcome, fact: LoopFact) -> LoopBound:
     return LoopBound(loop.index, fact.bound, None, "fact", evidence, "", outcome.seconds)
 
 
-def _unbounded(loop: SuperLoop, outcome: Outcome, reason: str) -> LoopBound:
-    return LoopBound(loop.index, None, None, "", "", reason, outcome.seconds)
-
-
 def _refute(fact: LoopFact, cut: Slice) -> None:
     """A loop with a single possible execution that exceeds the fact refutes it.
 
@@ -97,8 +95,9 @@ def _refute(fact: LoopFact, cut: Slice) -> None:
     for run in explore(cut.model):
         if run.executions > fact.bound:
             raise FactsError(
-                f"the loop is executed {run.executions} times{'' if run.ended else ' or more'} "
-                f"whenever it is entered, not at most {fact.bound}: {_trace(run, cut)}",
+                f"{fact.place} is executed {run.executions} times{'' if run.ended else ' or more'} "
+                f"whenever it is entered from outside, not at most {fact.bound}: "
+                f"{_trace(run, cut)}",
                 where=str(fact.source),
                 hint=f"state at least {run.executions}, or remove the fact",
             )
@@ -119,7 +118,7 @@ def _refute_for_some(fact: LoopFact, cut: Slice, entry: int) -> None:
     values = ", ".join(f"{register} = {value:#x}" for register, value in pairs)
     said = f", or what it may begin with: 'register {pairs[0][0]} at {entry:#x} is at most M'"
     raise FactsError(
-        f"the loop is executed {run.executions} times{'' if run.ended else ' or more'}, not at "
+        f"{fact.place} is executed {run.executions} times{'' if run.ended else ' or more'}, not at "
         f"most {fact.bound}, where the path begins with {values}: {_trace(run, cut)}",
         where=str(fact.source),
         hint=f"state at least {run.executions}{said}",
@@ -136,27 +135,28 @@ def _trace(run: Run, cut: Slice) -> str:
     )
 
 
-def _explanation(graph: Supergraph, image: Image, loop: SuperLoop, cut: Slice) -> str:
-    """Which values the exit depends on that nothing bounds, and the fact that would help."""
+def _explanation(graph: Supergraph, image: Image, loop: SuperLoop, why: str, tip: str) -> str:
     where = image.place(graph.nodes[loop.header].block.addr)
     line = image.line(graph.nodes[loop.header].block.addr)
     place = f"{line.file}:{line.line}" if line else f"{graph.nodes[loop.header].block.addr:#010x}"
+    return f"{where}: the loop has no bound: {why}; add 'loop {place} at most N'{tip}"
+
+
+def _unknown(cut: Slice) -> tuple[str, str]:
+    """Which values the exit depends on that nothing bounds, and the fact that would help."""
     model = cut.model
     deciding = rewrite.symbols([model.again])
     for v in model.state:
         if v.symbol in deciding:
             deciding |= rewrite.symbols([v.initial, v.next])
     free = [s for s in (*model.inputs, *model.parameters) if s in deciding]
-    tip = ""
     if model.again is terms.TRUE:
-        why = "no exit of it depends on anything that is known"
-    elif not free:
-        why = "its exit is decided by " + _listed([str(cut.origins[s.name]) for s in deciding])
-    else:
-        why = "nothing bounds " + _listed([str(cut.origins[s.name]) for s in free])
-        facts = [fact for s in free if (fact := cut.origins[s.name].fact)]
-        tip = f", or, if that word is a count, '{facts[0]}'" if facts else ""
-    return f"{where}: the loop has no bound: {why}; add 'loop {place} at most N'{tip}"
+        return "no exit of it depends on anything that is known", ""
+    if not free:
+        return "its exit is decided by " + _listed([str(cut.origins[s.name]) for s in deciding]), ""
+    facts = [fact for s in free if (fact := cut.origins[s.name].fact)]
+    tip = f", or, if that word is a count, '{facts[0]}'" if facts else ""
+    return "nothing bounds " + _listed([str(cut.origins[s.name]) for s in free]), tip
 
 
 def _listed(origins: list[str]) -> str:

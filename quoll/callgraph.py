@@ -101,16 +101,26 @@ def _shortest_cycle(
     raise AssertionError("a recursive component has a cycle through each member")
 
 
-def refuse_recursion(program: Program, image: Image, bounded: Set[int] = frozenset()) -> None:
-    """Raise ControlFlowError showing the calls of the first cycle past no ``bounded`` function."""
+def refuse_recursion(
+    program: Program,
+    image: Image,
+    bounded: Set[int] = frozenset(),
+    reasons: Mapping[int, str] | None = None,
+) -> None:
+    """Raise ControlFlowError showing the calls of the first cycle past no ``bounded`` function.
+
+    ``reasons`` say of functions why no depth of them is proved.
+    """
     cycles = _past(program, bounded)
     if not cycles:
         return
     cycle = cycles[0]
     names = [program.functions[call.caller].name for call in cycle]
     sites = "; ".join(f"{image.place(call.site)} calls {_name(program, call)}" for call in cycle)
+    known = reasons or {}
+    why = next((f": {known[call.caller]}" for call in cycle if call.caller in known), "")
     raise ControlFlowError(
-        f"recursion: {' -> '.join([*names, names[0]])} ({sites})",
+        f"recursion: {' -> '.join([*names, names[0]])} ({sites}){why}",
         where=image.place(cycle[0].caller),
         hint="state how many activations there can be at a time: "
         f"recursion of {names[0]} at most N",

@@ -22,13 +22,22 @@ from quoll.shape import Shape, shape_of
 from quoll.supergraph import Context, Node, SuperEdge, Supergraph, parts_of
 from quoll.trim import Draft, trimmed, without_edges
 
-__all__ = ["expand", "without_edges"]
+__all__ = [
+    "Expansion",
+    "Open",
+    "Return",
+    "expand",
+    "reached_from",
+    "refuse_unresolved",
+    "without_edges",
+]
 
 NAMED = 8  # places named in an error
+ACTIVATIONS = 100_000  # contexts, beyond which those of recursive functions are not told apart
 
 
 @dataclass(frozen=True, slots=True)
-class _Return:
+class Return:
     """A call that is open: the node that made it, and where it returns to."""
 
     call: int
@@ -36,7 +45,7 @@ class _Return:
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
+class Open:
     """A context whose vertices exist from node ``base`` on.
 
     ``returns`` is None at the root: a return there ends the path. ``string`` holds the last call
@@ -46,7 +55,7 @@ class _Open:
     index: int
     shape: Shape
     base: int
-    returns: _Return | None
+    returns: Return | None
     string: tuple[int, ...]
     active: tuple[int, ...]
 
@@ -62,18 +71,18 @@ def expand(
     reducible, and when no exit is reachable.
     """
     entry &= ~1
-    reached = _reached(program, entry)
-    _refuse_unresolved(program, reached)
+    reached = reached_from(program, entry)
+    refuse_unresolved(program, reached)
     refuse_recursion(_part(program, reached), image, program.guidance.depths.keys())
     shapes = {e: shape_of(program.functions[e], image) for e in sorted(reached)}
-    draft = _Expansion(shapes, program.guidance, call_string).run(entry)
+    draft = Expansion(shapes, program.guidance, call_string).run(entry)
     merged = {context.function for context in draft.contexts if context.others}
     if merged:
         draft.summaries = {f: left for f, left in summaries(program).items() if f in merged}
     return trimmed(draft, 0, image)
 
 
-class _Expansion:
+class Expansion:
     """Contexts that are still to be placed, and those that later calls may share."""
 
     def __init__(
@@ -82,10 +91,10 @@ class _Expansion:
         self.shapes, self.guidance, self.call_string = shapes, guidance, call_string
         self.bounded = sorted(guidance.depths)
         self.draft = Draft(guidance=guidance)
-        self.shared: dict[tuple[object, ...], _Open] = {}
-        self.tails: dict[int, list[_Open]] = {}  # context -> those that it tail-calls
+        self.shared: dict[tuple[object, ...], Open] = {}
+        self.tails: dict[int, list[Open]] = {}  # context -> those that it tail-calls
         self.returned: dict[int, tuple[int, int]] = {}  # RETURN edge -> context called, call
-        self.later: list[tuple[_Open, _Return]] = []  # calls of a context that was there already
+        self.later: list[tuple[Open, Return]] = []  # calls of a context that was there already
         self.removed: dict[Removed, None] = {}
 
     def run(self, entry: int) -> Draft:
@@ -110,18 +119,25 @@ class _Expansion:
     def _enter(
         self,
         context: Context,
-        returns: _Return | None,
+        returns: Return | None,
         string: tuple[int, ...],
         active: tuple[int, ...],
-    ) -> _Open:
+    ) -> Open:
         draft, shape = self.draft, self.shapes[context.function]
-        opened = _Open(len(draft.contexts), shape, len(draft.nodes), returns, string, active)
+        if self.bounded and len(draft.contexts) >= ACTIVATIONS:
+            raise ControlFlowError(
+                f"recursion makes more than {ACTIVATIONS:,} contexts",
+                where=f"{context.function:#010x} <{shape.cfg.name}>",
+                hint="share them with --call-string, or state a smaller depth: "
+                f"recursion of {shape.cfg.name} at most N",
+            )
+        opened = Open(len(draft.contexts), shape, len(draft.nodes), returns, string, active)
         draft.contexts.append(context)
         blocks = shape.cfg.blocks
         draft.nodes.extend(Node(opened.index, blocks[b]) for b in shape.blocks)
         return opened
 
-    def _place(self, here: _Open) -> list[tuple[int, int]]:
+    def _place(self, here: Open) -> list[tuple[int, int]]:
         """Add the edges of one context; gives the calls to expand, as (vertex, callee)."""
         draft, base, blocks = self.draft, here.base, here.shape.cfg.blocks
         draft.edges.extend(SuperEdge(base + s, base + d, kind) for s, d, kind in here.shape.edges)
@@ -133,24 +149,25 @@ class _Expansion:
                 self._return(here.index, base + vertex, here.returns)
         return [(v, c) for v in here.shape.callers for c in blocks[here.shape.blocks[v]].calls]
 
-    def _return(self, callee: int, src: int, back: _Return) -> None:
+    def _return(self, callee: int, src: int, back: Return) -> None:
         for after in back.after:
             self.returned[len(self.draft.edges)] = callee, back.call
             self.draft.edges.append(SuperEdge(src, after, EdgeKind.RETURN))
 
-    def _call(self, here: _Open, vertex: int, callee: int) -> _Open | None:
+    def _call(self, here: Open, vertex: int, callee: int) -> Open | None:
         """Lead into the context of one call; it is given if it is new."""
         block = here.shape.cfg.blocks[here.shape.blocks[vertex]]
         site, node = block.last.addr, here.base + vertex
         active = tuple(n + (f == callee) for f, n in zip(self.bounded, here.active, strict=True))
         depth = self.guidance.depths.get(callee)
         if depth is not None and active[self.bounded.index(callee)] > depth.activations:
-            self.removed[Removed(site, callee, depth.fact)] = None
+            if depth.fact:
+                self.removed[Removed(site, callee, depth.fact)] = None
             return None
         string = (*here.string, site)
         if self.call_string is not None:
             string = string[len(string) - min(self.call_string, len(string)) :]
-        back = _Return(node, tuple(here.base + v for v in here.shape.across[vertex]))
+        back = Return(node, tuple(here.base + v for v in here.shape.across[vertex]))
         key = (callee, string, active)
         known = None if block.tail else self.shared.get(key)
         if known is not None:
@@ -165,14 +182,14 @@ class _Expansion:
             self.shared[key] = opened
         return opened
 
-    def _share(self, known: _Open, here: _Open, site: int, node: int, back: _Return) -> None:
+    def _share(self, known: Open, here: Open, site: int, node: int, back: Return) -> None:
         contexts = self.draft.contexts
         before = contexts[known.index]
         contexts[known.index] = replace(before, others=(*before.others, (here.index, site)))
         self.draft.edges.append(SuperEdge(node, known.base, EdgeKind.CALL))
         self.later.append((known, back))
 
-    def _return_also(self, at: _Open, callee: int, back: _Return) -> None:
+    def _return_also(self, at: Open, callee: int, back: Return) -> None:
         """Return edges of a shared context, and of what it tail-calls, to one more caller."""
         for vertex, index in enumerate(at.shape.blocks):
             if at.shape.cfg.blocks[index].returns:
@@ -191,7 +208,8 @@ class _Expansion:
                 draft.edges[index] = replace(edge, call=call)
 
 
-def _reached(program: Program, entry: int) -> set[int]:
+def reached_from(program: Program, entry: int) -> set[int]:
+    """The functions that the one at ``entry`` may call in the end, itself among them."""
     reached: set[int] = set()
     pending = [entry]
     while pending:
@@ -207,7 +225,8 @@ def _part(program: Program, reached: set[int]) -> Program:
     return Program(functions, program.entries)
 
 
-def _refuse_unresolved(program: Program, reached: set[int]) -> None:
+def refuse_unresolved(program: Program, reached: set[int]) -> None:
+    """Raise ControlFlowError if it is not known where control goes in a function ``reached``."""
     addrs = {i.addr for e in reached for b in program.functions[e].blocks for i in b.insns}
     unresolved = [u for u in program.unresolved if u.addr in addrs]
     if not unresolved:

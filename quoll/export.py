@@ -74,6 +74,11 @@ def _recursion_json(program: Program, recursion: Recursion) -> Json:
             functions[f].name: depths[f].activations
             for f in sorted(recursion.functions & depths.keys())
         },
+        "proved": [
+            functions[f].name
+            for f in sorted(recursion.functions & depths.keys())
+            if not depths[f].fact
+        ],
         "bounded": recursion.bounded,
     }
 

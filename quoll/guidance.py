@@ -79,10 +79,14 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """At most so many activations of a recursive function at a time."""
+    """At most so many activations of a recursive function at a time.
+
+    ``fact`` states it; "" if it is proved, with ``evidence``.
+    """
 
     activations: int
     fact: str
+    evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True)

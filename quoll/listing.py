@@ -82,6 +82,7 @@ def _recursion(program: Program, recursion: Recursion) -> str:
     depths = program.guidance.depths
     given = [
         f"at most {depths[f].activations} activations of {program.functions[f].name}"
+        f"{'' if depths[f].fact else ', proved'}"
         for f in sorted(recursion.functions & depths.keys())
     ]
     if not recursion.bounded:

@@ -30,7 +30,7 @@ from wcet.platform import Platform
 from wcet.prepared import Prepared, PreparedPaths, PreparedStore
 from wcet.result import EntryResult, InterruptLatency, Result, Start
 from wcet.stages import Stages
-from wcet.survival import Survival, labels, proved_counts, proved_loops
+from wcet.survival import Survival, labels, proved_counts, proved_depths, proved_loops
 
 if TYPE_CHECKING:
     from wcet.preparation import Preparation
@@ -87,6 +87,7 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
         stages.warn(f"{unused.source}: no analysed entry is changed by '{unused.source.text}'")
     bounds = [(paths.graph, paths.bounds) for found in prepared for paths in found.paths]
     proved = proved_loops(run.image, run.facts, bounds)
+    proved |= proved_depths(run.image, run.facts, [graph for graph, _ in bounds])
     proved |= proved_counts(run.image, run.facts, prepared)
     known = labels(run.facts, Survival(options.store, run.image), proved)
     for label in known:

@@ -8,13 +8,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from loopbounds.recursion import find_depths
 from quoll.cfg import Cfg, Program
 from quoll.errors import FactsError, SolverError, UsageError
 from quoll.export import call_graph_dot, cfg_dot, program_json
 from quoll.extract import extract
-from quoll.facts import load
+from quoll.facts import Facts, load
+from quoll.guidance import Depth
 from quoll.image import Image
 from quoll.listing import call_graph_text, disassembly, summary
 from quoll.places import resolve
@@ -71,6 +74,8 @@ def cfg_command(options: argparse.Namespace) -> int:
     if (options.dot or options.svg) and not options.function:
         raise UsageError("--dot and --svg draw one function", hint="name it with --function")
     image, program = _program(options, [options.function] if options.function else [])
+    if options.entry:
+        program = _with_depths(program, image, load(tuple(options.facts)))
     if options.function:
         function = _function(image, program, options.function)
         if options.dot:
@@ -111,6 +116,21 @@ def _program(options: argparse.Namespace, more: Sequence[str]) -> tuple[Image, P
         if symbol.kind == "func" and image.is_executable(symbol.addr)
     ]
     return image, extract(image, entries or [image.entry], load(tuple(options.facts)))
+
+
+def _with_depths(program: Program, image: Image, facts: Facts) -> Program:
+    """``program`` with the depths of recursion that are proved, or stated, of all its entries."""
+    depths: dict[int, Depth] = {}
+    unknown: set[int] = set()
+    for entry in program.entries:
+        found = find_depths(program, entry, image, facts)
+        unknown |= found.reasons.keys() - found.depths.keys()
+        for function, depth in found.depths.items():
+            known = depths.setdefault(function, depth)
+            depths[function] = max(known, depth, key=lambda d: (bool(d.fact), d.activations))
+    depths = {f: depth for f, depth in depths.items() if f not in unknown}
+    known_too = {**program.guidance.depths, **depths}
+    return replace(program, guidance=replace(program.guidance, depths=known_too))
 
 
 def _address(image: Image, name: str) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 from loopbounds.bound import LoopBound
 from loopbounds.bounds import bound_loops
 from loopbounds.options import BoundOptions, Budget
+from loopbounds.recursion import with_depths
 from quoll.cfg import Program
 from quoll.errors import InputError, UsageError, WcetError
 from quoll.expand import expand, without_edges
@@ -232,7 +233,8 @@ def analysed_entries(
 
         stages.say(f"loops of {entry}")
         try:
-            plain = guided_in_contexts(expand(program, at, image), image, facts)
+            deep = with_depths(program, at, image, facts, options, called=called)
+            plain = guided_in_contexts(expand(deep, at, image), image, facts)
             dead = analyse_values(plain, image, regions=regions).dead_edges
             graph = without_edges(plain, dead, image)
             bounds: tuple[LoopBound, ...] = ()

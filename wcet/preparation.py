@@ -14,6 +14,7 @@ from cache.classify import classify
 from cache.geometry import Hierarchy
 from loopbounds.bound import LoopBound
 from loopbounds.bounds import bound_loops
+from loopbounds.recursion import with_depths
 from pipeline.charge import charge
 from pipeline.costs import Costs
 from quoll.cfg import Program
@@ -67,16 +68,28 @@ class Preparation:
         """Every path from an entry that facts do not exclude, whatever values decide."""
         program = extract(self.run.image, [address], self.run.facts, self.run.ends)
         return guided_in_contexts(
-            expand(program, address, self.run.image, self.run.options.call_string),
+            expand(
+                self.with_depths(program, address),
+                address,
+                self.run.image,
+                self.run.options.call_string,
+            ),
             self.run.image,
             self.run.facts,
         )
+
+    def with_depths(self, program: Program, address: int) -> Program:
+        """``program`` with how deep its recursion goes, if it has any."""
+        run = self.run
+        return with_depths(program, address, run.image, run.facts, run.options.bounds)
 
     def valued(self, name: str, address: int) -> Valued:
         """The stages from the binary to values, for one entry."""
         stage = self.run.stages.stage
         with stage("extract", name):
             program = extract(self.run.image, [address], self.run.facts, self.run.ends)
+        with stage("loop bounds", name):
+            program = self.with_depths(program, address)
         program, shared = self.shared(name, program, address)
         with stage("expand", name):
             whole = expand(program, address, self.run.image, self.run.options.call_string)

@@ -15,13 +15,22 @@ from ilp.constraint import locate_in, resolve_constraints
 from ilp.implied import is_implied
 from loopbounds.bound import LoopBound
 from loopbounds.places import facts_of_loops
-from quoll.facts import AtMost, Fact, Facts, LoopFact
+from quoll.facts import AtMost, Fact, Facts, LoopFact, Recursion
 from quoll.image import Image
+from quoll.places import resolve
 from quoll.store import Store, key_of
 from quoll.supergraph import Supergraph
 from wcet.prepared import Prepared
 
-__all__ = ["FactLabel", "Outcome", "Survival", "labels", "proved_counts", "proved_loops"]
+__all__ = [
+    "FactLabel",
+    "Outcome",
+    "Survival",
+    "labels",
+    "proved_counts",
+    "proved_depths",
+    "proved_loops",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +113,20 @@ def proved_loops(
                 source = str(fact.source)
                 proved[source] = proved.get(source, True) and holds
     return frozenset(source for source, holds in proved.items() if holds)
+
+
+def proved_depths(image: Image, facts: Facts, entries: Sequence[Supergraph]) -> frozenset[str]:
+    """Sources of the stated depths that are no less than what is proved, from every entry."""
+    found: dict[str, bool] = {}
+    for fact in facts.of(Recursion):
+        address = resolve(image, fact.function, fact.source)[0]
+        for graph in entries:
+            depth = graph.guidance.depths.get(address)
+            if depth is not None:
+                holds = not depth.fact and depth.activations <= fact.activations
+                source = str(fact.source)
+                found[source] = found.get(source, True) and holds
+    return frozenset(source for source, holds in found.items() if holds)
 
 
 def proved_counts(image: Image, facts: Facts, entries: Iterable[Prepared]) -> frozenset[str]:

@@ -109,7 +109,7 @@ def test_json_has_everything_and_agrees() -> None:
     trouble = assemble("main: push {lr}\n blx r3\n bl main\n pop {pc}\n .type end, %function\nend:")
     value = program_json(extracted(trouble), trouble)
     assert value["recursion"] == [
-        {"functions": ["main"], "cycle": ["main"], "depths": {}, "bounded": False}
+        {"functions": ["main"], "cycle": ["main"], "depths": {}, "proved": [], "bounded": False}
     ]
     assert value["contexts"] == {"main": None}
     assert "targets of blx r3" in str(value["unresolved"])

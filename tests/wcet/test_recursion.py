@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from random import Random
 
@@ -43,7 +42,15 @@ PROGRAMS = {
         }
         unsigned main(unsigned a) { return fact(a & 7) + 1; }
     """,
+    "list": """
+        struct item { struct item *next; unsigned value; } *items;
+        __attribute__((noinline)) unsigned fact(struct item *at) {
+            return at ? fact(at->next) + at->value : 0;
+        }
+        unsigned main(void) { return fact(items) + 1; }
+    """,
 }
+PROVED = {"direct": 4, "tree": 4, "mutual": 4}  # depth of fact
 OPTIONS = (*FLAGS, "-fno-optimize-sibling-calls", "-fno-inline", "-fno-ipa-cp", "-fno-ipa-ra")
 
 
@@ -51,37 +58,57 @@ def compiled(name: str) -> Path:
     return build(PROGRAMS[name], *OPTIONS, optimise="-O1", link=(CODE,))
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", PROVED)
 def test_executions_stay_below_the_bound(name: str, tmp_path: Path) -> None:
+    """The depth is proved, and a looser fact changes nothing."""
     elf = compiled(name)
     cycles = []
-    for depth in (4, 6):
-        result = guided(elf, tmp_path, f"recursion of fact at most {depth}")
+    for fact in ("", "recursion of fact at most 6"):
+        result = guided(elf, tmp_path, fact)
         entry = result.entries["main"]
-        assert any(f"recursion of fact at most {depth} (" in text for text in entry.assumptions)
+        address = result.image.symbol("fact").addr  # type: ignore[union-attr]
+        depth = entry.graph.guidance.depths[address]
+        assert (depth.activations, depth.fact) == (PROVED[name], "")
+        assert not any("recursion" in text for text in entry.assumptions)
+        assert [label.label for label in result.facts] == ["proved"] * bool(fact)
         assert check(result, 3, inputs=8, states=2)
         cycles.append(entry.cycles)
-    assert cycles[0] == cycles[1], "values prove the depth: deeper calls are dead"
+    assert cycles[0] == cycles[1]
+
+
+def test_a_tighter_depth_is_assumed(tmp_path: Path) -> None:
+    """Callers decide how deep it goes, so that a fact may say more."""
+    elf = compiled("mutual")
+    proved = guided(elf, tmp_path, "").entries["main"].cycles
+    entry = guided(elf, tmp_path, "recursion of odd at most 2").entries["main"]
+    assert entry.cycles < proved
+    assert any("recursion of odd at most 2 (" in text for text in entry.assumptions)
+
+
+def test_a_depth_that_is_always_exceeded_is_refuted(tmp_path: Path) -> None:
+    """The error names the fact and says how deep it goes."""
+    source = PROGRAMS["direct"].replace("(a & 3) + 1", "5")
+    elf = build(source, *OPTIONS, "-fno-ipa-vrp", optimise="-O1", link=(CODE,))
+    with pytest.raises(FactsError, match="fact is executed 5 times whenever it is entered") as e:
+        guided(elf, tmp_path, "recursion of fact at most 3")
+    assert e.value.hint == "state at least 5, or remove the fact"
 
 
 def test_a_deeper_recursion_takes_longer(tmp_path: Path) -> None:
-    elf = build(PROGRAMS["direct"].replace("a & 3", "a"), *OPTIONS, optimise="-O1", link=(CODE,))
     facts = [f"recursion of fact at most {depth}" for depth in (1, 2, 5)]
-    cycles = [guided(elf, tmp_path, fact).entries["main"].cycles for fact in facts]
+    cycles = [guided(compiled("list"), tmp_path, fact).entries["main"].cycles for fact in facts]
     assert cycles[0] < cycles[1] < cycles[2]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_recursion_without_a_depth_shows_the_cycle(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status = main(["analyse", str(compiled(name)), "--platform", "kzm", "--entry", "main",
+def test_recursion_over_a_list_shows_the_cycle(capsys: pytest.CaptureFixture[str]) -> None:
+    """No depth is proved where memory decides, and the message names the word."""
+    status = main(["analyse", str(compiled("list")), "--platform", "kzm", "--entry", "main",
                    "--quiet", "--no-cache"])  # fmt: skip
     error = capsys.readouterr().err
     assert status == ControlFlowError.exit_status
-    cycle = re.search(r"recursion: (\w+) -> .*recursion of (\w+) at most N", error)
-    assert cycle
-    assert cycle[1] == cycle[2]
+    assert "recursion: fact -> fact" in error
+    assert "nothing bounds the word that 'ldr" in error
+    assert "recursion of fact at most N" in error
 
 
 def test_a_deeper_execution_refutes_the_fact(tmp_path: Path) -> None:
@@ -107,8 +134,16 @@ def test_a_depth_of_none_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("facts", "depths", "text"),
     [
-        ("", {}, "(no depth is given)"),
-        ("recursion of odd at most 3", {"odd": 3}, "(at most 3 activations of odd)"),
+        (
+            "",
+            {"fact": 4, "odd": 4},
+            "4 activations of odd, proved, at most 4 activations of fact, proved)",
+        ),
+        (
+            "recursion of odd at most 3",
+            {"fact": 4, "odd": 3},
+            "(at most 3 activations of odd, at most 4 activations of fact, proved)",
+        ),
     ],
 )
 def test_recursion_is_listed_with_its_depth(

@@ -1,0 +1,163 @@
+"""How many activations of a recursive function there can be at a time.
+
+Recursive calls are the back edges of a graph (``quoll.recursion``), so a depth is proved as a loop
+bound is: n executions of the entry of a function, per entry from outside, are n activations of it.
+Where the functions of a cycle call each other in several orders, loops are nested, and a function
+is entered at most as often as the product of the bounds of the loops around its entry says, summed
+over its contexts. A depth that a fact states is used where it is less than what is proved, and
+refuted as a loop's bound is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+from loopbounds.bound import LoopBound
+from loopbounds.bounds import BoundOptions, bound_loops
+from quoll.callgraph import refuse_recursion
+from quoll.cfg import Program
+from quoll.errors import ControlFlowError
+from quoll.expand import reached_from, without_edges
+from quoll.facts import Facts, LoopFact, Recursion
+from quoll.guidance import Depth
+from quoll.image import Image
+from quoll.memory import S1
+from quoll.places import resolve
+from quoll.recursion import Activations, activations
+from quoll.regions import Regions
+from quoll.values import analyse
+
+__all__ = ["Depths", "find_depths", "with_depths"]
+
+TOLD_APART = 4096  # activations at a time, beyond which a proved depth is of no use
+
+
+@dataclass(frozen=True, slots=True)
+class Depths:
+    """Of recursive functions, by entry address; ``reasons``: why others have none."""
+
+    depths: Mapping[int, Depth]
+    reasons: Mapping[int, str]
+    s1: bool = False  # proofs rest on assumption S1 (rule 1)
+
+
+def with_depths(
+    program: Program,
+    entry: int,
+    image: Image,
+    facts: Facts,
+    options: BoundOptions | None = None,
+    *,
+    called: bool = False,
+) -> Program:
+    """``program`` with a depth for the recursion that the function at ``entry`` reaches.
+
+    Raises FactsError if a stated depth is refuted, ControlFlowError for recursion without one.
+    """
+    found = find_depths(program, entry, image, facts, options, called=called)
+    if not found.depths and not found.reasons:
+        return program
+    reached = reached_from(program, entry & ~1)
+    part = {f: cfg for f, cfg in program.functions.items() if f in reached}
+    depths = {**program.guidance.depths, **found.depths}
+    refuse_recursion(replace(program, functions=part), image, depths.keys(), found.reasons)
+    assumptions = (*program.assumptions, S1) if found.s1 else program.assumptions
+    guidance = replace(program.guidance, depths=depths)
+    return replace(program, guidance=guidance, assumptions=tuple(dict.fromkeys(assumptions)))
+
+
+def find_depths(
+    program: Program,
+    entry: int,
+    image: Image,
+    facts: Facts,
+    options: BoundOptions | None = None,
+    *,
+    called: bool = False,
+) -> Depths:
+    """What is proved, or stated and not refuted, of the recursion that ``entry`` reaches.
+
+    ``called``: callers decide what the entry begins with, so that no arguments refute a fact.
+    Raises FactsError if a stated depth is refuted.
+    """
+    try:
+        found = activations(program, entry, image)
+        if found is None:
+            return Depths({}, {})
+        regions = Regions.of(facts, image)
+        dead = analyse(found.graph, image, regions=regions).dead_edges
+        found = replace(found, graph=without_edges(found.graph, dead, image))
+        values = analyse(found.graph, image, regions=regions)
+    except ControlFlowError:  # what is missing is said when contexts are made
+        return Depths({}, {})
+    stated = Facts(tuple(_as_loops(facts, image, found)))
+    entries = set(found.entries().values())
+    only = frozenset(x.index for x in found.graph.loops if x.nodes & entries)
+    bounds = bound_loops(found.graph, image, values, stated, options, only=only, called=called)
+    return _Counting(program, found, bounds).depths()
+
+
+def _as_loops(facts: Facts, image: Image, found: Activations) -> Iterator[LoopFact]:
+    """Stated depths as bounds of the loops that begin with the entries of their functions."""
+    headers = {found.graph.nodes[x.header].block.addr for x in found.graph.loops}
+    for fact in facts.of(Recursion):
+        address = resolve(image, fact.function, fact.source)[0]
+        if address in found.components and address in headers:
+            yield LoopFact(fact.source, fact.function, fact.activations)
+
+
+class _Counting:
+    """From bounds of loops to numbers of activations."""
+
+    def __init__(self, program: Program, found: Activations, bounds: tuple[LoopBound, ...]) -> None:
+        self._program, self._found, self._bounds = program, found, bounds
+        self._graph = found.graph
+        self._stated = program.guidance.depths
+        self._entries = found.entries()
+
+    def depths(self) -> Depths:
+        depths: dict[int, Depth] = {}
+        reasons: dict[int, str] = {}
+        used: list[LoopBound] = []
+        for function in sorted(self._found.components):
+            around = self._around(function)
+            given, proved = self._stated.get(function), self._depth(function, around)
+            if isinstance(proved, str):
+                reasons[function] = proved
+            elif given is None or (not proved.fact and proved.activations <= given.activations):
+                depths[function] = proved
+                used += around
+                continue
+            if given is not None:
+                depths[function] = given
+        return Depths(depths, reasons, any("rests on S1" in b.evidence for b in used))
+
+    def _around(self, function: int) -> list[LoopBound]:
+        """The bounds of the loops that the entries of ``function`` are in."""
+        nodes = {n for c, n in self._entries.items() if self._function(c) == function}
+        return [self._bounds[x.index] for x in self._graph.loops if x.nodes & nodes]
+
+    def _depth(self, function: int, around: list[LoopBound]) -> Depth | str:
+        """The depth of a function, or why there is none."""
+        for bound in around:
+            if bound.bound is None:
+                return bound.why or bound.reason
+        counts: dict[int, int] = {}  # by outermost context
+        for context, node in self._entries.items():
+            if self._function(context) == function:
+                outermost = self._found.outermost(context)
+                counts[outermost] = counts.get(outermost, 0) + self._executions(node)
+        depth = max(counts.values(), default=1)
+        if depth > TOLD_APART:
+            return f"the least depth that is proved is {depth:,}"
+        facts = dict.fromkeys(b.evidence for b in around if b.method == "fact")
+        return Depth(depth, "; ".join(facts), "; ".join(b.evidence for b in around))
+
+    def _executions(self, node: int) -> int:
+        """Most executions of an entry on a path, per call from outside of the recursion."""
+        return prod(self._bounds[x.index].bound or 1 for x in self._graph.loops if node in x.nodes)
+
+    def _function(self, context: int) -> int:
+        return self._graph.contexts[context].function

@@ -1,0 +1,272 @@
+"""Depths of recursion in compiled C: no execution goes deeper than is proved."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pytest
+
+from loopbounds.bounds import BoundOptions
+from loopbounds.prove import Budget
+from loopbounds.recursion import Depths, find_depths, with_depths
+from quoll.arm.decode import decode
+from quoll.arm.insn import LR, PC, SP, Insn
+from quoll.arm.interpreter import ByteMemory, Machine
+from quoll.errors import ControlFlowError
+from quoll.extract import extract
+from quoll.facts import Facts
+from quoll.image import Image
+from tests.quoll.building import build
+
+RETURN = 0xFFFF_0000
+STACK = 0x0200_0000
+STEPS = 20_000
+OPTIONS = BoundOptions(Budget(seconds=5), workers=1)
+FLAGS = ("-fno-optimize-sibling-calls", "-fno-inline", "-fno-ipa-cp", "-fno-ipa-ra", "-fno-ipa-icf",
+         "-fno-partial-inlining")  # fmt: skip
+LEVELS = ("-O0", "-O1", "-O2", "-Os")
+CORNERS = [0, 1, 2, 3, 7, 15, 16, 100, 255, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF]
+FACTORIAL = "unsigned f(unsigned n) { return n < 2 ? 1 : n * f(n - 1); }"
+FIBONACCI = "unsigned f(unsigned n) { return n < 2 ? n : f(n - 1) + f(n - 2); }"
+EVEN_ODD = """unsigned g(unsigned n);
+unsigned f(unsigned n) { return n == 0 ? 1 : g(n - 1) + 1; }
+unsigned g(unsigned n) { return n == 0 ? 0 : f(n - 1) + 2; }"""
+
+# name: (functions, body of main(a, b), depth of f and g at each level that bounds them)
+PROVED: dict[str, tuple[str, str, dict[str, int]]] = {
+    "factorial": (FACTORIAL, "return f(a & 15);", {"f": 15}),
+    "two calls": (FACTORIAL, "return f(a & 7) + f(b & 3);", {"f": 7}),
+    "from a loop": (
+        FACTORIAL,
+        "unsigned s = 0; for (unsigned i = 1; i < 9; i++) s += f(i); return s;",
+        {"f": 8},
+    ),
+    "search": (
+        "unsigned t[256]; unsigned f(unsigned l, unsigned h, unsigned k) {"
+        " unsigned m = (l + h) / 2; if (l >= h) return l;"
+        " return t[m] < k ? f(m + 1, h, k) + 1 : f(l, m, k) + 2; }",
+        "return f(0, 256, a);",
+        {"f": 10},
+    ),
+    "even and odd": (EVEN_ODD, "return f(a & 15) + g(b & 7);", {"f": 8, "g": 8}),
+    "shifting": (
+        "unsigned f(unsigned x) { return x == 0 ? 1 : f(x >> 1) + x; }",
+        "return f(a);",
+        {"f": 33},
+    ),
+    "on the stack": (
+        "unsigned f(unsigned a, unsigned b, unsigned c, unsigned d, unsigned n)"
+        " { return n == 0 ? a : f(b, c, d, a + 1, n - 1) + a; }",
+        "return f(1, 2, 3, a, b & 15);",
+        {"f": 16},
+    ),
+    "loop inside": (
+        "volatile unsigned sink; unsigned f(unsigned n)"
+        " { for (unsigned i = 0; i < n; i++) sink = i; return n ? f(n / 2) + 1 : 0; }",
+        "return f(a & 255);",
+        {"f": 9},
+    ),
+}
+OPTIMISED = {  # where what lives across a call is in registers that callees give back
+    "fibonacci": (FIBONACCI, "return f(a & 7);", {"f": 7}),
+    "tree": (
+        "unsigned f(unsigned n) { return n ? f(n >> 1) + f(n >> 2) : 1; }",
+        "return f(a & 255);",
+        {"f": 9},
+    ),
+    "calls in a loop": (
+        "unsigned f(unsigned n)"
+        " { unsigned s = 1; for (unsigned i = 0; i < 3; i++) if (n > 1) s += f(n / 2); return s; }",
+        "return f(a & 63);",
+        {"f": 6},
+    ),
+}
+NOT_BOUNDED = {  # what decides is in memory, or the recursion has no end
+    "list": (
+        "struct item { struct item *next; unsigned v; } *items;"
+        " unsigned f(struct item *p) { return p ? f(p->next) + p->v : 0; }",
+        "return f(items);",
+    ),
+    "endless": ("unsigned f(unsigned n) { return f(n + 1) + 1; }", "return f(a);"),
+    "wide": (FACTORIAL, "return f(a);"),
+    "through a pointer": (
+        "unsigned f(unsigned *n) { if (!*n) return 0; --*n; return f(n) + 1; }",
+        "unsigned n = a & 7; return f(&n);",
+    ),
+    "changed by a callee": (
+        "unsigned left; unsigned f(unsigned n)"
+        " { if (!left) return 0; left = n; f(n - 1); return f(left) + 1; }",
+        "left = a & 7; return f(left);",
+    ),
+}
+HANDED = {  # callees store into frames of their callers
+    "local": (
+        "void set(unsigned *p, unsigned n) { *p = n & 3 ? n - 1 : n; }"
+        " unsigned f(unsigned n)"
+        " { unsigned k = n; if (n == 0 || n > 20) return n; set(&k, n); return f(k) + 1; }",
+        "return f(a & 15);",
+    ),
+    "fifth argument": (
+        "unsigned f(unsigned n, unsigned a, unsigned b, unsigned c, unsigned *p)"
+        " { unsigned k = n - 1; if (p) *p = 9; if (n == 0 || n > 12) return 0;"
+        " if (n & 1) f(0, a, b, c, &k); return f(k - 1, a, b, c, 0) + k; }",
+        "return f(a & 7, 1, 2, 3, 0);",
+    ),
+    "set by a deeper activation": (
+        "unsigned f(unsigned n, unsigned *p) { unsigned k = 5; if (p) { *p = 16; return 0; }"
+        " if (n == 0) return 1; if (n == 8) f(0, &k); else k = n - 1; return f(k, 0) + 1; }",
+        "return f(8, 0);",
+    ),
+    "own frame": (
+        "unsigned f(unsigned n, unsigned *p)"
+        " { unsigned k = n; *p += 1; if (n == 0) return 0; f(n - 1, &k); return k; }",
+        "unsigned k = 0; return f(a & 7, &k);",
+    ),
+}
+
+STATEMENTS = (
+    "k = n - 1;", "k = k >> 1;", "set(&k, n);", "set(&m, k);", "*p = n - 1;", "left = k;",
+    "k = left & 15;", "k = m & 7;", "m += f(k - 1, &m);", "k = f(k >> 1, &k);", "m = f(n - 1, p);",
+    "m += f(k, 0);",
+)  # fmt: skip
+
+
+def random_recursion(chance: random.Random) -> str:
+    """Functions that call themselves between stores through pointers into frames."""
+    text = " ".join(chance.choices(STATEMENTS, k=chance.randint(1, 4)))
+    return (
+        "unsigned left; void set(unsigned *p, unsigned n) { *p = n ? n - 1 : 0; }"
+        " unsigned f(unsigned n, unsigned *p)"
+        f" {{ unsigned k = n, m = 3; if (n == 0 || n > 30 || !p) return n; {text}"
+        f" {chance.choice(['return k + m;', 'return f(n - 1, p) + m;'])} }}"
+    )
+
+
+@dataclass(frozen=True)
+class Code:
+    """A program, what is found of it, and its executions."""
+
+    image: Image
+    found: Depths
+
+    @staticmethod
+    def of(functions: str, body: str, optimise: str) -> Code:
+        source = f"{functions}\nunsigned main(unsigned a, unsigned b) {{ {body} }}\n"
+        image = Image.load(build(source, *FLAGS, optimise=optimise))
+        entry = image.symbol("main").addr  # type: ignore[union-attr]
+        program = extract(image, [entry])
+        return Code(image, find_depths(program, entry, image, Facts(), OPTIONS))
+
+    def depths(self) -> dict[str, int]:
+        """Proved, by name."""
+        return {
+            self.image.symbol_at(f)[0].name: d.activations  # type: ignore[index]
+            for f, d in self.found.depths.items()
+        }
+
+    def deepest(self, arguments: tuple[int, ...], background: int = 0) -> Mapping[str, int]:
+        """Most activations at a time of each function, in the first ``STEPS`` steps."""
+        functions = {s.addr: s.name for s in self.image.symbols.symbols if s.kind == "func"}
+        machine = Machine(ByteMemory(self._content(), lambda _: background))
+        machine.registers[: len(arguments)] = arguments
+        machine.registers[SP], machine.registers[LR] = STACK, RETURN
+        machine.registers[PC] = self.image.symbol("main").addr  # type: ignore[union-attr]
+        decoded: dict[int, Insn] = {}
+        active: list[tuple[str, int, int]] = []  # function, where it returns to, its sp
+        most: dict[str, int] = {}
+        for _ in range(STEPS):
+            at, sp = machine.registers[PC], machine.registers[SP]
+            if active and active[-1][1:] == (at, sp):
+                active.pop()
+            if at == RETURN:
+                break
+            if at in functions:
+                active.append((functions[at], machine.registers[LR], sp))
+                count = sum(name == functions[at] for name, _, _ in active)
+                most[functions[at]] = max(most.get(functions[at], 0), count)
+            if at not in decoded:
+                decoded[at] = decode(self.image.read(at, 4) or b"", at, False)
+            machine.step(decoded[at])
+        return most
+
+    def _content(self) -> dict[int, int]:
+        return {
+            segment.addr + offset: byte
+            for segment in self.image.segments
+            for offset, byte in enumerate(segment.data)
+        }
+
+    def check(self) -> dict[str, int]:
+        """Most activations seen; never more than are proved."""
+        depths, seen = self.depths(), dict[str, int]()
+        chance = random.Random(1)
+        pairs = [(a, chance.choice([0, a, 255])) for a in CORNERS]
+        for pair in pairs:
+            for name, count in self.deepest(pair).items():
+                assert count <= depths.get(name, count), (name, pair)
+                seen[name] = max(seen.get(name, 0), count)
+        return seen
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", PROVED)
+def test_depths_are_proved_and_reached(name: str, level: str) -> None:
+    """At every level, and some execution reaches each but that of the search (one less)."""
+    functions, body, expected = PROVED[name]
+    code = Code.of(functions, body, level)
+    assert code.depths() == expected
+    seen = code.check()
+    assert {f: seen[f] for f in expected} == expected or name == "search"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", OPTIMISED)
+def test_depths_behind_calls_that_have_returned(name: str, level: str) -> None:
+    """What a call leaves is unknown but for the registers that it gives back."""
+    functions, body, expected = OPTIMISED[name]
+    code = Code.of(functions, body, level)
+    assert code.depths() == ({} if level == "-O0" else expected)
+    code.check()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", NOT_BOUNDED)
+def test_recursion_without_a_depth(name: str, level: str) -> None:
+    """The reason names what is unknown."""
+    code = Code.of(*NOT_BOUNDED[name], level)
+    assert not code.depths()
+    assert code.found.reasons
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", HANDED)
+def test_callees_that_store_into_frames(name: str, level: str) -> None:
+    """A depth, if there is one, is not exceeded."""
+    Code.of(*HANDED[name], level).check()
+
+
+def test_random_recursion() -> None:
+    """A depth, if there is one, is not exceeded; several have one."""
+    bounded = 0
+    for seed in range(16):
+        chance = random.Random(seed)
+        body = "unsigned k = a & 31; left = b; return f(k, &k);"
+        code = Code.of(random_recursion(chance), body, chance.choice(LEVELS))
+        code.check()
+        bounded += "f" in code.depths()
+    assert bounded > 3
+
+
+def test_a_depth_too_large_to_tell_contexts_apart_is_none() -> None:
+    code = Code.of(FACTORIAL, "return f(a & 0xffff);", "-O1")
+    assert not code.depths()
+    assert "the least depth that is proved is 65,535" in next(iter(code.found.reasons.values()))
+
+
+def test_recursion_without_a_depth_is_an_error_with_its_reason() -> None:
+    image = Code.of(*NOT_BOUNDED["list"], "-O1").image
+    entry = image.symbol("main").addr  # type: ignore[union-attr]
+    with pytest.raises(ControlFlowError, match=r"f -> f \(.*nothing bounds the word that 'ldr"):
+        with_depths(extract(image, [entry]), entry, image, Facts(), OPTIONS)
