@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cache.geometry import Geometry, Hierarchy
 from cache.lines import Target
@@ -18,8 +18,7 @@ WORD = 4
 MEMBERS = 256  # of an address set that are looked at one by one
 
 
-@dataclass(frozen=True, slots=True)
-class DataAccess:
+class DataAccess(NamedTuple):
     """One line of a data access.
 
     ``candidates`` are the lines it may be, None for any line at all. ``certain``: it is the only

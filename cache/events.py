@@ -17,8 +17,7 @@ S = TypeVar("S")  # what is known of the cache
 V = TypeVar("V")  # what is known of an event
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One access to one line, or (``target`` None) an operation on the cache.
 
     ``certain``: it is executed, and its line is in the cache afterwards. ``pays``: if it is

@@ -8,7 +8,8 @@ behind it may have been requested before the transfer took effect (rule 8).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from cache.geometry import Hierarchy
 from cache.maintenance import cache_operation
@@ -20,8 +21,7 @@ from quoll.supergraph import Supergraph
 __all__ = ["BlockFetches", "Fetch", "FetchModel", "redirects"]
 
 
-@dataclass(frozen=True, slots=True)
-class Fetch:
+class Fetch(NamedTuple):
     """A line entered at instruction ``insn`` of a block, or fetched past its end.
 
     ``certain``: afterwards it is the line used last in its set. It is not where the fetch may
@@ -114,7 +114,7 @@ class FetchModel:
                     inside.append(self._fetch(index, line, line not in self._stale))
                     current = line
                 else:
-                    inside[-1] = replace(inside[-1], words=inside[-1].words + 1)
+                    inside[-1] = inside[-1]._replace(words=inside[-1].words + 1)
             operation = cache_operation(insn)
             if operation.drop_i:
                 inside.append(Fetch(index, 0, 1, Cacheability.ALWAYS, False, False, drop=True))
@@ -133,7 +133,7 @@ class FetchModel:
                     )
                 )
                 inside.extend(
-                    replace(self._fetch(index, line, False), dropped=True)
+                    self._fetch(index, line, False)._replace(dropped=True)
                     for line in self._behind(insn)
                 )
                 current = None

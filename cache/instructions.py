@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cache.events import UNSEEN, Event, Events
 from cache.fetch import Fetch, FetchModel, redirects
@@ -45,8 +46,7 @@ class FetchClasses:
     leaving: dict[int, tuple[Reference, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(NamedTuple):
     """A fetch, the loop in which it misses at most once, and what it does to the cache."""
 
     fetch: Fetch

@@ -15,7 +15,7 @@ Two bytes of one symbol in the cache, at most a line apart, have all bytes betwe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from quoll.terms import RIGID
 
@@ -25,8 +25,7 @@ Entry = tuple[int, int]  # line, age
 Span = tuple[int, int, int]  # first byte, byte after the last, both relative to a symbol; age
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """What one access may touch: one of ``lines`` (None: any line).
 
     If ``symbol`` is given, it touches exactly the lines of all ``spans`` of bytes from it.
@@ -42,8 +41,7 @@ class Target:
         return self.symbol is not None or (self.lines is not None and len(self.lines) == 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(NamedTuple):
     """Lines by set, and spans by symbol; what is missing may be anywhere."""
 
     sets: Mapping[int, tuple[Entry, ...]]

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 from cache.data import DataAccess, DataModel
 from cache.events import ELSEWHERE, UNSEEN, Event, Events
@@ -61,8 +61,7 @@ class DataClasses:
     loops: dict[int, tuple[Reference, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(NamedTuple):
     """One line of an access with its event, or an operation on the cache."""
 
     insn: int
@@ -401,4 +400,4 @@ def _may_be_stream(part: _Part) -> bool:
 def _as_stream(part: _Part, stream: Stream) -> _Part:
     """A load that is charged as a stream: not where it stands alone, as first misses are."""
     event = part.event
-    return replace(part, stream=stream, event=event and replace(event, first=True))
+    return part._replace(stream=stream, event=event and event._replace(first=True))

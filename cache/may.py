@@ -15,7 +15,7 @@ fix may fill any line of its set.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cache.events import Event, EventFlow, Events
 from cache.flow import FlowOrder
@@ -31,8 +31,7 @@ GONE = 1 << 30  # the age of what was never there
 ORDERED = (Policy.LRU, Policy.FIFO)  # with these, which line is evicted follows from the accesses
 
 
-@dataclass(frozen=True, slots=True)
-class MayBe:
+class MayBe(NamedTuple):
     """The least age of every line: of those in ``ages``; else by set; else ``elsewhere``."""
 
     elsewhere: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from cache.memory_map import Cacheability
 
@@ -74,8 +75,7 @@ class Stream:
         return -(-cycles * steps // self.line_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """One cache line of one access, in one node (or, for PREFETCH, on one edge).
 
     FETCH references are one per cache line entered; LOAD and STORE one per cache line that the

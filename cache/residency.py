@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import is_
+from typing import NamedTuple
 
 from cache.events import Event, EventFlow, Events
 from cache.flow import FlowOrder
@@ -42,8 +43,7 @@ class Verdict:
 RESIDENT, PAID, ABSENT = Verdict(True, False), Verdict(False, True), Verdict(False, False)
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """What is known at one point: one ``Lines`` per rule, strict and paid."""
 
     strict: tuple[Lines, ...]

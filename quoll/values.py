@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from typing import NamedTuple
 
 from quoll.arithmetic import add, subtract
 from quoll.arm.insn import Flow, Insn
@@ -53,8 +54,7 @@ class Entry:
     registers: Mapping[int, ValueSet] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """An address as a symbol plus a constant; the symbol is a word that is followed, not known.
 
     Equal symbols are equal words, as long as ``Values.images`` does not say otherwise.
