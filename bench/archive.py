@@ -17,17 +17,21 @@ def write_archive(path: Path, files: Mapping[str, bytes]) -> None:
     """Pack ``files`` into ``path``, a ``NAME.tar.xz`` with the one folder ``NAME``.
 
     ``files`` are by path in the folder; their sums are added. Order, times, owners and modes are
-    always the same.
+    always the same. Nothing is written before all is packed.
     """
     folder = path.name.removesuffix(".tar.xz")
     sums = "".join(f"{_sum(files[name])}  {name}\n" for name in sorted(files))
     everything = {**files, SUMS: sums.encode()}
-    with tarfile.open(path, "w:xz", format=tarfile.USTAR_FORMAT, preset=6) as archive:
+    packed = io.BytesIO()
+    with tarfile.open(
+        fileobj=packed, mode="w:xz", format=tarfile.USTAR_FORMAT, preset=6
+    ) as archive:
         for name in sorted(everything):
             info = tarfile.TarInfo(f"{folder}/{name}")
             info.size = len(everything[name])
             info.mode = 0o755 if name.endswith(".elf") else 0o644
             archive.addfile(info, io.BytesIO(everything[name]))
+    path.write_bytes(packed.getvalue())
 
 
 def _sum(data: bytes) -> str:

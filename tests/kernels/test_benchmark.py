@@ -162,6 +162,18 @@ def test_an_archive_depends_on_its_files_only(tmp_path: Path) -> None:
         ]  # fmt: skip
 
 
+def test_what_is_not_complete_has_not_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tarfile.TarFile, "addfile", end)
+    with pytest.raises(KeyboardInterrupt):
+        write_archive(tmp_path / "x.tar.xz", {"a": b"1"})
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_unknown_build_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="no build kzm-after-O9; there are: kzm-after-O1"):
         main([str(tmp_path), "--build", "kzm-after-O9"])
