@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,12 @@ from quoll.extract import extract
 from quoll.facts import Facts, load
 from quoll.image import Image
 from quoll.listing import loops_text
+from quoll.pending import find_pending_tests
 from quoll.prune import guided_in_contexts
 from quoll.regions import Regions
+from quoll.segments import segments
 from quoll.supergraph import Supergraph, SuperLoop
+from quoll.values import Values
 from quoll.values import analyse as analyse_values
 from wcet import platform as platforms
 from wcet.atomic import write_atomically
@@ -43,6 +46,8 @@ method and evidence:
   nusmv   proved by model checking; "exact" when an execution of the model reaches it for the
           stated initial ranges, else "not known to be tight"
   fact    stated in a facts file; assumed, and tighter than what is proved
+  pending it does not go round while an interrupt is pending: code in it tests for one, and each
+          path from the arrival of an interrupt on is bounded by itself, as 'wcet analyse' does it
   -       none: the reason names the values that nothing bounds, and the fact that would help
 """
 
@@ -81,6 +86,7 @@ class AnalysedEntry:
     name: str
     graph: Supergraph
     bounds: tuple[LoopBound, ...]
+    assumptions: tuple[str, ...] = ()
 
     def listed(self) -> list[Listed]:
         """Its loops, one by one."""
@@ -148,11 +154,13 @@ def run(options: argparse.Namespace) -> int:
         budget=Budget(seconds=max(1, round(options.time_limit))),
     )
     called = platform is None and not options.entry
-    analysed = list(analysed_entries(image, program, entries, facts, bounds, stages, called))
+    listing = _Listing(image, program, facts, platform, bounds, stages, called)
+    analysed = list(listing.entries(entries))
     stages.done()
     found = [item for entry in analysed for item in entry.listed()]
     removed = (r.fact for entry in analysed for r in entry.graph.guidance.removed)
-    known = (*Regions.of(facts, image).assumptions, *program.assumptions, *removed)
+    given = (text for entry in analysed for text in entry.assumptions)
+    known = (*Regions.of(facts, image).assumptions, *program.assumptions, *removed, *given)
     assumptions = list(dict.fromkeys(known))
     if options.json:
         text = (
@@ -210,43 +218,82 @@ def address(image: Image, name: str) -> int:
         raise UsageError(f"no entry {name!r}: not a symbol of {image.sha256[:8]}") from None
 
 
-def analysed_entries(
-    image: Image,
-    program: Program,
-    entries: dict[str, int],
-    facts: Facts,
-    options: BoundOptions,
-    stages: Stages,
-    called: bool,
-) -> Iterator[AnalysedEntry]:
-    """The loops of each entry, as the analysis of that entry sees them.
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """What the analyses of all entries share.
 
     ``called``: entries are functions that others call, for which a fact may be true.
     """
-    regions = Regions.of(facts, image)
-    for entry, at in entries.items():
 
-        def progress(answered: int, asked: int, place: str, entry: str = entry) -> None:
+    image: Image
+    program: Program
+    facts: Facts
+    platform: Platform | None
+    options: BoundOptions
+    stages: Stages
+    called: bool
+
+    def entries(self, entries: Mapping[str, int]) -> Iterator[AnalysedEntry]:
+        """The loops of each entry, as the analysis of that entry sees them."""
+        for name, address in entries.items():
+            self.stages.say(f"loops of {name}")
+            try:
+                yield self._entry(name, address)
+            except WcetError as error:
+                if len(entries) == 1:
+                    raise
+                self.stages.warn(f"{name}: {error}")
+
+    def _entry(self, name: str, address: int) -> AnalysedEntry:
+        image, facts, regions = self.image, self.facts, Regions.of(self.facts, self.image)
+        deep = with_depths(self.program, address, image, facts, self.options, called=self.called)
+        plain = guided_in_contexts(expand(deep, address, image), image, facts)
+        first = analyse_values(plain, image, regions=regions)
+        graph = without_edges(plain, first.dead_edges, image)
+        if not graph.loops:
+            return AnalysedEntry(name, graph, ())
+        values = first.within(graph) or analyse_values(graph, image, regions=regions)
+        cut = self._cut(graph, values)
+        only = None if cut is None else frozenset(range(len(graph.loops))) - cut.keys()
+
+        def progress(answered: int, asked: int, place: str) -> None:
             done = WIDTH * answered // max(asked, 1)
             bar = "#" * done + "." * (WIDTH - done)
-            stages.say(f"loops of {entry} [{bar}] {answered}/{asked} {place}")
+            self.stages.say(f"loops of {name} [{bar}] {answered}/{asked} {place}")
 
-        stages.say(f"loops of {entry}")
-        try:
-            deep = with_depths(program, at, image, facts, options, called=called)
-            plain = guided_in_contexts(expand(deep, at, image), image, facts)
-            dead = analyse_values(plain, image, regions=regions).dead_edges
-            graph = without_edges(plain, dead, image)
-            bounds: tuple[LoopBound, ...] = ()
-            if graph.loops:
-                values = analyse_values(graph, image, regions=regions)
-                bounds = bound_loops(graph, image, values, facts, options, progress, called=called)
-        except WcetError as error:
-            if len(entries) == 1:
-                raise
-            stages.warn(f"{entry}: {error}")
-            continue
-        yield AnalysedEntry(entry, graph, bounds)
+        found = bound_loops(
+            graph, image, values, facts, self.options, progress, only, called=self.called
+        )
+        if self.platform is None or not cut:
+            return AnalysedEntry(name, graph, found)
+        bounds = tuple(cut.get(bound.loop, bound) for bound in found)
+        return AnalysedEntry(name, graph, bounds, self.platform.pending_assumption())
+
+    def _cut(self, graph: Supergraph, values: Values) -> dict[int, LoopBound] | None:
+        """The loops that do not go round while an interrupt is pending (rule 21), by index.
+
+        None if nothing tests for interrupts.
+        """
+        registers = self.platform.pending if self.platform else ()
+        tests = find_pending_tests(values, registers) if registers else None
+        if tests is None:
+            return None
+        parts = list(segments(values, tests, self.image))
+        turning = {loop for part in parts for loop in part.loops}
+        reached = {node for part in parts for node in part.nodes}
+        found = {}
+        for loop in graph.loops:
+            if loop.index not in turning:
+                places = dict.fromkeys(
+                    self.image.place(graph.nodes[n].block.addr)
+                    for n in tests.reads
+                    if n in loop.nodes
+                )
+                tested = f", which is tested at {', '.join(places)}" if places else ""
+                evidence = f"does not go round while an interrupt is pending{tested}"
+                times = int(loop.header in reached)
+                found[loop.index] = LoopBound(loop.index, times, None, "pending", evidence, "", 0.0)
+        return found
 
 
 def as_json(image: Image, item: Listed) -> dict[str, Any]:
@@ -284,14 +331,14 @@ def as_text(image: Image, found: list[Listed]) -> str:
     for item in found:
         b = item.bound
         groups.setdefault((item.header, b.bound, b.method, b.evidence, b.reason), []).append(item)
-    lines = [f"{'bound':>10}  {'method':<7}{'contexts':>9}{'seconds':>9}  place"]
+    lines = [f"{'bound':>10}  {'method':<8}{'contexts':>8}{'seconds':>9}  place"]
     for (header, bound, method, evidence, reason), items in sorted(
         groups.items(), key=lambda g: (g[0][0], str(g[0][1:]))
     ):
         seconds = max(item.bound.seconds for item in items)
         number = "-" if bound is None else f"{bound:,}"
         lines.append(
-            f"{number:>10}  {method or '-':<7}{len(items):>9}{seconds:>9.2f}  {image.place(header)}"
+            f"{number:>10}  {method or '-':<8}{len(items):>8}{seconds:>9.2f}  {image.place(header)}"
         )
         lines.append(f"{'':>12}{reason or evidence}")
     bounded = sum(item.bound.bound is not None for item in found)

@@ -87,6 +87,27 @@ def test_a_preemptible_loop_costs_one_turn(
     assert expected in text(capsys)
 
 
+def test_a_preemptible_loop_is_listed_as_such(capsys: pytest.CaptureFixture[str]) -> None:
+    """And asked for nothing: its bound does not depend on what the solver can do."""
+    for source, methods in ((PREEMPTIBLE, {64: "nusmv", 1: "pending"}), (CLEARING, {})):
+        elf = build(source.replace("TEST", "0"), link=("-Wl,-Ttext=0xf0010000",))
+        status = main(
+            ["loops", str(elf), "--entry", "main", "--platform", "kzm", "--quiet", "--json", "-"]
+        )
+        report = json.loads(capsys.readouterr().out)
+        bounds = {loop["bound"]: loop for loop in report["loops"]}
+        pending = any("an interrupt is pending" in a for a in report["assumptions"])
+        assert pending == bool(methods)
+        if not methods:
+            assert status == 6
+            assert bounds.keys() == {64, None}
+            continue
+        assert status == 0
+        assert {bound: loop["method"] for bound, loop in bounds.items()} == methods
+        assert "is tested at" in bounds[1]["evidence"]
+        assert bounds[1]["seconds"] == 0
+
+
 @pytest.mark.parametrize("dies", [False, True])
 def test_starts_of_paths_cost_the_same_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dies: bool
