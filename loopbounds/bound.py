@@ -22,6 +22,7 @@ class LoopBound:
     seconds: float
     total: int | None = None  # executions per entry of the loop around it, if less than the product
     around: int | None = None  # address of the header of that loop
+    assumes: str = ""  # a fact about data that the proof rests on
     why: str = ""  # of the reason the part that names what is unknown
 
     @property

@@ -18,7 +18,7 @@ from loopbounds.code import Code, KnownValues, NothingKnown
 from loopbounds.keys import graph_key
 from loopbounds.options import BoundOptions
 from loopbounds.pieces import PieceValues, in_whole
-from loopbounds.places import facts_of_loops
+from loopbounds.places import facts_of_loops, lists_of_loops
 from loopbounds.prove import Outcome
 from loopbounds.rounds import Progress, Rounds
 from loopbounds.store import Answers, Store
@@ -87,6 +87,7 @@ def _bound_part(
     called: bool,
 ) -> tuple[LoopBound, ...]:
     stated = facts_of_loops(graph, image, facts)
+    lists = lists_of_loops(graph, image, facts)
     try:
         solver = nusmv.find_solver()
     except SolverError as error:
@@ -94,12 +95,13 @@ def _bound_part(
     store = Store(options.cache)
     wanted = [i for i in range(len(graph.loops)) if only is None or i in only]
     on_stack = values.hands_on_a_stack_address(graph.entry)
-    what = (options.budget, options.s1, wanted, on_stack, called)
+    what = (options.budget, options.s1, wanted, on_stack, called, sorted(lists.items()))
     key = graph_key(graph, image, values, stated, what, solver)
     known = store.answers(key)
     if known is not None and store.copy_models(known.models, options.models):
         return known.bounds
     code = Code(graph, Acyclic.of(graph), image, values, s1=options.s1)
+    code.lists = {loop: fact.most for loop, fact in lists.items()}
     rounds = Rounds(code, options.budget, solver, options.workers, store, options.models, progress)
     rounds.run(wanted)
     endless = _with_endless_loops_inside(graph, rounds.outcomes)
@@ -111,6 +113,7 @@ def _bound_part(
             rounds.slices[loop.index],
             rounds.outcomes[loop.index],
             stated[loop.index],
+            lists.get(loop.index),
             loop.index not in endless,
             called,
         )

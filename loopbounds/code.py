@@ -81,6 +81,7 @@ class Code:
     steps: dict[tuple[int, Cell], Step] = field(default_factory=dict)  # by loop and cell, if known
     continued: dict[int, Continued] = field(default_factory=dict)  # by loop, if bounded
     s1: bool = True  # rule 1: stores of unknown address spare live stack frames
+    lists: dict[int, int] = field(default_factory=dict)  # loop -> elements of what it walks
     _effects: dict[int, Effect] = field(default_factory=dict)  # by block
     _at: dict[int, Effect] = field(default_factory=dict)  # by node
     _stacks: tuple[tuple[int, int], ...] | None = None

@@ -36,6 +36,7 @@ class Memory:
         self._code = scope.code
         self._loads: dict[tuple[int, Term], Term] = {}
         self._hands_on: dict[int, bool] = {}
+        self.addresses: dict[Term, Term] = {}  # of words that are any
         self.s1_used = False
 
     def loaded(self, node: int, load: Load) -> Term:
@@ -62,7 +63,10 @@ class Memory:
         if self._followed(node, address, load):
             return self.before(node, load.position, address, load.size)
         frame = self._tainted(address)
-        return self._scope.input(node, load.symbol.name, 8 * load.size, frame=frame, given=True)
+        name = load.symbol.name
+        word = self._scope.input(node, name, 8 * load.size, frame=frame, given=True)
+        self.addresses[word] = address
+        return word
 
     def _followed(self, node: int, address: Term, load: Load) -> bool:
         """Whether only stores of the program change the cell, and its address is one place."""

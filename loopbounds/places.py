@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quoll.errors import FactsError
-from quoll.facts import Facts, LoopFact
+from quoll.facts import Facts, ListAtMost, LoopFact
 from quoll.image import Image
 from quoll.places import Place, find_place
 from quoll.supergraph import Supergraph
 
-__all__ = ["facts_of_loops"]
+__all__ = ["facts_of_loops", "lists_of_loops"]
 
 _Nest = tuple[list[int], list[int | None]]
 
@@ -43,6 +43,15 @@ def facts_of_loops(
     for stated in found:
         _refuse_merged(stated)
     return [tuple(sorted(fs, key=lambda f: f.bound)) for fs in found]
+
+
+def lists_of_loops(graph: Supergraph, image: Image, facts: Facts) -> dict[int, ListAtMost]:
+    """The facts about the lists that loops walk, by loop index; the tightest of each."""
+    about = facts.of(ListAtMost)
+    places = Facts(tuple(LoopFact(fact.source, fact.place, fact.most) for fact in about))
+    stated = facts_of_loops(graph, image, places) if about else []
+    by_source = {fact.source: fact for fact in about}
+    return {loop: by_source[found[0].source] for loop, found in enumerate(stated) if found}
 
 
 def _refuse_merged(stated: Sequence[LoopFact]) -> None:

@@ -18,6 +18,7 @@ from loopbounds.cell import Cell, HeaderCell
 from loopbounds.code import Code, Continued
 from loopbounds.described import Described, described
 from loopbounds.effects import FLAG
+from loopbounds.lists import ELEMENTS, RANK, ranked
 from loopbounds.model import Model, Variable
 from loopbounds.scope import Scope, Scopes
 from loopbounds.simplify import simplified
@@ -64,13 +65,14 @@ class Slice:
     cells: dict[Term, Cell]  # what the state variables are
     alone: Callable[[], Alone | None]  # the model, if registers at the entry decide everything
     continued: Continued
+    walks: Callable[[], bool]  # it follows the links of one list
 
     def steps(self) -> dict[Cell, int]:
         """What an iteration that comes back to the header adds to cells, where it is constant."""
         found: dict[Cell, int] = {}
         for v in simplified(self.model).state:
             step = terms.sub(v.next, v.symbol).constant
-            if step is not None:
+            if step is not None and v.symbol in self.cells:
                 found[self.cells[v.symbol]] = step
         return found
 
@@ -87,7 +89,7 @@ def slice_loops(scopes: Scopes, loops: Sequence[int]) -> dict[int, Slice]:
     pending = list(loops)
     while pending:
         loop = pending.pop(0)
-        slices[loop] = _Slicer(scopes.code, scopes, loop).build()
+        slices[loop] = _Slicer(scopes.code, scopes, loop, scopes.code.lists.get(loop)).build()
         assumed[loop] = scopes.taint.newly_assumed()
         if not pending or len(slices).bit_count() == 1:
             failed = scopes.taint.failed()
@@ -99,7 +101,7 @@ def slice_loops(scopes: Scopes, loops: Sequence[int]) -> dict[int, Slice]:
 
 
 class _Slicer:
-    def __init__(self, code: Code, scopes: Scopes, loop: int) -> None:
+    def __init__(self, code: Code, scopes: Scopes, loop: int, most: int | None) -> None:
         self._code, self._loop = code, code.graph.loops[loop]
         self._scope: Scope = scopes.of_loop(loop)
         self._whole: Scope = scopes.whole
@@ -108,6 +110,9 @@ class _Slicer:
         self._given: frozenset[str] = frozenset()
         self._havoc: dict[Term, int] = {}
         self._known_trips: dict[int, Term] = {}
+        self._scopes, self._most = scopes, most  # elements of the list that the loop walks
+        self._walks = False
+        self._address = code.graph.nodes[self._loop.header].block.addr
         self._cells: dict[Term, Cell] = {}
         self._changing: dict[Term, Term] = {}  # leaf -> value after an iteration
         self._fixed: dict[Term, Term] = {}  # leaf -> value at entry
@@ -129,7 +134,15 @@ class _Slicer:
             self._cells,
             lambda: self._alone(initial),
             self._continued(s1),
+            self._is_walk,
         )
+
+    def _is_walk(self) -> bool:
+        if self._most is None:
+            other = _Slicer(self._code, self._scopes, self._loop.index, 0)
+            other.build()
+            self._walks = other._walks
+        return self._walks
 
     def _continued(self, s1: bool) -> Continued:
         """The parts of the condition to go on that only read what moves by constants."""
@@ -225,11 +238,14 @@ class _Slicer:
         """Follow what the step reads until it reads nothing new."""
         pending = [self._again]
         seen: set[Term] = set()
+        addresses = {} if self._most is None else self._scope.memory.addresses
         while pending:
             for leaf in sorted(rewrite.symbols([pending.pop()]) - seen, key=lambda t: t.serial):
+                seen.add(leaf)
+                if leaf in addresses:
+                    pending.append(addresses[leaf])
                 if leaf not in self._scope.leaves:
                     continue
-                seen.add(leaf)
                 cell = self._scope.leaves[leaf]
                 if len(self._changing) >= CELLS:
                     self._lost.add(leaf)
@@ -372,7 +388,29 @@ class _Slicer:
             tuple(h for h in hints if h is not TRUE),
             tuple(map(named, exits)),
         )
-        return model, origins
+        links = {names.get(word, word): named(a) for word, a in self._links(inputs).items()}
+        for symbol, what in ((ELEMENTS, "elements of the list"), (RANK, "elements left")):
+            origins[symbol.name] = Described(what, self._code.image.place(self._address), "")
+        return self._walked(model, links), origins
+
+    def _links(self, words: list[Term]) -> dict[Term, Term]:
+        """The addresses of words from memory, and of the words that these are computed from."""
+        addresses, found = self._scope.memory.addresses, dict[Term, Term]()
+        pending = [] if self._most is None else list(words)
+        while pending:
+            word = pending.pop()
+            if word in addresses and word not in found:
+                found[word] = addresses[word]
+                pending += rewrite.symbols([found[word]])
+        return found
+
+    def _walked(self, model: Model, links: dict[Term, Term]) -> Model:
+        """``model`` with what a fact says of the list that the loop walks."""
+        if self._most is None:
+            return model
+        walk = ranked(model, links, self._most)
+        self._walks = walk is not None
+        return walk or model
 
     def _header_range(self, leaf: Term) -> ValueSet:
         cell = self._scope.leaves[leaf]

@@ -11,7 +11,7 @@ from loopbounds.runs import Run, explore
 from loopbounds.simplify import simplified
 from loopbounds.slice import Slice
 from quoll.errors import FactsError
-from quoll.facts import LoopFact
+from quoll.facts import ListAtMost, LoopFact
 from quoll.image import Image
 from quoll.supergraph import Supergraph, SuperLoop
 
@@ -27,6 +27,7 @@ def judge(
     cut: Slice,
     outcome: Outcome,
     stated: tuple[LoopFact, ...],
+    listed: ListAtMost | None,
     inner_end: bool,
     called: bool,
 ) -> LoopBound:
@@ -38,18 +39,31 @@ def judge(
     """
     if outcome.failed:
         return replace(solver_failed(loop, outcome.failed), seconds=outcome.seconds)
+    if listed is not None and not cut.walks():
+        raise FactsError(
+            f"the loop at {listed.place} walks no list: no word of it becomes what it points to",
+            where=str(listed.source),
+            hint="state how often the loop is executed: loop PLACE at most N",
+        )
     fact = stated[0] if stated else None
     if fact is not None:
         _refute(fact, cut)
         if inner_end and not called and not cut.s1:
             _refute_for_some(fact, cut, graph.nodes[graph.entry].block.addr)
     if outcome.bound is not None and (fact is None or outcome.bound <= fact.bound):
-        return _proved(loop, cut, outcome, inner_end)
+        return _resting_on(listed, _proved(loop, cut, outcome, inner_end))
     if fact is not None:
         return _assumed(loop, outcome, fact)
     why, tip = _unknown(cut)
-    reason = _explanation(graph, image, loop, why, tip)
+    reason = _explanation(graph, image, loop, cut.walks(), why, tip)
     return LoopBound(loop.index, None, None, "", "", reason, outcome.seconds, why=why)
+
+
+def _resting_on(fact: ListAtMost | None, bound: LoopBound) -> LoopBound:
+    if fact is None:
+        return bound
+    assumes = f"{fact} ({fact.source})"
+    return replace(bound, exact=None, evidence=f"{bound.evidence}; {assumes}", assumes=assumes)
 
 
 def not_asked(loop: SuperLoop) -> LoopBound:
@@ -135,11 +149,14 @@ def _trace(run: Run, cut: Slice) -> str:
     )
 
 
-def _explanation(graph: Supergraph, image: Image, loop: SuperLoop, why: str, tip: str) -> str:
+def _explanation(
+    graph: Supergraph, image: Image, loop: SuperLoop, walks: bool, why: str, tip: str
+) -> str:
     where = image.place(graph.nodes[loop.header].block.addr)
     line = image.line(graph.nodes[loop.header].block.addr)
     place = f"{line.file}:{line.line}" if line else f"{graph.nodes[loop.header].block.addr:#010x}"
-    return f"{where}: the loop has no bound: {why}; add 'loop {place} at most N'{tip}"
+    listed = f", or 'list at {place} has at most N elements'" if walks else ""
+    return f"{where}: the loop has no bound: {why}; add 'loop {place} at most N'{listed}{tip}"
 
 
 def _unknown(cut: Slice) -> tuple[str, str]:

@@ -204,6 +204,7 @@ class Run:
                 for b in answer.bounds
                 if b.method in ("fact", "parameter")
             ),
+            *(f"fact: {b.assumes}" for b in answer.bounds if b.assumes),
             *(f"fact: {c}" for c in constraints),
         )
         context = paths.graph.nodes[paths.graph.entry].context

@@ -15,7 +15,8 @@ from quoll.facts import LoopParameter, UnknownPointsInto
 from quoll.trace import Trace
 from wcet.analyse import Run
 from wcet.atomic import write_atomically
-from wcet.fact_check import FactRecord, check_facts
+from wcet.fact_check import FactRecord, Walks, check_facts
+from wcet.prepared import Prepared
 from wcet.request import add_analysis, requested
 from wcet.stages import Stages
 from wcet.survival import FactLabel, Outcome, Survival, labels, proved_loops
@@ -88,11 +89,19 @@ def run(options: argparse.Namespace) -> int:
     prepared = {address: analysis.prepared(name, address) for name, address in entries.items()}
     graphs = {address: analysis.preparation().whole_graph(address) for address in prepared}
     unknown = unknown_accesses(analysis, entries)
+    walks = {address: walks_of(found) for address, found in prepared.items()}
     checked = []
     for path, trace in traces:
         with stages.stage("check", path.name):
             records, count = check_facts(
-                analysis.image, analysis.facts, graphs, path.name, trace, analysis.regions, unknown
+                analysis.image,
+                analysis.facts,
+                graphs,
+                path.name,
+                trace,
+                analysis.regions,
+                unknown,
+                walks,
             )
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         checked.append(Checked(path, digest, tuple(records), count))
@@ -106,6 +115,17 @@ def run(options: argparse.Namespace) -> int:
     known = labelled(checked, labels(analysis.facts, survival, proved), wanted.store is None)
     write(options, checked, known)
     return VIOLATED if any(r.broken for c in checked for r in c.records) else 0
+
+
+def walks_of(prepared: Prepared) -> Walks:
+    """How often loops go round that facts about lists bound."""
+    found: dict[int, int] = {}
+    for paths in prepared.paths:
+        for bound in paths.bounds:
+            if bound.assumes and bound.bound is not None:
+                header = paths.graph.nodes[paths.graph.loops[bound.loop].header].block.addr
+                found[header] = max(bound.bound, found.get(header, 0))
+    return found
 
 
 def unknown_accesses(analysis: Run, entries: Mapping[str, int]) -> frozenset[int]:

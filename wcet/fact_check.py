@@ -16,7 +16,16 @@ from ilp.check import violations
 from ilp.constraint import Constraint, locate_in, resolve_constraints
 from ilp.solution import Step
 from loopbounds.places import facts_of_loops
-from quoll.facts import AtMost, Fact, Facts, LoopFact, LoopParameter, NeverReturns, Targets
+from quoll.facts import (
+    AtMost,
+    Fact,
+    Facts,
+    ListAtMost,
+    LoopFact,
+    LoopParameter,
+    NeverReturns,
+    Targets,
+)
 from quoll.image import Image
 from quoll.places import resolve
 from quoll.regions import NO_REGIONS, Regions
@@ -24,9 +33,11 @@ from quoll.supergraph import Supergraph
 from quoll.trace import End, Execution, Trace
 from quoll.witness import MissingEdge, RefutedFact, Visit, follow
 
-__all__ = ["FactRecord", "check_facts"]
+__all__ = ["FactRecord", "Walks", "check_facts"]
 
 UNLIMITED = 1 << 62
+Walks = Mapping[int, int]  # header's address -> rounds in any context, by a list's length
+NO_WALKS: Mapping[int, Walks] = {}
 
 
 @dataclass(slots=True)
@@ -47,7 +58,14 @@ class _Entry:
     graph: Supergraph
     constraints: tuple[Constraint, ...]
     loops: tuple[tuple[Fact, ...], ...]  # per loop
+    walks: Mapping[int, int]  # loop -> rounds that facts about the list it walks allow
     known: dict[bytes, _Judged] = field(default_factory=dict)  # by path
+
+    def most(self, loop: int, fact: Fact) -> int:
+        """The rounds of a loop that a fact allows."""
+        if isinstance(fact, LoopFact):
+            return fact.bound
+        return self.walks.get(loop, UNLIMITED) if isinstance(fact, ListAtMost) else UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +85,21 @@ def check_facts(
     trace: Trace,
     regions: Regions = NO_REGIONS,
     unknown: frozenset[int] = frozenset(),
+    walks: Mapping[int, Walks] = NO_WALKS,
 ) -> tuple[list[FactRecord], int]:
     """One record per fact, and how many executions were judged.
 
     ``graphs`` are by entry address; executions of other entries, and those that did not end, are
-    left out. ``name`` is the recording's. ``regions`` hold what facts say of memory; ``unknown``
+    left out. ``walks`` are by entry address too. ``name`` is the recording's. ``regions`` hold
+    what facts say of memory; ``unknown``
     are the instructions whose addresses the analysis does not know. Raises MissingEdge for an
     execution that the graph does not have although no fact excludes it.
     """
     records = {id(fact): FactRecord(fact) for fact in facts.facts}
-    entries = {address: entry_of(image, facts, graph) for address, graph in graphs.items()}
+    entries = {
+        address: entry_of(image, facts, graph, walks.get(address, {}))
+        for address, graph in graphs.items()
+    }
     judged = 0
     for number, execution in enumerate(trace.executions, 1):
         entry = entries.get(execution.entry)
@@ -100,13 +123,13 @@ def check_facts(
     return list(records.values()), judged
 
 
-def entry_of(image: Image, facts: Facts, graph: Supergraph) -> _Entry:
+def entry_of(image: Image, facts: Facts, graph: Supergraph, walks: Walks) -> _Entry:
     """The facts about one graph. Raises FactsError as the analysis does."""
     loops: list[list[Fact]] = [[] for _ in graph.loops]
     about = [
         f
         for f in facts.facts
-        if isinstance(f, LoopFact) or (isinstance(f, LoopParameter) and not f.total)
+        if isinstance(f, LoopFact | ListAtMost) or (isinstance(f, LoopParameter) and not f.total)
     ]
     for fact in about:
         one = Facts((LoopFact(fact.source, fact.place, UNLIMITED),))
@@ -114,7 +137,9 @@ def entry_of(image: Image, facts: Facts, graph: Supergraph) -> _Entry:
             if stated:
                 loops[loop].append(fact)
     constraints = resolve_constraints(graph, facts, locate_in(image))
-    return _Entry(graph, constraints, tuple(map(tuple, loops)))
+    headers = {x.index: graph.nodes[x.header].block.addr for x in graph.loops}
+    allowed = {loop: walks[address] for loop, address in headers.items() if address in walks}
+    return _Entry(graph, constraints, tuple(map(tuple, loops)), allowed)
 
 
 def judge(image: Image, facts: Facts, entry: _Entry, execution: Execution) -> _Judged:
@@ -128,14 +153,15 @@ def judge(image: Image, facts: Facts, entry: _Entry, execution: Execution) -> _J
         return _Judged((found[0],), (), (found,))
     reached = list(reached_by(entry, visits))
     rounds: dict[int, tuple[Fact, int, int]] = {}
+    over: dict[int, tuple[Fact, int, int]] = {}
     for loop, count, start in rounds_of(entry.graph, visits):
         for fact in entry.loops[loop]:
-            if count > rounds.get(id(fact), (fact, 0, 0))[1]:
-                rounds[id(fact)] = fact, count, start
+            for seen in (rounds, over) if count > entry.most(loop, fact) else (rounds,):
+                if count > seen.get(id(fact), (fact, 0, 0))[1]:
+                    seen[id(fact)] = fact, count, start
     broken: list[tuple[Fact, str]] = [
         (fact, f"{at(image, execution, start)}: {count} rounds")
-        for fact, count, start in rounds.values()
-        if isinstance(fact, LoopFact) and count > fact.bound
+        for fact, count, start in over.values()
     ]
     steps = [Step(visit.node, visit.edge) for visit in visits]
     unlimited = [UNLIMITED] * len(entry.graph.loops)

@@ -160,7 +160,9 @@ def run(options: argparse.Namespace) -> int:
     found = [item for entry in analysed for item in entry.listed()]
     removed = (r.fact for entry in analysed for r in entry.graph.guidance.removed)
     given = (text for entry in analysed for text in entry.assumptions)
-    known = (*Regions.of(facts, image).assumptions, *program.assumptions, *removed, *given)
+    lists = (f"fact: {item.bound.assumes}" for item in found if item.bound.assumes)
+    regions = Regions.of(facts, image)
+    known = (*regions.assumptions, *program.assumptions, *removed, *given, *lists)
     assumptions = list(dict.fromkeys(known))
     if options.json:
         text = (

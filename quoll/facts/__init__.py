@@ -13,7 +13,7 @@ from quoll.facts.guidance import (
     Replaced,
     Require,
 )
-from quoll.facts.invariants import RegisterAtMost
+from quoll.facts.invariants import ListAtMost, RegisterAtMost
 from quoll.facts.linear import Linear
 from quoll.facts.memory import PointsInto, RegionFact, UnknownPointsInto
 from quoll.facts.read import Facts, load, parse
@@ -28,6 +28,7 @@ __all__ = [
     "Ignore",
     "IgnoreEdge",
     "Linear",
+    "ListAtMost",
     "LoopFact",
     "LoopParameter",
     "NeverReturns",

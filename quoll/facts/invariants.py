@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from quoll.errors import FactsError
 from quoll.facts.fact import NUMBER, PLACE, Form, Question, Source, number
 
-__all__ = ["FORMS", "RegisterAtMost"]
+__all__ = ["FORMS", "ListAtMost", "RegisterAtMost"]
 
 REGISTERS = {**{f"r{n}": n for n in range(15)}, "sp": 13, "lr": 14}
 
@@ -31,6 +31,25 @@ class RegisterAtMost:
         return ("at most", self.register, self.place), self.most
 
 
+@dataclass(frozen=True, slots=True)
+class ListAtMost:
+    """``list at PLACE has at most N elements``: the one that the loop there walks.
+
+    It holds whenever the loop is entered: of the element that the loop then finds and those that
+    its own loads of links lead to, there are at most N before a link is 0.
+    """
+
+    source: Source
+    place: str
+    most: int
+
+    def __str__(self) -> str:
+        return f"list at {self.place} has at most {self.most} elements"
+
+    def question(self) -> Question:
+        return ("list", self.place), self.most
+
+
 def at_most(source: Source, register: str, place: str, most: int) -> RegisterAtMost:
     """The fact, refused for what is no register or no word."""
     if register not in REGISTERS:
@@ -46,5 +65,11 @@ FORMS = (
         rf"register (?P<register>\w+) at (?P<place>{PLACE}) is at most (?P<most>{NUMBER})",
         "register rN at PLACE is at most M",
         lambda s, m: at_most(s, m["register"], m["place"], number(m["most"])),
+    ),
+    Form(
+        r"list at \S+ has\b",
+        rf"list at (?P<place>{PLACE}) has at most (?P<most>{NUMBER}) elements?",
+        "list at PLACE has at most N elements",
+        lambda s, m: ListAtMost(s, m["place"], number(m["most"])),
     ),
 )

@@ -15,6 +15,7 @@ One fact per line; ``#`` starts a comment. Places are ``0xADDRESS``, ``symbol``,
     region NAME from 0xLOW to 0xHIGH is cached|device|read-only|tcm|uncached
     register rN at PLACE points into NAME [aligned BYTES]
     accesses of unknown address point into NAME
+    list at PLACE has at most N elements      the one that the loop there walks
     register rN at PLACE is at most M         a word that the binary does not bound
     branch at PLACE is always taken|never taken [in FUNCTION [when called from FUNCTION]]
     ignore PLACE; ignore edge PLACE -> PLACE; require PLACE

@@ -106,6 +106,24 @@ def test_totals(image: Image, trace: Trace) -> None:
     assert record.first.startswith(f"t.trace, execution {first + 1}, instruction {last:,} at 0x")
 
 
+@pytest.mark.parametrize("allowed", [0, 3, 8])
+def test_lists(image: Image, trace: Trace, allowed: int) -> None:
+    """More rounds than the stated length allows refute it."""
+    facts = parse("list at prog.c:4 has at most 9 elements", "my.facts")
+    graph = graph_of(image, "")
+    [header] = {graph.nodes[loop.header].block.addr for loop in graph.loops}
+    address = graph.contexts[0].function
+    walks = {address: {header: allowed}}
+    [record], _ = check_facts(image, facts, {address: graph}, "t", trace, walks=walks)
+    [rounds], _ = check_facts(
+        image, parse(f"loop prog.c:4 at most {allowed or 1}", "x"), {address: graph}, "t", trace
+    )
+    assert record.most == rounds.most
+    assert record.reached == rounds.reached
+    assert bool(record.broken) is ((record.most or 0) > allowed)
+    assert record.broken == rounds.broken or not allowed
+
+
 def test_within_an_invocation(image: Image, trace: Trace) -> None:
     obeyed = "\n".join(
         [
