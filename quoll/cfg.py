@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from quoll.arm.insn import Insn
 from quoll.guidance import NO_GUIDANCE, Guidance
@@ -41,6 +42,7 @@ class Block:
     returns: bool = False  # the last instruction may return to the caller
     exits: bool = False  # a path may end after the last instruction (return to user, end point)
     passes: tuple[int, ...] = ()  # callees that a fact replaces: passed along ACROSS, or RETURN
+    comes_back: tuple[int, ...] = ()  # words in lr when it calls, if not the address after it
 
     @property
     def addr(self) -> int:
@@ -57,10 +59,14 @@ class Block:
         """The instruction that decides where control goes."""
         return self.insns[-1]
 
+    @property
+    def returned_to(self) -> tuple[int, ...]:
+        """Where calls of the last instruction come back."""
+        return tuple(word & ~1 for word in self.comes_back) or (self.end,)
 
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """An edge between blocks of one function, by block index."""
+
+class Edge(NamedTuple):
+    """An edge between blocks of one function, by block index. A named tuple, as is ``Insn``."""
 
     src: int
     dst: int

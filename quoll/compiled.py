@@ -67,7 +67,7 @@ class _Compiler:
         for self.index, (insn, ops) in enumerate(zip(insns, lifted, strict=True)):
             end = self.index + APART
             following = zip(insns[self.index : end], lifted[self.index : end], strict=True)
-            self._instruction(insn, ops, _rejoins(before, following))
+            self._instruction(insn, ops, self.group is not None and _rejoins(before, following))
             before = before if insn.cond is Cond.AL else insn.cond
         self._close_group()
         self._flush()
@@ -87,7 +87,7 @@ class _Compiler:
             if guard is not None:
                 self._open_group(insn.cond, ops, guard)
         self._body(insn, ops, 0 if guard is None else guard + 1)
-        if _sets_flags(ops):
+        if self.group is not None and _sets_flags(ops):
             self._close_group()
 
     def _swap(self) -> None:

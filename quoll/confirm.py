@@ -16,12 +16,13 @@ from quoll.errors import WcetError
 from quoll.image import Image
 from quoll.indirect import Resolution, resolve
 from quoll.localvalues import CALLEE_SAVED, BlockCode, LocalValues
-from quoll.terms import entry_symbol
+from quoll.terms import describe, entry_symbol, plain
 from quoll.transfers import Effect, callee_at, is_call
 
 __all__ = ["Confirmed", "Confirmer", "Doubt", "Ending"]
 
 GIVEN_BACK = (*CALLEE_SAVED, LR)
+WAYS_BACK = 2  # of an interval of two words both are members
 NEVER = ("the instruction is not reached", "the transfer is never made")
 
 
@@ -41,11 +42,13 @@ class Ending:
     """What values say of a block that ends with a transfer.
 
     ``kept``: the registers, of those saved by callees and lr, that are as they were at entry.
-    ``effect``: what an undecided transfer does, and whether it is a call.
+    ``effect``: what an undecided transfer does, and whether it is a call. ``link``: the words that
+    lr holds then, one or two addresses of code; None if that is not known.
     """
 
     kept: frozenset[int]
     effect: tuple[Effect, bool] | Doubt | None
+    link: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +84,10 @@ class Confirmer:
             block.index: Ending(
                 frozenset(r for r in GIVEN_BACK if _holds(values, block.index, r)),
                 _effect(values, block.index) if block.last.addr in undecided else None,
+                _link(values, block.index) if block.calls else None,
             )
             for block in cfg.blocks
-            if block.tail or block.returns or block.last.addr in undecided
+            if block.tail or block.returns or block.comes_back or block.last.addr in undecided
         }
         assumptions = values.assumptions
         if values.spills_tables:
@@ -153,6 +157,18 @@ def _effect(values: LocalValues, block: int) -> tuple[Effect, bool] | Doubt:
         return Doubt(found.reason, dead, balanced, found.bounded, balanced and found.loaded)
     targets = tuple(callee_at(target, thumb=thumb) for target in found.targets)
     return Effect(targets, found.kind == "return", found.table), found.kind == "call"
+
+
+def _link(values: LocalValues, block: int) -> frozenset[int] | None:
+    """The addresses of code that lr holds when ``block`` transfers control, if they are few."""
+    outcome = values.outcome(block)
+    if outcome is None or outcome.leave is None:
+        return frozenset()
+    state = outcome.leave.state
+    words = plain(describe(state.term(LR), state.facts))
+    if words.size > WAYS_BACK or not all(values.image.is_executable(word & ~1) for word in words):
+        return None
+    return frozenset(words)
 
 
 def _holds(values: LocalValues, block: int, register: int) -> bool:

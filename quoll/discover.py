@@ -9,8 +9,8 @@ them, whatever mapping symbols say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Set
+from typing import NamedTuple
 
 from quoll.arm.decode import decode, it_conditions
 from quoll.arm.insn import LR, PC, SP, Cond, Flow, Insn
@@ -23,10 +23,10 @@ __all__ = ["Callee", "FunctionBuilder", "falls_through", "is_jump_through"]
 LONGEST = 4  # bytes of an instruction
 COMPARE_AND_BRANCH = ("cbz", "cbnz")
 ENDS_BY_TRAP = ("udf", "bkpt")
+NOTHING: Mapping[int, Set[int]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Callee:
+class Callee(NamedTuple):
     """The entry of a function and its instruction set."""
 
     entry: int
@@ -51,8 +51,7 @@ def _sets_lr_by_convention(insn: Insn) -> bool:
     return insn.flow is not Flow.NEXT or insn.sources == (PC,)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
+class _Pending(NamedTuple):
     """An address to explore, and why."""
 
     addr: int
@@ -65,7 +64,8 @@ class FunctionBuilder:
     be refuted.
 
     ``sites`` are the indirect transfers, whose effect the owner decides; ``version`` counts
-    changes, so that a decision can be repeated when the code around it has grown.
+    changes, so that a decision can be repeated when the code around it has grown. ``inline`` are
+    jumps that are no tail calls; ``linked`` are jumps that call, with the words that lr holds then.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class FunctionBuilder:
         is_function: Callable[[int], bool],
         returning: Set[int],
         inline: Set[int] = frozenset(),
+        linked: Mapping[int, Set[int]] = NOTHING,
         fragments: Set[int] = frozenset(),
         apart: Set[int] = frozenset(),
         replaced: Set[int] = frozenset(),
@@ -99,7 +100,7 @@ class FunctionBuilder:
         self._is_function = is_function
         self._window: tuple[int, bytes] = (0, b"")
         self._returning = returning
-        self._inline = inline
+        self._inline, self._linked = inline, dict(linked)
         self._fragments, self._apart, self._replaced = fragments, apart, replaced
         self._tail_returns: set[int] = set()
         self._new_callees: list[Callee] = []
@@ -181,7 +182,7 @@ class FunctionBuilder:
                 "where it comes back is not known: do not replace the function by a bound",
             )
         elif target.entry in self._replaced or (not own and self._is_function(target.entry)):
-            self.call(insn, target, tail=True)
+            self.call(insn, target, tail=insn not in self._linked)
         else:
             self._new_inlined.append(target.entry)
             self.branch(insn, target, kind)
@@ -258,13 +259,16 @@ class FunctionBuilder:
             self.continue_after(insn)
 
     def continue_after(self, insn: int) -> None:
-        """Control comes back to the instruction after the call ``insn``."""
+        """Control comes back from the call ``insn``: to where lr says, or after it."""
         call = self.insns[insn]
-        self.branch(insn, Callee(call.next, call.thumb), EdgeKind.ACROSS)
+        for word in sorted(self._linked.get(insn, (call.next | call.thumb,))):
+            self.branch(insn, Callee(word & ~1, bool(word & 1)), EdgeKind.ACROSS)
 
     def _is_code(self, target: Callee) -> bool:
-        aligned = target.entry % (2 if target.thumb else 4) == 0
-        return aligned and self._image.is_executable(target.entry)
+        start, code = self._window
+        at = target.entry - start
+        inside = 0 <= at < len(code) or self._image.is_executable(target.entry)
+        return inside and target.entry % (2 if target.thumb else 4) == 0
 
     def _refuse_target(self, insn: int, target: Callee) -> None:
         self.refuse(
@@ -279,17 +283,20 @@ class FunctionBuilder:
             self.unresolved[insn] = Unresolved(insn, self._image.place(insn), reason, hint)
             self.version += 1
 
-    def refuse_call(self, insn: int, reason: str, hint: str) -> None:
-        """What the instruction ``insn`` calls is not known; control comes back after it."""
+    def refuse_call(self, insn: int, reason: str, hint: str, link: int | None = None) -> None:
+        """What the instruction ``insn`` calls is not known, but where control comes back."""
         self._unknown_calls.add(insn)
         self.refuse(insn, reason, hint)
+        if link is not None:
+            self._linked[insn] = {link}
         self.continue_after(insn)
 
     def _run(self, addr: int, thumb: bool, it: tuple[Cond, ...]) -> None:
         """Decode one instruction after another until control may go elsewhere."""
         came_from: int | None = None
+        insns, ends = self.insns, self._ends
         while True:
-            known = self.insns.get(addr)
+            known = insns.get(addr)
             if known is not None:
                 self._leaders.add(addr)
                 self._meet(known, thumb, it)
@@ -297,17 +304,18 @@ class FunctionBuilder:
             insn = self._decode(addr, thumb, it, came_from)
             if insn is None:
                 return
-            self.insns[addr] = insn
+            insns[addr] = insn
             if LR in insn.writes and not _sets_lr_by_convention(insn):
                 self.keeps_lr = False
             if it:
                 self._it[addr] = it
             if thumb:
                 it = it[1:] or it_conditions(insn)
-            if self._ends_here(insn):
+            plain = insn.flow is Flow.NEXT and addr not in ends
+            if not plain and self._ends_here(insn):
                 return
-            came_from, addr = addr, insn.next
-            if insn.flow is not Flow.NEXT:
+            came_from, addr = addr, addr + len(insn.raw)
+            if not plain:
                 self._edges.add((came_from, addr, EdgeKind.FALLTHROUGH))
                 self._leaders.add(addr)
 
@@ -416,12 +424,13 @@ class FunctionBuilder:
 
     def _run_of(self, leader: int) -> list[Insn]:
         """Instructions from the leader on, up to one that ends the block."""
-        insn = self.insns[leader]
-        run = [insn]
-        while insn.flow is Flow.NEXT and insn.addr not in self.exits:
-            after = insn.next
-            following = None if after in self._leaders else self.insns.get(after)
-            if following is None or following.thumb != insn.thumb:
+        insns, leaders, exits = self.insns, self._leaders, self.exits
+        insn = insns[leader]
+        run, addr, thumb = [insn], leader, insn.thumb
+        while insn.flow is Flow.NEXT and addr not in exits:
+            addr += len(insn.raw)
+            following = None if addr in leaders else insns.get(addr)
+            if following is None or following.thumb is not thumb:
                 break
             run.append(following)
             insn = following
@@ -442,17 +451,21 @@ class FunctionBuilder:
             returns=returns and (returned or (tail and last in self.passes)),
             exits=last in self.exits,
             passes=tuple(sorted(self.passes.get(last, ()))),
+            comes_back=tuple(sorted(self._linked.get(last, ()))),
         )
 
     def _block_edges(self, blocks: list[Block], index_at: dict[int, int]) -> tuple[Edge, ...]:
         last_to_block = {block.last.addr: block.index for block in blocks}
         edges = {
-            (last_to_block[src], index_at[dst], kind.value): kind
+            (last_to_block[src], index_at[dst], kind)
             for src, dst, kind in self._edges
             if dst in index_at
         }
         for block in blocks:
             if not self._ends_block(block.last) and block.end in index_at:
-                kind = EdgeKind.FALLTHROUGH
-                edges[block.index, index_at[block.end], kind.value] = kind
-        return tuple(Edge(src, dst, edges[src, dst, kind]) for src, dst, kind in sorted(edges))
+                edges.add((block.index, index_at[block.end], EdgeKind.FALLTHROUGH))
+        return tuple(sorted(map(Edge._make, edges), key=_by_ends))
+
+
+def _by_ends(edge: Edge) -> tuple[int, int, str]:
+    return edge.src, edge.dst, edge.kind.value

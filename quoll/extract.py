@@ -7,6 +7,7 @@ undecided is listed in ``Program.unresolved``; nothing is dropped.
 
 from __future__ import annotations
 
+import atexit
 import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ from quoll.statements import Statements
 __all__ = ["extract"]
 
 NO_FACTS = Facts()
+YOUNG = 1  # generation of objects that one collection has seen
+atexit.register(gc.unfreeze)  # libraries look for what was left
 COLLECT = (100_000, 20, 1_000_000)  # objects, collections of them, collections of those
 
 
@@ -41,11 +44,13 @@ def extract(
     statements = Statements(image, facts)
     growth = Growth(image, statements, ends | statements.ends.keys())
     roots = [_entry(image, addr) for addr in entries]
+    image.begin_lines()
     with _rarely_collected():
         for root in roots:
             growth.start(root)
         growth.run()
         program = _program(growth, statements, tuple(dict.fromkeys(root.entry for root in roots)))
+        growth.functions.clear()  # they refer back to it
     return guided(program, image, facts)
 
 
@@ -53,13 +58,16 @@ def extract(
 def _rarely_collected() -> Iterator[None]:
     """Cyclic garbage is looked for among new objects only, and seldom.
 
-    Nearly all that is made here stays, and looking through it again and again takes a fifth.
+    Nearly all that is made here stays, and looking through it again and again takes a fifth. What
+    is left in the end is not looked through any more either.
     """
     before = gc.get_threshold()
     gc.set_threshold(*COLLECT)
     try:
         yield
     finally:
+        gc.collect(YOUNG)
+        gc.freeze()
         gc.set_threshold(*before)
 
 

@@ -10,7 +10,9 @@ address of the stack that is not known (``STACK``), a status word with the mode 
 (``STATUS``), or nothing known. As for values, a store of unknown address does not hit the frame
 (S1, rule 1), a store to an unknown place of the stack may. Nothing that may change the mode is
 followed, so that it is the one at entry throughout: writing back what ``mrs`` has read, as code
-does that masked interrupts meanwhile, leaves sp and lr alone.
+does that masked interrupts meanwhile, leaves sp and lr alone. A status word that lies in the frame
+during a call is still there after it if no address of the stack has been handed to anybody: like a
+saved register, which is taken to be there even then.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Set
 from dataclasses import dataclass
+from enum import Enum
+from heapq import heappop, heappush
 
 from quoll.arm.decode import status_mask
 from quoll.arm.insn import LR, PC, SP, Access, Flow, Insn, Memory, Shift
@@ -32,6 +36,7 @@ MODE = 0x1F  # these bits (B1.3.3)
 CONTROL = 1  # the field of a status word that they are in
 SAVED = frozenset([*range(4, 12), SP])
 MULTIPLE = ("ldm", "stm", "vldm", "vstm")
+COMPARES = ("cmp", "cmn", "tst", "teq", "nop")
 MASKS = ("orr", "bic", "eor")
 SWITCHES_STACK = ("cps", "msr", "srs", "rfe", "svc", "hvc", "smc", "setend")
 IMMEDIATE = re.compile(r"[^#]*#(0x[0-9a-f]+|[0-9]+)")  # not that of "#1, #30": 1 rotated by 30
@@ -57,6 +62,9 @@ def entry(register: int, offset: int = 0) -> int:
     return register << 32 | offset % WORD
 
 
+RESTORED = frozenset(entry(register) for register in (*SAVED, LR))
+
+
 def _distance(value: Value) -> int | None:
     """The distance from sp at entry of a known address of the stack."""
     if value is None or value == STACK or value >> 32 != SP:
@@ -75,25 +83,64 @@ def _join(a: Value, b: Value) -> Value:
     return STACK if _on_stack(a) or _on_stack(b) else None
 
 
+class _Kind(Enum):
+    """How an instruction is followed."""
+
+    NOTHING = "nothing"  # no register changes
+    ELSEWHERE = "elsewhere"  # registers of a coprocessor may change
+    PLAIN = "plain"  # some word, computed from what is read
+    COMPUTED = "computed"  # a copy, a constant added, a status word
+    ACCESS = "access"
+    SWITCH = "switch"  # the processor mode may change
+
+
+_kinds: dict[object, _Kind] = {}  # by encoding
+
+
+def _kind(insn: Insn) -> _Kind:
+    key = (insn.raw, True) if insn.thumb else insn.raw
+    found = _kinds.get(key)
+    if found is None:
+        found = _kinds[key] = _classified(insn)
+    return found
+
+
+def _classified(insn: Insn) -> _Kind:
+    if insn.mnemonic.startswith(SWITCHES_STACK):
+        return _Kind.SWITCH
+    if insn.memory is not None:
+        return _Kind.ACCESS
+    if not insn.writes:
+        return _Kind.NOTHING if insn.mnemonic in COMPARES else _Kind.ELSEWHERE
+    single = len(insn.sources) == 1 and insn.shift is Shift.NONE
+    return _Kind.COMPUTED if single or insn.mnemonic == "mrs" else _Kind.PLAIN
+
+
 @dataclass(slots=True)
 class _State:
-    """Registers, and the words of the stack by distance from sp at entry; 0 for the rest."""
+    """Registers, and the words of the stack by distance from sp at entry; 0 for the rest.
+
+    ``escaped``: whether an address of the stack may be anywhere but in registers.
+    """
 
     registers: list[Value]
     words: dict[int, Value]
+    escaped: bool = False
 
     def copy(self) -> _State:
-        return _State(self.registers.copy(), self.words.copy())
+        return _State(self.registers.copy(), self.words.copy(), self.escaped)
 
     def join(self, other: _State) -> _State:
-        registers = [_join(a, b) for a, b in zip(self.registers, other.registers, strict=True)]
+        pairs = zip(self.registers, other.registers, strict=True)
+        registers = [a if a == b else _join(a, b) for a, b in pairs]
         if _distance(registers[SP]) is None:
             raise GivesUp
-        words = {
-            at: _join(self.words.get(at), other.words.get(at))
-            for at in self.words.keys() | other.words.keys()
-        }
-        return _State(registers, {at: value for at, value in words.items() if value is not None})
+        words = self.words
+        if words != other.words:
+            both = words.keys() | other.words.keys()
+            joined = ((at, _join(words.get(at), other.words.get(at))) for at in both)
+            words = {at: value for at, value in joined if value is not None}
+        return _State(registers, words, self.escaped or other.escaped)
 
 
 def prove_frame(cfg: Cfg, returns: Set[int], preserved: Callable[[int], frozenset[int]]) -> Frame:
@@ -114,14 +161,15 @@ class _Proof:
         self._assumes = False
 
     def run(self) -> Frame:
+        if any(block.comes_back for block in self._cfg.blocks):
+            raise GivesUp  # where calls return is computed
         self._states[0] = _State([entry(r) for r in range(PC)] + [None], {})
         successors: list[list[Edge]] = [[] for _ in self._cfg.blocks]
         for edge in self._cfg.edges:
             successors[edge.src].append(edge)
-        pending = {0}
+        pending = [0]
         while pending:
-            index = min(pending)
-            pending.discard(index)
+            index = heappop(pending)
             block, start = self._cfg.blocks[index], self._states[index]
             assert start is not None
             stays, leaves = self._through(block, start.copy())
@@ -130,8 +178,8 @@ class _Proof:
                     after = self._after_call(block, leaves)
                 else:
                     after = stays if edge.kind is EdgeKind.FALLTHROUGH else leaves
-                if self._reach(edge.dst, after):
-                    pending.add(edge.dst)
+                if self._reach(edge.dst, after) and edge.dst not in pending:
+                    heappush(pending, edge.dst)
         for block in self._cfg.blocks:
             start = self._states[block.index]
             if start is not None and (block.tail or block.last.addr in self._returns):
@@ -189,20 +237,44 @@ class _Proof:
         if SP not in kept or sp is None:
             raise GivesUp
         self._assumes = True
-        registers = [leaves.registers[r] if r in kept else None for r in range(PC + 1)]
-        saved = {entry(r) for r in (*SAVED, LR)}
-        return _State(registers, {a: v for a, v in leaves.words.items() if v in saved and a >= sp})
+        lent = any(_on_stack(value) for r, value in enumerate(leaves.registers) if r != SP)
+        escaped = leaves.escaped or lent
+        registers: list[Value] = [leaves.registers[r] if r in kept else None for r in range(PC + 1)]
+        words: dict[int, Value] = {
+            at: value
+            for at, value in leaves.words.items()
+            if at >= sp and (value in RESTORED or (value == STATUS and at < 0 and not escaped))
+        }
+        return _State(registers, words, escaped)
 
     def _step(self, insn: Insn, state: _State) -> None:
-        if insn.mnemonic.startswith(SWITCHES_STACK) and not _keeps_mode(insn, state.registers):
+        kind = _kind(insn)
+        if kind is _Kind.NOTHING:
+            return
+        registers = state.registers
+        if kind is _Kind.ELSEWHERE:
+            state.escaped |= any(_on_stack(registers[r]) for r in insn.reads)
+        if kind is _Kind.PLAIN:
+            value: Value = None
+            for register in insn.reads:
+                if _on_stack(registers[register]):
+                    value = STACK
+        elif kind is _Kind.SWITCH and not _keeps_mode(insn, registers):
             raise GivesUp
+        elif insn.memory is not None:
+            self._step_access(insn, insn.memory, state)
+            return
+        else:
+            value = _computed(insn, registers)
+        for register in insn.writes:
+            kept = insn.conditional
+            registers[register] = _join(registers[register], value) if kept else value
+        if SP in insn.writes and _distance(registers[SP]) is None:
+            raise GivesUp
+
+    def _step_access(self, insn: Insn, memory: Memory, state: _State) -> None:
         before = state.copy() if insn.conditional else None
-        if insn.memory is not None:
-            self._access(insn, insn.memory, state)
-        elif insn.writes:
-            value = _computed(insn, state.registers)
-            for register in insn.writes:
-                state.registers[register] = value
+        self._access(insn, memory, state)
         if _distance(state.registers[SP]) is None:
             raise GivesUp
         if before is not None:
@@ -220,6 +292,7 @@ class _Proof:
             if stores and at is not None:
                 raise GivesUp
             self._assumes |= stores
+            state.escaped |= stores and _holds_stack(insn, state)
             for register in insn.writes:
                 state.registers[register] = None
             if memory.writeback and memory.base is not None and _on_stack(base):
@@ -232,6 +305,7 @@ class _Proof:
             for i, register in enumerate(insn.transfers)
         ]
         if stores:
+            state.escaped |= _holds_stack(insn, state)
             _store(insn, memory, first, state)
         for register in insn.writes:
             state.registers[register] = None
@@ -240,6 +314,11 @@ class _Proof:
         if memory.access is Access.LOAD:
             for register, value in loaded:
                 state.registers[register] = value
+
+
+def _holds_stack(insn: Insn, state: _State) -> bool:
+    """Whether a register that ``insn`` stores holds an address of the stack."""
+    return any(_on_stack(state.registers[register]) for register in insn.transfers)
 
 
 def _keeps_mode(insn: Insn, registers: list[Value]) -> bool:

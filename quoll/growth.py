@@ -10,7 +10,7 @@ to the end.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 
 from quoll.arm.insn import LR, SP, Flow, Insn
 from quoll.cfg import Block, Cfg, EdgeKind, JumpTable
@@ -18,7 +18,7 @@ from quoll.confirm import Confirmed, Confirmer, Doubt, Ending
 from quoll.discover import Callee, FunctionBuilder, is_jump_through
 from quoll.examine import Examined, examined
 from quoll.image import Image
-from quoll.linkage import holds_return_address
+from quoll.linkage import holds_return_address, link_before
 from quoll.memory import S1
 from quoll.nearby import Nearby
 from quoll.spread import spread
@@ -42,6 +42,7 @@ class Growth:
         self.tables: dict[int, JumpTable] = {}
         self.assumptions: dict[str, None] = {}
         self._image = image
+        self._named = {s.addr for s in image.symbols.symbols if s.kind == "func"}
         self._statements = statements
         self._ends = ends
         self._confirmer = Confirmer(image)
@@ -49,6 +50,8 @@ class Growth:
         self._callers: dict[Callee, set[int]] = {}
         self._sharers: dict[int, set[int]] = {}  # branch target -> functions holding it
         self._inline: dict[int, set[int]] = {}  # function -> jumps that are no tail calls
+        self._cfgs: dict[int, tuple[tuple[int, bool], Cfg]] = {}  # as last built
+        self._linked: dict[int, dict[int, frozenset[int]]] = {}  # -> jumps that call, lr by jump
         self._fragments: set[int] = set()  # targets of bl that are no functions
         self._apart: dict[int, set[int]] = {}  # function -> targets of bl that are functions for it
         self._queue: deque[int] = deque()
@@ -60,6 +63,7 @@ class Growth:
         self._by_form: dict[int, set[int]] = {}  # function -> returns and calls to be confirmed
         self._unproved: dict[int, dict[int, str]] = {}  # function -> return -> assumption
         self._left: dict[int, tuple[int, Set[int]]] = {}  # version, transfers left to values then
+        self._nearby_says: dict[int, Set[int]] = {}  # transfers that the code before decided, last
 
     def start(self, root: Callee) -> None:
         """Begin at a function that nobody needs to call."""
@@ -90,13 +94,15 @@ class Growth:
             self._is_function,
             self.returning,
             frozenset(self._inline.get(callee.entry, ())),
+            self._linked.get(callee.entry, {}),
             self._fragments,
             frozenset(self._apart.get(callee.entry, ())),
             self._statements.replaced.keys(),
         )
         self._formed[callee.entry] = set()
         self._by_form[callee.entry] = set()
-        self._asked.pop(callee.entry, None)
+        for asked in (self._asked, self._left, self._nearby_says, self._cfgs):
+            asked.pop(callee.entry, None)
         self._queue.append(callee.entry)
 
     def _restart(self, entry: int) -> None:
@@ -107,7 +113,7 @@ class Growth:
         return addr not in self._fragments and (addr in self.functions or self._has_symbol(addr))
 
     def _has_symbol(self, addr: int) -> bool:
-        return any(s.kind == "func" for s in self._image.symbols.at(addr))
+        return addr in self._named
 
     def _is_fragment(self, function: FunctionBuilder, *, own: bool = False) -> bool:
         """Whether ``function`` could be a part of the functions that call it, and is made one.
@@ -146,6 +152,7 @@ class Growth:
         while True:
             while self._queue:
                 self._grow(self.functions[self._queue.popleft()])
+            self._image.settle_lines()
             if self._open:
                 ask, self._open = self._open, set()
                 self._ask_nearby(ask)
@@ -294,6 +301,7 @@ class Growth:
         self.assumptions.update(dict.fromkeys(sorted(found.used.assumptions)))
         claimed = function.returns & self._by_form[function.entry]
         self._left[function.entry] = function.version, found.undecided | claimed
+        self._nearby_says[function.entry] = found.answers.keys() - found.undecided
         for site, answer in sorted(found.answers.items()):
             if answer is not None:
                 self._decide(function, function.insns[site], answer)
@@ -337,9 +345,15 @@ class Growth:
                 self._hidden.add(function.entry)
 
     def _undecided(self, function: FunctionBuilder) -> Set[int]:
-        """The transfers of which neither the form nor the code just before them says enough."""
+        """The transfers of which neither the form nor the code just before them says enough.
+
+        Where that code has said something, it is asked again in the end.
+        """
         version, left = self._left.get(function.entry, (-1, frozenset()))
-        return left if version == function.version else function.sites - function.settled
+        if version == function.version:
+            return left
+        said = self._nearby_says.get(function.entry, frozenset())
+        return function.sites - function.settled - said
 
     def _apply_values(
         self, function: FunctionBuilder, cfg: Cfg, confirmed: Confirmed | str
@@ -354,13 +368,7 @@ class Growth:
             return
         self.assumptions.update(dict.fromkeys(sorted(confirmed.assumptions)))
         endings = [(b, e) for b in cfg.blocks if (e := confirmed.endings.get(b.index)) is not None]
-        inside = {
-            block.last.addr
-            for block, ending in endings
-            if block.tail and self._is_no_tail_call(function, block, ending)
-        }
-        if inside:
-            self._inline.setdefault(entry, set()).update(inside)
+        if self._corrects_tail_calls(function, endings):
             self._restart(entry)
             return
         for block, ending in endings:
@@ -372,6 +380,30 @@ class Growth:
             assumed = self._unproved[entry].keys()
             self._note_preserved(function, self._confirmer.preserved_by(cfg, confirmed, assumed))
         self._queue.append(entry)
+
+    def _corrects_tail_calls(
+        self, function: FunctionBuilder, endings: Sequence[tuple[Block, Ending]]
+    ) -> bool:
+        """Whether jumps to functions were misunderstood: calls, or jumps inside the function.
+
+        A jump with an address of code in lr is a call that comes back there.
+        """
+        inline = self._inline.setdefault(function.entry, set())
+        linked = self._linked.setdefault(function.entry, {})
+        found = False
+        for block, ending in endings:
+            at = block.last.addr
+            if not (block.calls and block.comes_back):
+                wrong = block.tail and self._is_no_tail_call(function, block, ending)
+            else:
+                wrong = ending.link is None or not ending.link <= linked.get(at, frozenset())
+            if wrong and ending.link is not None:
+                linked[at] = ending.link | linked.get(at, frozenset())
+            elif wrong:
+                linked.pop(at, None)
+                inline.add(at)
+            found |= wrong
+        return found
 
     def _note_preserved(self, function: FunctionBuilder, preserved: frozenset[int]) -> None:
         """Callers that counted on more are looked at again."""
@@ -448,8 +480,11 @@ class Growth:
         if explained or self._sets_apart(function, insn):
             return
         reason = f"the targets of {insn.text} are not known: {doubt.reason}"
-        refuse = function.refuse_call if calls else function.refuse
-        refuse(insn.addr, reason, STATE_TARGETS)
+        link = None if calls else link_before(insn, function.before)
+        if calls or link is not None:
+            function.refuse_call(insn.addr, reason, STATE_TARGETS, link)
+        else:
+            function.refuse(insn.addr, reason, STATE_TARGETS)
 
     def gives_back(self, entry: int) -> frozenset[int]:
         """The callee-saved registers that the function at ``entry`` leaves as they were."""
@@ -461,8 +496,13 @@ class Growth:
 
     def cfg(self, function: FunctionBuilder) -> Cfg:
         """The function as it is known now."""
-        name = function_name(self._image, function.entry)
-        return function.build(name, returns=function.entry in self.returning)
+        returns = function.entry in self.returning
+        key = function.version, returns
+        known = self._cfgs.get(function.entry)
+        if known is None or known[0] != key:
+            name = function_name(self._image, function.entry)
+            known = self._cfgs[function.entry] = key, function.build(name, returns=returns)
+        return known[1]
 
 
 def function_name(image: Image, entry: int) -> str:

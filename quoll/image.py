@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,9 +22,12 @@ from quoll.attributes import BuildAttributes, parse_attributes
 from quoll.elf import LARGEST_FILE, WORD, ElfFile, RawSymbol, Section, Segment, parse_elf
 from quoll.errors import InputError
 from quoll.lines import DebugSections, LineTable, SourceLine, decode_lines
+from quoll.spread import begun
 from quoll.symbols import Symbol, SymbolTable, symbol_table
 
 __all__ = ["Image", "RawMemory", "SourceLine", "Symbol"]
+
+LONG = 1 << 20  # bytes of a line table that are worth another process
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ class Image:
         self.segments: tuple[Segment, ...] = _overlay(elf.segments, raw)
         self.sections: tuple[Section, ...] = elf.sections
         self._debug: DebugSections = elf.debug
+        self._begun: Callable[[], LineTable] | None = None
         self._unsettled = elf.unsettled
         self._code: dict[int, bytes] = {}  # by start
         self._dumped = tuple((r.addr, r.addr + len(data)) for r, data in raw)
@@ -87,7 +92,22 @@ class Image:
     @cached_property
     def lines(self) -> LineTable:
         """The DWARF line table, decoded on first use."""
+        finished, self._begun = self._begun, None
+        return finished() if finished else self._decoded_lines()
+
+    def _decoded_lines(self) -> LineTable:
         return decode_lines(self._debug, self.is_executable)
+
+    def begin_lines(self) -> None:
+        """Decode a long line table in another process while something else is done here."""
+        waits = len(self._debug.line) >= LONG and self._begun is None
+        if waits and "lines" not in self.__dict__:
+            self._begun = begun(self._decoded_lines)
+
+    def settle_lines(self) -> None:
+        """Wait for the line table that was begun: it is to be there before processes are forked."""
+        if self._begun:
+            _ = self.lines
 
     def read(self, addr: int, count: int) -> bytes | None:
         """``count`` bytes at ``addr`` as they are when the image has been loaded."""

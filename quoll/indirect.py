@@ -119,7 +119,7 @@ def _paths(values: LocalValues, block: int) -> Iterator[Path]:
             if before is not None:
                 piece = _piece(values, block, insns[start:], edge_after)
                 yield Path(before, (piece, *rest))
-        entering = [e for e in range(len(graph.sources)) if graph.targets[e] == block]
+        entering = values.entering[block]
         if len(entering) != 1 or values.kinds[entering[0]] is EdgeKind.ACROSS or block == 0:
             return
         rest = (_piece(values, block, insns, edge_after), *rest)

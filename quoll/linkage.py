@@ -6,10 +6,44 @@ scratch register in between.
 
 from __future__ import annotations
 
-from quoll.arm.insn import LR, SP, Insn
+from collections.abc import Callable
+
+from quoll.arm.insn import LR, PC, SP, Cond, Insn
 from quoll.cfg import Cfg
 
-__all__ = ["holds_return_address"]
+__all__ = ["computed_address", "holds_return_address", "link_before"]
+
+ADDITION, SUBTRACTION = 0x28, 0x24  # bits 27 to 20 of add and sub of a constant (A8.8.5, A8.8.222)
+ARM_PIPELINE = 8  # pc reads as the address plus this (A2.3)
+WORD = 1 << 32
+
+
+def link_before(insn: Insn, before: Callable[[Insn], Insn | None]) -> int | None:
+    """The address that ``adr lr`` leaves before the transfer ``insn``, where that comes back.
+
+    ``before`` gives the instruction that always runs just before one. None if lr is set in another
+    way, or where another condition decides.
+    """
+    at: Insn | None = insn
+    while at is not None and (at := before(at)) is not None:
+        if at.sets_flags and insn.conditional:
+            return None
+        if LR in at.writes:
+            always = at.cond in (insn.cond, Cond.AL)
+            return computed_address(at) if always else None
+    return None
+
+
+def computed_address(insn: Insn) -> int | None:
+    """What ``add`` or ``sub`` of the pc and a constant gives in ARM code (A5.2.4)."""
+    operation = insn.encoding >> 20 & 0xFF
+    if insn.thumb or insn.sources != (PC,) or operation not in (ADDITION, SUBTRACTION):
+        return None
+    turn = 2 * (insn.encoding >> 8 & 15)
+    constant = (insn.encoding & 0xFF) << 32 >> turn
+    constant = constant >> 32 | constant % WORD
+    pc = insn.addr + ARM_PIPELINE
+    return (pc + constant if operation == ADDITION else pc - constant) % WORD
 
 
 def holds_return_address(cfg: Cfg, block: int) -> bool:

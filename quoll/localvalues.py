@@ -103,6 +103,9 @@ class LocalValues:
         successors: list[list[int]] = [[] for _ in cfg.blocks]
         for index, edge in enumerate(edges):
             successors[edge.src].append(index)
+        self.entering: list[list[int]] = [[] for _ in cfg.blocks]
+        for index, edge in enumerate(edges):
+            self.entering[edge.dst].append(index)
         self.graph = FlowGraph(0, [e.src for e in edges], [e.dst for e in edges], successors)
         self.kinds = [e.kind for e in edges]
         self.order = WeakOrder.of(self.graph)

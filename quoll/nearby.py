@@ -19,11 +19,12 @@ from quoll.cfg import Block, Cfg, Edge, EdgeKind
 from quoll.confirm import Doubt
 from quoll.flagstates import on_the_way
 from quoll.image import Image
+from quoll.linkage import computed_address
 from quoll.localvalues import BlockCode, environment_of
 from quoll.machine import Environment
 from quoll.magnitude import by_magnitude
 from quoll.needs import Needs
-from quoll.origin import MAY_BE_WRITTEN, opaque_origin
+from quoll.origin import MAY_BE_WRITTEN, may_decide, opaque_origin
 from quoll.selection import Interpreter, Path, Piece, Selection, links, selected, target_of
 from quoll.state import FLAG, State
 from quoll.transfer import run
@@ -132,14 +133,23 @@ class Nearby:
         small: bool,
     ) -> tuple[Effect, bool] | Doubt | None:
         """Most calls are made through what a caller handed over, and that is quickly seen."""
-        reason = opaque_origin(cfg, into, block, self._image) if is_call(block) else None
-        if reason is None or (small and reason.endswith(MAY_BE_WRITTEN)):
-            chain = _Chain.of(cfg, into, block)
-            effect = self._constant(cfg, chain, used) or self._each_way(cfg, into, chain, used)
-            if effect is not None or small:
-                return effect
-            reason = opaque_origin(cfg, into, block, self._image)
-        return None if reason is None else Doubt(reason)
+        reason = opaque_origin(cfg, into, block, self._image)
+        if reason is not None and (not small or self._is_hopeless(cfg, into, block, reason)):
+            return Doubt(reason)
+        chain = _Chain.of(cfg, into, block)
+        return self._constant(cfg, chain, used) or self._each_way(cfg, into, chain, used)
+
+    def _is_hopeless(
+        self, cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block, reason: str
+    ) -> bool:
+        """Whether the values of a small function would not show more than ``reason`` either.
+
+        What they say of a jump may make a function without a symbol a part of its callers.
+        """
+        if is_call(block) and not reason.endswith(MAY_BE_WRITTEN):
+            return True
+        named = any(symbol.kind == "func" for symbol in self._image.symbols.at(cfg.entry))
+        return (named or is_call(block)) and not may_decide(cfg, into, self._image)
 
     def _constant(self, cfg: Cfg, chain: _Chain, used: Used) -> tuple[Effect, bool] | None:
         """What the code before the transfer says, whatever comes before that."""
@@ -216,6 +226,8 @@ def _links_elsewhere(cfg: Cfg, transfer: Block, image: Image) -> bool:
             if LR not in insn.writes or PC not in insn.reads:
                 continue
             constant = literal(image, insn)
+            if constant is None:
+                constant = computed_address(insn)
             if constant is None or constant & ~1 == after:
                 return True
     return False

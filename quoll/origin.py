@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 from quoll.arm.insn import LR, PC, SP, Access, Cond, Flow, Insn, Shift
 from quoll.cfg import Block, Cfg, Edge, EdgeKind
+from quoll.discover import falls_through
 from quoll.image import Image
 from quoll.localvalues import CALLEE_SAVED
 from quoll.transfers import is_call, literal
 
-__all__ = ["MAY_BE_WRITTEN", "opaque_origin"]
+__all__ = ["MAY_BE_WRITTEN", "may_decide", "opaque_origin"]
 
 WORD = 4  # bytes of an address
 STACK = -1  # in place of a register
@@ -32,6 +33,29 @@ def opaque_origin(
     ``into`` are the edges into each block.
     """
     return _Origin(cfg, into, image).of_transfer(block)
+
+
+def may_decide(cfg: Cfg, into: Mapping[int, Sequence[Edge]], image: Image) -> bool:
+    """Whether values may exclude a block of ``cfg``, or know what is loaded as it was stored.
+
+    They cannot where nothing is stored but on the stack, and one transfer at most is conditional,
+    on whether a word of which nothing can be known is some number.
+    """
+    conditional = []
+    for block in cfg.blocks:
+        if any(_stores(insn) for insn in block.insns):
+            return True
+        if block.last.flow is not Flow.NEXT and falls_through(block.last):
+            conditional.append(block)
+    if len(conditional) > 1:
+        return True
+    return any(not _Origin(cfg, into, image).is_undecidable(block) for block in conditional)
+
+
+def _stores(insn: Insn) -> bool:
+    memory = insn.memory
+    stores = memory is not None and memory.access in (Access.STORE, Access.SWAP)
+    return stores and memory is not None and memory.base != SP
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +89,24 @@ class _Origin:
             self._loaded(block, last, insn)
         elif len(insn.sources) == 1 and insn.shift is Shift.NONE and insn.sources[0] != PC:
             self._pending.append(_Asked(block, last, insn.sources[0], None))
+        return self._answered()
+
+    def is_undecidable(self, block: Block) -> bool:
+        """Whether ``block`` ends with a choice by equality, and nothing is known of the word."""
+        last = block.last
+        if last.cond not in (Cond.EQ, Cond.NE):
+            return False
+        for index in range(len(block.insns) - 2, -1, -1):
+            insn = block.insns[index]
+            if insn.sets_flags:
+                plain = len(insn.sources) == 1 and insn.shift is Shift.NONE
+                if insn.mnemonic != "cmp" or insn.conditional or not plain:
+                    return False
+                self._pending.append(_Asked(block, index, insn.sources[0], None))
+                return self._answered() is not None
+        return False
+
+    def _answered(self) -> str | None:
         while self._pending:
             reason = self._answer(self._pending.pop())
             if reason is not None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-__all__ = ["spread"]
+__all__ = ["begun", "spread"]
 
 T = TypeVar("T")
 
@@ -22,14 +22,35 @@ def spread(work: Callable[[int], T], weights: Sequence[int], worth: int) -> list
 
     ``work`` must not depend on what it has done for other indices. Results are pickled.
     """
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    shares = _shares(weights, processors if sum(weights) >= worth else 1)
+    shares = _shares(weights, _processors() if sum(weights) >= worth else 1)
     others = [(_forked(work, share), share) for share in shares[1:]]
     results = {index: work(index) for index in shares[0]}
     for pipe, share in others:
         found: dict[int, T] | None = None if pipe is None else _received(*pipe)
         results.update(found if found is not None else {index: work(index) for index in share})
     return [results[index] for index in range(len(weights))]
+
+
+def begun(work: Callable[[], T]) -> Callable[[], T]:
+    """``work()``, done in another process while this one goes on, if there is a processor for it.
+
+    What is returned waits for the result, which is pickled; it must be called once. In a process
+    that was forked meanwhile it does the work.
+    """
+    here = os.getpid()
+    pipe = _forked(lambda _: work(), [0]) if _processors() > 1 else None
+
+    def finished() -> T:
+        found: dict[int, T] | None = None
+        if pipe is not None and os.getpid() == here:
+            found = _received(*pipe)
+        return work() if found is None else found[0]
+
+    return finished
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
 def _shares(weights: Sequence[int], count: int) -> list[list[int]]:

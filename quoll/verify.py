@@ -7,8 +7,8 @@ Program
         a function share an instruction; only the last one of a block may transfer control
     P4  each edge is once there, starts and ends at blocks, and is legal for the last instruction:
         FALLTHROUGH to the next address, TAKEN to the target (also of a bl that only jumps),
-        ACROSS after a call to the next address, INDIRECT after an indirect transfer; CALL and
-        RETURN do not occur
+        ACROSS after a call to the next address, or to where the call comes back, INDIRECT after an
+        indirect transfer; CALL and RETURN do not occur
     P5  what the last instruction may do is there, unless a fact took it: a conditional one falls
         through, a direct jump has its edge or its tail call, a call has its callee, an indirect
         transfer has an effect, is unresolved, is proved never to be made in this function (a jump
@@ -165,11 +165,8 @@ def _legal(cfg: Cfg, edge: Edge) -> bool:
     if edge.kind is EdgeKind.TAKEN:
         return last.flow in (Flow.JUMP, Flow.CALL) and target == last.target
     if edge.kind is EdgeKind.ACROSS:
-        return target == block.end and last.flow in (
-            Flow.CALL,
-            Flow.INDIRECT_CALL,
-            Flow.INDIRECT,
-        )
+        calls = block.comes_back or last.flow in (Flow.CALL, Flow.INDIRECT_CALL, Flow.INDIRECT)
+        return bool(calls) and target in block.returned_to
     return edge.kind is EdgeKind.INDIRECT and last.flow is Flow.INDIRECT
 
 

@@ -23,7 +23,7 @@ from quoll.arm.addressing import Transfer, arm_access, thumb_access
 from quoll.arm.direct import split_branch
 from quoll.arm.forms import form_of
 from quoll.arm.insn import LR, PC, Access, Cond, Flow, Insn, Memory, Shift
-from quoll.arm.moved import branch_at, insn_at
+from quoll.arm.moved import aimed, branch_at, moved
 from quoll.arm.operands import Operands, Roles, roles
 from quoll.errors import InputError
 
@@ -46,10 +46,24 @@ def decode(code: bytes, addr: int, thumb: bool, it: tuple[Cond, ...] = ()) -> In
     if length == 0 or len(code) < length:
         raise InputError(f"the code ends inside the instruction at {addr:#x}")
     raw = bytes(code[:length])
+    if not thumb:
+        known = _known_words.get(raw)
+        if known is not None:
+            return moved(known, addr)
     branch = split_branch(raw, thumb)
-    if branch is None:
-        return insn_at(_at_zero(raw, thumb, it[:1]), addr)
-    return branch_at(_at_zero(branch[0], thumb, it[:1]), addr, raw, branch[1])
+    if branch is not None:
+        return branch_at(_at_zero(branch[0], thumb, it[:1]), addr, raw, branch[1])
+    insn = _at_zero(raw, thumb, it[:1])
+    if insn.target is not None:
+        return aimed(insn, addr, raw, insn.target)
+    if not thumb:
+        if len(_known_words) >= CACHED:
+            _known_words.clear()
+        _known_words[raw] = insn
+    return moved(insn, addr)
+
+
+_known_words: dict[bytes, Insn] = {}  # ARM instructions whose target does not depend on the address
 
 
 def it_conditions(insn: Insn) -> tuple[Cond, ...]:
@@ -167,12 +181,10 @@ def _suffixed(name: str, mnemonic: str) -> bool:
     return name in ("movs", "subs") or mnemonic.startswith(name + "s")
 
 
-@lru_cache(maxsize=CACHED)
 def _at_zero(raw: bytes, thumb: bool, it: tuple[Cond, ...]) -> Insn:
-    word = int.from_bytes(raw, "little")
-    form = None if thumb else form_of(word)
+    form = None if thumb else form_of(int.from_bytes(raw, "little"))
     if form is None:
-        return disassembled(raw, thumb, it)
+        return _disassembled_once(raw, thumb, it)
     text = _disassemble.text(raw)
     same = _same_form(form[0])
     if text is None or same.flow is Flow.UNDEFINED:
@@ -209,6 +221,11 @@ def _renamed(same: Insn, raw: bytes, text: str, names: Mapping[int, int]) -> Ins
         transfers,
         tuple(names.get(r, r) for r in same.sources),
     )
+
+
+@lru_cache(maxsize=CACHED)
+def _disassembled_once(raw: bytes, thumb: bool, it: tuple[Cond, ...]) -> Insn:
+    return disassembled(raw, thumb, it)
 
 
 def _shared(registers: Iterable[int]) -> frozenset[int]:

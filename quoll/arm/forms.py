@@ -12,7 +12,7 @@ from functools import cache
 
 from quoll.arm.insn import SP
 
-__all__ = ["form_of"]
+__all__ = ["form_of", "registers_named"]
 
 RN, RD, RS, RM = 16, 12, 8, 0  # lowest bits of register fields
 IMMEDIATE, SHIFT_AMOUNT, SPLIT_IMMEDIATE = 0xFFF, 0xF80, 0xF0F
@@ -39,6 +39,26 @@ def form_of(word: int) -> tuple[int, Mapping[int, int]] | None:
         if register < SP:
             word = word & ~(15 << field) | name << field
             names[name] = register
+    return word, names
+
+
+def registers_named(word: int) -> tuple[int, Mapping[int, int]] | None:
+    """``word`` with r0, r1 and r2 for its registers, and what they stand for.
+
+    None where no other instruction stands for this one, and where a register is there twice, as an
+    instruction may write one before it reads another.
+    """
+    found = _fields(word >> 20, word >> 4 & 15)
+    if found is None:
+        return None
+    names: dict[int, int] = {}
+    for name, field in enumerate(found[0]):
+        register = word >> field & 15
+        if register in names.values():
+            return None
+        names[name if register < SP else register] = register
+        if register < SP:
+            word = word & ~(15 << field) | name << field
     return word, names
 
 

@@ -16,6 +16,8 @@ from collections.abc import Hashable
 
 from quoll.arm.build import Builder
 from quoll.arm.corrections import CORRECTIONS, unconditional
+from quoll.arm.decode import decode
+from quoll.arm.forms import registers_named
 from quoll.arm.insn import LR, PC, Flow, Insn
 from quoll.arm.ops import BANKED, FLAGS, GE, Op, OpCode, Q, Space, Var, const, general
 from quoll.arm.pcode import translate
@@ -24,7 +26,7 @@ from quoll.arm.system import is_system, system_ops, unknown_results
 
 __all__ = ["Op", "OpCode", "Space", "Var", "identity", "lift", "lift_afresh"]
 
-CACHED = 1 << 15
+CACHED = 1 << 17
 ADDRESSED = (Flow.JUMP, Flow.CALL, Flow.INDIRECT_CALL)  # use their address without reading pc
 
 
@@ -39,8 +41,22 @@ def lift(insn: Insn) -> tuple[Op, ...]:
     if ops is None:
         if len(_cache) >= CACHED:
             _cache.clear()
-        ops = _cache[key] = lift_afresh(insn)
+        ops = _cache[key] = _by_form(insn)
     return ops
+
+
+def _by_form(insn: Insn) -> tuple[Op, ...]:
+    """The ops of an instruction that differs from ``insn`` in registers only, with its own."""
+    plain = not insn.thumb and insn.flow is Flow.NEXT and PC not in insn.reads
+    form = registers_named(insn.encoding) if plain else None
+    if form is None or form[0] == insn.encoding:
+        return lift_afresh(insn)
+    ops = lift(decode(form[0].to_bytes(4, "little"), 0, False))
+    names = {general(name): general(register) for name, register in form[1].items()}
+    return tuple(
+        Op(op.code, op.out and names.get(op.out, op.out), tuple(names.get(v, v) for v in op.ins))
+        for op in ops
+    )
 
 
 def identity(insn: Insn) -> Hashable:

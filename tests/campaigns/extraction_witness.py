@@ -52,7 +52,7 @@ class Walk:
         self._program = program
         self._functions: dict[int, Function] = {}
         self._unresolved = {u.addr for u in program.unresolved}
-        self._stack: list[tuple[Function, int]] = []  # caller and where it goes on
+        self._stack: list[tuple[Function, tuple[int, ...]]] = []  # caller and where it goes on
         self._function = self._prepared(start)
         self.block = self._function.cfg.blocks[0]
         self.edges: set[tuple[int, int]] = set()  # transfers between blocks
@@ -87,17 +87,17 @@ class Walk:
             return inside
         if addr in block.calls:
             return self._enter(block, addr, tail=block.tail)
-        if block.returns and self._stack and self._stack[-1][1] == addr:
+        if block.returns and self._stack and addr in self._stack[-1][1]:
             return self._come_back(block, addr)
         if block.last.addr in self._unresolved and addr in self._program.functions:
             self.by_pointer += 1
-            returns_here = block.end in self._function.across
+            returns_here = not self._function.across.isdisjoint(block.returned_to)
             return self._enter(block, addr, tail=not returns_here)
         raise MissedEdge(f"{block.last.addr:#x} {block.last.text} is followed by {addr:#x}")
 
     def _enter(self, block: Block, entry: int, *, tail: bool) -> Block:
         if not tail:
-            self._stack.append((self._function, block.end))
+            self._stack.append((self._function, block.returned_to))
         self._function = self._prepared(entry)
         return self._function.cfg.blocks[0]
 

@@ -141,7 +141,8 @@ def _remaining(program: Program) -> dict[str, list[str]]:
             if reason is None:
                 continue
             before = block.insns[-2] if len(block.insns) > 1 else None
-            if block.last.flow is Flow.INDIRECT_CALL or links(before, block.last):
+            linked = links(before, block.last) or block.comes_back
+            if block.last.flow is Flow.INDIRECT_CALL or linked:
                 kind = "indirect calls"
             elif block.last.flow is Flow.INDIRECT and "targets" in reason:
                 kind = f"{block.last.mnemonic}: {_general(reason.rpartition(':')[2])}"

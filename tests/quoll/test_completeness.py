@@ -168,7 +168,7 @@ class Walk:
 
     def __init__(self, program: Program, start: int) -> None:
         self.program = program
-        self.stack: list[tuple[Cfg, int]] = []  # caller and where it goes on
+        self.stack: list[tuple[Cfg, tuple[int, ...]]] = []  # caller and where it goes on
         self.cfg = program.functions[start]
         self.block: Block = self.cfg.blocks[0]
         self.at = 0
@@ -199,7 +199,7 @@ class Walk:
         if addr not in self.block.calls:
             return False
         if not self.block.tail:
-            self.stack.append((self.cfg, self.block.end))
+            self.stack.append((self.cfg, self.block.returned_to))
         self.cfg = self.program.functions[addr]
         self.block = self.cfg.blocks[0]
         return True
@@ -210,7 +210,7 @@ class Walk:
         self.cfg, after = self.stack.pop()
         across = {e.dst for e in self.cfg.edges if e.kind is EdgeKind.ACROSS}
         self.block = next(b for b in self.cfg.blocks if b.addr == addr)
-        return after == addr and self.block.index in across
+        return addr in after and self.block.index in across
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

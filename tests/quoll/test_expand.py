@@ -191,6 +191,27 @@ def test_tail_calls_return_to_the_caller_of_the_caller() -> None:
     assert as_points(graph) == naive(program, program.entries[0])
 
 
+def test_a_call_comes_back_to_the_addresses_in_lr() -> None:
+    image = assemble(
+        """
+        main:   push {r4, lr}
+                cmp r0, #0
+                adr lr, one
+                adreq lr, two
+                b leaf
+        one:    mov r0, #1
+        two:    pop {r4, pc}
+                .type leaf, %function
+        leaf:   bx lr
+        """
+    )
+    program = extracted(image)
+    graph = expanded(image, program)
+    returns = [e for e in graph.edges if e.kind is EdgeKind.RETURN]
+    assert len(returns) == 2
+    assert as_points(graph) == naive(program, program.entries[0])
+
+
 def test_removed_edges_take_what_only_they_reach() -> None:
     image = Image.load(build(CALLS, optimise="-O1"))
     program = extracted(image)

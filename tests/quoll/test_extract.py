@@ -170,6 +170,109 @@ def test_a_call_by_mov_lr_pc() -> None:
     )
 
 
+def test_a_call_that_comes_back_elsewhere() -> None:
+    """As Linux calls what implements a system call: through a table, with lr computed before.
+
+    ``both`` is reached with either of two return addresses.
+    """
+    drawn(
+        """
+        main:   push {r4, lr}
+                adr r8, table
+                cmp r0, #1
+                beq traced
+                cmp r7, #2
+                adr lr, back
+                ldrcc pc, [r8, r7, lsl #2]
+        both:   mov r0, #0
+                b missing
+        traced: cmp r7, #2
+                adr lr, slow
+                ldrcc pc, [r8, r7, lsl #2]
+                b both
+        slow:   mov r0, #1
+        back:   pop {r4, pc}
+        table:  .word first, second
+                .type first, %function
+        first:  push {r4, lr}
+                pop {r4, pc}
+                .type second, %function
+        second: bx lr
+                .type missing, %function
+        missing: bx lr
+        """,
+        """
+        main
+          main (4): fallthrough main+16, taken traced
+          main+16 (3): calls first, calls second, fallthrough both, across back
+          both (2): calls missing, across slow, across back
+          traced (3): calls first, calls second, fallthrough traced+12, across slow
+          traced+12 (1): taken both
+          slow (1): fallthrough back
+          back (1): returns
+        first
+          first (2): returns
+        second
+          second (1): returns
+        missing
+          missing (1): returns
+        """,
+    )
+
+
+def test_an_unknown_call_that_comes_back_elsewhere() -> None:
+    drawn(
+        """
+        main:   push {r4, lr}
+                adr lr, back
+                mov pc, r0
+                nop
+        back:   cmp r0, #0
+                addne lr, pc, #0
+                movne pc, r5
+                pop {r4, pc}
+        """,
+        """
+        main
+          main (3): across back
+          back (3): across back+12, fallthrough back+12
+          back+12 (1): returns
+        ? main+8: the targets of mov pc, r0 are not known: the target depends on r0 at entry
+        ? back+8: the targets of movne pc, r5 are not known: the target depends on r5 at entry
+        """,
+    )
+
+
+def test_an_address_in_lr_of_a_jump_inside_a_function_makes_no_call() -> None:
+    """The targets are no functions: it is a switch, and ``bx lr`` a jump."""
+    drawn(
+        """
+        main:   adr r8, table
+                adr lr, back
+                cmp r7, #2
+                push {r4}
+                ldrcc pc, [r8, r7, lsl #2]
+                nop
+        back:   pop {r4}
+                mov pc, r2
+        table:  .word one, two
+        one:    mov r0, #1
+                bx lr
+        two:    mov r0, #2
+                bx lr
+        """,
+        """
+        main
+          main (5): fallthrough main+20, indirect one, indirect two
+          main+20 (1): fallthrough back
+          back (2): stops
+          one (2): indirect back
+          two (2): indirect back
+        ? back+4: the targets of mov pc, r2 are not known: the target depends on r2 at entry
+        """,
+    )
+
+
 def test_raw_words_that_control_reaches_are_code() -> None:
     """Marked $d, as the assembler does with ``.word``."""
     image = assemble("main: mov r0, #0\n .word 0xee070f15\n .word 0xe12fff1e")

@@ -77,6 +77,13 @@ def proved(text: str, *, thumb: bool = False) -> Frame:
     return prove_frame(cfg, last, lambda _: CALLEE_SAVED)
 
 
+STATUS_SPILLED = (  # as where interrupts are masked during a call
+    "main: push {{r4, lr}}\n sub sp, sp, #8\n mrs r3, cpsr\n cpsid i\n str r3, [sp, #4]\n {}\n"
+    " bl x\n ldr r3, [sp, #4]\n msr cpsr_c, r3\n add sp, sp, #8\n pop {{r4, pc}}\n"
+    ".type x, %function\nx: bx lr"
+)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -98,6 +105,8 @@ def proved(text: str, *, thumb: bool = False) -> Frame:
         " add sp, sp, #8\n pop {r4, pc}",
         "main: push {r4, lr}\n cmp r0, #0\n mrs r4, cpsr\n bne x\n mrs r4, cpsr\n cpsid i\n"
         "x: msrne cpsr_c, r4\n msr cpsr_f, r0\n pop {r4, pc}",
+        STATUS_SPILLED.format("mov r0, #4"),
+        STATUS_SPILLED.format("str r0, [r1]"),
     ],
 )
 def test_frames_that_are_kept(text: str) -> None:
@@ -146,6 +155,13 @@ def test_a_store_of_unknown_address_needs_s1() -> None:
         "main: push {lr}\nx: push {r0}\n subs r0, r0, #1\n bne x\n pop {pc}",  # sp grows
         "main: push {lr}\n bl x\n bx lr\nx: bx lr",  # lr is the call's
         "main: push {r4, lr}\n swp r0, r1, [sp]\n ldr r0, [sp, #4]\n ldr pc, [sp], #8",
+        STATUS_SPILLED.format("add r0, sp, #4"),  # the callee may write there
+        STATUS_SPILLED.format("mov r2, sp\n str r2, [r0]"),
+        STATUS_SPILLED.format("mov r2, sp\n str r2, [sp]\n mov r2, #0"),
+        STATUS_SPILLED.format("mov r2, sp\n mcr p15, 0, r2, c13, c0, 2\n mov r2, #0"),
+        STATUS_SPILLED.format("cmp r0, #0\n addeq r0, sp, #4"),
+        "main: push {r4, lr}\n mrs r3, cpsr\n str r3, [sp, #8]\n bl x\n ldr r3, [sp, #8]\n"
+        " msr cpsr_c, r3\n pop {r4, pc}\n.type x, %function\nx: bx lr",  # the caller's word
     ],
 )
 def test_frames_that_are_not_kept(text: str) -> None:

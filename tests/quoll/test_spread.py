@@ -9,7 +9,7 @@ import pytest
 from quoll import growth
 from quoll.extract import extract
 from quoll.image import Image
-from quoll.spread import spread
+from quoll.spread import begun, spread
 from tests.quoll.building import build
 
 HERE = os.getpid()
@@ -58,6 +58,31 @@ def test_an_error_is_raised_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     with pytest.raises(ValueError, match="0"):
         spread(fails, [1, 1], 0)
+
+
+@pytest.mark.parametrize("processors", [{0}, {0, 1}])
+def test_work_that_is_begun_elsewhere(
+    processors: set[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: processors)
+    finished = begun(os.getpid)
+    assert (finished() == HERE) == (len(processors) == 1)
+    assert begun(lambda: 5 if os.getpid() == HERE else os._exit(3))() == 5
+    finished = begun(lambda: 6)
+    assert spread(lambda _: finished() if os.getpid() != HERE else 6, [1, 1], 0) == [6, 6]
+    assert finished() == 6
+
+
+def test_a_line_table_decoded_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    path = build("int main(int n) {\n    return n + 1;\n}\n")
+    expected, other = Image.load(path).lines, Image.load(path)
+    monkeypatch.setattr("quoll.image.LONG", 1)
+    other.begin_lines()
+    monkeypatch.setattr("quoll.image.decode_lines", None)  # not here any more
+    other.settle_lines()
+    assert other.lines == expected
+    assert expected.lines
 
 
 def test_extraction_is_the_same_in_one_process_and_in_two(monkeypatch: pytest.MonkeyPatch) -> None:

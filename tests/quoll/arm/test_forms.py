@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import islice
 from random import Random
 
@@ -11,6 +12,10 @@ from hypothesis import strategies as st
 
 from quoll.arm.decode import decode, disassembled
 from quoll.arm.forms import form_of
+from quoll.arm.insn import Insn
+from quoll.arm.ops import Op
+from quoll.arm.semantics import lift, lift_afresh
+from quoll.errors import ControlFlowError
 from tests.campaigns.decode_forms import ALWAYS, arm_words, compared, thumb_words
 
 WORDS = st.builds(
@@ -36,6 +41,27 @@ def test_every_form_and_place() -> None:
         count, wrong = compared(words)
         assert count > 2000
         assert wrong == []
+
+
+@settings(max_examples=2000, deadline=None)
+@given(WORDS)
+def test_a_form_computes_what_each_of_its_instructions_does(word: int) -> None:
+    insn = decode(word.to_bytes(4, "little"), 0x8000, thumb=False)
+    assert outcome(lift, insn) == outcome(lift_afresh, insn)
+
+
+def test_every_form_computes_the_same() -> None:
+    for raw, addr, thumb, _ in arm_words(Random(11), ALWAYS, 2):
+        insn = decode(raw, addr, thumb)
+        assert outcome(lift, insn) == outcome(lift_afresh, insn), insn.text
+
+
+def outcome(lifting: Callable[[Insn], tuple[Op, ...]], insn: Insn) -> tuple[Op, ...] | str:
+    """The ops, or why there are none."""
+    try:
+        return lifting(insn)
+    except ControlFlowError as fault:
+        return str(fault)
 
 
 def test_few_forms_stand_for_many_instructions() -> None:
