@@ -7,7 +7,6 @@ undecided is listed in ``Program.unresolved``; nothing is dropped.
 
 from __future__ import annotations
 
-import atexit
 import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -24,8 +23,6 @@ from quoll.statements import Statements
 __all__ = ["extract"]
 
 NO_FACTS = Facts()
-YOUNG = 1  # generation of objects that one collection has seen
-atexit.register(gc.unfreeze)  # libraries look for what was left
 COLLECT = (100_000, 20, 1_000_000)  # objects, collections of them, collections of those
 
 
@@ -58,17 +55,17 @@ def extract(
 def _rarely_collected() -> Iterator[None]:
     """Cyclic garbage is looked for among new objects only, and seldom.
 
-    Nearly all that is made here stays, and looking through it again and again takes a fifth. What
-    is left in the end is not looked through any more either.
+    Nearly all that is made here stays, and looking through it again and again takes a fifth. It is
+    not looked through at once in the end either: the count of what is new starts again.
     """
     before = gc.get_threshold()
     gc.set_threshold(*COLLECT)
     try:
         yield
     finally:
-        gc.collect(YOUNG)
         gc.freeze()
         gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def _entry(image: Image, addr: int) -> Callee:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import json
 import shutil
 import subprocess
@@ -115,7 +117,10 @@ def _program(options: argparse.Namespace, more: Sequence[str]) -> tuple[Image, P
         for symbol in image.symbols.symbols
         if symbol.kind == "func" and image.is_executable(symbol.addr)
     ]
-    return image, extract(image, entries or [image.entry], load(tuple(options.facts)))
+    program = extract(image, entries or [image.entry], load(tuple(options.facts)))
+    gc.freeze()  # it all stays to the end: no collection is to look through it
+    atexit.register(gc.unfreeze)  # libraries look for what was left
+    return image, program
 
 
 def _with_depths(program: Program, image: Image, facts: Facts) -> Program:
