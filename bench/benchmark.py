@@ -97,7 +97,10 @@ def record(build: Build, program: str, folder: Path) -> bytes:
 
 
 def analysed(build: Build, folder: Path) -> dict[str, Any]:
-    """The report of ``wcet analyse``, or only ``error`` where there is none."""
+    """The report of ``wcet analyse``, or only ``error`` where there is none.
+
+    Raises CalledProcessError when it was killed.
+    """
     facts = (build.folder / "kernel.facts").read_text(encoding="utf-8")
     fixed = dict(SIZE.findall((ROOT / "docs" / "parameters.md").read_text(encoding="utf-8")))
     sizes = {name: int(fixed[name]) for name in parameters_of(facts)}
@@ -107,6 +110,8 @@ def analysed(build: Build, folder: Path) -> dict[str, Any]:
         [*command, "--quiet", "--json", str(report), *(f"--set={n}={sizes[n]}" for n in sizes)],
         check=False, capture_output=True, text=True,
     )  # fmt: skip
+    if done.returncode < 0:  # a signal
+        done.check_returncode()
     if not report.exists():
         return {"error": done.stderr.strip().replace(str(ROOT) + "/", "")}
     found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import benchmark
 from bench.archive import write_archive
 from bench.benchmark import Build, main, pack
 from bench.neutral import facts_table, parameters_of
@@ -160,6 +161,17 @@ def test_an_archive_depends_on_its_files_only(tmp_path: Path) -> None:
         assert [(m.name, oct(m.mode)) for m in packed] == [
             ("x/SHA256SUMS", "0o644"), ("x/a/c.elf", "0o755"), ("x/b", "0o644"),
         ]  # fmt: skip
+
+
+def test_an_analysis_that_is_killed_is_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = tmp_path / "wcet"
+    killed.write_text("#!/bin/sh\nkill -9 $$\n")
+    killed.chmod(0o755)
+    monkeypatch.setattr(benchmark, "WCET", str(killed))
+    with pytest.raises(subprocess.CalledProcessError):
+        benchmark.analysed(BUILD, tmp_path)
 
 
 def test_what_is_not_complete_has_not_its_name(
