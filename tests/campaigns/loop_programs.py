@@ -16,7 +16,7 @@ from collections import Counter
 from loopbounds.bounds import BoundOptions
 from loopbounds.prove import Budget
 from tests.loopbounds.counting import load
-from tests.loopbounds.programs import KINDS, UNCOUNTED, random_program
+from tests.loopbounds.programs import FLAGS, KINDS, UNCOUNTED, random_program
 from tests.quoll.building import build
 
 __all__ = ["LEVELS", "check", "exact_share"]
@@ -26,10 +26,15 @@ LEVELS = ("-O0", "-O1", "-O2", "-Os")
 
 
 def check(
-    source: str, optimise: str, chance: random.Random, budget: Budget, tries: int = 200
+    source: str,
+    optimise: str,
+    chance: random.Random,
+    budget: Budget,
+    tries: int = 200,
+    flags: tuple[str, ...] = (),
 ) -> Counter[str]:
     """Bound the loops of ``main`` and run it; counts of loops by what was found."""
-    code = load(build(source, "-fno-tree-loop-distribute-patterns", optimise=optimise))
+    code = load(build(source, "-fno-tree-loop-distribute-patterns", *flags, optimise=optimise))
     bounds = code.bounds(options=BoundOptions(budget, workers=1))
     most: dict[int, int] = {}
     pairs = [(a, b) for a in CORNERS for b in (0, a, 255)]
@@ -73,7 +78,9 @@ def main() -> None:
             for level in LEVELS:
                 chance = random.Random(f"{options.seed} {number} {kind} {level}")
                 source = random_program(chance, kind)
-                found[kind] += check(source, level, chance, Budget(seconds=20))
+                found[kind] += check(
+                    source, level, chance, Budget(seconds=20), flags=FLAGS.get(kind, ())
+                )
         print(f"| {kind} |", " | ".join(str(found[kind][c]) for c in columns), "|", flush=True)
     print(f"exact: {exact_share(found):.1%} of the counted loops")
 

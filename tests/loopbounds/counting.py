@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -95,7 +96,8 @@ class Program:
         return found
 
     def _pcs(self, arguments: tuple[int, ...], background: Callable[[int], int]) -> Iterator[int]:
-        machine = Machine(self._memory(background))
+        chance = random.Random(1)  # what is not modelled is any word
+        machine = Machine(self._memory(background), oracle=lambda _: chance.getrandbits(32))
         machine.registers[: len(arguments)] = arguments
         machine.registers[SP], machine.registers[LR] = STACK, RETURN
         machine.registers[PC] = self.entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-__all__ = ["KINDS", "UNCOUNTED", "random_program"]
+__all__ = ["FLAGS", "KINDS", "UNCOUNTED", "random_program"]
 
 PRELUDE = """volatile unsigned sink;
 unsigned total, table[64];
@@ -177,6 +177,16 @@ def _soft_float(w: _Writer) -> str:
     return w.one_of(aligned, normalised)
 
 
+def _vectorised(w: _Writer) -> str:
+    """Elements of a word or less, several at a time; what is left one by one, without a loop."""
+    size = w.one_of("unsigned char", "unsigned short", "unsigned")
+    body = w.one_of("u[i] += v[i];", "u[i] = b;", "u[i] ^= v[i] + 3;")
+    return (
+        f"static {size} u[1024], v[1024]; unsigned n = {w.one_of('a', 'b')} & 1023;"
+        f" v[a & 15] = b; for (unsigned i = 0; i < n; i++) {body} sink = u[b & 1023];"
+    )
+
+
 def _list(w: _Writer) -> str:
     return f"for (struct item *i = items; i; i = i->next) {{ total += i->value; {w.body} }}"
 
@@ -203,9 +213,12 @@ _KINDS: dict[str, Callable[[_Writer], str]] = {
     "set with prologue": _set,
     "software division": _division,
     "soft float": _soft_float,
+    "vectorised": _vectorised,
     "list": _list,
 }
 KINDS = tuple(_KINDS)
+NEON = ("-O3", "-mcpu=cortex-a8", "-mfpu=neon", "-mfloat-abi=softfp")
+FLAGS: dict[str, tuple[str, ...]] = {"vectorised": NEON}  # for programs of a kind
 UNCOUNTED = ("list",)  # nothing in the binary bounds them
 
 

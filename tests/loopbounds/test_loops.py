@@ -9,7 +9,7 @@ import pytest
 from loopbounds.prove import Budget
 from tests.campaigns.loop_programs import LEVELS, check
 from tests.loopbounds.counting import Program, load
-from tests.loopbounds.programs import KINDS, UNCOUNTED, random_program
+from tests.loopbounds.programs import FLAGS, KINDS, UNCOUNTED, random_program
 from tests.quoll.building import build
 
 VOLATILE = "volatile int sink;\n"
@@ -114,9 +114,21 @@ def test_random_programs(number: int) -> None:
     """
     kind, level = KINDS[number], LEVELS[number % len(LEVELS)]
     chance = random.Random(f"1 {kind}")
-    found = check(random_program(chance, kind), level, chance, Budget(seconds=10), tries=60)
+    flags = FLAGS.get(kind, ())
+    found = check(random_program(chance, kind), level, chance, Budget(seconds=10), 60, flags)
     assert found["exact"] == found["loops"] or kind in PARTLY
     assert not found["not reached"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_vectorised_loops(seed: int) -> None:
+    """Loops over NEON registers: addresses are known, whatever becomes of the data."""
+    chance = random.Random(seed)
+    source = random_program(chance, "vectorised")
+    text = load(build(source, *FLAGS["vectorised"])).graph.nodes
+    assert any(insn.mnemonic.startswith("vst1") for node in text for insn in node.block.insns)
+    found = check(source, "-O3", chance, Budget(seconds=20), 60, FLAGS["vectorised"])
+    assert found["exact"] == found["loops"] > 0
 
 
 @pytest.mark.parametrize(("kind", "level"), [("set with prologue", "-O0"), ("triangular", "-O2")])
