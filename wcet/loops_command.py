@@ -93,6 +93,20 @@ class AnalysedEntry:
         pairs = zip(self.graph.loops, self.bounds, strict=True)
         return [Listed(self.name, self.graph, loop, bound) for loop, bound in pairs]
 
+    def depths(self, image: Image) -> list[dict[str, Any]]:
+        """How deep the recursion goes that it reaches."""
+        reached = {self.graph.contexts[node.context].function for node in self.graph.nodes}
+        return [
+            {
+                "entry": self.name,
+                "function": _function(image, function),
+                "activations": depth.activations,
+                "evidence": depth.fact or depth.evidence,
+            }
+            for function, depth in sorted(self.graph.guidance.depths.items())
+            if function in reached
+        ]
+
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
@@ -164,10 +178,15 @@ def run(options: argparse.Namespace) -> int:
     regions = Regions.of(facts, image)
     known = (*regions.assumptions, *program.assumptions, *removed, *given, *lists)
     assumptions = list(dict.fromkeys(known))
+    depths = [depth for entry in analysed for depth in entry.depths(image)]
     if options.json:
         text = (
             json.dumps(
-                {"loops": [as_json(image, item) for item in found], "assumptions": assumptions},
+                {
+                    "loops": [as_json(image, item) for item in found],
+                    "recursion": depths,
+                    "assumptions": assumptions,
+                },
                 indent=1,
             )
             + "\n"
@@ -177,7 +196,13 @@ def run(options: argparse.Namespace) -> int:
         else:
             write_atomically(Path(options.json), text)
     if options.json != "-":
-        sys.stdout.write(as_text(image, found) + "".join(f"assumed: {a}\n" for a in assumptions))
+        lines = [
+            f"recursion: {d['entry']}: at most {d['activations']} activations of {d['function']} "
+            f"at a time: {d['evidence']}\n"
+            for d in depths
+        ]
+        lines += [f"assumed: {a}\n" for a in assumptions]
+        sys.stdout.write(as_text(image, found) + "".join(lines))
     return 6 if any(item.bound.bound is None for item in found) else 0
 
 
@@ -253,7 +278,7 @@ class _Listing:
         first = analyse_values(plain, image, regions=regions)
         graph = without_edges(plain, first.dead_edges, image)
         if not graph.loops:
-            return AnalysedEntry(name, graph, ())
+            return AnalysedEntry(name, graph, (), deep.assumptions)
         values = first.within(graph) or analyse_values(graph, image, regions=regions)
         cut = self._cut(graph, values)
         only = None if cut is None else frozenset(range(len(graph.loops))) - cut.keys()
@@ -267,9 +292,10 @@ class _Listing:
             graph, image, values, facts, self.options, progress, only, called=self.called
         )
         if self.platform is None or not cut:
-            return AnalysedEntry(name, graph, found)
+            return AnalysedEntry(name, graph, found, deep.assumptions)
         bounds = tuple(cut.get(bound.loop, bound) for bound in found)
-        return AnalysedEntry(name, graph, bounds, self.platform.pending_assumption())
+        assumptions = (*deep.assumptions, *self.platform.pending_assumption())
+        return AnalysedEntry(name, graph, bounds, assumptions)
 
     def _cut(self, graph: Supergraph, values: Values) -> dict[int, LoopBound] | None:
         """The loops that do not go round while an interrupt is pending (rule 21), by index.

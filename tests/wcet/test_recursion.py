@@ -163,3 +163,13 @@ def test_recursion_is_listed_with_its_depth(
     assert recursion["bounded"] is bool(depths)
     assert main(asked) == 0
     assert text in capsys.readouterr().out
+
+
+def test_loops_are_listed_with_the_depth_of_recursion(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["loops", str(compiled("direct")), "--entry", "main", "--quiet", "--no-cache"]
+    assert main([*asked, "--json", "-"]) == 0
+    [depth] = json.loads(capsys.readouterr().out)["recursion"]
+    assert (depth["function"], depth["activations"]) == ("fact", 4)
+    assert depth["evidence"].startswith("count <= 4 is an invariant")
+    assert main(asked) == 0
+    assert "recursion: main: at most 4 activations of fact at a time" in capsys.readouterr().out
