@@ -23,6 +23,7 @@ from quoll.state import FLAG, MODE, State, entry_state
 from quoll.steps import CompiledBlock
 from quoll.terms import entry_symbol
 from quoll.transfer import Outcome
+from quoll.valueset import ValueSet, meet
 from quoll.wto import FlowGraph, WeakOrder
 
 __all__ = ["CALLEE_SAVED", "BlockCode", "Callees", "LocalValues", "environment_of"]
@@ -57,6 +58,13 @@ class BlockCode:
             if len(self._known) >= BLOCKS_KEPT:
                 self._known.clear()
             known = self._known[key] = compile_block(insns, self._given, self._elsewhere)
+        return known
+
+    def stated(self, address: int, register: int, known: ValueSet) -> ValueSet:
+        """``known`` of a register, with what facts say where the instruction there executes."""
+        for about, words in (self._given or {}).get(address, ()):
+            if about == register:
+                known = meet(known, words) or known
         return known
 
 

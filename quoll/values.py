@@ -158,7 +158,7 @@ class _ContextDomain(ValueDomain):
         self._like: _ContextDomain | None = None  # the same but for an assumption
         self._reads: Set[int] = frozenset()  # positions of blocks that it may be about
         self._nodes = graph.nodes
-        self._code = code
+        self.code = code
         self._indirect_sources = [n.block.last.flow in INDIRECT for n in graph.nodes]
 
     def _special(self) -> Mapping[EdgeKind, Callable[[int, Outcome], State | None]]:
@@ -212,7 +212,7 @@ class _ContextDomain(ValueDomain):
             loaded={positions[p]: found for p, found in known.loaded.items() if p in positions},
         )
         blocks = [self.blocks[old] for old in kept]
-        domain = _ContextDomain(graph, (), _flow(graph, ()), order, blocks, environment, self._code)
+        domain = _ContextDomain(graph, (), _flow(graph, ()), order, blocks, environment, self.code)
         outcomes = self._outcomes
         domain._outcomes = {new: outcomes[old] for new, old in enumerate(kept) if old in outcomes}
         return domain
@@ -226,7 +226,7 @@ class _ContextDomain(ValueDomain):
         if not insns:
             return state
         position = self.order.position[node]
-        fall = run(self._code(insns), state, self.environment, position).fall
+        fall = run(self.code(insns), state, self.environment, position).fall
         return state if fall is None else fall
 
     def _passed(self, edge: int, outcome: Outcome) -> State | None:
@@ -383,7 +383,10 @@ class Values:
     def register(self, node: int, register: int) -> ValueSet:
         """What r0 to lr may hold at the start of ``node``; any word if it is never reached."""
         state = self._fixpoint.states[node]
-        return ANY if state is None else self._words(state.fact(register), node)
+        if state is None:
+            return ANY
+        known = self._words(state.fact(register), node)
+        return self._domain.code.stated(self.graph.nodes[node].block.addr, register, known)
 
     def access(self, node: int, insn: int) -> ValueSet | None:
         """First addresses of the data access of an instruction, in this context.

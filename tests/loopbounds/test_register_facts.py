@@ -1,0 +1,39 @@
+"""What facts say of registers where a block begins holds when it begins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from loopbounds.bounds import BoundOptions, bound_loops
+from loopbounds.prove import Budget
+from quoll.expand import expand
+from quoll.extract import extract
+from quoll.facts import parse
+from quoll.image import Image
+from quoll.regions import Regions
+from quoll.values import analyse
+from tests.quoll.building import build
+
+COPY = """void *main(unsigned char *to, unsigned char *from, unsigned n)
+{ unsigned char *end = from + n; while (from != end) *to++ = *from++; return to; }
+"""
+
+
+def compiled() -> Path:
+    return build(COPY, "-fno-tree-loop-distribute-patterns", optimise="-O1")
+
+
+def test_an_argument_that_is_bounded_at_the_entry_bounds_a_loop_that_ends_by_not_equal() -> None:
+    image = Image.load(compiled())
+    entry = image.symbol("main").addr  # type: ignore[union-attr]
+    facts = parse(f"register r2 at {entry:#x} is at most 1000", "x.facts")
+    graph = expand(extract(image, [entry]), entry, image)
+    values = analyse(graph, image, regions=Regions.of(facts, image))
+    assert values.register(graph.entry, 2).high == 1000
+    assert analyse(graph, image).register(graph.entry, 2).high == 0xFFFF_FFFF
+    options = BoundOptions(Budget(seconds=10), workers=1)
+    [bound] = bound_loops(graph, image, values, facts, options)
+    assert bound.bound in (1000, 1001)
+    assert bound.exact
+    [unknown] = bound_loops(graph, image, analyse(graph, image), parse("", "x"), options)
+    assert unknown.bound is None or unknown.bound > 1 << 31
