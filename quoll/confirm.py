@@ -11,11 +11,12 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from quoll.arm.insn import LR, SP
-from quoll.cfg import Cfg
+from quoll.cfg import Cfg, Edge
 from quoll.errors import WcetError
 from quoll.image import Image
 from quoll.indirect import Resolution, resolve
 from quoll.localvalues import CALLEE_SAVED, BlockCode, LocalValues
+from quoll.origin import opaque_origin
 from quoll.terms import describe, entry_symbol, plain
 from quoll.transfers import Effect, callee_at, is_call
 
@@ -153,10 +154,19 @@ def _effect(values: LocalValues, block: int) -> tuple[Effect, bool] | Doubt:
     thumb = values.cfg.blocks[block].last.thumb
     if not isinstance(found, Resolution):
         dead = found.reason in NEVER
+        reason = found.reason if dead else _origin(values, block) or found.reason
         balanced = not dead and _holds(values, block, SP)
-        return Doubt(found.reason, dead, balanced, found.bounded, balanced and found.loaded)
+        return Doubt(reason, dead, balanced, found.bounded, balanced and found.loaded)
     targets = tuple(callee_at(target, thumb=thumb) for target in found.targets)
     return Effect(targets, found.kind == "return", found.table), found.kind == "call"
+
+
+def _origin(values: LocalValues, block: int) -> str | None:
+    """Why the target of the transfer ending ``block`` cannot be known, where that is seen."""
+    into: dict[int, list[Edge]] = {}
+    for edge in values.cfg.edges:
+        into.setdefault(edge.dst, []).append(edge)
+    return opaque_origin(values.cfg, into, values.cfg.blocks[block], values.image)
 
 
 def _link(values: LocalValues, block: int) -> frozenset[int] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
+from quoll.arm.insn import Insn
 from quoll.cfg import Cfg
 from quoll.confirm import Confirmer, Doubt
 from quoll.frames import Frame, GivesUp, prove_frame
@@ -26,12 +27,13 @@ class Examined:
     """``answers``: of each open transfer, None where values of the whole function may tell.
 
     ``used`` is what they rest on. ``frame`` is what the quick proof of returns has found; None if
-    it was not asked for, or gives up.
+    it was not asked for, or gives up, at the instruction ``lost`` if that is at one.
     """
 
     answers: Mapping[int, Answer | None]
     used: Used
     frame: Frame | None
+    lost: Insn | None = None
 
     @property
     def undecided(self) -> frozenset[int]:
@@ -52,10 +54,10 @@ def examined(
     """
     used = Used()
     answers = nearby(cfg, open_sites, used)
-    frame = None
+    frame, lost = None, None
     if returns is not None and None not in answers.values():
         try:
             frame = prove_frame(cfg, returns, confirmer.preserved)
-        except GivesUp:
-            frame = None
-    return Examined(answers, used, frame)
+        except GivesUp as reason:
+            lost = reason.insn
+    return Examined(answers, used, frame, lost)

@@ -46,7 +46,11 @@ Value = int | None  # register << 32 | offset, STACK, STATUS, or None
 
 
 class GivesUp(Exception):
-    """Something that this proof does not follow."""
+    """Something that this proof does not follow: what ``insn`` does, if it is one instruction."""
+
+    def __init__(self, insn: Insn | None = None) -> None:
+        super().__init__()
+        self.insn = insn
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +210,7 @@ class _Proof:
             if LR in last.writes:
                 leaves.registers[LR] = None
             if last.mnemonic.startswith(SWITCHES_STACK) and last.flow is Flow.TRAP:
-                raise GivesUp
+                raise GivesUp(last)
             return state, leaves
         leaves = state.copy()
         if last.flow is not Flow.EXCEPTION_RETURN:
@@ -218,10 +222,10 @@ class _Proof:
         if last.addr in self._returns:
             target = leaves.registers[PC] if last.memory else leaves.registers[last.sources[0]]
             if target != entry(LR):
-                raise GivesUp
+                raise GivesUp(last)
         elif block.tail and (block.calls or block.passes):
             if leaves.registers[LR] != entry(LR) or leaves.registers[SP] != entry(SP):
-                raise GivesUp
+                raise GivesUp(last)
             for callee in block.calls:
                 self._kept &= self._preserved(callee)
         else:
@@ -235,7 +239,7 @@ class _Proof:
             kept &= self._preserved(callee)
         sp = _distance(leaves.registers[SP])
         if SP not in kept or sp is None:
-            raise GivesUp
+            raise GivesUp(block.last)
         self._assumes = True
         lent = any(_on_stack(value) for r, value in enumerate(leaves.registers) if r != SP)
         escaped = leaves.escaped or lent
@@ -260,7 +264,7 @@ class _Proof:
                 if _on_stack(registers[register]):
                     value = STACK
         elif kind is _Kind.SWITCH and not _keeps_mode(insn, registers):
-            raise GivesUp
+            raise GivesUp(insn)
         elif insn.memory is not None:
             self._step_access(insn, insn.memory, state)
             return
@@ -270,13 +274,13 @@ class _Proof:
             kept = insn.conditional
             registers[register] = _join(registers[register], value) if kept else value
         if SP in insn.writes and _distance(registers[SP]) is None:
-            raise GivesUp
+            raise GivesUp(insn)
 
     def _step_access(self, insn: Insn, memory: Memory, state: _State) -> None:
         before = state.copy() if insn.conditional else None
         self._access(insn, memory, state)
         if _distance(state.registers[SP]) is None:
-            raise GivesUp
+            raise GivesUp(insn)
         if before is not None:
             joined = before.join(state)
             state.registers, state.words = joined.registers, joined.words
@@ -287,10 +291,10 @@ class _Proof:
         at = _distance(base)
         stores = memory.access in (Access.STORE, Access.SWAP)
         if memory.user or (stores and (memory.base is None or base == STACK)):
-            raise GivesUp
+            raise GivesUp(insn)
         if at is None or memory.index is not None:
             if stores and at is not None:
-                raise GivesUp
+                raise GivesUp(insn)
             self._assumes |= stores
             state.escaped |= stores and _holds_stack(insn, state)
             for register in insn.writes:
@@ -358,7 +362,7 @@ def _advance(insn: Insn, memory: Memory) -> int:
         return -size
     if memory.displacement == 0 and _ascends(insn):
         return size
-    raise GivesUp
+    raise GivesUp(insn)
 
 
 def _ascends(insn: Insn) -> bool:

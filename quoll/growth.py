@@ -63,6 +63,7 @@ class Growth:
         self._by_form: dict[int, set[int]] = {}  # function -> returns and calls to be confirmed
         self._unproved: dict[int, dict[int, str]] = {}  # function -> return -> assumption
         self._left: dict[int, tuple[int, Set[int]]] = {}  # version, transfers left to values then
+        self._lost: dict[int, Insn | None] = {}  # function -> where its frame is followed to, last
         self._nearby_says: dict[int, Set[int]] = {}  # transfers that the code before decided, last
 
     def start(self, root: Callee) -> None:
@@ -319,6 +320,7 @@ class Growth:
                 self._queue.append(entry)
             elif found.frame is None:
                 self._hidden.add(entry)
+                self._lost[entry] = found.lost
             else:
                 if found.frame.assumes:
                     self.assumptions.setdefault(S1)
@@ -470,6 +472,10 @@ class Growth:
                 )
             elif not doubt.dead and not self._is_fragment(function):
                 reason = f"{insn.text} is not proved to return to the caller: {doubt.reason}"
+                lost = self._lost.get(function.entry)
+                if lost is not None and lost.addr != insn.addr:
+                    place = self._image.place(lost.addr)
+                    reason += f"; its frame is not followed beyond {lost.text} at {place}"
                 function.refuse(insn.addr, reason, STATE_TARGETS)
             return
         if doubt.dead:

@@ -38,6 +38,7 @@ LISTED = {  # kind of place: the symbols around its list, and the bytes of each
     "static keys, whose code is rewritten": ("__{}___jump_table", 12),
     "exception fixups, which are no edges": ("__{}___ex_table", 8),
 }
+UNKNOWN = "are not known: "  # in reasons, before why
 DUMP = ".bin"  # suffix of what is written beside the kernel
 CALL = 0xEB  # first byte of bl
 TRACER_OFF = bytes.fromhex("0040bde8")  # pop {lr}: the caller has pushed it (arch/arm ftrace.c)
@@ -145,7 +146,7 @@ def _remaining(program: Program) -> dict[str, list[str]]:
             if block.last.flow is Flow.INDIRECT_CALL or linked:
                 kind = "indirect calls"
             elif block.last.flow is Flow.INDIRECT and "targets" in reason:
-                kind = f"{block.last.mnemonic}: {_general(reason.rpartition(':')[2])}"
+                kind = f"{block.last.mnemonic}: {_general(reason.partition(UNKNOWN)[2])}"
             else:
                 kind = _general(reason)
             kinds[kind].append(f"{cfg.name}: {block.last.addr:08x} {block.last.text}")
@@ -158,6 +159,7 @@ def _general(reason: str) -> str:
     reason = re.sub(
         r"^.* (is not proved to return|raises an exception)", r"an instruction \1", reason
     )
+    reason = re.sub(r"beyond (\w+) .*", r"beyond \1", reason)
     return re.sub(r"\b(r\d+|one of .*)", "R", reason).strip()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from textwrap import dedent
 
 from quoll.cfg import Block, Cfg, Program
@@ -58,6 +59,7 @@ def _shortened(text: str) -> str:
     text = text.replace("known: it does not come from constants and an index with few values", "X")
     text = text.replace("not X", "not constant")
     text = text.replace("some targets are outside the function and start no other", "too far")
+    text = re.sub(r"its frame is not followed beyond (.*) at 0x\w+ <.*", r"lost at \1", text)
     return text.replace(" as it was when the function was entered", " at entry")
 
 
