@@ -7,6 +7,7 @@ from quoll.cfg import Cfg, EdgeKind, Program
 from quoll.contexts import count_expansions, count_shared
 from quoll.image import Image
 from quoll.listing import function_loops
+from quoll.loops import Loop
 
 __all__ = ["SCHEMA", "call_graph_dot", "cfg_dot", "program_json"]
 
@@ -28,7 +29,8 @@ def program_json(program: Program, image: Image, call_string: int | None = None)
     """
     graph = call_graph(program)
     cfgs = list(program.functions.values())
-    functions = [_function_json(program, cfg, image) for cfg in cfgs]
+    described = [_function_json(program, cfg, image) for cfg in cfgs]
+    loops = sum(len(found) for _, found in described)
     contexts = {}
     sizes = count_expansions(program, graph)
     for entry in program.entries:
@@ -40,11 +42,11 @@ def program_json(program: Program, image: Image, call_string: int | None = None)
         "schema": SCHEMA,
         "sha256": image.sha256,
         "entries": list(program.entries),
-        "functions": functions,
+        "functions": [function for function, _ in described],
         "instructions": sum(len(b.insns) for cfg in cfgs for b in cfg.blocks),
         "blocks": sum(len(cfg.blocks) for cfg in cfgs),
         "edges": sum(len(cfg.edges) for cfg in cfgs),
-        "loops": sum(len(function_loops(cfg)[0]) for cfg in cfgs),
+        "loops": loops,
         "contexts": contexts,
         "jump_tables": [
             {
@@ -83,9 +85,9 @@ def _recursion_json(program: Program, recursion: Recursion) -> Json:
     }
 
 
-def _function_json(program: Program, cfg: Cfg, image: Image) -> Json:
+def _function_json(program: Program, cfg: Cfg, image: Image) -> tuple[Json, tuple[Loop, ...]]:
     loops, irreducible = function_loops(cfg)
-    return {
+    function: Json = {
         "name": cfg.name,
         "address": cfg.entry,
         "place": image.place(cfg.entry),
@@ -111,6 +113,7 @@ def _function_json(program: Program, cfg: Cfg, image: Image) -> Json:
         ],
         "irreducible": [list(edge) for edge in irreducible],
     }
+    return function, loops
 
 
 def cfg_dot(cfg: Cfg, image: Image) -> str:

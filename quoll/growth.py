@@ -63,6 +63,7 @@ class Growth:
         self._by_form: dict[int, set[int]] = {}  # function -> returns and calls to be confirmed
         self._unproved: dict[int, dict[int, str]] = {}  # function -> return -> assumption
         self._left: dict[int, tuple[int, Set[int]]] = {}  # version, transfers left to values then
+        self._claimed: set[int] = set()  # functions whose claims values are to check
         self._lost: dict[int, Insn | None] = {}  # function -> where its frame is followed to, last
         self._nearby_says: dict[int, Set[int]] = {}  # transfers that the code before decided, last
 
@@ -104,6 +105,7 @@ class Growth:
         self._by_form[callee.entry] = set()
         for asked in (self._asked, self._left, self._nearby_says, self._cfgs):
             asked.pop(callee.entry, None)
+        self._claimed.discard(callee.entry)
         self._queue.append(callee.entry)
 
     def _restart(self, entry: int) -> None:
@@ -300,8 +302,7 @@ class Growth:
         """Use what the code just before the transfers of a function says."""
         self._nearby.learn(found.used)
         self.assumptions.update(dict.fromkeys(sorted(found.used.assumptions)))
-        claimed = function.returns & self._by_form[function.entry]
-        self._left[function.entry] = function.version, found.undecided | claimed
+        self._left[function.entry] = function.version, found.undecided
         self._nearby_says[function.entry] = found.answers.keys() - found.undecided
         for site, answer in sorted(found.answers.items()):
             if answer is not None:
@@ -320,6 +321,7 @@ class Growth:
                 self._queue.append(entry)
             elif found.frame is None:
                 self._hidden.add(entry)
+                self._claimed.add(entry)
                 self._lost[entry] = found.lost
             else:
                 if found.frame.assumes:
@@ -349,13 +351,16 @@ class Growth:
     def _undecided(self, function: FunctionBuilder) -> Set[int]:
         """The transfers of which neither the form nor the code just before them says enough.
 
-        Where that code has said something, it is asked again in the end.
+        Where that code has said something, it is asked again in the end. What the form claims is
+        left to the quick proof first.
         """
-        version, left = self._left.get(function.entry, (-1, frozenset()))
-        if version == function.version:
-            return left
-        said = self._nearby_says.get(function.entry, frozenset())
-        return function.sites - function.settled - said
+        entry = function.entry
+        claims = function.returns & self._by_form[entry]
+        version, left = self._left.get(entry, (-1, frozenset()))
+        if version != function.version:
+            said = self._nearby_says.get(entry, frozenset())
+            left = function.sites - function.settled - said - claims
+        return left | claims if entry in self._claimed else left
 
     def _apply_values(
         self, function: FunctionBuilder, cfg: Cfg, confirmed: Confirmed | str
@@ -364,8 +369,12 @@ class Growth:
         entry = function.entry
         self._asked[entry] = function.version
         self._unproved[entry] = {}
+        undecided, checked = self._undecided(function), entry in self._claimed
+        self._claimed.discard(entry)
+        if not checked:
+            self._unchecked.add(entry)
         if isinstance(confirmed, str):
-            for site in sorted(self._undecided(function)):
+            for site in sorted(undecided):
                 self._doubt(function, function.insns[site], Doubt(confirmed))
             return
         self.assumptions.update(dict.fromkeys(sorted(confirmed.assumptions)))
@@ -378,7 +387,7 @@ class Growth:
                 self._decide(function, block.last, ending.effect)
             if self.functions[entry] is not function:
                 return
-        if function.version == self._asked[entry]:
+        if checked and function.version == self._asked[entry]:
             assumed = self._unproved[entry].keys()
             self._note_preserved(function, self._confirmer.preserved_by(cfg, confirmed, assumed))
         self._queue.append(entry)

@@ -32,16 +32,20 @@ def find_loops(successors: Sequence[Sequence[int]], root: int) -> tuple[Loop, ..
     Retreating edges into nodes that do not dominate their source are not loops here; see
     ``retreating_edges``.
     """
-    tree = dominators(successors, root)
     order = reverse_postorder(successors, root)
     number = {node: i for i, node in enumerate(order)}
+    backwards = _backwards(successors, number)
+    if not backwards:
+        return ()
+    tree = dominators(successors, root)
     predecessors: dict[int, list[int]] = {node: [] for node in order}
-    tails: dict[int, list[int]] = {}
     for node in order:
         for after in successors[node]:
             predecessors[after].append(node)
-            if number[after] <= number[node] and tree.dominates(after, node):
-                tails.setdefault(after, []).append(node)
+    tails: dict[int, list[int]] = {}
+    for node, after in backwards:
+        if tree.dominates(after, node):
+            tails.setdefault(after, []).append(node)
     bodies = {header: _body(predecessors, header, sources) for header, sources in tails.items()}
     headers = sorted(bodies, key=lambda header: number[header])
     return _nest(headers, bodies, tails)
@@ -78,12 +82,21 @@ def retreating_edges(successors: Sequence[Sequence[int]], root: int) -> list[tup
 
     There are none exactly when the graph reached from ``root`` is reducible (Hecht and Ullman).
     """
-    tree = dominators(successors, root)
     order = reverse_postorder(successors, root)
-    number = {node: i for i, node in enumerate(order)}
+    backwards = _backwards(successors, {node: i for i, node in enumerate(order)})
+    if not backwards:
+        return []
+    tree = dominators(successors, root)
+    return [(node, after) for node, after in backwards if not tree.dominates(after, node)]
+
+
+def _backwards(
+    successors: Sequence[Sequence[int]], number: dict[int, int]
+) -> list[tuple[int, int]]:
+    """Edges that lead back in reverse postorder; none without a cycle."""
     return [
         (node, after)
-        for node in order
+        for node, at in number.items()
         for after in successors[node]
-        if number[after] <= number[node] and not tree.dominates(after, node)
+        if number[after] <= at
     ]

@@ -40,6 +40,30 @@ lost at ldr sp, [r0]
     )
 
 
+def test_a_return_is_asked_for_after_the_calls_that_values_are_to_decide() -> None:
+    """Values lose the processor mode, which the proof of returns follows."""
+    drawn(
+        """
+        main:   push {r4, lr}
+                mrs r4, cpsr
+                cpsid i
+                cmp r2, #0
+                beq out
+                ldr r3, [r0, r1]
+                blx r3
+        out:    msr cpsr_c, r4
+                pop {r4, pc}
+        """,
+        """
+        main
+          main (5): fallthrough main+20, taken out
+          main+20 (2): across out
+          out (2): returns
+        ? main+24: the targets of blx r3 are not known: the target is not constant
+        """,
+    )
+
+
 def test_a_jump_that_leaves_sp_changed_is_no_tail_call() -> None:
     """``epilogue`` has a function symbol, but it pops what main has pushed: a part of main."""
     drawn(
