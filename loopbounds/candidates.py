@@ -10,6 +10,7 @@ Templates over a loop variable ``x`` with initial value ``x0`` and ``k = count -
     low k bits of x are 0              doubling, and x &= x - 1
     bits of x <= bits ever set - k     one bit cleared in each iteration
     u <= v, u - u0 <= v0 - u0          compared terms: displacement within the initial distance
+    u - u0 <= v0 - u0 + s - 1          the same where the last step may go past it
     v - u <= (v0 - u0) >> k            their distance is halved, as in a binary search
     s*k <= v0 - u0                     the bound itself, as a term over parameters
     least x seen <= x <= most seen     where the middle of two words is taken, with sign
@@ -189,6 +190,9 @@ def _of_comparisons(model: Model, runs: Sequence[Run]) -> Iterator[Term]:
                 continue
             yield ule(sub(a, a0), sub(b0, a0))
             yield ule(sub(a0, a), sub(a0, b0))
+            for past in (s - 1 for s in strides if s > 1):
+                for on, end in ((sub(a, a0), sub(b0, a0)), (sub(a0, a), sub(a0, b0))):
+                    yield ule(on, terms.add(end, const(past, a.width)))
             for distance in (sub(b0, a0), sub(a0, b0)):
                 yield from _reach(distance, strides)
                 for bits in (8, 16):

@@ -45,6 +45,7 @@ LEVEL = terms.add(bits(terms.zext(BYTE, 32), 31), word(1))
 MIDDLE = operation("ashr", terms.add(X, Y), word(1))
 ABOVE, FOUND = terms.slt(M, N), terms.eq(M, N)  # N is read anew each time
 DIVISOR = terms.add(bits(M, 7), word(3))
+LEFT = terms.sub(bits(N, 15), word(4))  # bytes, beyond the first word of them
 PROVED = {
     "inclusive binary search": (
         Model(
@@ -89,6 +90,16 @@ PROVED = {
             terms.negate(terms.eq(terms.add(X, word(32)), terms.add(M, word(32 << 20)))),
         ),
         1 << 20,
+    ),
+    "words of what is left": (
+        counted(
+            word(0),
+            terms.add(X, word(4)),
+            terms.ult(word(3), terms.sub(LEFT, X)),
+            nonzero(bits(N, 12)),
+            terms.ule(N, word(1024)),
+        ),
+        3,
     ),
     "division by subtraction": (
         counted(bits(N, 255), terms.sub(X, DIVISOR), terms.negate(terms.ult(X, DIVISOR))),
