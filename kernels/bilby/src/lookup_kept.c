@@ -63,11 +63,12 @@ static PREEMPTIBLE struct slot *find_and_keep(const struct cap *root, word_t add
                                               struct lookup *end)
 {
     struct lookup *kept = end - 1;
+    struct slot *slot = cspace_resolve(root, address, bits);
 
     kept->root = (struct cap *)root;
     kept->address = address;
     kept->bits = bits;
-    kept->slot = cspace_resolve(root, address, bits);
+    kept->slot = slot;
     caller()->lookups_end = end;
     PREEMPTION_POINT(13);
     return kept->slot;
