@@ -1,0 +1,23 @@
+"""Every loop of the kernel is bounded without a fact, in all presets that promise it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.kernels.bilby import BILBY, ROOT, make
+from wcet.cli import main
+
+
+@pytest.mark.parametrize(("board", "preset"), [("kzm", "latency"), ("cubieboard", "latency")])
+def test_all_loops_are_bounded(capsys: pytest.CaptureFixture[str], board: str, preset: str) -> None:
+    make(BILBY, f"BOARD={board}", f"PRESET={preset}")
+    elf = ROOT / "build" / "bilby" / f"{board}-{preset}" / "kernel.elf"
+    status = main(["loops", str(elf), "--no-facts", "--quiet", "--json", "-"])
+    loops = json.loads(capsys.readouterr().out)["loops"]
+    assert [loop["place"] for loop in loops if loop["bound"] is None] == []
+    assert status == 0
+    methods = {loop["method"] for loop in loops}
+    assert methods == {"nusmv", "pending"}
+    assert len(loops) > 100
