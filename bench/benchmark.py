@@ -114,7 +114,8 @@ def analysed(build: Build, folder: Path) -> dict[str, Any]:
         done.check_returncode()
     if not report.exists():
         return {"error": done.stderr.strip().replace(str(ROOT) + "/", "")}
-    found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
+    text = report.read_text(encoding="utf-8").replace(json.dumps(f"{ROOT}/")[1:-1], "")
+    found: dict[str, Any] = json.loads(text)
     return found | {"sizes": sizes}
 
 

@@ -174,6 +174,21 @@ def test_an_analysis_that_is_killed_is_no_answer(
         benchmark.analysed(BUILD, tmp_path)
 
 
+def test_a_fact_is_cited_without_the_folder_that_it_was_built_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = {"assumptions": [f"loop bound by fact: {BUILD.folder}/kernel.facts:8"]}
+    analyser = tmp_path / "wcet"
+    analyser.write_text(
+        '#!/bin/sh\nwhile [ "$1" != --json ]; do shift; done\n'
+        f"cat > \"$2\" <<'END'\n{json.dumps(report)}\nEND\n"
+    )
+    analyser.chmod(0o755)
+    monkeypatch.setattr(benchmark, "WCET", str(analyser))
+    [assumption] = benchmark.analysed(BUILD, tmp_path)["assumptions"]
+    assert assumption == "loop bound by fact: build/bilby/kzm-after/kernel.facts:8"
+
+
 def test_what_is_not_complete_has_not_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
