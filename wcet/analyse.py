@@ -83,11 +83,12 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
     used = [text for entry in results.values() for text in entry.assumptions]
     for fact in unused_constraints(run.facts, constraints, used):
         stages.warn(f"{fact.source}: no analysed entry is constrained by '{fact.source.text}'")
-    for unused in unused_guidance(run.facts, used):
-        stages.warn(f"{unused.source}: no analysed entry is changed by '{unused.source.text}'")
     bounds = [(paths.graph, paths.bounds) for found in prepared for paths in found.paths]
-    proved = proved_loops(run.image, run.facts, bounds)
-    proved |= proved_depths(run.image, run.facts, [graph for graph, _ in bounds])
+    proved = proved_depths(run.image, run.facts, [graph for graph, _ in bounds])
+    for unused in unused_guidance(run.facts, used):
+        if str(unused.source) not in proved:
+            stages.warn(f"{unused.source}: no analysed entry is changed by '{unused.source.text}'")
+    proved |= proved_loops(run.image, run.facts, bounds)
     proved |= proved_counts(run.image, run.facts, prepared)
     known = labels(run.facts, Survival(options.store, run.image), proved)
     for label in known:

@@ -43,10 +43,11 @@ def test_a_shared_bound_is_never_below_that_of_full_inlining(tmp_path: Path, see
 
 
 INSIDE = """
+volatile unsigned *volatile left;
 __attribute__((noinline)) unsigned one(unsigned a) { __asm__ volatile("" ::: "memory"); return a; }
 __attribute__((noinline)) unsigned two(unsigned a) { return a % 7 + one(a); }
 __attribute__((noinline)) unsigned again(unsigned a) {
-    return a & 3 ? again(a - 1) + one(a) : a;
+    return *left ? again(a - 1) + one(a) : a;
 }
 __attribute__((noinline)) unsigned work(unsigned a) {
     unsigned x = again(a);
@@ -75,6 +76,19 @@ def test_a_fact_about_a_shared_function_is_listed_and_not_called_unused(
     facts = {a for a in plain.assumptions if ".facts:" in a}
     assert len(facts) == 2
     assert facts <= set(once.assumptions)
+
+
+def test_a_depth_that_is_proved_is_not_called_unused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elf = tmp_path / "program.elf"
+    source = INSIDE.replace("*left", "a & 3")
+    shutil.copy(build(source, "-fno-optimize-sibling-calls", link=CODE), elf)
+    elf.with_suffix(".facts").write_text(FACTS)
+    for sharing in (NEVER, ALWAYS):
+        result = analyse(elf, "main", sharing)
+        assert capsys.readouterr().err == ""
+        assert not any("recursion of" in text for text in result.assumptions)
 
 
 ODD = """
