@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from quoll.condition import Condition, symbols
 from quoll.terms import (
@@ -67,6 +67,16 @@ class State(NamedTuple):
     globals: Mapping[int, object]
     banks: Mapping[int, object]
     facts: Facts
+
+    @property
+    def words(self) -> tuple[Term, ...]:
+        """What r0 to lr hold."""
+        return cast("tuple[Term, ...]", self.registers[:FLAG])
+
+    @property
+    def flags(self) -> tuple[Condition, ...]:
+        """N, Z, C and V."""
+        return cast("tuple[Condition, ...]", self.registers[FLAG:MODE])
 
     def term(self, register: int) -> Term:
         """What r0 to lr holds."""
@@ -172,16 +182,13 @@ class _Merge:
     def run(self) -> State:
         a, b = self.a, self.b
         nothing_renamed = self.low == self.high
-        registers: list[object] = []
-        for slot, (x, y) in enumerate(zip(a.registers, b.registers, strict=True)):
-            if nothing_renamed and x == y:
-                registers.append(x)
-            elif slot < FLAG:
-                registers.append(self._term(x, y, slot))  # type: ignore[arg-type]
-            elif slot < MODE:
-                registers.append(self._condition(x, y))  # type: ignore[arg-type]
-            else:
-                registers.append(x if x == y else None)
+        registers: list[object] = [
+            x if nothing_renamed and x == y else self._term(x, y, slot)
+            for slot, (x, y) in enumerate(zip(a.words, b.words, strict=True))
+        ]
+        for p, q in zip(a.flags, b.flags, strict=True):
+            registers.append(p if nothing_renamed and p == q else self._condition(p, q))
+        registers.append(a.registers[MODE] if a.registers[MODE] == b.registers[MODE] else None)
         frames = self._cells(a.frames, b.frames)
         cells = self._cells(a.globals, b.globals)
         banks = self._cells(a.banks, b.banks)
@@ -287,17 +294,13 @@ class _Cover:
         a, b = self.a, self.b
         if self.same():
             return True
-        conditions: list[Condition] = []
-        for slot, (x, y) in enumerate(zip(a.registers, b.registers, strict=True)):
-            if slot < FLAG:
-                if (x != y or y >= EXISTENTIAL) and not self._term(x, y):  # type: ignore[operator, arg-type]
-                    return False
-            elif y is not None:
-                if x != y:
-                    return False
-                if slot < MODE:
-                    conditions.append(y)  # type: ignore[arg-type]
-        for condition in conditions:
+        for x, y in zip(a.words, b.words, strict=True):
+            if (x != y or y >= EXISTENTIAL) and not self._term(x, y):
+                return False
+        for ours, theirs in zip(a.registers[FLAG:], b.registers[FLAG:], strict=True):
+            if theirs is not None and ours != theirs:
+                return False
+        for condition in b.flags:
             if not all(self._same(symbol) for symbol in symbols(condition)):
                 return False
         return (

@@ -17,8 +17,9 @@ from quoll.arm.interpreter import ByteMemory, Machine
 from quoll.errors import ControlFlowError
 from quoll.extract import extract
 from quoll.facts import Facts
+from quoll.growth import function_name
 from quoll.image import Image
-from tests.quoll.building import build
+from tests.quoll.building import address, build
 
 RETURN = 0xFFFF_0000
 STACK = 0x0200_0000
@@ -155,16 +156,13 @@ class Code:
     def of(functions: str, body: str, optimise: str) -> Code:
         source = f"{functions}\nunsigned main(unsigned a, unsigned b) {{ {body} }}\n"
         image = Image.load(build(source, *FLAGS, optimise=optimise))
-        entry = image.symbol("main").addr  # type: ignore[union-attr]
+        entry = address(image, "main")
         program = extract(image, [entry])
         return Code(image, find_depths(program, entry, image, Facts(), OPTIONS))
 
     def depths(self) -> dict[str, int]:
         """Proved, by name."""
-        return {
-            self.image.symbol_at(f)[0].name: d.activations  # type: ignore[index]
-            for f, d in self.found.depths.items()
-        }
+        return {function_name(self.image, f): d.activations for f, d in self.found.depths.items()}
 
     def deepest(self, arguments: tuple[int, ...], background: int = 0) -> Mapping[str, int]:
         """Most activations at a time of each function, in the first ``STEPS`` steps."""
@@ -172,7 +170,7 @@ class Code:
         machine = Machine(ByteMemory(self._content(), lambda _: background))
         machine.registers[: len(arguments)] = arguments
         machine.registers[SP], machine.registers[LR] = STACK, RETURN
-        machine.registers[PC] = self.image.symbol("main").addr  # type: ignore[union-attr]
+        machine.registers[PC] = address(self.image, "main")
         decoded: dict[int, Insn] = {}
         active: list[tuple[str, int, int]] = []  # function, where it returns to, its sp
         most: dict[str, int] = {}
@@ -267,6 +265,6 @@ def test_a_depth_too_large_to_tell_contexts_apart_is_none() -> None:
 
 def test_recursion_without_a_depth_is_an_error_with_its_reason() -> None:
     image = Code.of(*NOT_BOUNDED["list"], "-O1").image
-    entry = image.symbol("main").addr  # type: ignore[union-attr]
+    entry = address(image, "main")
     with pytest.raises(ControlFlowError, match=r"f -> f \(.*nothing bounds the word that 'ldr"):
         with_depths(extract(image, [entry]), entry, image, Facts(), OPTIONS)

@@ -12,7 +12,7 @@ from quoll.facts import parse
 from quoll.image import Image
 from quoll.regions import Regions
 from quoll.values import analyse
-from tests.quoll.building import build
+from tests.quoll.building import address, build
 
 COPY = """void *main(unsigned char *to, unsigned char *from, unsigned n)
 { unsigned char *end = from + n; while (from != end) *to++ = *from++; return to; }
@@ -25,7 +25,7 @@ def compiled() -> Path:
 
 def test_an_argument_that_is_bounded_at_the_entry_bounds_a_loop_that_ends_by_not_equal() -> None:
     image = Image.load(compiled())
-    entry = image.symbol("main").addr  # type: ignore[union-attr]
+    entry = address(image, "main")
     facts = parse(f"register r2 at {entry:#x} is at most 1000", "x.facts")
     graph = expand(extract(image, [entry]), entry, image)
     values = analyse(graph, image, regions=Regions.of(facts, image))

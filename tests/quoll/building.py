@@ -7,7 +7,9 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-__all__ = ["build"]
+from quoll.image import Image
+
+__all__ = ["address", "build"]
 
 TEXT_BASE = 0x8000
 
@@ -38,3 +40,10 @@ def build(
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return folder / "prog.elf"
+
+
+def address(image: Image, name: str) -> int:
+    """Where the symbol ``name`` is, which must be there."""
+    symbol = image.symbol(name)
+    assert symbol is not None, name
+    return symbol.addr

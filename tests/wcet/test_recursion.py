@@ -10,7 +10,7 @@ import pytest
 
 from quoll.errors import ControlFlowError, FactsError
 from quoll.witness import RefutedFact, follow
-from tests.quoll.building import build
+from tests.quoll.building import address, build
 from tests.wcet.programs import CODE, FLAGS, check, run
 from tests.wcet.test_guidance import guided
 from wcet.cli import main
@@ -66,8 +66,7 @@ def test_executions_stay_below_the_bound(name: str, tmp_path: Path) -> None:
     for fact in ("", "recursion of fact at most 6"):
         result = guided(elf, tmp_path, fact)
         entry = result.entries["main"]
-        address = result.image.symbol("fact").addr  # type: ignore[union-attr]
-        depth = entry.graph.guidance.depths[address]
+        depth = entry.graph.guidance.depths[address(result.image, "fact")]
         assert (depth.activations, depth.fact) == (PROVED[name], "")
         assert not any("recursion" in text for text in entry.assumptions)
         assert [label.label for label in result.facts] == ["proved"] * bool(fact)

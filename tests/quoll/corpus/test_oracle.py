@@ -16,7 +16,7 @@ from tests.campaigns.extraction_listing import listing
 from tests.campaigns.extraction_oracle import Unreached, compare
 from tests.campaigns.extraction_pointers import Remaining, remaining
 from tests.campaigns.extraction_witness import MissedEdge, Walk, executed
-from tests.quoll.building import build
+from tests.quoll.building import address, build
 
 SOURCE = """
 volatile int device;
@@ -62,12 +62,6 @@ def extracted(path: Path) -> tuple[Image, Program]:
     stop = image.symbol("stop")
     assert stop is not None
     return image, extract(image, entries_of(image), ends=frozenset({stop.addr}))
-
-
-def address(image: Image, name: str) -> int:
-    symbol = image.symbol(name)
-    assert symbol is not None
-    return symbol.addr
 
 
 def without_edge(program: Program, function: int, kind: EdgeKind) -> Program:
