@@ -40,7 +40,7 @@ All violations are collected, then raised together; P1, P2, S1 and S2 before the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from quoll.arm.insn import Flow
 from quoll.cfg import Block, Cfg, Edge, EdgeKind, Program
@@ -101,12 +101,12 @@ def _keys(program: Program, entry: int, cfg: Cfg) -> Iterator[str]:
 
 
 def _users(program: Program) -> dict[int, set[int]]:
-    """The functions in which each indirect jump has targets, by its address."""
+    """The functions in which each indirect transfer goes somewhere, by its address."""
     users: dict[int, set[int]] = {}
     for entry, cfg in program.functions.items():
-        for edge in cfg.edges:
-            if edge.kind is EdgeKind.INDIRECT:
-                users.setdefault(cfg.blocks[edge.src].last.addr, set()).add(entry)
+        jumps = (cfg.blocks[e.src] for e in cfg.edges if e.kind is EdgeKind.INDIRECT)
+        for block in chain(jumps, (block for block in cfg.blocks if block.calls)):
+            users.setdefault(block.last.addr, set()).add(entry)
     return users
 
 

@@ -126,7 +126,7 @@ def _random_program(folder: Path, seed: int, compiler: str, level: str, thumb: b
         return elf
     source = folder / f"{seed}.c"
     if not source.exists():
-        run(["csmith", "--seed", str(seed), "-o", source], env=environment())
+        run(["csmith", "--seed", str(seed), "-o", source], cwd=folder, env=environment())
     target = ["-march=armv7-a", "-mfloat-abi=soft", f"-m{state}"]
     headers = ["-isystem", UNPACKED / "usr/include/csmith"]
     if compiler == "clang":

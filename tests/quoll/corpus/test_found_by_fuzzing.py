@@ -62,6 +62,44 @@ def test_a_jump_may_be_dead_in_one_function_and_alive_in_another() -> None:
     verify_program(program)
 
 
+CALL_DEAD_IN_ONE_OF_TWO_FUNCTIONS = """
+    .syntax unified
+    .thumb
+    .global main, choose
+    .type main, %function
+    .type choose, %function
+    .type callee, %function
+main:   push {r4, lr}
+        movs r3, #0
+        cmp r3, #0
+        bne 1f
+        pop {r4, pc}
+1:      b via
+        .size main, . - main
+choose: push {r4, lr}
+        ldr r3, =callee
+        bl via
+        pop {r4, pc}
+        .pool
+via:    bx r3
+        .size choose, . - choose
+callee: bx lr
+"""
+
+
+def test_a_call_may_be_dead_in_one_function_and_alive_in_another() -> None:
+    source = CALL_DEAD_IN_ONE_OF_TWO_FUNCTIONS
+    image = Image.load(build(source, language="S", thumb=True, cpu="arm7tdmi"))
+    names = ("main", "choose", "callee", "via")
+    main, choose, callee, via = (s.addr for name in names if (s := image.symbol(name)))
+    program = extract(image, [main, choose])
+    assert program.unresolved == ()
+    ends = {entry: program.functions[entry].blocks[-1] for entry in (main, choose)}
+    assert {block.addr for block in ends.values()} == {via}
+    assert (ends[main].calls, ends[choose].calls) == ((), (callee,))
+    verify_program(program)
+
+
 def test_a_call_of_the_return_address_returns() -> None:
     image = Image.load(build(CALL_OF_THE_RETURN_ADDRESS, language="S"))
     main = image.symbol("main")
