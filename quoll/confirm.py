@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
-from quoll.arm.insn import LR, SP
-from quoll.cfg import Cfg, Edge
+from quoll.arm.insn import LR, SP, Flow
+from quoll.cfg import Cfg, Edge, EdgeKind
 from quoll.errors import WcetError
 from quoll.image import Image
 from quoll.indirect import Resolution, resolve
@@ -44,7 +44,7 @@ class Ending:
 
     ``kept``: the registers, of those saved by callees and lr, that are as they were at entry.
     ``effect``: what an undecided transfer does, and whether it is a call. ``link``: the words that
-    lr holds then, one or two addresses of code; None if that is not known.
+    lr holds then, addresses of code; None if that is not known.
     """
 
     kept: frozenset[int]
@@ -176,9 +176,22 @@ def _link(values: LocalValues, block: int) -> frozenset[int] | None:
         return frozenset()
     state = outcome.leave.state
     words = plain(describe(state.term(LR), state.facts))
-    if words.size > WAYS_BACK or not all(values.image.is_executable(word & ~1) for word in words):
+    if words.size > WAYS_BACK:
+        return _left_by_calls(values.cfg, block)
+    if not all(values.image.is_executable(word & ~1) for word in words):
         return None
     return frozenset(words)
+
+
+def _left_by_calls(cfg: Cfg, block: int) -> frozenset[int] | None:
+    """What lr holds if nothing leads to ``block`` but jumps by ``bl``, and it leaves lr alone."""
+    into = [edge for edge in cfg.edges if edge.dst == block]
+    sources = [cfg.blocks[edge.src].last for edge in into if edge.kind is EdgeKind.TAKEN]
+    linked = len(sources) == len(into) and all(insn.flow is Flow.CALL for insn in sources)
+    alone = not any(LR in insn.writes for insn in cfg.blocks[block].insns[:-1])
+    if not (block and linked and alone):
+        return None
+    return frozenset(insn.next | insn.thumb for insn in sources)
 
 
 def _holds(values: LocalValues, block: int, register: int) -> bool:

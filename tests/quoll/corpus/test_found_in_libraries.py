@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from quoll.cfg import EdgeKind
+from dataclasses import replace
+
+from quoll.cfg import Edge, EdgeKind
+from quoll.confirm import Confirmed, Confirmer
 from quoll.extract import extract
 from quoll.image import Image
 from quoll.verify import verify_program
@@ -155,6 +158,55 @@ def test_a_return_address_on_the_stack_survives_calls() -> None:
     reached = {i.text for block in program.functions[main.addr].blocks for i in block.insns}
     assert "movs r0, #1" in reached
     verify_program(program)
+
+
+CALLS_OF_A_CONSTANT_THROUGH_A_REGISTER = """
+    .syntax unified
+    .thumb
+    .global main
+    .type main, %function
+    .type other, %function
+    .type leaf, %function
+main:   push {r4, lr}
+        ldr r4, =other
+        bl via
+        bl via
+        bl via
+        pop {r4}
+        pop {r1}
+        bx r1
+via:    bx r4
+        .pool
+        .size main, . - main
+other:  push {r4, lr}
+        bl leaf
+        pop {r4}
+        pop {r1}
+        bx r1
+leaf:   bx lr
+"""
+
+
+def test_a_constant_is_called_from_many_places_through_one_jump() -> None:
+    """lr is what the calls of the jump leave, unless control comes there from elsewhere, too."""
+    source = CALLS_OF_A_CONSTANT_THROUGH_A_REGISTER
+    image = Image.load(build(source, language="S", thumb=True, cpu="arm7tdmi"))
+    main, via = image.symbol("main"), image.symbol("via")
+    assert main is not None
+    assert via is not None
+    program = extract(image, [main.addr])
+    assert program.unresolved == ()
+    verify_program(program)
+    cfg = program.functions[main.addr]
+    [jump] = [block for block in cfg.blocks if block.addr == via.addr]
+    calls = [block for block in cfg.blocks if block.last.target == via.addr]
+    assert len(calls) == 3
+    assert jump.comes_back == tuple(block.last.next | 1 for block in calls)
+    for kind, at in ((EdgeKind.ACROSS, calls[0].index), (EdgeKind.FALLTHROUGH, 0)):
+        more = replace(cfg, edges=(*cfg.edges, Edge(at, jump.index, kind)))
+        said = Confirmer(image)(more, frozenset())
+        assert isinstance(said, Confirmed)
+        assert said.endings[jump.index].link is None
 
 
 COPY_THAT_JUMPS_INTO_ITS_STORES = """
