@@ -11,7 +11,10 @@ SOLVER_FAILED = "solver failed"  # how reasons begin that say nothing of the loo
 
 @dataclass(frozen=True, slots=True)
 class LoopBound:
-    """``bound`` = most executions of the header per entry from outside (rule 18), or None."""
+    """``bound`` = most executions of the header per entry from outside (rule 18), or None.
+
+    Of a loop whose first iteration is apart (``Supergraph.apart``) those of the others.
+    """
 
     loop: int  # index into Supergraph.loops
     bound: int | None

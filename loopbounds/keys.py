@@ -67,7 +67,12 @@ def graph_key(
         repr([(n.context, _block(n.block)) for n in graph.nodes]),
         repr([(e.src, e.dst, e.kind, e.call) for e in graph.edges]),
         repr([_passed(graph, e) for e in range(len(graph.edges))]),
-        repr([(x.header, x.entries, x.backs, sorted(x.nodes), x.parent) for x in graph.loops]),
+        repr(
+            [
+                (x.header, x.entries, x.backs, sorted(x.nodes), x.parent, graph.apart(x))
+                for x in graph.loops
+            ]
+        ),
         repr([getattr(graph, f.name) for f in fields(graph) if f.name not in SPELLED_OUT]),
         *(_known(graph, values, node) for node in range(len(graph.nodes))),
     ]

@@ -45,15 +45,15 @@ def judge(
             where=str(listed.source),
             hint="state how often the loop is executed: loop PLACE at most N",
         )
-    fact = stated[0] if stated else None
+    fact, apart = stated[0] if stated else None, graph.apart(loop)
     if fact is not None:
-        _refute(fact, cut)
+        _refute(fact, cut, apart)
         if inner_end and not called and not cut.s1:
-            _refute_for_some(fact, cut, graph.nodes[graph.entry].block.addr)
-    if outcome.bound is not None and (fact is None or outcome.bound <= fact.bound):
-        return _resting_on(listed, _proved(loop, cut, outcome, inner_end))
+            _refute_for_some(fact, cut, graph.nodes[graph.entry].block.addr, apart)
+    if outcome.bound is not None and (fact is None or outcome.bound + apart <= fact.bound):
+        return _resting_on(listed, _proved(loop, cut, outcome, inner_end, apart))
     if fact is not None:
-        return _assumed(loop, outcome, fact)
+        return _assumed(loop, outcome, fact, apart)
     why, tip = _unknown(cut)
     reason = _explanation(graph, image, loop, cut.walks(), why, tip)
     return LoopBound(loop.index, None, None, "", "", reason, outcome.seconds, why=why)
@@ -76,7 +76,9 @@ def solver_failed(loop: SuperLoop, why: str) -> LoopBound:
     return LoopBound(loop.index, None, None, "", "", f"{SOLVER_FAILED}: {why}", 0.0)
 
 
-def _proved(loop: SuperLoop, cut: Slice, outcome: Outcome, inner_end: bool) -> LoopBound:
+def _proved(
+    loop: SuperLoop, cut: Slice, outcome: Outcome, inner_end: bool, apart: int
+) -> LoopBound:
     exact = True if outcome.tight and inner_end and _faithful(cut) else None
     evidence = (
         f"count <= {outcome.bound} is an invariant (k-induction with {outcome.relations} relations)"
@@ -84,6 +86,8 @@ def _proved(loop: SuperLoop, cut: Slice, outcome: Outcome, inner_end: bool) -> L
     evidence += "; reached" if exact else "; not known to be tight"
     if cut.s1:
         evidence += "; rests on S1"
+    if apart:
+        evidence += "; counted after the first iteration"
     return LoopBound(loop.index, outcome.bound, exact, "nusmv", evidence, "", outcome.seconds)
 
 
@@ -93,31 +97,33 @@ def _faithful(cut: Slice) -> bool:
     return not model.inputs and all(p.name in cut.given for p in model.parameters)
 
 
-def _assumed(loop: SuperLoop, outcome: Outcome, fact: LoopFact) -> LoopBound:
-    proved = "" if outcome.bound is None else f"; proved is {outcome.bound}"
+def _assumed(loop: SuperLoop, outcome: Outcome, fact: LoopFact, apart: int) -> LoopBound:
+    proved = "" if outcome.bound is None else f"; proved is {outcome.bound + apart}"
     evidence = f"{fact.source} (assumed, not proved{proved})"
-    return LoopBound(loop.index, fact.bound, None, "fact", evidence, "", outcome.seconds)
+    return LoopBound(loop.index, fact.bound - apart, None, "fact", evidence, "", outcome.seconds)
 
 
-def _refute(fact: LoopFact, cut: Slice) -> None:
+def _refute(fact: LoopFact, cut: Slice, apart: int) -> None:
     """A loop with a single possible execution that exceeds the fact refutes it.
 
-    Where initial values or memory are free, a longer execution may be one that cannot happen.
+    ``apart``: iterations before those of the model. Where initial values or memory are free, a
+    longer execution may be one that cannot happen.
     """
     if cut.model.parameters or cut.model.inputs:
         return
     for run in explore(cut.model):
-        if run.executions > fact.bound:
+        executions = run.executions + apart
+        if executions > fact.bound:
+            entered = "is repeated" if apart else "is entered from outside"
             raise FactsError(
-                f"{fact.place} is executed {run.executions} times{'' if run.ended else ' or more'} "
-                f"whenever it is entered from outside, not at most {fact.bound}: "
-                f"{_trace(run, cut)}",
+                f"{fact.place} is executed {executions} times{'' if run.ended else ' or more'} "
+                f"whenever it {entered}, not at most {fact.bound}: {_trace(run, cut)}",
                 where=str(fact.source),
-                hint=f"state at least {run.executions}, or remove the fact",
+                hint=f"state at least {executions}, or remove the fact",
             )
 
 
-def _refute_for_some(fact: LoopFact, cut: Slice, entry: int) -> None:
+def _refute_for_some(fact: LoopFact, cut: Slice, entry: int, apart: int) -> None:
     """Registers at the entry for which the loop is entered and exceeds the fact refute it.
 
     They may hold any word there, but for what facts about them say, which the model has.
@@ -126,16 +132,17 @@ def _refute_for_some(fact: LoopFact, cut: Slice, entry: int) -> None:
     if alone is None or not alone.registers:
         return
     run = max(long_runs(alone.model), key=lambda r: r.executions, default=None)
-    if run is None or run.executions <= fact.bound:
+    if run is None or run.executions + apart <= fact.bound:
         return
+    executions = run.executions + apart
     pairs = list(zip(alone.registers, run.parameters, strict=True))
     values = ", ".join(f"{register} = {value:#x}" for register, value in pairs)
     said = f", or what it may begin with: 'register {pairs[0][0]} at {entry:#x} is at most M'"
     raise FactsError(
-        f"{fact.place} is executed {run.executions} times{'' if run.ended else ' or more'}, not at "
+        f"{fact.place} is executed {executions} times{'' if run.ended else ' or more'}, not at "
         f"most {fact.bound}, where the path begins with {values}: {_trace(run, cut)}",
         where=str(fact.source),
-        hint=f"state at least {run.executions}{said}",
+        hint=f"state at least {executions}{said}",
     )
 
 

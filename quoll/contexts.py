@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from quoll.callgraph import CallGraph
-from quoll.cfg import Program
+from quoll.callgraph import CallGraph, call_graph
+from quoll.cfg import Cfg, Program
+from quoll.image import Image
+from quoll.shape import shape_of
+from quoll.telling import Telling
+from quoll.unroll import unrolled
 
-__all__ = ["Expansion", "count_expansions", "count_shared"]
+__all__ = ["Counting", "Expansion"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,51 +25,81 @@ class Expansion:
     instructions: int
 
 
-def count_expansions(program: Program, graph: CallGraph) -> dict[int, Expansion | None]:
-    """The size of the full expansion from each function, every call in a context of its own.
+class Counting:
+    """Sizes of the expansions of a program, before anything is left out.
 
-    None if it is recursive or calls what is. Counted before anything is left out, and without
-    blocks copied to make loops reducible.
+    Blocks that are copied to make loops reducible count where loops are unrolled only.
     """
-    sizes: dict[int, Expansion | None] = {}
-    for entry in graph.order:  # a callee without size comes later: it is part of a recursion
-        cfg = program.functions[entry]
-        contexts, blocks = 1, len(cfg.blocks)
-        insns = sum(len(block.insns) for block in cfg.blocks)
-        for call in graph.calls[entry]:
-            size = sizes.get(call.callee)
+
+    def __init__(self, program: Program, image: Image, telling: Telling) -> None:
+        self._calls: CallGraph = call_graph(program)
+        self._functions = program.functions
+        self._telling = telling
+        self._image = image
+        self._alone: dict[int, tuple[Expansion, Mapping[int, int]]] = {}
+        self._sizes: dict[int, Expansion | None] = {}
+
+    def of(self, entry: int) -> Expansion | None:
+        """The size of the expansion from the function at ``entry``.
+
+        None if it is recursive or calls what is. Raises ControlFlowError as unrolling does.
+        """
+        length, full = self._telling.call_string, self.full(entry)
+        return full if length is None or full is None else self._shared(entry, length)
+
+    def full(self, entry: int) -> Expansion | None:
+        """The same with full call strings."""
+        if not self._sizes:
+            for function in self._calls.order:
+                self._sizes[function] = self._of_calls(function)
+        return self._sizes[entry]
+
+    def _of_calls(self, entry: int) -> Expansion | None:
+        """Every call in a context of its own."""
+        own, copies = self._function(entry)
+        contexts, blocks, insns = own.contexts, own.blocks, own.instructions
+        for call in self._calls.calls[entry]:
+            size = self._sizes.get(call.callee)  # none is there yet of what calls this one
             if size is None:
-                sizes[entry] = None
-                break
-            contexts += size.contexts
-            blocks += size.blocks
-            insns += size.instructions
-        else:
-            sizes[entry] = Expansion(contexts, blocks, insns)
-    return sizes
+                return None
+            contexts += copies[call.site] * size.contexts
+            blocks += copies[call.site] * size.blocks
+            insns += copies[call.site] * size.instructions
+        return Expansion(contexts, blocks, insns)
 
+    def _shared(self, entry: int, length: int) -> Expansion:
+        """As ``quoll.expand`` shares contexts: those whose last ``length`` sites are the same.
 
-def count_shared(program: Program, graph: CallGraph, entry: int, call_string: int) -> Expansion:
-    """The size of the expansion from ``entry``, which is not recursive, with shared contexts.
+        Those of tail calls are not shared.
+        """
+        contexts = blocks = insns = 0
+        shared: set[tuple[int, tuple[int, ...]]] = set()
+        pending: list[tuple[int, tuple[int, ...]]] = [(entry, ())]
+        while pending:
+            function, string = pending.pop()
+            own, copies = self._function(function)
+            contexts += 1
+            blocks += own.blocks
+            insns += own.instructions
+            for call in self._calls.calls[function]:
+                longer = (*string, call.site)
+                callee = call.callee, longer[len(longer) - min(length, len(longer)) :]
+                if call.tail:
+                    pending += [callee] * copies[call.site]
+                elif callee not in shared:
+                    shared.add(callee)
+                    pending.append(callee)
+        return Expansion(contexts, blocks, insns)
 
-    As ``quoll.expand`` makes them: calls whose last ``call_string`` sites are the same share one
-    context, except tail calls.
-    """
-    contexts = blocks = insns = 0
-    shared: set[tuple[int, tuple[int, ...]]] = set()
-    pending: list[tuple[int, tuple[int, ...]]] = [(entry, ())]
-    while pending:
-        function, string = pending.pop()
-        cfg = program.functions[function]
-        contexts += 1
-        blocks += len(cfg.blocks)
-        insns += sum(len(block.insns) for block in cfg.blocks)
-        for call in graph.calls[function]:
-            longer = (*string, call.site)
-            callee = call.callee, longer[len(longer) - min(call_string, len(longer)) :]
-            if call.tail:
-                pending.append(callee)
-            elif callee not in shared:
-                shared.add(callee)
-                pending.append(callee)
-    return Expansion(contexts, blocks, insns)
+    def _function(self, entry: int) -> tuple[Expansion, Mapping[int, int]]:
+        """The size of one function by itself, and how often each of its calls is there."""
+        if entry not in self._alone:
+            self._alone[entry] = self._measured(self._functions[entry])
+        return self._alone[entry]
+
+    def _measured(self, cfg: Cfg) -> tuple[Expansion, Mapping[int, int]]:
+        placed = list(cfg.blocks)
+        if self._telling.unroll:
+            placed = [cfg.blocks[b] for b in unrolled(shape_of(cfg, self._image)).blocks]
+        insns = sum(len(block.insns) for block in placed)
+        return Expansion(1, len(placed), insns), Counter(block.last.addr for block in placed)

@@ -1,11 +1,11 @@
 """Building supergraphs: every call site gets its own copy of the callee (VIVU).
 
-Source: Martin, Alt, Wilhelm, Ferdinand, "Analysis of Loops" (1998), without unrolling. Contexts
-are made depth first, so that a context's number is above that of the first of its callers. With
-call strings of at most k sites (Sharir and Pnueli, 1981), calls whose last k sites are the same
-share one context; what a function tail-calls belongs to the context of that function, and is
-never shared by itself. A recursive function has as many activations as a fact allows, each in a
-context of its own.
+Source: Martin, Alt, Wilhelm, Ferdinand, "Analysis of Loops" (1998); loops are unrolled where that
+is asked for (``quoll.unroll``). Contexts are made depth first, so that a context's number is above
+that of the first of its callers. With call strings of at most k sites (Sharir and Pnueli, 1981),
+calls whose last k sites are the same share one context; what a function tail-calls belongs to the
+context of that function, and is never shared by itself. A recursive function has as many
+activations as a fact allows, each in a context of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from quoll.image import Image
 from quoll.parts import summaries
 from quoll.shape import Shape, shape_of
 from quoll.supergraph import Context, Node, SuperEdge, Supergraph, parts_of
+from quoll.telling import FULL, Telling
 from quoll.trim import Draft, trimmed, without_edges
+from quoll.unroll import unrolled
 
 __all__ = [
     "Expansion",
@@ -60,22 +62,21 @@ class Open:
     active: tuple[int, ...]
 
 
-def expand(
-    program: Program, entry: int, image: Image, call_string: int | None = None
-) -> Supergraph:
+def expand(program: Program, entry: int, image: Image, telling: Telling = FULL) -> Supergraph:
     """The expansion of ``program`` from the function at ``entry``; bit 0 says nothing here.
 
-    Contexts are call strings, of at most ``call_string`` sites if it is not None. A path ends
-    where a block exits, and where the entry function returns. Raises ControlFlowError when
-    something reachable is unresolved or recursive without a bound, when a function cannot be made
-    reducible, and when no exit is reachable.
+    A path ends where a block exits, and where the entry function returns. Raises ControlFlowError
+    when something reachable is unresolved or recursive without a bound, when a function cannot be
+    made reducible or has too many nested loops to unroll, and when no exit is reachable.
     """
     entry &= ~1
     reached = reached_from(program, entry)
     refuse_unresolved(program, reached)
     refuse_recursion(_part(program, reached), image, program.guidance.depths.keys())
     shapes = {e: shape_of(program.functions[e], image) for e in sorted(reached)}
-    draft = Expansion(shapes, program.guidance, call_string).run(entry)
+    if telling.unroll:
+        shapes = {e: unrolled(shape) for e, shape in shapes.items()}
+    draft = Expansion(shapes, program.guidance, telling.call_string).run(entry)
     merged = {context.function for context in draft.contexts if context.others}
     if merged:
         draft.summaries = {f: left for f, left in summaries(program).items() if f in merged}
@@ -134,7 +135,8 @@ class Expansion:
         opened = Open(len(draft.contexts), shape, len(draft.nodes), returns, string, active)
         draft.contexts.append(context)
         blocks = shape.cfg.blocks
-        draft.nodes.extend(Node(opened.index, blocks[b]) for b in shape.blocks)
+        placed = zip(shape.blocks, shape.turns, strict=True)
+        draft.nodes.extend(Node(opened.index, blocks[b], turns) for b, turns in placed)
         return opened
 
     def _place(self, here: Open) -> list[tuple[int, int]]:

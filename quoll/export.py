@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from quoll.callgraph import Recursion, call_graph, recursions
 from quoll.cfg import Cfg, EdgeKind, Program
-from quoll.contexts import count_expansions, count_shared
+from quoll.contexts import Counting
 from quoll.image import Image
 from quoll.listing import function_loops
 from quoll.loops import Loop
+from quoll.telling import FULL, Telling
 
 __all__ = ["SCHEMA", "call_graph_dot", "cfg_dot", "program_json"]
 
@@ -22,22 +23,19 @@ STYLES = {
 Json = dict[str, object]
 
 
-def program_json(program: Program, image: Image, call_string: int | None = None) -> Json:
+def program_json(program: Program, image: Image, telling: Telling = FULL) -> Json:
     """Everything about ``program`` in plain values; addresses are integers, places text.
 
-    Contexts are counted for call strings of at most ``call_string`` sites.
+    Contexts are counted as ``telling`` has them.
     """
-    graph = call_graph(program)
     cfgs = list(program.functions.values())
     described = [_function_json(program, cfg, image) for cfg in cfgs]
     loops = sum(len(found) for _, found in described)
-    contexts = {}
-    sizes = count_expansions(program, graph)
-    for entry in program.entries:
-        size = sizes[entry]
-        if size and call_string is not None:
-            size = count_shared(program, graph, entry, call_string)
-        contexts[program.functions[entry].name] = size.contexts if size else None
+    count = Counting(program, image, telling)
+    contexts = {
+        program.functions[entry].name: size.contexts if (size := count.of(entry)) else None
+        for entry in program.entries
+    }
     return {
         "schema": SCHEMA,
         "sha256": image.sha256,

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from quoll.callgraph import CallGraph, Recursion, call_graph, recursions
+from quoll.callgraph import Recursion, call_graph, recursions
 from quoll.cfg import Block, Cfg, EdgeKind, Program
-from quoll.contexts import count_expansions, count_shared
+from quoll.contexts import Counting
 from quoll.image import Image
 from quoll.loops import Loop, find_loops, retreating_edges
+from quoll.telling import FULL, Telling
 
 __all__ = ["call_graph_text", "disassembly", "function_loops", "loops_text", "summary"]
 
@@ -28,12 +29,11 @@ def function_loops(cfg: Cfg) -> tuple[tuple[Loop, ...], list[tuple[int, int]]]:
     return find_loops(successors, 0), retreating_edges(successors, 0)
 
 
-def summary(program: Program, image: Image, call_string: int | None = None) -> str:
+def summary(program: Program, image: Image, telling: Telling = FULL) -> str:
     """What was found, in a screenful; lists of trouble in full.
 
-    Contexts are counted for call strings of at most ``call_string`` sites.
+    Contexts are counted as ``telling`` has them.
     """
-    graph = call_graph(program)
     cfgs = program.functions.values()
     loops = {cfg.entry: function_loops(cfg) for cfg in cfgs}
     lines = [
@@ -44,7 +44,7 @@ def summary(program: Program, image: Image, call_string: int | None = None) -> s
         f"loops         {sum(len(found) for found, _ in loops.values())}",
         f"jump tables   {len(program.jump_tables)}",
     ]
-    lines += _sizes(program, graph, image, call_string)
+    lines += _sizes(program, image, telling)
     lines += [
         f"several entries: loop of {image.place(program.functions[f].blocks[dst].addr)}"
         for f, (_, irreducible) in loops.items()
@@ -57,23 +57,21 @@ def summary(program: Program, image: Image, call_string: int | None = None) -> s
     return "\n".join(lines) + "\n"
 
 
-def _sizes(
-    program: Program, graph: CallGraph, image: Image, call_string: int | None
-) -> Iterator[str]:
+def _sizes(program: Program, image: Image, telling: Telling) -> Iterator[str]:
     """What virtual inlining makes of each entry, the largest first, up to a screenful."""
-    found = count_expansions(program, graph)
-    sizes = [(found[entry], entry) for entry in program.entries]
-    for size, entry in sorted(sizes, key=lambda s: -(s[0].instructions if s[0] else 0))[:LARGEST]:
-        if size and call_string is not None:
-            size = count_shared(program, graph, entry, call_string)
+    count = Counting(program, image, telling)
+    full = {entry: count.full(entry) for entry in program.entries}
+    order = sorted(full, key=lambda e: -(size.instructions if (size := full[e]) else 0))
+    for entry in order[:LARGEST]:
+        size = count.of(entry)
         text = (
             f"{size.contexts} contexts, {size.blocks} blocks, {size.instructions} instructions"
             if size
             else "recursive"
         )
         yield f"inlined       {text} from {image.place(entry)}"
-    if len(sizes) > LARGEST:
-        yield f"              and {len(sizes) - LARGEST} smaller entries"
+    if len(order) > LARGEST:
+        yield f"              and {len(order) - LARGEST} smaller entries"
 
 
 def _recursion(program: Program, recursion: Recursion) -> str:

@@ -12,6 +12,7 @@ from quoll.cfg import Cfg, EdgeKind
 from quoll.errors import ControlFlowError
 from quoll.image import Image
 from quoll.reducible import TooManyCopies, split_nodes
+from quoll.supergraph import Turn
 
 __all__ = ["Shape", "shape_of"]
 
@@ -27,6 +28,7 @@ class Shape:
     edges: tuple[tuple[int, int, EdgeKind], ...]  # within the function; ACROSS past bounds
     across: tuple[tuple[int, ...], ...]  # vertex -> where its calls return to
     callers: tuple[int, ...]  # vertices that call
+    turns: tuple[tuple[Turn, ...], ...]  # vertex -> ``Node.turns``
 
 
 def shape_of(cfg: Cfg, image: Image) -> Shape:
@@ -65,4 +67,5 @@ def shape_of(cfg: Cfg, image: Image) -> Shape:
         tuple(edges),
         tuple(tuple(a) for a in across),
         tuple(v for v, block in enumerate(split.origin) if cfg.blocks[block].calls),
+        ((),) * len(split.origin),
     )

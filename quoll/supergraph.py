@@ -18,11 +18,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from quoll.cfg import Block, EdgeKind
 from quoll.guidance import NO_GUIDANCE, Guidance, Replacement
 
-__all__ = ["Context", "Node", "SuperEdge", "SuperLoop", "Supergraph"]
+__all__ = ["Context", "Node", "SuperEdge", "SuperLoop", "Supergraph", "Turn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,23 @@ class Context:
         return ((self.parent, self.call_site), *self.others)
 
 
+class Turn(NamedTuple):
+    """The first iteration of a loop, or all others, where they are told apart."""
+
+    header: int  # address
+    first: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A block in a context."""
+    """A block in a context; with virtual unrolling in which turns of the loops around it.
+
+    ``turns``: of the loops of its function, outermost first.
+    """
 
     context: int
     block: Block
+    turns: tuple[Turn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +139,11 @@ class Supergraph:
             into = self.contexts[self.nodes[e.dst].context].others and e.kind is EdgeKind.CALL
             return None if into else e.src
         return e.call
+
+    def apart(self, loop: SuperLoop) -> int:
+        """Iterations that an entry of the source's loop makes before ``loop``: 1 if unrolled."""
+        header = self.nodes[loop.header]
+        return int(header.turns[-1:] == (Turn(header.block.addr, False),))
 
     def executed(self, loop: SuperLoop) -> frozenset[int]:
         """All nodes that may execute in ``loop``: its own, and the parts that are called there."""

@@ -94,7 +94,8 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
             {
                 "place": result.image.place(graph.nodes[loop.header].block.addr),
                 "context": graph.nodes[loop.header].context,
-                "bound": bound.bound,
+                "bound": entry.rounds(bound),
+                "first_apart": bool(graph.apart(loop)),
                 "exact": bound.exact,
                 "method": bound.method,
                 "evidence": bound.evidence,

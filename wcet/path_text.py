@@ -82,7 +82,12 @@ def loop_name(result: Result, entry: EntryResult, at: Outline) -> str:
     """``loop cspace.c:26``."""
     assert at.stretch.loop is not None
     header = entry.graph.loops[at.stretch.loop].header
-    return f"loop {line_of(result, entry.graph.nodes[header].block.addr)}"
+    later = (
+        " after its first iteration"
+        if entry.graph.apart(entry.graph.loops[at.stretch.loop])
+        else ""
+    )
+    return f"loop {line_of(result, entry.graph.nodes[header].block.addr)}{later}"
 
 
 def loop_text(entry: EntryResult, at: Outline) -> str:

@@ -22,13 +22,7 @@ from wcet.pieces import cut
 from wcet.replay import Path as Walk
 from wcet.replay import Replayed, Subject, by_path, initial, replay_paths, takes_exception
 from wcet.replay_timing import Moment, moments
-from wcet.request import (
-    add_call_string,
-    add_set,
-    check_call_string,
-    default_cache,
-    parameters,
-)
+from wcet.request import add_set, add_telling, default_cache, parameters, telling
 from wcet.result import Result
 from wcet.stages import Stages
 
@@ -82,7 +76,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too",
     )  # fmt: skip
     add_memory(p)
-    add_call_string(p)
+    add_telling(p)
     add_set(p, "every name needs one")
     p.add_argument(
         "--states", type=int, default=5, metavar="N", help="initial states per path (default: 5)"
@@ -153,7 +147,6 @@ def run(options: argparse.Namespace) -> int:
     """Analyse, replay, compare; returns the exit status."""
     if options.states < 1:
         raise UsageError("--states must be at least 1")
-    check_call_string(options)
     wanted = analysis(options)
     trace = Trace.read(options.trace)
     recorded = by_path(trace)
@@ -220,7 +213,7 @@ def analysis(options: argparse.Namespace) -> Options:
         bounds=BoundOptions(
             cache=options.cache or default_cache(), models=None, budget=Budget(seconds=60)
         ),
-        call_string=options.call_string,
+        telling=telling(options),
         extra=extra(options),
         parameters=parameters(options.set),
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from loopbounds.options import BoundOptions, Budget
 from quoll.errors import UsageError
 from quoll.sharing import Sharing
+from quoll.telling import Telling
 from wcet.analyse import Options
 from wcet.memory import add_memory, extra
 
@@ -22,10 +23,12 @@ __all__ = [
     "add_facts",
     "add_function",
     "add_set",
+    "add_telling",
     "colored",
     "default_cache",
     "parameters",
     "requested",
+    "telling",
 ]
 
 
@@ -67,7 +70,7 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         metavar="PLACE",
         help="a path also ends after the instruction here; repeatable",
     )
-    add_call_string(p)
+    add_telling(p)
     p.add_argument(
         "--share",
         choices=["auto", "never", "always"],
@@ -133,8 +136,8 @@ def add_function(p: argparse.ArgumentParser) -> None:
     add_analysis(p)
 
 
-def add_call_string(p: argparse.ArgumentParser) -> None:
-    """Add ``--call-string``."""
+def add_telling(p: argparse.ArgumentParser) -> None:
+    """Add ``--call-string`` and ``--unroll``; ``telling`` reads them."""
     p.add_argument(
         "--call-string",
         type=int,
@@ -142,12 +145,19 @@ def add_call_string(p: argparse.ArgumentParser) -> None:
         help="calls whose last K call sites are the same share one copy of their callee: less "
         "memory and time, a looser bound (default: every call is analysed by itself)",
     )
+    p.add_argument(
+        "--unroll",
+        action="store_true",
+        help="the first iteration of each loop is analysed apart from the others: what it alone "
+        "does, or misses in the caches, is not charged to each (default: all together)",
+    )
 
 
-def check_call_string(options: argparse.Namespace) -> None:
-    """Raise UsageError for a length that makes no sense."""
+def telling(options: argparse.Namespace) -> Telling:
+    """What tells contexts apart. Raises UsageError for a length that makes no sense."""
     if options.call_string is not None and options.call_string < 0:
         raise UsageError("--call-string must be at least 0")
+    return Telling(options.call_string, options.unroll)
 
 
 def requested(
@@ -156,7 +166,6 @@ def requested(
     """The analysis that a command line asks for. Raises UsageError for what makes no sense."""
     if options.time_limit <= 0:
         raise UsageError("--time-limit must be more than 0 seconds")
-    check_call_string(options)
     cache = None if options.no_cache else options.cache or default_cache()
     budget = Budget(seconds=max(1, round(options.time_limit)))
     return Options(
@@ -172,7 +181,7 @@ def requested(
         parameters=parameters(options.set),
         store=None if cache is None else cache / "entries",
         tlb=options.tlb,
-        call_string=options.call_string,
+        telling=telling(options),
         extra=extra(options),
         sharing=SHARING[options.share],
     )

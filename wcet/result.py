@@ -69,6 +69,12 @@ class EntryResult:
         """The bound, in cycles of the core; a parametric one at ``example``."""
         return self.solution.cycles
 
+    def rounds(self, bound: LoopBound) -> int | None:
+        """Most executions of a loop's header per entry, those in its first iteration included."""
+        if bound.bound is None:
+            return None
+        return bound.bound + self.graph.apart(self.graph.loops[bound.loop])
+
     def charged_steps(self) -> Iterator[tuple[Step, tuple[int, ...]]]:
         """The worst path: each step with its cycles by ``Cause``.
 

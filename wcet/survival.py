@@ -106,10 +106,10 @@ def proved_loops(
     for graph, bounds in entries:
         stated = facts_of_loops(graph, image, Facts(facts.of(LoopFact)), in_part=True)
         for loop, about in enumerate(stated):
-            bound = bounds[loop]
+            bound, apart = bounds[loop], graph.apart(graph.loops[loop])
             for fact in about:
                 holds = bound.method not in ("", "fact", "parameter") and bound.bound is not None
-                holds = holds and bound.bound is not None and bound.bound <= fact.bound
+                holds = holds and bound.bound is not None and bound.bound + apart <= fact.bound
                 source = str(fact.source)
                 proved[source] = proved.get(source, True) and holds
     return frozenset(source for source, holds in proved.items() if holds)

@@ -245,7 +245,7 @@ def loops(result: Result, style: Style) -> str:
         for loop, bound in zip(entry.graph.loops, entry.bounds, strict=True):
             place = result.image.place(entry.graph.nodes[loop.header].block.addr)
             key = (place, bound.method)
-            found.setdefault(key, []).append((bound.bound, bound.evidence))
+            found.setdefault(key, []).append((entry.rounds(bound), bound.evidence))
     rows = [style.bold("loops"), style.dim(f"{'bound':>10}  {'method':<8}{'contexts':>9}  place")]
     for (place, method), instances in sorted(found.items()):
         numbers = [(n, text) for n, text in instances if n is not None]

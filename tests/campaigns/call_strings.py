@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 
 from quoll.errors import UnboundedLoop
+from quoll.telling import Telling
 from tests.wcet.programs import check
 from tests.wcet.test_call_strings import analysed, calling_program
 
@@ -23,13 +24,13 @@ def main() -> None:
         elf = calling_program(seed, LEVELS[seed % len(LEVELS)])
         row = []
         try:
-            whole = analysed(elf, None).entries["main"]
+            whole = analysed(elf).entries["main"]
         except UnboundedLoop:
             print(seed, "has a loop without a bound", flush=True)
             continue
         for length in LENGTHS:
             try:
-                result = analysed(elf, length)
+                result = analysed(elf, Telling(length))
             except UnboundedLoop:
                 row.append("no bound for all callers")
                 continue

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from quoll.arm.decode import decode
 from quoll.callgraph import call_graph
 from quoll.cfg import Block, Edge, EdgeKind, Program
-from quoll.contexts import count_shared
+from quoll.contexts import Counting
 from quoll.errors import ControlFlowError
 from quoll.expand import expand, without_edges
 from quoll.image import Image
 from quoll.supergraph import Supergraph
+from quoll.telling import Telling
 from quoll.verify import InvariantError, verify_program, verify_supergraph
 from tests.quoll.building import build
 from tests.quoll.sketch import assemble, extracted
@@ -444,13 +445,13 @@ def test_shared_contexts_are_those_of_shortened_strings(text: str, length: int) 
     points, exits = shared_naive(program, entry, length)
     if not exits:
         return
-    graph = expand(program, entry, image, length)
+    graph = expand(program, entry, image, Telling(length))
     verify_supergraph(graph, program)
     whole = expand(program, entry, image)
     assert len(graph.contexts) <= len(whole.contexts)
     assert {n.block.addr for n in graph.nodes} == {n.block.addr for n in whole.nodes}
     assert len(graph.nodes) == len(points)
-    counted = count_shared(program, call_graph(program), entry, length)
+    counted = Counting(program, image, Telling(length)).of(entry)
     assert counted.contexts == len(graph.contexts)
     assert len(graph.exits) == len(exits)
-    assert expand(program, entry, image, 99) == whole
+    assert expand(program, entry, image, Telling(99)) == whole

@@ -8,13 +8,13 @@ from textwrap import dedent
 
 from hypothesis import given, settings
 
-from quoll.callgraph import call_graph
-from quoll.contexts import count_expansions
+from quoll.contexts import Counting
 from quoll.errors import ControlFlowError
 from quoll.expand import expand
 from quoll.export import call_graph_dot, cfg_dot, program_json
 from quoll.image import Image
 from quoll.listing import call_graph_text, disassembly, loops_text, summary
+from quoll.telling import FULL
 from tests.quoll.building import build
 from tests.quoll.sketch import assemble, extracted
 from tests.quoll.test_expand import programs
@@ -140,8 +140,7 @@ def test_thumb_halfwords_and_quotes() -> None:
 def test_contexts_are_counted_as_they_are_made(text: str) -> None:
     image = assemble(text)
     program = extracted(image)
-    graph = call_graph(program)
-    count = count_expansions(program, graph)[program.entries[0]]
+    count = Counting(program, image, FULL).of(program.entries[0])
     assert count
     try:
         expanded = expand(program, program.entries[0], image)
@@ -153,17 +152,16 @@ def test_contexts_are_counted_as_they_are_made(text: str) -> None:
 
 def test_all_of_a_recursion_is_without_size() -> None:
     """``h`` is not on the shortest cycle that is listed."""
-    program = extracted(
-        assemble(
-            "main: push {r4, lr}\n bl f\n pop {r4, pc}\n"
-            "f: push {r4, lr}\n cmp r0, #0\n beq 1f\n bl g\n bl h\n1: bl leaf\n pop {r4, pc}\n"
-            "g: push {r4, lr}\n bl f\n pop {r4, pc}\n"
-            "h: push {r4, lr}\n bl g\n pop {r4, pc}\n"
-            "leaf: bx lr\n"
-        )
+    image = assemble(
+        "main: push {r4, lr}\n bl f\n pop {r4, pc}\n"
+        "f: push {r4, lr}\n cmp r0, #0\n beq 1f\n bl g\n bl h\n1: bl leaf\n pop {r4, pc}\n"
+        "g: push {r4, lr}\n bl f\n pop {r4, pc}\n"
+        "h: push {r4, lr}\n bl g\n pop {r4, pc}\n"
+        "leaf: bx lr\n"
     )
-    sizes = count_expansions(program, call_graph(program))
-    known = [program.functions[entry].name for entry, size in sizes.items() if size]
+    program = extracted(image)
+    count = Counting(program, image, FULL)
+    known = [f.name for entry, f in program.functions.items() if count.of(entry)]
     assert known == ["leaf"]
 
 
