@@ -144,11 +144,11 @@ class Scope:
     def _find(self, node: int, cell: Cell) -> Term:
         """The value at the nearest place above that decides it."""
         while True:
+            loop = self.code.acyclic.headers.get(node)
+            if loop is not None and loop != self.loop and self._changed(loop, cell):
+                return self._changed_value(loop, node, cell)
             if node == self.start:
                 return self._leaf(cell)
-            loop = self.code.acyclic.headers.get(node)
-            if loop is not None and self._changed(loop, cell):
-                return self._changed_value(loop, node, cell)
             edges = self.incoming(node)
             if len(edges) != 1:
                 return self.joined(node, edges, cell)

@@ -115,6 +115,8 @@ class Taint:
         if outer is None:
             return True
         outside = any(self.of_term(whole, whole.along(e, outer)) for e in edges.entries)
+        if scope.start == whole.start:
+            outside |= self.of_term(whole, whole.leaf(outer))
         return outside or any(self.of_term(scope, scope.along(e, cell)) for e in edges.backs)
 
     def _outside(self, scope: Scope, entries: tuple[int, ...], cell: Cell) -> Cell | None:

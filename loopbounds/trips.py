@@ -79,7 +79,7 @@ class Trips:
         return None
 
     def _start(self, header: int, cell: Cell) -> Term:
-        return self._scope.joined(header, self._scope.incoming(header), cell)
+        return self._scope.at_entries(header, self._scope.incoming(header), cell)
 
     def _step(self, loop: int, header: int, cell: Cell) -> int | None:
         """What each iteration of a loop adds to a cell, if that is a constant."""
