@@ -42,7 +42,7 @@ def classify(
     references = tuple(_in_order(f, d) for f, d in zip(fetches.nodes, data.nodes, strict=True))
     first: list[tuple[Reference, ...]] = [()] * len(graph.edges)
     start: tuple[Reference, ...] = ()
-    for loop in graph.loops:
+    for loop in scopes.loops:
         lines = fetches.loops.get(loop.index, ()) + data.loops.get(loop.index, ())
         if lines:
             for edge in loop.entries:

@@ -165,7 +165,7 @@ class _Classifier:
             if id(node.block) not in touched:
                 touched[id(node.block)] = self._touched(node.block)
         found = []
-        for loop in self.graph.loops:
+        for loop in self.scopes.loops:
             blocks = {id(self.graph.nodes[n].block) for n in self.scopes.executed[loop.index]}
             usable = loop.index in self.scopes.eligible
             lines = persistent_lines((touched[b] for b in blocks), geometry.sets, ways)

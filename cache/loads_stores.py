@@ -119,7 +119,7 @@ class _Classifier:
             )
             if loop.index in self.scopes.eligible
             else frozenset[int]()
-            for loop in self.graph.loops
+            for loop in self.scopes.loops
         ]
         parts = [
             [self._part(i, what, self.scopes.around[n], persistent) for i, what in found]

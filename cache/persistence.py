@@ -10,10 +10,12 @@ a set as it has ways are persistent; not so with the round-robin counter shared 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from quoll.supergraph import Supergraph
+from quoll.cfg import EdgeKind
+from quoll.supergraph import Supergraph, SuperLoop, Turn
 
 __all__ = ["LoopScopes", "persistent_lines", "scope_of"]
 
@@ -23,9 +25,12 @@ class LoopScopes:
     """The loops around each node in which a miss may be charged once, outermost first.
 
     A loop that the path may start inside, but not at its header, or that has a way in beside its
-    header, has nothing that is passed exactly once per run of it, and is left out.
+    header, has nothing that is passed exactly once per run of it, and is left out. ``loops`` are
+    those of the graph, and after them, where first iterations are apart, these together with the
+    others: what misses in the first need not miss again.
     """
 
+    loops: tuple[SuperLoop, ...]
     around: tuple[tuple[int, ...], ...]
     eligible: frozenset[int]
     executed: tuple[frozenset[int], ...]  # per loop: all nodes that may execute in it
@@ -35,8 +40,9 @@ class LoopScopes:
         """The scopes of ``graph``."""
         around: list[list[int]] = [[] for _ in graph.nodes]
         eligible: set[int] = set()
-        executed = tuple(graph.executed(loop) for loop in graph.loops)
-        for loop, nodes in zip(graph.loops, executed, strict=True):
+        all_loops = (*graph.loops, *_with_first_iterations(graph))
+        executed = tuple(graph.executed(loop) for loop in all_loops)
+        for loop, nodes in zip(all_loops, executed, strict=True):
             if graph.entry in loop.nodes and graph.entry != loop.header:
                 continue
             ways_in = {
@@ -52,7 +58,47 @@ class LoopScopes:
         size = [len(nodes) for nodes in executed]
         for loops in around:
             loops.sort(key=lambda i: -size[i])
-        return LoopScopes(tuple(map(tuple, around)), frozenset(eligible), executed)
+        return LoopScopes(all_loops, tuple(map(tuple, around)), frozenset(eligible), executed)
+
+
+def _with_first_iterations(graph: Supergraph) -> Iterator[SuperLoop]:
+    """Each unrolled loop as it was, if one header leads into it."""
+    index = len(graph.loops)
+    apart = [loop for loop in graph.loops if graph.apart(loop)]
+    if not apart:
+        return
+    of_context: dict[int, list[int]] = defaultdict(list)
+    for n, node in enumerate(graph.nodes):
+        of_context[node.context].append(n)
+    called: dict[int, set[int]] = defaultdict(set)
+    for edge in graph.edges:
+        if edge.kind is EdgeKind.CALL and graph.part_of(edge.src) == graph.part_of(edge.dst):
+            called[edge.src].add(graph.nodes[edge.dst].context)
+    for loop in apart:
+        header = graph.nodes[loop.header]
+        turns = (*header.turns[:-1], Turn(header.block.addr, True))
+        own = [n for n in of_context[header.context] if graph.nodes[n].turns[: len(turns)] == turns]
+        first = [n for n in own if graph.nodes[n].block is header.block]
+        nodes = loop.nodes | _with_calls(own, called, of_context)
+        if len(first) == 1:
+            inward = graph.predecessors[first[0]]
+            entries = tuple(e for e in inward if graph.origin(e) not in nodes)
+            yield SuperLoop(index, first[0], entries, (), nodes, None)
+            index += 1
+
+
+def _with_calls(
+    nodes: Iterable[int], called: Mapping[int, set[int]], of_context: Mapping[int, Sequence[int]]
+) -> frozenset[int]:
+    """``nodes`` and those of all contexts that they call in the end."""
+    found: set[int] = set()
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        if node not in found:
+            found.add(node)
+            pending += [n for context in called.get(node, ()) for n in of_context[context]]
+    return frozenset(found)
 
 
 def persistent_lines(

@@ -91,7 +91,7 @@ class Reference(NamedTuple):
     l1: Hit
     l2: Hit | None  # None: no L2
     uncached: bool = False  # may be uncached memory or a device (True whenever not cacheable)
-    scope: int | None = None  # index of the loop of a first miss
+    scope: int | None = None  # index of the loop of a first miss (``LoopScopes``)
     stream: Stream | None = None  # of a reference that misses once per line
     paid: bool = False  # a miss was charged before and may not have happened; nothing is due
     symbolic: bool = False  # the address is followed relative to an unknown word (rule 13)

@@ -51,6 +51,8 @@ def find_streams(
     for place, (load, width) in loads.candidates.items():
         rounds: int | None = 1
         for loop in reversed(scopes.around[place[0]]):
+            if loop >= len(graph.loops):
+                continue
             stride = finder.stride(place, load, scopes.executed[loop])
             if stride is None:
                 break
