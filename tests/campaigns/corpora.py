@@ -3,7 +3,7 @@
     newlib      libc, libm and libgcc of Debian's cross compiler, per multilib
     picolibc    libc and libgcc of picolibc-arm-none-eabi, per multilib
     csmith      random programs, GCC and Clang, -O0 to -O3 and -Os, ARM and Thumb
-    library     a program that runs much of newlib, per multilib, for execution
+    library     a program that runs much of newlib or of picolibc, per multilib, for execution
     kernel      the kernel of this repository, GCC and Clang, -O0 to -O2 and -Os
 
 Everything goes to ``build/corpora/NAME/*.elf``; what is there is kept. Libraries are linked whole,
@@ -25,7 +25,7 @@ __all__ = ["BUILDERS", "corpus", "main"]
 GCC = "arm-none-eabi-gcc"
 PACKAGES = ("csmith", "libcsmith-dev", "clang", "lld", "picolibc-arm-none-eabi")
 NEWLIB = Path("/usr/lib/arm-none-eabi/newlib")
-PICOLIBC = Path("usr/lib/picolibc/arm-none-eabi/lib")  # where it is installed or unpacked
+PICOLIBC = Path("usr/lib/picolibc/arm-none-eabi")
 M_PROFILE = ("thumb/v6-m/nofp",)
 THUMB_1 = ("thumb/nofp", *M_PROFILE)
 LEVELS = ("O0", "O1", "O2", "O3", "Os")
@@ -69,10 +69,14 @@ def _newlib(folder: Path, seeds: int) -> list[Path]:
 
 
 def _picolibc(folder: Path, seeds: int) -> list[Path]:
-    unpack_missing(PACKAGES)
-    roots = [root / PICOLIBC for root in (Path("/"), UNPACKED)]
-    library = next(root for root in roots if root.is_dir())
+    library = _picolibc_root() / "lib"
     return [_whole(folder, name, flags, [library / name / "libc.a"]) for name, flags in multilibs()]
+
+
+def _picolibc_root() -> Path:
+    """Where picolibc is installed or unpacked."""
+    unpack_missing(PACKAGES)
+    return next(path for root in (Path("/"), UNPACKED) if (path := root / PICOLIBC).is_dir())
 
 
 def _whole(folder: Path, multilib: str, flags: Sequence[str], archives: Sequence[Path]) -> Path:
@@ -147,16 +151,21 @@ def _random_program(folder: Path, seed: int, compiler: str, level: str, thumb: b
 
 
 def _library(folder: Path, seeds: int) -> list[Path]:
-    """``corpora_library.c``, for each multilib that user-mode QEMU runs."""
+    """``corpora_library.c`` with both libraries, for each multilib that user-mode QEMU runs."""
+    sources = [START, START.with_name("corpora_library.c")]
+    picolibc = _picolibc_root()
     found = []
     for name, flags in multilibs():
         if name in M_PROFILE or name.startswith(("thumb/v7/", "thumb/v7+fp/")):
             continue  # no ARM code, which corpora_start.c has
-        elf = folder / f"{_file_name(name)}.elf"
-        found.append(elf)
-        if not elf.exists():
-            sources = [START, START.with_name("corpora_library.c")]
-            run([GCC, *flags, "-O2", "-g", "-w", *RUNNABLE, *sources, "-lm", "-o", elf])
+        parts = [picolibc / "lib" / name / f"lib{part}.a" for part in ("c", "m", "dummyhost")]
+        rest = ["-isystem", picolibc / "include", "-nostdlib", "-Wl,-e,begin"]
+        rest += ["-Wl,--start-group", *parts, "-lgcc"]
+        for library, options in (("", ["-lm"]), ("picolibc-", rest)):
+            elf = folder / f"{library}{_file_name(name)}.elf"
+            found.append(elf)
+            if not elf.exists():
+                run([GCC, *flags, "-O2", "-g", "-w", *RUNNABLE, *sources, *options, "-o", elf])
     return found
 
 

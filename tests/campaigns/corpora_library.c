@@ -124,8 +124,36 @@ static void mathematics(void)
 	}
 }
 
+#ifdef __PICOLIBC__
+extern char __tdata_start[], __data_start[];
+void _set_tls(void *);
+_Alignas(8) char words[256]; /* of the only thread, behind a head of 8 bytes */
+
+/* From ARMv7 on a register points to them, which user mode does not write: `begin` asks Linux. */
+__asm__(".text\n"
+	".balign 4\n"
+	".arm\n"
+	".global begin\n"
+	"begin:	ldr r0, =words\n"
+	"	ldr r7, =0xf0005\n"
+	"	svc #0\n"
+	"	b _start\n"
+	"	.ltorg\n");
+
+static void prepare(void)
+{
+	memcpy(words + 8, __tdata_start, __data_start - __tdata_start);
+#if __ARM_ARCH < 7
+	_set_tls(words);
+#endif
+}
+#else
+static void prepare(void) {}
+#endif
+
 int main(void)
 {
+	prepare();
 	formats();
 	numbers();
 	memory();

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from pathlib import Path
 
 from quoll.cfg import Block, Cfg, EdgeKind, Program
@@ -137,14 +138,14 @@ def executed(path: Path) -> Iterator[int]:
 
 
 def witness(path: Path) -> tuple[Walk, Program]:
-    """Follow an execution of ``path``. Raises MissedEdge."""
+    """Follow an execution of ``path`` from ``_start`` on. Raises MissedEdge."""
     image = Image.load(path)
     start, stop = image.symbol("_start"), image.symbol("stop")
     assert start is not None
     assert stop is not None
     program = extract(image, [start.addr, *entries_of(image)], ends=frozenset({stop.addr}))
     walk = Walk(program, start.addr)
-    walk.follow(executed(path))
+    walk.follow(dropwhile(lambda addr: addr != start.addr, executed(path)))
     if not walk.block.exits:
         raise MissedEdge(f"the execution ends after {walk.block.last.addr:#x}")
     return walk, program
