@@ -7,22 +7,24 @@
 Each function with a loop of its own is an entry by itself, with all that it calls; its loops are
 bounded twice: nothing is known of its arguments, and r0 to r3 are at most 1,024 at its first
 instruction. What keeps a loop from a bound is put in classes by the reason that is printed.
-``--sample N`` takes N functions of each corpus, always the same. Every loop with both answers goes
-to ``build/corpora/library-loops-CORPUS.txt``.
+``--sample N`` takes N functions of each corpus at random, always the same for one ``--seed``;
+``--minutes M`` begins no other function after M minutes of processor time for a corpus. Every loop
+with both answers goes to ``build/corpora/library-loops-CORPUS.txt``.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import random
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from loopbounds.bound import LoopBound
 from loopbounds.bounds import BoundOptions, bound_loops
@@ -57,6 +59,14 @@ class Counts:
     columns: Counter[str] = field(default_factory=Counter)
     classes: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
+
+
+class Sample(NamedTuple):
+    """Which functions of a program are looked at."""
+
+    size: int
+    seed: int
+    until: float  # processor time of this process, in seconds
 
 
 def classed(bound: LoopBound) -> str:
@@ -108,7 +118,11 @@ def with_loops(image: Image, entries: list[int]) -> Iterator[tuple[int, Program]
 
 
 def measure(
-    elf: Path, names: frozenset[str] | None, sample: int, counts: Counts, details: TextIO
+    elf: Path,
+    names: frozenset[str] | None,
+    sample: Sample,
+    counts: Counts,
+    details: TextIO,
 ) -> None:
     """Add what is found in one program; ``names``: only functions of these names."""
     image = Image.load(elf)
@@ -117,8 +131,9 @@ def measure(
         for entry in entries_of(image)
         if names is None or ((s := image.symbol_at(entry & ~1)) and s[0].name in names)
     ]
-    random.Random(1).shuffle(entries)
-    for entry, program in islice(with_loops(image, entries), sample):
+    random.Random(sample.seed).shuffle(entries)
+    some = islice(with_loops(image, entries), sample.size)
+    for entry, program in takewhile(lambda _: processor_seconds() < sample.until, some):
         start = processor_seconds()
         try:
             plain = bounds_of(image, program, entry, Facts())
@@ -170,15 +185,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpora", nargs="*", default=["newlib", "libgcc", "csmith"])
     parser.add_argument("--sample", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=math.inf)
     options = parser.parse_args()
     print("| corpus |", " | ".join(COLUMNS), "| CPU s |")
     for name in options.corpora:
         counts = Counts()
         files, names = programs(name)
         share = -(-options.sample // len(files))
+        until = processor_seconds() + 60 * options.minutes
         with (CORPORA / f"library-loops-{name}.txt").open("w", encoding="utf-8") as details:
             for elf in files:
-                measure(elf, names, share, counts, details)
+                measure(elf, names, Sample(share, options.seed, until), counts, details)
         cells = " | ".join(f"{counts.columns[c]:,}" for c in COLUMNS)
         print(f"| {name} | {cells} | {counts.seconds:.0f} |", flush=True)
         for reason, number in counts.classes.most_common():
