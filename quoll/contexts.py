@@ -10,8 +10,8 @@ from quoll.callgraph import CallGraph, call_graph
 from quoll.cfg import Cfg, Program
 from quoll.image import Image
 from quoll.shape import shape_of
-from quoll.telling import Telling
 from quoll.unroll import unrolled
+from quoll.vivu import Vivu
 
 __all__ = ["Counting", "Expansion"]
 
@@ -31,10 +31,10 @@ class Counting:
     Blocks that are copied to make loops reducible count where loops are unrolled only.
     """
 
-    def __init__(self, program: Program, image: Image, telling: Telling) -> None:
+    def __init__(self, program: Program, image: Image, vivu: Vivu) -> None:
         self._calls: CallGraph = call_graph(program)
         self._functions = program.functions
-        self._telling = telling
+        self._vivu = vivu
         self._image = image
         self._alone: dict[int, tuple[Expansion, Mapping[int, int]]] = {}
         self._sizes: dict[int, Expansion | None] = {}
@@ -44,7 +44,7 @@ class Counting:
 
         None if it is recursive or calls what is. Raises ControlFlowError as unrolling does.
         """
-        length, full = self._telling.call_string, self.full(entry)
+        length, full = self._vivu.call_string, self.full(entry)
         return full if length is None or full is None else self._shared(entry, length)
 
     def full(self, entry: int) -> Expansion | None:
@@ -99,7 +99,7 @@ class Counting:
 
     def _measured(self, cfg: Cfg) -> tuple[Expansion, Mapping[int, int]]:
         placed = list(cfg.blocks)
-        if self._telling.unroll:
+        if self._vivu.unroll:
             placed = [cfg.blocks[b] for b in unrolled(shape_of(cfg, self._image)).blocks]
         insns = sum(len(block.insns) for block in placed)
         return Expansion(1, len(placed), insns), Counter(block.last.addr for block in placed)

@@ -20,9 +20,9 @@ from quoll.image import Image
 from quoll.parts import summaries
 from quoll.shape import Shape, shape_of
 from quoll.supergraph import Context, Node, SuperEdge, Supergraph, parts_of
-from quoll.telling import FULL, Telling
 from quoll.trim import Draft, trimmed, without_edges
 from quoll.unroll import unrolled
+from quoll.vivu import FULL, Vivu
 
 __all__ = [
     "Expansion",
@@ -62,7 +62,7 @@ class Open:
     active: tuple[int, ...]
 
 
-def expand(program: Program, entry: int, image: Image, telling: Telling = FULL) -> Supergraph:
+def expand(program: Program, entry: int, image: Image, vivu: Vivu = FULL) -> Supergraph:
     """The expansion of ``program`` from the function at ``entry``; bit 0 says nothing here.
 
     A path ends where a block exits, and where the entry function returns. Raises ControlFlowError
@@ -74,9 +74,9 @@ def expand(program: Program, entry: int, image: Image, telling: Telling = FULL) 
     refuse_unresolved(program, reached)
     refuse_recursion(_part(program, reached), image, program.guidance.depths.keys())
     shapes = {e: shape_of(program.functions[e], image) for e in sorted(reached)}
-    if telling.unroll:
+    if vivu.unroll:
         shapes = {e: unrolled(shape) for e, shape in shapes.items()}
-    draft = Expansion(shapes, program.guidance, telling.call_string).run(entry)
+    draft = Expansion(shapes, program.guidance, vivu.call_string).run(entry)
     merged = {context.function for context in draft.contexts if context.others}
     if merged:
         draft.summaries = {f: left for f, left in summaries(program).items() if f in merged}

@@ -8,7 +8,7 @@ from quoll.contexts import Counting
 from quoll.image import Image
 from quoll.listing import function_loops
 from quoll.loops import Loop
-from quoll.telling import FULL, Telling
+from quoll.vivu import FULL, Vivu
 
 __all__ = ["SCHEMA", "call_graph_dot", "cfg_dot", "program_json"]
 
@@ -23,15 +23,15 @@ STYLES = {
 Json = dict[str, object]
 
 
-def program_json(program: Program, image: Image, telling: Telling = FULL) -> Json:
+def program_json(program: Program, image: Image, vivu: Vivu = FULL) -> Json:
     """Everything about ``program`` in plain values; addresses are integers, places text.
 
-    Contexts are counted as ``telling`` has them.
+    Contexts are counted as ``vivu`` has them.
     """
     cfgs = list(program.functions.values())
     described = [_function_json(program, cfg, image) for cfg in cfgs]
     loops = sum(len(found) for _, found in described)
-    count = Counting(program, image, telling)
+    count = Counting(program, image, vivu)
     contexts = {
         program.functions[entry].name: size.contexts if (size := count.of(entry)) else None
         for entry in program.entries

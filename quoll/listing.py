@@ -14,7 +14,7 @@ from quoll.cfg import Block, Cfg, EdgeKind, Program
 from quoll.contexts import Counting
 from quoll.image import Image
 from quoll.loops import Loop, find_loops, retreating_edges
-from quoll.telling import FULL, Telling
+from quoll.vivu import FULL, Vivu
 
 __all__ = ["call_graph_text", "disassembly", "function_loops", "loops_text", "summary"]
 
@@ -29,10 +29,10 @@ def function_loops(cfg: Cfg) -> tuple[tuple[Loop, ...], list[tuple[int, int]]]:
     return find_loops(successors, 0), retreating_edges(successors, 0)
 
 
-def summary(program: Program, image: Image, telling: Telling = FULL) -> str:
+def summary(program: Program, image: Image, vivu: Vivu = FULL) -> str:
     """What was found, in a screenful; lists of trouble in full.
 
-    Contexts are counted as ``telling`` has them.
+    Contexts are counted as ``vivu`` has them.
     """
     cfgs = program.functions.values()
     loops = {cfg.entry: function_loops(cfg) for cfg in cfgs}
@@ -44,7 +44,7 @@ def summary(program: Program, image: Image, telling: Telling = FULL) -> str:
         f"loops         {sum(len(found) for found, _ in loops.values())}",
         f"jump tables   {len(program.jump_tables)}",
     ]
-    lines += _sizes(program, image, telling)
+    lines += _sizes(program, image, vivu)
     lines += [
         f"several entries: loop of {image.place(program.functions[f].blocks[dst].addr)}"
         for f, (_, irreducible) in loops.items()
@@ -57,9 +57,9 @@ def summary(program: Program, image: Image, telling: Telling = FULL) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _sizes(program: Program, image: Image, telling: Telling) -> Iterator[str]:
+def _sizes(program: Program, image: Image, vivu: Vivu) -> Iterator[str]:
     """What virtual inlining makes of each entry, the largest first, up to a screenful."""
-    count = Counting(program, image, telling)
+    count = Counting(program, image, vivu)
     full = {entry: count.full(entry) for entry in program.entries}
     order = sorted(full, key=lambda e: -(size.instructions if (size := full[e]) else 0))
     for entry in order[:LARGEST]:

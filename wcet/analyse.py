@@ -23,7 +23,7 @@ from quoll.guidance import unused_guidance
 from quoll.image import Image
 from quoll.regions import Regions
 from quoll.sharing import Sharing
-from quoll.telling import FULL, Telling
+from quoll.vivu import FULL, Vivu
 from wcet import platform as platforms
 from wcet.entries import find_entries, path_ends
 from wcet.memory import NOTHING, Extra
@@ -57,7 +57,7 @@ class Options:
     parameters: Mapping[str, int] = field(default_factory=dict)  # values of loop parameters
     store: Path | None = None  # folder of what earlier runs found out
     tlb: str | None = None  # how translations are charged, if not as the platform says
-    telling: Telling = FULL
+    vivu: Vivu = FULL
     extra: Extra = NOTHING  # what is loaded beside the ELF
     sharing: Sharing = field(default_factory=Sharing)
 
@@ -145,7 +145,7 @@ class Run:
                 facts,
                 ends,
                 options.bounds,
-                (options.telling, options.sharing.contexts, options.sharing.least),
+                (options.vivu, options.sharing.contexts, options.sharing.least),
             )
         return Run(
             image, platform, reason, files, facts, regions, entries, ends, options, stages, store

@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     """Follow every execution; returns the exit status."""
     stages = Stages(verbose=not options.quiet)
     wanted = requested(options, ["all"])
-    wanted = replace(wanted, telling=replace(wanted.telling, unroll=False))
+    wanted = replace(wanted, vivu=replace(wanted.vivu, unroll=False))
     traces = [(path, Trace.read(path)) for path in options.traces]
     analysis = Run.begin(options.kernel, wanted, stages)
     recorded = {execution.entry for _, trace in traces for execution in trace.executions}

@@ -25,7 +25,7 @@ from quoll.listing import call_graph_text, disassembly, summary
 from quoll.places import resolve
 from wcet.atomic import write_atomically
 from wcet.memory import add_memory, extra
-from wcet.request import add_telling, telling
+from wcet.request import add_vivu, vivu_of
 
 __all__ = ["add_to"]
 
@@ -39,7 +39,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     cfg.add_argument("--dot", metavar="FILE", help="write the function's graph for Graphviz")
     cfg.add_argument("--svg", metavar="FILE", help="draw the function's graph (needs graphviz)")
     cfg.add_argument("--json", metavar="FILE", help="write everything as JSON ('-': stdout)")
-    add_telling(cfg)
+    add_vivu(cfg)
     disasm = _command(
         commands, "disasm", disasm_command, "a function with its source, blocks, edges and loops"
     )
@@ -72,7 +72,7 @@ def _command(
 
 def cfg_command(options: argparse.Namespace) -> int:
     """``wcet cfg``."""
-    told = telling(options)
+    vivu = vivu_of(options)
     if (options.dot or options.svg) and not options.function:
         raise UsageError("--dot and --svg draw one function", hint="name it with --function")
     image, program = _program(options, [options.function] if options.function else [])
@@ -85,10 +85,10 @@ def cfg_command(options: argparse.Namespace) -> int:
         if options.svg:
             _write(options.svg, _drawn(cfg_dot(function, image)))
     if options.json:
-        document = program_json(program, image, told)
+        document = program_json(program, image, vivu)
         _write(options.json, json.dumps(document, indent=1) + "\n")
     if "-" not in (options.json, options.dot, options.svg):
-        sys.stdout.write(summary(program, image, told))
+        sys.stdout.write(summary(program, image, vivu))
     return 0
 
 

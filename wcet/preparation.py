@@ -72,7 +72,7 @@ class Preparation:
                 self.with_depths(program, address),
                 address,
                 self.run.image,
-                self.run.options.telling,
+                self.run.options.vivu,
             ),
             self.run.image,
             self.run.facts,
@@ -92,7 +92,7 @@ class Preparation:
             program = self.with_depths(program, address)
         program, shared = self.shared(name, program, address)
         with stage("expand", name):
-            whole = expand(program, address, self.run.image, self.run.options.telling)
+            whole = expand(program, address, self.run.image, self.run.options.vivu)
             plain = guided_in_contexts(whole, self.run.image, self.run.facts)
         with stage("values", name):
             first = analyse_values(plain, self.run.image, regions=self.run.regions)
@@ -134,7 +134,7 @@ class Preparation:
         self, name: str, program: Program, function: int
     ) -> tuple[Replacement, tuple[str, ...]] | None:
         """The bound of one call of a function, whoever calls it; None if its callers decide."""
-        whole = expand(program, function, self.run.image, self.run.options.telling)
+        whole = expand(program, function, self.run.image, self.run.options.vivu)
         plain = guided_in_contexts(whole, self.run.image, self.run.facts)
         first = analyse_values(plain, self.run.image, regions=self.run.regions)
         graph, values = self.without_dead_edges(plain, first)

@@ -22,7 +22,7 @@ from wcet.pieces import cut
 from wcet.replay import Path as Walk
 from wcet.replay import Replayed, Subject, by_path, initial, replay_paths, takes_exception
 from wcet.replay_timing import Moment, moments
-from wcet.request import add_set, add_telling, default_cache, parameters, telling
+from wcet.request import add_set, add_vivu, default_cache, parameters, vivu_of
 from wcet.result import Result
 from wcet.stages import Stages
 
@@ -76,7 +76,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too",
     )  # fmt: skip
     add_memory(p)
-    add_telling(p)
+    add_vivu(p)
     add_set(p, "every name needs one")
     p.add_argument(
         "--states", type=int, default=5, metavar="N", help="initial states per path (default: 5)"
@@ -213,7 +213,7 @@ def analysis(options: argparse.Namespace) -> Options:
         bounds=BoundOptions(
             cache=options.cache or default_cache(), models=None, budget=Budget(seconds=60)
         ),
-        telling=telling(options),
+        vivu=vivu_of(options),
         extra=extra(options),
         parameters=parameters(options.set),
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 from loopbounds.options import BoundOptions, Budget
 from quoll.errors import UsageError
 from quoll.sharing import Sharing
-from quoll.telling import Telling
+from quoll.vivu import Vivu
 from wcet.analyse import Options
 from wcet.memory import add_memory, extra
 
@@ -23,12 +23,12 @@ __all__ = [
     "add_facts",
     "add_function",
     "add_set",
-    "add_telling",
+    "add_vivu",
     "colored",
     "default_cache",
     "parameters",
     "requested",
-    "telling",
+    "vivu_of",
 ]
 
 
@@ -70,7 +70,7 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         metavar="PLACE",
         help="a path also ends after the instruction here; repeatable",
     )
-    add_telling(p)
+    add_vivu(p)
     p.add_argument(
         "--share",
         choices=["auto", "never", "always"],
@@ -136,8 +136,8 @@ def add_function(p: argparse.ArgumentParser) -> None:
     add_analysis(p)
 
 
-def add_telling(p: argparse.ArgumentParser) -> None:
-    """Add ``--call-string`` and ``--unroll``; ``telling`` reads them."""
+def add_vivu(p: argparse.ArgumentParser) -> None:
+    """Add ``--call-string`` and ``--unroll``; ``vivu_of`` reads them."""
     p.add_argument(
         "--call-string",
         type=int,
@@ -153,11 +153,11 @@ def add_telling(p: argparse.ArgumentParser) -> None:
     )
 
 
-def telling(options: argparse.Namespace) -> Telling:
+def vivu_of(options: argparse.Namespace) -> Vivu:
     """What tells contexts apart. Raises UsageError for a length that makes no sense."""
     if options.call_string is not None and options.call_string < 0:
         raise UsageError("--call-string must be at least 0")
-    return Telling(options.call_string, options.unroll)
+    return Vivu(options.call_string, options.unroll)
 
 
 def requested(
@@ -181,7 +181,7 @@ def requested(
         parameters=parameters(options.set),
         store=None if cache is None else cache / "entries",
         tlb=options.tlb,
-        telling=telling(options),
+        vivu=vivu_of(options),
         extra=extra(options),
         sharing=SHARING[options.share],
     )

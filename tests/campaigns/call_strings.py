@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 
 from quoll.errors import UnboundedLoop
-from quoll.telling import Telling
+from quoll.vivu import Vivu
 from tests.wcet.programs import check
 from tests.wcet.test_call_strings import analysed, calling_program
 
 LEVELS = ("-O0", "-O1", "-O2", "-Os")
-TELLINGS = (*map(Telling, (2, 1, 0)), Telling(unroll=True))
+VIVUS = (*map(Vivu, (2, 1, 0)), Vivu(unroll=True))
 
 
 def main() -> None:
@@ -28,15 +28,15 @@ def main() -> None:
         except UnboundedLoop:
             print(seed, "has a loop without a bound", flush=True)
             continue
-        for telling in TELLINGS:
+        for vivu in VIVUS:
             try:
-                result = analysed(elf, telling)
+                result = analysed(elf, vivu)
             except UnboundedLoop:
                 row.append("no bound")
                 continue
             entry = result.entries["main"]
-            assert telling.unroll or entry.cycles >= whole.cycles, (seed, telling)
-            assert entry.path.unrealisable is None, (seed, telling)
+            assert vivu.unroll or entry.cycles >= whole.cycles, (seed, vivu)
+            assert entry.path.unrealisable is None, (seed, vivu)
             check(result, seed, inputs=3, states=2)
             row.append(f"{entry.cycles / whole.cycles:.3f} ({len(entry.graph.contexts)})")
         print(seed, whole.cycles, f"({len(whole.graph.contexts)})", *row, flush=True)

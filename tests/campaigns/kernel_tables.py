@@ -15,7 +15,7 @@ from typing import Any
 
 from loopbounds.bounds import BoundOptions
 from quoll.errors import UsageError
-from quoll.telling import Telling
+from quoll.vivu import Vivu
 from tests.campaigns.documented import markdown
 from tests.campaigns.documented import replace as replace_table
 from tests.harness import build
@@ -78,7 +78,7 @@ def contexts() -> Iterator[tuple[str, ...]]:
     for name in SHARED:
         for length in LENGTHS:
             label = "full" if length is None else str(length)
-            wanted = options(entries=(name,), telling=Telling(length))
+            wanted = options(entries=(name,), vivu=Vivu(length))
             try:
                 entry = analyse(KERNEL, wanted, Stages(verbose=False)).entries[name]
             except UsageError:

@@ -17,8 +17,8 @@ from quoll.errors import ControlFlowError
 from quoll.expand import expand, without_edges
 from quoll.image import Image
 from quoll.supergraph import Supergraph
-from quoll.telling import Telling
 from quoll.verify import InvariantError, verify_program, verify_supergraph
+from quoll.vivu import Vivu
 from tests.quoll.building import build
 from tests.quoll.sketch import assemble, extracted
 
@@ -445,13 +445,13 @@ def test_shared_contexts_are_those_of_shortened_strings(text: str, length: int) 
     points, exits = shared_naive(program, entry, length)
     if not exits:
         return
-    graph = expand(program, entry, image, Telling(length))
+    graph = expand(program, entry, image, Vivu(length))
     verify_supergraph(graph, program)
     whole = expand(program, entry, image)
     assert len(graph.contexts) <= len(whole.contexts)
     assert {n.block.addr for n in graph.nodes} == {n.block.addr for n in whole.nodes}
     assert len(graph.nodes) == len(points)
-    counted = Counting(program, image, Telling(length)).of(entry)
+    counted = Counting(program, image, Vivu(length)).of(entry)
     assert counted.contexts == len(graph.contexts)
     assert len(graph.exits) == len(exits)
-    assert expand(program, entry, image, Telling(99)) == whole
+    assert expand(program, entry, image, Vivu(99)) == whole

@@ -14,7 +14,7 @@ from quoll.expand import expand
 from quoll.export import call_graph_dot, cfg_dot, program_json
 from quoll.image import Image
 from quoll.listing import call_graph_text, disassembly, loops_text, summary
-from quoll.telling import FULL
+from quoll.vivu import FULL
 from tests.quoll.building import build
 from tests.quoll.sketch import assemble, extracted
 from tests.quoll.test_expand import programs

@@ -11,13 +11,13 @@ from quoll.errors import ControlFlowError
 from quoll.expand import expand
 from quoll.image import Image
 from quoll.supergraph import Supergraph, Turn
-from quoll.telling import FULL, Telling
 from quoll.verify import verify_supergraph
+from quoll.vivu import FULL, Vivu
 from tests.quoll.building import address, build
 from tests.quoll.sketch import assemble, extracted
 from tests.quoll.test_expand import programs
 
-UNROLLED = Telling(unroll=True)
+UNROLLED = Vivu(unroll=True)
 NESTED = """
 volatile int device;
 __attribute__((noinline)) int twice(int x) { return x + device + x; }
@@ -157,10 +157,10 @@ def test_unrolled_calls_share_contexts_of_limited_strings(length: int) -> None:
     image = Image.load(build(NESTED, optimise="-O1"))
     program = extracted(image)
     entry = address(image, "main")
-    graph = expand(program, entry, image, Telling(length, unroll=True))
+    graph = expand(program, entry, image, Vivu(length, unroll=True))
     verify_supergraph(graph, program)
-    assert len(graph.contexts) == len(expand(program, entry, image, Telling(length)).contexts)
-    count = Counting(program, image, Telling(length, unroll=True)).of(entry)
+    assert len(graph.contexts) == len(expand(program, entry, image, Vivu(length)).contexts)
+    count = Counting(program, image, Vivu(length, unroll=True)).of(entry)
     assert count
     assert len(graph.contexts) == count.contexts
 

@@ -10,7 +10,7 @@ import pytest
 from loopbounds.bounds import BoundOptions
 from loopbounds.prove import Budget
 from quoll.errors import UnboundedLoop
-from quoll.telling import FULL, Telling
+from quoll.vivu import FULL, Vivu
 from tests.quoll.building import build
 from tests.wcet.programs import CODE, FLAGS, Writer, check
 from wcet.analyse import Options, analyse
@@ -58,7 +58,7 @@ def calling_program(seed: int, optimise: str) -> Path:
     return build(source, *FLAGS, optimise=optimise, link=(CODE,))
 
 
-def analysed(elf: Path, telling: Telling = FULL) -> Result:
+def analysed(elf: Path, vivu: Vivu = FULL) -> Result:
     """The bound of ``main`` without facts."""
     options = Options(
         entries=("main",),
@@ -70,7 +70,7 @@ def analysed(elf: Path, telling: Telling = FULL) -> Result:
         solver="highs",
         time_limit=20.0,
         bounds=BoundOptions(budget=Budget(seconds=4), workers=1),
-        telling=telling,
+        vivu=vivu,
     )
     return analyse(elf, options, Stages(verbose=False))
 
@@ -81,7 +81,7 @@ def test_shorter_strings_cover_what_runs_and_are_never_tighter(seed: int) -> Non
     bounds, contexts = [], []
     for length in (None, 2, 0):
         try:
-            entry = (result := analysed(elf, Telling(length))).entries["main"]
+            entry = (result := analysed(elf, Vivu(length))).entries["main"]
         except UnboundedLoop:
             assert length is not None, "these programs are bounded with full strings"
             continue
@@ -97,7 +97,7 @@ def test_shorter_strings_cover_what_runs_and_are_never_tighter(seed: int) -> Non
 
 def test_long_strings_are_full_strings() -> None:
     elf = calling_program(5, "-O1")
-    whole, long = analysed(elf).entries["main"], analysed(elf, Telling(99)).entries["main"]
+    whole, long = analysed(elf).entries["main"], analysed(elf, Vivu(99)).entries["main"]
     assert long.graph == whole.graph
     assert long.costs == whole.costs
     assert long.solution == whole.solution
@@ -124,7 +124,7 @@ unsigned main(unsigned a) {
 def test_values_of_all_callers_meet_in_a_shared_context() -> None:
     """A loop that depends on an argument is bounded by the largest one; addresses stay known."""
     elf = build(TWICE, *FLAGS, optimise="-O1", link=(CODE,))
-    whole, shared = analysed(elf).entries["main"], analysed(elf, Telling(0))
+    whole, shared = analysed(elf).entries["main"], analysed(elf, Vivu(0))
     assert sorted(b.bound or 0 for b in whole.bounds) == [5, 20]
     entry = shared.entries["main"]
     assert [b.bound for b in entry.bounds] == [20]

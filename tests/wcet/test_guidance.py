@@ -11,7 +11,7 @@ from loopbounds.bounds import BoundOptions
 from loopbounds.prove import Budget
 from pipeline.costs import Cause
 from quoll.errors import InfeasibleError, UnboundedLoop, UsageError
-from quoll.telling import FULL, Telling
+from quoll.vivu import FULL, Vivu
 from tests.quoll.building import build
 from tests.wcet.programs import CODE, bound, check, program
 from wcet.analyse import Options, analyse
@@ -20,9 +20,7 @@ from wcet.result import Result
 from wcet.stages import Stages
 
 
-def guided(
-    elf: Path, tmp_path: Path, text: str, entry: str = "main", telling: Telling = FULL
-) -> Result:
+def guided(elf: Path, tmp_path: Path, text: str, entry: str = "main", vivu: Vivu = FULL) -> Result:
     """The analysis of one entry under facts."""
     facts = tmp_path / "guidance.facts"
     facts.write_text(text)
@@ -36,7 +34,7 @@ def guided(
         solver="highs",
         time_limit=20.0,
         bounds=BoundOptions(budget=Budget(seconds=4), workers=1),
-        telling=telling,
+        vivu=vivu,
     )
     return analyse(elf, options, Stages(verbose=False))
 
@@ -136,7 +134,7 @@ def test_paths_that_start_at_a_place(tmp_path: Path) -> None:
     one = guided(elf, tmp_path, "path starts at second\npath ends at second").entries["main"]
     assert one.cycles < late.cycles
     with pytest.raises(UsageError, match="full call strings"):
-        guided(elf, tmp_path, fact, telling=Telling(0))
+        guided(elf, tmp_path, fact, vivu=Vivu(0))
 
 
 HANDED = """

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quoll.errors import FactsError
-from quoll.telling import FULL, Telling
+from quoll.vivu import FULL, Vivu
 from tests.quoll.building import build
 from tests.wcet.programs import CODE, FLAGS, check, program
 from tests.wcet.test_call_strings import analysed, calling_program
@@ -17,7 +17,7 @@ from tests.wcet.test_guidance import guided
 from wcet.cli import main
 from wcet.result import EntryResult
 
-UNROLLED = Telling(unroll=True)
+UNROLLED = Vivu(unroll=True)
 FIRST = """
 volatile unsigned device[64];
 unsigned cells[64];
@@ -62,7 +62,7 @@ def test_no_execution_exceeds_a_bound(
 
 def test_what_only_the_first_iteration_does_is_charged_once() -> None:
     elf = build(FIRST, *FLAGS, optimise="-O0", link=(CODE,))
-    plain, apart = (analysed(elf, telling) for telling in (FULL, UNROLLED))
+    plain, apart = (analysed(elf, vivu) for vivu in (FULL, UNROLLED))
     whole, entry = plain.entries["main"], apart.entries["main"]
     assert rounds(whole) == rounds(entry) == [21]
     assert entry.cycles < 0.6 * whole.cycles
@@ -91,7 +91,7 @@ def test_a_stated_bound_counts_the_first_iteration(
 ) -> None:
     fact = f"loop prog.c:5 at most {most}"
     plain = guided(unknown, tmp_path, fact).entries["main"]
-    result = guided(unknown, tmp_path, fact, telling=UNROLLED)
+    result = guided(unknown, tmp_path, fact, vivu=UNROLLED)
     entry = result.entries["main"]
     assert most in rounds(plain)
     assert most in rounds(entry)
@@ -103,17 +103,17 @@ def test_a_stated_bound_counts_the_first_iteration(
 
 def test_a_stated_bound_is_judged_with_the_first_iteration(unknown: Path, tmp_path: Path) -> None:
     stated = "loop prog.c:5 at most 3\nloop prog.c:6 at most "
-    proved = guided(unknown, tmp_path, stated + "5", telling=UNROLLED)
+    proved = guided(unknown, tmp_path, stated + "5", vivu=UNROLLED)
     assert sorted(label.label for label in proved.facts) == ["assumed", "proved"]
     with pytest.raises(FactsError, match="is executed 5 times whenever it is repeated, not at"):
-        guided(unknown, tmp_path, stated + "4", telling=UNROLLED)
+        guided(unknown, tmp_path, stated + "4", vivu=UNROLLED)
 
 
 def test_a_list_has_no_more_elements_after_its_first(unknown: Path, tmp_path: Path) -> None:
     """As many rounds as elements, and the last look; the first of them is counted apart."""
     fact = "list at prog.c:5 has at most 6 elements"
     plain = guided(unknown, tmp_path, fact).entries["main"]
-    entry = guided(unknown, tmp_path, fact, telling=UNROLLED).entries["main"]
+    entry = guided(unknown, tmp_path, fact, vivu=UNROLLED).entries["main"]
     (walk,) = [n for n in rounds(plain) if n != 5]
     (apart,) = [n for n in rounds(entry) if n != 5]
     assert walk is not None

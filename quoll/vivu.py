@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["FULL", "Telling"]
+__all__ = ["FULL", "Vivu"]
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class Vivu:
     """Of call strings the last ``call_string`` sites, or all if None.
 
     ``unroll``: and in each loop whether it is the first iteration.
@@ -18,4 +18,4 @@ class Telling:
     unroll: bool = False
 
 
-FULL = Telling()
+FULL = Vivu()
