@@ -6,13 +6,13 @@ Templates over a loop variable ``x`` with initial value ``x0`` and ``k = count -
     s*k <= x0 - x, s*k <= x - x0       progress of at least s per iteration: one, or the least seen
     x - x0 = 0 (mod 2**j)              congruence
     x = (x0 + s*k) & ones              words that wrap; s**-1 tells how far it is to an end
-    x = x0 >> j*k, x <= ones >> j*k    halving, clearing from the top, count-leading-zeros loops
-    low k bits of x are 0              doubling, and x &= x - 1
+    x <= x0 >> k, and ``shifting``     halving, doubling, count-leading-zeros loops
     bits of x <= bits ever set - k     one bit cleared in each iteration
     u <= v, u - u0 <= v0 - u0          compared terms: displacement within the initial distance
     u - u0 <= v0 - u0 + s - 1          the same where the last step may go past it
     v - u <= (v0 - u0) >> k            their distance is halved, as in a binary search
     s*k <= v0 - u0                     the bound itself, as a term over parameters
+    what constraints say of x0         said of x
     least x seen <= x <= most seen     where the middle of two words is taken, with sign
 
 A guess stays if it holds in every state of the runs given.
@@ -32,23 +32,27 @@ from loopbounds.interval import interval
 from loopbounds.model import COUNT, COUNT_WIDTH, Model, Variable
 from loopbounds.rewrite import substitute
 from loopbounds.runs import Run
+from loopbounds.shifting import BITWISE, of_shifts
 from loopbounds.terms import Term, const, eq, mask, operation, scale, sub, ule
 
 __all__ = ["candidates", "holding", "likely_bounds"]
 
 K = terms.add(COUNT, const(-1, COUNT_WIDTH))
+COUNTED = terms.negate(eq(COUNT, const(0, COUNT_WIDTH)))
 MOST = 80  # candidates
-BITWISE = frozenset({"and", "or", "xor", "shl", "lshr", "ashr", "clz"})
+SMALL = 15  # terms in a constraint that is made one
 
 
 def candidates(model: Model, runs: Sequence[Run]) -> list[Term]:
     """Candidate invariants that survive ``runs``, over parameters, state and ``COUNT``."""
-    found: dict[Term, None] = dict.fromkeys([*model.constraints, *model.hints])
+    found: dict[Term, None] = dict.fromkeys([COUNTED, *model.constraints, *model.hints])
     for index, variable in enumerate(model.state):
         found.update(dict.fromkeys(_of_variable(variable, index, runs)))
     for guess in _of_comparisons(model, runs):
         found[guess] = None
+    found.update(dict.fromkeys(of_shifts(model, runs)))
     found.update(dict.fromkeys(_of_pairs(model)))
+    found.update(dict.fromkeys(_as_at_first(model)))
     found.update(dict.fromkeys(_of_ranges(model)))
     usable = [c for c in found if c.constant is None and c.width == 1]
     return holding(model, usable, runs)[:MOST]
@@ -109,7 +113,7 @@ def _of_variable(variable: Variable, index: int, runs: Sequence[Run]) -> Iterato
     if width == COUNT_WIDTH and (scaled or {t.op for t in following} & BITWISE):
         if any(_is_middle(t) for t in following):
             yield from _seen(x, index, runs)
-        yield from _shifts(x, x0)
+        yield from _halved(x, x0)
         yield from _cleared(x, index, runs)
 
 
@@ -136,17 +140,6 @@ def _progress(x: Term, x0: Term, k: Term, steps: set[int]) -> Iterator[Term]:
         for s in sorted({1, least} - {0}):
             yield ule(scale(k, s), sub(end, start))
         yield ule(start, end)
-
-
-def _shifts(x: Term, x0: Term) -> Iterator[Term]:
-    ones = const(-1, COUNT_WIDTH)
-    for j in (1, 2, 3, 4, 8):
-        places = scale(K, j)
-        yield eq(x, operation("lshr", x0, places))
-        yield eq(x, terms.shl(x0, places))
-        yield ule(x, operation("lshr", ones, places))
-        yield eq(operation("and", x, terms.negate(terms.shl(ones, places))), const(0, COUNT_WIDTH))
-    yield from _halved(x, x0)
 
 
 def _is_middle(t: Term) -> bool:
@@ -295,6 +288,15 @@ def likely_bounds(model: Model, runs: Sequence[Run]) -> list[int]:
             for value in (distance.value, terms.neg(distance).value):
                 found |= {value // s + d for s in _strides(model, runs) for d in (0, 1, 2)}
     return sorted(found)
+
+
+def _as_at_first(model: Model) -> Iterator[Term]:
+    """What is known of a variable's initial value may hold of the variable."""
+    for v in model.state:
+        if v.initial.op == "sym":
+            for c in model.constraints:
+                if v.initial in rewrite.symbols([c]) and rewrite.size(c) <= SMALL:
+                    yield substitute(c, {v.initial: v.symbol})
 
 
 def _of_pairs(model: Model) -> Iterator[Term]:

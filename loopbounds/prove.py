@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 
-from loopbounds import nusmv, terms
+from loopbounds import nusmv, rewrite, terms
 from loopbounds.candidates import candidates, holding, likely_bounds
 from loopbounds.canonical import canonical
 from loopbounds.climb import Choice, climb
@@ -29,7 +29,7 @@ from loopbounds.model import COUNT, Model, at_most
 from loopbounds.nusmv import Algorithm, Answer, Check, Limits, State, Verdict
 from loopbounds.options import Budget
 from loopbounds.runs import MAX_STEPS, Run, explore, longest, runs_near
-from loopbounds.simplify import simplified
+from loopbounds.simplify import influential, simplified
 from loopbounds.terms import FALSE, Term
 
 __all__ = [
@@ -93,7 +93,7 @@ class Session:
     """One loop's queries, under one budget."""
 
     def __init__(self, model: Model, budget: Budget, solver: Path) -> None:
-        self._model, self._budget, self._solver = model, budget, solver
+        self.model, self._budget, self._solver = model, budget, solver
         self._start = _processor_seconds()
         self.text = ""
 
@@ -104,7 +104,7 @@ class Session:
             raise OutOfTime
         query = self._budget.query
         limits = Limits(min(query.seconds, left), query.memory)
-        self.text = self._model.smv(properties)
+        self.text = self.model.smv(properties)
         answers = list(nusmv.ask(self.text, checks, limits, self._solver))
         for answer in answers:
             if answer.verdict is Verdict.FAILED:
@@ -196,6 +196,8 @@ def prove_simple(model: Model, budget: Budget, solver: Path) -> Outcome:
         if twice and reached == TWICE:
             bound, text = TWICE, twice
         elif not endless:
+            model, runs = _deciding(model, runs)
+            session.model = model
             guesses = candidates(model, runs)
             bound, invariants, text = _search(session, model, guesses, runs, twice)
     except SolverFailed as failure:
@@ -205,6 +207,21 @@ def prove_simple(model: Model, budget: Budget, solver: Path) -> Outcome:
     seconds = time.perf_counter() - start
     relations = len(invariants)
     return Outcome(bound, reached, tuple(invariants), relations, failed, text, seconds, endless)
+
+
+def _deciding(model: Model, runs: list[Run]) -> tuple[Model, list[Run]]:
+    """The model with only one of its conditions to go on, if no longer runs are found with that.
+
+    It has all runs of the model, and less to be known of them.
+    """
+    parts = terms.conjuncts(model.again)
+    for c in sorted(parts, key=rewrite.size) if len(parts) > 1 else ():
+        part = influential(replace(model, again=c))
+        if len(part.state) < len(model.state):
+            found = explore(part, [], longest(runs) + 1)
+            if found and longest(found) == longest(runs):
+                return part, found
+    return model, runs
 
 
 def _first_run(session: Session, model: Model) -> tuple[Run, list[Choice], str]:

@@ -55,8 +55,13 @@ class Stepper:
         return tuple(following) if again else None
 
 
-def explore(model: Model, seeds: Sequence[tuple[int, ...]] = ()) -> list[Run]:
-    """Runs from many initial states, deterministic; ``seeds`` are parameters to try first."""
+def explore(
+    model: Model, seeds: Sequence[tuple[int, ...]] = (), steps: int = MAX_STEPS
+) -> list[Run]:
+    """Runs from many initial states, deterministic; ``seeds`` are parameters to try first.
+
+    ``steps``: executions in one run, at most.
+    """
     stepper = Stepper(model)
     chance = random.Random(1)
     choices = _Choices(model, chance)
@@ -70,7 +75,7 @@ def explore(model: Model, seeds: Sequence[tuple[int, ...]] = ()) -> list[Run]:
         if state is None:
             continue
         for policy in range(3 if model.inputs else 1):
-            run = _run(stepper, parameters, state, choices, policy, min(budget, MAX_STEPS))
+            run = _run(stepper, parameters, state, choices, policy, min(budget, steps))
             budget -= run.executions
             runs.append(run)
         if budget <= 0 or len(runs) >= MOST_RUNS:

@@ -25,7 +25,7 @@ def simplified(model: Model) -> Model:
     model = _with_fixed_low_bits(_without_determined_inputs(model))
     for _ in range(ROUNDS):
         model = _with_constraints_used(model)
-    return influential(_rebased(_without_inner_exits(model)))
+    return influential(_rebased(_with_going_on_used(_without_inner_exits(model))))
 
 
 def _without_inner_exits(model: Model) -> Model:
@@ -166,6 +166,16 @@ def _decided(constraints: tuple[Term, ...]) -> dict[Term, Term]:
             if c.op == "eq" and c.args[1].constant is not None:
                 known[c.args[0]] = c.args[1]
     return known
+
+
+def _with_going_on_used(model: Model) -> Model:
+    """Next values matter only where the loop goes on."""
+    known = dict[Term, Term]()
+    for c in conjuncts(model.again):
+        known |= {c: TRUE, terms.negate(c): FALSE}
+    return replace(
+        model, state=tuple(replace(v, next=replaced(v.next, known)) for v in model.state)
+    )
 
 
 def _rebased(model: Model) -> Model:

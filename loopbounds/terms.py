@@ -184,11 +184,19 @@ def ite(condition: Term, a: Term, b: Term) -> Term:
     if a.width > 1 and (narrow := _same_extension(a, b)):
         return zext(ite(condition, *narrow), a.width)
     if a.width == 1:
+        a, b = _where(a, condition, TRUE), _where(b, condition, FALSE)
         if a.constant is not None:
             return either(condition, b) if a is TRUE else both(negate(condition), b)
         if b.constant is not None:
             return either(negate(condition), a) if b is TRUE else both(condition, a)
     return make("ite", a.width, (condition, a, b))
+
+
+def _where(a: Term, condition: Term, known: Term) -> Term:
+    """``a`` where it is ``known`` whether ``condition`` holds."""
+    if a is condition:
+        return known
+    return negate(known) if a is negate(condition) else a
 
 
 def _same_extension(a: Term, b: Term) -> tuple[Term, Term] | None:

@@ -1,0 +1,53 @@
+"""Software division and soft float of libgcc, as the cross compiler links them."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.loopbounds.counting import load
+from tests.quoll.building import build
+
+SOURCE = """
+unsigned divided(unsigned a, unsigned b) { return a / b; }
+int divided_signed(int a, int b) { return a / b; }
+float divided_float(float a, float b) { return a / b; }
+float times_float(float a, float b) { return a * b; }
+double times_double(double a, double b) { return a * b; }
+int main(void) { return 0; }
+"""
+
+WORDS = (0, 1, 2, 3, 7, 8, 0x7F_FFFF, 0x80_0000, 0xF_FFFF, 0x1FFF_FFFF, 0x7FFF_FFFF, 0x8000_0001)
+
+
+def arguments(count: int) -> list[tuple[int, ...]]:
+    """Extremes, and random words of random length."""
+    chance = random.Random(1)
+    corners = [*WORDS, *(~w & 0xFFFF_FFFF for w in WORDS)]
+    found = [tuple(chance.choice(corners) for _ in range(count)) for _ in range(400)]
+    found += [(a, b, *(0,) * (count - 2)) for a in corners for b in corners]
+    lengths = [[chance.randint(1, 32) for _ in range(count)] for _ in range(200)]
+    return found + [tuple(map(chance.getrandbits, bits)) for bits in lengths]
+
+
+@pytest.mark.parametrize(
+    ("function", "words", "bounds"),
+    [
+        ("__udivsi3", 2, [7, 4, 8]),  # by four places, by one, and back
+        ("__divsi3", 2, [7, 4, 8]),
+        ("__mulsf3", 2, [23, 23]),  # denormal operands are shifted until they are normal
+        ("__divsf3", 2, [23, 23, 6]),
+        ("__muldf3", 4, [52, 52]),  # in two words
+    ],
+)
+def test_shifting_loops(function: str, words: int, bounds: list[int]) -> None:
+    """No execution exceeds a bound, and each is reached."""
+    code = load(build(SOURCE, cpu="arm7tdmi", link=("-lgcc",)), function)
+    found = code.bounds()
+    assert [b.bound for b in found] == bounds
+    most = dict.fromkeys(map(code.header, found), 0)
+    for given in arguments(words):
+        for header, count in code.counts(given).items():
+            most[header] = max(most[header], count)
+    assert [most[code.header(b)] for b in found] == bounds
