@@ -8,27 +8,42 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from functools import partial
+from itertools import chain
+from typing import Any, TypeVar
 
 __all__ = ["begun", "spread"]
 
+PORTIONS = 32  # of the work of one process, at least, unless single pieces are more
+MOST = 64  # processes; then the numbers of all portions fit into a pipe, which holds 64 KiB
+NUMBER = 2  # bytes
 T = TypeVar("T")
 
 
 def spread(work: Callable[[int], T], weights: Sequence[int], worth: int) -> list[T]:
     """``work(i)`` for the index of each weight; in one process if they sum to less than ``worth``.
 
-    ``work`` must not depend on what it has done for other indices. Results are pickled.
+    ``work`` must not depend on what it has done for other indices. Results are pickled. Each
+    process begins with one of the heaviest portions; who has finished takes the next.
     """
-    shares = _shares(weights, _processors() if sum(weights) >= worth else 1)
-    others = [(_forked(work, share), share) for share in shares[1:]]
-    results = {index: work(index) for index in shares[0]}
-    for pipe, share in others:
-        found: dict[int, T] | None = None if pipe is None else _received(*pipe)
-        results.update(found if found is not None else {index: work(index) for index in share})
-    return [results[index] for index in range(len(weights))]
+    count = min(_processors(), MOST) if sum(weights) >= worth else 1
+    portions = _portions(weights, count)
+    if count == 1:
+        return [work(index) for index in range(len(weights))]
+    rest = _numbers(range(count, len(portions)))
+
+    def share(first: int) -> dict[int, T]:
+        taken = chain(range(first, min(first + 1, len(portions))), _taken(rest))
+        return {index: work(index) for number in taken for index in portions[number]}
+
+    others = [_forked(partial(share, first)) for first in range(1, min(count, len(portions)))]
+    results = share(0)
+    os.close(rest)
+    for pipe in others:
+        results.update((_received(*pipe) if pipe else None) or {})
+    return [results[i] if i in results else work(i) for i in range(len(weights))]
 
 
 def begun(work: Callable[[], T]) -> Callable[[], T]:
@@ -38,12 +53,10 @@ def begun(work: Callable[[], T]) -> Callable[[], T]:
     that was forked meanwhile it does the work.
     """
     here = os.getpid()
-    pipe = _forked(lambda _: work(), [0]) if _processors() > 1 else None
+    pipe = _forked(lambda: [work()]) if _processors() > 1 else None
 
     def finished() -> T:
-        found: dict[int, T] | None = None
-        if pipe is not None and os.getpid() == here:
-            found = _received(*pipe)
+        found = _received(*pipe) if pipe is not None and os.getpid() == here else None
         return work() if found is None else found[0]
 
     return finished
@@ -53,19 +66,35 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
-def _shares(weights: Sequence[int], count: int) -> list[list[int]]:
-    """Indices of about equal weight for each of ``count``: the heaviest first."""
-    shares: list[list[int]] = [[] for _ in range(count)]
-    totals = [0] * count
+def _portions(weights: Sequence[int], count: int) -> list[list[int]]:
+    """Indices in some portions for each of ``count``, the heaviest first; light ones share one."""
+    enough = (sum(weights) + len(weights)) // (count * PORTIONS)
+    portions: list[list[int]] = []
+    filled = enough
     for index in sorted(range(len(weights)), key=lambda i: -weights[i]):
-        least = totals.index(min(totals))
-        shares[least].append(index)
-        totals[least] += weights[index]
-    return [share for share in shares if share] or [[]]
+        if filled >= enough:
+            portions.append([])
+            filled = 0
+        portions[-1].append(index)
+        filled += weights[index] + 1
+    return portions
 
 
-def _forked(work: Callable[[int], T], share: Sequence[int]) -> tuple[int, int] | None:
-    """A process that does ``share``: its number and where its results are read; None without."""
+def _numbers(numbers: Iterable[int]) -> int:
+    """A pipe from which all processes that have it take ``numbers``, each of them once."""
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "wb") as pipe:
+        pipe.write(b"".join(number.to_bytes(NUMBER) for number in numbers))
+    return reader
+
+
+def _taken(reader: int) -> Iterator[int]:
+    while number := os.read(reader, NUMBER):
+        yield int.from_bytes(number)
+
+
+def _forked(work: Callable[[], object]) -> tuple[int, int] | None:
+    """A process that does ``work``: its number and where its result is read; None without."""
     reader, writer = os.pipe()
     try:
         child = os.fork()
@@ -80,17 +109,14 @@ def _forked(work: Callable[[int], T], share: Sequence[int]) -> tuple[int, int] |
     with suppress(BaseException):
         os.close(reader)
         with os.fdopen(writer, "wb") as pipe:
-            pickle.dump({index: work(index) for index in share}, pipe)
+            pickle.dump(work(), pipe)
         status = 0
     os._exit(status)
 
 
-def _received(child: int, reader: int) -> dict[int, T] | None:
+def _received(child: int, reader: int) -> Any:
     """What the process has found; None if it failed."""
     with os.fdopen(reader, "rb") as pipe:
         content = pipe.read()
     _, status = os.waitpid(child, 0)
-    if status:
-        return None
-    found: dict[int, T] = pickle.loads(content)
-    return found
+    return None if status else pickle.loads(content)
