@@ -12,13 +12,15 @@ from functools import cache
 
 from quoll.arm.insn import SP
 
-__all__ = ["form_of", "registers_named"]
+__all__ = ["form_of", "number_named", "registers_named"]
 
 RN, RD, RS, RM = 16, 12, 8, 0  # lowest bits of register fields
 IMMEDIATE, SHIFT_AMOUNT, SPLIT_IMMEDIATE = 0xFFF, 0xF80, 0xF0F
 UNCONDITIONAL = 0xF0
 COMPARES = range(8, 12)  # tst, teq, cmp, cmn: no destination; without S something else
 MOVES = (13, 15)  # mov, mvn: no first operand
+ARITHMETIC = (*range(2, 8), 10, 11)  # whose flags depend on the number, not on how it is rotated
+OFFSET, SPLIT_OFFSET, NUMBER = 0x5A8, 0xA5, 0xAB  # stand for all of an immediate, a split one
 
 
 def form_of(word: int) -> tuple[int, Mapping[int, int]] | None:
@@ -60,6 +62,27 @@ def registers_named(word: int) -> tuple[int, Mapping[int, int]] | None:
         if register < SP:
             word = word & ~(15 << field) | name << field
     return word, names
+
+
+def number_named(word: int) -> tuple[int, int, int] | None:
+    """``word`` with a number that stands for all, that number, and the one of ``word``.
+
+    None where it has none, or 0, and where more than its value counts.
+    """
+    found = _fields(word >> 20, word >> 4 & 15)
+    if found is None or not word & found[1] or found[1] == SHIFT_AMOUNT:
+        return None
+    if found[1] == SPLIT_IMMEDIATE:
+        split = (SPLIT_OFFSET & 0xF0) << 4 | SPLIT_OFFSET & 15
+        return word & ~SPLIT_IMMEDIATE | split, SPLIT_OFFSET, word >> 4 & 0xF0 | word & 15
+    if word >> 25 & 7 == 2:
+        return word & ~IMMEDIATE | OFFSET, OFFSET, word & IMMEDIATE
+    rotation, sets_flags = word >> 7 & 30, word >> 20 & 1
+    if rotation and sets_flags and word >> 21 & 15 not in ARITHMETIC:
+        return None  # the carry flag
+    small = word & 0xFF
+    value = (small >> rotation | small << 32 - rotation) & 0xFFFFFFFF
+    return (word & ~IMMEDIATE | NUMBER, NUMBER, value) if value else None
 
 
 @cache

@@ -12,22 +12,53 @@ ARMv7): where the hardware would take an alignment fault, there is no result to 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from typing import NamedTuple
 
 from quoll.arm.build import Builder
 from quoll.arm.corrections import CORRECTIONS, unconditional
 from quoll.arm.decode import decode
-from quoll.arm.forms import registers_named
-from quoll.arm.insn import LR, PC, Flow, Insn
+from quoll.arm.forms import number_named, registers_named
+from quoll.arm.insn import LR, PC, SP, Flow, Insn
 from quoll.arm.ops import BANKED, FLAGS, GE, Op, OpCode, Q, Space, Var, const, general
 from quoll.arm.pcode import translate
 from quoll.arm.simplify import simplify
 from quoll.arm.system import is_system, system_ops, unknown_results
 
-__all__ = ["Op", "OpCode", "Space", "Var", "identity", "lift", "lift_afresh"]
+__all__ = [
+    "Form",
+    "Lifted",
+    "Op",
+    "OpCode",
+    "Space",
+    "Var",
+    "identity",
+    "lift",
+    "lift_afresh",
+    "lifted",
+]
 
 CACHED = 1 << 17
 ADDRESSED = (Flow.JUMP, Flow.CALL, Flow.INDIRECT_CALL)  # use their address without reading pc
+DIRECT = ("b", "bl", "blx")
+LITERAL = 0xE59F0000  # ldr r0, [pc]
+TARGET, NEXT = 0x5A5A5A58, 0x3C3C3C3C  # stand for the target of a branch, and for what follows it
+
+
+class Form:
+    """The ops of instructions that differ in registers and numbers only; equal if identical."""
+
+    __slots__ = ("ops",)
+
+    def __init__(self, ops: tuple[Op, ...]) -> None:
+        self.ops = ops
+
+
+class Lifted(NamedTuple):
+    """The ops of an instruction: those of its form, where some variables stand for others."""
+
+    form: Form
+    names: Mapping[Var, Var]
 
 
 def lift(insn: Insn) -> tuple[Op, ...]:
@@ -36,27 +67,71 @@ def lift(insn: Insn) -> tuple[Op, ...]:
     Falling off the end continues at ``insn.next`` in the same state. Raises ``ControlFlowError``
     when there are no semantics for the instruction.
     """
-    key = identity(insn)
-    ops = _cache.get(key)
-    if ops is None:
-        if len(_cache) >= CACHED:
-            _cache.clear()
-        ops = _cache[key] = _by_form(insn)
-    return ops
-
-
-def _by_form(insn: Insn) -> tuple[Op, ...]:
-    """The ops of an instruction that differs from ``insn`` in registers only, with its own."""
-    plain = not insn.thumb and insn.flow is Flow.NEXT and PC not in insn.reads
-    form = registers_named(insn.encoding) if plain else None
-    if form is None or form[0] == insn.encoding:
-        return lift_afresh(insn)
-    ops = lift(decode(form[0].to_bytes(4, "little"), 0, False))
-    names = {general(name): general(register) for name, register in form[1].items()}
+    form, names = lifted(insn)
+    if not names:
+        return form.ops
     return tuple(
         Op(op.code, op.out and names.get(op.out, op.out), tuple(names.get(v, v) for v in op.ins))
-        for op in ops
+        for op in form.ops
     )
+
+
+def lifted(insn: Insn) -> Lifted:
+    """As ``lift``, for who needs the ops of a form once."""
+    key = identity(insn)
+    found = _cache.get(key)
+    if found is None:
+        if len(_cache) >= CACHED:
+            _cache.clear()
+        found = _cache[key] = _of_form(insn)
+    return found
+
+
+def _of_form(insn: Insn) -> Lifted:
+    """``insn`` as one that differs from it in registers and numbers only."""
+    if insn.target is not None and insn.mnemonic in DIRECT:
+        return _direct_form(insn, insn.target)
+    word = insn.encoding
+    plain = not insn.thumb and insn.flow is Flow.NEXT
+    if plain and PC in insn.reads:
+        found = _literal_form(insn)
+        return found or Lifted(Form(lift_afresh(insn)), {})
+    named = registers_named(word) if plain else None
+    if named is None:
+        return Lifted(Form(lift_afresh(insn)), {})
+    word, names = named[0], {general(name): general(r) for name, r in named[1].items()}
+    number = number_named(word)
+    if number is not None:
+        word, one, value = number
+        names |= {const(one): const(value), const(~one): const(~value), const(-one): const(-value)}
+    if word == insn.encoding:
+        return Lifted(Form(lift_afresh(insn)), {})
+    return Lifted(lifted(decode(word.to_bytes(4, "little"), 0, False)).form, names)
+
+
+def _direct_form(insn: Insn, target: int) -> Lifted:
+    """A direct branch: each has a target of its own."""
+    key = DIRECT, insn.flow, insn.thumb, insn.cond, insn.target_thumb
+    form = _forms.get(key)
+    if form is None:
+        form = _forms[key] = Form(_with_condition(insn, _direct(insn, const(TARGET), const(NEXT))))
+    return Lifted(form, {const(TARGET): const(target), const(NEXT): const(insn.next | insn.thumb)})
+
+
+def _literal_form(insn: Insn) -> Lifted | None:
+    """A load of a word from beside the code."""
+    rd, up = insn.encoding >> 12 & 15, insn.encoding >> 23 & 1
+    if insn.encoding & 0x0F7F0000 != LITERAL & 0x0F7F0000 or rd >= SP:
+        return None
+    offset = insn.encoding & 0xFFF
+    place = insn.addr + 8 + (offset if up else -offset)
+    key = LITERAL, insn.cond
+    form = _forms.get(key)
+    if form is None:
+        word = LITERAL & ~(15 << 28) | insn.cond << 28
+        like = decode(word.to_bytes(4, "little"), TARGET - 8, False)
+        form = _forms[key] = Form(lift_afresh(like))
+    return Lifted(form, {general(0): general(rd), const(TARGET): const(place)})
 
 
 def identity(insn: Insn) -> Hashable:
@@ -66,22 +141,27 @@ def identity(insn: Insn) -> Hashable:
     return (insn.raw, insn.thumb, insn.cond, insn.sets_flags, addr)
 
 
-_cache: dict[Hashable, tuple[Op, ...]] = {}
+_cache: dict[Hashable, Lifted] = {}
+_forms: dict[Hashable, Form] = {}  # of what depends on its address
 
 
 def lift_afresh(insn: Insn) -> tuple[Op, ...]:
     """``lift`` without its memory."""
+    return _with_condition(insn, _effect(insn))
+
+
+def _with_condition(insn: Insn, effect: list[Op]) -> tuple[Op, ...]:
     build = Builder()
     guard = build.guard(insn.cond)
-    build.append(_effect(insn))
+    build.append(effect)
     build.close(guard)
     return simplify(build.ops)
 
 
 def _effect(insn: Insn) -> list[Op]:
     """The ops of ``insn`` when its condition holds."""
-    if insn.target is not None and insn.mnemonic in ("b", "bl", "blx"):
-        return _direct(insn, insn.target)
+    if insn.target is not None and insn.mnemonic in DIRECT:
+        return _direct(insn, const(insn.target), const(insn.next | insn.thumb))
     if is_system(insn):
         return system_ops(insn)
     ops = _specified(insn)
@@ -99,11 +179,11 @@ def _specified(insn: Insn) -> list[Op]:
     return unknown_results(insn) if ops is None else ops
 
 
-def _direct(insn: Insn, target: int) -> list[Op]:
+def _direct(insn: Insn, target: Var, after: Var) -> list[Op]:
     build = Builder()
     if insn.flow is Flow.CALL:
-        build.emit(OpCode.COPY, general(LR), const(insn.next | insn.thumb))
-    build.emit(OpCode.GOTO, None, const(target), const(insn.target_thumb, 1))
+        build.emit(OpCode.COPY, general(LR), after)
+    build.emit(OpCode.GOTO, None, target, const(insn.target_thumb, 1))
     return build.ops
 
 
