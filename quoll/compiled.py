@@ -7,18 +7,20 @@ Results that nothing reads are not computed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quoll import evaluate as ev
 from quoll import truths
 from quoll.arm.insn import Cond, Insn
 from quoll.arm.ops import FLAGS, Op, OpCode, Space, Var, general
-from quoll.arm.semantics import lift
+from quoll.arm.semantics import lifted
 from quoll.banks import read_bank, switch_mode, write_bank
+from quoll.liveops import LiveOps, guard_of, live_ops, rejoins, sets_flags
 from quoll.pairs import Role, find_roles, is_branch, written
-from quoll.state import FLAG, MODE
+from quoll.state import FLAG
 from quoll.steps import CompiledBlock, Exit, Meet, Micro, Part, Step, Stop, Straight, Swap
+from quoll.template import LOCATIONS, Moved, Template
 from quoll.valueset import ValueSet
 
 __all__ = ["Given", "compile_block"]
@@ -26,11 +28,11 @@ __all__ = ["Given", "compile_block"]
 # Address of an instruction -> registers and their words; None: the address that it accesses.
 Given = Mapping[int, tuple[tuple[int | None, ValueSet], ...]]
 
-LOCATIONS = MODE + 1
 SP, PC = 13, 15
 FIRST_FLAG = 16  # in the numbering of ops
 MASKING = ("cps", "msr")  # they may let an interrupt handler run, which may change memory
 LABELS = 1 << 16  # labels of one instruction
+CACHED = 1 << 16
 
 
 def compile_block(
@@ -60,25 +62,32 @@ class _Compiler:
         self.index = 0  # of the instruction
         self.copies = 0  # bodies emitted; an instruction may have two
         self.group: tuple[Cond, int] | None = None  # condition and label of an open group
+        self.names: Mapping[Var, Var] = {}  # of the instruction: what its variables stand for
 
     def run(self, insns: Sequence[Insn]) -> CompiledBlock:
-        lifted = _without_dead([lift(insn) for insn in insns])
+        found = [lifted(insn) for insn in insns]
+        live = live_ops(found)
         before = Cond.AL
-        for self.index, (insn, ops) in enumerate(zip(insns, lifted, strict=True)):
-            end = self.index + APART
-            following = zip(insns[self.index : end], lifted[self.index : end], strict=True)
-            self._instruction(insn, ops, self.group is not None and _rejoins(before, following))
+        for self.index, insn in enumerate(insns):
+            among = False
+            if self.group is not None:
+                end = self.index + APART
+                following = zip(insns[self.index : end], live[self.index : end], strict=True)
+                among = rejoins(before, following)
+            self.names = found[self.index].names
+            self._instruction(insn, live[self.index], among)
             before = before if insn.cond is Cond.AL else insn.cond
         self._close_group()
         self._flush()
         return CompiledBlock(tuple(self.steps), tuple(self.tail))
 
-    def _instruction(self, insn: Insn, ops: Sequence[Op | None], rejoins: bool) -> None:
-        guard = None if insn.cond is Cond.AL else _guard(ops)
-        if self.group is not None and guard is None and rejoins:
-            self._body(insn, ops, 0)
+    def _instruction(self, insn: Insn, live: LiveOps, among: bool) -> None:
+        ops = live.ops
+        guard = None if insn.cond is Cond.AL else guard_of(ops)
+        if self.group is not None and guard is None and among:
+            self._body(insn, live, 0)
             self._swap()
-            self._body(insn, ops, 0)
+            self._body(insn, live, 0)
             return
         if self.group is not None and guard is not None and insn.cond == self.group[0] ^ 1:
             self._swap()
@@ -86,8 +95,8 @@ class _Compiler:
             self._close_group()
             if guard is not None:
                 self._open_group(insn.cond, ops, guard)
-        self._body(insn, ops, 0 if guard is None else guard + 1)
-        if self.group is not None and _sets_flags(ops):
+        self._body(insn, live, 0 if guard is None else guard + 1)
+        if self.group is not None and sets_flags(ops):
             self._close_group()
 
     def _swap(self) -> None:
@@ -112,7 +121,22 @@ class _Compiler:
             self.steps.append(Meet(self.group[1], ()))
             self.group = None
 
-    def _body(self, insn: Insn, ops: Sequence[Op | None], start: int) -> None:
+    def _body(self, insn: Insn, live: LiveOps, start: int) -> None:
+        """An instruction but for its condition, which ends before the op ``start``."""
+        template = None
+        if not self.given and self.elsewhere is None:
+            template = _template(insn, live, start)
+        if template is None:
+            self._ops(insn, live.ops, start)
+            return
+        self.copies += 1
+        place = Moved(self.site, LOCATIONS + len(self.tail), (self.index, self.copies))
+        micros, tail = template.at(place, self.names)
+        self.site += len(micros)
+        self.micros += micros
+        self.tail += tail
+
+    def _ops(self, insn: Insn, ops: Sequence[Op | None], start: int) -> None:
         labels = {op.ins[0].offset for op in ops[start:] if op is not None and is_branch(op)}
         pairs = find_roles(ops, start)
         self.insn = insn
@@ -183,6 +207,7 @@ class _Compiler:
         self.micros.append((function, out, a, b, (self.site, *extra) if extra else self.site))
 
     def _slot(self, var: Var) -> int:
+        var = self.names.get(var, var)
         if var.space is Space.REG:
             if var.offset < FIRST_FLAG:
                 return var.offset
@@ -351,18 +376,8 @@ class _Compiler:
 SIGNED = frozenset([OpCode.INT_SLESS, OpCode.INT_SLESSEQUAL])
 OVERFLOWS = frozenset([OpCode.INT_CARRY, OpCode.INT_SCARRY, OpCode.INT_SBORROW])
 TRUTHS = frozenset([OpCode.COPY, *truths.BOOLEANS, *truths.COMPARISONS, *OVERFLOWS])
-CONTROL = frozenset([OpCode.BRANCH, OpCode.CBRANCH, OpCode.GOTO, OpCode.TRAP])
 APART = 4  # unconditional instructions that are interpreted for both ways of a condition
 ALIGNMENTS = (0xFFFFFFFE, 0xFFFFFFFC)
-
-
-def _guard(ops: Sequence[Op | None]) -> int | None:
-    """The branch that skips all of an instruction when its condition fails."""
-    for number, op in enumerate(ops):
-        if op is not None and is_branch(op):
-            skips = op.code is OpCode.CBRANCH and op.ins[0].offset == len(ops)
-            return number if skips else None
-    return None
 
 
 def _aligns_target(ops: Sequence[Op | None], number: int) -> bool:
@@ -374,52 +389,16 @@ def _aligns_target(ops: Sequence[Op | None], number: int) -> bool:
     return goes and op.out is not None and not written(ops, number + 1, len(ops), (op.out,))
 
 
-def _sets_flags(ops: Sequence[Op | None]) -> bool:
-    return any(op is not None and op.out in FLAGS for op in ops)
+def _template(insn: Insn, live: LiveOps, start: int) -> Template | None:
+    """What ``insn`` compiles to from the op ``start`` on; None if it parts or leaves the block."""
+    if live in _templates:
+        return _templates[live]
+    if len(_templates) >= CACHED:
+        _templates.clear()
+    compiler = _Compiler({}, None)
+    compiler._ops(insn, live.ops, start)
+    found = None if compiler.steps else Template.of(compiler.micros, compiler.tail)
+    return _templates.setdefault(live, found)
 
 
-def _rejoins(before: Cond, following: Iterable[tuple[Insn, Sequence[Op | None]]]) -> bool:
-    """Whether the first of ``following``, unconditional, stands among instructions of a condition.
-
-    ``before`` is that of the last conditional one. Both ways of the condition then go on apart, so
-    that a choice made by two instructions with opposite conditions stays one choice.
-    """
-    for number, (insn, ops) in enumerate(following):
-        if insn.cond is not Cond.AL:
-            return number > 0 and insn.cond in (before, before ^ 1) and _guard(ops) is not None
-        if _sets_flags(ops) or any(op is not None and op.code in CONTROL for op in ops):
-            return False
-    return False
-
-
-def _without_dead(lifted: Sequence[tuple[Op, ...]]) -> list[list[Op | None]]:
-    """The ops of all instructions; None in place of those whose results nobody reads."""
-    live: set[object] = set(FLAGS)
-    result: list[list[Op | None]] = []
-    for ops in reversed(lifted):
-        parts = any(map(is_branch, ops))
-        kept: list[Op | None] = []
-        for op in reversed(ops):
-            if op.code is OpCode.GOTO:
-                live.update(FLAGS)
-            if _is_dead(op, live):
-                kept.append(None)
-                continue
-            if op.out is not None and not parts:
-                live.discard(op.out)
-            live.update(op.ins)
-            kept.append(op)
-        live = {var for var in live if var in FLAGS}
-        result.append(kept[::-1])
-    return result[::-1]
-
-
-def _is_dead(op: Op, live: set[object]) -> bool:
-    out = op.out
-    if (
-        out is None
-        or op.code is OpCode.LOAD
-        or (out.space is Space.REG and out.offset < FIRST_FLAG)
-    ):
-        return False
-    return out not in live
+_templates: dict[LiveOps, Template | None] = {}

@@ -45,23 +45,21 @@ def form_of(word: int) -> tuple[int, Mapping[int, int]] | None:
 
 
 def registers_named(word: int) -> tuple[int, Mapping[int, int]] | None:
-    """``word`` with r0, r1 and r2 for its registers, and what they stand for.
+    """``word`` with r0, r1 and so on for its registers, and what they stand for.
 
-    None where no other instruction stands for this one, and where a register is there twice, as an
-    instruction may write one before it reads another.
+    Different registers stay different, as an instruction may write one before it reads another.
+    None where no other instruction stands for this one.
     """
     found = _fields(word >> 20, word >> 4 & 15)
     if found is None:
         return None
     names: dict[int, int] = {}
-    for name, field in enumerate(found[0]):
+    for field in found[0]:
         register = word >> field & 15
-        if register in names.values():
-            return None
-        names[name if register < SP else register] = register
         if register < SP:
+            name = names.setdefault(register, len(names))
             word = word & ~(15 << field) | name << field
-    return word, names
+    return word, {name: register for register, name in names.items()}
 
 
 def number_named(word: int) -> tuple[int, int, int] | None:
