@@ -29,6 +29,12 @@ class KnownValues(Protocol):
     def access(self, node: int, insn: int, /) -> ValueSet | None:
         """First addresses that an instruction of the node's block accesses; None: no access."""
 
+    def frame_register(self, node: int, register: int, /) -> ValueSet | None:
+        """How far a register is above sp at the entry of its part, plus ``BIAS``; None: unknown."""
+
+    def frame_access(self, node: int, insn: int, /) -> ValueSet | None:
+        """The same for the first addresses that an instruction accesses."""
+
     def hands_on_a_stack_address(self, node: int, /) -> bool:
         """Whether the part of ``node`` may be handed an address in a caller's stack."""
 
@@ -63,6 +69,14 @@ class NothingKnown:
     def access(self, node: int, insn: int, /) -> ValueSet | None:
         """Any address."""
         return ANY
+
+    def frame_register(self, node: int, register: int, /) -> ValueSet | None:
+        """It is not known to be near the stack."""
+        return None
+
+    def frame_access(self, node: int, insn: int, /) -> ValueSet | None:
+        """It is not known to be near the stack."""
+        return None
 
     def hands_on_a_stack_address(self, node: int, /) -> bool:
         """The caller's stack is not part of the program."""

@@ -92,9 +92,14 @@ def _block(block: Block) -> tuple[object, ...]:
 
 def _known(graph: Supergraph, values: KnownValues, node: int) -> str:
     """What value analysis says of a node."""
-    insns = enumerate(graph.nodes[node].block.insns)
-    accesses = [values.access(node, i) for i, insn in insns if insn.memory is not None]
-    return repr(([values.register(node, r) for r in REGISTERS], accesses))
+    insns = graph.nodes[node].block.insns
+    accesses = [i for i, insn in enumerate(insns) if insn.memory is not None]
+    return repr(
+        (
+            [(values.register(node, r), values.frame_register(node, r)) for r in REGISTERS],
+            [(values.access(node, i), values.frame_access(node, i)) for i in accesses],
+        )
+    )
 
 
 def _digest(parts: Iterable[str]) -> str:

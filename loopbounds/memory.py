@@ -216,15 +216,35 @@ class Memory:
         return found
 
     def _elsewhere(self, node: int, store: Store, address: Term, size: int) -> bool:
-        """Whether value analysis keeps the whole access of the instruction off a constant cell."""
-        if address.constant is None:
-            return False
-        values = self._code.values.access(node, store.insn)
+        """Whether value analysis keeps the whole access of the instruction off a cell."""
+        known = self._code.values
+        if address.constant is not None:
+            place: int | None = address.value
+            values = known.access(node, store.insn)
+        else:
+            place = self._above_entry(node, address)
+            values = known.frame_access(node, store.insn)
         memory = self._code.graph.nodes[node].block.insns[store.insn].memory
-        if values is None or memory is None:
+        if place is None or values is None or memory is None or place + size > WORDS:
             return False
         end = values.high + memory.size * memory.count
-        return end < WORDS and (end <= address.value or address.value + size <= values.low)
+        return end < WORDS and (end <= place or place + size <= values.low)
+
+    def _above_entry(self, node: int, address: Term) -> int | None:
+        """How far a cell is above sp at the entry of the part of ``node``, as values say it."""
+        symbols = rewrite.symbols([address])
+        if len(symbols) != 1:
+            return None
+        [symbol] = symbols
+        distance = sub(address, symbol).constant
+        at, cell = self._scope.source(symbol)
+        part = self._code.graph.part_of
+        if distance is None or not isinstance(cell, int) or cell >= FLAG or part(at) != part(node):
+            return None
+        base = self._code.values.frame_register(at, cell)
+        if base is None or base.low != base.high:
+            return None
+        return (base.low + distance) % WORDS
 
     def _spared(self, node: int, store: Store, target: Term, address: Term) -> bool:
         """S1 (rule 1); a known address is not one of a stack whose place is unknown."""

@@ -32,6 +32,14 @@ class PieceValues:
         """First addresses that an instruction of the node's block accesses; None: no access."""
         return self.whole.access(self.piece.nodes[node], insn)
 
+    def frame_register(self, node: int, register: int, /) -> ValueSet | None:
+        """How far a register is above sp at the entry of its part, plus ``BIAS``; None: unknown."""
+        return self.whole.frame_register(self.piece.nodes[node], register)
+
+    def frame_access(self, node: int, insn: int, /) -> ValueSet | None:
+        """The same for the first addresses that an instruction accesses."""
+        return self.whole.frame_access(self.piece.nodes[node], insn)
+
     def hands_on_a_stack_address(self, node: int, /) -> bool:
         """Whether the part of ``node`` may be handed an address in a caller's stack."""
         return self.whole.hands_on_a_stack_address(self.piece.nodes[node])

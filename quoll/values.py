@@ -396,6 +396,19 @@ class Values:
         known = self._node_accesses(node).get(insn)
         return None if known is None else self._words(known.fact, node)
 
+    def frame_register(self, node: int, register: int) -> ValueSet | None:
+        """How far above sp at the entry of its part a register is when ``node`` begins.
+
+        With ``BIAS`` added; None if that is not known.
+        """
+        state = self._fixpoint.states[node]
+        return None if state is None else _above_entry(state.fact(register))
+
+    def frame_access(self, node: int, insn: int) -> ValueSet | None:
+        """As ``frame_register`` for the first address of the data access of an instruction."""
+        known = self._node_accesses(node).get(insn)
+        return None if known is None else _above_entry(known.fact)
+
     def origin(self, node: int, insn: int) -> Origin | None:
         """The first address of the data access of an instruction, relative to a symbol.
 
@@ -498,6 +511,11 @@ class Values:
             known = {} if state is None else self._domain.outcome(node, state).accesses()
             self._accesses[node] = known
         return known
+
+
+def _above_entry(fact: Fact) -> ValueSet | None:
+    """The offsets of a fact from sp at entry."""
+    return fact.offsets if isinstance(fact, Anchored) and fact.base == ENTRY_SP else None
 
 
 def _dead_returns(
