@@ -390,7 +390,8 @@ class FunctionBuilder:
             self.refuse(
                 insn.addr,
                 f"{insn.text} raises an exception inside the analysed code",
-                "analyse its handler as an entry of its own and end this path here",
+                "analyse its handler as an entry of its own and end this path here, or state what "
+                "the function around it takes: function NAME takes at most N cycles",
             )
             return False
         else:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from quoll.cfg import Cfg, EdgeKind, JumpTable, Program
 from quoll.discover import Callee
 from quoll.errors import UsageError
-from quoll.facts import Facts
+from quoll.facts import Facts, RegionFact
 from quoll.growth import Growth
 from quoll.image import Image
 from quoll.prune import guided
@@ -35,9 +36,11 @@ def extract(
     """All code reachable from ``entries``, as functions.
 
     An entry may carry the Thumb bit; without it the symbols decide. A path ends after the
-    instructions at ``ends``. Raises UsageError when an entry is not code, FactsError when a fact
-    names a place that does not exist.
+    instructions at ``ends``. What the facts say is read-only holds what is loaded there. Raises
+    UsageError when an entry is not code, FactsError when a fact names a place that does not exist.
     """
+    fixed = [fact for fact in facts.of(RegionFact) if fact.kind == "read-only"]
+    image = image.holding((fact.low, fact.high) for fact in fixed)
     statements = Statements(image, facts)
     growth = Growth(image, statements, ends | statements.ends.keys())
     roots = [_entry(image, addr) for addr in entries]
@@ -48,6 +51,8 @@ def extract(
         growth.run()
         program = _program(growth, statements, tuple(dict.fromkeys(root.entry for root in roots)))
         growth.functions.clear()  # they refer back to it
+    given = tuple(f"fact: {fact}" for fact in fixed)
+    program = replace(program, assumptions=(*given, *program.assumptions))
     return guided(program, image, facts)
 
 

@@ -485,7 +485,7 @@ class Growth:
                 if lost is not None and lost.addr != insn.addr:
                     place = self._image.place(lost.addr)
                     reason += f"; its frame is not followed beyond {lost.text} at {place}"
-                function.refuse(insn.addr, reason, STATE_TARGETS)
+                function.refuse(insn.addr, reason, self._hint(insn))
             return
         if doubt.dead:
             self.tables.setdefault(insn.addr, JumpTable(insn.addr, None, ()))
@@ -497,9 +497,20 @@ class Growth:
         reason = f"the targets of {insn.text} are not known: {doubt.reason}"
         link = None if calls else link_before(insn, function.before)
         if calls or link is not None:
-            function.refuse_call(insn.addr, reason, STATE_TARGETS, link)
+            function.refuse_call(insn.addr, reason, self._hint(insn), link)
         else:
-            function.refuse(insn.addr, reason, STATE_TARGETS)
+            function.refuse(insn.addr, reason, self._hint(insn))
+
+    def _hint(self, insn: Insn) -> str:
+        """The facts that would help: in a writable section literals and tables are not known."""
+        section = self._image.section_at(insn.addr)
+        if section is None or self._image.constant(insn.addr, insn.size) is not None:
+            return STATE_TARGETS
+        last = section.addr + section.size - 1
+        return (
+            f"{STATE_TARGETS}; or, if nothing is stored to {section.name}, which the ELF says is "
+            f"writable: region NAME from {section.addr:#x} to {last:#x} is read-only"
+        )
 
     def gives_back(self, entry: int) -> frozenset[int]:
         """The callee-saved registers that the function at ``entry`` leaves as they were."""

@@ -11,9 +11,10 @@ Addresses are the virtual ones the code runs at.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -57,6 +58,7 @@ class Image:
         self._unsettled = elf.unsettled
         self._code: dict[int, bytes] = {}  # by start
         self._dumped = tuple((r.addr, r.addr + len(data)) for r, data in raw)
+        self._fixed: tuple[tuple[int, int], ...] = ()
         self._segment_addrs = [s.addr for s in self.segments]
         self._section_addrs = [s.addr for s in self.sections]
 
@@ -123,6 +125,12 @@ class Image:
             addr, count = addr + take, count - take
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    def holding(self, spans: Iterable[tuple[int, int]]) -> Image:
+        """This image, where no store changes what is loaded in ``spans``: first and last bytes."""
+        fixed = copy.copy(self)
+        fixed._fixed = (*self._fixed, *spans)
+        return fixed
+
     def constant(self, addr: int, count: int) -> int | None:
         """Little-endian value of ``count`` bytes that no store changes (rules 1, S2), or None."""
         if any(not self._constant_at(addr + i) for i in range(count)):
@@ -134,6 +142,8 @@ class Image:
 
     def _constant_at(self, addr: int) -> bool:
         segment = self.segment_at(addr)
+        if segment is not None and any(low <= addr <= high for low, high in self._fixed):
+            return True
         if segment is None or addr - segment.addr >= len(segment.data):
             return False
         section = self.section_at(addr)

@@ -100,20 +100,10 @@ def _flow(graph: Supergraph, steps: Sequence[Step]) -> FlowGraph:
 
 def _environment(image: Image, regions: Regions) -> Environment:
     """Cached regions are ordinary memory; read-only ones hold what the image says."""
-    environment = environment_of(image)
-    constant, ordinary = environment.constant, environment.ordinary
-    cached = regions.of_kind("cached")
     fixed = regions.of_kind("read-only")
-
-    def stays(addr: int, size: int) -> int | None:
-        known = constant(addr, size)
-        if known is None and any(r.low <= addr and addr + size - 1 <= r.high for r in fixed):
-            stored = image.read(addr, size)
-            return None if stored is None else int.from_bytes(stored, "little")
-        return known
-
-    if fixed:
-        environment.constant = stays
+    environment = environment_of(image.holding((r.low, r.high) for r in fixed))
+    ordinary = environment.ordinary
+    cached = regions.of_kind("cached")
     if cached:
         environment.ordinary = lambda addr: (
             ordinary(addr) or any(r.low <= addr <= r.high for r in cached)

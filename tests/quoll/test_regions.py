@@ -15,7 +15,7 @@ from quoll.regions import Regions
 from quoll.trace import End, Execution
 from quoll.values import Values, analyse
 from quoll.valueset import ANY, ValueSet
-from tests.quoll.building import build
+from tests.quoll.building import address, build
 
 PROGRAM = """
     .text
@@ -211,11 +211,60 @@ def test_executions_refute_facts() -> None:
     elsewhere = Regions.of(
         parse(POOL + "accesses of unknown address point into pool", "a.facts"), loaded
     )
-    for address, refutes in ((0x80000010, 0), (0x8000FFFC, 0), (0x8000FFFD, 1), (0x8000000F, 1)):
-        ran = execution(pcs, [(3, address, False)])
+    for at, refutes in ((0x80000010, 0), (0x8000FFFC, 0), (0x8000FFFD, 1), (0x8000000F, 1)):
+        ran = execution(pcs, [(3, at, False)])
         (seen,) = elsewhere.observations(loaded, ran, frozenset([pcs[3]]))
         assert seen.holds is not bool(refutes)
         assert not list(elsewhere.observations(loaded, ran, frozenset([pcs[2]])))
     assert refuted((3, 0xA000, True), (3, 0x8FFC, True)) == []
     assert refuted((3, 0x8FFE, True)) == [(3, "region fixed from 0x9000 to 0x9fff is read-only")]
     assert refuted((3, 0x9000, True)) == [(3, "region fixed from 0x9000 to 0x9fff is read-only")]
+
+
+CHANGING = """
+    .section .changing, "awx"
+    .global main
+    .type main, %function
+main:
+    cmp r0, #2
+    ldrls pc, [pc, r0, lsl #2]
+    b 3f
+    .word 1f, 2f, 3f
+1:  mov r0, #1
+    bx lr
+2:  ldr r3, =other
+    bx r3
+3:  bx lr
+    .ltorg
+    .type other, %function
+other:
+    bx lr
+"""
+
+
+def test_constants_beside_code_of_a_writable_section_are_what_a_fact_says() -> None:
+    """As in hypervisors whose text is writable in the ELF: tables and literals may change."""
+    loaded = Image.load(build(CHANGING, language="asm"))
+    main, text = address(loaded, "main"), loaded.section_at(address(loaded, "main"))
+    assert text is not None
+    assert text.writable
+    said = f"region NAME from {text.addr:#x} to {text.addr + text.size - 1:#x} is read-only"
+    (unresolved,) = extract(loaded, [main]).unresolved
+    assert unresolved.addr == main + 4
+    assert said in unresolved.hint
+    facts = parse(said.replace("NAME", "text"), "a.facts")
+    program = extract(loaded, [main], facts)
+    assert not program.unresolved
+    assert [len(table.targets) for table in program.jump_tables if table.table] == [3]
+    assert program.assumptions[:1] == (f"fact: {facts.facts[0]}",)
+    assert address(loaded, "other") in program.functions
+
+
+def test_what_is_read_only_ends_where_the_fact_says() -> None:
+    loaded = Image.load(build(CHANGING, language="asm"))
+    main = address(loaded, "main")
+    assert loaded.constant(main, 4) is None
+    fixed = loaded.holding([(main, main + 3)])
+    assert fixed.constant(main, 4) == int.from_bytes(loaded.read(main, 4) or b"", "little")
+    assert fixed.constant(main + 1, 4) is None
+    assert loaded.constant(main, 4) is None
