@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from quoll.cfg import Block
 from quoll.errors import FactsError
 from quoll.facts import Facts, ListAtMost, LoopFact
 from quoll.image import Image
@@ -11,8 +12,6 @@ from quoll.places import Place, find_place
 from quoll.supergraph import Supergraph
 
 __all__ = ["facts_of_loops", "lists_of_loops"]
-
-_Nest = tuple[list[int], list[int | None]]
 
 
 def facts_of_loops(
@@ -22,24 +21,26 @@ def facts_of_loops(
 
     A place denotes, in each context of its function, the innermost loop there that has code at
     the place; of a line with code in several nested loops the deepest (a ``for`` line also holds
-    code before the loop). Raises FactsError when the place is reached but in no loop, unless
-    paths are only parts of executions (``in_part``), which may leave a loop at once; and when two
-    lines of one file denote one loop: then the compiler has made it of two, and neither number is
-    its bound.
+    code before the loop). That is decided before anything is left out of the graph: where the
+    deepest never repeats, the fact says nothing, and nothing of the loop around it. Raises
+    FactsError when the place is reached but in no loop, unless paths are only parts of executions
+    (``in_part``); and when two lines of one file denote one loop: then the compiler has made it of
+    two, and neither number is its bound.
     """
     found: list[list[LoopFact]] = [[] for _ in graph.loops]
-    nest = _nest(graph)
     for fact in facts.of(LoopFact):
         place = find_place(image, fact.place, fact.source)
-        reached, loops = _loops_at(graph, nest, image, place)
-        if reached and not loops and not in_part:
+        headers = _headers_at(graph, image, place)
+        if headers and not any(headers.values()) and not in_part:
             raise FactsError(
                 f"'{fact.place}' is in no loop of its function",
                 where=str(fact.source),
                 hint="name a line or address inside the loop, such as that of its condition",
             )
-        for loop in loops:
-            found[loop].append(fact)
+        for loop in graph.loops:
+            header = graph.nodes[loop.header]
+            if header.block.addr in headers.get(header.context, ()):
+                found[loop.index].append(fact)
     for stated in found:
         _refuse_merged(stated)
     return [tuple(sorted(fs, key=lambda f: f.bound)) for fs in found]
@@ -69,38 +70,25 @@ def _refuse_merged(stated: Sequence[LoopFact]) -> None:
             )
 
 
-def _loops_at(graph: Supergraph, nest: _Nest, image: Image, place: Place) -> tuple[bool, set[int]]:
-    """Whether any code at the place is reached, and the loops it denotes."""
-    depth, innermost = nest
-    reached = False
-    deepest: dict[int, set[int]] = {}  # context -> loops
+def _headers_at(graph: Supergraph, image: Image, place: Place) -> dict[int, set[int]]:
+    """By context in which code at the place is reached: headers of the loops that it denotes."""
     covered: dict[tuple[int, int], bool] = {}  # by first address and end of a block
-    for number, node in enumerate(graph.nodes):
-        block = node.block
+
+    def covers(block: Block) -> bool:
         here = covered.get((block.addr, block.end))
         if here is None:
             here = any(place.covers(image, insn.addr) for insn in block.insns)
             covered[block.addr, block.end] = here
-        if not here:
-            continue
-        reached = True
-        loop = innermost[number]
-        if loop is None or graph.nodes[graph.loops[loop].header].context != node.context:
-            continue
-        known = deepest.setdefault(node.context, set())
-        if known and depth[loop] > max(depth[k] for k in known):
-            known.clear()
-        if not known or depth[loop] == max(depth[k] for k in known):
-            known.add(loop)
-    return reached, {loop for loops in deepest.values() for loop in loops}
+        return here
 
-
-def _nest(graph: Supergraph) -> _Nest:
-    """Depth of each loop, and the innermost loop around each node."""
-    depth = [0] * len(graph.loops)
-    innermost: list[int | None] = [None] * len(graph.nodes)
-    for loop in graph.loops:  # outer loops come first
-        depth[loop.index] = 0 if loop.parent is None else depth[loop.parent] + 1
-        for node in loop.nodes:
-            innermost[node] = loop.index
-    return depth, innermost
+    of_nest: dict[int, set[int]] = {}  # by identity
+    found: dict[int, set[int]] = {}
+    for node in graph.nodes:
+        if node.context not in found and covers(node.block):
+            nest = graph.contexts[node.context].nest
+            if id(nest) not in of_nest:
+                around = [headers for block, headers in nest if covers(block)]
+                depth = max(map(len, around), default=0)
+                of_nest[id(nest)] = {h[-1] for h in around if depth and len(h) == depth}
+            found[node.context] = of_nest[id(nest)]
+    return found

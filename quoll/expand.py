@@ -133,7 +133,7 @@ class Expansion:
                 f"recursion of {shape.cfg.name} at most N",
             )
         opened = Open(len(draft.contexts), shape, len(draft.nodes), returns, string, active)
-        draft.contexts.append(context)
+        draft.contexts.append(replace(context, nest=shape.nest))
         blocks = shape.cfg.blocks
         placed = zip(shape.blocks, shape.turns, strict=True)
         draft.nodes.extend(Node(opened.index, blocks[b], turns) for b, turns in placed)

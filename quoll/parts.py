@@ -11,12 +11,12 @@ what the callers of a part have in common.
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quoll.cfg import EdgeKind, Program
 from quoll.guidance import Replacement
 from quoll.partloops import loops_of_parts
-from quoll.supergraph import Context, SuperEdge, Supergraph
+from quoll.supergraph import SuperEdge, Supergraph
 
 __all__ = ["Piece", "Step", "pieces", "steps_over_parts", "summaries"]
 
@@ -120,7 +120,7 @@ def _piece(graph: Supergraph, members: list[int], start: int, steps: list[Step])
     for index, edge in enumerate(edges):
         successors[edge.src].append(index)
         predecessors[edge.dst].append(index)
-    contexts = tuple(Context(c.parent, c.call_site, c.function) for c in graph.contexts)
+    contexts = tuple(replace(c, others=()) for c in graph.contexts)
     nodes = tuple(graph.nodes[n] for n in members)
     loops = loops_of_parts(contexts, nodes, edges, predecessors, number[start])
     by_header = {loop.header: loop.index for loop in graph.loops}

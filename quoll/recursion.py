@@ -24,7 +24,7 @@ from quoll.guidance import Guidance
 from quoll.image import Image
 from quoll.parts import summaries
 from quoll.shape import Shape, shape_of
-from quoll.supergraph import Context, SuperEdge, Supergraph
+from quoll.supergraph import Context, Nested, SuperEdge, Supergraph
 from quoll.trim import trimmed
 
 __all__ = ["Activations", "activations"]
@@ -80,6 +80,7 @@ def activations(program: Program, entry: int, image: Image) -> Activations | Non
     )
     cfgs = {f: _passing(program.functions[f], program, components) for f in sorted(reached)}
     shapes = {f: shape_of(cfg, image) for f, cfg in cfgs.items()}
+    shapes |= {f: _repeated(shapes[f]) for f in components}
     draft = _Chains(shapes, guidance, components, image).run(entry)
     return Activations(trimmed(draft, 0, image), components)
 
@@ -94,6 +95,13 @@ def _passing(cfg: Cfg, program: Program, components: Components) -> Cfg:
         return replace(block, passes=(*block.passes, *passed), returns=block.returns or block.tail)
 
     return replace(cfg, blocks=tuple(map(passing, cfg.blocks)))
+
+
+def _repeated(shape: Shape) -> Shape:
+    """A recursive function is a loop that begins with its entry (``Context.nest``)."""
+    entry = shape.cfg.blocks[0].addr
+    nest = tuple(Nested(n.block, (entry, *n.headers)) for n in shape.nest)
+    return replace(shape, nest=nest)
 
 
 class _Chains(Expansion):

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from quoll.cfg import Cfg, EdgeKind
 from quoll.errors import ControlFlowError
 from quoll.image import Image
-from quoll.reducible import TooManyCopies, split_nodes
-from quoll.supergraph import Turn
+from quoll.loops import find_loops
+from quoll.reducible import Split, TooManyCopies, split_nodes
+from quoll.supergraph import Nested, Turn
 
 __all__ = ["Shape", "shape_of"]
 
@@ -29,6 +30,7 @@ class Shape:
     across: tuple[tuple[int, ...], ...]  # vertex -> where its calls return to
     callers: tuple[int, ...]  # vertices that call
     turns: tuple[tuple[Turn, ...], ...]  # vertex -> ``Node.turns``
+    nest: tuple[Nested, ...]  # of every vertex before loops are unrolled, each kind once
 
 
 def shape_of(cfg: Cfg, image: Image) -> Shape:
@@ -68,4 +70,15 @@ def shape_of(cfg: Cfg, image: Image) -> Shape:
         tuple(tuple(a) for a in across),
         tuple(v for v, block in enumerate(split.origin) if cfg.blocks[block].calls),
         ((),) * len(split.origin),
+        _nest(cfg, split),
     )
+
+
+def _nest(cfg: Cfg, split: Split) -> tuple[Nested, ...]:
+    headers: list[tuple[int, ...]] = [()] * len(split.origin)
+    for loop in find_loops(split.successors, 0):  # outer loops come first
+        address = cfg.blocks[split.origin[loop.header]].addr
+        for vertex in loop.nodes:
+            headers[vertex] = (*headers[vertex], address)
+    known = zip((cfg.blocks[b] for b in split.origin), headers, strict=True)
+    return tuple(dict.fromkeys(Nested(*pair) for pair in known))

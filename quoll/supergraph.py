@@ -23,7 +23,14 @@ from typing import NamedTuple
 from quoll.cfg import Block, EdgeKind
 from quoll.guidance import NO_GUIDANCE, Guidance, Replacement
 
-__all__ = ["Context", "Node", "SuperEdge", "SuperLoop", "Supergraph", "Turn"]
+__all__ = ["Context", "Nested", "Node", "SuperEdge", "SuperLoop", "Supergraph", "Turn"]
+
+
+class Nested(NamedTuple):
+    """A block of a function and the loops around it: addresses of headers, outermost first."""
+
+    block: Block
+    headers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +39,15 @@ class Context:
 
     Indices differ where strings do; two have the same string only where node splitting has copied
     the calling block (``quoll.reducible``), once for each copy. A merged context has ``others``:
-    the calls beside the first that share it, as (context, call site).
+    the calls beside the first that share it, as (context, call site). ``nest`` is that of its
+    function, before anything was left out of the graph.
     """
 
     parent: int | None
     call_site: int | None  # address of the call instruction in the parent's function
     function: int  # entry address
     others: tuple[tuple[int, int], ...] = ()
+    nest: tuple[Nested, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def callers(self) -> tuple[tuple[int, int], ...]:

@@ -1,0 +1,71 @@
+"""Which loop a fact is about: that of the source, whatever is left of the graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quoll.errors import UnboundedLoop
+from quoll.vivu import FULL, Vivu
+from tests.quoll.building import build
+from tests.wcet.programs import CODE, FLAGS
+from tests.wcet.test_guidance import guided
+
+UNROLLED = Vivu(unroll=True)
+LIST = "struct item { struct item *next; unsigned n; } *first; unsigned total;\n"
+ONCE = """
+__attribute__((noinline, noclone)) void walk(unsigned times) {
+    for (struct item *i = first; i; i = i->next) {
+        unsigned k = times;
+        do {
+            total += k;
+            asm volatile("" ::: "memory");
+        } while (--k);
+    }
+}
+void main(void) { walk(1); }
+"""
+NEVER = """
+__attribute__((noinline, noclone)) void walk(unsigned times) {
+    for (struct item *i = first; i; i = i->next)
+        if (times > 3) for (unsigned k = i->n; k; k--) {
+                total += k;
+                asm volatile("" ::: "memory");
+        } else
+            total++;
+}
+void main(void) { walk(1); }
+"""
+NESTED = """
+void main(void) {
+    for (struct item *i = first; i; i = i->next) {
+        unsigned k = i->n;
+        do {
+            total += k;
+            asm volatile("" ::: "memory");
+        } while (--k);
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("vivu", [FULL, UNROLLED])
+@pytest.mark.parametrize(("source", "line"), [(ONCE, 9), (NEVER, 5)])
+def test_a_loop_that_never_repeats_leaves_its_fact_to_no_other(
+    source: str, line: int, vivu: Vivu, tmp_path: Path
+) -> None:
+    """What the context decides takes the inner loop away, and not the fact outwards."""
+    elf = build(LIST + source, *FLAGS, optimise="-O1", link=(CODE,))
+    with pytest.raises(UnboundedLoop, match="1 loop has no bound"):
+        guided(elf, tmp_path, f"loop prog.c:{line} at most 3", vivu=vivu)
+
+
+def test_a_fact_is_about_a_loop_in_all_turns_of_the_loop_around(tmp_path: Path) -> None:
+    elf = build(LIST + NESTED, *FLAGS, optimise="-O1", link=(CODE,))
+    facts = "loop prog.c:4 at most 5\nloop prog.c:9 at most 3"
+    plain = guided(elf, tmp_path, facts).entries["main"]
+    entry = guided(elf, tmp_path, facts, vivu=UNROLLED).entries["main"]
+    assert sorted(map(plain.rounds, plain.bounds)) == [3, 5]
+    assert sorted(map(entry.rounds, entry.bounds)) == [3, 3, 5]
+    assert entry.path.unrealisable is None
