@@ -7,6 +7,7 @@ error: no bound may be computed there (rule 18).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quoll.dominators import dominators, reverse_postorder
@@ -57,6 +58,17 @@ class Acyclic:
     def inside(self, node: int, loop: int) -> bool:
         """Whether ``node`` is part of the loop."""
         return node in self.graph.loops[loop].nodes
+
+    def common_dominator(self, nodes: Sequence[int]) -> int:
+        """The nearest node on all paths to ``nodes``; inside a loop if all of them are."""
+        top = nodes[0]
+        for other in nodes[1:]:
+            while top != other:
+                if self.order[top] > self.order[other]:
+                    top = self.dominator[top]
+                else:
+                    other = self.dominator[other]
+        return top
 
 
 def _check_acyclic(

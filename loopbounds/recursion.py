@@ -43,20 +43,11 @@ class Depths:
     s1: bool = False  # proofs rest on assumption S1 (rule 1)
 
 
-def with_depths(
-    program: Program,
-    entry: int,
-    image: Image,
-    facts: Facts,
-    options: BoundOptions | None = None,
-    *,
-    called: bool = False,
-) -> Program:
+def with_depths(program: Program, entry: int, image: Image, found: Depths) -> Program:
     """``program`` with a depth for the recursion that the function at ``entry`` reaches.
 
-    Raises FactsError if a stated depth is refuted, ControlFlowError for recursion without one.
+    Raises ControlFlowError for recursion without one.
     """
-    found = find_depths(program, entry, image, facts, options, called=called)
     if not found.depths and not found.reasons:
         return program
     reached = reached_from(program, entry & ~1)

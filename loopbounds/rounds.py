@@ -17,7 +17,7 @@ from loopbounds.code import Code, Step
 from loopbounds.keys import model_key, simple_key, total_key
 from loopbounds.model import Model
 from loopbounds.prove import Budget, Outcome, Question, prove_simple
-from loopbounds.scope import Scopes
+from loopbounds.scopes import Scopes
 from loopbounds.simplify import simplified
 from loopbounds.slice import Slice, slice_loops
 from loopbounds.store import Proof, Store, write_model

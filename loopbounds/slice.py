@@ -16,24 +16,23 @@ from functools import reduce
 from loopbounds import rewrite, terms
 from loopbounds.cell import Cell, HeaderCell
 from loopbounds.code import Code, Continued
+from loopbounds.constraints import relevant, within
 from loopbounds.described import Described, described
 from loopbounds.effects import FLAG
+from loopbounds.iteration import Iteration
 from loopbounds.lists import ELEMENTS, RANK, ranked
 from loopbounds.model import Model, Variable
-from loopbounds.scope import Scope, Scopes
+from loopbounds.scope import Scope
+from loopbounds.scopes import Scopes
 from loopbounds.simplify import simplified
-from loopbounds.terms import FALSE, TRUE, Term, both, const, either, sym
-from quoll.cfg import EdgeKind
+from loopbounds.terms import TRUE, Term, both, const, sym
 from quoll.valueset import ANY, ValueSet
 
 __all__ = ["Alone", "Slice", "slice_loops"]
 
-LARGE = 600  # terms in a condition, beyond which a branch is a free choice
 CELLS = 24  # cells of a slice, beyond which the others are any word in each iteration
 CHAIN = 60  # dominators above a loop whose conditions are looked at
-FACTS = 40  # of those conditions, how many a model takes
 ARGUMENTS = range(13)  # registers that may hold any word when an entry begins
-SMALL = 2000  # terms in a condition that a model takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +104,6 @@ class _Slicer:
         self._code, self._loop = code, code.graph.loops[loop]
         self._scope: Scope = scopes.of_loop(loop)
         self._whole: Scope = scopes.whole
-        self._again = FALSE
-        self._exits: list[Term] = []
         self._given: frozenset[str] = frozenset()
         self._havoc: dict[Term, int] = {}
         self._known_trips: dict[int, Term] = {}
@@ -119,7 +116,8 @@ class _Slicer:
         self._lost: set[Term] = set()  # leaves that are any word in each iteration
 
     def build(self) -> Slice:
-        self._again = self._continues()
+        iteration = Iteration(self._code, self._scope, self._loop)
+        self._again, self._exits = iteration.again, iteration.exits
         self._close()
         initial = {leaf: self._entry(self._scope.leaves[leaf]) for leaf in self._changing}
         model, origins = self._assemble(initial)
@@ -158,81 +156,7 @@ class _Slicer:
         used = rewrite.symbols(held)
         return Continued(held, {leaf: leaves[leaf] for leaf in leaves if leaf in used}, s1)
 
-    # --- The step ---------------------------------------------------------------------------
-
-    def _continues(self) -> Term:
-        """When an iteration that starts at the header comes back to it.
-
-        A loop inside is passed by its last iteration, so its back edges are not taken.
-        """
-        graph, order = self._code.graph, self._code.acyclic.order
-        backs = frozenset(self._loop.backs)
-        ahead: dict[int, Term | None] = {}  # None: not part of a last iteration
-        for node in sorted(self._loop.nodes, key=lambda n: -order[n]):
-            ways: list[tuple[int, Term | None]] = []
-            for e in graph.successors[node]:
-                target = graph.edges[e].dst
-                if e in backs:
-                    ways.append((e, TRUE))
-                elif target not in self._loop.nodes:
-                    ways.append((e, FALSE))
-                else:
-                    ways.append((e, ahead[target] if order[target] > order[node] else None))
-            ahead[node] = self._choose(node, ways)
-        return ahead[self._loop.header] or FALSE
-
-    def _choose(self, node: int, ways: list[tuple[int, Term | None]]) -> Term | None:
-        possible = [(e, term) for e, term in ways if term is not None]
-        if ways and not possible:
-            return None
-        if all(term is FALSE for _, term in possible):
-            return FALSE
-        first = possible[0][1]
-        if len(possible) == len(ways):
-            if self._complete(node) and all(term is first for _, term in possible):
-                return first
-        elif len(possible) == 1 and self._always(node):
-            self._exits.append(self._scope.taken(possible[0][0]))
-        going = [(e, term) for e, term in possible if term is not FALSE]
-        if len(going) == 1 and self._is_recursive(node, going[0][0]):
-            return self._scope.leaving(node)
-        result = FALSE
-        for e, term in going:
-            result = either(result, both(self._scope.taken(e), term))
-        if rewrite.size(result) <= LARGE:
-            return result
-        result = FALSE
-        for e, term in going:
-            result = either(result, both(self._scope.choice(node, e), term))
-        return result
-
-    def _is_recursive(self, node: int, edge: int) -> bool:
-        """Whether ``node`` calls by ``edge`` alone what leads back to the header.
-
-        The call is made whenever control leaves the node; an edge past it is no other way to go.
-        """
-        graph = self._code.graph
-        calls = [e for e in graph.successors[node] if graph.edges[e].kind is EdgeKind.CALL]
-        return calls == [edge] and edge in self._loop.backs
-
-    def _always(self, node: int) -> bool:
-        """Whether every iteration that comes back to the header has passed ``node``."""
-        acyclic, graph = self._code.acyclic, self._code.graph
-        for e in self._loop.backs:
-            at = graph.edges[e].src
-            while acyclic.order[at] > acyclic.order[node]:
-                at = acyclic.dominator[at]
-            if at != node:
-                return False
-        return True
-
-    def _complete(self, node: int) -> bool:
-        """Whether the edges out of a node are all that can happen after it."""
-        kinds = [self._code.graph.edges[e].kind for e in self._code.graph.successors[node]]
-        leaves = self._code.effect(node).leaves
-        stays = EdgeKind.FALLTHROUGH in kinds
-        goes = any(kind is not EdgeKind.FALLTHROUGH for kind in kinds)
-        return (stays or leaves is TRUE) and (goes or leaves is FALSE)
+    # --- What the step reads -----------------------------------------------------------------
 
     def _close(self) -> None:
         """Follow what the step reads until it reads nothing new."""
@@ -293,7 +217,7 @@ class _Slicer:
             condition = self._whole.entered(node)
             found.append(condition)
             node = above
-        return _relevant(found, wanted)
+        return relevant(found, wanted)
 
     def _alone(self, initial: dict[Term, Term]) -> Alone | None:
         """Every condition on the way from the entry counts, whatever it is about."""
@@ -419,7 +343,7 @@ class _Slicer:
         return self._code.values.register(self._loop.header, cell)
 
     def _hints(self, leaves: Iterable[Term]) -> list[Term]:
-        return [part for leaf in leaves for part in _within(leaf, self._header_range(leaf))]
+        return [part for leaf in leaves for part in within(leaf, self._header_range(leaf))]
 
     def _ranges(self, initial: dict[Term, Term]) -> list[Term]:
         """What value analysis says of the cells at the header holds at the first visit too."""
@@ -427,7 +351,7 @@ class _Slicer:
         return [
             part
             for leaf, value in values.items()
-            for part in _within(value, self._header_range(leaf))
+            for part in within(value, self._header_range(leaf))
         ]
 
     def _parameter_ranges(self, parameters: Iterable[Term]) -> list[Term]:
@@ -435,10 +359,10 @@ class _Slicer:
         for symbol in _sorted(parameters):
             node, cell = self._whole.source(symbol)
             if isinstance(cell, int) and cell < FLAG:
-                found += _within(symbol, self._code.values.register(node, cell))
+                found += within(symbol, self._code.values.register(node, cell))
             for header, register in self._whole.trips.counted.get(symbol, ()):
                 counted = self._whole.at(header, register)
-                found += _within(counted, self._code.values.register(header, register))
+                found += within(counted, self._code.values.register(header, register))
         return found
 
     @staticmethod
@@ -473,33 +397,3 @@ def _sorted(symbols: Iterable[Term]) -> list[Term]:
 
 def _rename(prefix: str, symbols: list[Term]) -> dict[Term, Term]:
     return {s: sym(f"{prefix}{i}", s.width) for i, s in enumerate(symbols)}
-
-
-def _within(term: Term, values: ValueSet) -> list[Term]:
-    """Membership in a strided interval, as far as bounds and powers of two express it."""
-    if values == ANY or term.constant is not None or term.width != 32:
-        return []
-    if values.exact is not None:
-        return [terms.eq(term, const(values.low, 32))]
-    found = [terms.ule(const(values.low, 32), term), terms.ule(term, const(values.high, 32))]
-    step = values.stride & -values.stride
-    if step > 1:
-        offset = terms.operation("and", term, const(step - 1, 32))
-        found.append(terms.eq(offset, const(values.low & (step - 1), 32)))
-    return [c for c in found if c is not TRUE]
-
-
-def _relevant(conditions: list[Term], wanted: set[Term]) -> list[Term]:
-    """Conditions that share symbols with ``wanted``, or with each other in a chain to it."""
-    wanted = set(wanted)
-    kept: list[Term] = []
-    small = [c for whole in conditions for c in terms.conjuncts(whole)]
-    left = [c for c in small if c.constant is None and rewrite.size(c) <= SMALL]
-    for _ in range(2):
-        for c in list(left):
-            used = rewrite.symbols([c])
-            if used & wanted and len(kept) < FACTS:
-                kept.append(c)
-                left.remove(c)
-                wanted |= used
-    return kept

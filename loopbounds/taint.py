@@ -16,7 +16,8 @@ from loopbounds.rewrite import symbols, walk
 from loopbounds.terms import Term, add, sub
 
 if TYPE_CHECKING:
-    from loopbounds.scope import Scope, Scopes
+    from loopbounds.scope import Scope
+    from loopbounds.scopes import Scopes
 
 __all__ = ["Taint"]
 

@@ -1,16 +1,16 @@
 """Bit-vector terms: what a register or a branch holds, as an expression over symbols.
 
-Each function makes a term (``loopbounds.term``) in its simplest form. Arithmetic is modulo
-2**width and kept in linear normal form (constant plus multiples of other terms), so that
-``(p + 8) - 4 - p`` is the constant 4 without further ado. Comparisons are built from equal,
+Each function makes a term (``loopbounds.term``) in its simplest form. Sums are kept in linear
+normal form (``loopbounds.linear``). Comparisons are built from equal,
 unsigned less and signed less alone; Boolean operators from and, not, xor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from loopbounds import arithmetic
+from loopbounds.linear import add, combine, neg, parts_of, scale, sub, sum_of
 from loopbounds.term import FALSE, TRUE, Term, const, make, mask, sym
 
 __all__ = [
@@ -43,65 +43,6 @@ __all__ = [
     "ult",
     "zext",
 ]
-
-
-def _parts(term: Term) -> tuple[dict[Term, int], int]:
-    if term.op == "const":
-        return {}, term.value
-    if term.op == "linear":
-        return dict(zip(term.args, term.factors, strict=True)), term.value
-    return {term: 1}, 0
-
-
-def _linear(width: int, parts: Mapping[Term, int], value: int) -> Term:
-    limit = mask(width)
-    kept = [(a, f) for a, c in parts.items() if (f := c & limit)]
-    value &= limit
-    if not kept:
-        return const(value, width)
-    if len(kept) == 1:
-        [(atom, factor)] = kept
-        if value == 0 and factor == 1:
-            return atom
-        return make("linear", width, (atom,), value, (factor,))
-    kept.sort(key=lambda part: part[0].serial)
-    return make("linear", width, tuple([a for a, _ in kept]), value, tuple([c for _, c in kept]))
-
-
-def combine(width: int, value: int, factors: Iterable[int], args: Iterable[Term]) -> Term:
-    """``value + sum(c * a for c, a in zip(factors, args))`` modulo 2**width."""
-    parts: dict[Term, int] = {}
-    for factor, arg in zip(factors, args, strict=True):
-        more, constant = _parts(arg)
-        value += factor * constant
-        for atom, times in more.items():
-            parts[atom] = parts.get(atom, 0) + factor * times
-    return _linear(width, parts, value)
-
-
-def add(a: Term, b: Term) -> Term:
-    """Sum modulo 2**width."""
-    parts, value = _parts(a)
-    more, constant = _parts(b)
-    for atom, factor in more.items():
-        parts[atom] = parts.get(atom, 0) + factor
-    return _linear(a.width, parts, value + constant)
-
-
-def scale(a: Term, factor: int) -> Term:
-    """A constant multiple."""
-    parts, value = _parts(a)
-    return _linear(a.width, {t: c * factor for t, c in parts.items()}, value * factor)
-
-
-def neg(a: Term) -> Term:
-    """Two's complement."""
-    return scale(a, -1)
-
-
-def sub(a: Term, b: Term) -> Term:
-    """Difference modulo 2**width."""
-    return combine(a.width, 0, (1, -1), (a, b))
 
 
 def zext(a: Term, width: int) -> Term:
@@ -289,14 +230,14 @@ def eq(a: Term, b: Term) -> Term:
     """Equality."""
     if a.width == 1:
         return negate(operation("xor", a, b))
-    parts, value = _parts(sub(a, b))
+    parts, value = parts_of(sub(a, b))
     half = 1 << (a.width - 1)
     positive = {t: c for t, c in parts.items() if c < half}
     negative = {t: -c for t, c in parts.items() if c >= half}
     if not positive:
         positive, negative, value = negative, positive, -value
-    left = _linear(a.width, positive, 0)
-    right = _linear(a.width, negative, -value)
+    left = sum_of(a.width, positive, 0)
+    right = sum_of(a.width, negative, -value)
     if left.constant is not None:
         return TRUE if left is right else FALSE
     if right.constant is not None:

@@ -13,7 +13,7 @@ from typing import Any
 from loopbounds.bound import LoopBound
 from loopbounds.bounds import bound_loops
 from loopbounds.options import BoundOptions, Budget
-from loopbounds.recursion import with_depths
+from loopbounds.recursion import find_depths, with_depths
 from quoll.cfg import Program
 from quoll.errors import InputError, UsageError, WcetError
 from quoll.expand import expand, without_edges
@@ -273,7 +273,9 @@ class _Listing:
 
     def _entry(self, name: str, address: int) -> AnalysedEntry:
         image, facts, regions = self.image, self.facts, Regions.of(self.facts, self.image)
-        deep = with_depths(self.program, address, image, facts, self.options, called=self.called)
+        program, options, called = self.program, self.options, self.called
+        depths = find_depths(program, address, image, facts, options, called=called)
+        deep = with_depths(program, address, image, depths)
         plain = guided_in_contexts(expand(deep, address, image), image, facts)
         first = analyse_values(plain, image, regions=regions)
         graph = without_edges(plain, first.dead_edges, image)

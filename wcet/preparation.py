@@ -14,7 +14,7 @@ from cache.classify import classify
 from cache.geometry import Hierarchy
 from loopbounds.bound import LoopBound
 from loopbounds.bounds import bound_loops
-from loopbounds.recursion import with_depths
+from loopbounds.recursion import find_depths, with_depths
 from pipeline.charge import charge
 from pipeline.costs import Costs
 from quoll.cfg import Program
@@ -81,7 +81,8 @@ class Preparation:
     def with_depths(self, program: Program, address: int) -> Program:
         """``program`` with how deep its recursion goes, if it has any."""
         run = self.run
-        return with_depths(program, address, run.image, run.facts, run.options.bounds)
+        depths = find_depths(program, address, run.image, run.facts, run.options.bounds)
+        return with_depths(program, address, run.image, depths)
 
     def valued(self, name: str, address: int) -> Valued:
         """The stages from the binary to values, for one entry."""

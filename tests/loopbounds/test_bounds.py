@@ -16,7 +16,7 @@ from loopbounds.bound import LoopBound
 from loopbounds.bounds import BoundOptions
 from loopbounds.nusmv import Answer, Check, Limits, Verdict
 from loopbounds.prove import Budget
-from loopbounds.scope import Scopes
+from loopbounds.scopes import Scopes
 from loopbounds.slice import Slice
 from quoll.errors import FactsError
 from quoll.facts import Facts, LoopFact, Source

@@ -266,5 +266,7 @@ def test_a_depth_too_large_to_tell_contexts_apart_is_none() -> None:
 def test_recursion_without_a_depth_is_an_error_with_its_reason() -> None:
     image = Code.of(*NOT_BOUNDED["list"], "-O1").image
     entry = address(image, "main")
+    program = extract(image, [entry])
+    depths = find_depths(program, entry, image, Facts(), OPTIONS)
     with pytest.raises(ControlFlowError, match=r"f -> f \(.*nothing bounds the word that 'ldr"):
-        with_depths(extract(image, [entry]), entry, image, Facts(), OPTIONS)
+        with_depths(program, entry, image, depths)
