@@ -66,7 +66,7 @@ class Check:
 class Limits:
     """What one query may use. The clock allows ``PATIENCE`` times the processor's seconds."""
 
-    seconds: int = 10  # of processor time
+    seconds: int = 20  # of processor time
     memory: int = 1 << 30  # bytes of address space
 
 

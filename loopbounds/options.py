@@ -13,12 +13,14 @@ __all__ = ["BoundOptions", "Budget"]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one loop may use: seconds of processor time for each of its models, and per query.
+    """What one loop may use for each of its models: ``queries`` of the solver.
 
-    Not by the clock: what else the machine does must not change a bound.
+    Seconds of processor time, for all of them and for each, are several times what proofs need:
+    how fast the machine is, and what else it does, must not change a bound.
     """
 
-    seconds: int = 40
+    seconds: int = 60
+    queries: int = 48
     query: Limits = field(default_factory=Limits)
 
 

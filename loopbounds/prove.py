@@ -49,7 +49,7 @@ TWICE = 2  # executions, of which the first query asks
 HUGE = 1 << 30  # a bound no proof is expected for; candidates may rely on it
 BEST = 3  # runs from which longer ones are looked for
 LOOSE = 16  # times the longest run found: a bound above may be due to what a model leaves out
-LOWERING = 8  # a lower bound than the one proved is worth this part of the time
+LOWERING = 8  # a lower bound than the one proved is worth this part of the queries
 NEAR = 3  # likely bounds asked first, besides the one after the longest run
 FRAMES = (1, 4)  # induction depths, in the order they are tried
 
@@ -94,14 +94,15 @@ class Session:
 
     def __init__(self, model: Model, budget: Budget, solver: Path) -> None:
         self.model, self._budget, self._solver = model, budget, solver
-        self._start = _processor_seconds()
+        self._start, self._asked = _processor_seconds(), 0
         self.text = ""
 
     def ask(self, properties: Sequence[tuple[str, Term]], checks: Sequence[Check]) -> list[Answer]:
         """Answers that did not fail. Raises SolverFailed or OutOfTime otherwise."""
         left = self._budget.seconds - int(_processor_seconds() - self._start)
-        if left <= 0:
+        if left <= 0 or self._asked == self._budget.queries:
             raise OutOfTime
+        self._asked += 1
         query = self._budget.query
         limits = Limits(min(query.seconds, left), query.memory)
         self.text = self.model.smv(properties)
@@ -154,7 +155,7 @@ class Question:
         loose = outcome.bound is None or outcome.bound > LOOSE * known
         if loose and self.simple != self.whole:
             if outcome.bound is not None:
-                budget = replace(budget, seconds=max(1, budget.seconds // LOWERING))
+                budget = replace(budget, queries=max(1, budget.queries // LOWERING))
             outcome = _lower(prove_simple(self.whole, budget, solver), outcome)
         return replace(outcome, seconds=outcome.seconds + time.perf_counter() - start)
 

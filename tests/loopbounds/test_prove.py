@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from loopbounds import rewrite, terms
+from loopbounds import nusmv, rewrite, terms
 from loopbounds.canonical import canonical
 from loopbounds.climb import Choice, climb
 from loopbounds.coarsen import coarsen
@@ -380,3 +383,23 @@ def test_runs_are_executions(model: Model) -> None:
     runs += climb(model, [Choice(r.parameters, (1,) * len(model.inputs)) for r in runs[:3]])
     assert exact is None or longest(runs) <= max(exact, 1)
     assert exact is None or not any(run.endless for run in runs)
+
+
+def test_the_budget_is_counted_in_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever they take: one less than are needed gives no bound, and as many as are, the same."""
+    model = counted(word(0), terms.add(X, word(3)), terms.ult(X, bits(N, 0xFFF0)))
+    asked, ask_solver = [0], nusmv.ask
+
+    def counting(
+        text: str, checks: Sequence[Check], limits: Limits, solver: Path
+    ) -> tuple[nusmv.Answer, ...]:
+        asked[0] += 1
+        return ask_solver(text, checks, limits, solver)
+
+    monkeypatch.setattr(nusmv, "ask", counting)
+    wanted = prove(model, BUDGET, find_solver()).bound
+    assert wanted is not None
+    needed = asked[0]
+    for queries, bound in ((needed, wanted), (needed - 1, None)):
+        outcome = prove(model, Budget(queries=queries), find_solver())
+        assert (outcome.bound, outcome.failed) == (bound, "")
