@@ -1,4 +1,4 @@
-"""Linux for ARMv6 with symbols: ``python -m tests.campaigns.vmlinux [--image FILE]``.
+"""Linux for ARMv6 with symbols: ``python -m tests.campaigns.vmlinux``; others with ``--image``.
 
 Fetches Debian's debug image of the Raspberry Pi kernel (armel), extracts it from all its functions
 and prints what was resolved and what remained. Ends with status 1 beyond 60 s or 4 GiB.
@@ -22,6 +22,7 @@ from pathlib import Path
 from quoll.arm.insn import Flow
 from quoll.cfg import EdgeKind, Program
 from quoll.extract import extract
+from quoll.facts import load
 from quoll.image import Image, RawMemory
 from quoll.listing import function_loops
 from quoll.transfers import links
@@ -166,13 +167,14 @@ def _general(reason: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Extract a Linux kernel.")
     parser.add_argument("--image", type=Path, help="instead of Debian's")
+    parser.add_argument("--facts", type=Path, action="append", default=[])
     options = parser.parse_args()
     path = options.image or kernel()
     raw = dumped(path)
     start = time.perf_counter()
     image = Image.load(path, raw)
     loaded = time.perf_counter()
-    program = extract(image, entries_of(image))
+    program = extract(image, entries_of(image), load(tuple(options.facts)))
     done = time.perf_counter()
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     memory = usage[0].ru_maxrss << 10
