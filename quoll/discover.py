@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from typing import NamedTuple
 
-from quoll.arm.decode import decode, it_conditions
+from quoll.arm.decode import ARM_LENGTH, decode, it_conditions, known_words
 from quoll.arm.insn import LR, PC, SP, Cond, Flow, Insn
+from quoll.arm.moved import moved
 from quoll.cfg import Block, Cfg, Edge, EdgeKind, Unresolved
 from quoll.errors import ControlFlowError, InputError
 from quoll.image import Image
@@ -296,6 +297,8 @@ class FunctionBuilder:
         came_from: int | None = None
         insns, ends = self.insns, self._ends
         while True:
+            if not thumb:
+                came_from, addr = self._straight(came_from, addr)
             known = insns.get(addr)
             if known is not None:
                 self._leaders.add(addr)
@@ -318,6 +321,26 @@ class FunctionBuilder:
             if not plain:
                 self._edges.add((came_from, addr, EdgeKind.FALLTHROUGH))
                 self._leaders.add(addr)
+
+    def _straight(self, came_from: int | None, addr: int) -> tuple[int | None, int]:
+        """Add ARM instructions that were seen elsewhere, up to one that does more than go on.
+
+        Returns the last one and where that is. Most code is such, and passes here quickly.
+        """
+        insns, ends, words = self.insns, self._ends, known_words
+        start, code = self._window
+        at = addr - start
+        if addr % ARM_LENGTH or at < 0:
+            return came_from, addr
+        while addr not in insns and addr not in ends:
+            known = words.get(code[at : at + ARM_LENGTH])
+            if known is None or not known[1]:
+                break
+            insns[addr] = moved(known[0], addr)
+            came_from = addr
+            addr += ARM_LENGTH
+            at += ARM_LENGTH
+        return came_from, addr
 
     def _meet(self, known: Insn, thumb: bool, it: tuple[Cond, ...]) -> None:
         """Control reaches an instruction again: it must be the same one."""

@@ -24,7 +24,6 @@ from quoll.statements import Statements
 __all__ = ["extract"]
 
 NO_FACTS = Facts()
-COLLECT = (100_000, 20, 1_000_000)  # objects, collections of them, collections of those
 
 
 def extract(
@@ -45,7 +44,7 @@ def extract(
     growth = Growth(image, statements, ends | statements.ends.keys())
     roots = [_entry(image, addr) for addr in entries]
     image.begin_lines()
-    with _rarely_collected():
+    with _not_collected():
         for root in roots:
             growth.start(root)
         growth.run()
@@ -57,20 +56,21 @@ def extract(
 
 
 @contextmanager
-def _rarely_collected() -> Iterator[None]:
-    """Cyclic garbage is looked for among new objects only, and seldom.
+def _not_collected() -> Iterator[None]:
+    """Cyclic garbage is not looked for: hardly any is made.
 
-    Nearly all that is made here stays, and looking through it again and again takes a fifth. It is
-    not looked through at once in the end either: the count of what is new starts again.
+    To look through all that stays, again and again, takes a tenth. It is not looked through at
+    once in the end either: what is new then counts as old.
     """
-    before = gc.get_threshold()
-    gc.set_threshold(*COLLECT)
+    enabled = gc.isenabled()
+    gc.disable()
     try:
         yield
     finally:
         gc.freeze()
-        gc.set_threshold(*before)
         gc.unfreeze()
+        if enabled:
+            gc.enable()
 
 
 def _entry(image: Image, addr: int) -> Callee:

@@ -102,11 +102,9 @@ class LocalValues:
         keeps_tables: bool = False,
     ) -> None:
         self.cfg, self.image, self.callees = cfg, image, callees
-        self._keeps_tables = keeps_tables
-        self.spills_tables = False  # whether the address of a constant was forgotten
         self.code = code or BlockCode()
+        self._spilled = _Spilled(image, keeps=keeps_tables)
         self.environment = replace(environment_of(image), spilled=self._spilled)
-        self._links = _links(cfg)
         edges = [e for e in cfg.edges if e.kind not in (EdgeKind.CALL, EdgeKind.RETURN)]
         successors: list[list[int]] = [[] for _ in cfg.blocks]
         for index, edge in enumerate(edges):
@@ -123,11 +121,16 @@ class LocalValues:
             [self.code(block.insns) for block in cfg.blocks],
             self.kinds,
             self.environment,
-            {EdgeKind.ACROSS: self._after_call},
+            {EdgeKind.ACROSS: _Calls(self)},
         )
         self.fixpoint: Fixpoint[State] = solve(
             self.graph, self.order, self.domain, entry_state(self.environment.names)
         )
+
+    @property
+    def spills_tables(self) -> bool:
+        """Whether the address of a constant was forgotten, or kept by assumption."""
+        return self._spilled.met
 
     @property
     def assumptions(self) -> frozenset[str]:
@@ -155,22 +158,33 @@ class LocalValues:
                     kept &= self.callees(callee)
         return kept
 
-    def _after_call(self, edge: int, outcome: Outcome) -> State | None:
+
+class _Calls:
+    """What calls leave. It refers to parts of the values only, or those would outlive their use."""
+
+    def __init__(self, values: LocalValues) -> None:
+        self._cfg, self._callees = values.cfg, values.callees
+        self._sources, self._positions = values.graph.sources, values.order.position
+        self._names, self._used = values.environment.names, values.environment.used
+        self._spilled, self._links = values.environment.spilled, _links(values.cfg)
+
+    def __call__(self, edge: int, outcome: Outcome) -> State | None:
+        """The state after the call that ``edge`` passes."""
         leave = outcome.leave
         if leave is None:
             return None
-        source = self.graph.sources[edge]
+        source = self._sources[edge]
         kept = CALLEE_SAVED
-        for callee in self.cfg.blocks[source].calls:
-            kept &= self.callees(callee)
+        for callee in self._cfg.blocks[source].calls:
+            kept &= self._callees(callee)
         before = leave.state
-        names, position = self.environment.names, self.order.position[source]
+        names, position = self._names, self._positions[source]
         registers = [
             before.registers[r] if r in kept else names.of(position, ("call", r)) << 32
             for r in range(FLAG)
         ]
         flags = [None] * (MODE - FLAG)
-        self.environment.used.add(S1)
+        self._used.add(S1)
         live = live_frames(before.frames, before.term(SP), before.facts)
         frames = {key: cell for key, cell in live.items() if self._survives(cell)}
         return State(
@@ -180,14 +194,22 @@ class LocalValues:
     def _survives(self, cell: object) -> bool:
         """Whether a cell holds a callee-saved register as at entry, or a return address."""
         saved = type(cell) is int and (cell in SAVED or cell in self._links)
-        return saved or self._spilled(cell)
+        return saved or (self._spilled is not None and self._spilled(cell))
 
-    def _spilled(self, cell: object) -> bool:
-        """Whether the address of a word that is never written is kept, if a cell holds that."""
-        if type(cell) is not int or cell >> 32 or self.image.constant(cell, WORD) is None:
+
+class _Spilled:
+    """Whether the address of a word that is never written is kept, if a cell holds that."""
+
+    def __init__(self, image: Image, *, keeps: bool) -> None:
+        self._image, self._keeps = image, keeps
+        self.met = False
+
+    def __call__(self, cell: object) -> bool:
+        """Whether ``cell`` is kept."""
+        if type(cell) is not int or cell >> 32 or self._image.constant(cell, WORD) is None:
             return False
-        self.spills_tables = True
-        return self._keeps_tables
+        self.met = True
+        return self._keeps
 
 
 def _links(cfg: Cfg) -> frozenset[int]:

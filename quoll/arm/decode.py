@@ -27,7 +27,7 @@ from quoll.arm.moved import aimed, branch_at, moved
 from quoll.arm.operands import Operands, Roles, roles
 from quoll.errors import InputError
 
-__all__ = ["decode", "disassembled", "it_conditions", "status_mask"]
+__all__ = ["ARM_LENGTH", "decode", "disassembled", "it_conditions", "known_words", "status_mask"]
 
 ARM_LENGTH = 4  # bytes
 THUMB_NOP = b"\x00\xbf"
@@ -46,10 +46,9 @@ def decode(code: bytes, addr: int, thumb: bool, it: tuple[Cond, ...] = ()) -> In
     if length == 0 or len(code) < length:
         raise InputError(f"the code ends inside the instruction at {addr:#x}")
     raw = bytes(code[:length])
-    if not thumb:
-        known = _known_words.get(raw)
-        if known is not None:
-            return moved(known, addr)
+    known = None if thumb else known_words.get(raw)
+    if known is not None:
+        return moved(known[0], addr)
     branch = split_branch(raw, thumb)
     if branch is not None:
         return branch_at(_at_zero(branch[0], thumb, it[:1]), addr, raw, branch[1])
@@ -57,13 +56,14 @@ def decode(code: bytes, addr: int, thumb: bool, it: tuple[Cond, ...] = ()) -> In
     if insn.target is not None:
         return aimed(insn, addr, raw, insn.target)
     if not thumb:
-        if len(_known_words) >= CACHED:
-            _known_words.clear()
-        _known_words[raw] = insn
-    return moved(insn, addr)
+        if len(known_words) >= CACHED:
+            known_words.clear()
+        known_words[raw] = insn[1:], insn.flow is Flow.NEXT and LR not in insn.writes
+    return moved(insn[1:], addr)
 
 
-_known_words: dict[bytes, Insn] = {}  # ARM instructions whose target does not depend on the address
+# ARM instructions without a direct target, for ``moved``; whether one just goes on and keeps lr
+known_words: dict[bytes, tuple[tuple[object, ...], bool]] = {}
 
 
 def it_conditions(insn: Insn) -> tuple[Cond, ...]:
