@@ -94,7 +94,11 @@ def _any(bits: int) -> ValueSet:
 
 def add(m: Machine, out: int, a: int, b: int, site: Any) -> None:
     """INT_ADD of words."""
-    p, q = m.term(m.v[a], (site, "a")), m.term(m.v[b], (site, "b"))
+    p, q = m.v[a], m.v[b]
+    if type(p) is not int:
+        p = m.term(p, (site, "a"))
+    if type(q) is not int:
+        q = m.term(q, (site, "b"))
     if p <= MASK:
         p, q = q, p
     if q > MASK:
@@ -120,7 +124,11 @@ def _sum(a: Fact, b: Fact) -> Fact:
 def subtract(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
     """INT_SUB of words; ``extra`` is the site and a slot that keeps the operands (0: none)."""
     site, kept = extra
-    p, q = m.term(m.v[a], (site, "a")), m.term(m.v[b], (site, "b"))
+    p, q = m.v[a], m.v[b]
+    if type(p) is not int:
+        p = m.term(p, (site, "a"))
+    if type(q) is not int:
+        q = m.term(q, (site, "b"))
     if kept:
         m.v[kept] = (p, q)
     if p >> 32 == q >> 32:
@@ -160,7 +168,9 @@ def _is_stack(base: int) -> bool:
 def load(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
     """LOAD; ``extra`` is the site, the size in bytes, and what the access is noted under."""
     site, size, access = extra
-    address = m.term(m.v[a], (site, "a"))
+    address = m.v[a]
+    if type(address) is not int:
+        address = m.term(address, (site, "a"))
     if m.accesses is not None:
         m.note_access(access, address)
     if size > 4:
@@ -200,10 +210,15 @@ def _loaded(m: Machine, address: Term, size: int) -> Fact:
 def store(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
     """STORE of slot ``b`` at slot ``a``; ``extra`` as for ``load``."""
     site, size, access = extra
-    address = m.term(m.v[a], (site, "a"))
+    address = m.v[a]
+    if type(address) is not int:
+        address = m.term(address, (site, "a"))
     if m.accesses is not None:
         m.note_access(access, address)
-    m.memory.store(address, size, m.term(m.v[b], (site, "b")), m.v[13], m.facts)
+    value = m.v[b]
+    if type(value) is not int:
+        value = m.term(value, (site, "b"))
+    m.memory.store(address, size, value, m.v[13], m.facts)
 
 
 def restrict(m: Machine, out: int, a: int, b: int, extra: Any) -> None:

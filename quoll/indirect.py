@@ -83,9 +83,9 @@ def resolve(values: LocalValues, block: int) -> Resolution | Unknown:
     if constant is not None:
         return Resolution(kind, (constant,))
     interpreter = Interpreter(values.code, values.environment)
-    paths = _paths(values, block)
+    paths = ((path, interpreter.follow(path, path.state)) for path in _paths(values, block))
     nearest = next(paths)  # the transfer alone: its block is reached
-    found = selected(interpreter, chain([nearest], paths)) or one_of_few(interpreter, nearest)
+    found = selected(interpreter, chain([nearest], paths)) or one_of_few(interpreter, *nearest)
     if found is not None:
         return Resolution(kind, found.targets, found.table)
     return _unknown(values, leave)

@@ -191,7 +191,7 @@ class Nearby:
             paths.append((path, calls))
             constant = target_of(leave, environment)
             if constant is None:
-                found = selected(interpreter, [path])
+                found = selected(interpreter, [(path, leave)])
             else:
                 found = Selection((constant,), None)
             if found is not None and (best is None or found.distinct < best[0].distinct):

@@ -124,15 +124,19 @@ def _words(term: int, facts: Facts) -> ValueSet:
     return plain(describe(term, facts))
 
 
-def selected(interpreter: Interpreter, paths: Iterable[Path]) -> Selection | None:
+def selected(
+    interpreter: Interpreter, paths: Iterable[tuple[Path, Leave | None]]
+) -> Selection | None:
     """Targets and table, from the shortest path on which something selects among them.
+
+    Each path is given with how it ends, None if the transfer is not made.
 
     An offset loaded from a table selects too, but its interval hides gaps between the entries; so
     a longer path, which includes the load, is better.
     """
     best: Selection | None = None
-    for path in paths:
-        found = _by_index(interpreter, path)
+    for path, leave in paths:
+        found = None if leave is None else _by_index(interpreter, path, leave)
         if found is None:
             continue
         if best is None or found.distinct < best.distinct:
@@ -142,11 +146,8 @@ def selected(interpreter: Interpreter, paths: Iterable[Path]) -> Selection | Non
     return best
 
 
-def _by_index(interpreter: Interpreter, path: Path) -> Selection | None:
+def _by_index(interpreter: Interpreter, path: Path, leave: Leave) -> Selection | None:
     """Targets and table, if one symbol at the start of ``path`` selects the target."""
-    leave = interpreter.follow(path, path.state)
-    if leave is None:
-        return None
     for symbol in _symbols(path.state):
         if leave.target >> 32 == symbol:
             continue  # the target itself: its interval may hold words that no table has
@@ -160,13 +161,12 @@ def _by_index(interpreter: Interpreter, path: Path) -> Selection | None:
     return None
 
 
-def one_of_few(interpreter: Interpreter, path: Path) -> Selection | None:
+def one_of_few(interpreter: Interpreter, path: Path, leave: Leave | None) -> Selection | None:
     """The members of the interval of the word written, if they are likely to be the targets.
 
     Of two words the interval is the set. More may hide gaps, which only add targets that control
     never reaches; so they must be few, and as far apart as whole instructions.
     """
-    leave = interpreter.follow(path, path.state)
     if leave is None or leave.target >> 32 < RIGID:
         return None
     symbol = leave.target >> 32

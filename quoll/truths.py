@@ -40,7 +40,11 @@ def unknown_flag(m: Machine, out: int, a: int, b: int, site: Any) -> None:
 
 def keep_operands(m: Machine, out: int, a: int, b: int, site: Any) -> None:
     """Keep the operands of an addition, for its flags."""
-    p, q = m.term(m.v[a], (site, "a")), m.term(m.v[b], (site, "b"))
+    p, q = m.v[a], m.v[b]
+    if type(p) is not int:
+        p = m.term(p, (site, "a"))
+    if type(q) is not int:
+        q = m.term(q, (site, "b"))
     m.v[out] = (q, p) if p <= MASK else (p, q)
 
 
@@ -86,7 +90,12 @@ def difference_is_zero(m: Machine, out: int, a: int, b: int, site: Any) -> None:
 def compare(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
     """A comparison of words; ``extra`` is the site and the relation."""
     site, relation = extra
-    m.v[out] = _comparison(relation, m.term(m.v[a], (site, "a")), m.term(m.v[b], (site, "b")))
+    p, q = m.v[a], m.v[b]
+    if type(p) is not int:
+        p = m.term(p, (site, "a"))
+    if type(q) is not int:
+        q = m.term(q, (site, "b"))
+    m.v[out] = _comparison(relation, p, q)
 
 
 def _comparison(relation: Compare, p: Term, q: Term) -> Any:
