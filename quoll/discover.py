@@ -13,15 +13,16 @@ from collections.abc import Callable, Mapping, Set
 from typing import NamedTuple
 
 from quoll.arm.decode import ARM_LENGTH, decode, it_conditions, known_words
-from quoll.arm.insn import LR, PC, SP, Cond, Flow, Insn
+from quoll.arm.insn import LR, Cond, Flow, Insn
 from quoll.arm.moved import moved
-from quoll.cfg import Block, Cfg, Edge, EdgeKind, Unresolved
+from quoll.cfg import EdgeKind, Unresolved
 from quoll.errors import ControlFlowError, InputError
 from quoll.image import Image
+from quoll.linkage import sets_lr_by_convention
+from quoll.window import Window
 
-__all__ = ["Callee", "FunctionBuilder", "falls_through", "is_jump_through"]
+__all__ = ["Callee", "FunctionBuilder", "falls_through"]
 
-LONGEST = 4  # bytes of an instruction
 COMPARE_AND_BRANCH = ("cbz", "cbnz")
 ENDS_BY_TRAP = ("udf", "bkpt")
 NOTHING: Mapping[int, Set[int]] = {}
@@ -39,19 +40,6 @@ def falls_through(insn: Insn) -> bool:
     return insn.flow is Flow.NEXT or insn.conditional or insn.mnemonic in COMPARE_AND_BRANCH
 
 
-def is_jump_through(insn: Insn) -> bool:
-    """Whether ``insn`` always goes where a register says that is neither lr nor the pc."""
-    register = bool(insn.sources) and insn.sources[0] not in (LR, PC)
-    return insn.mnemonic == "bx" and register and not insn.conditional
-
-
-def _sets_lr_by_convention(insn: Insn) -> bool:
-    """Calls, ``mov lr, pc`` before one, and loads from the stack."""
-    if insn.memory is not None:
-        return insn.memory.base == SP
-    return insn.flow is not Flow.NEXT or insn.sources == (PC,)
-
-
 class _Pending(NamedTuple):
     """An address to explore, and why."""
 
@@ -67,6 +55,7 @@ class FunctionBuilder:
     ``sites`` are the indirect transfers, whose effect the owner decides; ``version`` counts
     changes, so that a decision can be repeated when the code around it has grown. ``inline`` are
     jumps that are no tail calls; ``linked`` are jumps that call, with the words that lr holds then.
+    ``leaders`` start blocks, ``edges`` lead from an instruction to one of them.
     """
 
     def __init__(
@@ -99,15 +88,15 @@ class FunctionBuilder:
         self._image = image
         self._ends = ends
         self._is_function = is_function
-        self._window: tuple[int, bytes] = (0, b"")
+        self._window = Window(image)
         self._returning = returning
-        self._inline, self._linked = inline, dict(linked)
+        self._inline, self.linked = inline, dict(linked)
         self._fragments, self._apart, self._replaced = fragments, apart, replaced
         self._tail_returns: set[int] = set()
         self._new_callees: list[Callee] = []
         self._new_inlined: list[int] = []
-        self._edges: set[tuple[int, int, EdgeKind]] = set()
-        self._leaders = {callee.entry}
+        self.edges: set[tuple[int, int, EdgeKind]] = set()
+        self.leaders = {callee.entry}
         self._it: dict[int, tuple[Cond, ...]] = {}  # of instructions in IT blocks
         self._pending = [_Pending(callee.entry, callee.thumb, ())]
 
@@ -124,7 +113,7 @@ class FunctionBuilder:
 
     def before(self, insn: Insn) -> Insn | None:
         """The instruction that always runs just before ``insn``, if there is one."""
-        if insn.addr in self._leaders:
+        if insn.addr in self.leaders:
             return None
         for size in (2, 4) if insn.thumb else (4,):
             previous = self.insns.get(insn.addr - size)
@@ -136,7 +125,7 @@ class FunctionBuilder:
         """Whether a ``bl`` that counts as a jump leads to ``addr``."""
         return any(
             target == addr and kind is EdgeKind.TAKEN and self.insns[source].flow is Flow.CALL
-            for source, target, kind in self._edges
+            for source, target, kind in self.edges
         )
 
     def take_new_callees(self) -> list[Callee]:
@@ -183,7 +172,7 @@ class FunctionBuilder:
                 "where it comes back is not known: do not replace the function by a bound",
             )
         elif target.entry in self._replaced or (not own and self._is_function(target.entry)):
-            self.call(insn, target, tail=insn not in self._linked)
+            self.call(insn, target, tail=insn not in self.linked)
         else:
             self._new_inlined.append(target.entry)
             self.branch(insn, target, kind)
@@ -191,13 +180,13 @@ class FunctionBuilder:
     def branch(self, insn: int, target: Callee, kind: EdgeKind) -> None:
         """Control may pass inside this function from the instruction ``insn`` to ``target``."""
         edge = (insn, target.entry, kind)
-        if edge in self._edges:
+        if edge in self.edges:
             return
-        if not self._is_code(target):
+        if not self._window.is_code(*target):
             self._refuse_target(insn, target)
             return
-        self._edges.add(edge)
-        self._leaders.add(target.entry)
+        self.edges.add(edge)
+        self.leaders.add(target.entry)
         self._pending.append(_Pending(target.entry, target.thumb, ()))
         self.version += 1
 
@@ -206,7 +195,7 @@ class FunctionBuilder:
         if callee.entry in self._replaced:
             self._pass_over(insn, callee.entry, tail=tail)
             return
-        if not self._is_code(callee):
+        if not self._window.is_code(*callee):
             self._refuse_target(insn, callee)
             return
         if callee not in self.callees:
@@ -262,14 +251,8 @@ class FunctionBuilder:
     def continue_after(self, insn: int) -> None:
         """Control comes back from the call ``insn``: to where lr says, or after it."""
         call = self.insns[insn]
-        for word in sorted(self._linked.get(insn, (call.next | call.thumb,))):
+        for word in sorted(self.linked.get(insn, (call.next | call.thumb,))):
             self.branch(insn, Callee(word & ~1, bool(word & 1)), EdgeKind.ACROSS)
-
-    def _is_code(self, target: Callee) -> bool:
-        start, code = self._window
-        at = target.entry - start
-        inside = 0 <= at < len(code) or self._image.is_executable(target.entry)
-        return inside and target.entry % (2 if target.thumb else 4) == 0
 
     def _refuse_target(self, insn: int, target: Callee) -> None:
         self.refuse(
@@ -289,7 +272,7 @@ class FunctionBuilder:
         self._unknown_calls.add(insn)
         self.refuse(insn, reason, hint)
         if link is not None:
-            self._linked[insn] = {link}
+            self.linked[insn] = {link}
         self.continue_after(insn)
 
     def _run(self, addr: int, thumb: bool, it: tuple[Cond, ...]) -> None:
@@ -301,14 +284,14 @@ class FunctionBuilder:
                 came_from, addr = self._straight(came_from, addr)
             known = insns.get(addr)
             if known is not None:
-                self._leaders.add(addr)
+                self.leaders.add(addr)
                 self._meet(known, thumb, it)
                 return
             insn = self._decode(addr, thumb, it, came_from)
             if insn is None:
                 return
             insns[addr] = insn
-            if LR in insn.writes and not _sets_lr_by_convention(insn):
+            if LR in insn.writes and not sets_lr_by_convention(insn):
                 self.keeps_lr = False
             if it:
                 self._it[addr] = it
@@ -319,8 +302,8 @@ class FunctionBuilder:
                 return
             came_from, addr = addr, addr + len(insn.raw)
             if not plain:
-                self._edges.add((came_from, addr, EdgeKind.FALLTHROUGH))
-                self._leaders.add(addr)
+                self.edges.add((came_from, addr, EdgeKind.FALLTHROUGH))
+                self.leaders.add(addr)
 
     def _straight(self, came_from: int | None, addr: int) -> tuple[int | None, int]:
         """Add ARM instructions that were seen elsewhere, up to one that does more than go on.
@@ -328,8 +311,7 @@ class FunctionBuilder:
         Returns the last one and where that is. Most code is such, and passes here quickly.
         """
         insns, ends, words = self.insns, self._ends, known_words
-        start, code = self._window
-        at = addr - start
+        code, at = self._window.code, addr - self._window.start
         if addr % ARM_LENGTH or at < 0:
             return came_from, addr
         while addr not in insns and addr not in ends:
@@ -358,7 +340,7 @@ class FunctionBuilder:
     def _decode(
         self, addr: int, thumb: bool, it: tuple[Cond, ...], came_from: int | None
     ) -> Insn | None:
-        code = self._code(addr, thumb)
+        code = self._window.at(addr, thumb)
         if code is not None:
             try:
                 return decode(code, addr, thumb, it)
@@ -374,15 +356,6 @@ class FunctionBuilder:
             "state that the call before it never returns: FUNCTION never returns",
         )
         return None
-
-    def _code(self, addr: int, thumb: bool) -> bytes | None:
-        """The bytes at ``addr`` of at most one instruction, None if it is not code."""
-        if addr % (2 if thumb else 4):
-            return None
-        start, code = self._window
-        if not start <= addr < start + len(code):
-            start, code = self._window = self._image.code_around(addr) or (0, b"")
-        return code[addr - start : addr - start + LONGEST] or None
 
     def _ends_here(self, insn: Insn) -> bool:
         """Record what ``insn`` does; whether the next instruction is not reached from it."""
@@ -424,72 +397,3 @@ class FunctionBuilder:
                 "state that the call before it never returns, or end the path before it",
             )
         return not falls_through(insn)
-
-    def build(self, name: str, *, returns: bool) -> Cfg:
-        """The function as it is known now. Blocks start at leaders; each is one run of code.
-
-        Without ``returns`` control ends at its returns: the user said that it never returns.
-        """
-        starts = sorted(self._leaders & self.insns.keys())
-        starts.sort(key=lambda addr: addr != self.entry)
-        blocks = [
-            self._block(index, self._run_of(start), returns=returns)
-            for index, start in enumerate(starts)
-        ]
-        index_at = {block.addr: block.index for block in blocks}
-        return Cfg(
-            self.entry,
-            name,
-            self.thumb,
-            tuple(blocks),
-            self._block_edges(blocks, index_at),
-            returns,
-        )
-
-    def _run_of(self, leader: int) -> list[Insn]:
-        """Instructions from the leader on, up to one that ends the block."""
-        insns, leaders, exits = self.insns, self._leaders, self.exits
-        insn = insns[leader]
-        run, addr, thumb = [insn], leader, insn.thumb
-        while insn.flow is Flow.NEXT and addr not in exits:
-            addr += len(insn.raw)
-            following = None if addr in leaders else insns.get(addr)
-            if following is None or following.thumb is not thumb:
-                break
-            run.append(following)
-            insn = following
-        return run
-
-    def _ends_block(self, insn: Insn) -> bool:
-        return insn.flow is not Flow.NEXT or insn.addr in self.exits
-
-    def _block(self, index: int, insns: list[Insn], *, returns: bool) -> Block:
-        last = insns[-1].addr
-        tail = last in self.tails
-        returned = last in self.returns and last not in self.unresolved
-        return Block(
-            index,
-            tuple(insns),
-            calls=tuple(sorted(self.calls.get(last, ()))),
-            tail=tail,
-            returns=returns and (returned or (tail and last in self.passes)),
-            exits=last in self.exits,
-            passes=tuple(sorted(self.passes.get(last, ()))),
-            comes_back=tuple(sorted(self._linked.get(last, ()))),
-        )
-
-    def _block_edges(self, blocks: list[Block], index_at: dict[int, int]) -> tuple[Edge, ...]:
-        last_to_block = {block.last.addr: block.index for block in blocks}
-        edges = {
-            (last_to_block[src], index_at[dst], kind)
-            for src, dst, kind in self._edges
-            if dst in index_at
-        }
-        for block in blocks:
-            if not self._ends_block(block.last) and block.end in index_at:
-                edges.add((block.index, index_at[block.end], EdgeKind.FALLTHROUGH))
-        return tuple(sorted(map(Edge._make, edges), key=_by_ends))
-
-
-def _by_ends(edge: Edge) -> tuple[int, int, str]:
-    return edge.src, edge.dst, edge.kind.value

@@ -9,14 +9,14 @@ to the end.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence, Set
 
 from quoll.arm.insn import LR, SP, Flow, Insn
 from quoll.cfg import Block, Cfg, EdgeKind, JumpTable
 from quoll.confirm import Confirmed, Confirmer, Doubt, Ending
-from quoll.discover import Callee, FunctionBuilder, is_jump_through
+from quoll.discover import Callee, FunctionBuilder
 from quoll.examine import Examined, examined
+from quoll.functions import Functions
 from quoll.image import Image
 from quoll.linkage import holds_return_address, link_before
 from quoll.memory import S1
@@ -25,130 +25,24 @@ from quoll.spread import spread
 from quoll.statements import Statements
 from quoll.transfers import Effect, by_form, links
 
-__all__ = ["Growth", "function_name"]
+__all__ = ["Growth"]
 
-LONGEST_HELPER = 16  # instructions of a function that may become part of its callers
 SPREAD = 1000  # instructions whose values are worth another process, or one per known function
 STATE_TARGETS = "state them: targets of PLACE are PLACE, ..."
 
 
-class Growth:
-    """The functions under construction and what is known of them."""
+class Growth(Functions):
+    """Asks the functions under construction what their transfers do, and uses the answers."""
 
     def __init__(self, image: Image, statements: Statements, ends: frozenset[int]) -> None:
-        self.functions: dict[int, FunctionBuilder] = {}
-        self.roots: set[int] = set()
-        self.returning: set[int] = set()
+        super().__init__(image, statements, ends)
         self.tables: dict[int, JumpTable] = {}
         self.assumptions: dict[str, None] = {}
-        self._image = image
-        self._named = {s.addr for s in image.symbols.symbols if s.kind == "func"}
-        self._statements = statements
-        self._ends = ends
         self._confirmer = Confirmer(image)
         self._nearby = Nearby(image)
-        self._callers: dict[Callee, set[int]] = {}
-        self._sharers: dict[int, set[int]] = {}  # branch target -> functions holding it
-        self._inline: dict[int, set[int]] = {}  # function -> jumps that are no tail calls
-        self._cfgs: dict[int, tuple[tuple[int, bool], Cfg]] = {}  # as last built
-        self._linked: dict[int, dict[int, frozenset[int]]] = {}  # -> jumps that call, lr by jump
-        self._fragments: set[int] = set()  # targets of bl that are no functions
-        self._apart: dict[int, set[int]] = {}  # function -> targets of bl that are functions for it
-        self._queue: deque[int] = deque()
         self._open: set[int] = set()  # functions with transfers that their form does not decide
         self._hidden: set[int] = set()  # those of them that the code around does not decide either
         self._unchecked: set[int] = set()  # functions that have changed since values were asked
-        self._asked: dict[int, int] = {}  # function -> version at which values were asked
-        self._formed: dict[int, set[int]] = {}  # function -> transfers whose form was looked at
-        self._by_form: dict[int, set[int]] = {}  # function -> returns and calls to be confirmed
-        self._unproved: dict[int, dict[int, str]] = {}  # function -> return -> assumption
-        self._left: dict[int, tuple[int, Set[int]]] = {}  # version, transfers left to values then
-        self._claimed: set[int] = set()  # functions whose claims values are to check
-        self._lost: dict[int, Insn | None] = {}  # function -> where its frame is followed to, last
-        self._nearby_says: dict[int, Set[int]] = {}  # transfers that the code before decided, last
-
-    def start(self, root: Callee) -> None:
-        """Begin at a function that nobody needs to call."""
-        self.roots.add(root.entry)
-        self.require(root)
-
-    def require(self, callee: Callee) -> None:
-        """Make sure that ``callee`` is a function; those that held its code call it instead."""
-        known = self.functions.get(callee.entry)
-        if known is not None:
-            if known.thumb != callee.thumb:
-                known.refuse(
-                    callee.entry,
-                    "the function is called as ARM and as Thumb code",
-                    "one of its callers is resolved wrongly: state its targets",
-                )
-                self._queue.append(known.entry)
-            return
-        self._start(callee)
-        for sharer in sorted(self._sharers.pop(callee.entry, set()) - {callee.entry}):
-            self._restart(sharer)
-
-    def _start(self, callee: Callee) -> None:
-        self.functions[callee.entry] = FunctionBuilder(
-            self._image,
-            callee,
-            self._ends,
-            self._is_function,
-            self.returning,
-            frozenset(self._inline.get(callee.entry, ())),
-            self._linked.get(callee.entry, {}),
-            self._fragments,
-            frozenset(self._apart.get(callee.entry, ())),
-            self._statements.replaced.keys(),
-        )
-        self._formed[callee.entry] = set()
-        self._by_form[callee.entry] = set()
-        for asked in (self._asked, self._left, self._nearby_says, self._cfgs):
-            asked.pop(callee.entry, None)
-        self._claimed.discard(callee.entry)
-        self._queue.append(callee.entry)
-
-    def _restart(self, entry: int) -> None:
-        function = self.functions[entry]
-        self._start(Callee(function.entry, function.thumb))
-
-    def _is_function(self, addr: int) -> bool:
-        return addr not in self._fragments and (addr in self.functions or self._has_symbol(addr))
-
-    def _has_symbol(self, addr: int) -> bool:
-        return addr in self._named
-
-    def _is_fragment(self, function: FunctionBuilder, *, own: bool = False) -> bool:
-        """Whether ``function`` could be a part of the functions that call it, and is made one.
-
-        Assembly calls pieces of itself that may return for their caller. The helpers of Thumb
-        code that call through a register, or return through a table, depend on their caller.
-        What is the function's ``own`` is explained by its callers only if it is such a helper.
-        """
-        entry = function.entry
-        callers = self._callers.get(Callee(entry, function.thumb), set())
-        helper = len(function.insns) <= LONGEST_HELPER and not function.calls
-        stays = entry in self.roots or self._is_apart(entry)
-        if stays or not callers or ((own or self._has_symbol(entry)) and not helper):
-            return False
-        self._fragments.add(entry)
-        for caller in sorted(callers - self._fragments):
-            self._restart(caller)
-        return True
-
-    def _sets_apart(self, function: FunctionBuilder, insn: Insn) -> bool:
-        """Whether ``insn`` is called to call through a register, and is made a function again.
-
-        What it calls is not known, but what follows its call is.
-        """
-        if not is_jump_through(insn) or not function.is_called(insn.addr):
-            return False
-        self._apart.setdefault(function.entry, set()).add(insn.addr)
-        self._restart(function.entry)
-        return True
-
-    def _is_apart(self, entry: int) -> bool:
-        return any(entry in targets for targets in self._apart.values())
 
     def run(self) -> None:
         """Grow until nothing changes."""
@@ -181,12 +75,15 @@ class Growth:
 
         def examine(index: int) -> Examined:
             function = functions[index]
-            claimed = function.returns & self._by_form[function.entry]
+            by_form = self._progress[function.entry].by_form
             returns = function.returns - function.settled
-            provable = prove and returns <= self._by_form[function.entry]
+            provable = prove and returns <= by_form
             return examined(
                 self.cfg(function),
-                function.sites - function.settled - claimed - function.unresolved.keys(),
+                function.sites
+                - function.settled
+                - (function.returns & by_form)
+                - function.unresolved.keys(),
                 returns if provable else None,
                 self._nearby,
                 self._confirmer,
@@ -206,14 +103,10 @@ class Growth:
         """Instructions that are worth another process, which costs more the more is in memory."""
         return max(SPREAD, len(self.functions))
 
-    def _stands(self, entry: int) -> bool:
-        """Whether the function can be asked now: it stands for itself, and nothing is pending."""
-        part = entry in self._fragments and not self._is_apart(entry)
-        return not part and not self.functions[entry].growing
-
     def _grow(self, function: FunctionBuilder) -> None:
         function.explore()
-        for site in sorted(function.sites - self._formed[function.entry]):
+        progress = self._progress[function.entry]
+        for site in sorted(function.sites - progress.formed):
             self._ask_form(function, function.insns[site])
         for target in function.take_new_inlined():
             self._sharers.setdefault(target, set()).add(function.entry)
@@ -223,7 +116,7 @@ class Growth:
         self._note_return(function)
         if function.growing:
             self._queue.append(function.entry)
-        if function.version != self._asked.get(function.entry):
+        if function.version != progress.asked:
             self._unchecked.add(function.entry)
 
     def _note_return(self, function: FunctionBuilder) -> None:
@@ -239,7 +132,8 @@ class Growth:
 
     def _ask_form(self, function: FunctionBuilder, insn: Insn) -> None:
         """Apply what is stated of an indirect transfer, or what its form says."""
-        self._formed[function.entry].add(insn.addr)
+        progress = self._progress[function.entry]
+        progress.formed.add(insn.addr)
         before = function.before(insn)
         stated = self._statements.effect(insn)
         keeps_lr = function.keeps_lr or self._keeps_lr(function, insn)
@@ -251,7 +145,7 @@ class Growth:
         if stated or not (effect.returns or links(before, insn)):
             function.settled.add(insn.addr)
         else:
-            self._by_form[function.entry].add(insn.addr)
+            progress.by_form.add(insn.addr)
         self._apply(function, insn, effect, calls=calls)
 
     def _keeps_lr(self, function: FunctionBuilder, insn: Insn) -> bool:
@@ -292,7 +186,7 @@ class Growth:
         calls = all(
             insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn) for insn in insns
         )
-        if not calls or function.entry not in self._asked:
+        if not calls or self._progress[function.entry].asked is None:
             return False
         for insn in insns:
             function.continue_after(insn.addr)
@@ -302,8 +196,9 @@ class Growth:
         """Use what the code just before the transfers of a function says."""
         self._nearby.learn(found.used)
         self.assumptions.update(dict.fromkeys(sorted(found.used.assumptions)))
-        self._left[function.entry] = function.version, found.undecided
-        self._nearby_says[function.entry] = found.answers.keys() - found.undecided
+        progress = self._progress[function.entry]
+        progress.left = function.version, found.undecided
+        progress.nearby_says = found.answers.keys() - found.undecided
         for site, answer in sorted(found.answers.items()):
             if answer is not None:
                 self._decide(function, function.insns[site], answer)
@@ -313,16 +208,16 @@ class Growth:
     def _check(self, entries: Set[int]) -> None:
         """Check all that was decided of functions, now that nothing grows."""
         for function, found in self._examine(entries, prove=True):
-            entry = function.entry
-            self._asked[entry] = function.version
-            self._unproved[entry] = {}
+            entry, progress = function.entry, self._progress[function.entry]
+            progress.asked = function.version
+            progress.unproved = {}
             self._apply_nearby(function, found)
-            if self.functions[entry] is not function or function.version != self._asked[entry]:
+            if self.functions[entry] is not function or function.version != progress.asked:
                 self._queue.append(entry)
             elif found.frame is None:
                 self._hidden.add(entry)
-                self._claimed.add(entry)
-                self._lost[entry] = found.lost
+                progress.claimed = True
+                progress.lost = found.lost
             else:
                 if found.frame.assumes:
                     self.assumptions.setdefault(S1)
@@ -336,7 +231,8 @@ class Growth:
         weights = [len(function.insns) for function in functions]
 
         def values(index: int) -> Confirmed | str:
-            return self._confirmer(cfgs[index], self._undecided(functions[index]))
+            function = functions[index]
+            return self._confirmer(cfgs[index], self._progress[function.entry].undecided(function))
 
         for function, version, cfg, confirmed in zip(
             functions, versions, cfgs, spread(values, weights, self._worth()), strict=True
@@ -348,29 +244,15 @@ class Growth:
             else:
                 self._hidden.add(function.entry)
 
-    def _undecided(self, function: FunctionBuilder) -> Set[int]:
-        """The transfers of which neither the form nor the code just before them says enough.
-
-        Where that code has said something, it is asked again in the end. What the form claims is
-        left to the quick proof first.
-        """
-        entry = function.entry
-        claims = function.returns & self._by_form[entry]
-        version, left = self._left.get(entry, (-1, frozenset()))
-        if version != function.version:
-            said = self._nearby_says.get(entry, frozenset())
-            left = function.sites - function.settled - said - claims
-        return left | claims if entry in self._claimed else left
-
     def _apply_values(
         self, function: FunctionBuilder, cfg: Cfg, confirmed: Confirmed | str
     ) -> None:
         """Use the values of a function."""
-        entry = function.entry
-        self._asked[entry] = function.version
-        self._unproved[entry] = {}
-        undecided, checked = self._undecided(function), entry in self._claimed
-        self._claimed.discard(entry)
+        entry, progress = function.entry, self._progress[function.entry]
+        progress.asked = function.version
+        progress.unproved = {}
+        undecided, checked = progress.undecided(function), progress.claimed
+        progress.claimed = False
         if not checked:
             self._unchecked.add(entry)
         if isinstance(confirmed, str):
@@ -387,8 +269,8 @@ class Growth:
                 self._decide(function, block.last, ending.effect)
             if self.functions[entry] is not function:
                 return
-        if checked and function.version == self._asked[entry]:
-            assumed = self._unproved[entry].keys()
+        if checked and function.version == progress.asked:
+            assumed = progress.unproved.keys()
             self._note_preserved(function, self._confirmer.preserved_by(cfg, confirmed, assumed))
         self._queue.append(entry)
 
@@ -433,7 +315,7 @@ class Growth:
             return False
         if not holds_return_address(self.cfg(function), block.index):
             return True
-        self._unproved[function.entry][insn.addr] = (
+        self._progress[function.entry].unproved[insn.addr] = (
             f"{insn.text} at {self._image.place(insn.addr)} leaves the return address in lr"
         )
         return False
@@ -452,7 +334,7 @@ class Growth:
             return
         if not effect.returns:
             function.returns_not_at(insn.addr)
-            self._by_form[function.entry].discard(insn.addr)
+            self._progress[function.entry].by_form.discard(insn.addr)
         self._apply(function, insn, effect, calls=calls or insn.flow is Flow.INDIRECT_CALL)
 
     def _overshoots(self, function: FunctionBuilder, insn: Insn, effect: Effect) -> bool:
@@ -472,16 +354,17 @@ class Growth:
 
     def _doubt(self, function: FunctionBuilder, insn: Insn, doubt: Doubt) -> None:
         """Values do not tell what ``insn`` does."""
-        if insn.addr in self._by_form[function.entry]:
+        progress = self._progress[function.entry]
+        if insn.addr in progress.by_form:
             function.returns_at(insn.addr)
             if doubt.balanced:
-                self._unproved[function.entry][insn.addr] = (
+                progress.unproved[insn.addr] = (
                     f"{insn.text} at {self._image.place(insn.addr)} returns to the caller "
                     "and restores the callee-saved registers"
                 )
             elif not doubt.dead and not self._is_fragment(function):
                 reason = f"{insn.text} is not proved to return to the caller: {doubt.reason}"
-                lost = self._lost.get(function.entry)
+                lost = progress.lost
                 if lost is not None and lost.addr != insn.addr:
                     place = self._image.place(lost.addr)
                     reason += f"; its frame is not followed beyond {lost.text} at {place}"
@@ -518,23 +401,4 @@ class Growth:
 
     def unproved(self, entry: int) -> list[str]:
         """What is assumed of the function at ``entry`` because values did not prove it."""
-        return list(self._unproved.get(entry, {}).values())
-
-    def cfg(self, function: FunctionBuilder) -> Cfg:
-        """The function as it is known now."""
-        returns = function.entry in self.returning
-        key = function.version, returns
-        known = self._cfgs.get(function.entry)
-        if known is None or known[0] != key:
-            name = function_name(self._image, function.entry)
-            known = self._cfgs[function.entry] = key, function.build(name, returns=returns)
-        return known[1]
-
-
-def function_name(image: Image, entry: int) -> str:
-    """What the function at ``entry`` is called: its symbol, or the nearest one and an offset."""
-    found = image.symbol_at(entry)
-    if found is None:
-        return f"0x{entry:08x}"
-    symbol, offset = found
-    return f"{symbol.name}+0x{offset:x}" if offset else symbol.name
+        return list(self._progress[entry].unproved.values())

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quoll.arm.insn import LR, PC, SP, Cond, Insn
+from quoll.arm.insn import LR, PC, SP, Cond, Flow, Insn
 from quoll.cfg import Cfg
 
-__all__ = ["computed_address", "holds_return_address", "link_before"]
+__all__ = [
+    "computed_address",
+    "holds_return_address",
+    "is_jump_through",
+    "link_before",
+    "sets_lr_by_convention",
+]
 
 ADDITION, SUBTRACTION = 0x28, 0x24  # bits 27 to 20 of add and sub of a constant (A8.8.5, A8.8.222)
 ARM_PIPELINE = 8  # pc reads as the address plus this (A2.3)
@@ -73,3 +79,16 @@ def _run(insns: tuple[Insn, ...], state: bool) -> bool:
             reloaded = insn.memory is not None and insn.memory.base == SP
             state = reloaded and (state or not insn.conditional)
     return state
+
+
+def is_jump_through(insn: Insn) -> bool:
+    """Whether ``insn`` always goes where a register says that is neither lr nor the pc."""
+    register = bool(insn.sources) and insn.sources[0] not in (LR, PC)
+    return insn.mnemonic == "bx" and register and not insn.conditional
+
+
+def sets_lr_by_convention(insn: Insn) -> bool:
+    """Calls, ``mov lr, pc`` before one, and loads from the stack."""
+    if insn.memory is not None:
+        return insn.memory.base == SP
+    return insn.flow is not Flow.NEXT or insn.sources == (PC,)

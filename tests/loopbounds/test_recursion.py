@@ -17,7 +17,7 @@ from quoll.arm.interpreter import ByteMemory, Machine
 from quoll.errors import ControlFlowError
 from quoll.extract import extract
 from quoll.facts import Facts
-from quoll.growth import function_name
+from quoll.functions import function_name
 from quoll.image import Image
 from tests.quoll.building import address, build
 

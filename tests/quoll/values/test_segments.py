@@ -14,6 +14,7 @@ from functools import cache
 import pytest
 
 from quoll.arm.interpreter import ByteMemory, Machine
+from quoll.contextdomain import ContextDomain
 from quoll.domain import ValueDomain
 from quoll.errors import ControlFlowError
 from quoll.expand import expand, without_edges
@@ -22,7 +23,7 @@ from quoll.fixpoint import Ascent
 from quoll.image import Image
 from quoll.pending import find_pending_tests
 from quoll.segments import Segment, segments
-from quoll.values import Values, _ContextDomain, analyse
+from quoll.values import Values, analyse
 from tests.quoll.building import build
 from tests.quoll.sketch import assemble
 
@@ -205,7 +206,7 @@ def test_the_tests_found_are_those_found_from_nothing(monkeypatch: pytest.Monkey
             subject = analysed(program(seed))
             found = find_pending_tests(subject.values, (LOW, HIGH))
             with monkeypatch.context() as patch:
-                patch.setattr(_ContextDomain, "outcome", ValueDomain.outcome)
+                patch.setattr(ContextDomain, "outcome", ValueDomain.outcome)
                 patch.setattr(Ascent, "_recognised", lambda self, node: self.states[node])
                 assert find_pending_tests(subject.values, (LOW, HIGH)) == found
                 fresh = analysed(program(seed))
