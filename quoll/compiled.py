@@ -17,8 +17,9 @@ from quoll.arm.ops import FLAGS, Op, OpCode, Space, Var, general
 from quoll.arm.semantics import lifted
 from quoll.banks import read_bank, switch_mode, write_bank
 from quoll.liveops import LiveOps, guard_of, live_ops, rejoins, sets_flags
-from quoll.pairs import Role, find_roles, is_branch, written
+from quoll.pairs import Role, aligns_target, find_roles, is_branch
 from quoll.state import FLAG
+from quoll.stated import restrict, restrict_unknown
 from quoll.steps import CompiledBlock, Exit, Meet, Micro, Part, Step, Stop, Straight, Swap
 from quoll.template import LOCATIONS, Moved, Template
 from quoll.valueset import ValueSet
@@ -145,7 +146,7 @@ class _Compiler:
         given = self.given.get(insn.addr, ())
         for register, known in given:
             if register is not None:
-                self._emit(ev.restrict, register, register, register, known)
+                self._emit(restrict, register, register, register, known)
         self.listed = False
         self.address = next((known for register, known in given if register is None), None)
         switched = False
@@ -169,7 +170,7 @@ class _Compiler:
                 self._store_return_state(insn, ops, self._slot(op.ins[1]))
             elif number in pairs:
                 self._paired(op, pairs[number])
-            elif _aligns_target(ops, number):
+            elif aligns_target(ops, number):
                 self._emit(
                     ev.copy_any, self._new((self.index, "unmasked"), None), self._slot(op.ins[0])
                 )
@@ -249,7 +250,7 @@ class _Compiler:
         Lists are accessed upwards, unless they end below the base: all of one is elsewhere.
         """
         if self.address is not None:
-            self._emit(ev.restrict, slot, slot, slot, self.address)
+            self._emit(restrict, slot, slot, slot, self.address)
             self.address = None
         if self.elsewhere is None or self.insn is None or self.insn.memory is None:
             return
@@ -261,7 +262,7 @@ class _Compiler:
         self.listed = True
         if low + size - 1 <= high:
             known = ValueSet(low, high + 1 - size, 1)
-            self._emit(ev.restrict_unknown, slot, slot, slot, known, self.insn.addr)
+            self._emit(restrict_unknown, slot, slot, slot, known, self.insn.addr)
 
     def _result(self, op: Op, out: Var) -> None:
         if out.space is Space.REG and out.offset == SP:
@@ -377,16 +378,6 @@ SIGNED = frozenset([OpCode.INT_SLESS, OpCode.INT_SLESSEQUAL])
 OVERFLOWS = frozenset([OpCode.INT_CARRY, OpCode.INT_SCARRY, OpCode.INT_SBORROW])
 TRUTHS = frozenset([OpCode.COPY, *truths.BOOLEANS, *truths.COMPARISONS, *OVERFLOWS])
 APART = 4  # unconditional instructions that are interpreted for both ways of a condition
-ALIGNMENTS = (0xFFFFFFFE, 0xFFFFFFFC)
-
-
-def _aligns_target(ops: Sequence[Op | None], number: int) -> bool:
-    """Whether the op clears the low bits of the address that a GOTO at the end goes to."""
-    op, last = ops[number], ops[-1]
-    if op is None or op.code is not OpCode.INT_AND or op.ins[1].offset not in ALIGNMENTS:
-        return False
-    goes = last is not None and last.code is OpCode.GOTO and last.ins[0] == op.out
-    return goes and op.out is not None and not written(ops, number + 1, len(ops), (op.out,))
 
 
 def _template(insn: Insn, live: LiveOps, start: int) -> Template | None:

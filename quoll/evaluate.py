@@ -46,8 +46,6 @@ __all__ = [
     "forget_globals",
     "load",
     "piece",
-    "restrict",
-    "restrict_unknown",
     "shift_left",
     "sign_extend",
     "store",
@@ -219,29 +217,6 @@ def store(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
     if type(value) is not int:
         value = m.term(value, (site, "b"))
     m.memory.store(address, size, value, m.v[13], m.facts)
-
-
-def restrict(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
-    """A fact says that the word in register ``a`` is among those in ``extra``, after the site."""
-    site, known = extra
-    m.restrict(m.term(m.v[a], site), known)
-
-
-def restrict_unknown(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
-    """A fact says that the address in slot ``a``, if it is unknown, is among those in ``extra``.
-
-    ``extra`` is the site, the addresses, and the instruction, which is noted if it applies.
-    Unknown is an address of which more is possible than half of them.
-    """
-    site, known, insn = extra
-    term = m.term(m.v[a], site)
-    fact = describe(term, m.facts)
-    if isinstance(fact, Anchored):
-        return
-    possible = plain(fact)
-    if 2 * (possible.high - possible.low) > known.high - known.low:
-        m.environment.unknown.add(insn)
-        m.restrict(term, known)
 
 
 def forget_globals(m: Machine, out: int, a: int, b: int, site: Any) -> None:

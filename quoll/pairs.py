@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from quoll.arm.ops import Op, OpCode, Space, Var
 
-__all__ = ["Role", "find_roles", "is_branch", "written"]
+__all__ = ["Role", "aligns_target", "find_roles", "is_branch"]
 
 Ops = Sequence[Op | None]
+ALIGNMENTS = (0xFFFFFFFE, 0xFFFFFFFC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +54,13 @@ def find_roles(ops: Ops, start: int) -> dict[int, Role]:
                 if other < number and _movable(ops, other, number):
                     deferred.append(flag)
                     found[other] = Role("absent", number)
-                elif other > number and not written(ops, number, other, op.ins):
+                elif other > number and not _written(ops, number, other, op.ins):
                     found[other] = Role("flag", number)
             elif (
                 other > number
                 and op.code is OpCode.INT_SUB
                 and _tests_zero(flag, op.out)
-                and not written(ops, number + 1, other, (op.out,))
+                and not _written(ops, number + 1, other, (op.out,))
             ):
                 found[other] = Role("zero", number)
         if found:
@@ -78,12 +79,21 @@ def _movable(ops: Ops, low: int, high: int) -> bool:
     assert op is not None
     assert op.out is not None
     reads = any(other is not None and op.out in other.ins for other in ops[low + 1 : high + 1])
-    return not reads and not written(ops, low + 1, high, (*op.ins, op.out))
+    return not reads and not _written(ops, low + 1, high, (*op.ins, op.out))
 
 
-def written(ops: Ops, low: int, high: int, wanted: tuple[Var, ...]) -> bool:
+def _written(ops: Ops, low: int, high: int, wanted: tuple[Var, ...]) -> bool:
     """Whether an op from ``low`` to before ``high`` writes one of ``wanted``, or control parts."""
     for op in ops[low:high]:
         if op is not None and (is_branch(op) or (op.out is not None and op.out in wanted)):
             return True
     return False
+
+
+def aligns_target(ops: Sequence[Op | None], number: int) -> bool:
+    """Whether the op clears the low bits of the address that a GOTO at the end goes to."""
+    op, last = ops[number], ops[-1]
+    if op is None or op.code is not OpCode.INT_AND or op.ins[1].offset not in ALIGNMENTS:
+        return False
+    goes = last is not None and last.code is OpCode.GOTO and last.ins[0] == op.out
+    return goes and op.out is not None and not _written(ops, number + 1, len(ops), (op.out,))

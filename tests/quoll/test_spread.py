@@ -41,6 +41,14 @@ def test_other_processes_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(set(processes)) == 2
 
 
+def test_each_of_many_pieces_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
+    weights = [n % 7 * (900 if n % 500 == 0 else 1) for n in range(5000)]
+    done = spread(lambda number: (number, os.getpid()), weights, 0)
+    assert [number for number, _ in done] == list(range(5000))
+    assert len({process for _, process in done}) == 3
+
+
 def test_what_a_failed_process_was_to_do_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails_elsewhere(number: int) -> int:
         if os.getpid() != HERE:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import islice
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from quoll.arm.decode import decode, disassembled
 from quoll.arm.forms import form_of
 from quoll.arm.insn import Insn
 from quoll.arm.ops import Op
-from quoll.arm.semantics import lift, lift_afresh
+from quoll.arm.semantics import Form, lift, lift_afresh, lifted
 from quoll.errors import ControlFlowError
 from tests.campaigns.decode_forms import ALWAYS, arm_words, compared, thumb_words
 
@@ -54,6 +55,37 @@ def test_every_form_computes_the_same() -> None:
     for raw, addr, thumb, _ in arm_words(Random(11), ALWAYS, 2):
         insn = decode(raw, addr, thumb)
         assert outcome(lift, insn) == outcome(lift_afresh, insn), insn.text
+
+
+def test_branches_and_literals_are_of_one_form() -> None:
+    """Conditional and not, near and far, at several addresses."""
+    random = Random(5)
+    for opcode in (0x0A000000, 0x0B000000, 0x051F0000, 0x059F0000):
+        forms = set()
+        for _ in range(200):
+            rest = random.getrandbits(24) if opcode >> 24 != 5 else random.getrandbits(16) % 0xD000
+            word = random.choice((0, 9, 14)) << 28 | opcode | rest
+            insn = decode(word.to_bytes(4, "little"), 0x8000 + 4 * random.getrandbits(16), False)
+            assert lift(insn) == lift_afresh(insn), insn.text
+            forms.add(lifted(insn).form)
+        assert len(forms) == 3  # one for each condition
+
+
+@pytest.mark.parametrize(
+    ("opcode", "most"),
+    [
+        (0xE3A00000, 4096 - 16),  # mov: all but 0, in each of its rotations
+        (0xE5910000, 4096 - 1),  # ldr: all but 0
+        (0xE3B00000, 256 - 1),  # movs: the carry flag depends on how the number is rotated
+    ],
+)
+def test_a_number_stands_for_others_of_its_form(opcode: int, most: int) -> None:
+    forms: Counter[Form] = Counter()
+    for number in range(0x1000):
+        insn = decode((opcode | number).to_bytes(4, "little"), 0, thumb=False)
+        assert lift(insn) == lift_afresh(insn), insn.text
+        forms[lifted(insn).form] += 1
+    assert max(forms.values()) == most
 
 
 def outcome(lifting: Callable[[Insn], tuple[Op, ...]], insn: Insn) -> tuple[Op, ...] | str:
