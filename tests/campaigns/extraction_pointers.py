@@ -10,9 +10,9 @@ from enum import Enum
 
 from quoll.arm.insn import LR, SP, Flow
 from quoll.cfg import Block, Cfg, EdgeKind, Program, Unresolved
-from quoll.discover import is_jump_through
 from quoll.errors import WcetError
 from quoll.image import Image
+from quoll.linkage import is_jump_through
 from quoll.localvalues import LocalValues
 from quoll.terms import entry_symbol
 from quoll.transfers import links
