@@ -8,21 +8,18 @@ exceeds it; a loop with neither is returned without a bound and says what to add
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from loopbounds import nusmv
-from loopbounds.acyclic import Acyclic
 from loopbounds.bound import LoopBound
-from loopbounds.code import Code, KnownValues, NothingKnown
-from loopbounds.keys import graph_key
+from loopbounds.code import KnownValues, NothingKnown
 from loopbounds.options import BoundOptions
+from loopbounds.part import Part
 from loopbounds.pieces import PieceValues, in_whole
 from loopbounds.places import facts_of_loops, lists_of_loops
-from loopbounds.prove import Outcome
-from loopbounds.rounds import Progress, Rounds
-from loopbounds.store import Answers, Store
-from loopbounds.verdict import judge, not_asked, solver_failed
+from loopbounds.rounds import Progress
+from loopbounds.verdict import solver_failed
 from quoll.errors import SolverError
 from quoll.facts import Facts
 from quoll.image import Image
@@ -92,47 +89,7 @@ def _bound_part(
         solver = nusmv.find_solver()
     except SolverError as error:
         return tuple(solver_failed(loop, str(error)) for loop in graph.loops)
-    store = Store(options.cache)
-    wanted = [i for i in range(len(graph.loops)) if only is None or i in only]
-    on_stack = values.hands_on_a_stack_address(graph.entry)
-    what = (options.budget, options.s1, wanted, on_stack, called, sorted(lists.items()))
-    key = graph_key(graph, image, values, stated, what, solver)
-    known = store.answers(key)
-    if known is not None and store.copy_models(known.models, options.models):
-        return known.bounds
-    code = Code(graph, Acyclic.of(graph), image, values, s1=options.s1)
-    code.lists = {loop: fact.most for loop, fact in lists.items()}
-    rounds = Rounds(code, options.budget, solver, options.workers, store, options.models, progress)
-    rounds.run(wanted)
-    endless = _with_endless_loops_inside(graph, rounds.outcomes)
-    bounds = tuple(
-        judge(
-            graph,
-            image,
-            loop,
-            rounds.slices[loop.index],
-            rounds.outcomes[loop.index],
-            stated[loop.index],
-            lists.get(loop.index),
-            loop.index not in endless,
-            called,
-        )
-        if loop.index in rounds.outcomes
-        else not_asked(loop)
-        for loop in graph.loops
-    )
-    bounds = rounds.with_totals(bounds)
-    if not any(bound.failed for bound in bounds):
-        store.put_answers(key, Answers(bounds, tuple(dict.fromkeys(rounds.keys.values()))))
-    return bounds
-
-
-def _with_endless_loops_inside(graph: Supergraph, outcomes: Mapping[int, Outcome]) -> set[int]:
-    """Loops around a loop that is not proved to end."""
-    found: set[int] = set()
-    for loop in reversed(graph.loops):  # inner loops first
-        outcome = outcomes.get(loop.index)
-        ends = outcome is not None and outcome.bound is not None and loop.index not in found
-        if loop.parent is not None and not ends:
-            found.add(loop.parent)
-    return found
+    wanted = tuple(i for i in range(len(graph.loops)) if only is None or i in only)
+    part = Part(graph, image, values, options, progress, solver, wanted, lists, called)
+    tightest = {i: found[0] for i in wanted if (found := stated[i])}
+    return part.counted(tightest)

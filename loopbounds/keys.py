@@ -1,14 +1,15 @@
 """What proofs and answers follow from, as hashes: equal keys have equal answers (rule 30).
 
 A proof follows from its model, hints, budget, solver and the code of this package. The answers
-for a graph follow from everything the stage reads: the image, the graph, what value analysis
-says, the facts, the options, the solver, and the code of this package and of those before it.
+for a graph, before facts that count are looked at, follow from the image, the graph, what value
+analysis says, the facts about lists, the options, the solver, and the code of this package and of
+those before it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,6 @@ from loopbounds.model import Model
 from loopbounds.prove import Budget
 from loopbounds.terms import Term
 from quoll.cfg import Block
-from quoll.facts import Fact
 from quoll.image import Image
 from quoll.supergraph import Supergraph
 
@@ -52,7 +52,6 @@ def graph_key(
     graph: Supergraph,
     image: Image,
     values: KnownValues,
-    stated: Sequence[tuple[Fact, ...]],
     options: object,
     solver: Path,
 ) -> str:
@@ -63,7 +62,6 @@ def graph_key(
         _solver_version(solver),
         image.sha256,
         repr(options),
-        repr(stated),
         repr([(n.context, _block(n.block)) for n in graph.nodes]),
         repr([(e.src, e.dst, e.kind, e.call) for e in graph.edges]),
         repr([_passed(graph, e) for e in range(len(graph.edges))]),

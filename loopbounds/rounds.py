@@ -8,7 +8,7 @@ waits for nothing, those that wait are asked as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -16,14 +16,15 @@ from loopbounds.bound import LoopBound
 from loopbounds.code import Code, Step
 from loopbounds.keys import model_key, simple_key, total_key
 from loopbounds.model import Model
-from loopbounds.prove import Budget, Outcome, Question, prove_simple
+from loopbounds.options import BoundOptions
+from loopbounds.prove import Outcome, Question, prove_simple
 from loopbounds.scopes import Scopes
 from loopbounds.simplify import simplified
 from loopbounds.slice import Slice, slice_loops
 from loopbounds.store import Proof, Store, write_model
 from loopbounds.terms import Term
 from loopbounds.triangular import Total, total_over
-from loopbounds.verdict import solver_failed
+from loopbounds.verdict import solver_failed, with_total
 from loopbounds.workers import answer_all
 
 __all__ = ["Progress", "Rounds"]
@@ -36,15 +37,17 @@ class Rounds:
     """``run`` gives ``slices``, ``outcomes`` and ``keys``, by loop index."""
 
     code: Code
-    budget: Budget
+    options: BoundOptions
     solver: Path
-    workers: int
-    store: Store
-    models: Path | None  # folder to keep the models of proofs in
     progress: Progress | None
     slices: dict[int, Slice] = field(default_factory=dict)
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     keys: dict[int, str] = field(default_factory=dict)  # of the proofs; of totals under -1 - loop
+
+    @property
+    def store(self) -> Store:
+        """Where proofs are kept."""
+        return Store(self.options.cache)
 
     def run(self, loops: Sequence[int]) -> None:
         """Answer ``loops``; others are unknown to them."""
@@ -95,14 +98,14 @@ class Rounds:
             proof = None if key in known or key in questions else self._remembered(key)
             if proof is not None:
                 known[key] = proof
-                self.store.copy_models((key,), self.models)
+                self.store.copy_models((key,), self.options.models)
             elif key not in known:
                 questions.setdefault(key, loop)
         known |= self._asked(questions)
         return {loop: known[key] for loop, key in keys.items()}
 
     def _key(self, model: Model) -> str:
-        return model_key(model, self.budget, self.solver)
+        return model_key(model, self.options.budget, self.solver)
 
     def _asked(self, loops: Mapping[str, int]) -> dict[str, Outcome]:
         """The answer to each question; those with the same simple model share its proof."""
@@ -113,7 +116,7 @@ class Rounds:
         proofs = {key: p for key in models if (p := self._remembered(key)) is not None}
         proofs |= self._answered(
             {
-                key: partial(prove_simple, model, self.budget, self.solver)
+                key: partial(prove_simple, model, self.options.budget, self.solver)
                 for key, model in models.items()
                 if key not in proofs
             },
@@ -121,13 +124,13 @@ class Rounds:
         )
         answers = self._answered(
             {
-                key: partial(question.lifted, proofs[simple[key]], self.budget, self.solver)
+                key: partial(question.lifted, proofs[simple[key]], self.options.budget, self.solver)
                 for key, question in asked.items()
             },
             {},
         )
         for key, outcome in answers.items():
-            write_model(self.models, key, outcome.model)
+            write_model(self.options.models, key, outcome.model)
         return answers
 
     def _answered(
@@ -148,7 +151,7 @@ class Rounds:
             if self.progress is not None and key in places:
                 self.progress(len(found), len(keys), self._place(places[key]))
 
-        answer_all(list(questions.values()), self.workers, done)
+        answer_all(list(questions.values()), self.options.workers, done)
         return found
 
     def _remembered(self, key: str) -> Outcome | None:
@@ -174,22 +177,21 @@ class Rounds:
         if total is None or total >= outer * inner:
             return bound
         header = self.code.graph.nodes[self.code.graph.loops[parent].header].block.addr
-        evidence = f"{bound.evidence}; {total} per entry of the loop around it"
-        return replace(bound, total=total, around=header, evidence=evidence)
+        return with_total(bound, total, header)
 
     def _total(self, loop: int, trip: Term, outer: int) -> Total:
         """The proved total of a loop over the loop around it."""
         key = total_key(self.keys[loop], trip, outer)
         known = self.store.get(key)
         if known is not None:
-            self.store.copy_models((key,), self.models)
+            self.store.copy_models((key,), self.options.models)
             self.keys[-1 - loop] = key
             return Total(known.bound)
         model, inner = self.slices[loop].model, self.code.bounds[loop]
-        found = total_over(model, trip, outer, inner, self.budget, self.solver)
+        found = total_over(model, trip, outer, inner, self.options.budget, self.solver)
         if not found.failed:
             self.store.put(key, Proof(found.executions, 1, 1, 0.0), found.model)
-            write_model(self.models, key, found.model)
+            write_model(self.options.models, key, found.model)
             self.keys[-1 - loop] = key
         return found
 

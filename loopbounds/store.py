@@ -47,10 +47,14 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The bounds of all loops of a graph, and the keys of their proofs."""
+    """The bounds of all loops of a graph, if no fact counts them, and the keys of their proofs.
+
+    ``refutable``: loops of which an execution may refute a fact, by index.
+    """
 
     bounds: tuple[LoopBound, ...]
     models: tuple[str, ...]
+    refutable: frozenset[int]
 
 
 class Store:
@@ -87,17 +91,19 @@ class Store:
             found = json.loads(self._read(f"{key}.answers.json"))
             bounds = tuple(LoopBound(**b) for b in found["bounds"])
             models = tuple(map(str, found["models"]))
+            refutable = frozenset(map(int, found["refutable"]))
         except (OSError, ValueError, TypeError, KeyError):
             return None
         if not all(b.bound is None or (type(b.bound) is int and b.bound > 0) for b in bounds):
             return None
-        return (
-            Answers(bounds, models) if [b.loop for b in bounds] == [*range(len(bounds))] else None
-        )
+        if [b.loop for b in bounds] != [*range(len(bounds))]:
+            return None
+        return Answers(bounds, models, refutable)
 
     def put_answers(self, key: str, answers: Answers) -> None:
         """Keep the answers of a graph."""
-        self._write(f"{key}.answers.json", json.dumps(asdict(answers)))
+        kept = {**asdict(answers), "refutable": sorted(answers.refutable)}
+        self._write(f"{key}.answers.json", json.dumps(kept))
 
     def copy_models(self, keys: Sequence[str], folder: Path | None) -> bool:
         """Write the models of stored proofs to ``folder``; whether all of them are there."""

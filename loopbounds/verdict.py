@@ -15,7 +15,15 @@ from quoll.facts import ListAtMost, LoopFact
 from quoll.image import Image
 from quoll.supergraph import Supergraph, SuperLoop
 
-__all__ = ["judge", "not_asked", "solver_failed"]
+__all__ = [
+    "assumed",
+    "is_refutable",
+    "judge",
+    "not_asked",
+    "refute",
+    "solver_failed",
+    "with_total",
+]
 
 SHOWN = 3  # states of a trace, origins of values, printed
 
@@ -26,16 +34,13 @@ def judge(
     loop: SuperLoop,
     cut: Slice,
     outcome: Outcome,
-    stated: tuple[LoopFact, ...],
     listed: ListAtMost | None,
     inner_end: bool,
-    called: bool,
 ) -> LoopBound:
-    """The bound of one loop; ``inner_end``: all loops inside are proved to end.
+    """The bound of one loop, if no fact counts it.
 
-    ``called``: the graph is entered with what its callers hand over, not with any registers.
-
-    Raises FactsError when a fact is refuted.
+    ``inner_end``: all loops inside are proved to end. Raises FactsError when it walks no list, and
+    a fact says that it does.
     """
     if outcome.failed:
         return replace(solver_failed(loop, outcome.failed), seconds=outcome.seconds)
@@ -45,18 +50,50 @@ def judge(
             where=str(listed.source),
             hint="state how often the loop is executed: loop PLACE at most N",
         )
-    fact, apart = stated[0] if stated else None, graph.apart(loop)
-    if fact is not None:
-        _refute(fact, cut, apart)
-        if inner_end and not called and not cut.s1:
-            _refute_for_some(fact, cut, graph.nodes[graph.entry].block.addr, apart)
-    if outcome.bound is not None and (fact is None or outcome.bound + apart <= fact.bound):
-        return _resting_on(listed, _proved(loop, cut, outcome, inner_end, apart))
-    if fact is not None:
-        return _assumed(loop, outcome, fact, apart)
+    if outcome.bound is not None:
+        return _resting_on(listed, _proved(loop, cut, outcome, inner_end, graph.apart(loop)))
     why, tip = _unknown(cut)
     reason = _explanation(graph, image, loop, cut.walks(), why, tip)
     return LoopBound(loop.index, None, None, "", "", reason, outcome.seconds, why=why)
+
+
+def is_refutable(cut: Slice, entered_by_all: bool) -> bool:
+    """Whether an execution of the model may refute a fact about the loop.
+
+    ``entered_by_all``: the graph is entered with any registers, and the loops inside end.
+    """
+    if not cut.model.parameters and not cut.model.inputs:
+        return True
+    alone = cut.alone() if entered_by_all and not cut.s1 else None
+    return alone is not None and bool(alone.registers)
+
+
+def refute(fact: LoopFact, cut: Slice, entered_by_all: bool, entry: int, apart: int) -> None:
+    """Raise FactsError if an execution exceeds the fact.
+
+    ``entry``: address of the first block. ``apart``: iterations before those of the model.
+    """
+    _refute(fact, cut, apart)
+    if entered_by_all and not cut.s1:
+        _refute_for_some(fact, cut, entry, apart)
+
+
+def assumed(bound: LoopBound, fact: LoopFact, apart: int) -> LoopBound:
+    """What a fact makes of a loop of which more, or nothing, is proved."""
+    proved = "" if bound.bound is None else f"; proved is {bound.bound + apart}"
+    evidence = f"{fact.source} (assumed, not proved{proved})"
+    return LoopBound(bound.loop, fact.bound - apart, None, "fact", evidence, "", bound.seconds)
+
+
+def with_total(bound: LoopBound, total: int | None, around: int | None) -> LoopBound:
+    """The bound with a total of the loop per entry of the one ``around``; None: without one."""
+    evidence = bound.evidence.removesuffix(_of_total(bound.total))
+    evidence += _of_total(total)
+    return replace(bound, total=total, around=around, evidence=evidence)
+
+
+def _of_total(total: int | None) -> str:
+    return "" if total is None else f"; {total} per entry of the loop around it"
 
 
 def _resting_on(fact: ListAtMost | None, bound: LoopBound) -> LoopBound:
@@ -95,12 +132,6 @@ def _faithful(cut: Slice) -> bool:
     """Whether runs of the model are runs of the program, for the stated initial ranges."""
     model = simplified(cut.model)
     return not model.inputs and all(p.name in cut.given for p in model.parameters)
-
-
-def _assumed(loop: SuperLoop, outcome: Outcome, fact: LoopFact, apart: int) -> LoopBound:
-    proved = "" if outcome.bound is None else f"; proved is {outcome.bound + apart}"
-    evidence = f"{fact.source} (assumed, not proved{proved})"
-    return LoopBound(loop.index, fact.bound - apart, None, "fact", evidence, "", outcome.seconds)
 
 
 def _refute(fact: LoopFact, cut: Slice, apart: int) -> None:

@@ -22,9 +22,9 @@ from loopbounds.acyclic import Acyclic
 from loopbounds.code import Code
 from loopbounds.model import Model
 from loopbounds.nusmv import find_solver
+from loopbounds.options import BoundOptions
 from loopbounds.prove import Budget, prove
 from loopbounds.rounds import Rounds
-from loopbounds.store import Store
 from tests.campaigns.loop_programs import LEVELS
 from tests.loopbounds.brute_force import NotNarrow, free_bits, most_executions, narrowed
 from tests.loopbounds.counting import Program, load
@@ -51,7 +51,7 @@ class Result:
 def models_of(code: Program, budget: Budget) -> list[Model]:
     """The models of all loops of a function, as they are when all are asked."""
     whole = Code(code.graph, Acyclic.of(code.graph), code.image, code.values)
-    rounds = Rounds(whole, budget, find_solver(), 1, Store(None), None, None)
+    rounds = Rounds(whole, BoundOptions(budget, workers=1), find_solver(), None)
     rounds.run(range(len(code.graph.loops)))
     return [rounds.slices[loop.index].model for loop in code.graph.loops]
 

@@ -209,9 +209,7 @@ def test_answers_are_found_without_slicing(tmp_path: Path, monkeypatch: pytest.M
     assert "INVARSPEC NAME spec_" in model.read_text()
 
 
-@pytest.mark.parametrize(
-    "change", ["fact", "value", "budget", "s1", "code", "image", "solver", "guidance"]
-)
+@pytest.mark.parametrize("change", ["value", "budget", "s1", "code", "image", "solver", "guidance"])
 def test_answers_are_those_of_the_same_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
@@ -219,10 +217,7 @@ def test_answers_are_those_of_the_same_question(
     code = function("masked")
     options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path)
     code.bounds(options=options)
-    facts = Facts()
-    if change == "fact":
-        facts = stated(8, 99)
-    elif change == "value":
+    if change == "value":
         monkeypatch.setattr(type(code.values), "register", lambda *_: ValueSet(0, 77, 1))
     elif change == "budget":
         options = replace(options, budget=Budget(seconds=21))
@@ -245,8 +240,61 @@ def test_answers_are_those_of_the_same_question(
         return real(scopes, loops)
 
     monkeypatch.setattr(rounds, "slice_loops", counted)
-    code.bounds(facts, options)
+    code.bounds(options=options)
     assert sliced
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "n"), [("masked", 8, 99), ("late", 18, 3), ("list", 13, 7)]
+)
+def test_a_fact_that_nothing_refutes_slices_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, line: int, n: int
+) -> None:
+    """The answers without it are kept, and it is set against them: as if all were found anew."""
+    code = load(build(GUARDED, *APART), name) if name == "late" else function(name)
+    options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path)
+    anew = code.bounds(stated(line, n), replace(options, cache=None))
+    code.bounds(options=options)
+    monkeypatch.setattr(rounds, "slice_loops", lambda *_: pytest.fail("sliced"))
+    again = code.bounds(stated(line, n), options)
+    assert [replace(b, seconds=0) for b in again] == [replace(b, seconds=0) for b in anew]
+
+
+def test_a_kept_answer_does_not_hide_that_a_fact_is_refuted(tmp_path: Path) -> None:
+    code = function("fixed")
+    options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path)
+    assert only(code.bounds(options=options)).bound == 37
+    with pytest.raises(FactsError, match=r"executed 37 times.*execution 37: "):
+        code.bounds(stated(3, 36), options)
+    assert only(code.bounds(options=options)).bound == 37
+
+
+TRIANGLE = """volatile unsigned sink;
+int main(unsigned a) {
+    for (unsigned i = 0; i < (a & 31); i++)
+        for (unsigned j = 0; j <= i; j++)
+            sink = j;
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("most", "kept"), [(28, True), (5, False)])
+def test_a_total_is_dropped_where_a_fact_says_more(tmp_path: Path, most: int, kept: bool) -> None:
+    """A few iterations of the outer loop have no more of the inner one than their product."""
+    code = load(build(TRIANGLE, *APART, optimise="-O1"))
+    options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path)
+    proved = code.bounds(options=options)
+    [inner] = [b for b in proved if b.total is not None]
+    outer = code.graph.loops[inner.loop].parent
+    assert outer is not None
+    place = f"{code.graph.nodes[code.graph.loops[outer].header].block.addr:#x}"
+    facts = Facts((LoopFact(Source("my.facts", 7, place), place, most),))
+    found = code.bounds(facts, options, called=True)
+    assert found[outer].bound == most
+    total = inner.total if kept else None
+    assert found[inner.loop].total == total
+    assert ("per entry of the loop around" in found[inner.loop].evidence) == kept
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -1,0 +1,128 @@
+"""The loops of one graph: what is proved of them, which is kept, and what facts make of it.
+
+Nothing is sliced for a fact that is no tighter than the proof, or that no execution can refute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loopbounds.acyclic import Acyclic
+from loopbounds.bound import LoopBound
+from loopbounds.code import Code, KnownValues
+from loopbounds.keys import graph_key
+from loopbounds.options import BoundOptions
+from loopbounds.rounds import Progress, Rounds
+from loopbounds.store import Answers, Store
+from loopbounds.verdict import assumed, is_refutable, judge, not_asked, refute, with_total
+from quoll.facts import ListAtMost, LoopFact
+from quoll.image import Image
+from quoll.supergraph import Supergraph
+
+__all__ = ["Part"]
+
+
+@dataclass(slots=True)
+class Part:
+    """``wanted`` are the loops that are asked for; ``called``: callers decide what it begins with.
+
+    ``lists``: what facts say of the list that a loop walks.
+    """
+
+    graph: Supergraph
+    image: Image
+    values: KnownValues
+    options: BoundOptions
+    progress: Progress | None
+    solver: Path
+    wanted: Sequence[int]
+    lists: Mapping[int, ListAtMost]
+    called: bool
+    _rounds: Rounds | None = None
+    _ending: set[int] = field(default_factory=set)  # loops whose inner loops are proved to end
+
+    def counted(self, facts: Mapping[int, LoopFact]) -> tuple[LoopBound, ...]:
+        """The bound of each loop, by proof or, where ``facts`` says less, by assumption.
+
+        Raises FactsError when a fact is refuted.
+        """
+        answers = self._answers()
+        bounds = list(answers.bounds)
+        for loop, fact in facts.items():
+            known, apart = bounds[loop], self.graph.apart(self.graph.loops[loop])
+            if known.failed or (known.bound is not None and known.bound + apart <= fact.bound):
+                continue
+            if loop in answers.refutable:
+                entry = self.graph.nodes[self.graph.entry].block.addr
+                cut = self._proofs().slices[loop]
+                refute(fact, cut, self._entered_by_all(loop), entry, apart)
+            bounds[loop] = with_total(assumed(known, fact, apart), known.total, known.around)
+        return tuple(self._without_loose_total(b, bounds) for b in bounds)
+
+    def _without_loose_total(self, bound: LoopBound, bounds: Sequence[LoopBound]) -> LoopBound:
+        """A total says nothing where it is no less than the product of the bounds."""
+        parent = self.graph.loops[bound.loop].parent
+        if bound.total is None or bound.bound is None or parent is None:
+            return bound
+        outer = bounds[parent].bound
+        loose = outer is not None and bound.total >= outer * bound.bound
+        return with_total(bound, None, None) if loose else bound
+
+    def _answers(self) -> Answers:
+        """What holds without counts: kept, or found now."""
+        on_stack = self.values.hands_on_a_stack_address(self.graph.entry)
+        lists = sorted(self.lists.items())
+        read = (self.options.budget, self.options.s1, self.wanted, on_stack, self.called, lists)
+        key = graph_key(self.graph, self.image, self.values, read, self.solver)
+        store = Store(self.options.cache)
+        known = store.answers(key)
+        if known is not None and store.copy_models(known.models, self.options.models):
+            return known
+        rounds = self._proofs()
+        bounds = rounds.with_totals([self._judged(i) for i in range(len(self.graph.loops))])
+        refutable = frozenset(
+            i for i in rounds.outcomes if is_refutable(rounds.slices[i], self._entered_by_all(i))
+        )
+        answers = Answers(bounds, tuple(dict.fromkeys(rounds.keys.values())), refutable)
+        if not any(bound.failed for bound in bounds):
+            store.put_answers(key, answers)
+        return answers
+
+    def _proofs(self) -> Rounds:
+        if self._rounds is None:
+            code = Code(
+                self.graph,
+                Acyclic.of(self.graph),
+                self.image,
+                self.values,
+                s1=self.options.s1,
+                lists={loop: fact.most for loop, fact in self.lists.items()},
+            )
+            self._rounds = Rounds(code, self.options, self.solver, self.progress)
+            self._rounds.run(self.wanted)
+            self._ending = self._with_ending_loops_inside(self._rounds)
+        return self._rounds
+
+    def _judged(self, loop: int) -> LoopBound:
+        rounds, about = self._proofs(), self.graph.loops[loop]
+        outcome = rounds.outcomes.get(loop)
+        if outcome is None:
+            return not_asked(about)
+        cut, listed = rounds.slices[loop], self.lists.get(loop)
+        return judge(self.graph, self.image, about, cut, outcome, listed, loop in self._ending)
+
+    def _entered_by_all(self, loop: int) -> bool:
+        """Whether the graph is entered with any registers, and the loops inside end."""
+        return not self.called and loop in self._ending
+
+    def _with_ending_loops_inside(self, rounds: Rounds) -> set[int]:
+        """Loops without a loop inside that is not proved to end."""
+        found = {loop.index for loop in self.graph.loops}
+        for loop in reversed(self.graph.loops):  # inner loops first
+            outcome = rounds.outcomes.get(loop.index)
+            ends = outcome is not None and outcome.bound is not None and loop.index in found
+            if loop.parent is not None and not ends:
+                found.discard(loop.parent)
+        return found
