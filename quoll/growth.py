@@ -28,7 +28,6 @@ from quoll.transfers import Effect, by_form, links
 __all__ = ["Growth"]
 
 SPREAD = 1000  # instructions whose values are worth another process, or one per known function
-STATE_TARGETS = "state them: targets of PLACE are PLACE, ..."
 
 
 class Growth(Functions):
@@ -354,7 +353,11 @@ class Growth(Functions):
 
     def _doubt(self, function: FunctionBuilder, insn: Insn, doubt: Doubt) -> None:
         """Values do not tell what ``insn`` does."""
-        progress = self._progress[function.entry]
+        progress, stated = self._progress[function.entry], self._statements.returns(insn)
+        if stated is not None:
+            function.returns_at(insn.addr)
+            progress.unproved[insn.addr] = stated
+            return
         if insn.addr in progress.by_form:
             function.returns_at(insn.addr)
             if doubt.balanced:
@@ -368,7 +371,7 @@ class Growth(Functions):
                 if lost is not None and lost.addr != insn.addr:
                     place = self._image.place(lost.addr)
                     reason += f"; its frame is not followed beyond {lost.text} at {place}"
-                function.refuse(insn.addr, reason, self._hint(insn))
+                function.refuse(insn.addr, reason, self._statements.hint(insn, returns=True))
             return
         if doubt.dead:
             self.tables.setdefault(insn.addr, JumpTable(insn.addr, None, ()))
@@ -380,20 +383,10 @@ class Growth(Functions):
         reason = f"the targets of {insn.text} are not known: {doubt.reason}"
         link = None if calls else link_before(insn, function.before)
         if calls or link is not None:
-            function.refuse_call(insn.addr, reason, self._hint(insn), link)
+            function.refuse_call(insn.addr, reason, self._statements.hint(insn), link)
         else:
-            function.refuse(insn.addr, reason, self._hint(insn))
-
-    def _hint(self, insn: Insn) -> str:
-        """The facts that would help: in a writable section literals and tables are not known."""
-        section = self._image.section_at(insn.addr)
-        if section is None or self._image.constant(insn.addr, insn.size) is not None:
-            return STATE_TARGETS
-        last = section.addr + section.size - 1
-        return (
-            f"{STATE_TARGETS}; or, if nothing is stored to {section.name}, which the ELF says is "
-            f"writable: region NAME from {section.addr:#x} to {last:#x} is read-only"
-        )
+            hint = self._statements.hint(insn, returns=LR in insn.sources)
+            function.refuse(insn.addr, reason, hint)
 
     def gives_back(self, entry: int) -> frozenset[int]:
         """The callee-saved registers that the function at ``entry`` leaves as they were."""

@@ -13,7 +13,7 @@ from quoll.arm.insn import Flow, Insn
 from quoll.cfg import Cfg
 from quoll.discover import Callee
 from quoll.errors import FactsError
-from quoll.facts import Facts, NeverReturns, PathEnd, Recursion, Replaced, Targets
+from quoll.facts import Facts, NeverReturns, PathEnd, Recursion, Replaced, Returns, Targets
 from quoll.guidance import Depth, Guidance, Replacement
 from quoll.image import Image
 from quoll.places import find_place, resolve
@@ -23,6 +23,8 @@ __all__ = ["Statements"]
 
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
 INDIRECT = (Flow.INDIRECT, Flow.INDIRECT_CALL)
+STATE_TARGETS = "state them: targets of PLACE are PLACE, ..."
+STATE_RETURN = "state it, if that is so: PLACE returns to its caller"
 STANDARD = "it gives back r4 to r11, sp, the mode and the registers of other modes"
 
 
@@ -43,6 +45,11 @@ class Statements:
             (find_place(image, fact.place, fact.source), fact, self._callees(fact))
             for fact in facts.of(Targets)
         ]
+        self._returns = {
+            addr: fact
+            for fact in facts.of(Returns)
+            for addr in resolve(image, fact.place, fact.source)
+        }
         self.replaced: Mapping[int, Replaced] = {
             _function_address(image, fact): fact for fact in facts.of(Replaced)
         }
@@ -75,6 +82,25 @@ class Statements:
                 return Effect(callees)
         return None
 
+    def returns(self, insn: Insn) -> str | None:
+        """What is stated about the return ``insn``, that values do not prove to be one."""
+        fact = self._returns.get(insn.addr)
+        return None if fact is None else f"{fact}; {STANDARD} ({fact.source})"
+
+    def hint(self, insn: Insn, *, returns: bool = False) -> str:
+        """The facts that would help: in a writable section literals and tables are not known."""
+        state, section = (
+            STATE_RETURN if returns else STATE_TARGETS,
+            self._image.section_at(insn.addr),
+        )
+        if section is None or self._image.constant(insn.addr, insn.size) is not None:
+            return state
+        last = section.addr + section.size - 1
+        return (
+            f"{state}; or, if nothing is stored to {section.name}, which the ELF says is writable: "
+            f"region NAME from {section.addr:#x} to {last:#x} is read-only"
+        )
+
     def assumptions(self, functions: Mapping[int, Cfg]) -> list[str]:
         """The statements used for a program of ``functions``."""
         never = [self.never[f] for f in sorted(functions) if f in self.never]
@@ -104,7 +130,11 @@ class Statements:
 
     def check(self, insns: Mapping[int, Insn]) -> None:
         """A statement about targets that meets reached code meets an indirect transfer there."""
-        for place, fact, _ in self._targets:
+        places = [(place, fact) for place, fact, _ in self._targets] + [
+            (find_place(self._image, fact.place, fact.source), fact)
+            for fact in self._returns.values()
+        ]
+        for place, fact in places:
             covered = [insn for addr, insn in insns.items() if place.covers(self._image, addr)]
             if covered and not any(insn.flow in INDIRECT for insn in covered):
                 first = covered[0]

@@ -24,6 +24,7 @@ from quoll.facts import (
     LoopFact,
     LoopParameter,
     NeverReturns,
+    Returns,
     Targets,
 )
 from quoll.image import Image
@@ -33,7 +34,7 @@ from quoll.supergraph import Supergraph
 from quoll.trace import End, Execution, Trace
 from quoll.witness import MissingEdge, RefutedFact, Visit, follow
 
-__all__ = ["FactRecord", "Walks", "check_facts"]
+__all__ = ["FactRecord", "Walks", "check_facts", "gone_elsewhere"]
 
 UNLIMITED = 1 << 62
 Walks = Mapping[int, int]  # header's address -> rounds in any context, by a list's length
@@ -248,6 +249,8 @@ def refuted(
             position = other_target(image, fact, execution.pcs)
         elif isinstance(fact, NeverReturns):
             position = returned(image, fact, execution.pcs)
+        elif isinstance(fact, Returns):
+            position = gone_elsewhere(image, fact, execution.pcs)
         else:
             continue
         if position is not None:
@@ -262,6 +265,17 @@ def other_target(image: Image, fact: Targets, pcs: Sequence[int]) -> int | None:
     for position, (here, then) in enumerate(pairwise(pcs), 1):
         if here in branches and then not in targets and then != here + 4:
             return position
+    return None
+
+
+def gone_elsewhere(image: Image, fact: Returns, pcs: Sequence[int]) -> int | None:
+    """The first position after the place at which no transfer before could have come back."""
+    places = set(resolve(image, fact.place, fact.source))
+    after: set[int] = set()
+    for position, (here, then) in enumerate(pairwise(pcs), 1):
+        if here in places and then not in after:
+            return position
+        after |= {here + 2, here + 4}
     return None
 
 

@@ -1,6 +1,6 @@
 """Facts files: see ``quoll.facts.read``."""
 
-from quoll.facts.control import NeverReturns, Targets
+from quoll.facts.control import NeverReturns, Returns, Targets
 from quoll.facts.counts import AtMost, Conflict, Consistent, LoopFact, LoopParameter
 from quoll.facts.fact import Fact, Source
 from quoll.facts.guidance import (
@@ -40,6 +40,7 @@ __all__ = [
     "RegisterAtMost",
     "Replaced",
     "Require",
+    "Returns",
     "Source",
     "Targets",
     "UnknownPointsInto",

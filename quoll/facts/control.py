@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from quoll.facts.fact import FUNCTION, PLACE, Form, Question, Source
 
-__all__ = ["FORMS", "NeverReturns", "Targets"]
+__all__ = ["FORMS", "NeverReturns", "Returns", "Targets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,20 @@ class NeverReturns:
         return ("returns", self.function), False
 
 
+@dataclass(frozen=True, slots=True)
+class Returns:
+    """``place returns to its caller``: with the registers and the mode that it counts on."""
+
+    source: Source
+    place: str
+
+    def __str__(self) -> str:
+        return f"{self.place} returns to its caller"
+
+    def question(self) -> Question:
+        return ("targets", self.place), frozenset[str]()
+
+
 FORMS = (
     Form(
         r"targets of ",
@@ -51,5 +65,11 @@ FORMS = (
         rf"(?P<function>{FUNCTION}) never returns",
         "FUNCTION never returns",
         lambda s, m: NeverReturns(s, m["function"]),
+    ),
+    Form(
+        r"\S+ returns\b",
+        rf"(?P<place>{PLACE}) returns to its caller",
+        "PLACE returns to its caller",
+        lambda s, m: Returns(s, m["place"]),
     ),
 )

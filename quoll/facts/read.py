@@ -12,6 +12,7 @@ One fact per line; ``#`` starts a comment. Places are ``0xADDRESS``, ``symbol``,
     2*count(PLACE) + count(PLACE) <= N [in FUNCTION [when called from FUNCTION]]    also >=, =
     targets of PLACE are PLACE, PLACE, ...    an indirect jump or call
     FUNCTION never returns
+    PLACE returns to its caller               where values do not show it
     region NAME from 0xLOW to 0xHIGH is cached|device|read-only|tcm|uncached
     register rN at PLACE points into NAME [aligned BYTES]
     accesses of unknown address point into NAME

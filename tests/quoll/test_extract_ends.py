@@ -7,9 +7,9 @@ from textwrap import dedent
 import pytest
 
 from quoll.errors import FactsError, UsageError
-from quoll.facts import Facts, NeverReturns, Source, Targets
+from quoll.facts import Facts, NeverReturns, Returns, Source, Targets
 from quoll.image import Image
-from tests.quoll.building import build
+from tests.quoll.building import address, build
 from tests.quoll.sketch import assemble, drawn, extracted, sketch
 
 SOURCE = Source("k.facts", 1, "the fact")
@@ -208,7 +208,33 @@ def test_stated_targets_and_functions_that_never_return() -> None:
     assert [image.place(t)[11:] for t in table.targets] == ["<one> prog.S:11", "<two> prog.S:13"]
 
 
+RESTORING = """
+    main:   push {r4, lr}
+            bl restore
+            pop {r4, pc}
+            .type restore, %function
+    restore:
+            msr cpsr_c, r0
+    back:   bx lr
+"""
+
+
+def test_a_return_that_is_stated() -> None:
+    """The mode, and with it lr, is not known when an argument is the status word."""
+    image = assemble(RESTORING)
+    program = extracted(image)
+    assert address(image, "back") in {u.addr for u in program.unresolved}
+    assert all("PLACE returns to its caller" in u.hint for u in program.unresolved)
+    program = extracted(image, facts=Facts((Returns(SOURCE, "back"),)))
+    assert program.unresolved == ()
+    (assumed,) = program.assumptions
+    assert assumed.startswith("back returns to its caller; it gives back r4 to r11, sp, the mode")
+    assert extracted(image, facts=Facts((Returns(SOURCE, "main+8"),))).unresolved
+
+
 def test_facts_about_places_without_an_indirect_transfer() -> None:
+    with pytest.raises(FactsError, match=r"main is no indirect jump or call.*push"):
+        extracted(assemble(RESTORING), facts=Facts((Returns(SOURCE, "main"),)))
     image = assemble("main: mov r0, #0\n bx lr")
     with pytest.raises(FactsError, match=r"main is no indirect jump or call.*mov r0, #0"):
         extracted(image, facts=Facts((Targets(SOURCE, "main", ("main",)),)))

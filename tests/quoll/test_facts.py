@@ -29,6 +29,7 @@ from quoll.facts import (
     RegionFact,
     Replaced,
     Require,
+    Returns,
     Source,
     Targets,
     UnknownPointsInto,
@@ -92,6 +93,7 @@ def facts() -> st.SearchStrategy[Fact]:
         ),
         st.builds(lambda p, t: Targets(NOWHERE, p, tuple(t)), PLACES, st.lists(PLACES, min_size=1)),
         st.builds(NeverReturns, st.just(NOWHERE), FUNCTIONS),
+        st.builds(Returns, st.just(NOWHERE), PLACES),
         st.builds(
             lambda p, t, s: Branch(NOWHERE, p, t, *s),
             PLACES,
@@ -173,6 +175,7 @@ path ends at 0x8000
 function memcpy takes at most 0x100 cycles
 function rom takes at most 1 cycle and preserves memory
 ignore executes at most 2 times
+restore.S:9 returns to its caller
 """
     s = [Source("k", n, line) for n, line in enumerate(text.split("\n"), 1)]
     got = parse(text, "k")
@@ -198,10 +201,11 @@ ignore executes at most 2 times
             Replaced(s[17], "memcpy", 256, False),
             Replaced(s[18], "rom", 1, True),
             AtMost(s[19], "ignore", 2, None),
+            Returns(s[20], "restore.S:9"),
         )
     ]
     assert [f.bound for f in got.of(LoopFact)] == [16]
-    assert [f.source.line for f in got.facts] == list(range(2, 21))
+    assert [f.source.line for f in got.facts] == list(range(2, 22))
 
 
 @pytest.mark.parametrize(
@@ -219,6 +223,7 @@ ignore executes at most 2 times
         ("a executes at most 3 times when called from g", "expected: PLACE executes at most"),
         ("a never runs", "expected: FUNCTION never returns"),
         ("targets of a are", "expected: targets of PLACE are"),
+        ("a returns to b", "expected: PLACE returns to its caller"),
         (
             "hello world",
             "PLACE executes at most NAME [+ N] times; loop PLACE at most N; PLACE conflicts",

@@ -11,16 +11,17 @@ import pytest
 
 from quoll.expand import expand
 from quoll.extract import extract
-from quoll.facts import parse
+from quoll.facts import Returns, parse
 from quoll.image import Image
 from quoll.prune import guided_in_contexts
 from quoll.regions import Regions
 from quoll.supergraph import Supergraph
 from quoll.trace import End, Execution, Trace
-from tests.quoll.building import build
+from tests.quoll.building import address, build
+from tests.quoll.sketch import assemble
 from tests.wcet.programs import run
 from wcet.cli import main
-from wcet.fact_check import FactRecord, check_facts
+from wcet.fact_check import FactRecord, check_facts, gone_elsewhere
 
 PROGRAM = """\
 unsigned table[64];
@@ -76,8 +77,8 @@ def graph_of(image: Image, text: str) -> Supergraph:
 def checked(image: Image, trace: Trace, text: str) -> list[FactRecord]:
     facts = parse(text, "my.facts")
     graph = graph_of(image, text)
-    address = graph.contexts[0].function
-    records, judged = check_facts(image, facts, {address: graph}, "t.trace", trace)
+    entry = graph.contexts[0].function
+    records, judged = check_facts(image, facts, {entry: graph}, "t.trace", trace)
     assert judged == 60
     return records
 
@@ -172,6 +173,17 @@ def test_guidance(image: Image, trace: Trace, text: str) -> None:
 def test_a_function_that_returns_after_all(image: Image, trace: Trace) -> None:
     (record,) = checked(image, trace, "other never returns")
     assert record.broken == sum(n > 0 for n in counts(image, trace, "other"))
+
+
+def test_a_return_to_somewhere_else() -> None:
+    text = "main: bl f\n nop\n nop\n b main\nf: add lr, lr, #4\nback: bx lr\n"
+    image = assemble(text)
+    begin, f = address(image, "main"), address(image, "f")
+    (fact,) = parse("back returns to its caller", "my.facts").facts
+    assert isinstance(fact, Returns)
+    assert gone_elsewhere(image, fact, [begin, f, f + 4, begin + 4, begin + 8]) is None
+    assert gone_elsewhere(image, fact, [begin, f, f + 4, begin + 8]) == 3
+    assert gone_elsewhere(image, fact, [begin, f, f + 4]) is None
 
 
 def test_the_kernel_and_its_record(
