@@ -227,7 +227,7 @@ def test_a_return_that_is_stated() -> None:
     assert all("PLACE returns to its caller" in u.hint for u in program.unresolved)
     program = extracted(image, facts=Facts((Returns(SOURCE, "back"),)))
     assert program.unresolved == ()
-    (assumed,) = program.assumptions
+    *_, assumed = program.assumptions
     assert assumed.startswith("back returns to its caller; it gives back r4 to r11, sp, the mode")
     assert extracted(image, facts=Facts((Returns(SOURCE, "main+8"),))).unresolved
 
