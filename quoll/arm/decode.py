@@ -1,37 +1,28 @@
 """From bytes to ``Insn``: ARM and Thumb, ARMv4 to ARMv7-A, little-endian.
 
-Capstone says what an encoding is: its name, condition, whether it sets flags, and its operands in
-assembler order. Data accesses are read from the encoding itself (``addressing.py``) and register
-roles from operand positions (``operands.py``), because capstone's own lists of registers read
-and written, of written-back bases and of post-indexed offsets have gaps.
-
-Capstone carries IT-block state from one call to the next, so an instruction inside an IT block
-is decoded behind an ``it`` of its own condition, and an ``it`` in front of enough ``nop``.
+The disassembler says what an encoding is (``disassembler.py``): its name, condition, whether it
+sets flags, and its operands in assembler order. Data accesses are read from the encoding itself
+(``addressing.py``) and register roles from operand positions (``operands.py``), because capstone's
+own lists of registers read and written, written-back bases and post-indexed offsets have gaps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
-
-import capstone
-from capstone import arm
 
 from quoll.arm.addressing import Transfer, arm_access, thumb_access
 from quoll.arm.direct import split_branch
+from quoll.arm.disassembler import FLAG_REGISTERS, IT_BLOCK, Disassembler, Disassembly
 from quoll.arm.forms import form_of
 from quoll.arm.insn import LR, PC, Access, Cond, Flow, Insn, Memory, Shift
 from quoll.arm.moved import aimed, branch_at, moved
-from quoll.arm.operands import Operands, Roles, roles
+from quoll.arm.operands import Roles, roles
 from quoll.errors import InputError
 
 __all__ = ["ARM_LENGTH", "decode", "disassembled", "it_conditions", "known_words", "status_mask"]
 
 ARM_LENGTH = 4  # bytes
-THUMB_NOP = b"\x00\xbf"
-IT_BLOCK = 4  # instructions an ``it`` covers at most
 CACHED = 1 << 19  # distinct encodings kept
 
 
@@ -64,6 +55,7 @@ def decode(code: bytes, addr: int, thumb: bool, it: tuple[Cond, ...] = ()) -> In
 
 # ARM instructions without a direct target, for ``moved``; whether one just goes on and keeps lr
 known_words: dict[bytes, tuple[tuple[object, ...], bool]] = {}
+_disassemble = Disassembler()
 
 
 def it_conditions(insn: Insn) -> tuple[Cond, ...]:
@@ -81,104 +73,6 @@ def _length(code: bytes) -> int:
     if len(code) < 2:
         return 0
     return 4 if code[1] >> 3 >= 0x1D else 2
-
-
-@dataclass(frozen=True, slots=True)
-class _Disassembly:
-    """What capstone says, in plain values."""
-
-    name: str
-    mnemonic: str
-    text: str
-    cond: Cond
-    sets_flags: bool
-    operands: Operands
-    special: frozenset[int]  # registers that are neither general nor VFP: apsr, cpsr, fpscr ...
-    target: int | None
-
-
-class _Capstone:
-    """One handle per instruction set, with details on."""
-
-    def __init__(self) -> None:
-        self._arm = capstone.Cs(capstone.CS_ARCH_ARM, capstone.CS_MODE_ARM)
-        self._thumb = capstone.Cs(capstone.CS_ARCH_ARM, capstone.CS_MODE_THUMB)
-        self._arm.detail = self._thumb.detail = True
-        self._plain = capstone.Cs(capstone.CS_ARCH_ARM, capstone.CS_MODE_ARM)
-
-    def __call__(self, raw: bytes, thumb: bool, it: tuple[Cond, ...]) -> _Disassembly | None:
-        if not thumb:
-            return self._first(self._arm, raw, 0)
-        if it:
-            prefix = bytes([it[0] << 4 | 8, 0xBF])
-            insns = list(self._thumb.disasm(prefix + raw, -2 & 0xFFFFFFFF, 2))
-            return _plain(insns[1]) if len(insns) == 2 else None
-        if raw[-1] == 0xBF and len(raw) == 2:
-            raw += THUMB_NOP * IT_BLOCK
-        return self._first(self._thumb, raw, 0)
-
-    def text(self, raw: bytes) -> str | None:
-        """An ARM instruction as it is printed, which takes a tenth of the time."""
-        for _, _, mnemonic, operands in self._plain.disasm_lite(raw, 0, 1):
-            return f"{mnemonic} {operands}".strip()
-        return None
-
-    def _first(self, handle: Any, raw: bytes, addr: int) -> _Disassembly | None:
-        insns = list(handle.disasm(raw, addr))
-        return _plain(insns[0]) if insns else None
-
-
-_disassemble = _Capstone()
-
-GENERAL = {
-    number: index
-    for index, number in enumerate(
-        [arm.ARM_REG_R0 + n for n in range(13)] + [arm.ARM_REG_SP, arm.ARM_REG_LR, arm.ARM_REG_PC]
-    )
-}
-SHIFT_REGISTER_TYPES = frozenset(
-    [
-        arm.ARM_SFT_ASR_REG,
-        arm.ARM_SFT_LSL_REG,
-        arm.ARM_SFT_LSR_REG,
-        arm.ARM_SFT_ROR_REG,
-        arm.ARM_SFT_RRX_REG,
-    ]
-)
-FLAG_REGISTERS = frozenset([arm.ARM_REG_APSR_NZCV, arm.ARM_REG_APSR, arm.ARM_REG_CPSR])
-
-
-def _plain(insn: Any) -> _Disassembly:
-    registers: list[int | None] = []
-    special: set[int] = set()
-    shift, shift_register, target = Shift.NONE, None, None
-    for operand in insn.operands:
-        if operand.type == arm.ARM_OP_REG:
-            registers.append(GENERAL.get(operand.reg))
-            if operand.reg not in GENERAL:
-                special.add(operand.reg)
-            kind = operand.shift.type
-            if kind in SHIFT_REGISTER_TYPES:
-                shift, shift_register = Shift.REGISTER, GENERAL[operand.shift.value]
-            elif kind == arm.ARM_SFT_RRX or (kind and operand.shift.value):
-                shift = Shift.IMMEDIATE
-        elif operand.type == arm.ARM_OP_IMM:
-            target = operand.imm & 0xFFFFFFFF
-    return _Disassembly(
-        name=insn.insn_name(),
-        mnemonic=insn.mnemonic,
-        text=f"{insn.mnemonic} {insn.op_str}".strip(),
-        cond=Cond(insn.cc - 1) if insn.cc else Cond.AL,
-        sets_flags=_suffixed(insn.insn_name(), insn.mnemonic),
-        operands=Operands(tuple(registers), len(insn.operands), shift, shift_register),
-        special=frozenset(special),
-        target=target,
-    )
-
-
-def _suffixed(name: str, mnemonic: str) -> bool:
-    """Whether the printed mnemonic has an 's'; update_flags of capstone is wrong for adc."""
-    return name in ("movs", "subs") or mnemonic.startswith(name + "s")
 
 
 def _at_zero(raw: bytes, thumb: bool, it: tuple[Cond, ...]) -> Insn:
@@ -317,7 +211,7 @@ def status_mask(raw: bytes, thumb: bool) -> int:
     return 0 if elsewhere else word >> (24 if thumb else 16) & 15
 
 
-def _roles(raw: bytes, thumb: bool, known: _Disassembly, access: Transfer | None) -> Roles:
+def _roles(raw: bytes, thumb: bool, known: Disassembly, access: Transfer | None) -> Roles:
     if known.name in ("subs", "eret") and not known.operands.registers:
         return Roles((PC,), (LR,))  # Thumb: subs pc, lr, #n
     if known.name == "adr":
@@ -366,7 +260,7 @@ UNPRIVILEGED = {
 }
 
 
-def _mnemonic(known: _Disassembly, access: Transfer | None) -> str:
+def _mnemonic(known: Disassembly, access: Transfer | None) -> str:
     name = known.name
     if name == "hint":
         return known.mnemonic.partition(".")[0]
@@ -388,7 +282,7 @@ def _push_pop(name: str, single: bool) -> str:
     return "str" if single else "stm"
 
 
-def _cond(known: _Disassembly, raw: bytes, thumb: bool) -> Cond:
+def _cond(known: Disassembly, raw: bytes, thumb: bool) -> Cond:
     if known.name == "it" or (not thumb and raw[3] >> 4 == 15):
         return Cond.AL
     return known.cond
@@ -397,7 +291,7 @@ def _cond(known: _Disassembly, raw: bytes, thumb: bool) -> Cond:
 TRAPS = frozenset(["bkpt", "hlt", "hvc", "smc", "svc", "trap", "udf"])
 
 
-def _flow(known: _Disassembly, role: Roles, memory: Memory | None) -> Flow:
+def _flow(known: Disassembly, role: Roles, memory: Memory | None) -> Flow:
     name = known.name
     if name in TRAPS:
         return Flow.TRAP
@@ -423,7 +317,7 @@ PARALLEL = frozenset(  # A4.4.5: set GE
 COMPARES = frozenset(["cmn", "cmp", "fmstat", "teq", "tst"])
 
 
-def _sets_flags(known: _Disassembly, flow: Flow, raw: bytes, thumb: bool) -> bool:
+def _sets_flags(known: Disassembly, flow: Flow, raw: bytes, thumb: bool) -> bool:
     name = known.name
     if known.sets_flags or name in COMPARES or name in PARALLEL:
         return True
@@ -437,7 +331,7 @@ def _sets_flags(known: _Disassembly, flow: Flow, raw: bytes, thumb: bool) -> boo
 READ_FLAGS = frozenset(["adc", "rrx", "rsc", "sbc", "sel"])
 
 
-def _reads_flags(known: _Disassembly) -> bool:
+def _reads_flags(known: Disassembly) -> bool:
     if known.name == "mrs":
         return bool(known.special & FLAG_REGISTERS)
     return known.name in READ_FLAGS or "rrx" in known.text
@@ -457,7 +351,7 @@ def _writes(role: Roles, memory: Memory | None, flow: Flow) -> frozenset[int]:
 SHIFT_NAMES = frozenset(["asr", "lsl", "lsr", "ror", "rrx"])
 
 
-def _shift(known: _Disassembly, role: Roles, memory: Memory | None) -> Shift:
+def _shift(known: Disassembly, role: Roles, memory: Memory | None) -> Shift:
     if memory is not None:
         return memory.shift if memory.access is not Access.SWAP else Shift.NONE
     if known.name in SHIFT_NAMES:
