@@ -98,6 +98,7 @@ class Code:
     lists: dict[int, int] = field(default_factory=dict)  # loop -> elements of what it walks
     _effects: dict[int, Effect] = field(default_factory=dict)  # by block
     _at: dict[int, Effect] = field(default_factory=dict)  # by node
+    _stores: tuple[int, ...] | None = None  # nodes that store elsewhere than near sp
     _stacks: tuple[tuple[int, int], ...] | None = None
     _written: dict[int, frozenset[int]] = field(default_factory=dict)
 
@@ -135,6 +136,22 @@ class Code:
         """Whether a function that is not looked at may change ``register`` along ``edge``."""
         passed = self.graph.passed(edge)
         return bool(passed) and any(register not in callee.gives_back for callee in passed)
+
+    def stored_before(self, node: int) -> bool:
+        """Whether a store may run before ``node`` that is not at a distance from sp."""
+        order, loops = self.acyclic.order, self.graph.loops
+        around = {n for loop in loops if node in loop.nodes for n in loop.nodes}
+        return any(n in around or order[n] <= order[node] for n in self._storing())
+
+    def _storing(self) -> tuple[int, ...]:
+        if self._stores is None:
+            self._stores = tuple(
+                n
+                for n in range(len(self.graph.nodes))
+                for store in self.effect(n).stores
+                if sub(store.address, store.sp).constant is None
+            )
+        return self._stores
 
     def steady(self, address: int, size: int) -> bool:
         """Whether memory there only changes by stores of this program: a section of the image."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Set
+
 from loopbounds import rewrite, terms
 from loopbounds.terms import TRUE, Term, const
 from quoll.valueset import ANY, ValueSet
 
-__all__ = ["relevant", "within"]
+__all__ = ["relevant", "says_all", "within"]
 
 FACTS = 40  # conditions that a model takes
 SMALL = 2000  # terms in one of them
@@ -40,3 +42,16 @@ def relevant(conditions: list[Term], wanted: set[Term]) -> list[Term]:
                 left.remove(c)
                 wanted |= used
     return kept
+
+
+def says_all(
+    constraints: Set[Term], way_in: Iterable[Term], parameters: Set[Term], loaded: Set[Term]
+) -> bool:
+    """Whether ``constraints`` are all that the way into a loop says of the ``parameters``.
+
+    Of words ``loaded`` from memory it says more where there are several: they may be one.
+    """
+    parts = {c for condition in way_in for c in terms.conjuncts(condition)}
+    if any(rewrite.symbols([c]) & parameters for c in parts - constraints):
+        return False
+    return not parameters & loaded or len((rewrite.symbols(parts) | parameters) & loaded) == 1

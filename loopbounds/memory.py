@@ -64,7 +64,8 @@ class Memory:
             return self.before(node, load.position, address, load.size)
         frame = self._tainted(address)
         name = load.symbol.name
-        word = self._scope.input(node, name, 8 * load.size, frame=frame, given=True)
+        given = not self._code.stored_before(node)
+        word = self._scope.input(node, name, 8 * load.size, frame=frame, given=given)
         self.addresses[word] = address
         return word
 

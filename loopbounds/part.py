@@ -16,7 +16,15 @@ from loopbounds.keys import graph_key
 from loopbounds.options import BoundOptions
 from loopbounds.rounds import Progress, Rounds
 from loopbounds.store import Answers, Store
-from loopbounds.verdict import assumed, is_refutable, judge, not_asked, refute, with_total
+from loopbounds.verdict import (
+    assumed,
+    is_refutable,
+    judge,
+    not_asked,
+    not_exact,
+    refute,
+    with_total,
+)
 from quoll.facts import ListAtMost, LoopFact
 from quoll.image import Image
 from quoll.supergraph import Supergraph
@@ -40,8 +48,12 @@ class Part:
     wanted: Sequence[int]
     lists: Mapping[int, ListAtMost]
     called: bool
+    _acyclic: Acyclic = field(init=False)
     _rounds: Rounds | None = None
     _ending: set[int] = field(default_factory=set)  # loops whose inner loops are proved to end
+
+    def __post_init__(self) -> None:
+        self._acyclic = Acyclic.of(self.graph)
 
     def counted(self, facts: Mapping[int, LoopFact]) -> tuple[LoopBound, ...]:
         """The bound of each loop, by proof or, where ``facts`` says less, by assumption.
@@ -57,9 +69,27 @@ class Part:
             if loop in answers.refutable:
                 entry = self.graph.nodes[self.graph.entry].block.addr
                 cut = self._proofs().slices[loop]
-                refute(fact, cut, self._entered_by_all(loop), entry, apart)
+                entered = self._entered_by_all(loop) and self._is_reached(loop, answers, facts)
+                refute(fact, cut, entered, entry, apart)
             bounds[loop] = with_total(assumed(known, fact, apart), known.total, known.around)
+        for loop, known in enumerate(bounds):
+            if known.exact and not self._is_reached(loop, answers, facts):
+                bounds[loop] = not_exact(known)
         return tuple(self._without_loose_total(b, bounds) for b in bounds)
+
+    def _is_reached(self, loop: int, answers: Answers, facts: Mapping[int, LoopFact]) -> bool:
+        """Whether control comes past the loops before one, as far as these are known to end.
+
+        They are those entered before it that are not around it.
+        """
+        loops, order = self.graph.loops, self._acyclic.order
+        header = loops[loop].header
+        before = (
+            i
+            for i, other in enumerate(loops)
+            if order[other.header] < order[header] and header not in other.nodes
+        )
+        return all(answers.bounds[i].bound is not None or i in facts for i in before)
 
     def _without_loose_total(self, bound: LoopBound, bounds: Sequence[LoopBound]) -> LoopBound:
         """A total says nothing where it is no less than the product of the bounds."""
@@ -94,7 +124,7 @@ class Part:
         if self._rounds is None:
             code = Code(
                 self.graph,
-                Acyclic.of(self.graph),
+                self._acyclic,
                 self.image,
                 self.values,
                 s1=self.options.s1,

@@ -16,7 +16,7 @@ from functools import reduce
 from loopbounds import rewrite, terms
 from loopbounds.cell import Cell, HeaderCell
 from loopbounds.code import Code, Continued
-from loopbounds.constraints import relevant, within
+from loopbounds.constraints import relevant, says_all, within
 from loopbounds.described import Described, described
 from loopbounds.effects import FLAG
 from loopbounds.iteration import Iteration
@@ -65,6 +65,7 @@ class Slice:
     alone: Callable[[], Alone | None]  # the model, if registers at the entry decide everything
     continued: Continued
     walks: Callable[[], bool]  # it follows the links of one list
+    says_all: Callable[[], bool]  # the model has every condition for the values of parameters
 
     def steps(self) -> dict[Cell, int]:
         """What an iteration that comes back to the header adds to cells, where it is constant."""
@@ -111,6 +112,8 @@ class _Slicer:
         self._walks = False
         self._address = code.graph.nodes[self._loop.header].block.addr
         self._cells: dict[Term, Cell] = {}
+        self._parameters: set[Term] = set()
+        self._constraints: set[Term] = set()
         self._changing: dict[Term, Term] = {}  # leaf -> value after an iteration
         self._fixed: dict[Term, Term] = {}  # leaf -> value at entry
         self._lost: set[Term] = set()  # leaves that are any word in each iteration
@@ -133,6 +136,7 @@ class _Slicer:
             lambda: self._alone(initial),
             self._continued(s1),
             self._is_walk,
+            self._says_all,
         )
 
     def _is_walk(self) -> bool:
@@ -207,17 +211,7 @@ class _Slicer:
         """Conditions that hold whenever the loop is entered, about ``wanted`` symbols."""
         if not wanted:
             return []
-        acyclic = self._code.acyclic
-        found: list[Term] = []
-        node = self._loop.header
-        for _ in range(CHAIN):
-            above = acyclic.dominator[node]
-            if above == node:
-                break
-            condition = self._whole.entered(node)
-            found.append(condition)
-            node = above
-        return relevant(found, wanted)
+        return relevant(self._way_in(CHAIN), wanted)
 
     def _alone(self, initial: dict[Term, Term]) -> Alone | None:
         """Every condition on the way from the entry counts, whatever it is about."""
@@ -238,14 +232,18 @@ class _Slicer:
         model = Model(tuple(registers), state, (), tuple(conditions), again)
         return Alone(model, tuple(f"r{cell}" for cell in registers.values()))
 
-    def _way_in(self) -> list[Term]:
-        """What holds just when the loop is entered."""
+    def _way_in(self, most: int | None = None) -> list[Term]:
+        """What holds just when the loop is entered, or the nearest ``most`` parts of that."""
         found: list[Term] = []
         node = self._loop.header
-        while (above := self._code.acyclic.dominator[node]) != node:
+        while (above := self._code.acyclic.dominator[node]) != node and len(found) != most:
             found.append(self._whole.entered(node))
             node = above
         return found
+
+    def _says_all(self) -> bool:
+        words = self._whole.memory.addresses.keys()
+        return says_all(self._constraints, self._way_in(), self._parameters, words)
 
     # --- The model --------------------------------------------------------------------------
 
@@ -275,6 +273,7 @@ class _Slicer:
         wanted |= rewrite.symbols(conditions)
         conditions += self._parameter_ranges(wanted)
         parameters = _sorted(rewrite.symbols([*starts, *steps, *conditions]) - known)
+        self._parameters, self._constraints = set(parameters), set(conditions)
         names = _rename("x", leaves) | _rename("i", inputs) | _rename("p", parameters)
         self._given = frozenset(names[p].name for p in parameters if self._whole.is_given(p))
         scopes = (self._scope, self._whole)

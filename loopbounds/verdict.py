@@ -20,11 +20,13 @@ __all__ = [
     "is_refutable",
     "judge",
     "not_asked",
+    "not_exact",
     "refute",
     "solver_failed",
     "with_total",
 ]
 
+REACHED, NOT_REACHED = "; reached", "; not known to be tight"
 SHOWN = 3  # states of a trace, origins of values, printed
 
 
@@ -96,6 +98,12 @@ def _of_total(total: int | None) -> str:
     return "" if total is None else f"; {total} per entry of the loop around it"
 
 
+def not_exact(bound: LoopBound) -> LoopBound:
+    """The bound where no execution need reach it."""
+    evidence = bound.evidence.replace(REACHED, NOT_REACHED) if bound.exact else bound.evidence
+    return replace(bound, exact=None, evidence=evidence)
+
+
 def _resting_on(fact: ListAtMost | None, bound: LoopBound) -> LoopBound:
     if fact is None:
         return bound
@@ -120,7 +128,7 @@ def _proved(
     evidence = (
         f"count <= {outcome.bound} is an invariant (k-induction with {outcome.relations} relations)"
     )
-    evidence += "; reached" if exact else "; not known to be tight"
+    evidence += REACHED if exact else NOT_REACHED
     if cut.s1:
         evidence += "; rests on S1"
     if apart:
@@ -131,7 +139,8 @@ def _proved(
 def _faithful(cut: Slice) -> bool:
     """Whether runs of the model are runs of the program, for the stated initial ranges."""
     model = simplified(cut.model)
-    return not model.inputs and all(p.name in cut.given for p in model.parameters)
+    free = not model.inputs and all(p.name in cut.given for p in model.parameters)
+    return free and cut.says_all()
 
 
 def _refute(fact: LoopFact, cut: Slice, apart: int) -> None:
