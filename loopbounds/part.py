@@ -18,6 +18,7 @@ from loopbounds.rounds import Progress, Rounds
 from loopbounds.store import Answers, Store
 from loopbounds.verdict import (
     assumed,
+    is_constant,
     is_refutable,
     judge,
     not_asked,
@@ -73,7 +74,8 @@ class Part:
                 refute(fact, cut, entered, entry, apart)
             bounds[loop] = with_total(assumed(known, fact, apart), known.total, known.around)
         for loop, known in enumerate(bounds):
-            if known.exact and not self._is_reached(loop, answers, facts):
+            surely = loop in answers.constant or self._is_reached(loop, answers, facts)
+            if known.exact and not surely:
                 bounds[loop] = not_exact(known)
         return tuple(self._without_loose_total(b, bounds) for b in bounds)
 
@@ -115,7 +117,9 @@ class Part:
         refutable = frozenset(
             i for i in rounds.outcomes if is_refutable(rounds.slices[i], self._entered_by_all(i))
         )
-        answers = Answers(bounds, tuple(dict.fromkeys(rounds.keys.values())), refutable)
+        constant = frozenset(i for i in rounds.outcomes if is_constant(rounds.slices[i]))
+        models = tuple(dict.fromkeys(rounds.keys.values()))
+        answers = Answers(bounds, models, refutable, constant)
         if not any(bound.failed for bound in bounds):
             store.put_answers(key, answers)
         return answers

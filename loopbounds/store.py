@@ -49,12 +49,14 @@ class Proof:
 class Answers:
     """The bounds of all loops of a graph, if no fact counts them, and the keys of their proofs.
 
-    ``refutable``: loops of which an execution may refute a fact, by index.
+    ``refutable``: loops of which an execution may refute a fact, by index. ``constant``: those that
+    are executed equally often whenever they are entered.
     """
 
     bounds: tuple[LoopBound, ...]
     models: tuple[str, ...]
     refutable: frozenset[int]
+    constant: frozenset[int]
 
 
 class Store:
@@ -92,17 +94,19 @@ class Store:
             bounds = tuple(LoopBound(**b) for b in found["bounds"])
             models = tuple(map(str, found["models"]))
             refutable = frozenset(map(int, found["refutable"]))
+            constant = frozenset(map(int, found["constant"]))
         except (OSError, ValueError, TypeError, KeyError):
             return None
         if not all(b.bound is None or (type(b.bound) is int and b.bound > 0) for b in bounds):
             return None
         if [b.loop for b in bounds] != [*range(len(bounds))]:
             return None
-        return Answers(bounds, models, refutable)
+        return Answers(bounds, models, refutable, constant)
 
     def put_answers(self, key: str, answers: Answers) -> None:
         """Keep the answers of a graph."""
-        kept = {**asdict(answers), "refutable": sorted(answers.refutable)}
+        loops = {"refutable": sorted(answers.refutable), "constant": sorted(answers.constant)}
+        kept = {**asdict(answers), **loops}
         self._write(f"{key}.answers.json", json.dumps(kept))
 
     def copy_models(self, keys: Sequence[str], folder: Path | None) -> bool:

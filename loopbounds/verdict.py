@@ -17,6 +17,7 @@ from quoll.supergraph import Supergraph, SuperLoop
 
 __all__ = [
     "assumed",
+    "is_constant",
     "is_refutable",
     "judge",
     "not_asked",
@@ -57,6 +58,12 @@ def judge(
     why, tip = _unknown(cut)
     reason = _explanation(graph, image, loop, cut.walks(), why, tip)
     return LoopBound(loop.index, None, None, "", "", reason, outcome.seconds, why=why)
+
+
+def is_constant(cut: Slice) -> bool:
+    """Whether nothing that is unknown decides how often the loop is executed."""
+    model = simplified(cut.model)
+    return not model.parameters and not model.inputs
 
 
 def is_refutable(cut: Slice, entered_by_all: bool) -> bool:

@@ -26,6 +26,7 @@ WAYS = {  # to the loop, and the bound if it is exact
         6,
     ),
     "a loop that may not end": (f"and r0, r0, #15; mov r1, r0\n{ODD}", None),
+    "a loop that may not end, of no influence": (f"mov r1, r0\n{ODD}  mov r0, #7", 8),
     "a word from memory": ("ldr r0, [r1]; and r0, r0, #15", 16),
     "a word that was looked at before": (
         "ldr r0, [r1]; cmp r0, #5; bhi out; ldr r0, [r1]; and r0, r0, #15",
