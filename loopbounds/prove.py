@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -197,10 +197,11 @@ def prove_simple(model: Model, budget: Budget, solver: Path) -> Outcome:
         if twice and reached == TWICE:
             bound, text = TWICE, twice
         elif not endless:
-            model, runs = _deciding(model, runs)
-            session.model = model
-            guesses = candidates(model, runs)
-            bound, invariants, text = _search(session, model, guesses, runs, twice)
+            for session.model, seen in (*_deciding(model, runs), (model, runs)):
+                guesses = candidates(session.model, seen)
+                bound, invariants, text = _search(session, session.model, guesses, seen, twice)
+                if bound is not None:
+                    break
     except SolverFailed as failure:
         bound, failed = None, str(failure)
     except (OutOfTime, _Empty):
@@ -210,19 +211,20 @@ def prove_simple(model: Model, budget: Budget, solver: Path) -> Outcome:
     return Outcome(bound, reached, tuple(invariants), relations, failed, text, seconds, endless)
 
 
-def _deciding(model: Model, runs: list[Run]) -> tuple[Model, list[Run]]:
+def _deciding(model: Model, runs: list[Run]) -> Iterator[tuple[Model, list[Run]]]:
     """The model with only one of its conditions to go on, if no longer runs are found with that.
 
-    It has all runs of the model, and less to be known of them.
+    It has all runs of the model, and less to be known of them. One that reads inputs is no choice:
+    that few runs of it are found says little.
     """
     parts = terms.conjuncts(model.again)
     for c in sorted(parts, key=rewrite.size) if len(parts) > 1 else ():
         part = influential(replace(model, again=c))
-        if len(part.state) < len(model.state):
+        if part.deterministic and 0 < len(part.state) < len(model.state):
             found = explore(part, [], longest(runs) + 1)
             if found and longest(found) == longest(runs):
-                return part, found
-    return model, runs
+                yield part, found
+                return
 
 
 def _first_run(session: Session, model: Model) -> tuple[Run, list[Choice], str]:

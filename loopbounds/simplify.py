@@ -169,13 +169,15 @@ def _decided(constraints: tuple[Term, ...]) -> dict[Term, Term]:
 
 
 def _with_going_on_used(model: Model) -> Model:
-    """Next values matter only where the loop goes on."""
-    known = dict[Term, Term]()
-    for c in conjuncts(model.again):
-        known |= {c: TRUE, terms.negate(c): FALSE}
-    return replace(
-        model, state=tuple(replace(v, next=replaced(v.next, known)) for v in model.state)
-    )
+    """Use each condition to go on in larger ones, and in next values: these matter only then."""
+    known: dict[Term, Term] = {}
+    again = TRUE
+    for c in sorted(conjuncts(model.again), key=rewrite.size):
+        for part in conjuncts(replaced(c, known)):
+            again = terms.both(again, part)
+            known |= {part: TRUE, terms.negate(part): FALSE}
+    following = (replace(v, next=replaced(v.next, known)) for v in model.state)
+    return replace(model, again=again, state=tuple(following))
 
 
 def _rebased(model: Model) -> Model:
