@@ -94,7 +94,10 @@ class Unresolved:
 
 @dataclass(frozen=True, slots=True)
 class Cfg:
-    """One function: ``blocks[0]`` holds the entry. Blocks are sorted by address after it."""
+    """One function: ``blocks[0]`` holds the entry. Blocks are sorted by address after it.
+
+    ``whole`` is what it was before facts left something out.
+    """
 
     entry: int
     name: str
@@ -102,6 +105,7 @@ class Cfg:
     blocks: tuple[Block, ...]
     edges: tuple[Edge, ...]
     returns: bool  # False: proved, or stated by the user, never to return
+    whole: Cfg | None = None
 
     def successors(self, block: int) -> list[Edge]:
         """Outgoing edges of ``block``, in order of ``edges``."""

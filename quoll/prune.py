@@ -73,6 +73,7 @@ def guided(program: Program, image: Image, facts: Facts) -> Program:
                 used[cut.text] = None
     functions = _reachable(functions, program.entries, {u.addr for u in program.unresolved})
     insns = {i.addr for cfg in functions.values() for b in cfg.blocks for i in b.insns}
+    functions = {e: replace(cfg, whole=program.functions[e]) for e, cfg in functions.items()}
     return replace(
         program,
         functions=functions,

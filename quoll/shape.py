@@ -38,14 +38,11 @@ def shape_of(cfg: Cfg, image: Image) -> Shape:
 
     Raises ControlFlowError naming the blocks when that would need too many copies.
     """
-    successors: list[list[int]] = [[] for _ in cfg.blocks]
     kinds: dict[tuple[int, int], list[EdgeKind]] = {}
     for edge in cfg.edges:
-        if (edge.src, edge.dst) not in kinds:
-            successors[edge.src].append(edge.dst)
         kinds.setdefault((edge.src, edge.dst), []).append(edge.kind)
     try:
-        split = split_nodes(successors, 0, COPIES + COPIES_PER_BLOCK * len(cfg.blocks))
+        split = _split(cfg)
     except TooManyCopies as fault:
         places = ", ".join(image.place(cfg.blocks[n].addr) for n in fault.region[:16])
         raise ControlFlowError(
@@ -70,8 +67,23 @@ def shape_of(cfg: Cfg, image: Image) -> Shape:
         tuple(tuple(a) for a in across),
         tuple(v for v, block in enumerate(split.origin) if cfg.blocks[block].calls),
         ((),) * len(split.origin),
-        _nest(cfg, split),
+        _nest(cfg, split) if cfg.whole is None else _nest_of_whole(cfg.whole, cfg, split),
     )
+
+
+def _split(cfg: Cfg) -> Split:
+    successors: list[list[int]] = [[] for _ in cfg.blocks]
+    for src, dst in dict.fromkeys((edge.src, edge.dst) for edge in cfg.edges):
+        successors[src].append(dst)
+    return split_nodes(successors, 0, COPIES + COPIES_PER_BLOCK * len(cfg.blocks))
+
+
+def _nest_of_whole(whole: Cfg, cfg: Cfg, split: Split) -> tuple[Nested, ...]:
+    """Of the ``whole`` function; of what facts leave of it, if its loops are too tangled."""
+    try:
+        return _nest(whole, _split(whole))
+    except TooManyCopies:
+        return _nest(cfg, split)
 
 
 def _nest(cfg: Cfg, split: Split) -> tuple[Nested, ...]:

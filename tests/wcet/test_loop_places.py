@@ -69,3 +69,25 @@ def test_a_fact_is_about_a_loop_in_all_turns_of_the_loop_around(tmp_path: Path) 
     assert sorted(map(plain.rounds, plain.bounds)) == [3, 5]
     assert sorted(map(entry.rounds, entry.bounds)) == [3, 3, 5]
     assert entry.path.unrealisable is None
+
+
+CUT = """.global main
+main: ldr r0, [r0]
+outer: cmp r0, #0
+  beq out
+  ldr r1, [r0, #4]
+inner: subs r1, r1, #1
+back: bne inner
+  ldr r0, [r0]
+  b outer
+out: bx lr
+"""
+
+
+def test_a_loop_that_a_fact_cuts_leaves_its_fact_to_no_other(tmp_path: Path) -> None:
+    elf = build(CUT, language="asm", link=(CODE,))
+    facts = "loop inner at most 3\nbranch at back is never taken\n"
+    with pytest.raises(UnboundedLoop, match="1 loop has no bound"):
+        guided(elf, tmp_path, facts)
+    entry = guided(elf, tmp_path, facts + "loop outer at most 7").entries["main"]
+    assert [bound.bound for bound in entry.bounds] == [7]
