@@ -49,7 +49,8 @@ TWICE = 2  # executions, of which the first query asks
 HUGE = 1 << 30  # a bound no proof is expected for; candidates may rely on it
 BEST = 3  # runs from which longer ones are looked for
 LOOSE = 16  # times the longest run found: a bound above may be due to what a model leaves out
-LOWERING = 8  # a lower bound than the one proved is worth this part of the queries
+LOWERING = 8  # a lower bound than the one proved is worth this part of the queries,
+LOWERING_SECONDS = 3  # and this part of the seconds
 NEAR = 3  # likely bounds asked first, besides the one after the longest run
 FRAMES = (1, 4)  # induction depths, in the order they are tried
 
@@ -155,7 +156,9 @@ class Question:
         loose = outcome.bound is None or outcome.bound > LOOSE * known
         if loose and self.simple != self.whole:
             if outcome.bound is not None:
-                budget = replace(budget, queries=max(1, budget.queries // LOWERING))
+                seconds = max(1, budget.seconds // LOWERING_SECONDS)
+                queries = max(1, budget.queries // LOWERING)
+                budget = replace(budget, seconds=seconds, queries=queries)
             outcome = _lower(prove_simple(self.whole, budget, solver), outcome)
         return replace(outcome, seconds=outcome.seconds + time.perf_counter() - start)
 
