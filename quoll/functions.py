@@ -126,7 +126,7 @@ class Functions:
         entry = function.entry
         callers = self._callers.get(Callee(entry, function.thumb), set())
         helper = len(function.insns) <= LONGEST_HELPER and not function.calls
-        stays = entry in self.roots or self._is_apart(entry)
+        stays = entry in self.roots or self._is_apart(entry) or self._is_part_and_called(entry)
         if stays or not callers or ((own or self._has_symbol(entry)) and not helper):
             return False
         self._fragments.add(entry)
@@ -150,8 +150,15 @@ class Functions:
 
     def _stands(self, entry: int) -> bool:
         """Whether the function can be asked now: it stands for itself, and nothing is pending."""
-        part = entry in self._fragments and not self._is_apart(entry)
-        return not part and not self.functions[entry].growing
+        alone = entry not in self._fragments or self._is_apart(entry)
+        return (alone or self._is_part_and_called(entry)) and not self.functions[entry].growing
+
+    def _is_part_and_called(self, entry: int) -> bool:
+        """Whether a function that was made part of its callers is called through a register."""
+        if entry not in self._fragments:
+            return False
+        callers = self._callers.get(Callee(entry, self.functions[entry].thumb), set())
+        return any(entry in called for c in callers for called in self.functions[c].calls.values())
 
     def cfg(self, function: FunctionBuilder) -> Cfg:
         """The function as it is known now."""

@@ -112,6 +112,8 @@ class Growth(Functions):
         for callee in function.take_new_callees():
             self._callers.setdefault(callee, set()).add(function.entry)
             self.require(callee)
+            if callee.entry in self._fragments:
+                self._open.add(callee.entry)
         self._note_return(function)
         if function.growing:
             self._queue.append(function.entry)

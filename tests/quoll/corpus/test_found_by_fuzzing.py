@@ -8,7 +8,7 @@ from pathlib import Path
 from quoll.extract import extract
 from quoll.image import Image
 from quoll.verify import verify_program
-from tests.quoll.building import build
+from tests.quoll.building import address, build
 
 JUMP_DEAD_IN_ONE_OF_TWO_FUNCTIONS = """
     .global main, table
@@ -167,3 +167,36 @@ def test_growing_ends_where_values_refute_a_return_that_nearby_code_does_not_exp
     program = extract(image, [image.entry])
     verify_program(program)
     assert program.unresolved
+
+
+PART_THAT_IS_CALLED_THROUGH_A_REGISTER = """
+    .thumb
+    .thumb_func
+    .type main, %function
+    .global main
+main:
+    .inst.n 0xb570
+    .short 0x2601, 0x2500, 0x4634, 0x4621, 0x4630, 0xf000, 0xf81e, 0x3c01
+    .short 0x4405, 0xd1f8, 0x3601, 0x2e09, 0xd1f4, 0x2d4d, 0x4628, 0xd000
+    .short 0xbd70, 0xf000, 0xf80c, 0x0040, 0x47f0, 0x4703, 0xb128, 0x2000
+    .short 0x1e5a, 0x3001, 0x4013, 0xd1fb, 0x4770, 0x4770, 0x9f00, 0xf249
+    .short 0x03c4, 0xf2c0, 0x0302, 0x6018, 0xe7fd, 0xb510, 0x2807, 0xd820
+    .short 0xe8df, 0xf000, 0x1510, 0x211a, 0x302a, 0x041f, 0xf081, 0x0203
+    .short 0xf248, 0x03bc, 0xf2c0, 0x0300, 0x4608, 0xe8bd, 0x4010, 0xf853
+    .short 0x3022, 0x4718, 0xe8bd, 0x4010, 0x4608, 0xf7ff, 0xbfd4, 0x4649
+    .short 0xf7ff, 0xffd3, 0x3003, 0xbd10, 0xf248, 0x03cc, 0xf2c0, 0x0380
+    .short 0x6019, 0x4608, 0xbd12, 0xf249, 0x03cc, 0xf2c0, 0x2300, 0x004a
+    .short 0xf081, 0x0005, 0x601a, 0xbd10, 0xf249, 0x03cc, 0xf2c0, 0x0300
+    .short 0x6818, 0xbd10, 0x4608, 0xf7ff, 0xffc2, 0x8029, 0x0000, 0x806d
+    .short 0x0080
+"""
+
+
+def test_a_part_of_its_callers_that_is_called_through_a_register_is_asked_itself() -> None:
+    """What it calls was neither found nor refused: nobody asked, once it was a part."""
+    source = PART_THAT_IS_CALLED_THROUGH_A_REGISTER
+    image = Image.load(build(source, language="S", thumb=True, cpu="cortex-a8"))
+    program = extract(image, [address(image, "main")])
+    (call,) = (b for b in program.functions[0x8010].blocks if b.last.addr == 0x802A)
+    assert call.calls == (0x8010,)
+    verify_program(program)
