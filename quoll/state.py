@@ -23,6 +23,7 @@ from quoll.terms import (
     describe,
     entry_symbol,
     exact_term,
+    on_stack,
     union,
     widen_facts,
 )
@@ -250,7 +251,7 @@ class _Merge:
         result: dict[int, object] = {}
         for key, x in a.items():
             y = b.get(key)
-            if y is None or not self._keep(key >> 32):
+            if not self._keep(key >> 32):
                 continue
             if nothing_renamed and x == y:
                 result[key] = x
@@ -258,7 +259,23 @@ class _Merge:
                 result[key] = self._term(x, y, (key, 0))
             elif type(x) is tuple and type(y) is tuple and x[0] == y[0]:
                 result[key] = (x[0], self._term(x[1], y[1], (key, x[0])))
+            elif is_marked(x, self.a.facts) or is_marked(y, self.b.facts):
+                result[key] = self._marked(key)
+        for key, y in b.items():
+            if key not in a and is_marked(y, self.b.facts) and self._keep(key >> 32):
+                result[key] = self._marked(key)
         return result
+
+    def _marked(self, key: int) -> Term:
+        """Any word, perhaps a stack address: where nothing is recorded none is."""
+        symbol = self.names.of(self.low, (self.site, (key, 0)))
+        self.facts[symbol] = TAINTED
+        return symbol << 32
+
+
+def is_marked(cell: object, facts: Facts) -> bool:
+    """Whether a cell may hold a stack address; one of which nothing is recorded does not."""
+    return type(cell) is int and on_stack(describe(cell, facts))
 
 
 def covered_by(a: State, b: State) -> bool:
@@ -284,6 +301,7 @@ class _Cover:
     def __init__(self, a: State, b: State) -> None:
         self.a, self.b = a, b
         self.image: dict[int, Term] = {}
+        self.unlike: set[int] = set()  # symbols that stand for what ``a`` has no term for
 
     def same(self) -> bool:
         """Whether both states say the same of the same symbols."""
@@ -316,6 +334,8 @@ class _Cover:
         symbol = y >> 32
         if symbol < RIGID:
             return x == y or exact_term(describe(x, self.a.facts)) == y
+        if symbol in self.unlike:
+            return False
         if x == y and self.a.facts.get(symbol) is self.b.facts.get(symbol):
             return self.image.setdefault(symbol, symbol << 32) == symbol << 32
         base = x & ~MASK | (x - y) & MASK
@@ -334,10 +354,17 @@ class _Cover:
         return word is not None and word == exact_term(describe(y, self.a.facts))
 
     def _cells(self, a: Mapping[int, object], b: Mapping[int, object]) -> bool:
+        if any(is_marked(a[key], self.a.facts) for key in a.keys() - b.keys()):
+            return False
         for key, y in b.items():
             x = a.get(key)
             if key >= EXISTENTIAL and not self._same(key >> 32):
                 return False
+            if type(x) is not int and type(y) is int and self.b.facts.get(y >> 32) == TAINTED:
+                if y >> 32 in self.image:  # something else in ``b`` is the same word
+                    return False
+                self.unlike.add(y >> 32)
+                continue
             if type(x) is int and type(y) is int:
                 if (x != y or y >= EXISTENTIAL) and not self._term(x, y):
                     return False

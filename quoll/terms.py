@@ -45,6 +45,7 @@ __all__ = [
     "exact_term",
     "is_stack",
     "join_facts",
+    "on_stack",
     "plain",
     "plus",
     "rotated",
@@ -197,7 +198,7 @@ def covers(a: Fact, b: Fact) -> bool:
             return True
         return isinstance(b, Anchored) and a.base == b.base and leq(b.offsets, a.offsets)
     if isinstance(b, Anchored):
-        return a == ANY and not _on_stack(b)
+        return a == ANY and not on_stack(b)
     if isinstance(a, Rotated):
         return leq(plain(shift_fact(b, -a.origin & MASK)), a.members)
     return leq(plain(b), a)
@@ -213,7 +214,7 @@ def _joined(a: Fact, b: Fact) -> Fact:
     if isinstance(a, Anchored) or isinstance(b, Anchored):
         if isinstance(a, Anchored) and isinstance(b, Anchored) and a.base == b.base:
             return Anchored(a.base, join(a.offsets, b.offsets))
-        return TAINTED if _on_stack(a) or _on_stack(b) else ANY
+        return TAINTED if on_stack(a) or on_stack(b) else ANY
     if isinstance(a, Rotated):
         return rotated(a.origin, join(a.members, plain(shift_fact(b, -a.origin & MASK))))
     return union(b, a) if isinstance(b, Rotated) else join(a, b)
@@ -237,5 +238,6 @@ def widen_facts(old: Fact, new: Fact, thresholds: Sequence[int]) -> Fact:
     return Anchored(both.base, widen(old.offsets, both.offsets, thresholds))
 
 
-def _on_stack(fact: Fact) -> bool:
+def on_stack(fact: Fact) -> bool:
+    """Whether it is, or may be, computed from a stack address."""
     return isinstance(fact, Anchored) and (fact.base == TAINT or is_stack(fact.base))

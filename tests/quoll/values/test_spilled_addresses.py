@@ -1,0 +1,76 @@
+"""Addresses of locals that are stored on some paths only: what they point to is not believed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.quoll.values.test_values import analysed, walk
+
+ONE_PATH = """
+volatile unsigned sink;
+int main(unsigned a, unsigned b)
+{
+    unsigned n, *p;
+
+    if (a)
+        p = &n;
+    n = 5;
+    if (a)
+        *p = b;
+    for (unsigned i = 0; i < n; i++)
+        sink = i;
+    return 0;
+}
+"""
+OTHER_VALUE = """
+volatile unsigned sink;
+unsigned elsewhere;
+int main(unsigned a, unsigned b)
+{
+    unsigned n, *p;
+
+    switch (a) {
+    case 1: p = &n; break;
+    case 2: p = &elsewhere; break;
+    case 3: p = (unsigned *)b; break;
+    }
+    n = 5;
+    if (a == 1)
+        *p = b;
+    for (unsigned i = 0; i < n; i++)
+        sink = i;
+    return 0;
+}
+"""
+IN_A_LOOP = """
+volatile unsigned sink;
+int main(unsigned a, unsigned b)
+{
+    unsigned n, *p, *q;
+
+    for (unsigned i = 0; i < 3; i++) {
+        if (i == a)
+            p = &n;
+        n = 5;
+        if (i > a && a < 3) {
+            q = p;
+            *q = b;
+        }
+        for (unsigned k = 0; k < n; k++)
+            sink = k;
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("source", [ONE_PATH, OTHER_VALUE, IN_A_LOOP])
+@pytest.mark.parametrize("optimise", ["-O0", "-O1", "-O2"])
+@pytest.mark.parametrize("thumb", [False, True])
+@pytest.mark.parametrize("known_stack", [False, True])
+def test_what_is_written_through_a_spilled_address(
+    source: str, optimise: str, thumb: bool, known_stack: bool
+) -> None:
+    image, graph, values = analysed(source, thumb, optimise, known_stack)
+    for a in range(4):
+        walk(image, graph, values, [a, 40])
