@@ -181,7 +181,8 @@ def load(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
     if type(cell) is int:
         m.v[out] = cell if size == 4 else _low_bytes(m, cell, size, site)
         return
-    value = m.fresh(site, _loaded(m, address, size))
+    marked = size == 4 and m.memory.is_marked(address, m.facts)
+    value = m.fresh(site, TAINTED if marked else _loaded(m, address, size))
     m.memory.remember(address, size, value, m.facts)
     m.v[out] = value
 
@@ -216,7 +217,8 @@ def store(m: Machine, out: int, a: int, b: int, extra: Any) -> None:
     value = m.v[b]
     if type(value) is not int:
         value = m.term(value, (site, "b"))
-    m.memory.store(address, size, value, m.v[13], m.facts)
+    for at in m.memory.store(address, size, value, m.v[13], m.facts):
+        m.memory.mark(at, m.fresh((site, at), TAINTED))
 
 
 def forget_globals(m: Machine, out: int, a: int, b: int, site: Any) -> None:

@@ -17,13 +17,13 @@ from quoll.state import BEFORE, FLAG, MODE, State, entry_state
 from quoll.terms import (
     ENTRY_SP,
     MASK,
-    TAINT,
     TAINTED,
     Anchored,
     Fact,
     Term,
     describe,
-    is_stack,
+    is_marked,
+    on_stack,
     plus,
 )
 from quoll.valueset import ANY
@@ -65,7 +65,13 @@ def after_call(
         frames = live_frames(before.frames, before.term(SP), before.facts)
     if frames:
         environment.used.add(S1)
-    return State(tuple(registers), frames, {}, banks, facts)
+    kept = dict(frames)
+    for at in [k for k, cell in before.frames.items() if is_marked(cell, before.facts)]:
+        if at not in frames:
+            symbol = names.of(position, ("passed", at))
+            facts[symbol] = TAINTED
+            kept[at] = symbol << 32
+    return State(tuple(registers), kept, {}, banks, facts)
 
 
 def entered(before: State, environment: Environment) -> State:
@@ -84,7 +90,7 @@ def entered(before: State, environment: Environment) -> State:
     def argument(symbol: int, term: Term | None) -> Term:
         fact = TAINTED if term is None else describe(term, before.facts)
         if isinstance(fact, Anchored) and fact.base not in environment.stacks:
-            fact = TAINTED if _is_tainted(fact) else ANY
+            fact = TAINTED if on_stack(fact) else ANY
         if fact != ANY:
             facts[symbol] = fact
         return symbol << 32
@@ -124,8 +130,4 @@ def hands_on_a_stack_address(state: State) -> bool:
         for at, cell in state.frames.items()
         if type(cell) is int and (at >> 32 != sp >> 32 or (at - sp) & MASK < STACK_ARGUMENTS)
     ]
-    return any(_is_tainted(describe(word, state.facts)) for word in words)
-
-
-def _is_tainted(fact: Fact) -> bool:
-    return isinstance(fact, Anchored) and (fact.base == TAINT or is_stack(fact.base))
+    return any(on_stack(describe(word, state.facts)) for word in words)

@@ -21,14 +21,13 @@ from quoll.terms import (
     RIGID,
     SIGN,
     STACKS,
-    TAINT,
     Anchored,
     Fact,
     Facts,
     Term,
     describe,
     exact_term,
-    is_stack,
+    on_stack,
 )
 from quoll.valueset import ANY, ValueSet
 
@@ -207,10 +206,7 @@ class Machine:
 
     def tainted(self, value: Any) -> bool:
         """Whether ``value`` may be computed from a stack address."""
-        if type(value) is not int or value <= MASK:
-            return False
-        fact = describe(value, self.facts)
-        return isinstance(fact, Anchored) and (fact.base == TAINT or is_stack(fact.base))
+        return type(value) is int and value > MASK and on_stack(describe(value, self.facts))
 
     def write_sp(self, value: Term) -> None:
         """sp = value; a constant becomes the top of a stack, unless it lies in the present one."""

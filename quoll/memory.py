@@ -11,7 +11,7 @@ else may be a device, where a load need not give what was stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from quoll.condition import Stacks
 from quoll.terms import (
@@ -26,12 +26,16 @@ from quoll.terms import (
     Term,
     describe,
     exact_term,
+    is_marked,
     is_stack,
+    on_stack,
     plain,
 )
 from quoll.valueset import ANY, ValueSet
 
 __all__ = ["S1", "S2", "Memory", "live_frames"]
+
+MARKED = 1024  # bytes of an array, all of whose words are marked
 
 S1 = "S1: a store of unknown address does not hit live stack frames"
 S2 = "S2: a store of unknown address does not hit read-only memory"
@@ -72,25 +76,50 @@ class Memory:
                 return cell
         return self.globals.get(exact)
 
+    def is_marked(self, address: Term, facts: Facts) -> bool:
+        """Whether a word at one of several places near a stack may be a stack address."""
+        where = describe(address, facts)
+        if not isinstance(where, Anchored) or not (where.base == TAINT or is_stack(where.base)):
+            return False
+        first = where.offsets.low - BIAS - 3
+        reach = where.offsets.high - where.offsets.low + 7
+        return any(
+            is_marked(cell, facts)
+            for key, cell in self.frames.items()
+            if where.base == TAINT or (key >> 32 == where.base and (key - first) & MASK < reach)
+        )
+
     def remember(self, address: Term, size: int, value: Term, facts: Facts) -> None:
         """Record what a load found, if it was ordinary memory: loading again gives the same."""
         exact = _exact(address, facts)
         if exact is not None and self._recordable(exact, size):
             self._put(exact, size, value)
 
-    def store(self, address: Term, size: int, value: Term, sp: Term, facts: Facts) -> None:
-        """Forget what the store may hit, and record it if its address is known."""
+    def store(
+        self, address: Term, size: int, value: Term, sp: Term, facts: Facts
+    ) -> Sequence[Term]:
+        """Forget what the store may hit, and record it if its address is known.
+
+        Gives the addresses of words that were, or may become, stack addresses and of which nothing
+        is recorded now: ``mark`` must be told.
+        """
         exact = _exact(address, facts)
         if exact is None:
-            self._store_somewhere(describe(address, facts), size, sp, facts)
-        elif exact >> 32 == 0:
+            stored = size == 4 and on_stack(describe(value, facts))
+            return self._store_somewhere(describe(address, facts), size, sp, facts, stored)
+        if exact >> 32 == 0:
             self._store_constant(exact, size, sp, facts)
         elif is_stack(exact >> 32):
             self._store_frame(exact, size)
         else:
             self._store_unknown(sp, facts)
-        if exact is not None and self._recordable(exact, size):
+        if self._recordable(exact, size):
             self._put(exact, size, value)
+        return ()
+
+    def mark(self, at: Term, word: Term) -> None:
+        """Record a word that is perhaps a stack address."""
+        self._put(at, 4, word)
 
     def forget_below(self, sp: Term, facts: Facts) -> None:
         """Drop the cells below sp, which are no longer part of a frame."""
@@ -150,16 +179,25 @@ class Memory:
         if self.frames:
             self._keep_live(sp, facts)
 
-    def _store_somewhere(self, fact: Fact, size: int, sp: Term, facts: Facts) -> None:
-        """A store whose address is one of several."""
+    def _store_somewhere(
+        self, fact: Fact, size: int, sp: Term, facts: Facts, stored: bool
+    ) -> Sequence[Term]:
+        """A store whose address is one of several; ``stored``: of a word that is marked."""
+        before = self.frames
         if not isinstance(fact, Anchored):
             self._store_in_range(plain(fact), size, sp, facts)
-        elif fact.base == TAINT:
-            self.forget_all()
-        elif not is_stack(fact.base):
+            return ()
+        if not is_stack(fact.base) and fact.base != TAINT:
             self._store_unknown(sp, facts)
+            return ()
+        if fact.base == TAINT:
+            self.forget_all()
         else:
             self._store_in_stack(fact, size)
+        lost = [key for key in before if key not in self.frames and key & 3 == 0]
+        if not stored:
+            return [key for key in lost if is_marked(before[key], facts)]
+        return list(dict.fromkeys([*lost, *_words(fact)]))
 
     def _store_in_range(self, fact: ValueSet, size: int, sp: Term, facts: Facts) -> None:
         if fact == ANY:
@@ -216,6 +254,14 @@ class Memory:
             if at + width > offset:
                 cells = self._writable(name)
                 del cells[key]
+
+
+def _words(fact: Anchored) -> Iterator[Term]:
+    """The words that a store into an array on a stack may hit, if they are few."""
+    low, high = fact.offsets.low, fact.offsets.high
+    if is_stack(fact.base) and high - low <= MARKED:
+        for offset in range(low & ~3, high + 1, 4):
+            yield fact.base << 32 | (offset - BIAS) & MASK
 
 
 def live_frames(frames: Mapping[int, object], sp: Term, facts: Facts) -> dict[int, object]:

@@ -23,7 +23,7 @@ from quoll.terms import (
     describe,
     entry_symbol,
     exact_term,
-    on_stack,
+    is_marked,
     union,
     widen_facts,
 )
@@ -271,11 +271,6 @@ class _Merge:
         symbol = self.names.of(self.low, (self.site, (key, 0)))
         self.facts[symbol] = TAINTED
         return symbol << 32
-
-
-def is_marked(cell: object, facts: Facts) -> bool:
-    """Whether a cell may hold a stack address; one of which nothing is recorded does not."""
-    return type(cell) is int and on_stack(describe(cell, facts))
 
 
 def covered_by(a: State, b: State) -> bool:

@@ -43,6 +43,7 @@ __all__ = [
     "describe",
     "entry_symbol",
     "exact_term",
+    "is_marked",
     "is_stack",
     "join_facts",
     "on_stack",
@@ -241,3 +242,8 @@ def widen_facts(old: Fact, new: Fact, thresholds: Sequence[int]) -> Fact:
 def on_stack(fact: Fact) -> bool:
     """Whether it is, or may be, computed from a stack address."""
     return isinstance(fact, Anchored) and (fact.base == TAINT or is_stack(fact.base))
+
+
+def is_marked(cell: object, facts: Facts) -> bool:
+    """Whether a cell may hold a stack address; one of which nothing is recorded does not."""
+    return type(cell) is int and on_stack(describe(cell, facts))

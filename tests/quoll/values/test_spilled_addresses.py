@@ -62,9 +62,41 @@ int main(unsigned a, unsigned b)
     return 0;
 }
 """
+IN_AN_ARRAY = """
+volatile unsigned sink;
+unsigned elsewhere;
+int main(unsigned a, unsigned b)
+{
+    unsigned n, *p[4];
+
+    for (unsigned i = 0; i < 4; i++)
+        p[i] = &elsewhere;
+    p[a & 3] = &n;
+    n = 5;
+    *p[a & 3] = b;
+    for (unsigned i = 0; i < n; i++)
+        sink = i;
+    return 0;
+}
+"""
+BESIDE_AN_ARRAY = """
+volatile unsigned sink;
+int main(unsigned a, unsigned b)
+{
+    unsigned n, x[4], *volatile p = &n;
+
+    x[a & 3] = 0;
+    n = 5;
+    *p = b;
+    for (unsigned i = 0; i < n; i++)
+        sink = i;
+    return x[b & 3];
+}
+"""
+SOURCES = [ONE_PATH, OTHER_VALUE, IN_A_LOOP, IN_AN_ARRAY, BESIDE_AN_ARRAY]
 
 
-@pytest.mark.parametrize("source", [ONE_PATH, OTHER_VALUE, IN_A_LOOP])
+@pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("optimise", ["-O0", "-O1", "-O2"])
 @pytest.mark.parametrize("thumb", [False, True])
 @pytest.mark.parametrize("known_stack", [False, True])
