@@ -1,0 +1,177 @@
+"""Proofs and answers that are kept: found again, and asked again where they are not the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from loopbounds import keys, nusmv, rounds
+from loopbounds.bounds import BoundOptions
+from loopbounds.prove import Budget
+from loopbounds.scopes import Scopes
+from loopbounds.slice import Slice
+from quoll.errors import FactsError
+from quoll.facts import Facts, LoopFact, Source
+from quoll.guidance import Guidance, Replacement
+from quoll.valueset import ValueSet
+from tests.loopbounds.bounded import APART, GUARDED, function, only, stated
+from tests.loopbounds.counting import load
+from tests.quoll.building import build
+
+
+def test_proofs_are_stored_and_found_again(tmp_path: Path) -> None:
+    """A second run gives the same answers without a solver, also where there is no bound."""
+    code = function("main")
+    options = BoundOptions(Budget(seconds=20), workers=2, cache=tmp_path)
+    first = code.bounds(options=options)
+    assert [b.bound is None for b in first].count(True) == 1
+    [answers] = tmp_path.glob("*.answers.json")
+    answers.unlink()
+    bounds = [json.loads(proof.read_text())["bound"] for proof in tmp_path.glob("*.json")]
+    assert set(bounds) == {b.bound for b in first}
+    asked: list[str] = []
+    again = code.bounds(options=options, progress=lambda done, of, place: asked.append(place))
+    assert [replace(b, seconds=0) for b in again] == [replace(b, seconds=0) for b in first]
+    assert not asked
+
+
+def test_no_bound_within_a_budget_says_nothing_of_another(tmp_path: Path) -> None:
+    code, asked = function("list"), []
+    for seconds in (20, 21):
+        options = BoundOptions(Budget(seconds=seconds), workers=1, cache=tmp_path)
+        code.bounds(options=options, progress=lambda done, of, place: asked.append(place))
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["", "{", "[]", '{"bound": 3}', '{"bound": "3", "reached": 1, "relations": 0, "seconds": 0}'],
+)
+def test_a_damaged_store_is_asked_again(tmp_path: Path, damage: str) -> None:
+    """Whatever is in a file, the bound is the proved one."""
+    code = function("fixed")
+    options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path)
+    code.bounds(options=options)
+    answers, *proofs = sorted(tmp_path.glob("*.json"), key=lambda f: "answers" not in f.name)
+    assert {json.loads(proof.read_text())["bound"] for proof in proofs} == {37}
+    answers.write_text(damage)
+    assert only(code.bounds(options=options)).bound == 37
+    for file in (answers, *proofs):
+        file.write_text(damage)
+    assert only(code.bounds(options=options)).bound == 37
+
+
+def test_answers_are_found_without_slicing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known of a whole graph is read, models included, as long as nothing changed."""
+    code = function("masked")
+    options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path / "cache")
+    first = code.bounds(options=options)
+    monkeypatch.setattr(rounds, "slice_loops", lambda *_: pytest.fail("sliced"))
+    assert code.bounds(options=options) == first
+    assert code.bounds(options=replace(options, models=tmp_path / "smv")) == first
+    [model] = (tmp_path / "smv").glob("*.smv")
+    assert "INVARSPEC NAME spec_" in model.read_text()
+
+
+@pytest.mark.parametrize("change", ["value", "budget", "s1", "code", "image", "solver", "guidance"])
+def test_answers_are_those_of_the_same_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """Anything that the stage reads makes it slice again (rule 30)."""
+    code = function("masked")
+    options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path)
+    code.bounds(options=options)
+    if change == "value":
+        monkeypatch.setattr(type(code.values), "register", lambda *_: ValueSet(0, 77, 1))
+    elif change == "budget":
+        options = replace(options, budget=Budget(seconds=21))
+    elif change == "s1":
+        options = replace(options, s1=False)
+    elif change == "code":
+        monkeypatch.setattr(keys, "_code_version", lambda folder: f"{folder} later")
+    elif change == "image":
+        monkeypatch.setattr(code.image, "sha256", "another")
+    elif change == "guidance":
+        replaced = {0x9000: Replacement(7, preserves=False, fact="f takes at most 7 cycles")}
+        code.graph = replace(code.graph, guidance=Guidance(replaced=replaced))
+    else:
+        monkeypatch.setattr(keys, "_solver_version", lambda solver: "later")
+    sliced: list[int] = []
+    real = rounds.slice_loops
+
+    def counted(scopes: Scopes, loops: Sequence[int]) -> dict[int, Slice]:
+        sliced.append(1)
+        return real(scopes, loops)
+
+    monkeypatch.setattr(rounds, "slice_loops", counted)
+    code.bounds(options=options)
+    assert sliced
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "n"), [("masked", 8, 99), ("late", 18, 3), ("list", 13, 7)]
+)
+def test_a_fact_that_nothing_refutes_slices_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, line: int, n: int
+) -> None:
+    """The answers without it are kept, and it is set against them: as if all were found anew."""
+    code = load(build(GUARDED, *APART), name) if name == "late" else function(name)
+    options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path)
+    anew = code.bounds(stated(line, n), replace(options, cache=None))
+    code.bounds(options=options)
+    monkeypatch.setattr(rounds, "slice_loops", lambda *_: pytest.fail("sliced"))
+    again = code.bounds(stated(line, n), options)
+    assert [replace(b, seconds=0) for b in again] == [replace(b, seconds=0) for b in anew]
+
+
+def test_a_kept_answer_does_not_hide_that_a_fact_is_refuted(tmp_path: Path) -> None:
+    code = function("fixed")
+    options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path)
+    assert only(code.bounds(options=options)).bound == 37
+    with pytest.raises(FactsError, match=r"executed 37 times.*execution 37: "):
+        code.bounds(stated(3, 36), options)
+    assert only(code.bounds(options=options)).bound == 37
+
+
+TRIANGLE = """volatile unsigned sink;
+int main(unsigned a) {
+    for (unsigned i = 0; i < (a & 31); i++)
+        for (unsigned j = 0; j <= i; j++)
+            sink = j;
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("most", "kept"), [(28, True), (5, False)])
+def test_a_total_is_dropped_where_a_fact_says_more(tmp_path: Path, most: int, kept: bool) -> None:
+    """A few iterations of the outer loop have no more of the inner one than their product."""
+    code = load(build(TRIANGLE, *APART, optimise="-O1"))
+    options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path)
+    proved = code.bounds(options=options)
+    [inner] = [b for b in proved if b.total is not None]
+    outer = code.graph.loops[inner.loop].parent
+    assert outer is not None
+    place = f"{code.graph.nodes[code.graph.loops[outer].header].block.addr:#x}"
+    facts = Facts((LoopFact(Source("my.facts", 7, place), place, most),))
+    found = code.bounds(facts, options, called=True)
+    assert found[outer].bound == most
+    total = inner.total if kept else None
+    assert found[inner.loop].total == total
+    assert ("per entry of the loop around" in found[inner.loop].evidence) == kept
+
+
+def test_models_are_kept(tmp_path: Path) -> None:
+    """Anyone can check a kept model again: it says what was proved."""
+    options = BoundOptions(Budget(seconds=20), workers=1, models=tmp_path)
+    function("fixed").bounds(options=options)
+    [model] = tmp_path.glob("*.smv")
+    text = model.read_text()
+    assert "INVARSPEC NAME spec_all := all;" in text
+    checks = [nusmv.Check("all")]
+    [answer] = nusmv.ask(text, checks, nusmv.Limits(), nusmv.find_solver())
+    assert answer.verdict is nusmv.Verdict.TRUE

@@ -1,0 +1,102 @@
+"""Words that functions keep on the stack, next to what they store there."""
+
+from __future__ import annotations
+
+import pytest
+
+from loopbounds.bounds import BoundOptions
+from loopbounds.prove import Budget
+from tests.loopbounds.counting import load
+from tests.quoll.building import build
+
+SAVED = """.global main
+main: push {r4, r5, r6, lr}
+  sub sp, sp, #16
+  and r4, r0, #3
+  add r5, sp, #0
+  add r6, r5, r4, lsl #2
+fill: cmp r5, r6
+  beq filled
+  ldr r0, [r1], #4
+  str r0, [r5], #4
+  b fill
+filled: ldr r6, [sp]
+  and r5, r2, #31
+  mov r4, #0
+count: cmp r4, r5
+  beq done
+  mov r0, r6
+  bl store
+  add r4, r4, #1
+  b count
+done: add sp, sp, #16
+  pop {r4, r5, r6, pc}
+store: push {r4, r5, r6, lr}
+  cmp r1, #0
+  beq stored
+  str r1, [r0]
+stored: pop {r4, r5, r6, pc}
+"""
+
+
+@pytest.mark.parametrize(("stored", "bound"), [("ldr r0, [r1], #4", 32), ("add r0, sp, #8", None)])
+def test_a_word_from_an_array_on_the_stack(stored: str, bound: int | None) -> None:
+    """It is a stack address only if one is put into the array: S1 speaks of the other (rule 1)."""
+    code = load(build(SAVED.replace("ldr r0, [r1], #4", stored), language="asm"))
+    assert [b.bound for b in code.bounds()] == [4, bound]
+
+
+FRAMED = """.global main
+main: push {r4, r11, lr}
+  add r11, sp, #0
+  sub sp, sp, #8
+  and r0, r0, #31
+  str r0, [r11, #-4]
+again: ldr r0, [r11, #-4]
+  cmp r0, #0
+  beq done
+  sub r0, r0, #1
+  str r0, [r11, #-4]
+  sub r3, r11, #8
+  str r1, [r3]
+  add r2, r11, #0
+  and r3, r1, #16
+  bl leaf
+  b again
+done: add sp, r11, #0
+  pop {r4, r11, pc}
+leaf: str r11, [sp, #-4]!
+  add r11, sp, #0
+  sub sp, sp, #12
+  str r0, [r11, #-8]
+  LEAF
+  ldr r0, [r11, #-8]
+  add sp, r11, #0
+  ldr r11, [sp], #4
+  bx lr
+"""
+
+
+@pytest.mark.parametrize(
+    ("leaf", "bound"),
+    [
+        ("nop", 32),
+        ("str r1, [r4]", 32),
+        ("str r1, [r2, #-12]", None),
+        ("str r1, [r2, -r3]", None),
+        ("strb r1, [r2, #-9]", None),
+        ("strne r1, [r2, #-12]", None),
+        ("str r1, [r2, #-4]", None),
+    ],
+)
+def test_a_frame_pointer_that_functions_save(leaf: str, bound: int | None) -> None:
+    """It is kept where nothing may hit the word that it is saved in (S1 spares that, rule 1)."""
+    code = load(build(FRAMED.replace("LEAF", leaf), language="asm"))
+    assert [b.bound for b in code.bounds()] == [bound]
+
+
+def test_without_s1_a_saved_frame_pointer_is_lost() -> None:
+    """A store of unknown address may hit the word that it is saved in."""
+    code = load(build(FRAMED.replace("LEAF", "str r1, [r4]"), language="asm"))
+    options = BoundOptions(Budget(seconds=20), workers=1, s1=False)
+    assert [b.bound for b in code.bounds(options=options)] == [None]
