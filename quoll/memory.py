@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from quoll import assumptions
 from quoll.condition import Stacks
 from quoll.terms import (
     BIAS,
@@ -37,8 +38,8 @@ __all__ = ["S1", "S2", "Memory", "live_frames"]
 
 MARKED = 1024  # bytes of an array, all of whose words are marked
 
-S1 = "S1: a store of unknown address does not hit live stack frames"
-S2 = "S2: a store of unknown address does not hit read-only memory"
+S1 = assumptions.S1.text()
+S2 = assumptions.S2.text()
 
 
 class Memory:
