@@ -161,6 +161,8 @@ class Memory:
         node = self._code.graph.edges[edge].src
         if any(SP not in replacement.gives_back for replacement in passed):
             return True
+        if any(span.base not in ARGUMENTS for callee in passed for span in callee.stores):
+            return True  # a known place above sp
         if not self._code.s1 or not self._in_frame(node, address, None):
             return True
         if self.hands_on(node):

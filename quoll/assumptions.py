@@ -10,7 +10,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["KINDS", "S1", "S2", "S3", "AssumptionKind", "kind_of"]
+__all__ = [
+    "EXIT",
+    "F1",
+    "KINDS",
+    "RETURN",
+    "S1",
+    "S2",
+    "S3",
+    "TARGETS",
+    "AssumptionKind",
+    "kind_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +65,47 @@ S3 = AssumptionKind(
     refuted_by="page tables that map one physical word at two such addresses",
     checked_by="nothing: recordings hold virtual addresses only",
 )
+F1 = AssumptionKind(
+    "F1",
+    "F1: a store into a stack frame, at an index that is not known or through an address that a "
+    "function was handed, hits no saved register and no return address",
+    proved_by="values in calling contexts: the report of an entry lists the returns that they "
+    "leave open instead, unless contexts are shared",
+    refuted_by="an execution in which such a store hits a saved register or a return address",
+    checked_by="wcet analyse",
+)
+RETURN = AssumptionKind(
+    "return",
+    "{transfer} at {place} goes on where its function was called, although a store into the "
+    "stack, at a place that is not known, may have hit the word that says where",
+    proved_by="nothing: values in calling contexts do not know the word",
+    refuted_by="an execution of the instruction that goes anywhere else",
+    checked_by="wcet check-facts, wcet replay",
+)
+TARGETS = AssumptionKind(
+    "targets",
+    "{transfer} at {place} goes to the targets that were found by what calls leave alone in the "
+    "registers and the frame of its function",
+    proved_by="nothing: values in calling contexts do not know the word",
+    refuted_by="an execution of the instruction that goes anywhere else",
+    checked_by="wcet check-facts, wcet replay",
+)
+EXIT = AssumptionKind(
+    "exit",
+    "{transfer} at {place} returns from the exception that began the path: the path ends there",
+    proved_by="nothing: the exits of the platform, or the fact that a path ends there, state it",
+    refuted_by="an execution in which it resumes analysed code on behalf of the same path",
+    checked_by="wcet check-facts",
+)
 
 KINDS: tuple[AssumptionKind, ...] = (
     S1,
     S2,
     S3,
+    F1,
+    RETURN,
+    TARGETS,
+    EXIT,
 )
 
 

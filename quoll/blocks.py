@@ -59,6 +59,7 @@ def _block(function: FunctionBuilder, index: int, insns: list[Insn], *, returns:
         exits=last in function.exits,
         passes=tuple(sorted(function.passes.get(last, ()))),
         comes_back=tuple(sorted(function.linked.get(last, ()))),
+        by_values=last in function.by_values,
     )
 
 

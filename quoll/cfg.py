@@ -12,6 +12,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from quoll.arm.insn import Insn
+from quoll.contract import Contract
 from quoll.guidance import NO_GUIDANCE, Guidance
 
 __all__ = ["Block", "Cfg", "Edge", "EdgeKind", "JumpTable", "Program", "Unresolved"]
@@ -43,6 +44,7 @@ class Block:
     exits: bool = False  # a path may end after the last instruction (return to user, end point)
     passes: tuple[int, ...] = ()  # callees that a fact replaces: passed along ACROSS, or RETURN
     comes_back: tuple[int, ...] = ()  # words in lr when it calls, if not the address after it
+    by_values: bool = False  # its targets were found by what calls before it leave alone
 
     @property
     def addr(self) -> int:
@@ -122,4 +124,4 @@ class Program:
     unresolved: tuple[Unresolved, ...] = ()
     assumptions: tuple[str, ...] = field(default=())
     guidance: Guidance = NO_GUIDANCE
-    gives_back: Mapping[int, frozenset[int]] = field(default_factory=dict)  # registers, by function
+    left: Mapping[int, Contract] = field(default_factory=dict)  # to callers, by function

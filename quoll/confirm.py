@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from quoll.arm.insn import LR, SP, Flow
 from quoll.cfg import Cfg, Edge, EdgeKind
+from quoll.contract import STANDARD, Contract
 from quoll.errors import WcetError
 from quoll.image import Image
 from quoll.indirect import Resolution, resolve
@@ -33,7 +34,7 @@ class Doubt:
 
     reason: str
     dead: bool = False  # by what is known it is never made
-    balanced: bool = False  # it leaves sp as it was at entry
+    balanced: bool = False  # it leaves sp as it was at entry, and nothing speaks against a return
     bounded: bool = False  # the target is one of few words, whoever calls the function
     loaded: bool = False  # nothing is known of the target, and it leaves sp as it was
 
@@ -56,29 +57,32 @@ class Ending:
 class Confirmed:
     """The values in one function, as far as extraction needs them.
 
-    ``assumptions`` are the named ones that they rest on (rule 1).
+    ``left`` says where the function stores. ``assumptions`` are the named ones that all this rests
+    on (rule 1).
     """
 
     endings: Mapping[int, Ending]  # by block: undecided transfers, returns and tail calls
+    left: Contract
     assumptions: frozenset[str]
 
 
 class Confirmer:
-    """Computes values, function by function; what functions give back is shared.
+    """Computes values, function by function; what functions leave is shared.
 
-    ``preserved`` starts with everything and only shrinks: the greatest fixed point, in which
-    each function is right if the ones that it calls are.
+    A contract starts as that of the procedure call standard, without stores into callers' frames,
+    and only weakens: the greatest fixed point, in which each function is right if the ones that
+    it calls are.
     """
 
     def __init__(self, image: Image) -> None:
         self._image = image
         self._code = BlockCode()
-        self._preserved: dict[int, frozenset[int]] = {}
+        self._contracts: dict[int, Contract] = {}
 
     def __call__(self, cfg: Cfg, undecided: Set[int]) -> Confirmed | str:
         """The values of ``cfg``, whose transfers at ``undecided`` are open; why there are none."""
         try:
-            values = LocalValues(cfg, self._image, self._code, self.preserved)
+            values = LocalValues(cfg, self._image, self._code, self.contract)
         except WcetError as fault:
             return str(fault)
         endings = {
@@ -90,12 +94,13 @@ class Confirmer:
             for block in cfg.blocks
             if block.tail or block.returns or block.comes_back or block.last.addr in undecided
         }
+        left = values.left()
         assumptions = values.assumptions
         if values.spills_tables:
             spilled = self._through_spilled_tables(cfg, endings)
             endings |= {index: ending for index, (ending, _) in spilled.items()}
             assumptions |= {text for _, text in spilled.values()}
-        return Confirmed(endings, assumptions)
+        return Confirmed(endings, left, assumptions)
 
     def _through_spilled_tables(
         self, cfg: Cfg, endings: Mapping[int, Ending]
@@ -109,7 +114,7 @@ class Confirmer:
         ]
         if not unknown:
             return {}
-        values = LocalValues(cfg, self._image, self._code, self.preserved, keeps_tables=True)
+        values = LocalValues(cfg, self._image, self._code, self.contract, keeps_tables=True)
         found = {}
         for index in unknown:
             effect, last = _effect(values, index), cfg.blocks[index].last
@@ -122,12 +127,12 @@ class Confirmer:
             found[index] = Ending(endings[index].kept, effect), text
         return found
 
-    def preserved(self, entry: int) -> frozenset[int]:
-        """What the function at ``entry`` gives back, as far as it is known."""
-        return self._preserved.get(entry, CALLEE_SAVED)
+    def contract(self, entry: int) -> Contract:
+        """What the function at ``entry`` leaves, as far as it is known."""
+        return self._contracts.get(entry, STANDARD)
 
-    def preserved_by(self, cfg: Cfg, confirmed: Confirmed, assumed: Set[int]) -> frozenset[int]:
-        """Callee-saved registers, sp among them, that every return of ``cfg`` gives back.
+    def left_by(self, cfg: Cfg, confirmed: Confirmed, assumed: Set[int]) -> Contract:
+        """What ``cfg`` leaves: callee-saved registers, sp among them, that every return gives back.
 
         The returns at ``assumed`` are assumed to give back everything.
         """
@@ -138,14 +143,14 @@ class Confirmer:
             kept &= confirmed.endings[block.index].kept
             if block.tail:
                 for callee in block.calls:
-                    kept &= self.preserved(callee)
-        return kept
+                    kept &= self.contract(callee).preserved
+        return confirmed.left.giving_back(kept)
 
-    def note(self, entry: int, preserved: frozenset[int]) -> bool:
-        """Whether the function gives back less than was believed."""
-        before = self.preserved(entry)
-        self._preserved[entry] = before & preserved
-        return self._preserved[entry] != before
+    def note(self, entry: int, left: Contract) -> bool:
+        """Whether the function leaves less than was believed."""
+        before = self.contract(entry)
+        self._contracts[entry] = before.and_also(left)
+        return self._contracts[entry] != before
 
 
 def _effect(values: LocalValues, block: int) -> tuple[Effect, bool] | Doubt:
@@ -156,7 +161,8 @@ def _effect(values: LocalValues, block: int) -> tuple[Effect, bool] | Doubt:
         dead = found.reason in NEVER
         reason = found.reason if dead else _origin(values, block) or found.reason
         balanced = not dead and _holds(values, block, SP)
-        return Doubt(reason, dead, balanced, found.bounded, balanced and found.loaded)
+        loaded = balanced and found.loaded
+        return Doubt(reason, dead, loaded and not found.stored, found.bounded, loaded)
     targets = tuple(callee_at(target, thumb=thumb) for target in found.targets)
     return Effect(targets, found.kind == "return", found.table), found.kind == "call"
 

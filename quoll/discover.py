@@ -75,6 +75,7 @@ class FunctionBuilder:
         self.insns: dict[int, Insn] = {}
         self.sites: set[int] = set()
         self.settled: set[int] = set()  # sites that need no proof
+        self.by_values: set[int] = set()  # sites whose targets values of the function have told
         self.keeps_lr = True  # lr is only written by calls and by loads from the stack
         self.calls: dict[int, set[int]] = {}
         self.tails: set[int] = set()
@@ -274,6 +275,41 @@ class FunctionBuilder:
         if link is not None:
             self.linked[insn] = {link}
         self.continue_after(insn)
+
+    def exception_returns(self) -> set[int]:
+        """The exception returns at which paths end."""
+        insns = self.insns
+        return {site for site in self.exits if insns[site].flow is Flow.EXCEPTION_RETURN}
+
+    def reached_by_calls(self) -> set[int]:
+        """The instructions that are reached through a ``bl`` that counts as a jump."""
+        after: dict[int, list[int]] = {}
+        pending: list[int] = []
+        for source, target, kind in self.edges:
+            after.setdefault(source, []).append(target)
+            if kind is EdgeKind.TAKEN and self.insns[source].flow is Flow.CALL:
+                pending.append(target)
+        reached: set[int] = set()
+        while pending:
+            addr = pending.pop()
+            insn = self.insns.get(addr)
+            if insn is None or addr in reached:
+                continue
+            reached.add(addr)
+            pending.extend(after.get(addr, ()))
+            if insn.flow is Flow.NEXT and addr not in self.exits:
+                pending.append(insn.next)
+        return reached
+
+    def refuse_exit(self, insn: int) -> None:
+        """Where control goes after the exception return ``insn`` is not known."""
+        self.exits.discard(insn)
+        self.refuse(
+            insn,
+            f"{self.insns[insn].text} leaves by an exception return inside a function that is "
+            "called: what it restores may be any context",
+            "state it, if a path ends there: path ends at PLACE",
+        )
 
     def _run(self, addr: int, thumb: bool, it: tuple[Cond, ...]) -> None:
         """Decode one instruction after another until control may go elsewhere."""

@@ -57,7 +57,7 @@ def examined(
     frame, lost = None, None
     if returns is not None and None not in answers.values():
         try:
-            frame = prove_frame(cfg, returns, confirmer.preserved)
+            frame = prove_frame(cfg, returns, confirmer.contract)
         except GivesUp as reason:
             lost = reason.insn
     return Examined(answers, used, frame, lost)

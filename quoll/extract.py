@@ -106,6 +106,7 @@ def _program(growth: Growth, statements: Statements, entries: tuple[int, ...]) -
         *growth.assumptions,
         *(text for entry in reached for text in growth.unproved(entry)),
         *statements.assumptions(functions),
+        *growth.exits(reached),
     ]
     return Program(
         functions,
@@ -118,7 +119,7 @@ def _program(growth: Growth, statements: Statements, entries: tuple[int, ...]) -
         tuple(unresolved[addr] for addr in sorted(unresolved)),
         tuple(dict.fromkeys(assumptions)),
         statements.guidance(),
-        {entry: growth.gives_back(entry) for entry in reached},
+        {entry: growth.left_by(entry) for entry in reached},
     )
 
 

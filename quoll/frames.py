@@ -8,7 +8,8 @@ processor modes: a test compares the two on whole libraries.
 A register or a stack word holds what a register held at entry (for sp, plus a constant), some
 address of the stack that is not known (``STACK``), a status word with the mode at entry
 (``STATUS``), or nothing known. As for values, a store of unknown address does not hit the frame
-(S1, rule 1), a store to an unknown place of the stack may. Nothing that may change the mode is
+(S1, rule 1), a store to an unknown place of the stack may. A callee stores where its contract says
+(``quoll.contract``): what it hits is lost. Nothing that may change the mode is
 followed, so that it is the one at entry throughout: writing back what ``mrs`` has read, as code
 does that masked interrupts meanwhile, leaves sp and lr alone. A status word that lies in the frame
 during a call is still there after it if no address of the stack has been handed to anybody: like a
@@ -25,7 +26,9 @@ from heapq import heappop, heappush
 
 from quoll.arm.decode import status_mask
 from quoll.arm.insn import LR, PC, SP, Access, Flow, Insn, Memory, Shift
+from quoll.assumptions import F1, S1
 from quoll.cfg import Block, Cfg, Edge, EdgeKind
+from quoll.contract import Contract, Span, spans
 
 __all__ = ["Frame", "GivesUp", "prove_frame"]
 
@@ -35,6 +38,7 @@ STATUS = -2  # a word whose lowest five bits are the processor mode at entry
 MODE = 0x1F  # these bits (B1.3.3)
 CONTROL = 1  # the field of a status word that they are in
 SAVED = frozenset([*range(4, 12), SP])
+HANDED = (0, 1, 2, 3, 12)  # registers that may hand over an address
 MULTIPLE = ("ldm", "stm", "vldm", "vstm")
 COMPARES = ("cmp", "cmn", "tst", "teq", "nop")
 MASKS = ("orr", "bic", "eor")
@@ -55,10 +59,15 @@ class GivesUp(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """``preserved``: what every return gives back. ``assumes``: whether S1 was needed."""
+    """``left``: what callers can count on. ``assumes``: the named assumptions that were needed."""
 
-    preserved: frozenset[int]
-    assumes: bool
+    left: Contract
+    assumes: frozenset[str]
+
+    @property
+    def preserved(self) -> frozenset[int]:
+        """The callee-saved registers that every return gives back."""
+        return self.left.preserved
 
 
 def entry(register: int, offset: int = 0) -> int:
@@ -71,10 +80,16 @@ RESTORED = frozenset(entry(register) for register in (*SAVED, LR))
 
 def _distance(value: Value) -> int | None:
     """The distance from sp at entry of a known address of the stack."""
-    if value is None or value == STACK or value >> 32 != SP:
+    known = _place(value)
+    return known[1] if known is not None and known[0] == SP else None
+
+
+def _place(value: Value) -> tuple[int, int] | None:
+    """The register whose value at entry this is, and what was added to it."""
+    if value is None or value < 0:
         return None
     offset = value % WORD
-    return offset - WORD if offset >= WORD // 2 else offset
+    return value >> 32, offset - WORD if offset >= WORD // 2 else offset
 
 
 def _on_stack(value: Value) -> bool:
@@ -147,22 +162,22 @@ class _State:
         return _State(registers, words, self.escaped or other.escaped)
 
 
-def prove_frame(cfg: Cfg, returns: Set[int], preserved: Callable[[int], frozenset[int]]) -> Frame:
+def prove_frame(cfg: Cfg, returns: Set[int], contracts: Callable[[int], Contract]) -> Frame:
     """Prove that the transfers at ``returns`` return, and that tail calls leave sp and lr.
 
-    ``preserved`` says what callees give back. Raises GivesUp.
+    ``contracts`` says what callees leave. Raises GivesUp.
     """
-    return _Proof(cfg, returns, preserved).run()
+    return _Proof(cfg, returns, contracts).run()
 
 
 class _Proof:
-    def __init__(
-        self, cfg: Cfg, returns: Set[int], preserved: Callable[[int], frozenset[int]]
-    ) -> None:
-        self._cfg, self._returns, self._preserved = cfg, returns, preserved
+    def __init__(self, cfg: Cfg, returns: Set[int], contracts: Callable[[int], Contract]) -> None:
+        self._cfg, self._returns, self._contracts = cfg, returns, contracts
         self._states: list[_State | None] = [None] * len(cfg.blocks)
         self._kept = SAVED
-        self._assumes = False
+        self._assumes: set[str] = set()
+        self._stores: set[Span] = set()
+        self._elsewhere = False
 
     def run(self) -> Frame:
         if any(block.comes_back for block in self._cfg.blocks):
@@ -188,7 +203,8 @@ class _Proof:
             start = self._states[block.index]
             if start is not None and (block.tail or block.last.addr in self._returns):
                 self._check_leaving(block, self._through(block, start.copy())[1])
-        return Frame(self._kept, self._assumes)
+        left = Contract(self._kept, spans(self._stores), self._elsewhere)
+        return Frame(left, frozenset(self._assumes))
 
     def _reach(self, block: int, state: _State) -> bool:
         """Whether ``state`` adds something to what may hold at the start of ``block``."""
@@ -226,21 +242,19 @@ class _Proof:
         elif block.tail and (block.calls or block.passes):
             if leaves.registers[LR] != entry(LR) or leaves.registers[SP] != entry(SP):
                 raise GivesUp(last)
-            for callee in block.calls:
-                self._kept &= self._preserved(callee)
+            self._kept &= self._called(block, leaves).preserved
         else:
             return
         self._kept &= {r for r in SAVED if leaves.registers[r] == entry(r)}
 
     def _after_call(self, block: Block, leaves: _State) -> _State:
         """What a call leaves: registers that its callees give back, and our saved registers."""
-        kept = SAVED
-        for callee in block.calls:
-            kept &= self._preserved(callee)
         sp = _distance(leaves.registers[SP])
+        contract = self._called(block, leaves)
+        kept = contract.preserved
         if SP not in kept or sp is None:
             raise GivesUp(block.last)
-        self._assumes = True
+        self._assumes.add(S1.text())
         lent = any(_on_stack(value) for r, value in enumerate(leaves.registers) if r != SP)
         escaped = leaves.escaped or lent
         registers: list[Value] = [leaves.registers[r] if r in kept else None for r in range(PC + 1)]
@@ -249,7 +263,30 @@ class _Proof:
             for at, value in leaves.words.items()
             if at >= sp and (value in RESTORED or (value == STATUS and at < 0 and not escaped))
         }
+        for base, low, high in contract.stores:
+            at = _distance(leaves.registers[base])
+            if at is not None:
+                _overwrite(words, at + low, at + high)
         return _State(registers, words, escaped)
+
+    def _called(self, block: Block, leaves: _State) -> Contract:
+        """What the callees of ``block`` leave; what they store, this function stores."""
+        contract = Contract(SAVED, elsewhere=not block.calls or bool(block.passes))
+        for callee in block.calls:
+            contract = contract.and_also(self._contracts(callee))
+        for span in contract.stores:
+            value = leaves.registers[span.base]
+            if value == STACK:
+                raise GivesUp(block.last)
+            place = _place(value)
+            if place is not None:
+                self._stores.add(span.moved(*place))
+            self._elsewhere |= place is None
+        if contract.elsewhere:
+            self._elsewhere = True
+            if leaves.escaped or any(_on_stack(leaves.registers[r]) for r in HANDED):
+                self._assumes.add(F1.text())
+        return contract
 
     def _step(self, insn: Insn, state: _State) -> None:
         kind = _kind(insn)
@@ -295,7 +332,9 @@ class _Proof:
         if at is None or memory.index is not None:
             if stores and at is not None:
                 raise GivesUp(insn)
-            self._assumes |= stores
+            if stores:
+                self._assumes.add(S1.text())
+                self._note_store(memory, base)
             state.escaped |= stores and _holds_stack(insn, state)
             for register in insn.writes:
                 state.registers[register] = None
@@ -310,6 +349,7 @@ class _Proof:
         ]
         if stores:
             state.escaped |= _holds_stack(insn, state)
+            self._note_store(memory, base)
             _store(insn, memory, first, state)
         for register in insn.writes:
             state.registers[register] = None
@@ -318,6 +358,15 @@ class _Proof:
         if memory.access is Access.LOAD:
             for register, value in loaded:
                 state.registers[register] = value
+
+    def _note_store(self, memory: Memory, base: Value) -> None:
+        """What callers may find changed; ``base`` is what the base register holds."""
+        place = _place(base)
+        if place is None or memory.index is not None:
+            self._elsewhere = True
+            return
+        first = memory.displacement if memory.pre_indexed else 0
+        self._stores.add(Span(SP, first, first + memory.size * memory.count).moved(*place))
 
 
 def _holds_stack(insn: Insn, state: _State) -> bool:
@@ -343,13 +392,13 @@ def _computed(insn: Insn, registers: list[Value]) -> Value:
         value = registers[insn.sources[0]]
         if insn.mnemonic == "mov":
             return value
-        at = _distance(value)
+        place = _place(value)
         number = IMMEDIATE.fullmatch(insn.text)
         if insn.mnemonic in MASKS and value == STATUS and number:
             return None if int(number[1], 0) & MODE else STATUS
-        if insn.mnemonic in ("add", "sub") and at is not None and number:
+        if insn.mnemonic in ("add", "sub") and place is not None and number:
             amount = int(number[1], 0)
-            return entry(SP, at + (amount if insn.mnemonic == "add" else -amount))
+            return entry(place[0], place[1] + (amount if insn.mnemonic == "add" else -amount))
     return STACK if any(_on_stack(registers[r]) for r in insn.reads) else None
 
 
@@ -376,10 +425,15 @@ def _ascends(insn: Insn) -> bool:
 
 def _store(insn: Insn, memory: Memory, first: int, state: _State) -> None:
     size = memory.size * memory.count
-    for at in [at for at in state.words if first - 4 < at < first + size]:
-        del state.words[at]
+    _overwrite(state.words, first, first + size)
     if memory.size == 4 and len(insn.transfers) == memory.count and first % 4 == 0:
         for i, register in enumerate(insn.transfers):
             value = state.registers[register]
             if value is not None:
                 state.words[first + 4 * i] = value
+
+
+def _overwrite(words: dict[int, Value], low: int, high: int) -> None:
+    """Forget the words that the bytes from ``low`` to before ``high`` are a part of."""
+    for at in [at for at in words if low - 4 < at < high]:
+        del words[at]

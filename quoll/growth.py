@@ -12,14 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 
 from quoll.arm.insn import LR, SP, Flow, Insn
+from quoll.assumptions import EXIT
 from quoll.cfg import Block, Cfg, EdgeKind, JumpTable
 from quoll.confirm import Confirmed, Confirmer, Doubt, Ending
+from quoll.contract import Contract
 from quoll.discover import Callee, FunctionBuilder
 from quoll.examine import Examined, examined
 from quoll.functions import Functions
 from quoll.image import Image
 from quoll.linkage import holds_return_address, link_before
-from quoll.memory import S1
 from quoll.nearby import Nearby
 from quoll.spread import spread
 from quoll.statements import Statements
@@ -58,8 +59,39 @@ class Growth(Functions):
             elif self._unchecked:
                 ask, self._unchecked = self._unchecked, set()
                 self._check(ask)
-            else:
+            elif not self._refuse_exception_returns():
                 return
+
+    def _refuse_exception_returns(self) -> bool:
+        """Refuse exception returns that calls may lead to, if no statement ends the path there.
+
+        What is restored may be a context of this kernel, so that control may well come back to
+        what follows the call. Whether there was one.
+        """
+        pending = [
+            callee
+            for function in self.functions.values()
+            for insn, callees in function.calls.items()
+            if insn not in function.tails
+            for callee in callees
+        ]
+        called: set[int] = set()
+        while pending:
+            entry = pending.pop()
+            if entry not in called:
+                called.add(entry)
+                function = self.functions[entry]
+                pending.extend(c for insn in function.tails for c in function.calls.get(insn, ()))
+        refused = False
+        for function in self.functions.values():
+            sites = function.exception_returns() - self._ends
+            if function.entry not in called:
+                sites &= function.reached_by_calls()
+            for site in sorted(sites):
+                function.refuse_exit(site)
+                self._queue.append(function.entry)
+                refused = True
+        return refused
 
     def _examine(
         self, entries: Set[int], *, prove: bool
@@ -220,9 +252,8 @@ class Growth(Functions):
                 progress.claimed = True
                 progress.lost = found.lost
             else:
-                if found.frame.assumes:
-                    self.assumptions.setdefault(S1)
-                self._note_preserved(function, found.frame.preserved)
+                self.assumptions.update(dict.fromkeys(sorted(found.frame.assumes)))
+                self._note_left(function, found.frame.left)
 
     def _ask_values(self, entries: Set[int]) -> None:
         """Decide open transfers by the values of functions, and check what their form claims."""
@@ -267,12 +298,14 @@ class Growth(Functions):
             return
         for block, ending in endings:
             if ending.effect is not None:
+                if not isinstance(ending.effect, Doubt) and function.calls:
+                    function.by_values.add(block.last.addr)
                 self._decide(function, block.last, ending.effect)
             if self.functions[entry] is not function:
                 return
         if checked and function.version == progress.asked:
             assumed = progress.unproved.keys()
-            self._note_preserved(function, self._confirmer.preserved_by(cfg, confirmed, assumed))
+            self._note_left(function, self._confirmer.left_by(cfg, confirmed, assumed))
         self._queue.append(entry)
 
     def _corrects_tail_calls(
@@ -299,9 +332,9 @@ class Growth(Functions):
             found |= wrong
         return found
 
-    def _note_preserved(self, function: FunctionBuilder, preserved: frozenset[int]) -> None:
+    def _note_left(self, function: FunctionBuilder, left: Contract) -> None:
         """Callers that counted on more are looked at again."""
-        if self._confirmer.note(function.entry, preserved):
+        if self._confirmer.note(function.entry, left):
             callee = Callee(function.entry, function.thumb)
             self._unchecked |= self._callers.get(callee, set())
 
@@ -390,9 +423,18 @@ class Growth(Functions):
             hint = self._statements.hint(insn, returns=LR in insn.sources)
             function.refuse(insn.addr, reason, hint)
 
-    def gives_back(self, entry: int) -> frozenset[int]:
-        """The callee-saved registers that the function at ``entry`` leaves as they were."""
-        return self._confirmer.preserved(entry)
+    def left_by(self, entry: int) -> Contract:
+        """What the function at ``entry`` leaves to its callers."""
+        return self._confirmer.contract(entry)
+
+    def exits(self, entries: Sequence[int]) -> list[str]:
+        """What is assumed of exception returns that no statement says to be ends of paths."""
+        found = [self.functions[entry] for entry in entries]
+        sites = {s: f.insns[s] for f in found for s in f.exception_returns() - self._ends}
+        return [
+            EXIT.text(transfer=insn.text, place=self._image.place(site))
+            for site, insn in sorted(sites.items())
+        ]
 
     def unproved(self, entry: int) -> list[str]:
         """What is assumed of the function at ``entry`` because values did not prove it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from quoll.contract import CALLEE_SAVED, Span
 from quoll.facts import (
     Branch,
     Fact,
@@ -33,7 +34,6 @@ __all__ = [
 ]
 
 GUIDING = (Branch, Ignore, IgnoreEdge, PathEnd, PathStart, Recursion, Replaced)
-CALLEE_SAVED = frozenset([*range(4, 12), 13])  # procedure call standard, AAPCS 6.1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,7 @@ class Replacement:
 
     It leaves the registers ``gives_back`` as they were, and the processor mode if ``keeps_mode``.
     ``settled``: it was analysed, and the cycles of all its memory accesses are among ``cycles``.
+    ``stores``: known places of its callers' frames that it may store to (``quoll.contract``).
     """
 
     cycles: int
@@ -75,6 +76,7 @@ class Replacement:
     gives_back: frozenset[int] = CALLEE_SAVED
     keeps_mode: bool = True
     settled: bool = False
+    stores: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +93,13 @@ class Depth:
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """All of it; ``replaced`` and ``depths`` by entry address."""
+    """All of it; ``replaced``, ``depths`` and functions that ``never`` return by entry address."""
 
     removed: tuple[Removed, ...] = ()
     required: tuple[Required, ...] = ()
     replaced: Mapping[int, Replacement] = field(default_factory=dict)
     depths: Mapping[int, Depth] = field(default_factory=dict)
+    never: frozenset[int] = frozenset()
 
     def restated(self, text: Callable[[str], str]) -> Guidance:
         """The same with every fact as ``text`` gives it."""
@@ -105,6 +108,7 @@ class Guidance:
             tuple(replace(r, fact=text(r.fact)) for r in self.required),
             {at: replace(r, fact=text(r.fact)) for at, r in self.replaced.items()},
             {at: replace(d, fact=text(d.fact)) for at, d in self.depths.items()},
+            self.never,
         )
 
 

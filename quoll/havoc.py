@@ -15,8 +15,10 @@ from quoll.machine import Environment
 from quoll.memory import S1, live_frames
 from quoll.state import BEFORE, FLAG, MODE, State, entry_state
 from quoll.terms import (
+    BIAS,
     ENTRY_SP,
     MASK,
+    TAINT,
     TAINTED,
     Anchored,
     Fact,
@@ -66,12 +68,27 @@ def after_call(
     if frames:
         environment.used.add(S1)
     kept = dict(frames)
+    for callee in callees:
+        for base, low, high in callee.stores:
+            _overwrite(kept, before.fact(base), low, high)
     for at in [k for k, cell in before.frames.items() if is_marked(cell, before.facts)]:
-        if at not in frames:
+        if at not in kept:
             symbol = names.of(position, ("passed", at))
             facts[symbol] = TAINTED
             kept[at] = symbol << 32
     return State(tuple(registers), kept, {}, banks, facts)
+
+
+def _overwrite(frames: dict[int, object], where: Fact, low: int, high: int) -> None:
+    """Forget the cells that bytes ``low`` to before ``high`` from ``where`` are a part of."""
+    if not on_stack(where) or not isinstance(where, Anchored):
+        return
+    first = where.offsets.low - BIAS + low - 3
+    reach = where.offsets.high - where.offsets.low + high - low + 3
+    for key in list(frames):
+        same = where.base == key >> 32 and (key - first) & MASK < reach
+        if same or where.base == TAINT:
+            del frames[key]
 
 
 def entered(before: State, environment: Environment) -> State:

@@ -58,13 +58,14 @@ class Unknown:
     ``reached`` is False if it is never made: the code around it, as far as it is known, excludes
     that. Once all else is resolved it needs no targets. ``bounded``: the function itself says
     that the target is one of so many words. ``loaded``: the target is a word of which nothing is
-    known, so it is no register of the caller's.
+    known, so it is no register of the caller's. ``stored``: a call may have stored that word.
     """
 
     reason: str
     reached: bool = True
     bounded: bool = False
     loaded: bool = False
+    stored: bool = False
 
 
 def resolve(values: LocalValues, block: int) -> Resolution | Unknown:
@@ -148,6 +149,9 @@ def _unknown(values: LocalValues, leave: Leave) -> Unknown:
     register = entry_register(leave.target >> 32, values.environment.names)
     if register is not None:
         return Unknown(f"the target depends on r{register} as it was when the function was entered")
+    if values.may_be_stored_by_a_call(leave.target):
+        reason = "a function that is called stores where the word that is loaded lies"
+        return Unknown(reason, loaded=True, stored=True)
     if isinstance(fact, ValueSet) and fact != ANY:
         return Unknown(f"the target is one of {fact}", bounded=fact.size <= LARGEST_TABLE)
     return Unknown(

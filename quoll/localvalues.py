@@ -1,28 +1,44 @@
 """Values inside one function, for any caller: registers at entry are symbols.
 
 Callees are not entered. After a call the registers that the callee preserves are as before, and
-so are the registers saved in our frame; ``preserved`` says what a function gives back, so that
-every callee can be checked instead of trusting the procedure call standard (rule 1).
+so are the registers saved in our frame, but for what it stores there by its contract: ``preserved``
+and ``left`` say what a function leaves, so that every callee can be checked instead of trusting
+the procedure call standard (rules 1 and 35).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from quoll.arm.insn import LR, SP, Flow, Insn
-from quoll.cfg import Cfg, EdgeKind
+from quoll.arm.insn import LR, SP, Access, Flow, Insn
+from quoll.assumptions import F1
+from quoll.cfg import Block, Cfg, EdgeKind
 from quoll.compiled import Given, compile_block
+from quoll.contract import STANDARD, UNKNOWN, Contract, Span, spans
 from quoll.domain import ValueDomain
 from quoll.fixpoint import Fixpoint, solve
 from quoll.guidance import CALLEE_SAVED
+from quoll.havoc import hands_on_a_stack_address
 from quoll.image import Image
 from quoll.machine import Environment
 from quoll.memory import S1, live_frames
-from quoll.state import FLAG, MODE, State, entry_state
+from quoll.state import FLAG, MODE, State, entry_register, entry_state
 from quoll.steps import CompiledBlock
-from quoll.terms import entry_symbol
+from quoll.terms import (
+    BIAS,
+    MASK,
+    SIGN,
+    TAINT,
+    Anchored,
+    Fact,
+    Term,
+    entry_symbol,
+    on_stack,
+    shift_fact,
+)
 from quoll.transfer import Outcome
+from quoll.transfers import is_call
 from quoll.valueset import ValueSet, meet
 from quoll.wto import FlowGraph, WeakOrder
 
@@ -30,8 +46,7 @@ __all__ = ["CALLEE_SAVED", "BlockCode", "Callees", "LocalValues", "environment_o
 
 BLOCKS_KEPT = 1 << 13
 WORD = 4  # bytes
-Callees = Callable[[int], frozenset[int]]  # entry -> registers that the function preserves
-
+Callees = Callable[[int], Contract]  # by entry
 
 Key = tuple[tuple[int, bytes, bool, int, bool], ...]  # what instructions are compiled from
 
@@ -78,9 +93,9 @@ def environment_of(image: Image) -> Environment:
     return Environment(image.constant, ordinary)
 
 
-def procedure_call_standard(entry: int) -> frozenset[int]:
-    """What a function preserves if it keeps to the standard (AAPCS 6.1.1)."""
-    return CALLEE_SAVED
+def procedure_call_standard(entry: int) -> Contract:
+    """What a function leaves if it keeps to the standard (AAPCS 6.1.1)."""
+    return STANDARD
 
 
 class LocalValues:
@@ -104,6 +119,7 @@ class LocalValues:
         self.cfg, self.image, self.callees = cfg, image, callees
         self.code = code or BlockCode()
         self._spilled = _Spilled(image, keeps=keeps_tables)
+        self.stored: set[int] = set()  # symbols of words of the frame that calls may store
         self.environment = replace(environment_of(image), spilled=self._spilled)
         edges = [e for e in cfg.edges if e.kind not in (EdgeKind.CALL, EdgeKind.RETURN)]
         successors: list[list[int]] = [[] for _ in cfg.blocks]
@@ -123,6 +139,7 @@ class LocalValues:
             self.environment,
             {EdgeKind.ACROSS: _Calls(self)},
         )
+        self.domain.noting = True
         self.fixpoint: Fixpoint[State] = solve(
             self.graph, self.order, self.domain, entry_state(self.environment.names)
         )
@@ -155,8 +172,56 @@ class LocalValues:
             kept &= {r for r in CALLEE_SAVED if state.term(r) == entry_symbol(r) << 32}
             if block.tail:
                 for callee in block.calls:
-                    kept &= self.callees(callee)
+                    kept &= self.callees(callee).preserved
         return kept
+
+    def may_be_stored_by_a_call(self, term: Term) -> bool:
+        """Whether this is a word of the frame that a callee may have stored."""
+        return term >> 32 in self.stored
+
+    def left(self) -> Contract:
+        """Where the function stores, its callees included; it need not give anything back."""
+        found: list[Span] = []
+        elsewhere = False
+        for block in self.cfg.blocks:
+            for fact, size in self._stores(block):
+                span = None if fact is None else _span(fact, size)
+                elsewhere |= span is None
+                if span is not None:
+                    found.append(span)
+                elif fact is not None and on_stack(fact):
+                    self.environment.used.add(F1.text())
+        return Contract(CALLEE_SAVED, spans(found), elsewhere)
+
+    def _stores(self, block: Block) -> Iterator[tuple[Fact | None, int]]:
+        """The first addresses of what ``block`` and its callees store, and how many bytes."""
+        outcome = self.outcome(block.index)
+        if outcome is None:
+            return
+        for index, address in outcome.accesses().items():
+            memory = block.insns[index].memory
+            if memory is None or memory.access in (Access.STORE, Access.SWAP):
+                size = WORD if memory is None else memory.size * memory.count
+                yield self._relative(address.fact, address.term), size
+        if outcome.leave is None or not (block.calls or block.passes or is_call(block)):
+            return
+        state = outcome.leave.state
+        contract = called(block, self.callees)
+        for base, low, high in contract.stores:
+            where = self._relative(state.fact(base), state.term(base))
+            yield None if where is None else shift_fact(where, low & MASK), high - low
+        if contract.elsewhere:
+            yield None, 0
+
+    def _relative(self, fact: Fact, term: Term | None) -> Fact | None:
+        """``fact`` from what a register held at entry; None if it is not that."""
+        if isinstance(fact, Anchored):
+            return fact
+        register = None if term is None else entry_register(term >> 32, self.environment.names)
+        if register is None or term is None:
+            return None
+        offset = (term & MASK) ^ BIAS
+        return Anchored(entry_symbol(register), ValueSet(offset, offset, 0))
 
 
 class _Calls:
@@ -167,6 +232,7 @@ class _Calls:
         self._sources, self._positions = values.graph.sources, values.order.position
         self._names, self._used = values.environment.names, values.environment.used
         self._spilled, self._links = values.environment.spilled, _links(values.cfg)
+        self._stored = values.stored
 
     def __call__(self, edge: int, outcome: Outcome) -> State | None:
         """The state after the call that ``edge`` passes."""
@@ -174,9 +240,8 @@ class _Calls:
         if leave is None:
             return None
         source = self._sources[edge]
-        kept = CALLEE_SAVED
-        for callee in self._cfg.blocks[source].calls:
-            kept &= self._callees(callee)
+        contract = called(self._cfg.blocks[source], self._callees)
+        kept = contract.preserved
         before = leave.state
         names, position = self._names, self._positions[source]
         registers = [
@@ -187,14 +252,57 @@ class _Calls:
         self._used.add(S1)
         live = live_frames(before.frames, before.term(SP), before.facts)
         frames = {key: cell for key, cell in live.items() if self._survives(cell)}
+        if contract.elsewhere and hands_on_a_stack_address(before):
+            self._used.add(F1.text())
+        for base, low, high in contract.stores:
+            where = before.fact(base)
+            if _ends_known(where):
+                self._overwrite(frames, position, shift_fact(where, low & MASK), high - low)
+            elif on_stack(where):
+                self._used.add(F1.text())
         return State(
             (*registers, *flags, before.registers[MODE]), frames, {}, before.banks, before.facts
         )
+
+    def _overwrite(self, frames: dict[int, object], position: int, fact: Fact, size: int) -> None:
+        """The cells of ``frames`` that ``size`` bytes at ``fact`` may be a part of are stored."""
+        assert isinstance(fact, Anchored)
+        first = fact.offsets.low - BIAS - 3
+        reach = fact.offsets.high - fact.offsets.low + size + 3
+        for key in [k for k in frames if k >> 32 == fact.base and (k - first) & MASK < reach]:
+            symbol = self._names.of(position, ("stored", key))
+            self._stored.add(symbol)
+            frames[key] = symbol << 32
 
     def _survives(self, cell: object) -> bool:
         """Whether a cell holds a callee-saved register as at entry, or a return address."""
         saved = type(cell) is int and (cell in SAVED or cell in self._links)
         return saved or (self._spilled is not None and self._spilled(cell))
+
+
+def called(block: Block, callees: Callees) -> Contract:
+    """What the callees of ``block`` leave; those that facts replace are not looked at."""
+    contract = STANDARD if block.calls and not block.passes else UNKNOWN
+    for callee in block.calls:
+        contract = contract.and_also(callees(callee))
+    return contract
+
+
+def _ends_known(fact: Fact) -> bool:
+    """Whether this is an address from a register at entry, and the first and last are known."""
+    if not isinstance(fact, Anchored) or fact.base == TAINT:
+        return False
+    return fact.offsets.high - fact.offsets.low < SIGN
+
+
+def _span(fact: Fact, size: int) -> Span | None:
+    """``size`` bytes at ``fact``, counted from what a register held at entry."""
+    if not (_ends_known(fact) and isinstance(fact, Anchored)):
+        return None
+    register = fact.base - entry_symbol(0)
+    if not 0 <= register <= LR:
+        return None
+    return Span(register, fact.offsets.low - BIAS, fact.offsets.high - BIAS + size)
 
 
 class _Spilled:

@@ -37,6 +37,7 @@ from quoll.valueset import ANY, ValueSet
 __all__ = ["S1", "S2", "Memory", "live_frames"]
 
 MARKED = 1024  # bytes of an array, all of whose words are marked
+NEAR = 1 << 16  # bytes: an address that is one of so many is known, if not exactly
 
 S1 = assumptions.S1.text()
 S2 = assumptions.S2.text()
@@ -187,7 +188,8 @@ class Memory:
         before = self.frames
         if not isinstance(fact, Anchored):
             self._store_in_range(plain(fact), size, sp, facts)
-            return ()
+            hit = self._cut_stacks(plain(fact), size)
+            return [key for key, cell in hit.items() if stored or is_marked(cell, facts)]
         if not is_stack(fact.base) and fact.base != TAINT:
             self._store_unknown(sp, facts)
             return ()
@@ -211,6 +213,28 @@ class Memory:
         self.used.add(S2)
         if self.frames:
             self._keep_live(sp, facts)
+
+    def _cut_stacks(self, fact: ValueSet, size: int) -> dict[Term, object]:
+        """A store to one of the words ``fact`` may hit stacks of known place: gives what it hits.
+
+        Of a store that may go anywhere in more than ``NEAR`` bytes the address counts as unknown:
+        that is for S1.
+        """
+        reach = fact.high - fact.low + size + 3
+        if not self.stacks or reach > NEAR:
+            return {}
+        first = fact.low - 3
+        hit = {
+            key: cell
+            for key, cell in self.frames.items()
+            if (base := self.stacks.get(key >> 32)) is not None
+            and (base + key - first) & MASK < reach
+        }
+        if hit:
+            cells = self._writable("frames")
+            for key in hit:
+                del cells[key]
+        return {key: cell for key, cell in hit.items() if key & 3 == 0}
 
     def _store_in_stack(self, fact: Anchored, size: int) -> None:
         """An array in a frame: any cell between the ends may be hit."""

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from quoll.cfg import EdgeKind, Program
+from quoll.contract import Contract
 from quoll.guidance import Replacement
 from quoll.partloops import loops_of_parts
 from quoll.supergraph import SuperEdge, Supergraph
@@ -64,11 +65,11 @@ def summaries(program: Program) -> Mapping[int, Replacement]:
         if not more:
             break
         changes |= more
+    nothing = Contract(frozenset())
+    left = {entry: program.left.get(entry, nothing) for entry in program.functions}
     return {
-        entry: Replacement(
-            0, False, "", program.gives_back.get(entry, frozenset()), entry not in changes
-        )
-        for entry in program.functions
+        entry: Replacement(0, False, "", known.preserved, entry not in changes, stores=known.stores)
+        for entry, known in left.items()
     }
 
 

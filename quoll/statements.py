@@ -126,6 +126,7 @@ class Statements:
                 addr: Depth(fact.activations, f"{fact} ({fact.source})")
                 for addr, fact in self._depths.items()
             },
+            never=frozenset(self.never),
         )
 
     def check(self, insns: Mapping[int, Insn]) -> None:

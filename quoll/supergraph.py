@@ -123,6 +123,7 @@ class Supergraph:
     guidance: Guidance = NO_GUIDANCE
     crossings: Mapping[int, tuple[Replacement, ...]] = field(default_factory=dict)
     summaries: Mapping[int, Replacement] = field(default_factory=dict)  # of merged functions
+    left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)  # node -> where else to
 
     @cached_property
     def part(self) -> tuple[int, ...]:

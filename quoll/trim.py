@@ -6,7 +6,7 @@ that, reachability does not match calls with returns, which keeps more than nece
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from quoll.cfg import EdgeKind
@@ -29,6 +29,7 @@ class Draft:
     exits: list[int] = field(default_factory=list)
     guidance: Guidance = NO_GUIDANCE
     summaries: Mapping[int, Replacement] = field(default_factory=dict)
+    left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
 
 def without_edges(
@@ -56,6 +57,7 @@ def without_edges(
         exits,
         guidance or graph.guidance,
         graph.summaries,
+        _with_left_out(graph.left_out, graph.nodes, (graph.edges[i] for i in removed)),
     )
     return trimmed(draft, graph.entry, image, graph.excluded)
 
@@ -123,7 +125,26 @@ def trimmed(
         _excluded(draft, forward, backward, image, excluded_before),
         draft.guidance,
         summaries=draft.summaries,
+        left_out={
+            number[node]: addresses
+            for node, addresses in _with_left_out(
+                draft.left_out, draft.nodes, (e for e in draft.edges if e.dst not in number)
+            ).items()
+            if node in number
+        },
     )
+
+
+def _with_left_out(
+    known: Mapping[int, frozenset[int]], nodes: Sequence[Node], edges: Iterable[SuperEdge]
+) -> dict[int, frozenset[int]]:
+    """``known`` with where transfers along ``edges``, which are left out, lead, too."""
+    found = dict(known)
+    for edge in edges:
+        if edge.kind is EdgeKind.FALLTHROUGH:
+            continue
+        found[edge.src] = found.get(edge.src, frozenset()) | {nodes[edge.dst].block.addr}
+    return found
 
 
 def _usable(draft: Draft) -> Callable[[SuperEdge], bool]:

@@ -22,6 +22,7 @@ from quoll.contextdomain import ContextDomain, Entry, environment_in, flow_of, s
 from quoll.fixpoint import Ascent, Fixpoint, count_in_edges, solve
 from quoll.havoc import hands_on_a_stack_address
 from quoll.image import Image
+from quoll.landing import landings
 from quoll.localvalues import BlockCode
 from quoll.parts import steps_over_parts
 from quoll.regions import NO_REGIONS, Regions
@@ -53,7 +54,8 @@ def analyse(
 ) -> Values:
     """The values of ``graph``, under what facts say of memory.
 
-    Raises ControlFlowError for an instruction without semantics.
+    Raises ControlFlowError for an instruction without semantics, and for a transfer that goes where
+    no edge of the graph leads.
     """
     environment = environment_in(image, regions)
     steps = steps_over_parts(graph)
@@ -68,7 +70,9 @@ def analyse(
     bodies = [blocks[id(node.block)] for node in graph.nodes]
     domain = ContextDomain(graph, steps, flow, order, bodies, environment, code)
     start = start_of(entry or Entry(), environment)
-    return Values(graph, domain, solve(flow, order, domain, start))
+    found = solve(flow, order, domain, start)
+    environment.used.update(landings(graph, image, domain, found.states))
+    return Values(graph, domain, found)
 
 
 class Resumed:

@@ -17,6 +17,7 @@ from loopbounds.bounds import bound_loops
 from loopbounds.recursion import find_depths, with_depths
 from pipeline.charge import charge
 from pipeline.costs import Costs
+from quoll.assumptions import F1
 from quoll.cfg import Program
 from quoll.errors import UsageError
 from quoll.expand import expand, without_edges
@@ -101,7 +102,7 @@ class Preparation:
             graph, values = self.without_dead_edges(plain, first)
         assumptions = (
             *self.run.platform.assumptions,
-            *program.assumptions,
+            *without_f1(program.assumptions, plain),
             *(removed.fact for removed in graph.guidance.removed),
             *values.assumptions,
             *self.run.regions.assumptions,
@@ -269,6 +270,15 @@ class Preparation:
     def progress(self, answered: int, asked: int, place: str) -> None:
         """Show how far model checking has come."""
         self.run.stages.say(f"loop bounds: {answered} of {asked}: {place}")
+
+
+def without_f1(assumptions: Sequence[str], graph: Supergraph) -> tuple[str, ...]:
+    """``assumptions`` but F1, if values enter every function that is called in ``graph``.
+
+    They follow each store, and list the returns and targets that they do not confirm.
+    """
+    entered = not graph.merged and not any(r.settled for r in graph.guidance.replaced.values())
+    return tuple(text for text in assumptions if not (entered and text == F1.text()))
 
 
 def infeasible_edges(graph: Supergraph, values: Values) -> tuple[InfeasibleEdge, ...]:

@@ -13,6 +13,7 @@ from quoll.arm.decode import decode
 from quoll.arm.insn import Flow
 from quoll.cfg import Cfg
 from quoll.confirm import Confirmer, Doubt
+from quoll.contract import STANDARD
 from quoll.extract import extract
 from quoll.frames import Frame, GivesUp, prove_frame
 from quoll.image import Image
@@ -50,7 +51,7 @@ def test_library_functions_against_values(flags: tuple[str, ...], tmp_path: Path
     for cfg in program.functions.values():
         returns = returns_of(cfg)
         try:
-            frame = prove_frame(cfg, returns, confirmer.preserved)
+            frame = prove_frame(cfg, returns, confirmer.contract)
         except GivesUp:
             seen["gave up"] += 1
             continue
@@ -64,7 +65,7 @@ def test_library_functions_against_values(flags: tuple[str, ...], tmp_path: Path
                 proved = answer.dead if isinstance(answer, Doubt) else answer and answer[0].returns
                 assert proved, image.place(block.last.addr)
                 seen["returns"] += 1
-        assert frame.preserved <= confirmer.preserved_by(cfg, confirmed, set()), cfg.name
+        assert frame.preserved <= confirmer.left_by(cfg, confirmed, set()).preserved, cfg.name
     assert seen["proved"] > 4 * seen["gave up"]
     assert seen["returns"] > FUNCTIONS
 
@@ -74,7 +75,7 @@ def proved(text: str, *, thumb: bool = False) -> Frame:
     image = assemble(text, thumb=thumb, cpu="cortex-a8" if thumb else "arm1136jf-s")
     cfg = extracted(image).functions[0x8000]
     last = {b.last.addr for b in cfg.blocks if b.last.flow is Flow.INDIRECT}
-    return prove_frame(cfg, last, lambda _: CALLEE_SAVED)
+    return prove_frame(cfg, last, lambda _: STANDARD)
 
 
 STATUS_SPILLED = (  # as where interrupts are masked during a call
@@ -187,8 +188,8 @@ def test_constants_added_to_sp_are_what_the_encoding_says() -> None:
 def test_callees_that_do_not_give_sp_back() -> None:
     image = assemble("main: push {r4, lr}\n bl x\n pop {r4, pc}\n .type x, %function\nx: bx lr")
     cfg = extracted(image).functions[0x8000]
-    assert prove_frame(cfg, returns_of(cfg), lambda _: CALLEE_SAVED).assumes
+    assert prove_frame(cfg, returns_of(cfg), lambda _: STANDARD).assumes
     with pytest.raises(GivesUp):
-        prove_frame(cfg, returns_of(cfg), lambda _: CALLEE_SAVED - {13})
-    frame = prove_frame(cfg, returns_of(cfg), lambda _: CALLEE_SAVED - {6})
+        prove_frame(cfg, returns_of(cfg), lambda _: STANDARD.giving_back(CALLEE_SAVED - {13}))
+    frame = prove_frame(cfg, returns_of(cfg), lambda _: STANDARD.giving_back(CALLEE_SAVED - {6}))
     assert frame.preserved == CALLEE_SAVED - {6}

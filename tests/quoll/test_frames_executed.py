@@ -13,9 +13,9 @@ from quoll.arm.decode import decode
 from quoll.arm.insn import LR, PC, SP, Flow, Insn
 from quoll.arm.interpreter import ByteMemory, Machine
 from quoll.cfg import Block, Cfg
+from quoll.contract import STANDARD
 from quoll.errors import ControlFlowError
 from quoll.frames import Frame, GivesUp, prove_frame
-from quoll.localvalues import CALLEE_SAVED
 
 CASES, RUNS = 3000, 4
 ENTRY, RETURN, STACK = 0x8000, 0x4000_0000, 0x7000_0000
@@ -69,7 +69,7 @@ def proof(insns: tuple[Insn, ...]) -> Frame | None:
         return None
     cfg = Cfg(ENTRY, "main", False, (Block(0, insns, returns=True),), (), True)
     try:
-        return prove_frame(cfg, {insns[-1].addr}, lambda _: CALLEE_SAVED)
+        return prove_frame(cfg, {insns[-1].addr}, lambda _: STANDARD)
     except GivesUp:
         return None
 

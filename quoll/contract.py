@@ -1,0 +1,85 @@
+"""What a function leaves to its callers: the registers it gives back, and where it stores.
+
+A callee may store into the frames of its callers: above sp as it was handed over, or relative to
+an address that a register held. Such stores are known places: a saved register or a return address
+there dies with them, whoever stores (rule 35). What is stored elsewhere is not known here: S1 and
+F1 (``quoll.assumptions``) are about that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from quoll.arm.insn import SP
+
+__all__ = ["CALLEE_SAVED", "STANDARD", "UNKNOWN", "Contract", "Span", "spans"]
+
+CALLEE_SAVED = frozenset([*range(4, 12), SP])  # procedure call standard, AAPCS 6.1.1
+SPANS = 64  # places told apart, by base
+FAR = 1 << 16  # bytes: what reaches further, as in recursion, reaches everything
+END = 1 << 31
+
+
+class Span(NamedTuple):
+    """Bytes from ``low`` to before ``high``, counted from what a register held at entry."""
+
+    base: int
+    low: int
+    high: int
+
+    def moved(self, base: int, offset: int) -> Span:
+        """The same bytes where the register held what ``base`` holds plus ``offset``."""
+        return Span(base, self.low + offset, self.high + offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """``preserved``: the callee-saved registers that every return gives back.
+
+    ``stores``: bytes of callers' memory that may be stored to, of sp those above it only.
+    ``elsewhere``: whether something is stored that is not known to be in one of them.
+    """
+
+    preserved: frozenset[int] = CALLEE_SAVED
+    stores: tuple[Span, ...] = ()
+    elsewhere: bool = False
+
+    def and_also(self, other: Contract) -> Contract:
+        """What can be counted on if either holds."""
+        return Contract(
+            self.preserved & other.preserved,
+            self.stores if self.stores == other.stores else spans((*self.stores, *other.stores)),
+            self.elsewhere or other.elsewhere,
+        )
+
+    def giving_back(self, preserved: frozenset[int]) -> Contract:
+        """The same with other registers given back."""
+        return replace(self, preserved=preserved)
+
+
+STANDARD = Contract()  # what a function leaves that keeps to the procedure call standard
+UNKNOWN = Contract(elsewhere=True)  # the same of one that is not looked at
+
+
+def spans(found: Iterable[Span]) -> tuple[Span, ...]:
+    """``found`` in order, joined where they meet; a finite number of different results."""
+    by_base: dict[int, list[Span]] = {}
+    for span in sorted(found):
+        low = max(span.low, 0) if span.base == SP else span.low
+        if low >= span.high:
+            continue
+        known = by_base.setdefault(span.base, [])
+        if known and low <= known[-1].high:
+            known[-1] = Span(span.base, known[-1].low, max(known[-1].high, span.high))
+        else:
+            known.append(Span(span.base, low, span.high))
+    joined: list[Span] = []
+    for base, known in sorted(by_base.items()):
+        low, high = known[0].low, max(span.high for span in known)
+        if low < -FAR or high > FAR:
+            joined.append(Span(base, 0 if base == SP else -END, END))
+        else:
+            joined += known if len(known) <= SPANS else [Span(base, low, high)]
+    return tuple(joined)
