@@ -78,9 +78,9 @@ def find_depths(
         if found is None:
             return Depths({}, {})
         regions = Regions.of(facts, image)
-        dead = analyse(found.graph, image, regions=regions).dead_edges
+        dead = analyse(found.graph, image, regions=regions, returning=False).dead_edges
         found = replace(found, graph=without_edges(found.graph, dead, image))
-        values = analyse(found.graph, image, regions=regions)
+        values = analyse(found.graph, image, regions=regions, returning=False)
     except ControlFlowError:  # what is missing is said when contexts are made
         return Depths({}, {})
     stated = Facts(tuple(_as_loops(facts, image, found)))

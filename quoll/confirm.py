@@ -162,7 +162,7 @@ def _effect(values: LocalValues, block: int) -> tuple[Effect, bool] | Doubt:
         reason = found.reason if dead else _origin(values, block) or found.reason
         balanced = not dead and _holds(values, block, SP)
         loaded = balanced and found.loaded
-        return Doubt(reason, dead, loaded and not found.stored, found.bounded, loaded)
+        return Doubt(reason, dead, balanced and not found.stored, found.bounded, loaded)
     targets = tuple(callee_at(target, thumb=thumb) for target in found.targets)
     return Effect(targets, found.kind == "return", found.table), found.kind == "call"
 

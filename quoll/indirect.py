@@ -58,7 +58,8 @@ class Unknown:
     ``reached`` is False if it is never made: the code around it, as far as it is known, excludes
     that. Once all else is resolved it needs no targets. ``bounded``: the function itself says
     that the target is one of so many words. ``loaded``: the target is a word of which nothing is
-    known, so it is no register of the caller's. ``stored``: a call may have stored that word.
+    known, so it is no register of the caller's. ``stored``: the
+    word was stored there: by a call perhaps, or it is a number or another register at entry.
     """
 
     reason: str
@@ -148,12 +149,14 @@ def _unknown(values: LocalValues, leave: Leave) -> Unknown:
     fact = describe(leave.target, leave.state.facts)
     register = entry_register(leave.target >> 32, values.environment.names)
     if register is not None:
-        return Unknown(f"the target depends on r{register} as it was when the function was entered")
+        reason = f"the target depends on r{register} as it was when the function was entered"
+        return Unknown(reason, stored=True)
     if values.may_be_stored_by_a_call(leave.target):
         reason = "a function that is called stores where the word that is loaded lies"
         return Unknown(reason, loaded=True, stored=True)
     if isinstance(fact, ValueSet) and fact != ANY:
-        return Unknown(f"the target is one of {fact}", bounded=fact.size <= LARGEST_TABLE)
+        bounded = fact.size <= LARGEST_TABLE
+        return Unknown(f"the target is one of {fact}", bounded=bounded, stored=True)
     return Unknown(
         "the target is not known: it does not come from constants and an index with few values",
         loaded=fact is ANY or isinstance(fact, ValueSet),

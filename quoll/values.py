@@ -50,9 +50,16 @@ class Origin(NamedTuple):
 
 
 def analyse(
-    graph: Supergraph, image: Image, entry: Entry | None = None, regions: Regions = NO_REGIONS
+    graph: Supergraph,
+    image: Image,
+    entry: Entry | None = None,
+    regions: Regions = NO_REGIONS,
+    *,
+    returning: bool = True,
 ) -> Values:
     """The values of ``graph``, under what facts say of memory.
+
+    ``returning``: calls come back in it, so that every transfer has its edges.
 
     Raises ControlFlowError for an instruction without semantics, and for a transfer that goes where
     no edge of the graph leads.
@@ -71,7 +78,8 @@ def analyse(
     domain = ContextDomain(graph, steps, flow, order, bodies, environment, code)
     start = start_of(entry or Entry(), environment)
     found = solve(flow, order, domain, start)
-    environment.used.update(landings(graph, image, domain, found.states))
+    if returning:
+        environment.used.update(landings(graph, image, domain, found.states))
     return Values(graph, domain, found)
 
 

@@ -258,8 +258,8 @@ def judged(
     for visit in path:
         for index, insn in enumerate(graph.nodes[visit.node].block.insns):
             stores = insn.memory and insn.memory.access in (Access.STORE, Access.SWAP)
-            unknown = stores and values.access(visit.node, index) == ANY
-            if unknown and values.frame_access(visit.node, index) is None:
-                if run.hits[visit.start + index]:
-                    return "S1"
+            hits = stores and run.hits[visit.start + index]
+            known = values.frame_access(visit.node, index) is not None
+            if hits and not known and values.access(visit.node, index) == ANY:
+                return "S1"
     return "missing"
