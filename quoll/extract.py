@@ -30,18 +30,20 @@ def extract(
     image: Image,
     entries: Iterable[int],
     facts: Facts = NO_FACTS,
-    ends: frozenset[int] = frozenset(),
+    ends: frozenset[int] | None = None,
 ) -> Program:
     """All code reachable from ``entries``, as functions.
 
     An entry may carry the Thumb bit; without it the symbols decide. A path ends after the
-    instructions at ``ends``. What the facts say is read-only holds what is loaded there. Raises
-    UsageError when an entry is not code, FactsError when a fact names a place that does not exist.
+    instructions at ``ends``; None if nobody says where: then every exception return is taken to end
+    one, which is listed, and else only those that no call leads to. What the facts say is read-only
+    holds what is loaded there. Raises UsageError when an entry is not code, FactsError when a fact
+    names a place that does not exist.
     """
     fixed = [fact for fact in facts.of(RegionFact) if fact.kind == "read-only"]
     image = image.holding((fact.low, fact.high) for fact in fixed)
     statements = Statements(image, facts)
-    growth = Growth(image, statements, ends | statements.ends.keys())
+    growth = Growth(image, statements, ends)
     roots = [_entry(image, addr) for addr in entries]
     image.begin_lines()
     with _not_collected():

@@ -34,8 +34,10 @@ SPREAD = 1000  # instructions whose values are worth another process, or one per
 class Growth(Functions):
     """Asks the functions under construction what their transfers do, and uses the answers."""
 
-    def __init__(self, image: Image, statements: Statements, ends: frozenset[int]) -> None:
-        super().__init__(image, statements, ends)
+    def __init__(self, image: Image, statements: Statements, ends: frozenset[int] | None) -> None:
+        stated = frozenset(statements.ends)
+        super().__init__(image, statements, stated if ends is None else ends | stated)
+        self._ends_stated = ends is not None
         self.tables: dict[int, JumpTable] = {}
         self.assumptions: dict[str, None] = {}
         self._confirmer = Confirmer(image)
@@ -68,6 +70,8 @@ class Growth(Functions):
         What is restored may be a context of this kernel, so that control may well come back to
         what follows the call. Whether there was one.
         """
+        if not self._ends_stated:
+            return False
         pending = [
             callee
             for function in self.functions.values()

@@ -156,7 +156,7 @@ def run(options: argparse.Namespace) -> int:
     automatic = not options.no_facts and beside.is_file() and beside not in options.facts
     facts = load((*([beside] if automatic else []), *options.facts))
     platform, entries = chosen_entries(image, options)
-    ends = path_ends(image, platform, ()) if platform is not None else frozenset[int]()
+    ends = None if platform is None else path_ends(image, platform, ())
     program = extract(image, sorted(set(entries.values())), facts, ends)
     if options.nest:
         sys.stdout.write(loops_text(program, image))

@@ -27,7 +27,7 @@ def extracted(
     image: Image,
     *names: str,
     facts: Facts | None = None,
-    ends: frozenset[int] = frozenset(),
+    ends: frozenset[int] | None = None,
 ) -> Program:
     """The verified program of the entries ``names``, ``main`` if there are none."""
     entries = []
@@ -46,7 +46,7 @@ def drawn(
     *names: str,
     thumb: bool = False,
     facts: Facts | None = None,
-    ends: frozenset[int] = frozenset(),
+    ends: frozenset[int] | None = None,
 ) -> None:
     """Compare the sketch of assembly ``text`` with a drawing."""
     image = assemble(text, thumb=thumb, cpu="cortex-a8" if thumb else "arm1136jf-s")

@@ -6,6 +6,7 @@ from textwrap import dedent
 
 import pytest
 
+from quoll.assumptions import EXIT, kind_of
 from quoll.errors import FactsError, UsageError
 from quoll.facts import Facts, NeverReturns, Returns, Source, Targets
 from quoll.image import Image
@@ -249,3 +250,63 @@ def test_entries_must_be_code() -> None:
     constant = assemble("main: bx lr\n .type table, %object\ntable: .word 1")
     with pytest.raises(UsageError, match="is data"):
         extracted(constant, "table")
+
+
+SWITCHES = """
+    main:   push {{r4, lr}}
+            bl switch
+            mov r4, #3
+            pop {{r4, pc}}
+            .type switch, %function
+    switch: {}
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "push {r4-r11, lr}\n str sp, [r0]\n ldr sp, [r1]\n pop {r4-r11, pc}",
+        "push {r4-r11, lr}\n str sp, [r0]\n mov sp, r1\n pop {r4-r11, pc}",
+        "stmia r0, {r4-r11, sp, lr}\n ldmia r1, {r4-r11, sp, lr}\n bx lr",
+        "stmia r0, {r4-r11, sp, lr}\n ldmia r1, {r4-r11, sp, pc}",
+        "ldm r0, {sp, pc}^",
+        "ldm r0, {r0-r14}^\n movs pc, lr",
+        "mov sp, r0\n rfeia sp!",
+        "ldr lr, [r0]\n subs pc, lr, #4",
+        "cmp r0, #0\n bxeq lr\n movs pc, lr",
+        "b leave\n .type leave, %function\nleave: movs pc, lr",
+        "push {r4, lr}\n msr cpsr_c, #0xd2\n pop {r4, pc}",
+        "push {r4, lr}\n cps #0x1f\n pop {r4, pc}",
+    ],
+)
+def test_leaving_by_another_context_is_unresolved(code: str) -> None:
+    """Not "never returns": what follows the call is reached when that context comes back.
+
+    Before, exception returns inside functions that are called ended paths, and nothing said so.
+    """
+    program = extracted(assemble(SWITCHES.format(code)), ends=frozenset())
+    assert program.unresolved
+    assert all("PLACE" in place.hint for place in program.unresolved)
+
+
+def test_an_exception_return_that_is_said_to_end_paths() -> None:
+    image = assemble(SWITCHES.format("mov r0, r0\nout: ldm r0, {sp, pc}^"))
+    program = extracted(image, ends=frozenset({address(image, "out")}))
+    assert program.unresolved == ()
+    assert not any(kind_of(text) is EXIT for text in program.assumptions)
+
+
+def test_exception_returns_are_listed_where_nobody_says_what_ends_paths() -> None:
+    image = assemble(SWITCHES.format("mov r0, r0\nout: ldm r0, {sp, pc}^"))
+    program = extracted(image)
+    assert program.unresolved == ()
+    place = image.place(address(image, "out"))
+    assert EXIT.text(transfer="ldm r0, {sp, pc} ^", place=place) in program.assumptions
+
+
+def test_an_exception_return_of_the_entry_itself_is_listed() -> None:
+    image = assemble("main: mov r0, #0\nout: subs pc, lr, #4")
+    assumed = extracted(image).assumptions
+    assert (
+        EXIT.text(transfer="subs pc, lr, #4", place=image.place(address(image, "out"))) in assumed
+    )

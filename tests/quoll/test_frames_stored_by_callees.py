@@ -20,6 +20,7 @@ from quoll.image import Image
 from quoll.supergraph import Supergraph
 from quoll.values import Values, analyse
 from quoll.valueset import ANY
+from quoll.vivu import Vivu
 from quoll.witness import MissingEdge, follow, follow_prefix
 from tests.quoll.building import address
 from tests.quoll.frame_programs import Run, Writer, execute
@@ -212,6 +213,36 @@ def test_a_store_to_one_of_several_known_addresses_hits_a_stack_of_known_place()
     values = analyse(expand(program, address(image, "main"), image), image)
     place = image.place(address(image, "f") + 20)
     assert RETURN.text(transfer="pop {r4, pc}", place=place) in values.assumptions
+
+
+@pytest.mark.parametrize("store", ["str r1, [sp, #4]", "strb r1, [sp, #6]"])
+def test_a_shared_callee_stores_into_the_frames_of_its_callers(store: str) -> None:
+    """With call strings a callee has one context for several callers, which do not enter it."""
+    image = assemble(
+        f"""
+        main:   push {{r4, lr}}
+                sub  sp, sp, #16
+                mov  r2, #5
+                str  r2, [sp, #4]
+                str  r2, [sp, #8]
+                mov  r2, #0
+                bl   f
+                bl   f
+        after:  ldr  r2, [sp, #4]
+                ldr  r3, [sp, #8]
+                b    end
+        end:    add  sp, sp, #16
+                pop  {{r4, pc}}
+                .type f, %function
+        f:      {store}
+                bx   lr
+        """
+    )
+    graph = expand(extracted(image), address(image, "main"), image, Vivu(call_string=0))
+    values = analyse(graph, image)
+    (end,) = (i for i, n in enumerate(graph.nodes) if n.block.addr == address(image, "end"))
+    assert values.register(end, 2) == ANY
+    assert values.register(end, 3).exact == 5
 
 
 def test_what_runs_is_in_the_graph_or_something_that_is_listed_is_violated() -> None:
