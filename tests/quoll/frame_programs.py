@@ -14,6 +14,7 @@ from random import Random
 from quoll.arm.decode import decode
 from quoll.arm.insn import LR, PC, SP, Insn
 from quoll.arm.interpreter import ByteMemory, Machine
+from quoll.errors import ControlFlowError
 from quoll.image import Image
 
 __all__ = ["Run", "Writer", "execute"]
@@ -24,32 +25,37 @@ POINTERS = ("r0", "r1", "r2", "r3", "ip")
 
 
 class Writer:
-    """Writes one program of ``main``, some functions, and two places that nothing calls."""
+    """Writes one program of an entry, some functions, and two places that nothing calls.
 
-    def __init__(self, random: Random) -> None:
-        self.random, self.lines, self.labels = random, [""], 0
+    All its symbols begin with ``name``, which is the entry.
+    """
+
+    def __init__(self, random: Random, name: str) -> None:
+        self.random, self.name, self.lines, self.labels = random, name, [""], 0
 
     def program(self) -> str:
         """Assembly text of the whole."""
-        count = self.random.randint(1, 3)
+        count, name = self.random.randint(1, 3), self.name
         for number in range(count + 1):
-            self.function("main" if number == 0 else f"f{number}", range(number + 1, count + 1))
-        self.lines += [".type wild, %function", "wild: mov r0, #1", " bx lr"]
-        self.lines += [".type other, %function", "other: mov r0, #2", " bx lr", " .ltorg"]
-        return "\n".join(self.lines[1:])
+            self.function(self.called(number), range(number + 1, count + 1))
+        for number, place in enumerate(("wild", "other")):
+            self.lines += [f".type {name}{place}, %function", f"{name}{place}: mov r0, #{number}"]
+            self.lines.append(" bx lr")
+        return "\n".join([*self.lines[1:], " .ltorg"])
+
+    def called(self, number: int) -> str:
+        return f"{self.name}f{number}" if number else self.name
 
     def say(self, *lines: str) -> None:
         self.lines += [f" {line}" for line in lines]
 
     def label(self) -> str:
         self.labels += 1
-        return f".L{self.labels}"
+        return f".L{self.name}{self.labels}x"
 
     def function(self, name: str, callees: range) -> None:
         random = self.random
-        if name != "main":
-            self.lines.append(f".type {name}, %function")
-        self.lines.append(f"{name}:")
+        self.lines += [f".type {name}, %function", f"{name}:"]
         saved = random.choice(("r4, lr", "r4, r5, lr", "r4, r5, r6, r11, lr", "lr"))
         leaf = not callees and random.random() < 0.5
         room = random.choice((0, 8, 16, 32))
@@ -61,7 +67,7 @@ class Writer:
             self.statement(room)
         for callee in callees:
             if random.random() < 0.8:
-                self.call(f"f{callee}", room, saved)
+                self.call(self.called(callee), room, saved)
         if room:
             self.say(f"add sp, sp, #{room}")
         if leaf:
@@ -91,7 +97,8 @@ class Writer:
         kind = random.choice(("value", "store", "store", "store", "through", "through", "walk"))
         value = random.choice(("r0", "r1", "r2", "r3", "r4", "r5"))
         if kind == "value":
-            self.say(f"ldr {value}, {random.choice(('=wild', '=other', '=64', '[r2]', '[sp]'))}")
+            code = (f"={self.name}wild", f"={self.name}other")
+            self.say(f"ldr {value}, {random.choice((*code, '=64', '[r2]', '[sp]'))}")
         elif kind == "store":
             self.store("sp", value, random.choice((0, 4, 8, room, room + 4, room + 12, room + 21)))
         elif kind == "through":
@@ -145,7 +152,7 @@ class Writer:
 class Run:
     """An execution: ``pcs``, and the stores of each step that hit the stack at or above sp.
 
-    ``returned``: whether it came back to where ``main`` was called. ``wrote_code``: whether it
+    ``returned``: whether it came back to where the entry was called. ``wrote_code``: whether it
     ends because it was about to change itself.
     """
 
@@ -174,7 +181,7 @@ class _Watched(ByteMemory):
 
 
 def execute(image: Image, entry: int, random: Random) -> Run:
-    """A run of ``main`` from random registers, none of which but sp is a stack address."""
+    """A run from ``entry`` with random registers, of which none but sp is a stack address."""
     memory, run = _Watched(image, random), Run()
     machine = Machine(memory, lambda op: random.getrandbits(32))
     machine.registers[:LR] = [DATA + (random.getrandbits(8) << 4) for _ in range(LR)]
@@ -190,7 +197,12 @@ def execute(image: Image, entry: int, random: Random) -> Run:
             known[pc] = decode(code, pc, thumb=False)
         sp = machine.registers[SP]
         memory.stored.clear()
-        machine.step(known[pc])
+        try:
+            machine.step(known[pc])
+        except ControlFlowError:  # a trap: data is executed
+            run.pcs.append(pc)
+            run.hits[len(run.pcs) - 1] = []
+            return run
         low = min(sp, machine.registers[SP])
         run.hits[len(run.pcs)] = [at for at in memory.stored if low <= at < STACK + 256]
         run.pcs.append(pc)
