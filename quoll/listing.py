@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from quoll.assumptions import listed
 from quoll.callgraph import Recursion, call_graph, recursions
 from quoll.cfg import Block, Cfg, EdgeKind, Program
 from quoll.contexts import Counting
@@ -53,7 +54,7 @@ def summary(program: Program, image: Image, vivu: Vivu = FULL) -> str:
     lines += [f"never returns: {image.place(c.entry)}" for c in cfgs if not c.returns]
     lines += [f"recursion: {_recursion(program, recursion)}" for recursion in recursions(program)]
     lines += [f"unresolved: {u.where}: {u.reason} ({u.hint})" for u in program.unresolved]
-    lines += [f"assumed: {text}" for text in program.assumptions]
+    lines += [f"assumed: {text}" for text in listed(program.assumptions)]
     return "\n".join(lines) + "\n"
 
 

@@ -17,6 +17,7 @@ from ilp.parameters import loop_parameters, refuse_unknown
 from ilp.parametric import largest
 from ilp.solve import solver_named
 from loopbounds.options import BoundOptions
+from quoll.assumptions import stated
 from quoll.errors import UnboundedLoop
 from quoll.facts import Facts, load
 from quoll.guidance import unused_guidance
@@ -201,13 +202,9 @@ class Run:
                 place=self.image.place,
             )
         assumptions = (
-            *(
-                f"loop bound by fact: {b.evidence}"
-                for b in answer.bounds
-                if b.method in ("fact", "parameter")
-            ),
-            *(f"fact: {b.assumes}" for b in answer.bounds if b.assumes),
-            *(f"fact: {c}" for c in constraints),
+            *(a for b in answer.bounds for a in b.assumptions),
+            *(limit.assumption for limit in answer.limits),
+            *(stated(c.fact) for c in constraints),
         )
         context = paths.graph.nodes[paths.graph.entry].context
         return EntryResult(

@@ -14,6 +14,7 @@ from loopbounds.bound import LoopBound
 from loopbounds.bounds import bound_loops
 from loopbounds.options import BoundOptions, Budget
 from loopbounds.recursion import find_depths, with_depths
+from quoll.assumptions import Assumption, listed, table
 from quoll.cfg import Program
 from quoll.errors import InputError, UsageError, WcetError
 from quoll.expand import expand, without_edges
@@ -86,7 +87,7 @@ class AnalysedEntry:
     name: str
     graph: Supergraph
     bounds: tuple[LoopBound, ...]
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
 
     def listed(self) -> list[Listed]:
         """Its loops, one by one."""
@@ -174,10 +175,10 @@ def run(options: argparse.Namespace) -> int:
     found = [item for entry in analysed for item in entry.listed()]
     removed = (r.fact for entry in analysed for r in entry.graph.guidance.removed)
     given = (text for entry in analysed for text in entry.assumptions)
-    lists = (f"fact: {item.bound.assumes}" for item in found if item.bound.assumes)
+    proofs = (text for item in found for text in item.bound.assumptions)
     regions = Regions.of(facts, image)
-    known = (*regions.assumptions, *program.assumptions, *removed, *given, *lists)
-    assumptions = list(dict.fromkeys(known))
+    known = (*regions.assumptions, *program.assumptions, *removed, *given, *proofs)
+    assumptions = listed(known)
     depths = [depth for entry in analysed for depth in entry.depths(image)]
     if options.json:
         text = (
@@ -186,6 +187,7 @@ def run(options: argparse.Namespace) -> int:
                     "loops": [as_json(image, item) for item in found],
                     "recursion": depths,
                     "assumptions": assumptions,
+                    "assumption_kinds": table(assumptions),
                 },
                 indent=1,
             )
@@ -279,8 +281,9 @@ class _Listing:
         plain = guided_in_contexts(expand(deep, address, image), image, facts)
         first = analyse_values(plain, image, regions=regions)
         graph = without_edges(plain, first.dead_edges, image)
+        assumptions = (*deep.assumptions, *first.assumptions)
         if not graph.loops:
-            return AnalysedEntry(name, graph, (), deep.assumptions)
+            return AnalysedEntry(name, graph, (), assumptions)
         values = first.within(graph) or analyse_values(graph, image, regions=regions)
         cut = self._cut(graph, values)
         only = None if cut is None else frozenset(range(len(graph.loops))) - cut.keys()
@@ -294,10 +297,10 @@ class _Listing:
             graph, image, values, facts, self.options, progress, only, called=self.called
         )
         if self.platform is None or not cut:
-            return AnalysedEntry(name, graph, found, deep.assumptions)
+            return AnalysedEntry(name, graph, found, assumptions)
         bounds = tuple(cut.get(bound.loop, bound) for bound in found)
-        assumptions = (*deep.assumptions, *self.platform.pending_assumption())
-        return AnalysedEntry(name, graph, bounds, assumptions)
+        pending = self.platform.pending_assumption()
+        return AnalysedEntry(name, graph, bounds, (*assumptions, *pending))
 
     def _cut(self, graph: Supergraph, values: Values) -> dict[int, LoopBound] | None:
         """The loops that do not go round while an interrupt is pending (rule 21), by index.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from loopbounds.nusmv import find_solver
 from loopbounds.options import BoundOptions
 from pipeline.costs import Costs
 from quoll.archive import Damaged, from_text, to_text
+from quoll.assumptions import Assumption, restated
 from quoll.errors import SolverError
 from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, Linear, LoopParameter
 from quoll.image import Image
@@ -70,7 +71,7 @@ class Prepared:
 
     paths: tuple[PreparedPaths, ...]
     infeasible: tuple[InfeasibleEdge, ...]
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
     shared: bool = False  # whether functions were analysed once for all their calls
 
 
@@ -175,9 +176,14 @@ def moved(prepared: Prepared, then: Mapping[str, str], now: Mapping[str, str]) -
             replace(
                 p,
                 graph=replace(p.graph, guidance=p.graph.guidance.restated(renew)),
-                bounds=tuple(replace(b, evidence=renew(b.evidence)) for b in p.bounds),
+                bounds=tuple(_moved_bound(b, renew) for b in p.bounds),
             )
             for p in prepared.paths
         ),
-        assumptions=tuple(map(renew, prepared.assumptions)),
+        assumptions=tuple(restated(text, renew) for text in prepared.assumptions),
     )
+
+
+def _moved_bound(bound: LoopBound, renew: Callable[[str], str]) -> LoopBound:
+    assumes = bound.assumes and restated(bound.assumes, renew)
+    return replace(bound, evidence=renew(bound.evidence), assumes=assumes)
