@@ -116,8 +116,8 @@ def not_exact(bound: LoopBound) -> LoopBound:
 def _resting_on(fact: ListAtMost | None, bound: LoopBound) -> LoopBound:
     if fact is None:
         return bound
-    evidence = f"{bound.evidence}; {fact} ({fact.source})"
-    return replace(bound, exact=None, evidence=evidence, assumes=stated(fact))
+    assumes = stated(fact)
+    return replace(bound, exact=None, evidence=f"{bound.evidence}; {assumes}", assumes=assumes)
 
 
 def not_asked(loop: SuperLoop) -> LoopBound:
