@@ -22,6 +22,7 @@ from pathlib import Path
 from quoll.attributes import BuildAttributes, parse_attributes
 from quoll.elf import LARGEST_FILE, WORD, ElfFile, RawSymbol, Section, Segment, parse_elf
 from quoll.errors import InputError
+from quoll.inputs import Unreadable, read_input
 from quoll.lines import DebugSections, LineTable, SourceLine, decode_lines
 from quoll.spread import begun
 from quoll.symbols import Symbol, SymbolTable, symbol_table
@@ -249,11 +250,9 @@ class Image:
 
 def _file_bytes(path: str | Path) -> bytes:
     try:
-        if Path(path).stat().st_size > LARGEST_FILE:
-            raise InputError(f"{path} is larger than 1 GiB", hint="strip what is not debug lines")
-        return Path(path).read_bytes()
-    except OSError as fault:
-        raise InputError(f"{path}: {fault.strerror or fault}") from fault
+        return read_input(path, LARGEST_FILE)
+    except Unreadable as fault:
+        raise InputError(f"{path} {fault}") from fault
 
 
 def _overlay(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,9 +29,10 @@ from quoll.supergraph import Supergraph, SuperLoop
 from quoll.values import Values
 from quoll.values import analyse as analyse_values
 from wcet import platform as platforms
-from wcet.atomic import write_atomically
+from wcet.atomic import publish
 from wcet.entries import ALL, find_entries, path_ends
 from wcet.memory import add_memory, extra
+from wcet.numbers import seconds
 from wcet.platform import Platform
 from wcet.request import add_cache, add_facts, default_cache
 from wcet.stages import Stages
@@ -139,7 +139,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p.add_argument("--smv", type=Path, metavar="DIR", help="keep the proved models here")
     p.add_argument(
         "--time-limit",
-        type=float,
+        type=seconds("--time-limit"),
         default=60.0,
         metavar="SECONDS",
         help="processor time for each loop; a loop that needs more is not bounded (default: 60)",
@@ -150,8 +150,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(options: argparse.Namespace) -> int:
     """List, then say by the exit status whether all are bounded."""
-    if options.time_limit <= 0:
-        raise UsageError("--time-limit must be more than 0 seconds")
     image = extra(options).image(options.binary)
     beside = options.binary.with_suffix(".facts")
     automatic = not options.no_facts and beside.is_file() and beside not in options.facts
@@ -160,7 +158,7 @@ def run(options: argparse.Namespace) -> int:
     ends = path_ends(image, platform, ()) if platform is not None else frozenset[int]()
     program = extract(image, sorted(set(entries.values())), facts, ends)
     if options.nest:
-        sys.stdout.write(loops_text(program, image))
+        publish(options, [], lambda: loops_text(program, image))
         return 0
     stages = Stages(verbose=not options.quiet)
     bounds = BoundOptions(
@@ -180,31 +178,23 @@ def run(options: argparse.Namespace) -> int:
     known = (*regions.assumptions, *program.assumptions, *removed, *given, *proofs)
     assumptions = listed(known)
     depths = [depth for entry in analysed for depth in entry.depths(image)]
-    if options.json:
-        text = (
-            json.dumps(
-                {
-                    "loops": [as_json(image, item) for item in found],
-                    "recursion": depths,
-                    "assumptions": assumptions,
-                    "assumption_kinds": table(assumptions),
-                },
-                indent=1,
-            )
-            + "\n"
-        )
-        if options.json == "-":
-            sys.stdout.write(text)
-        else:
-            write_atomically(Path(options.json), text)
-    if options.json != "-":
-        lines = [
-            f"recursion: {d['entry']}: at most {d['activations']} activations of {d['function']} "
-            f"at a time: {d['evidence']}\n"
-            for d in depths
-        ]
-        lines += [f"assumed: {a}\n" for a in assumptions]
-        sys.stdout.write(as_text(image, found) + "".join(lines))
+    document = {
+        "loops": [as_json(image, item) for item in found],
+        "recursion": depths,
+        "assumptions": assumptions,
+        "assumption_kinds": table(assumptions),
+    }
+    lines = [
+        f"recursion: {d['entry']}: at most {d['activations']} activations of {d['function']} "
+        f"at a time: {d['evidence']}\n"
+        for d in depths
+    ]
+    lines += [f"assumed: {a}\n" for a in assumptions]
+    publish(
+        options,
+        [(options.json, lambda: json.dumps(document, indent=1) + "\n")],
+        lambda: as_text(image, found) + "".join(lines),
+    )
     return 6 if any(item.bound.bound is None for item in found) else 0
 
 

@@ -9,6 +9,7 @@ figure, has an unknown key or contradicts itself is an InputError that names the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
@@ -415,9 +416,9 @@ def _assumptions(
     figures = {"fetch_ahead": fetch_ahead, **asdict(outstanding)}
     found: list[Assumption] = []
     for key in table.remaining():
-        try:
-            text = table.text(key).format_map(figures)
-        except (KeyError, ValueError) as error:
-            raise table.error(key, f"unknown figure {error}: know {', '.join(figures)}") from error
-        found.append(of_platform(name, key, text))
+        text = table.text(key)
+        unknown = re.sub(rf"{{({'|'.join(figures)})}}", "", text)
+        if "{" in unknown or "}" in unknown:
+            raise table.error(key, f"unknown figure in {text!r}: know {', '.join(figures)}")
+        found.append(of_platform(name, key, text.format_map(figures)))
     return tuple(found)

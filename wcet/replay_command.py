@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +15,9 @@ from quoll.errors import InputError, UsageError
 from quoll.facts import PathStart, load
 from quoll.trace import Execution, Trace
 from wcet.analyse import Options, analyse
-from wcet.atomic import write_atomically
+from wcet.atomic import publish
 from wcet.memory import add_memory, extra
+from wcet.numbers import whole
 from wcet.pieces import cut
 from wcet.replay import Path as Walk
 from wcet.replay import Replayed, Subject, by_path, initial, replay_paths, takes_exception
@@ -79,10 +79,18 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add_vivu(p)
     add_set(p, "every name needs one")
     p.add_argument(
-        "--states", type=int, default=5, metavar="N", help="initial states per path (default: 5)"
+        "--states",
+        type=whole("--states", 1, 1 << 20),
+        default=5,
+        metavar="N",
+        help="initial states per path (default: 5)",
     )
     p.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="of everything drawn (default: 1)"
+        "--seed",
+        type=whole("--seed", 0),
+        default=1,
+        metavar="N",
+        help="of everything drawn (default: 1)",
     )
     p.add_argument(
         "--l2", choices=["on", "off"],
@@ -145,8 +153,6 @@ def summarise(
 
 def run(options: argparse.Namespace) -> int:
     """Analyse, replay, compare; returns the exit status."""
-    if options.states < 1:
-        raise UsageError("--states must be at least 1")
     wanted = analysis(options)
     trace = Trace.read(options.trace)
     recorded = by_path(trace)
@@ -188,14 +194,11 @@ def run(options: argparse.Namespace) -> int:
         if entry.address in recorded
     ]
     stages.done()
-    if options.json:
-        text = to_json(result, found, options)
-        if options.json == "-":
-            sys.stdout.write(text)
-        else:
-            write_atomically(Path(options.json), text)
-    if options.json != "-":
-        sys.stdout.write(to_text(result, found, options))
+    publish(
+        options,
+        [(options.json, lambda: to_json(result, found, options))],
+        lambda: to_text(result, found, options),
+    )
     return EXCEEDED if any(entry.exceeding for entry in found) else 0
 
 

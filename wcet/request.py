@@ -11,10 +11,12 @@ from pathlib import Path
 
 from loopbounds.options import BoundOptions, Budget
 from quoll.errors import UsageError
+from quoll.printable import shortened
 from quoll.sharing import Sharing
 from quoll.vivu import Vivu
 from wcet.analyse import Options
 from wcet.memory import add_memory, extra
+from wcet.numbers import seconds, whole
 
 __all__ = [
     "add_analysis",
@@ -84,7 +86,7 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
     )
     p.add_argument(
         "--time-limit",
-        type=float,
+        type=seconds("--time-limit"),
         default=60.0,
         metavar="SECONDS",
         help="for each loop and for each integer program (default: 60)",
@@ -130,7 +132,12 @@ def add_function(p: argparse.ArgumentParser) -> None:
     p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
     p.add_argument("function", metavar="FUNCTION", help="a symbol or an address")
     p.add_argument("--entry", metavar="ENTRY", help="one, as for 'wcet analyse'")
-    p.add_argument("--context", type=int, metavar="N", help="a calling context of the function")
+    p.add_argument(
+        "--context",
+        type=whole("--context", 0),
+        metavar="N",
+        help="a calling context of the function",
+    )
     p.add_argument("--contexts", action="store_true", help="list the contexts and end")
     p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
     add_analysis(p)
@@ -140,7 +147,7 @@ def add_vivu(p: argparse.ArgumentParser) -> None:
     """Add ``--call-string`` and ``--unroll``; ``vivu_of`` reads them."""
     p.add_argument(
         "--call-string",
-        type=int,
+        type=whole("--call-string", 0),
         metavar="K",
         help="calls whose last K call sites are the same share one copy of their callee: less "
         "memory and time, a looser bound (default: every call is analysed by itself)",
@@ -154,9 +161,7 @@ def add_vivu(p: argparse.ArgumentParser) -> None:
 
 
 def vivu_of(options: argparse.Namespace) -> Vivu:
-    """What tells contexts apart. Raises UsageError for a length that makes no sense."""
-    if options.call_string is not None and options.call_string < 0:
-        raise UsageError("--call-string must be at least 0")
+    """What tells contexts apart."""
     return Vivu(options.call_string, options.unroll)
 
 
@@ -164,8 +169,6 @@ def requested(
     options: argparse.Namespace, entries: Sequence[str], models: Path | None = None
 ) -> Options:
     """The analysis that a command line asks for. Raises UsageError for what makes no sense."""
-    if options.time_limit <= 0:
-        raise UsageError("--time-limit must be more than 0 seconds")
     cache = None if options.no_cache else options.cache or default_cache()
     budget = Budget(seconds=max(1, round(options.time_limit)))
     return Options(
@@ -198,9 +201,11 @@ def parameters(texts: Sequence[str]) -> dict[str, int]:
     values: dict[str, int] = {}
     for text in texts:
         match = re.fullmatch(r"([A-Za-z_]\w*)=([0-9]+)", text)
-        if match is None or values.get(match[1], int(match[2])) != int(match[2]):
-            raise UsageError(f"--set {text} is not NAME=N, or not the only one for its name")
-        values[match[1]] = int(match[2])
+        if match is None:
+            raise UsageError(f"--set {shortened(text)} is not NAME=N")
+        value = whole(f"--set {match[1]}", 0)(match[2])
+        if values.setdefault(match[1], value) != value:
+            raise UsageError(f"--set {text} is not the only one for its name")
     return values
 
 
