@@ -21,6 +21,7 @@ from quoll.errors import ResourceError, UsageError
 __all__ = ["discard_output", "encodable", "prepare", "resource_error", "send_output"]
 
 PLAIN = "wcet-plain"
+LEAST_MEMORY = 256 << 20  # bytes of address space
 SPELLED = {
     "µ": "u", "×": "x", "·": "*", "–": "-", "—": "-", "−": "-", "≥": ">=", "≤": "<=", "→": "->",
     "…": "...", "‘": "'", "’": "'", "“": '"', "”": '"',
@@ -39,7 +40,8 @@ SHORTAGES = {
 def prepare() -> None:
     """Make the standard streams of this process usable, and its limit of time an error.
 
-    Raises UsageError if standard output is closed: nothing could be printed.
+    Raises UsageError if standard output is closed, as nothing could be printed, and ResourceError
+    if there is too little memory even to begin.
     """
     for descriptor in (0, 1, 2):  # or a file that is opened later would get their numbers
         try:
@@ -53,6 +55,14 @@ def prepare() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
     if hard not in (resource.RLIM_INFINITY, 0) and soft in (resource.RLIM_INFINITY, hard):
         resource.setrlimit(resource.RLIMIT_CPU, (max(hard - 1, 1), hard))  # or it kills, unsaid
+    memory, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if memory != resource.RLIM_INFINITY:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each takes memory and needs none
+        if memory < LEAST_MEMORY:  # libraries end the process where they find too little
+            raise ResourceError(
+                f"this run may use {memory >> 20} MiB of memory (ulimit -v)",
+                hint=f"it needs {LEAST_MEMORY >> 20} MiB at the very least",
+            )
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         raise UsageError("standard output is closed", hint="redirect it, as to /dev/null")

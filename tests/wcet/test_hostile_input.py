@@ -444,7 +444,7 @@ def process(
     return subprocess.run(
         ["sh", "-c", shell, "sh", *wcet],
         capture_output=True,
-        env={**os.environ, **(environment or {})},
+        env={**os.environ, "PYTHONUNBUFFERED": "", **(environment or {})},
         preexec_fn=limited,
         timeout=SECONDS,
         check=False,
@@ -476,8 +476,12 @@ def judge(done: subprocess.CompletedProcess[bytes], status: int) -> str:
         ('"$@" | true', 0),
     ],
 )
-def test_streams_that_are_closed_or_full(shell: str, status: int, elf: Path) -> None:
-    done = process(["cfg", str(elf)], shell=shell)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_streams_that_are_closed_or_full(
+    shell: str, status: int, unbuffered: str, elf: Path
+) -> None:
+    environment = {"PYTHONUNBUFFERED": unbuffered}
+    done = process(["cfg", str(elf)], shell=shell, environment=environment)
     assert done.returncode == status, done.stderr
     if status and "2>" not in shell:
         judge(done, status)
