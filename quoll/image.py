@@ -22,12 +22,14 @@ from pathlib import Path
 from quoll.attributes import BuildAttributes, parse_attributes
 from quoll.elf import LARGEST_FILE, WORD, ElfFile, RawSymbol, Section, Segment, parse_elf
 from quoll.errors import InputError
+from quoll.identity import key_of
 from quoll.lines import DebugSections, LineTable, SourceLine, decode_lines
 from quoll.spread import begun
 from quoll.symbols import Symbol, SymbolTable, symbol_table
 
 __all__ = ["Image", "RawMemory", "SourceLine", "Symbol"]
 
+NO_PATH = {"quoll.image.RawMemory": {"path": "the bytes are walked, wherever they stood"}}
 LONG = 1 << 20  # bytes of a line table that are worth another process
 
 
@@ -47,7 +49,7 @@ class Image:
     def __init__(
         self, elf: ElfFile, sha256: str, raw: tuple[tuple[RawMemory, bytes], ...] = ()
     ) -> None:
-        self.sha256 = sha256
+        self.sha256 = sha256  # of the file; of the file, all dumps and more symbols, if any
         self.entry = elf.entry  # bit 0 set where it is Thumb code
         self.symbols: SymbolTable = symbol_table(elf.symbols)
         self.attributes: BuildAttributes = parse_attributes(elf.attributes)
@@ -74,17 +76,21 @@ class Image:
         Raises InputError naming the file and what is wrong.
         """
         data = _file_bytes(path)
-        digest = hashlib.sha256(data)
+        digest = hashlib.sha256(data).hexdigest()
         dumps = tuple((r, _file_bytes(r.path)) for r in raw)
         for dump, content in dumps:
             if not content or dump.addr + len(content) > WORD:
                 raise InputError(f"{dump.path}: {len(content)} bytes do not fit at 0x{dump.addr:x}")
-            digest.update(dump.addr.to_bytes(4, "little") + content)
-        for symbol in symbols:
-            digest.update(repr(symbol).encode())
+        if dumps or symbols:
+            digest = key_of("image", digest, dumps, symbols, left_out=NO_PATH)
         elf = parse_elf(data, str(path))
         elf = replace(elf, symbols=(*elf.symbols, *symbols))
-        return cls(elf, digest.hexdigest(), dumps)
+        return cls(elf, digest, dumps)
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What tells it from every other image: all that was read, and what no store changes."""
+        return self.sha256, self._fixed
 
     @property
     def cpu(self) -> str | None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from quoll.errors import WcetError
+from quoll.store import begin_run
 
 __all__ = ["main"]
 
@@ -69,6 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status (see ``EPILOG``)."""
     given = sys.argv[1:] if arguments is None else arguments
     gc.set_threshold(*COLLECT_AFTER)
+    begin_run()
     try:
         options = parser(given[0] if given else None).parse_args(given)
         status: int = options.run(options)
