@@ -30,6 +30,11 @@ from quoll.symbols import Symbol, SymbolTable, symbol_table
 __all__ = ["Image", "RawMemory", "SourceLine", "Symbol"]
 
 NO_PATH = {"quoll.image.RawMemory": {"path": "the bytes are walked, wherever they stood"}}
+# What is not in the identity of an image, as it follows from ``sha256`` alone.
+DERIVED = frozenset((
+    "entry", "symbols", "attributes", "segments", "sections", "lines", "_debug", "_begun",
+    "_unsettled", "_code", "_dumped", "_segment_addrs", "_section_addrs",
+))  # fmt: skip
 LONG = 1 << 20  # bytes of a line table that are worth another process
 
 
@@ -89,8 +94,8 @@ class Image:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What tells it from every other image: all that was read, and what no store changes."""
-        return self.sha256, self._fixed
+        """What tells it from every other image: all that was read, and all that was said since."""
+        return tuple(item for item in sorted(vars(self).items()) if item[0] not in DERIVED)
 
     @property
     def cpu(self) -> str | None:

@@ -166,9 +166,7 @@ class Store:
         return content
 
     def _write(self, folder: int, key: str, data: bytes) -> None:
-        part = f"{key[:16]}.{os.getpid()}{PART}"
-        with suppress(FileNotFoundError):
-            os.unlink(part, dir_fd=folder)  # of a process that has died
+        part = f"{os.urandom(16).hex()}{PART}"
         file = os.open(part, WRITE, 0o600, dir_fd=folder)
         try:
             with os.fdopen(file, "wb") as stream:

@@ -14,8 +14,6 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from quoll.errors import InputError
-
 __all__ = ["PACKAGES", "Version", "code_version", "file_version", "package_version", "versions"]
 
 Version = tuple[str, str]  # of what, and what tells it from others
@@ -85,8 +83,8 @@ def code_version(folder: Path) -> str:
 
 @cache
 def file_version(path: Path) -> str:
-    """The hash of a file. Raises InputError if it cannot be read."""
+    """The hash of a file; why there is none, if it cannot be read."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as fault:
-        raise InputError(f"{path}: {fault.strerror or fault}") from fault
+        return f"{path}: {fault.strerror or fault}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ilp.cbc import Cbc
 from loopbounds.nusmv import find_solver
-from quoll.errors import InputError, SolverError
+from quoll.errors import SolverError
 from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, Linear, LoopParameter
 from quoll.identity import LeftOut, key_of
 from quoll.image import Image
@@ -92,6 +92,6 @@ def programs() -> tuple[Version, ...]:
         try:
             path = Path(os.path.realpath(find()))
             found.append((name, file_version(path)))
-        except (SolverError, InputError):
+        except SolverError:
             found.append((name, "absent"))
     return tuple(found)

@@ -83,5 +83,12 @@ def test_the_code_version_covers_every_file(tmp_path: Path) -> None:
 def test_interpreter_and_code_are_in_all_versions() -> None:
     names = [name for name, _ in versions.versions("quoll", "wcet")]
     assert names == ["python", *PACKAGES, "quoll", "wcet"]
-    file_version.cache_clear()
-    assert file_version(ROOT / "README.md") == file_version(ROOT / "README.md")
+
+
+def test_files_are_told_apart_by_their_bytes(tmp_path: Path) -> None:
+    """One that cannot be read is an answer too: who needs it says so."""
+    for name, text in (("a", "1"), ("b", "2"), ("c", "1")):
+        (tmp_path / name).write_text(text)
+    a, b, c, absent = (file_version(tmp_path / name) for name in "abcd")
+    assert a == c != b
+    assert "No such file" in absent

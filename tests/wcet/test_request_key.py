@@ -26,7 +26,7 @@ from quoll.elf import RawSymbol
 from quoll.errors import InputError, SolverError
 from quoll.facts import Facts
 from quoll.identity import key_of
-from quoll.image import Image, RawMemory
+from quoll.image import DERIVED, Image, RawMemory
 from quoll.store import NOWHERE
 from quoll.versions import file_version
 from tests.quoll.building import build
@@ -281,6 +281,18 @@ def test_every_flag_of_a_dump_and_every_field_of_a_symbol_is_in_the_key(asked: A
     moved = replace(dump, path=str(asked.folder / "copy.bin"))
     assert Image.load(asked.elf, (moved,), (symbol,)).identity == first
     assert Image.load(asked.elf).holding([(1, 2)]).identity not in keys
+
+
+def test_whatever_is_said_of_an_image_is_in_its_identity(asked: Asked) -> None:
+    """An attribute that is added is, unless it is said to follow from the bytes."""
+    image = Image.load(asked.elf)
+    first = image.identity
+    assert vars(image).keys() > DERIVED - {"lines"}
+    assert image.line(image.entry) is not None
+    assert image.begin_lines() is None
+    assert image.identity == first
+    image.__dict__["_said"] = 1
+    assert image.identity != first
 
 
 @pytest.mark.parametrize("change", ["versions", "NuSMV", "CBC", "no NuSMV", "no CBC"])
