@@ -10,7 +10,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["KINDS", "S1", "S2", "S3", "AssumptionKind", "kind_of"]
+__all__ = [
+    "HANDED_OVER",
+    "KEPT_PENDING",
+    "KINDS",
+    "ONE_INTERRUPT",
+    "S1",
+    "S2",
+    "S3",
+    "TAKEN_AT_ONCE",
+    "AssumptionKind",
+    "kind_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +66,47 @@ S3 = AssumptionKind(
     checked_by="nothing: recordings hold virtual addresses only",
 )
 
+KEPT_PENDING = AssumptionKind(
+    "kept pending",
+    "interrupts: one that is pending stays so to the end of the path under way: nothing on it "
+    "acknowledges, disables or masks that interrupt",
+    proved_by="the code between a test and an end of the path; where it stores to a register of "
+    "'pending' the tests are not used",
+    refuted_by="an execution in which a test sees the interrupt, and a later one does not",
+    checked_by="nothing: recordings hold no values",
+)
+ONE_INTERRUPT = AssumptionKind(
+    "one interrupt",
+    "interrupts: from the arrival of one to the end of its path no other becomes pending, and none "
+    "was pending when it arrived, but for one whose path was under way",
+    proved_by="the least time between interrupts of the board's devices, or their priorities",
+    refuted_by="two interrupts that are pending at once",
+    checked_by="nothing: recordings hold no arrivals",
+)
+TAKEN_AT_ONCE = AssumptionKind(
+    "taken at once",
+    "interrupts: where they are unmasked, one that is pending is taken before the next instruction",
+    proved_by="the architecture manual's priorities of exceptions, and the core's manual",
+    refuted_by="an instruction or another exception between the end of a masked path and the "
+    "interrupt's",
+    checked_by="nothing: recordings hold no arrivals",
+)
+HANDED_OVER = AssumptionKind(
+    "handed over",
+    "interrupts: what runs after {exits} takes no longer than the interrupt path",
+    proved_by="the code there, if it is the rest of the interrupt path behind its entry",
+    refuted_by="a path from there on that takes longer than the interrupt path's bound",
+    checked_by="wcet analyse --entry with what is called there",
+)
+
 KINDS: tuple[AssumptionKind, ...] = (
     S1,
     S2,
     S3,
+    KEPT_PENDING,
+    ONE_INTERRUPT,
+    TAKEN_AT_ONCE,
+    HANDED_OVER,
 )
 
 

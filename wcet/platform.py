@@ -21,14 +21,16 @@ from cache.memory_map import Cacheability, MemoryMap, Region, RegionKind
 from cache.policy import Policy
 from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
 from pipeline.tlb_model import TlbModel
+from quoll.assumptions import KEPT_PENDING
 from quoll.errors import InputError
 from quoll.image import Image
 from quoll.regions import Regions
 from wcet.tlb_table import LAST_PAGE, RESIDENT, read_tlb
 from wcet.toml_table import Table
 
-__all__ = ["EntryPoint", "Platform", "for_image", "load", "names"]
+__all__ = ["INTERRUPT", "EntryPoint", "Platform", "for_image", "load", "names"]
 
+INTERRUPT = "interrupt"  # the entry of that name
 DIRECTORY = Path(__file__).parent / "platforms"
 
 
@@ -77,6 +79,7 @@ class Platform:
         return (
             f"{self.name}: pending: an interrupt is pending: one of the words at {registers} is "
             "not 0 from the start of the path on, or from just after the read with which it starts",
+            KEPT_PENDING.text(),
         )
 
     def with_l2(self, on: bool) -> Platform:

@@ -104,12 +104,13 @@ class EntryResult:
 
 @dataclass(frozen=True, slots=True)
 class InterruptLatency:
-    """Longest masked path over all entries, plus the interrupt path (rule 21). Cycles."""
+    """Longest masked path over all entries, plus the interrupt path (rules 21, 32). Cycles."""
 
     longest: str  # name of the entry with the longest masked path
     longest_cycles: int
     interrupt: str  # name of the interrupt entry
     interrupt_cycles: int
+    assumptions: tuple[str, ...]  # beside those of the entries
 
     @property
     def cycles(self) -> int:
@@ -137,8 +138,10 @@ class Result:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Every assumption of any entry, each once, in order of first use."""
-        return tuple(dict.fromkeys(a for e in self.entries.values() for a in e.assumptions))
+        """Every assumption of any entry and of the latency, each once, in order of first use."""
+        of_entries = (a for e in self.entries.values() for a in e.assumptions)
+        of_latency = () if self.latency is None else self.latency.assumptions
+        return tuple(dict.fromkeys((*of_entries, *of_latency)))
 
     def function(self, address: int) -> str:
         """Name of the function at ``address``, or the address where no symbol names it."""
