@@ -26,11 +26,13 @@ from quoll.arm.interpreter import ByteMemory
 from quoll.arm.interpreter import Machine as Interpreter
 from quoll.image import Image
 from quoll.trace import End, Execution
+from quoll.witness import MissingEdge, follow
 from tests.quoll.building import build
 from tests.quoll.values.preemptible import HIGH, LEVELS, LOW
 from tests.quoll.values.preemptible import program as preemptible
 from wcet.analyse import Options, analyse
 from wcet.platform import Platform
+from wcet.prepared import PreparedPaths
 from wcet.replay import Contents, executed, random_machine, taking_the_exception
 from wcet.replay import Path as Walk
 from wcet.result import Result
@@ -94,8 +96,24 @@ def kernel(source: str, optimise: str = "-O2") -> Path:
 
 
 def random_kernel(seed: int) -> Path:
-    """A program of the tests of segments as the system call, and a random handler."""
-    return kernel(preemptible(seed) + _Handler(seed).source(), LEVELS[seed % len(LEVELS)])
+    """A program of the tests of segments as the system call, and a random handler.
+
+    Every other one has a test by a load of several words, of which the registers are not the first.
+    """
+    call = preemptible(seed)
+    if seed % 2:
+        assert ONE_BY_ONE in call
+        call = call.replace(ONE_BY_ONE, AT_ONCE)
+    return kernel(call + _Handler(seed).source(), LEVELS[seed % len(LEVELS)])
+
+
+ONE_BY_ONE = "int called(void) { return (HIGH | LOW) != 0; }"
+AT_ONCE = """int called(void) {
+    register unsigned below __asm__("r1"), low __asm__("r2"), high __asm__("r3");
+    __asm__ volatile("ldm %3, {r1, r2, r3}" : "=r"(below), "=r"(low), "=r"(high)
+                     : "r"(&LOW - 1));
+    return (low | high) != 0;
+}"""
 
 
 class _Handler:
@@ -328,12 +346,45 @@ def latencies(result: Result, seed: int, inputs: Sequence[tuple[int, int]] = ())
                 if (key := (position, *ran.pcs)) in timed:
                     continue
                 timed.add(key)
+                assert covered(result, ran, position), (seed, arguments, line, position)
                 at, finished = subject.clocks(ran, random.choice(list(Contents)))
                 seen = finished - at[max(0, position - 1)]
                 place = result.image.place(ran.pcs[position])
                 assert seen <= bound, (seed, arguments, line, position, place, seen, bound)
                 most = max(most, seen)
     return Latencies(bound, most, arrivals, len(timed))
+
+
+def covered(result: Result, ran: _Ran, position: int) -> bool:
+    """Whether paths that are bounded cover all that ran from the arrival at ``position`` on.
+
+    The path that was under way is one of its entry's, from a start no later than that; each path of
+    an interrupt is one as a whole. The handler in the call's place is assumed to be shorter.
+    """
+    ends = [*ran.begins[1:], len(ran.pcs)]
+    for begin, end in zip(ran.begins, ends, strict=True):
+        names = [n for n, e in result.entries.items() if e.address == ran.pcs[begin]]
+        paths = result.entries[names[0]].paths
+        last = end
+        if ran.handed is not None and begin < ran.handed <= end:
+            last = ran.handed
+        starts = [
+            (p, at)
+            for p in paths
+            for at in range(begin, min(max(begin, position), last - 1) + 1)
+            if (at == begin if p.start is None else ran.pcs[at] == p.start)
+        ]
+        if position < last and not any(_is_path(result, p, ran.pcs[at:last]) for p, at in starts):
+            return False
+    return True
+
+
+def _is_path(result: Result, paths: PreparedPaths, pcs: Sequence[int]) -> bool:
+    try:
+        follow(paths.graph, result.image, pcs)
+    except MissingEdge:
+        return False
+    return True
 
 
 def _every_arrival(subject: _Subject, line: int) -> Iterator[tuple[int, int, _Ran]]:
