@@ -14,7 +14,7 @@ __all__ = [
     "HANDED_OVER",
     "KEPT_PENDING",
     "KINDS",
-    "ONE_INTERRUPT",
+    "OTHERS_FIRST",
     "S1",
     "S2",
     "S3",
@@ -75,12 +75,12 @@ KEPT_PENDING = AssumptionKind(
     refuted_by="an execution in which a test sees the interrupt, and a later one does not",
     checked_by="nothing: recordings hold no values",
 )
-ONE_INTERRUPT = AssumptionKind(
-    "one interrupt",
-    "interrupts: from the arrival of one to the end of its path no other becomes pending, and none "
-    "was pending when it arrived, but for one whose path was under way",
-    proved_by="the least time between interrupts of the board's devices, or their priorities",
-    refuted_by="two interrupts that are pending at once",
+OTHERS_FIRST = AssumptionKind(
+    "others first",
+    "interrupts: between the arrival of one and its own path {others} others are handled at most, "
+    "besides the one whose path was under way",
+    proved_by="the least time between interrupts of the board's devices, and their priorities",
+    refuted_by="more interrupts that are pending at once and taken before it (--interrupts)",
     checked_by="nothing: recordings hold no arrivals",
 )
 TAKEN_AT_ONCE = AssumptionKind(
@@ -104,7 +104,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     S2,
     S3,
     KEPT_PENDING,
-    ONE_INTERRUPT,
+    OTHERS_FIRST,
     TAKEN_AT_ONCE,
     HANDED_OVER,
 )

@@ -59,6 +59,7 @@ class Options:
     vivu: Vivu = FULL
     extra: Extra = NOTHING  # what is loaded beside the ELF
     sharing: Sharing = field(default_factory=Sharing)
+    interrupts: int = 1  # how many may be pending at once, for the latency
 
 
 def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
@@ -101,7 +102,7 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
         platform_reason=run.reason,
         facts_files=tuple(str(f) for f in run.files),
         entries=results,
-        latency=interrupt_latency(run.image, run.platform, results),
+        latency=interrupt_latency(run.image, run.platform, results, options.interrupts),
         stages=stages.done(),
         unbounded=unbounded,
         facts=known,

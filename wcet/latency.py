@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from quoll.arm.insn import Flow
-from quoll.assumptions import HANDED_OVER, ONE_INTERRUPT, TAKEN_AT_ONCE
+from quoll.assumptions import HANDED_OVER, OTHERS_FIRST, TAKEN_AT_ONCE
 from quoll.image import Image
 from wcet.platform import INTERRUPT, Platform
 from wcet.result import EntryResult, InterruptLatency
@@ -20,10 +20,11 @@ __all__ = ["interrupt_latency"]
 
 
 def interrupt_latency(
-    image: Image, platform: Platform, results: Mapping[str, EntryResult]
+    image: Image, platform: Platform, results: Mapping[str, EntryResult], together: int = 1
 ) -> InterruptLatency | None:
     """Rules 21, 32: any masked path may be under way when the interrupt arrives, its own included.
 
+    ``together``: how many interrupts may be pending at once; the last one waits for the others.
     None unless all entries of the platform have a number, the interrupt among them.
     """
     if INTERRUPT not in platform.entries or not platform.entries.keys() <= results.keys():
@@ -33,12 +34,17 @@ def interrupt_latency(
     longest = max(results, key=lambda name: results[name].cycles)
     handed = sorted({exit for result in results.values() for exit in _handing_over(result)})
     assumptions = (
-        ONE_INTERRUPT.text(),
+        OTHERS_FIRST.text(others=together - 1),
         TAKEN_AT_ONCE.text(),
         *((HANDED_OVER.text(exits=", ".join(map(image.place, handed))),) if handed else ()),
     )
     return InterruptLatency(
-        longest, results[longest].cycles, INTERRUPT, results[INTERRUPT].cycles, assumptions
+        longest=longest,
+        longest_cycles=results[longest].cycles,
+        interrupt=INTERRUPT,
+        interrupt_cycles=results[INTERRUPT].cycles,
+        together=together,
+        assumptions=assumptions,
     )
 
 

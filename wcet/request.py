@@ -89,6 +89,14 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="for each loop and for each integer program (default: 60)",
     )
+    p.add_argument(
+        "--interrupts",
+        type=int,
+        default=1,
+        metavar="K",
+        help="the interrupt latency is that of the last of K interrupts which are pending at once "
+        "(default: 1)",
+    )
     add_cache(p)
 
 
@@ -166,6 +174,8 @@ def requested(
     """The analysis that a command line asks for. Raises UsageError for what makes no sense."""
     if options.time_limit <= 0:
         raise UsageError("--time-limit must be more than 0 seconds")
+    if options.interrupts < 1:
+        raise UsageError("--interrupts must be at least 1")
     cache = None if options.no_cache else options.cache or default_cache()
     budget = Budget(seconds=max(1, round(options.time_limit)))
     return Options(
@@ -184,6 +194,7 @@ def requested(
         vivu=vivu_of(options),
         extra=extra(options),
         sharing=SHARING[options.share],
+        interrupts=options.interrupts,
     )
 
 

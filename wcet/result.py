@@ -110,12 +110,13 @@ class InterruptLatency:
     longest_cycles: int
     interrupt: str  # name of the interrupt entry
     interrupt_cycles: int
+    together: int  # interrupts that may be pending at once
     assumptions: tuple[str, ...]  # beside those of the entries
 
     @property
     def cycles(self) -> int:
-        """The sum."""
-        return self.longest_cycles + self.interrupt_cycles
+        """The masked path, then the interrupt paths: the last one's end."""
+        return self.longest_cycles + self.together * self.interrupt_cycles
 
 
 @dataclass(frozen=True, slots=True)

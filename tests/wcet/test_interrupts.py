@@ -12,7 +12,7 @@ from quoll.assumptions import (
     HANDED_OVER,
     KEPT_PENDING,
     KINDS,
-    ONE_INTERRUPT,
+    OTHERS_FIRST,
     TAKEN_AT_ONCE,
     kind_of,
 )
@@ -115,9 +115,20 @@ def test_the_latency_lists_what_it_rests_on(tmp_path: Path) -> None:
         == (report["entries"]["interrupt"]["cycles"])
     )
     listed = [a for a in report["assumptions"] if a.startswith("interrupts: ")]
-    assert [kind_of(a) for a in listed] == [ONE_INTERRUPT, TAKEN_AT_ONCE, HANDED_OVER]
+    assert [kind_of(a) for a in listed] == [OTHERS_FIRST, TAKEN_AT_ONCE, HANDED_OVER]
     assert "exit_to_interrupt" in listed[-1]
     assert KEPT_PENDING in KINDS
+
+
+def test_several_interrupts_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The last one waits for the masked path and for the others, each with a path of its own."""
+    elf = kernel(CALL + HANDLER)
+    found = [run(tmp_path, "analyse", elf, "--interrupts", k)[1] for k in ("1", "3")]
+    one, three = (report["interrupt_latency"] for report in found)
+    assert three["cycles"] == one["cycles"] + 2 * one["interrupt_cycles"]
+    assert any(" 2 others are handled at most" in a for a in found[1]["assumptions"])
+    assert "+ 3 × interrupt path" in capsys.readouterr().out
+    assert run(tmp_path, "analyse", elf, "--interrupts", "0")[0] == 2
 
 
 def test_a_call_that_is_cut_says_that_the_interrupt_stays_pending(tmp_path: Path) -> None:
