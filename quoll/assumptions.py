@@ -445,6 +445,39 @@ AT_ENTRY = AssumptionKind(
 )
 
 # In this order: a later row may be more general than an earlier one.
+KEPT_PENDING = AssumptionKind(
+    "kept pending",
+    "interrupts: one that is pending stays so to the end of the path under way: nothing on it "
+    "acknowledges, disables or masks that interrupt",
+    proved_by="the code between a test and an end of the path; where it stores to a register of "
+    "'pending' the tests are not used",
+    refuted_by="an execution in which a test sees the interrupt, and a later one does not",
+    checked_by="nothing: recordings hold no values",
+)
+OTHERS_FIRST = AssumptionKind(
+    "others first",
+    "interrupts: between the arrival of one and its own path {others} others are handled at most, "
+    "besides the one whose path was under way",
+    proved_by="the least time between interrupts of the board's devices, and their priorities",
+    refuted_by="more interrupts that are pending at once and taken before it (--interrupts)",
+    checked_by="nothing: recordings hold no arrivals",
+)
+TAKEN_AT_ONCE = AssumptionKind(
+    "taken at once",
+    "interrupts: where they are unmasked, one that is pending is taken before the next instruction",
+    proved_by="the architecture manual's priorities of exceptions, and the core's manual",
+    refuted_by="an instruction or another exception between the end of a masked path and the "
+    "interrupt's",
+    checked_by="nothing: recordings hold no arrivals",
+)
+HANDED_OVER = AssumptionKind(
+    "handed over",
+    "interrupts: what runs after {exits} takes no longer than the interrupt path",
+    proved_by="the code there, if it is the rest of the interrupt path behind its entry",
+    refuted_by="a path from there on that takes longer than the interrupt path's bound",
+    checked_by="wcet analyse --entry with what is called there",
+)
+
 KINDS: tuple[AssumptionKind, ...] = (
     S1,
     S2,
@@ -484,6 +517,10 @@ KINDS: tuple[AssumptionKind, ...] = (
     EVICTION,
     LOCKED,
     AT_ENTRY,
+    KEPT_PENDING,
+    OTHERS_FIRST,
+    TAKEN_AT_ONCE,
+    HANDED_OVER,
 )
 STANDARD = "; it gives back r4 to r11, sp, the mode and the registers of other modes"
 

@@ -49,6 +49,7 @@ def to_json(result: Result) -> str:
             "longest_masked_cycles": latency.longest_cycles,
             "interrupt_entry": latency.interrupt,
             "interrupt_cycles": latency.interrupt_cycles,
+            "interrupts": latency.together,
         },
         "assumptions": list(result.assumptions),
         "assumption_kinds": table(result.assumptions),

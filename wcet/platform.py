@@ -22,15 +22,16 @@ from cache.memory_map import Cacheability, MemoryMap, Region, RegionKind
 from cache.policy import Policy
 from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
 from pipeline.tlb_model import TlbModel
-from quoll.assumptions import PENDING, TABLE_WALKS, Assumption, of_platform
+from quoll.assumptions import KEPT_PENDING, PENDING, TABLE_WALKS, Assumption, of_platform
 from quoll.errors import InputError
 from quoll.image import Image
 from quoll.regions import Regions
 from wcet.tlb_table import LAST_PAGE, RESIDENT, read_tlb
 from wcet.toml_table import Table
 
-__all__ = ["EntryPoint", "Platform", "for_image", "load", "names"]
+__all__ = ["INTERRUPT", "EntryPoint", "Platform", "for_image", "load", "names"]
 
+INTERRUPT = "interrupt"  # the entry of that name
 DIRECTORY = Path(__file__).parent / "platforms"
 
 
@@ -76,7 +77,7 @@ class Platform:
     def pending_assumption(self) -> tuple[Assumption, ...]:
         """What a bound rests on whose paths contain tests for interrupts (rule 21)."""
         registers = ", ".join(f"{r:#010x}" for r in self.pending)
-        return (PENDING.text(platform=self.name, registers=registers),)
+        return PENDING.text(platform=self.name, registers=registers), KEPT_PENDING.text()
 
     def with_l2(self, on: bool) -> Platform:
         """The same board with the L2 on or off. Raises InputError if it has none."""

@@ -24,7 +24,7 @@ from quoll.expand import expand, without_edges
 from quoll.extract import extract
 from quoll.facts import PathStart
 from quoll.guidance import CALLEE_SAVED, Replacement
-from quoll.pending import find_pending_tests
+from quoll.pending import PendingTests, find_pending_tests
 from quoll.prune import guided_in_contexts
 from quoll.segments import Segment, SegmentValues, from_place, segments, undivided
 from quoll.sharing import Modules
@@ -33,6 +33,7 @@ from quoll.supergraph import Supergraph
 from quoll.values import Values
 from quoll.values import analyse as analyse_values
 from wcet.analyse import Run
+from wcet.interrupts import not_by_tests, serves_interrupts
 from wcet.prepared import InfeasibleEdge, Prepared, PreparedPaths
 
 __all__ = ["Preparation", "Valued"]
@@ -190,6 +191,9 @@ class Preparation:
             turning = frozenset(loop for part in parts for loop in part.loops)
             only = None if parts[0].graph is graph else turning
             bounds = self.loop_bounds(graph, values, only)
+            reads = values.reading(self.run.platform.pending)
+            if len(parts) == 1 and reads and self.serves_interrupts(graph):
+                bounds = not_by_tests(graph, reads, bounds)
         prepared = self.paths(name, parts, values, bounds)
         assumptions = (
             *valued.assumptions,
@@ -203,8 +207,7 @@ class Preparation:
 
     def segments(self, graph: Supergraph, values: Values) -> list[Segment]:
         """The parts of paths to be bounded: one, unless code tests for interrupts (rule 21)."""
-        registers = self.run.platform.pending
-        tests = find_pending_tests(values, registers) if registers else None
+        tests = self.pending_tests(graph, values)
         starts = from_place(graph, self.run.facts, self.run.image)
         if tests is None and not starts:
             return [undivided(graph)]
@@ -221,6 +224,18 @@ class Preparation:
                 hint="leave out --call-string",
             )
         return list(segments(values, tests, self.run.image))
+
+    def pending_tests(self, graph: Supergraph, values: Values) -> PendingTests | None:
+        """The tests that an interrupt which is pending decides; none on its own path (rule 32)."""
+        registers = self.run.platform.pending
+        tests = find_pending_tests(values, registers) if registers else None
+        return None if tests is None or self.serves_interrupts(graph) else tests
+
+    def serves_interrupts(self, graph: Supergraph) -> bool:
+        """Whether the graph is of the interrupt path or a part of it."""
+        run = self.run
+        address = graph.nodes[graph.entry].block.addr
+        return serves_interrupts(run.image, run.platform, run.facts, run.ends, address)
 
     def paths(
         self, name: str, parts: Sequence[Segment], values: Values, bounds: Sequence[LoopBound]

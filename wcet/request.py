@@ -91,6 +91,14 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="for each loop and for each integer program (default: 60)",
     )
+    p.add_argument(
+        "--interrupts",
+        type=whole("--interrupts", 1),
+        default=1,
+        metavar="K",
+        help="the interrupt latency is that of the last of K interrupts which are pending at once "
+        "(default: 1)",
+    )
     add_cache(p)
 
 
@@ -188,6 +196,7 @@ def requested(
         vivu=vivu_of(options),
         extra=extra(options),
         sharing=SHARING[options.share],
+        interrupts=options.interrupts,
     )
 
 

@@ -105,17 +105,19 @@ class EntryResult:
 
 @dataclass(frozen=True, slots=True)
 class InterruptLatency:
-    """Longest masked path over all entries, plus the interrupt path (rule 21). Cycles."""
+    """Longest masked path over all entries, plus the interrupt path (rules 21, 32). Cycles."""
 
     longest: str  # name of the entry with the longest masked path
     longest_cycles: int
     interrupt: str  # name of the interrupt entry
     interrupt_cycles: int
+    together: int  # interrupts that may be pending at once
+    assumptions: tuple[Assumption, ...]  # beside those of the entries
 
     @property
     def cycles(self) -> int:
-        """The sum."""
-        return self.longest_cycles + self.interrupt_cycles
+        """The masked path, then the interrupt paths: the last one's end."""
+        return self.longest_cycles + self.together * self.interrupt_cycles
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +140,10 @@ class Result:
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        """Every assumption of any entry, each once, in order of first use."""
-        return tuple(dict.fromkeys(a for e in self.entries.values() for a in e.assumptions))
+        """Every assumption of any entry and of the latency, each once, in order of first use."""
+        of_entries = (a for e in self.entries.values() for a in e.assumptions)
+        of_latency = () if self.latency is None else self.latency.assumptions
+        return tuple(dict.fromkeys((*of_entries, *of_latency)))
 
     def function(self, address: int) -> str:
         """Name of the function at ``address``, or the address where no symbol names it."""

@@ -142,13 +142,14 @@ def latency(result: Result, style: Style) -> Iterator[str]:
     found = result.latency
     if found is None:
         return
+    times = f"{found.together} × " if found.together > 1 else ""
     yield (
         style.bold(
             f"worst interrupt latency: {found.cycles:,} cycles, "
             f"{result.microseconds(found.cycles):.1f} µs"
         )
-        + f"\n  = longest masked path ({found.longest}: {found.longest_cycles:,}) "
-        f"+ interrupt path ({found.interrupt_cycles:,})"
+        + f"\n  = longest masked path ({found.longest}: {found.longest_cycles:,}) + {times}"
+        f"interrupt path ({found.interrupt_cycles:,})"
     )
 
 

@@ -66,6 +66,7 @@ SAME = {
     "--help": "nothing is analysed",
     "--entry": "an entry has a key of its own: see the test of entries",
     "--set": "read by the integer program, which is solved anew: see the test of its answer",
+    "--interrupts": "the latency is computed anew",
     "--cache": "says where",
     "--no-cache": "nothing is kept, so there is no key",
     "--smv": "nothing is recalled, so there is no key",
