@@ -37,7 +37,8 @@ class Callee(NamedTuple):
 
 def falls_through(insn: Insn) -> bool:
     """Whether the next instruction in memory may follow without the transfer being made."""
-    return insn.flow is Flow.NEXT or insn.conditional or insn.mnemonic in COMPARE_AND_BRANCH
+    goes_on = insn.flow in (Flow.NEXT, Flow.WAIT)
+    return goes_on or insn.conditional or insn.mnemonic in COMPARE_AND_BRANCH
 
 
 class _Pending(NamedTuple):
@@ -382,6 +383,13 @@ class FunctionBuilder:
             self.sites.add(insn.addr)
         elif flow is Flow.TRAP and insn.mnemonic in ENDS_BY_TRAP:
             return not insn.conditional
+        elif flow is Flow.WAIT:
+            self.refuse(
+                insn.addr,
+                f"{insn.text} waits for an interrupt or an event: its duration is not known",
+                "if the path ends here, state it: path ends at PLACE, or --end PLACE; or state "
+                "what the function around it takes: function NAME takes at most N cycles",
+            )
         elif flow is Flow.TRAP:
             self.refuse(
                 insn.addr,

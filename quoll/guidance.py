@@ -91,12 +91,16 @@ class Depth:
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """All of it; ``replaced`` and ``depths`` by entry address."""
+    """All of it; ``replaced`` and ``depths`` by entry address.
+
+    ``cut`` are the last instructions of blocks that facts took a way on from, in every context.
+    """
 
     removed: tuple[Removed, ...] = ()
     required: tuple[Required, ...] = ()
     replaced: Mapping[int, Replacement] = field(default_factory=dict)
     depths: Mapping[int, Depth] = field(default_factory=dict)
+    cut: frozenset[int] = frozenset()
 
     def restated(self, text: Callable[[str], str]) -> Guidance:
         """The same with every fact as ``text`` gives it."""
@@ -105,6 +109,7 @@ class Guidance:
             tuple(replace(r, fact=text(r.fact)) for r in self.required),
             {at: replace(r, fact=text(r.fact)) for at, r in self.replaced.items()},
             {at: replace(d, fact=text(d.fact)) for at, d in self.depths.items()},
+            self.cut,
         )
 
 

@@ -22,6 +22,7 @@ from quoll.image import Image
 from quoll.pending import PendingTests
 from quoll.places import find_place
 from quoll.supergraph import SuperEdge, Supergraph, SuperLoop
+from quoll.trim import nodes_to_cycles
 from quoll.values import Origin, Values
 from quoll.valueset import ValueSet
 
@@ -227,7 +228,7 @@ class _Builder:
             number[entry],
             tuple(number[n] for n in exits if n in number),
             tuple(loop for _, loop in loops),
-            self.graph.excluded,
+            (),
             self.graph.guidance,
         )
         return Segment(start, graph, nodes, tuple(index for index, _ in loops))
@@ -236,6 +237,15 @@ class _Builder:
         forward = _closure([entry], [(e.src, e.dst) for e in self.edges])
         backward = _closure(exits, [(e.dst, e.src) for e in self.edges])
         kept = forward & backward
+        stays = nodes_to_cycles(forward - backward, [(e.src, e.dst) for e in self.edges])
+        if kept and stays:
+            nodes = [node for node, _ in self.numbers]
+            raise ControlFlowError(
+                "while an interrupt is pending, control goes round from here on and never gets to "
+                "an end of a path (rule 33)",
+                where=f"{min(self.graph.nodes[nodes[n]].block.addr for n in stays):#010x}",
+                hint="if the path ends here, state it: path ends at PLACE, or --end PLACE",
+            )
         if entry not in kept:
             raise ControlFlowError(
                 "no end of a path is reachable while an interrupt is pending",

@@ -103,7 +103,6 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
             }
             for loop, bound in zip(graph.loops, entry.bounds, strict=True)
         ],
-        "excluded": list(graph.excluded),
         "infeasible_edges": [
             {
                 "from": hex(edge.source),

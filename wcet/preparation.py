@@ -19,7 +19,7 @@ from pipeline.charge import charge
 from pipeline.costs import Costs
 from quoll.cfg import Program
 from quoll.errors import UsageError
-from quoll.expand import expand, without_edges
+from quoll.expand import expand, refuse_stops, without_edges
 from quoll.extract import extract
 from quoll.facts import PathStart
 from quoll.guidance import CALLEE_SAVED, Replacement
@@ -110,10 +110,15 @@ class Preparation:
         return Valued(graph, values, infeasible, assumptions)
 
     def without_dead_edges(self, graph: Supergraph, values: Values) -> tuple[Supergraph, Values]:
-        """``graph`` without the edges that values exclude (rule 4), and its values."""
+        """``graph`` without the edges that values exclude (rule 4), and its values.
+
+        Raises ControlFlowError where control may get to what is on no path (rule 33).
+        """
         if not values.dead_edges:
+            refuse_stops(graph, self.run.image)
             return graph, values
         less = without_edges(graph, values.dead_edges, self.run.image)
+        refuse_stops(less, self.run.image)
         known = values.within(less)
         return less, known or analyse_values(less, self.run.image, regions=self.run.regions)
 

@@ -273,13 +273,9 @@ def fact_labels(result: Result, style: Style) -> Iterator[str]:
 
 
 def assumptions(result: Result, style: Style) -> str:
-    """Everything the bounds rest on, numbered, with what was left out of the graphs."""
-    listed = [*result.assumptions]
-    listed += dict.fromkeys(
-        f"not covered: {text}" for entry in result.entries.values() for text in entry.graph.excluded
-    )
+    """Everything the bounds rest on, numbered."""
     rows = [style.bold("assumptions")]
-    rows += [f"{number:>4}. {text}" for number, text in enumerate(listed, 1)]
+    rows += [f"{number:>4}. {text}" for number, text in enumerate(result.assumptions, 1)]
     return "\n".join(rows)
 
 
