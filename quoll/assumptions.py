@@ -10,7 +10,21 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["KINDS", "S1", "S2", "S3", "AssumptionKind", "kind_of"]
+__all__ = [
+    "ABORTS",
+    "ENDS",
+    "FAST_INTERRUPTS",
+    "KINDS",
+    "MACHINE",
+    "NOT_MASKED",
+    "RETURNS_UNMASKED",
+    "S1",
+    "S2",
+    "S3",
+    "UNMASKED",
+    "AssumptionKind",
+    "kind_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +69,72 @@ S3 = AssumptionKind(
     checked_by="nothing: recordings hold virtual addresses only",
 )
 
+MACHINE = AssumptionKind(
+    "machine",
+    "{platform}: machine: the caches, the MMU and the memory system are as the platform file says when "
+    "a path starts, and no store to a device changes that",
+    proved_by="start-up code and the absence of other writes; that no instruction on a path writes a "
+    "control register is proved, such code is refused",
+    refuted_by="a control register with another value at an entry",
+    checked_by="nothing: the models of the emulated boards have no caches",
+)
+ABORTS = AssumptionKind(
+    "aborts",
+    "{platform}: aborts: no access and no fetch on a path is aborted, and no instruction on it is "
+    "undefined",
+    proved_by="page tables that map what the paths use",
+    refuted_by="an execution that enters the abort or undefined vector from a path",
+    checked_by="wcet replay: such an execution leaves its path",
+)
+FAST_INTERRUPTS = AssumptionKind(
+    "fast-interrupts",
+    "{platform}: fast interrupts: none is taken on a path; an exception does not mask them",
+    proved_by="status words of user code that have bit F set, or an interrupt controller without FIQ",
+    refuted_by="an execution that enters the FIQ vector from a path",
+    checked_by="wcet replay: such an execution leaves its path",
+)
+NOT_MASKED = AssumptionKind(
+    "not-masked",
+    "{entry}: interrupts: masked when a path starts, or none is taken on it; {entry} is no exception "
+    "of the platform, which would mask them",
+    proved_by="all callers of the entry",
+    refuted_by="an execution in which an interrupt is taken between entry and end",
+    checked_by="wcet replay: such an execution leaves its path",
+)
+UNMASKED = AssumptionKind(
+    "unmasked",
+    "{entry}: interrupts: none is taken on a path after {place}, which may unmask them: no latency is "
+    "given",
+    proved_by="an end of paths there: path ends at PLACE",
+    refuted_by="an execution in which an interrupt is taken between entry and end",
+    checked_by="wcet replay: such an execution leaves its path",
+)
+RETURNS_UNMASKED = AssumptionKind(
+    "returns-unmasked",
+    "{entry}: ends: the exception return at {place} leaves the kernel, or unmasks interrupts",
+    proved_by="the status word that it restores",
+    refuted_by="an exception return to kernel code with interrupts masked",
+    checked_by="nothing: recordings hold no status words",
+)
+ENDS = AssumptionKind(
+    "ends",
+    "ends: a path ends after the instruction at {place}",
+    proved_by="nothing: it says which paths are asked for",
+    refuted_by="masked code that goes on there",
+    checked_by="nothing: what follows is not looked at",
+)
+
 KINDS: tuple[AssumptionKind, ...] = (
     S1,
     S2,
     S3,
+    MACHINE,
+    ABORTS,
+    FAST_INTERRUPTS,
+    NOT_MASKED,
+    UNMASKED,
+    RETURNS_UNMASKED,
+    ENDS,
 )
 
 

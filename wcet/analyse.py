@@ -171,6 +171,7 @@ class Run:
             starts=tuple(start for result in results for start in result.starts),
             paths=prepared.paths,
             parametric=largest(functions),
+            unmasking=prepared.unmasking,
         )
 
     def solve(
@@ -276,11 +277,12 @@ def interrupt_latency(
 ) -> InterruptLatency | None:
     """Rule 21: any masked path may be under way when the interrupt arrives.
 
-    None unless all entries of the platform have a number, the interrupt among them.
+    None unless all entries of the platform have a number, the interrupt among them, and are masked
+    up to the ends of their paths (rule 33).
     """
     if INTERRUPT not in platform.entries or not platform.entries.keys() <= results.keys():
         return None
-    if any(result.parametric for result in results.values()):
+    if any(result.parametric or result.unmasking for result in results.values()):
         return None
     longest = max(results, key=lambda name: results[name].cycles)
     return InterruptLatency(longest, results[longest].cycles, INTERRUPT, results[INTERRUPT].cycles)

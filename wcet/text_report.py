@@ -137,8 +137,15 @@ def example(entry: EntryResult) -> str:
 
 
 def latency(result: Result, style: Style) -> Iterator[str]:
-    """The worst interrupt latency, with its two parts."""
+    """The worst interrupt latency, with its two parts; or where the paths unmask interrupts."""
     found = result.latency
+    for name, entry in result.entries.items():
+        if entry.unmasking:
+            yield (
+                f"no interrupt latency: {name} may unmask interrupts at "
+                f"{', '.join(entry.unmasking)}\n  (if its masked path ends there, state it: path "
+                "ends at PLACE, or --end PLACE)"
+            )
     if found is None:
         return
     yield (

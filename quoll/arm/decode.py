@@ -255,6 +255,7 @@ SAME_NAME = {
     "trap": "udf",
 }
 STEMS = ("ldm", "stm", "vldm", "vstm", "srs", "rfe", "ldc", "stc")
+HINTS = ("csdb", "dbg", "nop", "sevl", "sev", "wfe", "wfi", "yield")  # without a condition
 UNPRIVILEGED = {
     f"{stem}{size}t": f"{stem}{size}"
     for stem in ("ldr", "str")
@@ -265,7 +266,7 @@ UNPRIVILEGED = {
 def _mnemonic(known: Disassembly, access: Transfer | None) -> str:
     name = known.name
     if name == "hint":
-        return known.mnemonic.partition(".")[0]
+        return next((h for h in HINTS if known.mnemonic.startswith(h)), name)
     if name in ("push", "pop") and access:
         memory, _ = access
         single = known.operands.count == 1 and memory.displacement in (-4, 4) and memory.count == 1
