@@ -72,8 +72,9 @@ OPERATIONS = {
     (7, 14, 1): CacheOperation(forget_d=True, lines=1),
     (7, 14, 2): CacheOperation(forget_d=True, lines=1),
 }
-# mcr p15: (opc1, CRn, CRm, opc2) of other writes that are understood. Table base and context numbers
-# leave the caches alone, because only lines of fixed translation are ever known to be resident.
+# mcr p15: (opc1, CRn, CRm, opc2) of other writes that are understood. Table base and context
+# numbers leave the caches alone, because only lines of fixed translation are ever known to be
+# resident.
 WRITES = {
     (0, 1, 0, 2): NOTHING,  # CPACR: which coprocessors may be used
     (0, 2, 0, 0): RETRANSLATE,  # TTBR0

@@ -14,10 +14,12 @@ __all__ = [
     "ABORTS",
     "ENDS",
     "FAST_INTERRUPTS",
+    "FORCED_CORE",
     "KINDS",
     "MACHINE",
     "NOT_MASKED",
     "RETURNS_UNMASKED",
+    "RUNS_ON",
     "S1",
     "S2",
     "S3",
@@ -71,10 +73,10 @@ S3 = AssumptionKind(
 
 MACHINE = AssumptionKind(
     "machine",
-    "{platform}: machine: the caches, the MMU and the memory system are as the platform file says when "
-    "a path starts, and no store to a device changes that",
-    proved_by="start-up code and the absence of other writes; that no instruction on a path writes a "
-    "control register is proved, such code is refused",
+    "{platform}: machine: the caches, the MMU and the memory system are as the platform file says "
+    "when a path starts, and no store to a device changes that",
+    proved_by="start-up code; that no instruction on a path writes a control register is proved, "
+    "as such code is refused",
     refuted_by="a control register with another value at an entry",
     checked_by="nothing: the models of the emulated boards have no caches",
 )
@@ -89,22 +91,22 @@ ABORTS = AssumptionKind(
 FAST_INTERRUPTS = AssumptionKind(
     "fast-interrupts",
     "{platform}: fast interrupts: none is taken on a path; an exception does not mask them",
-    proved_by="status words of user code that have bit F set, or an interrupt controller without FIQ",
+    proved_by="status words of user code that have bit F set, or a controller without FIQ",
     refuted_by="an execution that enters the FIQ vector from a path",
     checked_by="wcet replay: such an execution leaves its path",
 )
 NOT_MASKED = AssumptionKind(
     "not-masked",
-    "{entry}: interrupts: masked when a path starts, or none is taken on it; {entry} is no exception "
-    "of the platform, which would mask them",
+    "{entry}: interrupts: masked when a path starts, or none is taken on it; {entry} is no "
+    "exception of the platform, which would mask them",
     proved_by="all callers of the entry",
     refuted_by="an execution in which an interrupt is taken between entry and end",
     checked_by="wcet replay: such an execution leaves its path",
 )
 UNMASKED = AssumptionKind(
     "unmasked",
-    "{entry}: interrupts: none is taken on a path after {place}, which may unmask them: no latency is "
-    "given",
+    "{entry}: interrupts: none is taken on a path after {place}, which may unmask them: no latency "
+    "is given",
     proved_by="an end of paths there: path ends at PLACE",
     refuted_by="an execution in which an interrupt is taken between entry and end",
     checked_by="wcet replay: such an execution leaves its path",
@@ -124,6 +126,22 @@ ENDS = AssumptionKind(
     checked_by="nothing: what follows is not looked at",
 )
 
+RUNS_ON = AssumptionKind(
+    "runs-on",
+    "{platform}: processor: this binary runs on {core}; its build attributes ({said}) fit "
+    "others too",
+    proved_by="a Tag_CPU_name of this core alone, as assemblers write it",
+    refuted_by="another processor on the board",
+    checked_by="nothing: the processor is not in the binary",
+)
+FORCED_CORE = AssumptionKind(
+    "forced-core",
+    "{platform}: processor: this binary runs on {core} (--force-core), though {misfit}",
+    proved_by="nothing: the build attributes contradict it",
+    refuted_by="another processor on the board",
+    checked_by="nothing: the processor is not in the binary",
+)
+
 KINDS: tuple[AssumptionKind, ...] = (
     S1,
     S2,
@@ -135,6 +153,8 @@ KINDS: tuple[AssumptionKind, ...] = (
     UNMASKED,
     RETURNS_UNMASKED,
     ENDS,
+    RUNS_ON,
+    FORCED_CORE,
 )
 
 

@@ -37,7 +37,7 @@ class Statements:
     def __init__(self, image: Image, facts: Facts) -> None:
         self._image = image
         self.never: Mapping[int, NeverReturns] = {
-            addr: fact
+            addr & ~1: fact
             for fact in facts.of(NeverReturns)
             for addr in resolve(image, fact.function, fact.source)
         }
@@ -46,7 +46,7 @@ class Statements:
             for fact in facts.of(Targets)
         ]
         self._returns = {
-            addr: fact
+            addr & ~1: fact
             for fact in facts.of(Returns)
             for addr in resolve(image, fact.place, fact.source)
         }
@@ -61,7 +61,7 @@ class Statements:
                     hint="end the path before its calls: path ends at PLACE",
                 )
         self.ends: Mapping[int, PathEnd] = {
-            addr: fact
+            addr & ~1: fact
             for fact in facts.of(PathEnd)
             for addr in resolve(image, fact.place, fact.source)
         }

@@ -35,7 +35,8 @@ ROOT = Path(__file__).parent.parent
 # The code that a record depends on; of this package what calls the stages and describes boards.
 STAGES = (
     "quoll", "cache", "pipeline", "loopbounds", "wcet/analyse.py", "wcet/preparation.py",
-    "wcet/prepared.py", "wcet/presupposed.py", "wcet/platform.py", "wcet/toml_table.py", "wcet/platforms",
+    "wcet/prepared.py", "wcet/presupposed.py", "wcet/processor.py", "wcet/platform.py",
+    "wcet/toml_table.py", "wcet/platforms",
 )  # fmt: skip
 READ_BY_ILP = (AtMost, Conflict, Consistent, Linear, LoopParameter)
 

@@ -48,6 +48,12 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         "attributes and printed)",
     )
     p.add_argument(
+        "--force-core",
+        action="store_true",
+        help="bound the binary for the platform's core even if its build attributes name another "
+        "processor, architecture or profile; that is then listed as an assumption",
+    )
+    p.add_argument(
         "--l2",
         choices=["on", "off"],
         help="whether the level-2 cache is enabled (default: as the platform file says)",
@@ -184,6 +190,7 @@ def requested(
         vivu=vivu_of(options),
         extra=extra(options),
         sharing=SHARING[options.share],
+        force_core=options.force_core,
     )
 
 

@@ -46,7 +46,12 @@ UNMASKS_FOR_EVER = "other: cpsie i\n2: b 2b\n"
 
 
 def analyse(
-    folder: Path, body: str, rest: str = "", *more: str, entry: str = "all", cpu: str = "arm1136jf-s"
+    folder: Path,
+    body: str,
+    rest: str = "",
+    *more: str,
+    entry: str = "all",
+    cpu: str = "arm1136jf-s",
 ) -> tuple[int, dict[str, Any]]:
     """Exit status and JSON of one run."""
     out = folder / "report.json"
