@@ -254,7 +254,7 @@ class FunctionBuilder:
             self.branch(insn, Callee(word & ~1, bool(word & 1)), EdgeKind.ACROSS)
 
     def _is_code(self, insn: int, target: Callee) -> bool:
-        """Whether code of that instruction set may start at ``target``; else ``insn`` is refused."""
+        """Whether code of that instruction set may start at ``target``; if not, refuse ``insn``."""
         place = self._image.place
         what: str | None = "which is not code"
         if self._window.is_code(*target):
