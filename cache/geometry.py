@@ -24,7 +24,8 @@ class Geometry:
     Where the index has bits above the page offset, and it is not known of which address, virtual or
     physical, they are, only lines of different page offsets are surely in different sets:
     ``index_sets`` is then less than ``sets``. A line of the same offset may be in the same set, so
-    what is concluded for the larger sets holds for theirs. Nothing is ever filled into the ``locked_ways`` of a set, of which there are fewer than ways.
+    what is concluded for the larger sets holds for theirs. Nothing is ever filled into the
+    ``locked_ways`` of a set, of which there are fewer than ways.
     """
 
     size: int
