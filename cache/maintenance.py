@@ -13,7 +13,14 @@ from dataclasses import dataclass
 
 from quoll.arm.insn import Insn
 
-__all__ = ["NOTHING", "UNKNOWN", "CacheOperation", "cache_operation", "refused"]
+__all__ = [
+    "NOTHING",
+    "UNKNOWN",
+    "CacheOperation",
+    "cache_operation",
+    "invalidates_global",
+    "refused",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +158,19 @@ def refused(insn: Insn) -> str | None:
     return "a register whose effect on caches and translation is not known"
 
 
+def invalidates_global(insn: Insn) -> bool:
+    """Whether ``insn`` may drop translations of all address spaces: not one by its number."""
+    if insn.mnemonic != "mcr" or insn.encoding >> 8 & 15 != SYSTEM:
+        return False
+    _, crn, _, opc2 = _register(insn.encoding)
+    return crn == TLB and opc2 != BY_NUMBER
+
+
 def _register(word: int) -> tuple[int, int, int, int]:
     """opc1, CRn, CRm and opc2 of mcr and mrc."""
     return word >> 21 & 7, word >> 16 & 15, word & 15, word >> 5 & 7
 
 
 COPROCESSOR = frozenset(["cdp", "mcr", "mcrr", "mrc", "mrrc"])
-MAINTENANCE = 7
+MAINTENANCE, TLB = 7, 8
+BY_NUMBER = 2  # opc2 of the invalidation of one address space

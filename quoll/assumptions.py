@@ -23,6 +23,7 @@ __all__ = [
     "S1",
     "S2",
     "S3",
+    "TLB_REFILLED",
     "UNMASKED",
     "AssumptionKind",
     "kind_of",
@@ -126,6 +127,15 @@ ENDS = AssumptionKind(
     checked_by="nothing: what follows is not looked at",
 )
 
+TLB_REFILLED = AssumptionKind(
+    "tlb-refilled",
+    "{platform}: tlb: translations of the kernel that are invalidated at {place} are in the TLBs "
+    "again when they are used",
+    proved_by="translations of the kernel that are locked in the TLB; or nothing is assumed with "
+    "--tlb last-page",
+    refuted_by="a table walk for the kernel after that instruction",
+    checked_by="wcet analyse --tlb last-page charges it",
+)
 RUNS_ON = AssumptionKind(
     "runs-on",
     "{platform}: processor: this binary runs on {core}; its build attributes ({said}) fit "
@@ -153,6 +163,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     UNMASKED,
     RETURNS_UNMASKED,
     ENDS,
+    TLB_REFILLED,
     RUNS_ON,
     FORCED_CORE,
 )

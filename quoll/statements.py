@@ -26,6 +26,7 @@ INDIRECT = (Flow.INDIRECT, Flow.INDIRECT_CALL)
 STATE_TARGETS = "state them: targets of PLACE are PLACE, ..."
 STATE_RETURN = "state it, if that is so: PLACE returns to its caller"
 STANDARD = "it gives back r4 to r11, sp, the mode and the registers of other modes"
+LEAVES = "it leaves masks, caches and translation as they were"
 
 
 class Statements:
@@ -111,7 +112,7 @@ class Statements:
         return [
             *self.used,
             *(f"{fact.function} never returns ({fact.source})" for fact in never),
-            *(f"{fact}; {STANDARD} ({fact.source})" for fact in bounds),
+            *(f"{fact}; {STANDARD}; {LEAVES} ({fact.source})" for fact in bounds),
             *sorted(f"{fact} ({fact.source})" for fact in ends),
         ]
 

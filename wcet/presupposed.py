@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
-from cache.maintenance import refused
+from cache.maintenance import invalidates_global, refused
 from quoll.arm.insn import Flow
 from quoll.assumptions import (
     ABORTS,
@@ -13,6 +13,7 @@ from quoll.assumptions import (
     MACHINE,
     NOT_MASKED,
     RETURNS_UNMASKED,
+    TLB_REFILLED,
     UNMASKED,
 )
 from quoll.errors import TimingError
@@ -40,6 +41,11 @@ def presupposed(
     yield FAST_INTERRUPTS.text(platform=platform.name)
     if name not in platform.entries:
         yield NOT_MASKED.text(entry=name)
+    blocks = {id(node.block): node.block for node in graph.nodes}
+    if platform.timing.tlb is None:
+        found = {i.addr for b in blocks.values() for i in b.insns if invalidates_global(i)}
+        for addr in sorted(found):
+            yield TLB_REFILLED.text(platform=platform.name, place=image.place(addr))
     for addr in unmasking:
         yield UNMASKED.text(entry=name, place=image.place(addr))
     last = {graph.nodes[n].block.last.addr: graph.nodes[n].block.last for n in graph.exits}

@@ -148,6 +148,35 @@ def test_where_interrupts_may_be_unmasked_no_latency_is_given(
     assert bool(listed) == unmasks
 
 
+@pytest.mark.parametrize(
+    ("code", "unmasks"),
+    [
+        ("cpsie i", True),
+        ("cpsie.w if, #31", True),
+        ("cpsie f", False),
+        ("cpsid.w i, #31", False),
+        ("mrs r1, cpsr\norr r2, r1, #128\nmsr cpsr_c, r2", False),
+        ("mrs r1, cpsr\nbic r2, r1, #128\nmsr cpsr_c, r2", True),
+    ],
+)
+def test_unmasking_in_thumb_code(tmp_path: Path, code: str, unmasks: bool) -> None:
+    thumb = f".thumb\n.thumb_func\nfunction inner\n{code}\nb exit_to_interrupt\n"
+    thumb += ".thumb_func\nfunction exit_to_interrupt\nnop\n.arm\n.align 2\n"
+    report = analyse(tmp_path, "blx inner\n", thumb, cpu="cortex-a8")[1]
+    assert (report["interrupt_latency"] is None) == unmasks
+
+
+def test_what_a_flush_of_the_tlb_leaves_to_assume_is_listed(tmp_path: Path) -> None:
+    texts = {
+        option: "\n".join(
+            analyse(tmp_path, "mcr p15, 0, r0, c8, c7, 0", "", *option)[1]["assumptions"]
+        )
+        for option in ((), ("--tlb", "last-page"))
+    }
+    found = ["that are invalidated at" in text for text in texts.values()]
+    assert found == [True, False]
+
+
 @pytest.mark.parametrize("cpu", ["arm1136jf-s", "cortex-a8"])
 def test_what_is_presupposed_of_the_machine_is_listed(tmp_path: Path, cpu: str) -> None:
     status, report = analyse(tmp_path, "nop", cpu=cpu)
