@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from quoll.errors import FactsError, UsageError
@@ -57,14 +55,14 @@ def test_data_is_no_entry(image: Image) -> None:
 
 def test_a_fact_with_an_odd_address_of_arm_code_is_refused(image: Image) -> None:
     main_ = address(image, "main")
-    facts = parse(f"targets of {main_ + 8:#x} are {main_ | 1:#x}\n", Path("k.facts"))
+    facts = parse(f"targets of {main_ + 8:#x} are {main_ | 1:#x}\n", "k.facts")
     with pytest.raises(FactsError, match="stands for Thumb code"):
         extract(image, [main_], facts)
 
 
 def test_an_odd_address_of_thumb_code_is_that_place(image: Image) -> None:
     narrow = address(image, "narrow") & ~1
-    facts = parse(f"path ends at {narrow + 3:#x}\n", Path("k.facts"))
+    facts = parse(f"path ends at {narrow + 3:#x}\n", "k.facts")
     (function,) = extract(image, [narrow], facts).functions.values()
     assert [b.last.addr for b in function.blocks if b.exits] == [narrow + 2]
 
