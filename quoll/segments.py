@@ -22,6 +22,7 @@ from quoll.image import Image
 from quoll.pending import PendingTests
 from quoll.places import find_place
 from quoll.supergraph import SuperEdge, Supergraph, SuperLoop
+from quoll.trim import nodes_to_cycles
 from quoll.values import Origin, Values
 from quoll.valueset import ValueSet
 
@@ -225,24 +226,30 @@ class _Builder:
             number[entry],
             tuple(number[n] for n in exits if n in number),
             tuple(loop for _, loop in loops),
-            self.graph.excluded,
+            (),
             self.graph.guidance,
         )
         return Segment(start, graph, nodes, tuple(index for index, _ in loops))
 
     def _reached(self, entry: int, exits: Iterable[int], image: Image) -> list[int]:
-        """What control comes to from ``entry``. An end is reachable from all of it (rule 33)."""
-        forward = _closure([entry], [(e.src, e.dst) for e in self.edges])
-        backward = _closure(exits, [(e.dst, e.src) for e in self.edges])
-        if not forward <= backward:
+        """What control passes from ``entry`` to an end. None goes round for ever (rule 33).
+
+        A node that leads to no end and to no cycle is on no path: every way on from it is dead
+        while an interrupt is pending.
+        """
+        pairs = [(e.src, e.dst) for e in self.edges]
+        forward = _closure([entry], pairs)
+        kept = forward & _closure(exits, [(dst, src) for src, dst in pairs])
+        stays = nodes_to_cycles(forward - kept, pairs)
+        if stays or entry not in kept:
             origin = [self.graph.nodes[node].block.addr for node, _ in self.numbers]
             raise ControlFlowError(
-                "no end of a path is reachable while an interrupt is pending",
-                where=image.place(min(origin[n] for n in forward - backward)),
+                "no end of a path is reachable while an interrupt is pending (rule 33)",
+                where=image.place(min(origin[n] for n in stays or {entry})),
                 hint="what waits there until none is pending waits for ever, as interrupts are "
                 "masked; if it is the end of the path, name it with 'path ends at' or --end",
             )
-        return sorted(forward)
+        return sorted(kept)
 
     def _headers(self, number: dict[int, int]) -> dict[int, int]:
         """The node of each loop header that is not a copy."""

@@ -210,6 +210,14 @@ class Values:
         known = self._words(state.fact(register), node)
         return self._domain.code.stated(self.graph.nodes[node].block.addr, register, known)
 
+    def operand(self, node: int, insn: int, register: int) -> ValueSet:
+        """What r0 to lr may hold just before an instruction of ``node``."""
+        state = self._fixpoint.states[node]
+        if state is None:
+            return ANY
+        before = self._domain.before(node, state, self.graph.nodes[node].block.insns[:insn])
+        return self._words(before.fact(register), node)
+
     def access(self, node: int, insn: int) -> ValueSet | None:
         """First addresses of the data access of an instruction, in this context.
 

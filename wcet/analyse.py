@@ -32,6 +32,7 @@ from wcet.latency import interrupt_latency
 from wcet.memory import NOTHING, Extra
 from wcet.platform import Platform
 from wcet.prepared import Prepared, PreparedPaths, PreparedStore
+from wcet.processor import check_processor
 from wcet.result import EntryResult, Result, Start
 from wcet.stages import Stages
 from wcet.survival import Survival, labels, proved_counts, proved_depths, proved_loops
@@ -62,6 +63,7 @@ class Options:
     extra: Extra = NOTHING  # what is loaded beside the ELF
     sharing: Sharing = field(default_factory=Sharing)
     interrupts: int = 1  # how many may be pending at once, for the latency
+    force_core: bool = False  # bound a binary that is built for another processor
 
 
 def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
@@ -165,6 +167,7 @@ class Run:
             starts=tuple(start for result in results for start in result.starts),
             paths=prepared.paths,
             parametric=largest(functions),
+            unmasking=prepared.unmasking,
         )
 
     def solve(
@@ -242,7 +245,10 @@ class Run:
 
 
 def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
-    """The platform asked for, or the one that the ELF's build attributes name."""
+    """The platform asked for, or the one that the ELF's build attributes name.
+
+    Raises InputError if the ELF is built for another processor.
+    """
     if options.platform is not None:
         chosen, reason = platforms.load(options.platform), "asked for"
     else:
@@ -251,6 +257,9 @@ def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
         chosen = chosen.with_l2(options.l2)
     if options.tlb is not None:
         chosen = chosen.with_tlb(options.tlb)
+    core = chosen.timing.core
+    listed = check_processor(image.attributes, chosen.name, core, force=options.force_core)
+    chosen = replace(chosen, assumptions=(*chosen.assumptions, *listed))
     return chosen.locking(image), reason
 
 

@@ -70,6 +70,7 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
         "cycles": None if entry.parametric else entry.cycles,
         "microseconds": None if entry.parametric else result.microseconds(entry.cycles),
         "parametric": entry.parametric and parametric_json(result, entry, entry.parametric),
+        "may_unmask_at": list(entry.unmasking),
         "optimal": entry.solution.optimal,
         "solver": entry.solution.solver,
         "proved_by": entry.solution.method,
@@ -106,7 +107,6 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
             }
             for loop, bound in zip(graph.loops, entry.bounds, strict=True)
         ],
-        "excluded": list(graph.excluded),
         "infeasible_edges": [
             {
                 "from": hex(edge.source),

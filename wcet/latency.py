@@ -25,11 +25,12 @@ def interrupt_latency(
     """Rules 21, 32: any masked path may be under way when the interrupt arrives, its own included.
 
     ``together``: how many interrupts may be pending at once; the last one waits for the others.
-    None unless all entries of the platform have a number, the interrupt among them.
+    None unless all entries of the platform have a number, the interrupt among them, and are masked
+    up to the ends of their paths (rule 33).
     """
     if INTERRUPT not in platform.entries or not platform.entries.keys() <= results.keys():
         return None
-    if any(result.parametric for result in results.values()):
+    if any(result.parametric or result.unmasking for result in results.values()):
         return None
     longest = max(results, key=lambda name: results[name].cycles)
     handed = sorted({exit for result in results.values() for exit in _handing_over(result)})

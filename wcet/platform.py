@@ -33,6 +33,7 @@ __all__ = ["INTERRUPT", "EntryPoint", "Platform", "for_image", "load", "names"]
 
 INTERRUPT = "interrupt"  # the entry of that name
 DIRECTORY = Path(__file__).parent / "platforms"
+SMALLEST_PAGE = 4096  # bytes, of which virtual and physical addresses agree
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,9 +256,9 @@ def _platform(path: Path) -> Platform:
     latency.close()
     tables = caches.table("l1i"), caches.table("l1d")
     (initial_i, held_i), (initial_d, held_d) = map(_initial, tables)
-    writes = _writes(tables[1])
+    writes, index = _writes(tables[1]), _index_bytes(tables[1])
     (l1i, locked_i), (l1d, locked_d) = map(_l1, tables)
-    l1d = replace(l1d, write_allocate=writes[0], write_through=writes[1])
+    l1d = replace(l1d, write_allocate=writes[0], write_through=writes[1], index_bytes=index)
     l2_enabled, l2, locked, locked_ways = _l2(caches)
     policy = Policy(caches.text("model", tuple(p.value for p in Policy)))
     aligned = caches.flag("aligned")
@@ -337,6 +338,15 @@ def _l1(table: Table) -> tuple[Geometry, tuple[str, ...]]:
     if ways >= geometry.ways:
         raise table.error("locked_ways", f"one of the {geometry.ways} ways stays free")
     return replace(geometry, locked_ways=ways), locked
+
+
+def _index_bytes(table: Table) -> int | None:
+    """What is known of the index of the data cache: that of a page, unless virtual bits select.
+
+    The instruction caches of both cores are indexed by virtual addresses, as all lines here are.
+    """
+    virtual = table.present("index") and table.text("index", ("virtual",)) == "virtual"
+    return None if virtual else SMALLEST_PAGE
 
 
 def _writes(table: Table) -> tuple[bool, bool]:

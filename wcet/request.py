@@ -50,6 +50,12 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         "attributes and printed)",
     )
     p.add_argument(
+        "--force-core",
+        action="store_true",
+        help="bound the binary for the platform's core even if its build attributes name another "
+        "processor, architecture or profile; that is then listed as an assumption",
+    )
+    p.add_argument(
         "--l2",
         choices=["on", "off"],
         help="whether the level-2 cache is enabled (default: as the platform file says)",
@@ -197,6 +203,7 @@ def requested(
         extra=extra(options),
         sharing=SHARING[options.share],
         interrupts=options.interrupts,
+        force_core=options.force_core,
     )
 
 

@@ -64,6 +64,7 @@ class EntryResult:
     example: Mapping[str, int] = field(default_factory=dict)
     starts: tuple[Start, ...] = ()  # the worst one first
     paths: tuple[PreparedPaths, ...] = ()  # of every start, the entry's first
+    unmasking: tuple[str, ...] = ()  # places after which interrupts may be unmasked
 
     @property
     def cycles(self) -> int:
@@ -122,7 +123,8 @@ class InterruptLatency:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A whole run. ``latency`` is None unless every entry of the platform has a number.
+    """A whole run. ``latency`` is None unless every entry of the platform has a number, and none
+    may unmask interrupts before a path ends.
 
     ``unbounded`` are the entries asked for that have no bound, and what their loops lack.
     """

@@ -55,6 +55,7 @@ CHANGES = {
     "--raw": ["--raw", "/prog.elf@0x100"],
     "--symbols": ["--symbols", "/symbols"],
     "--end": ["--end", "main"],
+    "--force-core": ["--force-core"],
     "--call-string": ["--call-string", "1"],
     "--unroll": ["--unroll"],
     "--share": ["--share", "always"],
