@@ -26,6 +26,7 @@ class LoopBound:
     total: int | None = None  # executions per entry of the loop around it, if less than the product
     around: int | None = None  # address of the header of that loop
     assumes: str = ""  # a fact about data that the proof rests on
+    rests: tuple[str, ...] = ()  # the named assumptions of the proof
     why: str = ""  # of the reason the part that names what is unknown
 
     @property

@@ -44,7 +44,7 @@ class Step:
     """What every iteration of a loop adds to a cell."""
 
     amount: int
-    s1: bool  # rests on assumption S1
+    rests: frozenset[str]  # named assumptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Continued:
 
     conditions: tuple[Term, ...]
     leaves: dict[Term, tuple[Cell, int]]
-    s1: bool  # rests on assumption S1
+    rests: frozenset[str]  # named assumptions
 
 
 class NothingKnown:
@@ -171,7 +171,8 @@ class Code:
 
     def near_stack(self, value: int) -> bool:
         """Whether a constant may be an address in a stack."""
-        return any(bottom <= value <= top for bottom, top in self.stacks())
+        names = self.image.memory.names(value, 1)
+        return any(bottom <= name <= top for bottom, top in self.stacks() for name in names)
 
     def stacks(self) -> tuple[tuple[int, int], ...]:
         """Lowest address and end of each stack that code switches to."""

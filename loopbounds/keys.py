@@ -61,6 +61,7 @@ def graph_key(
         *map(_code_version, _folders()),
         _solver_version(solver),
         image.sha256,
+        repr(image.view),
         repr(options),
         repr([(n.context, _block(n.block)) for n in graph.nodes]),
         repr([(e.src, e.dst, e.kind, e.call) for e in graph.edges]),

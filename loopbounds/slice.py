@@ -58,7 +58,7 @@ class Slice:
     model: Model
     given: frozenset[str]
     origins: dict[str, Described]
-    s1: bool  # rests on assumption S1 (rule 1)
+    rests: frozenset[str]  # named assumptions (rules 1, 34)
     havoc: dict[Term, int]  # symbols -> the loop without a bound that leaves them behind
     trips: dict[int, Term]  # loop -> parameter: iterations that it has completed
     cells: dict[Term, Cell]  # what the state variables are
@@ -124,17 +124,17 @@ class _Slicer:
         self._close()
         initial = {leaf: self._entry(self._scope.leaves[leaf]) for leaf in self._changing}
         model, origins = self._assemble(initial)
-        s1 = self._scope.memory.s1_used or self._whole.memory.s1_used
+        rests = frozenset(self._scope.memory.used | self._whole.memory.used)
         return Slice(
             model,
             self._given,
             origins,
-            s1,
+            rests,
             self._havoc,
             self._known_trips,
             self._cells,
             lambda: self._alone(initial),
-            self._continued(s1),
+            self._continued(rests),
             self._is_walk,
             self._says_all,
         )
@@ -146,7 +146,7 @@ class _Slicer:
             self._walks = other._walks
         return self._walks
 
-    def _continued(self, s1: bool) -> Continued:
+    def _continued(self, rests: frozenset[str]) -> Continued:
         """The parts of the condition to go on that only read what moves by constants."""
         steps = {leaf: terms.sub(after, leaf).constant for leaf, after in self._changing.items()}
         steps |= dict.fromkeys(self._fixed, 0)
@@ -158,7 +158,7 @@ class _Slicer:
         conditions = (c for c in terms.conjuncts(self._again) if c.constant is None)
         held = tuple(c for c in conditions if rewrite.symbols([c]) <= leaves.keys())
         used = rewrite.symbols(held)
-        return Continued(held, {leaf: leaves[leaf] for leaf in leaves if leaf in used}, s1)
+        return Continued(held, {leaf: leaves[leaf] for leaf in leaves if leaf in used}, rests)
 
     # --- What the step reads -----------------------------------------------------------------
 

@@ -91,7 +91,7 @@ class Store:
         """The answers under ``key``; a file that is damaged counts as absent."""
         try:
             found = json.loads(self._read(f"{key}.answers.json"))
-            bounds = tuple(LoopBound(**b) for b in found["bounds"])
+            bounds = tuple(LoopBound(**{**b, "rests": tuple(b["rests"])}) for b in found["bounds"])
             models = tuple(map(str, found["models"]))
             refutable = frozenset(map(int, found["refutable"]))
             constant = frozenset(map(int, found["constant"]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["KINDS", "S1", "S2", "S3", "AssumptionKind", "kind_of"]
+__all__ = ["KINDS", "MEMORY_MAP", "S1", "S2", "S3", "S4", "AssumptionKind", "kind_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,25 @@ S2 = AssumptionKind(
 )
 S3 = AssumptionKind(
     "S3",
-    "S3: no two addresses outside the platform's memory map name the same word of live data",
-    proved_by="[[memory]] entries of the platform file that cover the addresses",
+    "S3: no two addresses whose translation the platform's memory map does not fix name the same "
+    "word of live data",
+    proved_by="fixed [[memory]] entries of the platform file, with 'physical', for the addresses",
     refuted_by="page tables that map one physical word at two such addresses",
+    checked_by="nothing: recordings hold virtual addresses only",
+)
+S4 = AssumptionKind(
+    "S4",
+    "S4: a store to a known address does not hit live frames of a stack whose place is not known",
+    proved_by="code that loads sp with a constant before the path uses the stack",
+    refuted_by="an execution that begins with sp in memory that code names by its address",
+    checked_by="wcet check-facts, wcet replay",
+)
+
+MEMORY_MAP = AssumptionKind(
+    "memory map",
+    "memory map: addresses name the memory that platform {name} says",
+    proved_by="page tables that map the fixed [[memory]] entries as they say",
+    refuted_by="a page table entry that maps one of these addresses elsewhere",
     checked_by="nothing: recordings hold virtual addresses only",
 )
 
@@ -59,6 +75,8 @@ KINDS: tuple[AssumptionKind, ...] = (
     S1,
     S2,
     S3,
+    S4,
+    MEMORY_MAP,
 )
 
 

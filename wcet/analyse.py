@@ -136,6 +136,7 @@ class Run:
             refuse_unknown(facts, options.parameters)
             regions = Regions.of(facts, image)
             platform = platform.with_regions(regions)
+            image = image.mapped(platform.hierarchy.memory)
             entries = find_entries(image, platform, options.entries)
             ends = path_ends(image, platform, options.ends)
             store = PreparedStore(

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from loopbounds.bound import LoopBound
 from loopbounds.bounds import bound_loops
 from loopbounds.options import BoundOptions, Budget
 from loopbounds.recursion import find_depths, with_depths
+from quoll.assumptions import MEMORY_MAP
 from quoll.cfg import Program
 from quoll.errors import InputError, UsageError, WcetError
 from quoll.expand import expand, without_edges
@@ -21,6 +22,7 @@ from quoll.extract import extract
 from quoll.facts import Facts, load
 from quoll.image import Image
 from quoll.listing import loops_text
+from quoll.memory_map import Span
 from quoll.pending import find_pending_tests
 from quoll.prune import guided_in_contexts
 from quoll.regions import Regions
@@ -156,6 +158,8 @@ def run(options: argparse.Namespace) -> int:
     automatic = not options.no_facts and beside.is_file() and beside not in options.facts
     facts = load((*([beside] if automatic else []), *options.facts))
     platform, entries = chosen_entries(image, options)
+    if platform is not None:
+        image = image.mapped(platform.hierarchy.memory)
     ends = path_ends(image, platform, ()) if platform is not None else frozenset[int]()
     program = extract(image, sorted(set(entries.values())), facts, ends)
     if options.nest:
@@ -168,7 +172,7 @@ def run(options: argparse.Namespace) -> int:
         budget=Budget(seconds=max(1, round(options.time_limit))),
     )
     called = platform is None and not options.entry
-    listing = _Listing(image, program, facts, platform, bounds, stages, called)
+    listing = _Listing(image, program, ends, facts, platform, bounds, stages, called)
     analysed = list(listing.entries(entries))
     stages.done()
     found = [item for entry in analysed for item in entry.listed()]
@@ -176,7 +180,9 @@ def run(options: argparse.Namespace) -> int:
     given = (text for entry in analysed for text in entry.assumptions)
     lists = (f"fact: {item.bound.assumes}" for item in found if item.bound.assumes)
     regions = Regions.of(facts, image)
-    known = (*regions.assumptions, *program.assumptions, *removed, *given, *lists)
+    told = platform is not None and any(r.fixed and r.physical for r in image.memory.regions)
+    board = (MEMORY_MAP.text(name=platform.name),) if platform and told else ()
+    known = (*board, *regions.assumptions, *program.assumptions, *removed, *given, *lists)
     assumptions = list(dict.fromkeys(known))
     depths = [depth for entry in analysed for depth in entry.depths(image)]
     if options.json:
@@ -254,6 +260,7 @@ class _Listing:
 
     image: Image
     program: Program
+    ends: frozenset[int]
     facts: Facts
     platform: Platform | None
     options: BoundOptions
@@ -282,6 +289,8 @@ class _Listing:
         if not graph.loops:
             return AnalysedEntry(name, graph, (), deep.assumptions)
         values = first.within(graph) or analyse_values(graph, image, regions=regions)
+        if changed := first.changed | values.changed:
+            return self._changing(changed, address)._entry(name, address)
         cut = self._cut(graph, values)
         only = None if cut is None else frozenset(range(len(graph.loops))) - cut.keys()
 
@@ -293,11 +302,19 @@ class _Listing:
         found = bound_loops(
             graph, image, values, facts, self.options, progress, only, called=self.called
         )
+        proofs = (text for bound in found for text in bound.rests)
+        assumptions = (*deep.assumptions, *values.assumptions, *proofs)
         if self.platform is None or not cut:
-            return AnalysedEntry(name, graph, found, deep.assumptions)
+            return AnalysedEntry(name, graph, found, assumptions)
         bounds = tuple(cut.get(bound.loop, bound) for bound in found)
-        assumptions = (*deep.assumptions, *self.platform.pending_assumption())
+        assumptions = (*assumptions, *self.platform.pending_assumption())
         return AnalysedEntry(name, graph, bounds, assumptions)
+
+    def _changing(self, spans: frozenset[Span], address: int) -> _Listing:
+        """The same for one entry, where stores change what is loaded in ``spans``."""
+        image = self.image.changing(spans)
+        program = extract(image, [address], self.facts, self.ends)
+        return replace(self, image=image, program=program)
 
     def _cut(self, graph: Supergraph, values: Values) -> dict[int, LoopBound] | None:
         """The loops that do not go round while an interrupt is pending (rule 21), by index.

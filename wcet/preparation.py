@@ -6,7 +6,7 @@ Program -> Supergraph -> Values -> Segments -> Classification -> Costs, and Loop
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -23,6 +23,8 @@ from quoll.expand import expand, without_edges
 from quoll.extract import extract
 from quoll.facts import PathStart
 from quoll.guidance import CALLEE_SAVED, Replacement
+from quoll.image import Image
+from quoll.memory_map import Span
 from quoll.pending import find_pending_tests
 from quoll.prune import guided_in_contexts
 from quoll.segments import Segment, SegmentValues, from_place, segments, undivided
@@ -41,8 +43,12 @@ SPREAD = 1000  # nodes of all starts of paths, from which on they are worth anot
 
 @dataclass(frozen=True, slots=True)
 class Valued:
-    """An entry with values: its graph without the edges that they exclude."""
+    """An entry with values: its graph without the edges that they exclude.
 
+    ``image`` is that of the run, less constants that the entry changes.
+    """
+
+    image: Image
     graph: Supergraph
     values: Values
     infeasible: tuple[InfeasibleEdge, ...]
@@ -85,7 +91,10 @@ class Preparation:
         return with_depths(program, address, run.image, depths)
 
     def valued(self, name: str, address: int) -> Valued:
-        """The stages from the binary to values, for one entry."""
+        """The stages from the binary to values, for one entry.
+
+        Once more from the start where stores change what was taken for constant.
+        """
         stage = self.run.stages.stage
         with stage("extract", name):
             program = extract(self.run.image, [address], self.run.facts, self.run.ends)
@@ -99,6 +108,8 @@ class Preparation:
             first = analyse_values(plain, self.run.image, regions=self.run.regions)
             infeasible = infeasible_edges(plain, first)
             graph, values = self.without_dead_edges(plain, first)
+        if changed := first.changed | values.changed:
+            return self.changing(changed).valued(name, address)
         assumptions = (
             *self.run.platform.assumptions,
             *program.assumptions,
@@ -107,7 +118,11 @@ class Preparation:
             *self.run.regions.assumptions,
             *shared,
         )
-        return Valued(graph, values, infeasible, assumptions)
+        return Valued(self.run.image, graph, values, infeasible, assumptions)
+
+    def changing(self, spans: Iterable[Span]) -> Preparation:
+        """The same, where stores change what is loaded in ``spans``."""
+        return Preparation(replace(self.run, image=self.run.image.changing(spans)))
 
     def without_dead_edges(self, graph: Supergraph, values: Values) -> tuple[Supergraph, Values]:
         """``graph`` without the edges that values exclude (rule 4), and its values."""
@@ -139,6 +154,8 @@ class Preparation:
         plain = guided_in_contexts(whole, self.run.image, self.run.facts)
         first = analyse_values(plain, self.run.image, regions=self.run.regions)
         graph, values = self.without_dead_edges(plain, first)
+        if first.changed or values.changed:
+            return None
         given_back = values.given_back()
         if not given_back >= CALLEE_SAVED or len(self.segments(graph, values)) > 1:
             return None
@@ -159,6 +176,7 @@ class Preparation:
             f"shared: {text}",
             *(removed.fact for removed in graph.guidance.removed),
             *values.assumptions,
+            *(text for bound in bounds for text in bound.rests),
             *classes.assumptions,
             *result.assumptions,
         )
@@ -179,6 +197,8 @@ class Preparation:
     def prepare(self, name: str, address: int) -> Prepared:
         """The stages before the integer program, for one entry."""
         valued = self.valued(name, address)
+        if valued.image is not self.run.image:
+            return Preparation(replace(self.run, image=valued.image)).prepare(name, address)
         graph, values = valued.graph, valued.values
         with self.run.stages.stage("values", name):
             parts = self.segments(graph, values)
@@ -192,6 +212,7 @@ class Preparation:
             *valued.assumptions,
             *(self.run.platform.pending_assumption() if len(parts) > 1 and not moved else ()),
             *(f"{f} ({f.source})" for f in self.run.facts.of(PathStart) if moved),
+            *(text for bound in bounds for text in bound.rests),
             *(a for _, more in prepared for a in more),
         )
         paths = tuple(paths for paths, _ in prepared)
