@@ -101,6 +101,7 @@ class Code:
     _stores: tuple[int, ...] | None = None  # nodes that store elsewhere than near sp
     _stacks: tuple[tuple[int, int], ...] | None = None
     _written: dict[int, frozenset[int]] = field(default_factory=dict)
+    _one_way_out: dict[int, bool] = field(default_factory=dict)
 
     def effect(self, node: int) -> Effect:
         """What the block of ``node`` does."""
@@ -131,6 +132,15 @@ class Code:
         """The edges of a loop along which a function runs that is not looked at."""
         nodes = self.graph.loops[loop].nodes
         return [e for n in nodes for e in self.graph.successors[n] if self.graph.passed(e)]
+
+    def has_one_way_out(self, loop: int) -> bool:
+        """Whether a single edge leaves a loop: it is taken if the loop ends."""
+        known = self._one_way_out.get(loop)
+        if known is None:
+            graph, nodes = self.graph, self.graph.loops[loop].nodes
+            out = sum(graph.edges[e].dst not in nodes for n in nodes for e in graph.successors[n])
+            known = self._one_way_out[loop] = out == 1
+        return known
 
     def passes(self, edge: int, register: int) -> bool:
         """Whether a function that is not looked at may change ``register`` along ``edge``."""

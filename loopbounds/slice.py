@@ -9,14 +9,15 @@ the range that value analysis gives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import islice
 
 from loopbounds import rewrite, terms
 from loopbounds.cell import Cell, HeaderCell
 from loopbounds.code import Code, Continued
-from loopbounds.constraints import relevant, says_all, within
+from loopbounds.constraints import Words, relevant, says_all, within
 from loopbounds.described import Described, described
 from loopbounds.effects import FLAG
 from loopbounds.iteration import Iteration
@@ -234,16 +235,33 @@ class _Slicer:
 
     def _way_in(self, most: int | None = None) -> list[Term]:
         """What holds just when the loop is entered, or the nearest ``most`` parts of that."""
-        found: list[Term] = []
+        return [self._whole.entered(node) for node, _ in islice(self._above(), most)]
+
+    def _above(self) -> Iterator[tuple[int, int]]:
+        """The nodes that dominate the loop, the nearest first, each with its own dominator."""
         node = self._loop.header
-        while (above := self._code.acyclic.dominator[node]) != node and len(found) != most:
-            found.append(self._whole.entered(node))
+        while (above := self._code.acyclic.dominator[node]) != node:
+            yield node, above
             node = above
-        return found
+
+    def _certain(self) -> list[Term]:
+        """What holds of the way in once loops that have one way out have been left."""
+        loops = [
+            loop
+            for loop in self._code.graph.loops
+            if self._loop.header not in loop.nodes and self._code.has_one_way_out(loop.index)
+        ]
+        return [
+            self._whole.entered(node)
+            for node, above in self._above()
+            if any(above in loop.nodes for loop in loops)
+        ]
 
     def _says_all(self) -> bool:
-        words = self._whole.memory.addresses.keys()
-        return says_all(self._constraints, self._way_in(), self._parameters, words)
+        whole = self._whole
+        cells = {s: cell for s, cell in whole.leaves.items() if not isinstance(cell, int)}
+        words = Words(whole.is_given, whole.memory.addresses, cells, self._code.image.memory)
+        return says_all(self._constraints, self._way_in(), self._certain(), self._parameters, words)
 
     # --- The model --------------------------------------------------------------------------
 
