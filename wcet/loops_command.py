@@ -160,7 +160,7 @@ def run(options: argparse.Namespace) -> int:
     platform, entries = chosen_entries(image, options)
     if platform is not None:
         image = image.mapped(platform.hierarchy.memory)
-    ends = path_ends(image, platform, ()) if platform is not None else frozenset[int]()
+    ends = path_ends(image, platform) if platform is not None else frozenset[int]()
     program = extract(image, sorted(set(entries.values())), facts, ends)
     if options.nest:
         sys.stdout.write(loops_text(program, image))
