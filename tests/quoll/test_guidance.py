@@ -296,7 +296,7 @@ def test_guidance_without_effect_is_found() -> None:
 
 def test_the_old_spelling_is_refused() -> None:
     """Held: 'path ends at' cut what follows, where its documentation said that a path may go on."""
-    with pytest.raises(FactsError, match="must end at PLACE.*may end at PLACE"):
+    with pytest.raises(FactsError, match=r"must end at PLACE.*may end at PLACE"):
         facts_of("path ends at m1")
     with pytest.raises(FactsError, match="contradicts"):
         facts_of("path may end at m1\npath must end at m1")
