@@ -55,20 +55,21 @@ def says_all(
     way_in: Iterable[Term],
     certain: Iterable[Term],
     parameters: Set[Term],
+    tried: Set[Term],
     words: Words,
 ) -> bool:
     """Whether ``constraints`` are all that the way into a loop says of the ``parameters``.
 
     What it says of a word that the analysis lost may hang together with anything (rule 39). What
-    it says of others must be possible: some words for which it holds are found. Parts that are
-    ``certain`` decide nothing.
+    it says of others than those ``tried``, for which runs of the model were found, must be
+    possible: some words for which it holds are found. Parts that are ``certain`` decide nothing.
     """
     parts = _conjuncts(way_in)
     deciding = parts - _conjuncts(certain)
     used = rewrite.symbols(deciding)
     if not all(map(words.is_given, used)) or rewrite.symbols(parts - constraints) & parameters:
         return False
-    others = deciding - constraints - {TRUE}
+    others = [c for c in deciding - {TRUE} if not rewrite.symbols([c]) & tried]
     return words.are_apart(used | parameters, used) and _are_possible(others)
 
 

@@ -9,7 +9,7 @@ the range that value analysis gives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
@@ -66,7 +66,7 @@ class Slice:
     alone: Callable[[], Alone | None]  # the model, if registers at the entry decide everything
     continued: Continued
     walks: Callable[[], bool]  # it follows the links of one list
-    says_all: Callable[[], bool]  # the model has every condition for the values of parameters
+    says_all: Callable[[Set[str]], bool]  # the model has every condition about these parameters
 
     def steps(self) -> dict[Cell, int]:
         """What an iteration that comes back to the header adds to cells, where it is constant."""
@@ -113,7 +113,7 @@ class _Slicer:
         self._walks = False
         self._address = code.graph.nodes[self._loop.header].block.addr
         self._cells: dict[Term, Cell] = {}
-        self._parameters: set[Term] = set()
+        self._parameters: dict[str, Term] = {}  # by their names in the model
         self._constraints: set[Term] = set()
         self._changing: dict[Term, Term] = {}  # leaf -> value after an iteration
         self._fixed: dict[Term, Term] = {}  # leaf -> value at entry
@@ -257,11 +257,18 @@ class _Slicer:
             if any(above in loop.nodes for loop in loops)
         ]
 
-    def _says_all(self) -> bool:
+    def _says_all(self, deciding: Set[str]) -> bool:
         whole = self._whole
         cells = {s: cell for s, cell in whole.leaves.items() if not isinstance(cell, int)}
         words = Words(whole.is_given, whole.memory.addresses, cells, self._code.image.memory)
-        return says_all(self._constraints, self._way_in(), self._certain(), self._parameters, words)
+        return says_all(
+            self._constraints,
+            self._way_in(),
+            self._certain(),
+            set(self._parameters.values()),
+            {symbol for name, symbol in self._parameters.items() if name in deciding},
+            words,
+        )
 
     # --- The model --------------------------------------------------------------------------
 
@@ -291,8 +298,9 @@ class _Slicer:
         wanted |= rewrite.symbols(conditions)
         conditions += self._parameter_ranges(wanted)
         parameters = _sorted(rewrite.symbols([*starts, *steps, *conditions]) - known)
-        self._parameters, self._constraints = set(parameters), set(conditions)
+        self._constraints = set(conditions)
         names = _rename("x", leaves) | _rename("i", inputs) | _rename("p", parameters)
+        self._parameters = {names[p].name: p for p in parameters}
         self._given = frozenset(names[p].name for p in parameters if self._whole.is_given(p))
         scopes = (self._scope, self._whole)
         origins = {

@@ -157,7 +157,7 @@ def _faithful(cut: Slice) -> bool:
     """Whether runs of the model are runs of the program, for the stated initial ranges."""
     model = simplified(cut.model)
     free = not model.inputs and all(p.name in cut.given for p in model.parameters)
-    return free and cut.says_all()
+    return free and cut.says_all({p.name for p in model.parameters})
 
 
 def _refute(fact: LoopFact, cut: Slice, apart: int) -> None:

@@ -39,6 +39,10 @@ WAYS = {  # what stands before a loop over the lowest four bits of r0, and the b
         "cmp r1, r2; bxhi lr; cmp r2, r3; bxhi lr; cmp r3, r1; bxhs lr",
         None,
     ),
+    "a constant count behind such conditions": (
+        "cmp r1, r2; bxhi lr; cmp r2, r3; bxhi lr; cmp r3, r1; bxhs lr; mov r0, #7",
+        None,
+    ),
     "a pointer to a constant": (
         "ldr r3, =table; cmp r1, r3; bxne lr; ldr r0, [r1]; and r0, r0, #15",
         None,
