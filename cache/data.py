@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from cache.geometry import Geometry, Hierarchy
 from cache.lines import Target
-from cache.memory_map import Cacheability
 from cache.reference import UNCACHED
 from quoll.arm.insn import Access, Insn, Memory
+from quoll.memory_map import Cacheability
 from quoll.values import Origin
 from quoll.valueset import ValueSet
 

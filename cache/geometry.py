@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from cache.initial import UNKNOWN_CONTENTS, Initial
 from cache.locked import NOT_LOCKED, LockedLines
-from cache.memory_map import MemoryMap
 from cache.policy import Policy
 from cache.reference import Hit
+from quoll.memory_map import MemoryMap
 
 __all__ = ["Geometry", "Hierarchy"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from cache.memory_map import Cacheability
 from quoll.assumptions import Assumption
+from quoll.memory_map import Cacheability
 
 __all__ = ["AT_HOME", "UNCACHED", "Classification", "Hit", "Kind", "Reference", "Stream"]
 

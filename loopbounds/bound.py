@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quoll.assumptions import LOOP_FACT, S1, Assumption
+from quoll.assumptions import LOOP_FACT, Assumption
 
 __all__ = ["SOLVER_FAILED", "LoopBound"]
 
@@ -28,8 +28,8 @@ class LoopBound:
     total: int | None = None  # executions per entry of the loop around it, if less than the product
     around: int | None = None  # address of the header of that loop
     assumes: Assumption | None = None  # a fact about data that the proof rests on
+    rests: tuple[Assumption, ...] = ()  # the named assumptions of the proof
     why: str = ""  # of the reason the part that names what is unknown
-    s1: bool = False  # the proof rests on assumption S1 (rule 1)
 
     @property
     def failed(self) -> bool:
@@ -43,5 +43,5 @@ class LoopBound:
         return (
             *((LOOP_FACT.text(evidence=self.evidence),) if by_fact else ()),
             *((self.assumes,) if self.assumes else ()),
-            *((S1.text(),) if self.s1 else ()),
+            *self.rests,
         )

@@ -71,7 +71,7 @@ class Rounds:
                 cut = self.slices[i]
                 if i in code.bounds:
                     code.continued[i] = cut.continued
-                code.steps |= {(i, cell): Step(n, cut.s1) for cell, n in cut.steps().items()}
+                code.steps |= {(i, cell): Step(n, cut.rests) for cell, n in cut.steps().items()}
             pending = [loop for loop in loops if self._is_open(loop)]
 
     def _ready(self, loops: Sequence[int], wanted: set[int]) -> list[int]:

@@ -93,8 +93,9 @@ S2 = AssumptionKind(
 )
 S3 = AssumptionKind(
     "S3",
-    "S3: no two addresses outside the platform's memory map name the same word of live data",
-    proved_by="[[memory]] entries of the platform file that cover the addresses",
+    "S3: no two addresses whose translation the platform's memory map does not fix name the same "
+    "word of live data",
+    proved_by="fixed [[memory]] entries of the platform file, with 'physical', for the addresses",
     refuted_by="page tables that map one physical word at two such addresses",
     checked_by="nothing: recordings hold virtual addresses only",
 )
@@ -243,7 +244,7 @@ PATH_STARTS = AssumptionKind(
 )
 PATH_ENDS = AssumptionKind(
     "fact: path ends",
-    "fact: {source}: path ends at {place}",
+    "fact: {source}: path {way} end at {place}",
     proved_by="nothing: it says which question is asked",
     refuted_by="nothing: what comes after is not part of the answer",
     checked_by="nothing: it says which question is asked",
@@ -516,7 +517,7 @@ UNMASKED = AssumptionKind(
     "unmasked",
     "{entry}: interrupts: none is taken on a path after {place}, which may unmask them: no latency "
     "is given",
-    proved_by="an end of paths there: path ends at PLACE",
+    proved_by="an end of paths there: path must end at PLACE",
     refuted_by="an execution in which an interrupt is taken between entry and end",
     checked_by="wcet replay: such an execution leaves its path",
 )
@@ -558,6 +559,20 @@ FORCED_CORE = AssumptionKind(
     proved_by="nothing: the build attributes contradict it",
     refuted_by="another processor on the board",
     checked_by="nothing: the processor is not in the binary",
+)
+S4 = AssumptionKind(
+    "S4",
+    "S4: a store to a known address does not hit live frames of a stack whose place is not known",
+    proved_by="code that loads sp with a constant before the path uses the stack",
+    refuted_by="an execution that begins with sp in memory that code names by its address",
+    checked_by="wcet check-facts, wcet replay",
+)
+MEMORY_MAP = AssumptionKind(
+    "memory map",
+    "memory map: addresses name the memory that platform {name} says",
+    proved_by="page tables that map the fixed [[memory]] entries as they say",
+    refuted_by="a page table entry that maps one of these addresses elsewhere",
+    checked_by="nothing: recordings hold virtual addresses only",
 )
 
 KINDS: tuple[AssumptionKind, ...] = (
@@ -613,6 +628,8 @@ KINDS: tuple[AssumptionKind, ...] = (
     TLB_REFILLED,
     RUNS_ON,
     FORCED_CORE,
+    S4,
+    MEMORY_MAP,
 )
 STANDARD = "; it gives back r4 to r11, sp, the mode and the registers of other modes"
 UNCHANGED = "; it leaves masks, caches and translation as they were"

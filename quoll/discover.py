@@ -56,6 +56,7 @@ class FunctionBuilder:
     ``sites`` are the indirect transfers, whose effect the owner decides; ``version`` counts
     changes, so that a decision can be repeated when the code around it has grown. ``inline`` are
     jumps that are no tail calls; ``linked`` are jumps that call, with the words that lr holds then.
+    Control may go on after the ends of paths that are ``going_on``.
     ``leaders`` start blocks, ``edges`` lead from an instruction to one of them.
     """
 
@@ -71,6 +72,7 @@ class FunctionBuilder:
         fragments: Set[int] = frozenset(),
         apart: Set[int] = frozenset(),
         replaced: Set[int] = frozenset(),
+        going_on: Set[int] = frozenset(),
     ) -> None:
         self.entry, self.thumb = callee.entry, callee.thumb
         self.insns: dict[int, Insn] = {}
@@ -87,7 +89,7 @@ class FunctionBuilder:
         self._unknown_calls: set[int] = set()  # unresolved, but they come back here
         self.version = 0
         self._image = image
-        self._ends = ends
+        self._ends, self._going_on = ends, going_on
         self._is_function = is_function
         self._window = Window(image)
         self._returning = returning
@@ -370,7 +372,8 @@ class FunctionBuilder:
         flow = insn.flow
         if insn.addr in self._ends and flow is not Flow.EXCEPTION_RETURN:
             self.exits.add(insn.addr)
-            return True
+            if insn.addr not in self._going_on:
+                return True
         if flow is Flow.NEXT:
             return False
         if flow is Flow.EXCEPTION_RETURN:
@@ -394,7 +397,7 @@ class FunctionBuilder:
             self.refuse(
                 insn.addr,
                 f"{insn.text} waits for an interrupt or an event: its duration is not known",
-                "if the path ends here, state it: path ends at PLACE, or --end PLACE; or state "
+                "if the path ends here, state it: path must end at PLACE, or --end PLACE; or state "
                 "what the function around it takes: function NAME takes at most N cycles",
             )
         elif flow is Flow.TRAP:

@@ -36,13 +36,14 @@ def extract(
     """All code reachable from ``entries``, as functions.
 
     An entry may carry the Thumb bit; without it the symbols decide. A path ends after the
-    instructions at ``ends``. What the facts say is read-only holds what is loaded there. Raises
-    UsageError when an entry is not code, FactsError when a fact names a place that does not exist.
+    instructions at ``ends``, and control does not go on there. What the facts say is read-only
+    holds what is loaded there. Raises UsageError when an entry is not code, FactsError when a fact
+    names a place that does not exist.
     """
     fixed = [fact for fact in facts.of(RegionFact) if fact.kind == "read-only"]
     image = image.holding((fact.low, fact.high) for fact in fixed)
     statements = Statements(image, facts)
-    growth = Growth(image, statements, ends | statements.ends.keys())
+    growth = Growth(image, statements, ends | statements.ends.keys(), statements.going_on - ends)
     roots = [_entry(image, addr) for addr in entries]
     image.begin_lines()
     with _not_collected():

@@ -53,14 +53,20 @@ class Progress:
 class Functions:
     """The functions under construction, who calls them, and how far each has come."""
 
-    def __init__(self, image: Image, statements: Statements, ends: frozenset[int]) -> None:
+    def __init__(
+        self,
+        image: Image,
+        statements: Statements,
+        ends: frozenset[int],
+        going_on: frozenset[int],
+    ) -> None:
         self.functions: dict[int, FunctionBuilder] = {}
         self.roots: set[int] = set()
         self.returning: set[int] = set()
         self._image = image
         self._named = {s.addr for s in image.symbols.symbols if s.kind == "func"}
         self._statements = statements
-        self._ends = ends
+        self._ends, self._going_on = ends, going_on
         self._progress: dict[int, Progress] = {}
         self._callers: dict[Callee, set[int]] = {}
         self._sharers: dict[int, set[int]] = {}  # branch target -> functions holding it
@@ -103,6 +109,7 @@ class Functions:
             self._fragments,
             frozenset(self._apart.get(callee.entry, ())),
             self._statements.replaced.keys(),
+            self._going_on,
         )
         self._progress[callee.entry] = Progress()
         self._queue.append(callee.entry)

@@ -34,8 +34,14 @@ SPREAD = 1000  # instructions whose values are worth another process, or one per
 class Growth(Functions):
     """Asks the functions under construction what their transfers do, and uses the answers."""
 
-    def __init__(self, image: Image, statements: Statements, ends: frozenset[int]) -> None:
-        super().__init__(image, statements, ends)
+    def __init__(
+        self,
+        image: Image,
+        statements: Statements,
+        ends: frozenset[int],
+        going_on: frozenset[int] = frozenset(),
+    ) -> None:
+        super().__init__(image, statements, ends, going_on)
         self.tables: dict[int, JumpTable] = {}
         self.assumptions: dict[Assumption, None] = {}
         self._confirmer = Confirmer(image)

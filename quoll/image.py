@@ -25,6 +25,7 @@ from quoll.errors import InputError
 from quoll.identity import key_of
 from quoll.inputs import Unreadable, read_input
 from quoll.lines import DebugSections, LineTable, SourceLine, decode_lines
+from quoll.memory_map import NO_MAP, MemoryMap, Span
 from quoll.spread import begun
 from quoll.symbols import Symbol, SymbolTable, symbol_table
 
@@ -66,8 +67,10 @@ class Image:
         self._unsettled = elf.unsettled
         self._code: dict[int, bytes] = {}  # by start
         self._dumped = tuple((r.addr, r.addr + len(data)) for r, data in raw)
-        self._fixed: tuple[tuple[int, int], ...] = ()
         self._listed: frozenset[int] = frozenset()  # addresses of names without instruction set
+        self.memory: MemoryMap = NO_MAP
+        self._fixed: tuple[Span, ...] = ()
+        self._changing: frozenset[Span] = frozenset()
         self._segment_addrs = [s.addr for s in self.segments]
         self._section_addrs = [s.addr for s in self.sections]
 
@@ -140,11 +143,43 @@ class Image:
             addr, count = addr + take, count - take
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def holding(self, spans: Iterable[tuple[int, int]]) -> Image:
-        """This image, where no store changes what is loaded in ``spans``: first and last bytes."""
+    def holding(self, spans: Iterable[Span]) -> Image:
+        """This image, where no store changes what is loaded in ``spans``."""
         fixed = copy.copy(self)
         fixed._fixed = (*self._fixed, *spans)
         return fixed
+
+    def changing(self, spans: Iterable[Span]) -> Image:
+        """This image, where stores change what is loaded in ``spans``, whatever sections say."""
+        changed = copy.copy(self)
+        changed._changing = self._changing | frozenset(spans)
+        return changed
+
+    def mapped(self, memory: MemoryMap) -> Image:
+        """This image, in the memory that a platform describes."""
+        changed = copy.copy(self)
+        changed.memory = memory
+        return changed
+
+    @property
+    def view(self) -> object:
+        """What is said of this image beside its bytes, as part of keys (rule 30)."""
+        return self.memory, self._fixed, sorted(self._changing)
+
+    def overwritten(self, span: Span) -> tuple[Span, ...]:
+        """Where a store to ``span`` hits what ``constant`` takes for unchanged, by any name."""
+        return tuple(
+            (low, high)
+            for low, high in self.memory.images(*span)
+            if any(self._constant_at(addr) for addr in range(low, high + 1))
+        )
+
+    def home(self, addr: int, size: int) -> int:
+        """The name of a word that stands for all of them: one in a section, if there is one."""
+        names = self.memory.names(addr, size)
+        if len(names) == 1:
+            return addr
+        return min(names, key=lambda name: (self.section_at(name) is None, name))
 
     def constant(self, addr: int, count: int) -> int | None:
         """Little-endian value of ``count`` bytes that no store changes (rules 1, S2), or None."""
@@ -156,6 +191,8 @@ class Image:
         return None if content is None else int.from_bytes(content, "little")
 
     def _constant_at(self, addr: int) -> bool:
+        if any(low <= addr <= high for low, high in self._changing):
+            return False
         segment = self.segment_at(addr)
         if segment is not None and any(low <= addr <= high for low, high in self._fixed):
             return True

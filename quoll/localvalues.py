@@ -76,7 +76,7 @@ def environment_of(image: Image) -> Environment:
         segment = image.segment_at(addr)
         return segment is not None and image.constant(addr, 1) is None
 
-    return Environment(image.constant, ordinary)
+    return Environment(image.constant, ordinary, image.memory)
 
 
 def procedure_call_standard(entry: int) -> frozenset[int]:

@@ -247,7 +247,7 @@ class _Builder:
                 "no end of a path is reachable while an interrupt is pending (rule 33)",
                 where=image.place(min(origin[n] for n in stays or {entry})),
                 hint="what waits there until none is pending waits for ever, as interrupts are "
-                "masked; if it is the end of the path, name it with 'path ends at' or --end",
+                "masked; if it is the end of the path, name it with 'path must end at' or --end",
             )
         return sorted(kept)
 

@@ -58,7 +58,7 @@ class Statements:
                 raise FactsError(
                     f"{fact.function} is replaced by a bound, but said never to return",
                     where=str(fact.source),
-                    hint="end the path before its calls: path ends at PLACE",
+                    hint="end the path before its calls: path must end at PLACE",
                 )
         self.ends: Mapping[int, PathEnd] = {
             addr & ~1: fact
@@ -69,6 +69,11 @@ class Statements:
             resolve(image, fact.function, fact.source)[0]: fact for fact in facts.of(Recursion)
         }
         self.used: dict[Assumption, None] = {}
+
+    @property
+    def going_on(self) -> frozenset[int]:
+        """The ends of paths behind which control may go on."""
+        return frozenset(addr for addr, fact in self.ends.items() if not fact.must)
 
     def _callees(self, fact: Targets) -> tuple[Callee, ...]:
         addrs = [a for text in fact.targets for a in resolve(self._image, text, fact.source)]

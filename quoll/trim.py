@@ -256,7 +256,7 @@ def refuse_stops(graph: Supergraph, image: Image) -> None:
     raise ControlFlowError(
         f"control gets here from {entry}, but from here to no end of a path{also}{more}",
         where=first,
-        hint="if the path ends here, state it: path ends at PLACE, or --end PLACE; "
+        hint="if the path ends here, state it: path must end at PLACE, or --end PLACE; "
         "if control never gets here: ignore PLACE",
     )
 

@@ -6,8 +6,9 @@
     values.dead_edges            edges that no execution takes in their context (rule 4)
 
 The supergraph has every call in it, so that nothing is assumed of callees: registers are saved
-and restored by the code itself. Constants come from non-writable memory; S1 and S2 (rule 1) are
-listed in ``assumptions`` where a store of unknown address made use of them.
+and restored by the code itself. Constants come from non-writable memory; what a store to a known
+place writes, by any name, is none. S1 to S4 (rules 1, 34) are listed in ``assumptions`` where a
+store made use of them.
 """
 
 from __future__ import annotations
@@ -20,10 +21,14 @@ from quoll.arithmetic import add, subtract
 from quoll.assumptions import Assumption
 from quoll.condition import words
 from quoll.contextdomain import ContextDomain, Entry, environment_in, flow_of, start_of
+from quoll.errors import ControlFlowError
 from quoll.fixpoint import Ascent, Fixpoint, count_in_edges, solve
 from quoll.havoc import hands_on_a_stack_address
 from quoll.image import Image
 from quoll.localvalues import BlockCode
+from quoll.machine import Environment
+from quoll.memory import S3
+from quoll.memory_map import Span, words_in_page
 from quoll.parts import steps_over_parts
 from quoll.regions import NO_REGIONS, Regions
 from quoll.state import State, images
@@ -54,8 +59,24 @@ def analyse(
 ) -> Values:
     """The values of ``graph``, under what facts say of memory.
 
-    Raises ControlFlowError for an instruction without semantics.
+    Raises ControlFlowError for an instruction without semantics, and for one that a store to a
+    known place changes.
     """
+    fixed = image.holding((r.low, r.high) for r in regions.of_kind("read-only"))
+    changed: frozenset[Span] = frozenset()
+    while True:
+        found = _under(graph, image.changing(changed), entry or Entry(), regions)
+        more = _overwritten(found.environment, fixed) - changed
+        if not more:
+            break
+        changed |= more
+        _refuse_changed_code(graph, image, more)
+    found.environment.changed = changed
+    return found
+
+
+def _under(graph: Supergraph, image: Image, entry: Entry, regions: Regions) -> Values:
+    """The values, where constants are what ``image`` says."""
     environment = environment_in(image, regions)
     steps = steps_over_parts(graph)
     flow = flow_of(graph, steps)
@@ -68,8 +89,48 @@ def analyse(
     blocks = {key: code(block.insns) for key, block in compiled.items()}
     bodies = [blocks[id(node.block)] for node in graph.nodes]
     domain = ContextDomain(graph, steps, flow, order, bodies, environment, code)
-    start = start_of(entry or Entry(), environment)
-    return Values(graph, domain, solve(flow, order, domain, start))
+    found = solve(flow, order, domain, start_of(entry, environment))
+    for node, state in enumerate(found.states):
+        if state is not None and not graph.successors[node]:
+            domain.outcome(node, state)  # for what it stores: nothing is asked behind it
+    return Values(graph, domain, found)
+
+
+def _overwritten(environment: Environment, image: Image) -> frozenset[Span]:
+    """Constants that stores to known places write; that they write no other is S3 (rule 34)."""
+    stored = environment.use.stored
+    if _assumes_constants_apart(environment):
+        environment.used.add(S3)
+    return frozenset(part for span in stored for part in image.overwritten(span))
+
+
+def _assumes_constants_apart(environment: Environment) -> bool:
+    """Whether nothing but S3 says that stores to known places write no constant that was read."""
+    places: dict[int, list[Span]] = {}  # by place in a page
+    for (addr, size), value in environment.constants.items():
+        if value is not None:
+            for word in words_in_page((addr, addr + size - 1)):
+                places.setdefault(word, []).append((addr, addr + size - 1))
+    return any(
+        environment.map.assumes_apart(span, constant)
+        for span in environment.use.stored
+        for word in words_in_page(span)
+        for constant in places.get(word, ())
+    )
+
+
+def _refuse_changed_code(graph: Supergraph, image: Image, spans: Iterable[Span]) -> None:
+    """Raise ControlFlowError if an instruction of ``graph`` is among what stores write."""
+    for low, high in spans:
+        for node in graph.nodes:
+            for insn in node.block.insns:
+                if low < insn.addr + insn.size and insn.addr <= high:
+                    raise ControlFlowError(
+                        f"a store to {image.place(low)} changes this instruction, and code that "
+                        "changes is not analysed",
+                        where=image.place(insn.addr),
+                        hint="end the path before it, or give the code as it is then with --raw",
+                    )
 
 
 class Resumed:
@@ -174,6 +235,16 @@ class Values:
     def assumptions(self) -> tuple[Assumption, ...]:
         """The named assumptions (rule 1) that the values rest on."""
         return tuple(sorted(self._domain.environment.used))
+
+    @property
+    def environment(self) -> Environment:
+        """What all blocks share."""
+        return self._domain.environment
+
+    @property
+    def changed(self) -> frozenset[Span]:
+        """Where stores to known places write what sections say is never written."""
+        return self._domain.environment.changed
 
     @property
     def unknown(self) -> frozenset[int]:

@@ -160,8 +160,7 @@ def _legal(cfg: Cfg, edge: Edge) -> bool:
     block, target = cfg.blocks[edge.src], cfg.blocks[edge.dst].addr
     last = block.last
     if edge.kind is EdgeKind.FALLTHROUGH:
-        may = last.flow is Flow.TRAP or falls_through(last)
-        return may and target == block.end and (last.flow is not Flow.NEXT or not block.exits)
+        return (last.flow is Flow.TRAP or falls_through(last)) and target == block.end
     if edge.kind is EdgeKind.TAKEN:
         return last.flow in (Flow.JUMP, Flow.CALL) and target == last.target
     if edge.kind is EdgeKind.ACROSS:

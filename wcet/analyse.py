@@ -27,7 +27,7 @@ from quoll.sharing import Sharing
 from quoll.store import NOWHERE, Store
 from quoll.vivu import FULL, Vivu
 from wcet import platform as platforms
-from wcet.entries import find_entries, path_ends
+from wcet.entries import asked_ends, find_entries, path_ends
 from wcet.latency import interrupt_latency
 from wcet.memory import NOTHING, Extra
 from wcet.platform import Platform
@@ -136,12 +136,13 @@ class Run:
             image = options.extra.image(kernel)
             platform, reason = choose_platform(image, options)
             files = facts_files(kernel, options)
-            facts = load(files)
+            facts = Facts((*load(files).facts, *asked_ends(options.ends)))
             refuse_unknown(facts, options.parameters)
             regions = Regions.of(facts, image)
             platform = platform.with_regions(regions)
+            image = image.mapped(platform.hierarchy.memory)
             entries = find_entries(image, platform, options.entries)
-            ends = path_ends(image, platform, options.ends)
+            ends = path_ends(image, platform)
             store = PreparedStore(options, image, platform, facts, ends)
         return Run(
             image, platform, reason, files, facts, regions, entries, ends, options, stages, store

@@ -67,7 +67,7 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
     return {
         "symbol": entry.symbol,
         "address": hex(entry.address),
-        "cycles": None if entry.parametric else entry.cycles,
+        "cycles": entry.bound_cycles,
         "microseconds": None if entry.parametric else result.microseconds(entry.cycles),
         "parametric": entry.parametric and parametric_json(result, entry, entry.parametric),
         "may_unmask_at": list(entry.unmasking),
@@ -88,7 +88,7 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
             {
                 "place": None if s.place is None else result.image.place(s.place),
                 "context": s.context,
-                "cycles": s.cycles,
+                "cycles": None if entry.parametric else s.cycles,
             }
             for s in entry.starts
         ],

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from loopbounds.recursion import find_depths
-from quoll.assumptions import S1
+from quoll.assumptions import Assumption
 from quoll.cfg import Cfg, Program
 from quoll.errors import FactsError, SolverError, UsageError
 from quoll.export import call_graph_dot, cfg_dot, program_json
@@ -134,21 +134,20 @@ def _with_depths(program: Program, image: Image, facts: Facts) -> Program:
     """``program`` with the depths of recursion that are proved, or stated, of all its entries."""
     depths: dict[int, Depth] = {}
     unknown: set[int] = set()
-    proofs_rest_on_s1 = False
+    rests: dict[Assumption, None] = {}
     for entry in program.entries:
         found = find_depths(program, entry, image, facts)
         unknown |= found.reasons.keys() - found.depths.keys()
-        proofs_rest_on_s1 |= found.s1
+        rests |= dict.fromkeys(found.rests)
         for function, depth in found.depths.items():
             known = depths.setdefault(function, depth)
             depths[function] = max(known, depth, key=lambda d: (bool(d.fact), d.activations))
     depths = {f: depth for f, depth in depths.items() if f not in unknown}
     known_too = {**program.guidance.depths, **depths}
-    s1 = (S1.text(),) if proofs_rest_on_s1 else ()
     return replace(
         program,
         guidance=replace(program.guidance, depths=known_too),
-        assumptions=tuple(dict.fromkeys((*program.assumptions, *s1))),
+        assumptions=tuple(dict.fromkeys((*program.assumptions, *rests))),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from loopbounds.bound import LoopBound
 from loopbounds.bounds import bound_loops
 from loopbounds.options import BoundOptions, Budget
 from loopbounds.recursion import find_depths, with_depths
-from quoll.assumptions import Assumption, listed, table
+from quoll.assumptions import MEMORY_MAP, Assumption, listed, table
 from quoll.cfg import Program
 from quoll.errors import InputError, UsageError, WcetError
 from quoll.expand import expand, without_edges
@@ -21,6 +21,7 @@ from quoll.extract import extract
 from quoll.facts import Facts, load
 from quoll.image import Image
 from quoll.listing import loops_text
+from quoll.memory_map import Span
 from quoll.pending import find_pending_tests
 from quoll.prune import guided_in_contexts
 from quoll.regions import Regions
@@ -156,7 +157,9 @@ def run(options: argparse.Namespace) -> int:
     automatic = not options.no_facts and beside.is_file() and beside not in options.facts
     facts = load((*([beside] if automatic else []), *options.facts))
     platform, entries = chosen_entries(image, options)
-    ends = path_ends(image, platform, ()) if platform is not None else frozenset[int]()
+    if platform is not None:
+        image = image.mapped(platform.hierarchy.memory)
+    ends = path_ends(image, platform) if platform is not None else frozenset[int]()
     program = extract(image, sorted(set(entries.values())), facts, ends)
     if options.nest:
         publish(options, [], lambda: loops_text(program, image))
@@ -168,7 +171,7 @@ def run(options: argparse.Namespace) -> int:
         budget=Budget(seconds=max(1, round(options.time_limit))),
     )
     called = platform is None and not options.entry
-    listing = _Listing(image, program, facts, platform, bounds, stages, called)
+    listing = _Listing(image, program, ends, facts, platform, bounds, stages, called)
     analysed = list(listing.entries(entries))
     stages.done()
     found = [item for entry in analysed for item in entry.listed()]
@@ -176,7 +179,9 @@ def run(options: argparse.Namespace) -> int:
     given = (text for entry in analysed for text in entry.assumptions)
     proofs = (text for item in found for text in item.bound.assumptions)
     regions = Regions.of(facts, image)
-    known = (*regions.assumptions, *program.assumptions, *removed, *given, *proofs)
+    told = platform is not None and any(r.fixed and r.physical for r in image.memory.regions)
+    board = (MEMORY_MAP.text(name=platform.name),) if platform and told else ()
+    known = (*board, *regions.assumptions, *program.assumptions, *removed, *given, *proofs)
     assumptions = listed(known)
     depths = [depth for entry in analysed for depth in entry.depths(image)]
     document = {
@@ -247,6 +252,7 @@ class _Listing:
 
     image: Image
     program: Program
+    ends: frozenset[int]
     facts: Facts
     platform: Platform | None
     options: BoundOptions
@@ -276,6 +282,8 @@ class _Listing:
         if not graph.loops:
             return AnalysedEntry(name, graph, (), assumptions)
         values = first.within(graph) or analyse_values(graph, image, regions=regions)
+        if changed := first.changed | values.changed:
+            return self._changing(changed, address)._entry(name, address)
         cut = self._cut(graph, values)
         only = None if cut is None else frozenset(range(len(graph.loops))) - cut.keys()
 
@@ -287,11 +295,19 @@ class _Listing:
         found = bound_loops(
             graph, image, values, facts, self.options, progress, only, called=self.called
         )
+        proofs = (text for bound in found for text in bound.rests)
+        assumptions = (*deep.assumptions, *values.assumptions, *proofs)
         if self.platform is None or not cut:
             return AnalysedEntry(name, graph, found, assumptions)
         bounds = tuple(cut.get(bound.loop, bound) for bound in found)
         pending = self.platform.pending_assumption()
         return AnalysedEntry(name, graph, bounds, (*assumptions, *pending))
+
+    def _changing(self, spans: frozenset[Span], address: int) -> _Listing:
+        """The same for one entry, where stores change what is loaded in ``spans``."""
+        image = self.image.changing(spans)
+        program = extract(image, [address], self.facts, self.ends)
+        return replace(self, image=image, program=program)
 
     def _cut(self, graph: Supergraph, values: Values) -> dict[int, LoopBound] | None:
         """The loops that do not go round while an interrupt is pending (rule 21), by index.
@@ -302,7 +318,7 @@ class _Listing:
         tests = find_pending_tests(values, platform.pending) if platform else None
         if tests is None or platform is None:
             return None
-        ends = path_ends(self.image, platform, ())
+        ends = path_ends(self.image, platform)
         address = graph.nodes[graph.entry].block.addr
         if serves_interrupts(self.image, platform, self.facts, ends, address):
             return None

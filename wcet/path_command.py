@@ -145,9 +145,8 @@ def path_text(
 
 def heading(result: Result, entry: EntryResult, whole: Outline, style: Style) -> Iterator[str]:
     """The bound and where it goes."""
-    for_what = ", ".join(f"{name} = {value}" for name, value in entry.example.items())
     yield style.bold(
-        f"worst path of {entry.name}{f' for {for_what}' if for_what else ''}: "
+        f"worst path of {entry.name}{entry.for_what}: "
         f"{entry.cycles:,} cycles, {result.microseconds(entry.cycles):,.1f} µs"
     )
     if entry.parametric:
@@ -168,7 +167,7 @@ def heading(result: Result, entry: EntryResult, whole: Outline, style: Style) ->
 def why_text(result: Result, entry: EntryResult, why: Why, style: Style) -> Iterator[str]:
     """What the place is, what it costs, and what the path would be otherwise."""
     blocks = ", ".join(result.image.place(addr) for addr in why.addresses)
-    yield style.bold(f"{why.place} in the worst path of {entry.name}")
+    yield style.bold(f"{why.place} in the worst path of {entry.name}{entry.for_what}")
     yield f"  blocks: {blocks}"
     if why.executions:
         yield f"  on the path {why.executions:,} times; these executions take {why.own:,} cycles"
@@ -184,7 +183,7 @@ def why_text(result: Result, entry: EntryResult, why: Why, style: Style) -> Iter
             return
     fall = why.bound - why.other
     yield (
-        f"  bound {why.bound:,}; {said} {style.bold(f'{why.other:,}')}: "
+        f"  bound{entry.for_what} {why.bound:,}; {said} {style.bold(f'{why.other:,}')}: "
         f"{fall:,} cycles less ({fall / why.bound:.1%})"
     )
     if not fall:
@@ -250,9 +249,10 @@ def path_json(result: Result, entry: EntryResult, whole: Outline) -> dict[str, A
 
     return {
         "entry": entry.name,
-        "cycles": entry.cycles,
-        "microseconds": result.microseconds(entry.cycles),
+        "cycles": entry.bound_cycles,
+        "microseconds": None if entry.parametric else result.microseconds(entry.cycles),
         "example": dict(entry.example),
+        "example_cycles": entry.cycles if entry.parametric else None,
         "path_unrealisable": entry.path.unrealisable,
         "causes": {c.name.lower(): whole.total[c] for c in Cause},
         "tree": part(whole),

@@ -18,13 +18,13 @@ from pathlib import Path
 from cache.geometry import Geometry, Hierarchy
 from cache.initial import Contents, Initial
 from cache.locked import NOT_LOCKED, LockedLines
-from cache.memory_map import Cacheability, MemoryMap, Region, RegionKind
 from cache.policy import Policy
 from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
 from pipeline.tlb_model import TlbModel
 from quoll.assumptions import KEPT_PENDING, PENDING, TABLE_WALKS, Assumption, of_platform
 from quoll.errors import InputError
 from quoll.image import Image
+from quoll.memory_map import Cacheability, MemoryMap, Mirror, Region, RegionKind
 from quoll.regions import Regions
 from wcet.tlb_table import LAST_PAGE, RESIDENT, read_tlb
 from wcet.toml_table import Table
@@ -394,11 +394,16 @@ def _memory_map(top: Table) -> MemoryMap:
         kind = RegionKind(table.text("kind", tuple(k.value for k in RegionKind)))
         regions.append(Region(table.text("name"), low, high, kind, physical, table.flag("fixed")))
         table.close()
+    mirrors: list[Mirror] = []
+    for table in top.tables("mirror") if top.present("mirror") else ():
+        low, high = table.address_range("physical")
+        mirrors.append(Mirror(low, high, table.number("of", 0, 0xFFFFFFFF)))
+        table.close()
     regions.sort(key=lambda r: r.low)
     for a, b in pairwise(regions):
         if b.low <= a.high:
             raise top.error("memory", f"regions {a.name!r} and {b.name!r} overlap")
-    return MemoryMap(tuple(regions))
+    return MemoryMap(tuple(regions), tuple(mirrors))
 
 
 def _branches(table: Table) -> BranchModel:

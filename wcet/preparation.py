@@ -6,7 +6,7 @@ Program -> Supergraph -> Values -> Segments -> Classification -> Costs, and Loop
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -24,7 +24,9 @@ from quoll.expand import expand, refuse_stops, without_edges
 from quoll.extract import extract
 from quoll.facts import PathStart
 from quoll.guidance import CALLEE_SAVED, Replacement
+from quoll.image import Image
 from quoll.masks import may_unmask
+from quoll.memory_map import Span
 from quoll.pending import PendingTests, find_pending_tests
 from quoll.prune import guided_in_contexts
 from quoll.segments import Segment, SegmentValues, from_place, segments, undivided
@@ -45,8 +47,12 @@ SPREAD = 1000  # nodes of all starts of paths, from which on they are worth anot
 
 @dataclass(frozen=True, slots=True)
 class Valued:
-    """An entry with values: its graph without the edges that they exclude."""
+    """An entry with values: its graph without the edges that they exclude.
 
+    ``image`` is that of the run, less constants that the entry changes.
+    """
+
+    image: Image
     graph: Supergraph
     values: Values
     infeasible: tuple[InfeasibleEdge, ...]
@@ -90,7 +96,10 @@ class Preparation:
         return with_depths(program, address, run.image, depths)
 
     def valued(self, name: str, address: int) -> Valued:
-        """The stages from the binary to values, for one entry."""
+        """The stages from the binary to values, for one entry.
+
+        Once more from the start where stores change what was taken for constant.
+        """
         stage = self.run.stages.stage
         with stage("extract", name):
             program = extract(self.run.image, [address], self.run.facts, self.run.ends)
@@ -104,7 +113,9 @@ class Preparation:
             first = analyse_values(plain, self.run.image, regions=self.run.regions)
             infeasible = infeasible_edges(plain, first)
             graph, values = self.without_dead_edges(plain, first)
-            unmasking = may_unmask(values)
+        if changed := first.changed | values.changed:
+            return self.changing(changed).valued(name, address)
+        unmasking = may_unmask(values)
         run = self.run
         assumptions = (
             *run.platform.assumptions,
@@ -115,7 +126,11 @@ class Preparation:
             *self.run.regions.assumptions,
             *shared,
         )
-        return Valued(graph, values, infeasible, assumptions, unmasking)
+        return Valued(self.run.image, graph, values, infeasible, assumptions, unmasking)
+
+    def changing(self, spans: Iterable[Span]) -> Preparation:
+        """The same, where stores change what is loaded in ``spans``."""
+        return Preparation(replace(self.run, image=self.run.image.changing(spans)))
 
     def without_dead_edges(self, graph: Supergraph, values: Values) -> tuple[Supergraph, Values]:
         """``graph`` without the edges that values exclude (rule 4), and its values.
@@ -157,6 +172,8 @@ class Preparation:
         plain = guided_in_contexts(whole, self.run.image, self.run.facts)
         first = analyse_values(plain, self.run.image, regions=self.run.regions)
         graph, values = self.without_dead_edges(plain, first)
+        if first.changed or values.changed:
+            return None
         given_back = values.given_back()
         if not given_back >= CALLEE_SAVED or len(self.segments(graph, values)) > 1:
             return None
@@ -179,6 +196,7 @@ class Preparation:
             SHARED.text(text=text),
             *(removed.fact for removed in graph.guidance.removed),
             *values.assumptions,
+            *(text for bound in bounds for text in bound.rests),
             *classes.assumptions,
             *result.assumptions,
         )
@@ -199,6 +217,8 @@ class Preparation:
     def prepare(self, name: str, address: int) -> Prepared:
         """The stages before the integer program, for one entry."""
         valued = self.valued(name, address)
+        if valued.image is not self.run.image:
+            return Preparation(replace(self.run, image=valued.image)).prepare(name, address)
         graph, values = valued.graph, valued.values
         with self.run.stages.stage("values", name):
             parts = self.segments(graph, values)
@@ -215,6 +235,7 @@ class Preparation:
             *valued.assumptions,
             *(self.run.platform.pending_assumption() if len(parts) > 1 and not moved else ()),
             *(stated(f) for f in self.run.facts.of(PathStart) if moved),
+            *(text for bound in bounds for text in bound.rests),
             *(a for _, more in prepared for a in more),
         )
         paths = tuple(paths for paths, _ in prepared)

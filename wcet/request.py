@@ -76,7 +76,8 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PLACE",
-        help="a path also ends after the instruction here; repeatable",
+        help="every path ends after the instruction here, as with the fact 'path must end at "
+        "PLACE': what follows it is not analysed; repeatable",
     )
     add_vivu(p)
     p.add_argument(

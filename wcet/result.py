@@ -71,6 +71,17 @@ class EntryResult:
         """The bound, in cycles of the core; a parametric one at ``example``."""
         return self.solution.cycles
 
+    @property
+    def bound_cycles(self) -> int | None:
+        """The bound as one number; None if it is a function."""
+        return None if self.parametric else self.cycles
+
+    @property
+    def for_what(self) -> str:
+        """The parameters that cycles and path are for: " for n = 10"; "" without any."""
+        named = ", ".join(f"{name} = {value}" for name, value in self.example.items())
+        return f" for {named}" if named else ""
+
     def rounds(self, bound: LoopBound) -> int | None:
         """Most executions of a loop's header per entry, those in its first iteration included."""
         if bound.bound is None:

@@ -20,7 +20,7 @@ One fact per line; ``#`` starts a comment. Places are ``0xADDRESS``, ``symbol``,
     register rN at PLACE is at most M         a word that the binary does not bound
     branch at PLACE is always taken|never taken [in FUNCTION [when called from FUNCTION]]
     ignore PLACE; ignore edge PLACE -> PLACE; require PLACE
-    path starts at PLACE; path ends at PLACE
+    path starts at PLACE; path must end at PLACE; path may end at PLACE
     function FUNCTION takes at most N cycles [and preserves memory]
     recursion of FUNCTION at most N           activations of it at a time
 

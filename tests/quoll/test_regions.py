@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cache.memory_map import Cacheability, MemoryMap, Region, RegionKind
 from quoll.errors import FactsError
 from quoll.expand import expand
 from quoll.extract import extract
 from quoll.facts import RegionFact, Source, parse
 from quoll.image import Image
+from quoll.memory_map import Cacheability, MemoryMap, Region, RegionKind
 from quoll.regions import Regions
 from quoll.trace import End, Execution
 from quoll.values import Values, analyse

@@ -131,7 +131,7 @@ def test_paths_that_start_at_a_place(tmp_path: Path) -> None:
     assert late.cycles < whole.cycles - 40 * 4, "the loop of first is not on these paths"
     assert {b.bound for b in late.bounds} == {9}
     assert any(text.startswith(fact) for text in late.assumptions)
-    one = guided(elf, tmp_path, "path starts at second\npath ends at second").entries["main"]
+    one = guided(elf, tmp_path, "path starts at second\npath must end at second").entries["main"]
     assert one.cycles < late.cycles
     with pytest.raises(UsageError, match="full call strings"):
         guided(elf, tmp_path, fact, vivu=Vivu(0))

@@ -144,6 +144,11 @@ def test_the_function_is_never_below_the_plain_bound(
     assert main(["analyse", str(elf), *map(str, chosen), "--platform", "kzm", "--quiet"]) == 0
     text = capsys.readouterr().out
     assert f"wake: {bound['text']}" in text
+    row = next(line for line in text.splitlines() if line.startswith("wake  "))
+    assert row.split() == ["wake", "f(waiting)", "a", "function,", "below"]
+    shown = [line for line in text.splitlines() if f"{bound['example_cycles']:,}" in line]
+    assert shown[0].startswith(f"  for waiting = {bound['example']['waiting']}: ")
+    assert f"worst path of wake for waiting = {bound['example']['waiting']}" in text
     assert f"{per_element['cycles']:,} cycles per element in the loop" in text
     assert f"queue.facts:1: at most waiting{plus}" in text, "an assumption"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from cache.initial import Contents
-from cache.memory_map import Cacheability
 from cache.reference import Hit
 from quoll.errors import InputError
 from quoll.image import Image
+from quoll.memory_map import Cacheability
 from wcet.platform import DIRECTORY, Platform, for_image, load, names
 
 KZM = (DIRECTORY / "kzm.toml").read_text()
