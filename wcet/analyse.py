@@ -24,6 +24,7 @@ from quoll.guidance import unused_guidance
 from quoll.image import Image
 from quoll.regions import Regions
 from quoll.sharing import Sharing
+from quoll.store import NOWHERE, Store
 from quoll.vivu import FULL, Vivu
 from wcet import platform as platforms
 from wcet.entries import find_entries, path_ends
@@ -56,7 +57,7 @@ class Options:
     time_limit: float
     bounds: BoundOptions
     parameters: Mapping[str, int] = field(default_factory=dict)  # values of loop parameters
-    store: Path | None = None  # folder of what earlier runs found out
+    store: Store = NOWHERE  # of what earlier runs found out
     tlb: str | None = None  # how translations are charged, if not as the platform says
     vivu: Vivu = FULL
     extra: Extra = NOTHING  # what is loaded beside the ELF
@@ -139,15 +140,7 @@ class Run:
             platform = platform.with_regions(regions)
             entries = find_entries(image, platform, options.entries)
             ends = path_ends(image, platform, options.ends)
-            store = PreparedStore(
-                options.store,
-                image,
-                platform,
-                facts,
-                ends,
-                options.bounds,
-                (options.vivu, options.sharing.contexts, options.sharing.least),
-            )
+            store = PreparedStore(options, image, platform, facts, ends)
         return Run(
             image, platform, reason, files, facts, regions, entries, ends, options, stages, store
         )

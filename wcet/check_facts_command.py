@@ -112,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
         survival.add(fact, {d: Outcome(r.reached, r.first or None) for d, r in found})
     bounds = [(paths.graph, paths.bounds) for p in prepared.values() for paths in p.paths]
     proved = proved_loops(analysis.image, analysis.facts, bounds)
-    known = labelled(checked, labels(analysis.facts, survival, proved), wanted.store is None)
+    known = labelled(checked, labels(analysis.facts, survival, proved), not wanted.store.keeps)
     write(options, checked, known)
     return VIOLATED if any(r.broken for c in checked for r in c.records) else 0
 

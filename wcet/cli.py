@@ -18,6 +18,7 @@ from wcet.atomic import refuse_overwriting
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
+from quoll.store import begin_run
 
 __all__ = ["main"]
 
@@ -88,6 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status (see ``EPILOG``)."""
     given = sys.argv[1:] if arguments is None else arguments
     gc.set_threshold(*COLLECT_AFTER)
+    begin_run()
     try:
         if arguments is None:
             process.prepare()

@@ -34,7 +34,7 @@ from wcet.entries import ALL, find_entries, path_ends
 from wcet.memory import add_memory, extra
 from wcet.numbers import seconds
 from wcet.platform import Platform
-from wcet.request import add_cache, add_facts, default_cache
+from wcet.request import add_cache, add_facts, kept
 from wcet.stages import Stages
 
 __all__ = ["add_to"]
@@ -162,7 +162,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     stages = Stages(verbose=not options.quiet)
     bounds = BoundOptions(
-        cache=None if options.no_cache else options.cache or default_cache(),
+        store=kept(options),
         models=options.smv,
         budget=Budget(seconds=max(1, round(options.time_limit))),
     )

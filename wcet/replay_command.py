@@ -22,7 +22,7 @@ from wcet.pieces import cut
 from wcet.replay import Path as Walk
 from wcet.replay import Replayed, Subject, by_path, initial, replay_paths, takes_exception
 from wcet.replay_timing import Moment, moments
-from wcet.request import add_set, add_vivu, default_cache, parameters, vivu_of
+from wcet.request import add_cache, add_set, add_vivu, kept, parameters, vivu_of
 from wcet.result import Result
 from wcet.stages import Stages
 
@@ -100,9 +100,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--timing", metavar="ENTRY",
         help="print the replay of ENTRY that took most, instruction by instruction",
     )  # fmt: skip
-    p.add_argument("--cache", type=Path, metavar="DIR", help="where proofs of loop bounds are kept")
     p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
-    p.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    add_cache(p)
     p.set_defaults(run=run)
 
 
@@ -213,9 +212,7 @@ def analysis(options: argparse.Namespace) -> Options:
         ends=(),
         solver="cbc",
         time_limit=60.0,
-        bounds=BoundOptions(
-            cache=options.cache or default_cache(), models=None, budget=Budget(seconds=60)
-        ),
+        bounds=BoundOptions(store=kept(options), models=None, budget=Budget(seconds=60)),
         vivu=vivu_of(options),
         extra=extra(options),
         parameters=parameters(options.set),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from loopbounds.options import BoundOptions, Budget
 from quoll.errors import UsageError
 from quoll.printable import shortened
 from quoll.sharing import Sharing
+from quoll.store import LIMIT_VARIABLE, NOWHERE, Store
 from quoll.vivu import Vivu
 from wcet.analyse import Options
 from wcet.memory import add_memory, extra
@@ -27,7 +27,7 @@ __all__ = [
     "add_set",
     "add_vivu",
     "colored",
-    "default_cache",
+    "kept",
     "parameters",
     "requested",
     "vivu_of",
@@ -121,7 +121,8 @@ def add_cache(p: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR",
         help="where proofs of loop bounds are kept, and what else was found out about this very "
-        "input (default: quoll in the user's cache folder)",
+        "input: a folder that only this user may write to (default: quoll in the user's cache "
+        f"folder); {LIMIT_VARIABLE} in the environment limits its size (default: 256)",
     )
     p.add_argument("--no-cache", action="store_true", help="find out and prove everything again")
     p.add_argument("--quiet", action="store_true", help="no progress on standard error")
@@ -169,7 +170,7 @@ def requested(
     options: argparse.Namespace, entries: Sequence[str], models: Path | None = None
 ) -> Options:
     """The analysis that a command line asks for. Raises UsageError for what makes no sense."""
-    cache = None if options.no_cache else options.cache or default_cache()
+    store = kept(options)
     budget = Budget(seconds=max(1, round(options.time_limit)))
     return Options(
         entries=tuple(entries) or ("all",),
@@ -180,9 +181,9 @@ def requested(
         ends=tuple(options.end),
         solver=options.solver,
         time_limit=options.time_limit,
-        bounds=BoundOptions(cache=cache, models=models, budget=budget),
+        bounds=BoundOptions(store=store, models=models, budget=budget),
         parameters=parameters(options.set),
-        store=None if cache is None else cache / "entries",
+        store=store,
         tlb=options.tlb,
         vivu=vivu_of(options),
         extra=extra(options),
@@ -190,10 +191,11 @@ def requested(
     )
 
 
-def default_cache() -> Path:
-    """The user's cache folder, by the XDG base directory specification."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "quoll" / "loopbounds"
+def kept(options: argparse.Namespace) -> Store:
+    """Where results are kept, as the options of ``add_cache`` say."""
+    if options.no_cache:
+        return NOWHERE
+    return Store.of_user() if options.cache is None else Store(options.cache)
 
 
 def parameters(texts: Sequence[str]) -> dict[str, int]:
