@@ -62,7 +62,7 @@ def test_a_fact_with_an_odd_address_of_arm_code_is_refused(image: Image) -> None
 
 def test_an_odd_address_of_thumb_code_is_that_place(image: Image) -> None:
     narrow = address(image, "narrow") & ~1
-    facts = parse(f"path ends at {narrow + 3:#x}\n", "k.facts")
+    facts = parse(f"path must end at {narrow + 3:#x}\n", "k.facts")
     (function,) = extract(image, [narrow], facts).functions.values()
     assert [b.last.addr for b in function.blocks if b.exits] == [narrow + 2]
 

@@ -69,7 +69,7 @@ def test_code_on_no_path_to_an_end_is_an_error(
     assert analyse(tmp_path, SPINS, UNMASKS_FOR_EVER)[0] == 5
     error = capsys.readouterr().err
     assert "<other>" in error
-    assert "path ends at PLACE" in error
+    assert "path must end at PLACE" in error
 
 
 def test_a_stated_end_covers_the_path_up_to_it(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_waiting_has_no_duration(
     assert analyse(tmp_path, f"nop\n{wait}\n", cpu=cpu)[0] == 5
     error = capsys.readouterr().err
     assert "waits for an interrupt" in error
-    assert "path ends at PLACE" in error
+    assert "path must end at PLACE" in error
     status, report = analyse(tmp_path, f"nop\n{wait}\n", "", "--end", "vector_svc+4", cpu=cpu)
     assert status == 0
     assert any("vector_svc+0x4" in a for a in report["assumptions"] if a.startswith("ends: "))
