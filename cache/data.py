@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from cache.geometry import Geometry, Hierarchy
 from cache.lines import Target
-from cache.memory_map import Cacheability
 from cache.reference import UNCACHED
 from quoll.arm.insn import Access, Insn, Memory
+from quoll.memory_map import Cacheability
 from quoll.values import Origin
 from quoll.valueset import ValueSet
 
@@ -195,4 +195,4 @@ class DataModel:
         if addresses.stride >= geometry.line_bytes and addresses.size <= MEMBERS:
             return tuple(sorted({n for a in addresses for n in geometry.lines(a, size)}))
         lines = geometry.lines(addresses.low, addresses.high - addresses.low + size)
-        return tuple(lines) if len(lines) <= geometry.sets else None
+        return tuple(lines) if len(lines) <= geometry.index_sets else None

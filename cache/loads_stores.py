@@ -20,7 +20,6 @@ from cache.geometry import Hierarchy
 from cache.locked import NOT_LOCKED, LockedLines
 from cache.maintenance import CacheOperation, cache_operation
 from cache.may import presence
-from cache.memory_map import Cacheability
 from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.policy import Policy
 from cache.reference import AT_HOME, UNCACHED, Hit, Kind, Reference, Stream
@@ -28,6 +27,7 @@ from cache.residency import Residency, Verdict
 from cache.streams import Loads, find_streams
 from quoll.arm.insn import Access
 from quoll.cfg import Block
+from quoll.memory_map import Cacheability
 from quoll.supergraph import Supergraph
 from quoll.values import Origin
 from quoll.valueset import ValueSet
@@ -115,7 +115,7 @@ class _Classifier:
         ways = self.policy.persistent(geometry.free_ways)
         persistent = [
             persistent_lines(
-                (touched[n] for n in self.scopes.executed[loop.index]), geometry.sets, ways
+                (touched[n] for n in self.scopes.executed[loop.index]), geometry.index_sets, ways
             )
             if loop.index in self.scopes.eligible
             else frozenset[int]()

@@ -10,6 +10,7 @@ from loopbounds.acyclic import Acyclic
 from loopbounds.cell import SP, Cell
 from loopbounds.effects import FLAG, Effect, block_effect
 from loopbounds.terms import Term, sub
+from quoll.assumptions import Assumption
 from quoll.cfg import Block
 from quoll.image import Image
 from quoll.supergraph import Supergraph
@@ -44,7 +45,7 @@ class Step:
     """What every iteration of a loop adds to a cell."""
 
     amount: int
-    s1: bool  # rests on assumption S1
+    rests: frozenset[Assumption]  # named assumptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Continued:
 
     conditions: tuple[Term, ...]
     leaves: dict[Term, tuple[Cell, int]]
-    s1: bool  # rests on assumption S1
+    rests: frozenset[Assumption]  # named assumptions
 
 
 class NothingKnown:
@@ -101,6 +102,7 @@ class Code:
     _stores: tuple[int, ...] | None = None  # nodes that store elsewhere than near sp
     _stacks: tuple[tuple[int, int], ...] | None = None
     _written: dict[int, frozenset[int]] = field(default_factory=dict)
+    _one_way_out: dict[int, bool] = field(default_factory=dict)
 
     def effect(self, node: int) -> Effect:
         """What the block of ``node`` does."""
@@ -131,6 +133,15 @@ class Code:
         """The edges of a loop along which a function runs that is not looked at."""
         nodes = self.graph.loops[loop].nodes
         return [e for n in nodes for e in self.graph.successors[n] if self.graph.passed(e)]
+
+    def has_one_way_out(self, loop: int) -> bool:
+        """Whether a single edge leaves a loop: it is taken if the loop ends."""
+        known = self._one_way_out.get(loop)
+        if known is None:
+            graph, nodes = self.graph, self.graph.loops[loop].nodes
+            out = sum(graph.edges[e].dst not in nodes for n in nodes for e in graph.successors[n])
+            known = self._one_way_out[loop] = out == 1
+        return known
 
     def passes(self, edge: int, register: int) -> bool:
         """Whether a function that is not looked at may change ``register`` along ``edge``."""
@@ -171,7 +182,8 @@ class Code:
 
     def near_stack(self, value: int) -> bool:
         """Whether a constant may be an address in a stack."""
-        return any(bottom <= value <= top for bottom, top in self.stacks())
+        names = self.image.memory.names(value, 1)
+        return any(bottom <= name <= top for bottom, top in self.stacks() for name in names)
 
     def stacks(self) -> tuple[tuple[int, int], ...]:
         """Lowest address and end of each stack that code switches to."""

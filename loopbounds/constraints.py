@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass
+from itertools import combinations
+from random import Random
 
 from loopbounds import rewrite, terms
+from loopbounds.evaluate import compile_terms
 from loopbounds.terms import TRUE, Term, const
+from quoll.memory_map import MemoryMap
 from quoll.valueset import ANY, ValueSet
 
-__all__ = ["relevant", "says_all", "within"]
+__all__ = ["Words", "relevant", "says_all", "within"]
 
 FACTS = 40  # conditions that a model takes
 SMALL = 2000  # terms in one of them
+TRIES = 400  # of words for which conditions hold
 
 
 def within(term: Term, values: ValueSet) -> list[Term]:
@@ -45,13 +51,94 @@ def relevant(conditions: list[Term], wanted: set[Term]) -> list[Term]:
 
 
 def says_all(
-    constraints: Set[Term], way_in: Iterable[Term], parameters: Set[Term], loaded: Set[Term]
+    constraints: Set[Term],
+    way_in: Iterable[Term],
+    certain: Iterable[Term],
+    parameters: Set[Term],
+    tried: Set[Term],
+    words: Words,
 ) -> bool:
     """Whether ``constraints`` are all that the way into a loop says of the ``parameters``.
 
-    Of words ``loaded`` from memory it says more where there are several: they may be one.
+    What it says of a word that the analysis lost may hang together with anything (rule 39). What
+    it says of others than those ``tried``, for which runs of the model were found, must be
+    possible: some words for which it holds are found. Parts that are ``certain`` decide nothing.
     """
-    parts = {c for condition in way_in for c in terms.conjuncts(condition)}
-    if any(rewrite.symbols([c]) & parameters for c in parts - constraints):
+    parts = _conjuncts(way_in)
+    deciding = parts - _conjuncts(certain)
+    used = rewrite.symbols(deciding)
+    if not all(map(words.is_given, used)) or rewrite.symbols(parts - constraints) & parameters:
         return False
-    return not parameters & loaded or len((rewrite.symbols(parts) | parameters) & loaded) == 1
+    others = [c for c in deciding - {TRUE} if not rewrite.symbols([c]) & tried]
+    return words.are_apart(used | parameters, used) and _are_possible(others)
+
+
+def _conjuncts(conditions: Iterable[Term]) -> set[Term]:
+    return {c for condition in conditions for c in terms.conjuncts(condition)}
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The unknown words of a graph: which are indeed any, and where those from memory are."""
+
+    is_given: Callable[[Term], bool]
+    loaded: Mapping[Term, Term]  # words that are read from memory -> address
+    cells: Mapping[Term, tuple[Term, int]]  # words that memory holds at the start: address, bytes
+    memory: MemoryMap
+
+    def are_apart(self, used: Set[Term], limited: Set[Term]) -> bool:
+        """Whether the words ``used`` from memory are no parts of each other.
+
+        A word that is read somewhere may be another one, and what it is is not free where
+        conditions on ``limited`` words say where it is.
+        """
+        read = used & self.loaded.keys()
+        cells = [self.cells[word] for word in used & self.cells.keys()]
+        if read:
+            where = rewrite.symbols([self.loaded[word] for word in read])
+            return len(read) + len(cells) == 1 and not where & (limited | read)
+        return all(self._is_apart(a, b) for a, b in combinations(cells, 2))
+
+    def _is_apart(self, a: tuple[Term, int], b: tuple[Term, int]) -> bool:
+        (at, size), (other, length) = a, b
+        distance = terms.sub(other, at).constant
+        if distance is None or not size <= distance <= (1 << 32) - length:
+            return False
+        if at.constant is None:
+            return not self.memory.meets_at((distance, distance), length, size)
+        first, second = (at.value, at.value + size - 1), (other.value, other.value + length - 1)
+        return not self.memory.meets(first, second)
+
+
+def _are_possible(conditions: Iterable[Term]) -> bool:
+    """Whether words are found for which all hold; those that share no word are tried apart."""
+    groups: list[tuple[list[Term], set[Term]]] = []
+    for condition in conditions:
+        symbols = rewrite.symbols([condition])
+        near = [group for group in groups if group[1] & symbols]
+        groups = [group for group in groups if not group[1] & symbols]
+        together = [condition, *(c for group in near for c in group[0])]
+        groups.append((together, symbols.union(*(group[1] for group in near))))
+    return all(_is_possible(*group) for group in groups)
+
+
+def _is_possible(conditions: list[Term], symbols: Set[Term]) -> bool:
+    order = sorted(symbols, key=lambda s: s.serial)
+    run = compile_terms(conditions, order)
+    numbers = {t.value for t in rewrite.walk(conditions) if t.op in ("const", "linear")}
+    near = sorted({(n + d) % (1 << 32) for n in numbers | {0} for d in (-1, 0, 1)})
+    chance = Random(1)
+    best = [chance.choice(near) & terms.mask(s.width) for s in order]
+    most = sum(run(best))
+    for _ in range(TRIES):
+        if most == len(conditions):
+            return True
+        at = chance.randrange(len(order)) if order else 0
+        tried = list(best)
+        if order:
+            word = chance.choice(near) if chance.random() < 0.7 else chance.getrandbits(32)
+            tried[at] = word & terms.mask(order[at].width)
+        holding = sum(run(tried))
+        if holding >= most:
+            best, most = tried, holding
+    return most == len(conditions)

@@ -3,7 +3,9 @@
 Followed are cells that nothing but the program's own stores changes: constant addresses in a
 section of the image, and live stack frames. Whatever may alias a cell ends what is known of it
 (rule 20), except that, by assumption S1 (rule 1), a store of unknown address spares live stack
-frames; an address that may be computed from a stack address is not unknown in that sense.
+frames; an address that may be computed from a stack address is not unknown in that sense. A word
+may have several names (rule 34): constant addresses are those of its home, and addresses that
+differ name different words by the memory map, by their places in pages, or by assumption S3.
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ from loopbounds.cell import SP, cell_name
 from loopbounds.effects import FLAG, Load, Store
 from loopbounds.interval import interval
 from loopbounds.terms import TRUE, Term, ite, sub
+from quoll.assumptions import Assumption
+from quoll.memory import S1, S3, S4
+from quoll.memory_map import Span, same_in_page
 
 if TYPE_CHECKING:
     from loopbounds.scope import Scope
@@ -37,7 +42,7 @@ class Memory:
         self._loads: dict[tuple[int, Term], Term] = {}
         self._hands_on: dict[int, bool] = {}
         self.addresses: dict[Term, Term] = {}  # of words that are any
-        self.s1_used = False
+        self.used: set[Assumption] = set()  # named assumptions
 
     def loaded(self, node: int, load: Load) -> Term:
         """What a load of the block of ``node`` reads."""
@@ -55,7 +60,7 @@ class Memory:
         )
 
     def _load(self, node: int, load: Load) -> Term:
-        address = self._scope.instance(node, load.address)
+        address = self._at_home(self._scope.instance(node, load.address), load.size)
         if address.constant is not None:
             value = self._code.image.constant(address.value, load.size)
             if value is not None:
@@ -167,7 +172,7 @@ class Memory:
             return True
         if self.hands_on(node):
             return True
-        self.s1_used = True
+        self.used.add(S1)
         return False
 
     def hands_on(self, node: int) -> bool:
@@ -192,19 +197,58 @@ class Memory:
 
     def _offset(self, node: int, store: Store, address: Term, size: int) -> int | None:
         """Where in the stored bytes the cell begins; None: disjoint; -1: partly, or not known."""
-        target = self._scope.instance(node, store.address)
+        target = self._at_home(self._scope.instance(node, store.address), store.size)
         distance = sub(address, target)
-        if distance.constant is not None:
-            offset = distance.value
-            if store.size <= offset <= WORDS - size:
-                return None
-            return offset if offset < store.size else -1
-        low, high = interval(distance, self._ranges(distance))
-        if store.size <= low and high <= WORDS - size:
+        if distance.constant is not None and distance.value < store.size:
+            return distance.value
+        away = interval(distance, self._ranges(distance))
+        ways = list(self._ways_apart(node, store, away, address, size))
+        if ways:
+            if all(assumed for assumed in ways):
+                self.used.add(S3)
             return None
-        if self._elsewhere(node, store, address, size):
-            return None
+        if distance.constant is not None and store.size > WORDS - distance.value - size:
+            return -1
         return None if self._spared(node, store, target, address) else -1
+
+    def _ways_apart(
+        self, node: int, store: Store, away: tuple[int, int], address: Term, size: int
+    ) -> Iterator[bool]:
+        """The ways in which a store is known not to hit a cell: whether each one assumes S3.
+
+        ``away``: the least and most that the cell may lie above where the store begins.
+        """
+        memory = self._code.image.memory
+        if store.size <= away[0] and away[1] <= WORDS - size:
+            if address.constant is None:
+                yield from self._distant(away, size, store.size)
+            elif (hit := _hit(address.value, away, store.size)) is None:
+                yield True
+            elif not memory.meets(hit, cell := _span(address.value, size)):
+                yield memory.assumes_apart(hit, cell)
+        if (known := self._known(node, store, address)) is None:
+            return
+        place, hit = known
+        cell = _span(place, size)
+        if hit[1] >= WORDS or cell[1] >= WORDS:
+            return
+        if address.constant is not None:
+            if not memory.meets(hit, cell):
+                yield memory.assumes_apart(hit, cell)
+        elif hit[1] < cell[0] or cell[1] < hit[0]:  # both are distances
+            above = (place - hit[0]) % WORDS
+            yield from self._distant((above, above), size, hit[1] - hit[0] + 1)
+
+    def _distant(self, away: tuple[int, int], size: int, stored: int) -> Iterator[bool]:
+        """The same where only the distance is known."""
+        if not self._code.image.memory.meets_at(away, size, stored):
+            yield same_in_page((0, stored - 1), (away[0], away[1] + size - 1))
+
+    def _at_home(self, address: Term, size: int) -> Term:
+        """The name of a word at a constant address that stands for all of its names."""
+        if address.constant is None:
+            return address
+        return terms.const(self._code.image.home(address.value, size), 32)
 
     def _ranges(self, term: Term) -> dict[Term, tuple[int, int]]:
         """What is known of symbols: by value analysis, or as the trip of a bounded loop."""
@@ -218,20 +262,22 @@ class Memory:
                 found[symbol] = 0, self._scope.origin[symbol].most or 0
         return found
 
-    def _elsewhere(self, node: int, store: Store, address: Term, size: int) -> bool:
-        """Whether value analysis keeps the whole access of the instruction off a cell."""
-        known = self._code.values
+    def _known(self, node: int, store: Store, address: Term) -> tuple[int, Span] | None:
+        """By value analysis: where a cell is, and what the access of the instruction may hit.
+
+        Both are addresses, or both distances from sp.
+        """
+        values = self._code.values
         if address.constant is not None:
             place: int | None = address.value
-            values = known.access(node, store.insn)
+            known = values.access(node, store.insn)
         else:
             place = self._above_entry(node, address)
-            values = known.frame_access(node, store.insn)
+            known = values.frame_access(node, store.insn)
         memory = self._code.graph.nodes[node].block.insns[store.insn].memory
-        if place is None or values is None or memory is None or place + size > WORDS:
-            return False
-        end = values.high + memory.size * memory.count
-        return end < WORDS and (end <= place or place + size <= values.low)
+        if place is None or known is None or memory is None:
+            return None
+        return place, (known.low, known.high + memory.size * memory.count - 1)
 
     def _above_entry(self, node: int, address: Term) -> int | None:
         """How far a cell is above sp at the entry of the part of ``node``, as values say it."""
@@ -259,8 +305,18 @@ class Memory:
             return False
         if self._tainted(target):
             return False
-        self.s1_used = True
+        self.used.add(S1 if target.constant is None else S4)
         return True
 
     def _tainted(self, term: Term) -> bool:
         return self._scope.scopes.taint.of_term(self._scope, term)
+
+
+def _span(first: int, size: int) -> Span:
+    return first, first + size - 1
+
+
+def _hit(address: int, away: tuple[int, int], stored: int) -> Span | None:
+    """What a store may hit that begins ``away`` below an address; None if that wraps around."""
+    low, high = (address - away[1]) % WORDS, (address - away[0]) % WORDS + stored - 1
+    return (low, high) if low <= high < WORDS else None

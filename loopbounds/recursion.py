@@ -16,6 +16,7 @@ from math import prod
 
 from loopbounds.bound import LoopBound
 from loopbounds.bounds import BoundOptions, bound_loops
+from quoll.assumptions import LOOP_FACT, Assumption
 from quoll.callgraph import refuse_recursion
 from quoll.cfg import Program
 from quoll.errors import ControlFlowError
@@ -23,7 +24,6 @@ from quoll.expand import reached_from, without_edges
 from quoll.facts import Facts, LoopFact, Recursion
 from quoll.guidance import Depth
 from quoll.image import Image
-from quoll.memory import S1
 from quoll.places import resolve
 from quoll.recursion import Activations, activations
 from quoll.regions import Regions
@@ -40,7 +40,7 @@ class Depths:
 
     depths: Mapping[int, Depth]
     reasons: Mapping[int, str]
-    s1: bool = False  # proofs rest on assumption S1 (rule 1)
+    rests: tuple[Assumption, ...] = ()  # the named assumptions of proofs
 
 
 def with_depths(program: Program, entry: int, image: Image, found: Depths) -> Program:
@@ -54,7 +54,7 @@ def with_depths(program: Program, entry: int, image: Image, found: Depths) -> Pr
     part = {f: cfg for f, cfg in program.functions.items() if f in reached}
     depths = {**program.guidance.depths, **found.depths}
     refuse_recursion(replace(program, functions=part), image, depths.keys(), found.reasons)
-    assumptions = (*program.assumptions, S1) if found.s1 else program.assumptions
+    assumptions = (*program.assumptions, *found.rests)
     guidance = replace(program.guidance, depths=depths)
     return replace(program, guidance=guidance, assumptions=tuple(dict.fromkeys(assumptions)))
 
@@ -86,6 +86,7 @@ def find_depths(
     stated = Facts(tuple(_as_loops(facts, image, found)))
     entries = set(found.entries().values())
     only = frozenset(x.index for x in found.graph.loops if x.nodes & entries)
+    image = image.changing(values.changed)
     bounds = bound_loops(found.graph, image, values, stated, options, only=only, called=called)
     return _Counting(program, found, bounds).depths()
 
@@ -123,7 +124,7 @@ class _Counting:
                 continue
             if given is not None:
                 depths[function] = given
-        return Depths(depths, reasons, any("rests on S1" in b.evidence for b in used))
+        return Depths(depths, reasons, tuple(dict.fromkeys(text for b in used for text in b.rests)))
 
     def _around(self, function: int) -> list[LoopBound]:
         """The bounds of the loops that the entries of ``function`` are in."""
@@ -144,7 +145,8 @@ class _Counting:
         if depth > TOLD_APART:
             return f"the least depth that is proved is {depth:,}"
         facts = dict.fromkeys(b.evidence for b in around if b.method == "fact")
-        return Depth(depth, "; ".join(facts), "; ".join(b.evidence for b in around))
+        fact = LOOP_FACT.text(evidence="; ".join(facts)) if facts else None
+        return Depth(depth, fact, "; ".join(b.evidence for b in around))
 
     def _executions(self, node: int) -> int:
         """Most executions of an entry on a path, per call from outside of the recursion."""

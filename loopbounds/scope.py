@@ -379,7 +379,7 @@ class Scope:
             return True
         inner = self.scopes.of_loop(loop)
         changed = not inner.keeps(register)
-        self.memory.s1_used |= inner.memory.s1_used
+        self.memory.used |= inner.memory.used
         return changed
 
     def keeps(self, register: int) -> bool:

@@ -68,7 +68,7 @@ class Scopes:
             return True
         keeper = self._keeper(loop, outside)
         kept = keeper.keeps(register)
-        outside.memory.s1_used |= keeper.memory.s1_used
+        outside.memory.used |= keeper.memory.used
         return kept
 
     def _keeper(self, loop: int, outside: Scope) -> Scope:

@@ -9,14 +9,15 @@ the range that value analysis gives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import reduce
+from itertools import islice
 
 from loopbounds import rewrite, terms
 from loopbounds.cell import Cell, HeaderCell
 from loopbounds.code import Code, Continued
-from loopbounds.constraints import relevant, says_all, within
+from loopbounds.constraints import Words, relevant, says_all, within
 from loopbounds.described import Described, described
 from loopbounds.effects import FLAG
 from loopbounds.iteration import Iteration
@@ -26,6 +27,7 @@ from loopbounds.scope import Scope
 from loopbounds.scopes import Scopes
 from loopbounds.simplify import simplified
 from loopbounds.terms import TRUE, Term, both, const, sym
+from quoll.assumptions import Assumption
 from quoll.valueset import ANY, ValueSet
 
 __all__ = ["Alone", "Slice", "slice_loops"]
@@ -58,14 +60,14 @@ class Slice:
     model: Model
     given: frozenset[str]
     origins: dict[str, Described]
-    s1: bool  # rests on assumption S1 (rule 1)
+    rests: frozenset[Assumption]  # named assumptions (rules 1, 34)
     havoc: dict[Term, int]  # symbols -> the loop without a bound that leaves them behind
     trips: dict[int, Term]  # loop -> parameter: iterations that it has completed
     cells: dict[Term, Cell]  # what the state variables are
     alone: Callable[[], Alone | None]  # the model, if registers at the entry decide everything
     continued: Continued
     walks: Callable[[], bool]  # it follows the links of one list
-    says_all: Callable[[], bool]  # the model has every condition for the values of parameters
+    says_all: Callable[[Set[str]], bool]  # the model has every condition about these parameters
 
     def steps(self) -> dict[Cell, int]:
         """What an iteration that comes back to the header adds to cells, where it is constant."""
@@ -112,7 +114,7 @@ class _Slicer:
         self._walks = False
         self._address = code.graph.nodes[self._loop.header].block.addr
         self._cells: dict[Term, Cell] = {}
-        self._parameters: set[Term] = set()
+        self._parameters: dict[str, Term] = {}  # by their names in the model
         self._constraints: set[Term] = set()
         self._changing: dict[Term, Term] = {}  # leaf -> value after an iteration
         self._fixed: dict[Term, Term] = {}  # leaf -> value at entry
@@ -124,17 +126,17 @@ class _Slicer:
         self._close()
         initial = {leaf: self._entry(self._scope.leaves[leaf]) for leaf in self._changing}
         model, origins = self._assemble(initial)
-        s1 = self._scope.memory.s1_used or self._whole.memory.s1_used
+        rests = frozenset(self._scope.memory.used | self._whole.memory.used)
         return Slice(
             model,
             self._given,
             origins,
-            s1,
+            rests,
             self._havoc,
             self._known_trips,
             self._cells,
             lambda: self._alone(initial),
-            self._continued(s1),
+            self._continued(rests),
             self._is_walk,
             self._says_all,
         )
@@ -146,7 +148,7 @@ class _Slicer:
             self._walks = other._walks
         return self._walks
 
-    def _continued(self, s1: bool) -> Continued:
+    def _continued(self, rests: frozenset[Assumption]) -> Continued:
         """The parts of the condition to go on that only read what moves by constants."""
         steps = {leaf: terms.sub(after, leaf).constant for leaf, after in self._changing.items()}
         steps |= dict.fromkeys(self._fixed, 0)
@@ -158,7 +160,7 @@ class _Slicer:
         conditions = (c for c in terms.conjuncts(self._again) if c.constant is None)
         held = tuple(c for c in conditions if rewrite.symbols([c]) <= leaves.keys())
         used = rewrite.symbols(held)
-        return Continued(held, {leaf: leaves[leaf] for leaf in leaves if leaf in used}, s1)
+        return Continued(held, {leaf: leaves[leaf] for leaf in leaves if leaf in used}, rests)
 
     # --- What the step reads -----------------------------------------------------------------
 
@@ -234,16 +236,40 @@ class _Slicer:
 
     def _way_in(self, most: int | None = None) -> list[Term]:
         """What holds just when the loop is entered, or the nearest ``most`` parts of that."""
-        found: list[Term] = []
-        node = self._loop.header
-        while (above := self._code.acyclic.dominator[node]) != node and len(found) != most:
-            found.append(self._whole.entered(node))
-            node = above
-        return found
+        return [self._whole.entered(node) for node, _ in islice(self._above(), most)]
 
-    def _says_all(self) -> bool:
-        words = self._whole.memory.addresses.keys()
-        return says_all(self._constraints, self._way_in(), self._parameters, words)
+    def _above(self) -> Iterator[tuple[int, int]]:
+        """The nodes that dominate the loop, the nearest first, each with its own dominator."""
+        node = self._loop.header
+        while (above := self._code.acyclic.dominator[node]) != node:
+            yield node, above
+            node = above
+
+    def _certain(self) -> list[Term]:
+        """What holds of the way in once loops that have one way out have been left."""
+        loops = [
+            loop
+            for loop in self._code.graph.loops
+            if self._loop.header not in loop.nodes and self._code.has_one_way_out(loop.index)
+        ]
+        return [
+            self._whole.entered(node)
+            for node, above in self._above()
+            if any(above in loop.nodes for loop in loops)
+        ]
+
+    def _says_all(self, deciding: Set[str]) -> bool:
+        whole = self._whole
+        cells = {s: cell for s, cell in whole.leaves.items() if not isinstance(cell, int)}
+        words = Words(whole.is_given, whole.memory.addresses, cells, self._code.image.memory)
+        return says_all(
+            self._constraints,
+            self._way_in(),
+            self._certain(),
+            set(self._parameters.values()),
+            {symbol for name, symbol in self._parameters.items() if name in deciding},
+            words,
+        )
 
     # --- The model --------------------------------------------------------------------------
 
@@ -273,8 +299,9 @@ class _Slicer:
         wanted |= rewrite.symbols(conditions)
         conditions += self._parameter_ranges(wanted)
         parameters = _sorted(rewrite.symbols([*starts, *steps, *conditions]) - known)
-        self._parameters, self._constraints = set(parameters), set(conditions)
+        self._constraints = set(conditions)
         names = _rename("x", leaves) | _rename("i", inputs) | _rename("p", parameters)
+        self._parameters = {names[p].name: p for p in parameters}
         self._given = frozenset(names[p].name for p in parameters if self._whole.is_given(p))
         scopes = (self._scope, self._whole)
         origins = {

@@ -65,7 +65,7 @@ class Trips:
             return None
         inner = self._scope.scopes.of_loop(loop)
         after = inner.after_iteration(local)
-        self._scope.memory.s1_used |= inner.memory.s1_used
+        self._scope.memory.used |= inner.memory.used
         for leaf in rewrite.symbols([after]) & inner.leaves.keys():
             offset = sub(after, leaf).constant
             source = self._outside(loop, header, inner.leaves[leaf])
@@ -88,11 +88,11 @@ class Trips:
             return None
         known = self._scope.code.steps.get((loop, local))
         if known is not None:
-            self._scope.memory.s1_used |= known.s1
+            self._scope.memory.used |= known.rests
             return known.amount
         inner = self._scope.scopes.of_loop(loop)
         step = sub(inner.after_iteration(local), inner.at(header, local)).constant
-        self._scope.memory.s1_used |= inner.memory.s1_used
+        self._scope.memory.used |= inner.memory.used
         return step
 
     def came_round(self, trip: Term) -> list[Term]:
@@ -111,7 +111,7 @@ class Trips:
         known = code.continued.get(loop)
         if known is None:
             return []
-        self._scope.memory.s1_used |= known.s1
+        self._scope.memory.used |= known.rests
         progress: Progress = {}
         for leaf, (local, step) in known.leaves.items():
             cell = self._outside(loop, origin.node, local)

@@ -10,6 +10,7 @@ from loopbounds.prove import Outcome, long_runs
 from loopbounds.runs import Run, explore
 from loopbounds.simplify import simplified
 from loopbounds.slice import Slice
+from quoll.assumptions import kind_of, stated
 from quoll.errors import FactsError
 from quoll.facts import ListAtMost, LoopFact
 from quoll.image import Image
@@ -73,7 +74,7 @@ def is_refutable(cut: Slice, entered_by_all: bool) -> bool:
     """
     if not cut.model.parameters and not cut.model.inputs:
         return True
-    alone = cut.alone() if entered_by_all and not cut.s1 else None
+    alone = cut.alone() if entered_by_all and not cut.rests else None
     return alone is not None and bool(alone.registers)
 
 
@@ -83,7 +84,7 @@ def refute(fact: LoopFact, cut: Slice, entered_by_all: bool, entry: int, apart: 
     ``entry``: address of the first block. ``apart``: iterations before those of the model.
     """
     _refute(fact, cut, apart)
-    if entered_by_all and not cut.s1:
+    if entered_by_all and not cut.rests:
         _refute_for_some(fact, cut, entry, apart)
 
 
@@ -91,7 +92,8 @@ def assumed(bound: LoopBound, fact: LoopFact, apart: int) -> LoopBound:
     """What a fact makes of a loop of which more, or nothing, is proved."""
     proved = "" if bound.bound is None else f"; proved is {bound.bound + apart}"
     evidence = f"{fact.source} (assumed, not proved{proved})"
-    return LoopBound(bound.loop, fact.bound - apart, None, "fact", evidence, "", bound.seconds)
+    known = replace(bound, bound=fact.bound - apart, exact=None, method="fact", evidence=evidence)
+    return replace(known, reason="", total=None, around=None, why="")
 
 
 def with_total(bound: LoopBound, total: int | None, around: int | None) -> LoopBound:
@@ -114,7 +116,7 @@ def not_exact(bound: LoopBound) -> LoopBound:
 def _resting_on(fact: ListAtMost | None, bound: LoopBound) -> LoopBound:
     if fact is None:
         return bound
-    assumes = f"{fact} ({fact.source})"
+    assumes = stated(fact)
     return replace(bound, exact=None, evidence=f"{bound.evidence}; {assumes}", assumes=assumes)
 
 
@@ -136,18 +138,27 @@ def _proved(
         f"count <= {outcome.bound} is an invariant (k-induction with {outcome.relations} relations)"
     )
     evidence += REACHED if exact else NOT_REACHED
-    if cut.s1:
-        evidence += "; rests on S1"
+    if cut.rests:
+        evidence += f"; rests on {', '.join(sorted(kind_of(text).name for text in cut.rests))}"
     if apart:
         evidence += "; counted after the first iteration"
-    return LoopBound(loop.index, outcome.bound, exact, "nusmv", evidence, "", outcome.seconds)
+    return LoopBound(
+        loop.index,
+        outcome.bound,
+        exact,
+        "nusmv",
+        evidence,
+        "",
+        outcome.seconds,
+        rests=tuple(sorted(cut.rests)),
+    )
 
 
 def _faithful(cut: Slice) -> bool:
     """Whether runs of the model are runs of the program, for the stated initial ranges."""
     model = simplified(cut.model)
     free = not model.inputs and all(p.name in cut.given for p in model.parameters)
-    return free and cut.says_all()
+    return free and cut.says_all({p.name for p in model.parameters})
 
 
 def _refute(fact: LoopFact, cut: Slice, apart: int) -> None:

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from quoll.arm.insn import Insn
+from quoll.assumptions import Assumption
 from quoll.contract import Contract
 from quoll.guidance import NO_GUIDANCE, Guidance
 
@@ -122,6 +123,6 @@ class Program:
     entries: tuple[int, ...]
     jump_tables: tuple[JumpTable, ...] = ()
     unresolved: tuple[Unresolved, ...] = ()
-    assumptions: tuple[str, ...] = field(default=())
+    assumptions: tuple[Assumption, ...] = field(default=())
     guidance: Guidance = NO_GUIDANCE
     left: Mapping[int, Contract] = field(default_factory=dict)  # to callers, by function

@@ -37,7 +37,8 @@ class Callee(NamedTuple):
 
 def falls_through(insn: Insn) -> bool:
     """Whether the next instruction in memory may follow without the transfer being made."""
-    return insn.flow is Flow.NEXT or insn.conditional or insn.mnemonic in COMPARE_AND_BRANCH
+    goes_on = insn.flow in (Flow.NEXT, Flow.WAIT)
+    return goes_on or insn.conditional or insn.mnemonic in COMPARE_AND_BRANCH
 
 
 class _Pending(NamedTuple):
@@ -55,6 +56,7 @@ class FunctionBuilder:
     ``sites`` are the indirect transfers, whose effect the owner decides; ``version`` counts
     changes, so that a decision can be repeated when the code around it has grown. ``inline`` are
     jumps that are no tail calls; ``linked`` are jumps that call, with the words that lr holds then.
+    Control may go on after the ends of paths that are ``going_on``.
     ``leaders`` start blocks, ``edges`` lead from an instruction to one of them.
     """
 
@@ -70,6 +72,7 @@ class FunctionBuilder:
         fragments: Set[int] = frozenset(),
         apart: Set[int] = frozenset(),
         replaced: Set[int] = frozenset(),
+        going_on: Set[int] = frozenset(),
     ) -> None:
         self.entry, self.thumb = callee.entry, callee.thumb
         self.insns: dict[int, Insn] = {}
@@ -87,7 +90,7 @@ class FunctionBuilder:
         self._unknown_calls: set[int] = set()  # unresolved, but they come back here
         self.version = 0
         self._image = image
-        self._ends = ends
+        self._ends, self._going_on = ends, going_on
         self._is_function = is_function
         self._window = Window(image)
         self._returning = returning
@@ -183,8 +186,7 @@ class FunctionBuilder:
         edge = (insn, target.entry, kind)
         if edge in self.edges:
             return
-        if not self._window.is_code(*target):
-            self._refuse_target(insn, target)
+        if not self._is_code(insn, target):
             return
         self.edges.add(edge)
         self.leaders.add(target.entry)
@@ -196,8 +198,7 @@ class FunctionBuilder:
         if callee.entry in self._replaced:
             self._pass_over(insn, callee.entry, tail=tail)
             return
-        if not self._window.is_code(*callee):
-            self._refuse_target(insn, callee)
+        if not self._is_code(insn, callee):
             return
         if callee not in self.callees:
             self._new_callees.append(callee)
@@ -255,12 +256,21 @@ class FunctionBuilder:
         for word in sorted(self.linked.get(insn, (call.next | call.thumb,))):
             self.branch(insn, Callee(word & ~1, bool(word & 1)), EdgeKind.ACROSS)
 
-    def _refuse_target(self, insn: int, target: Callee) -> None:
-        self.refuse(
-            insn,
-            f"control may pass to {self._image.place(target.entry)}, which is not code",
-            "state the real targets: targets of PLACE are PLACE, ...",
-        )
+    def _is_code(self, insn: int, target: Callee) -> bool:
+        """Whether code of that instruction set may start at ``target``; if not, refuse ``insn``."""
+        place = self._image.place
+        what: str | None = "which is not code"
+        if self._window.is_code(*target):
+            wrong = self._image.contradiction(target.entry, thumb=target.thumb)
+            name = "Thumb" if target.thumb else "ARM"
+            what = f"as {name} code, but {wrong}" if wrong else None
+        if what is not None:
+            self.refuse(
+                insn,
+                f"control may pass to {place(target.entry)}, {what}",
+                "state the real targets: targets of PLACE are PLACE, ...",
+            )
+        return what is None
 
     def refuse(self, insn: int, reason: str, hint: str) -> None:
         """What happens at the instruction ``insn`` is not known."""
@@ -398,7 +408,8 @@ class FunctionBuilder:
         flow = insn.flow
         if insn.addr in self._ends and flow is not Flow.EXCEPTION_RETURN:
             self.exits.add(insn.addr)
-            return True
+            if insn.addr not in self._going_on:
+                return True
         if flow is Flow.NEXT:
             return False
         if flow is Flow.EXCEPTION_RETURN:
@@ -418,6 +429,13 @@ class FunctionBuilder:
             self.sites.add(insn.addr)
         elif flow is Flow.TRAP and insn.mnemonic in ENDS_BY_TRAP:
             return not insn.conditional
+        elif flow is Flow.WAIT:
+            self.refuse(
+                insn.addr,
+                f"{insn.text} waits for an interrupt or an event: its duration is not known",
+                "if the path ends here, state it: path must end at PLACE, or --end PLACE; or state "
+                "what the function around it takes: function NAME takes at most N cycles",
+            )
         elif flow is Flow.TRAP:
             self.refuse(
                 insn.addr,

@@ -26,7 +26,7 @@ from heapq import heappop, heappush
 
 from quoll.arm.decode import status_mask
 from quoll.arm.insn import LR, PC, SP, Access, Flow, Insn, Memory, Shift
-from quoll.assumptions import F1, S1
+from quoll.assumptions import F1, S1, Assumption
 from quoll.cfg import Block, Cfg, Edge, EdgeKind
 from quoll.contract import Contract, Span, spans
 
@@ -62,7 +62,7 @@ class Frame:
     """``left``: what callers can count on. ``assumes``: the named assumptions that were needed."""
 
     left: Contract
-    assumes: frozenset[str]
+    assumes: frozenset[Assumption]
 
     @property
     def preserved(self) -> frozenset[int]:
@@ -175,7 +175,7 @@ class _Proof:
         self._cfg, self._returns, self._contracts = cfg, returns, contracts
         self._states: list[_State | None] = [None] * len(cfg.blocks)
         self._kept = SAVED
-        self._assumes: set[str] = set()
+        self._assumes: set[Assumption] = set()
         self._stores: set[Span] = set()
         self._elsewhere = False
 

@@ -7,6 +7,7 @@ from collections.abc import Set
 from dataclasses import dataclass, field
 
 from quoll.arm.insn import Insn
+from quoll.assumptions import Assumption
 from quoll.blocks import built
 from quoll.cfg import Cfg
 from quoll.discover import Callee, FunctionBuilder
@@ -33,7 +34,7 @@ class Progress:
     nearby_says: Set[int] = frozenset()  # transfers that the code before decided, last
     claimed: bool = False  # whether values are to check what its form claims
     lost: Insn | None = None  # where its frame is followed to, last
-    unproved: dict[int, str] = field(default_factory=dict)  # return -> assumption
+    unproved: dict[int, Assumption] = field(default_factory=dict)  # by return
     cfg: tuple[tuple[int, bool], Cfg] | None = None  # as last built: version, whether it returns
 
     def undecided(self, function: FunctionBuilder) -> Set[int]:
@@ -52,14 +53,20 @@ class Progress:
 class Functions:
     """The functions under construction, who calls them, and how far each has come."""
 
-    def __init__(self, image: Image, statements: Statements, ends: frozenset[int]) -> None:
+    def __init__(
+        self,
+        image: Image,
+        statements: Statements,
+        ends: frozenset[int],
+        going_on: frozenset[int],
+    ) -> None:
         self.functions: dict[int, FunctionBuilder] = {}
         self.roots: set[int] = set()
         self.returning: set[int] = set()
         self._image = image
         self._named = {s.addr for s in image.symbols.symbols if s.kind == "func"}
         self._statements = statements
-        self._ends = ends
+        self._ends, self._going_on = ends, going_on
         self._progress: dict[int, Progress] = {}
         self._callers: dict[Callee, set[int]] = {}
         self._sharers: dict[int, set[int]] = {}  # branch target -> functions holding it
@@ -102,6 +109,7 @@ class Functions:
             self._fragments,
             frozenset(self._apart.get(callee.entry, ())),
             self._statements.replaced.keys(),
+            self._going_on,
         )
         self._progress[callee.entry] = Progress()
         self._queue.append(callee.entry)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 
 from quoll.arm.insn import LR, SP, Flow, Insn
-from quoll.assumptions import EXIT
+from quoll.assumptions import EXCEPTION_RETURN, RETURN_BY_FORM, TAIL_CALL_BY_FORM, Assumption
 from quoll.cfg import Block, Cfg, EdgeKind, JumpTable
 from quoll.confirm import Confirmed, Confirmer, Doubt, Ending
 from quoll.contract import Contract
@@ -35,11 +35,13 @@ class Growth(Functions):
     """Asks the functions under construction what their transfers do, and uses the answers."""
 
     def __init__(self, image: Image, statements: Statements, ends: frozenset[int] | None) -> None:
-        stated = frozenset(statements.ends)
-        super().__init__(image, statements, stated if ends is None else ends | stated)
+        given = ends or frozenset()
+        super().__init__(
+            image, statements, given | statements.ends.keys(), statements.going_on - given
+        )
         self._ends_stated = ends is not None
         self.tables: dict[int, JumpTable] = {}
-        self.assumptions: dict[str, None] = {}
+        self.assumptions: dict[Assumption, None] = {}
         self._confirmer = Confirmer(image)
         self._nearby = Nearby(image)
         self._open: set[int] = set()  # functions with transfers that their form does not decide
@@ -353,8 +355,8 @@ class Growth(Functions):
             return False
         if not holds_return_address(self.cfg(function), block.index):
             return True
-        self._progress[function.entry].unproved[insn.addr] = (
-            f"{insn.text} at {self._image.place(insn.addr)} leaves the return address in lr"
+        self._progress[function.entry].unproved[insn.addr] = TAIL_CALL_BY_FORM.text(
+            insn=insn.text, place=self._image.place(insn.addr)
         )
         return False
 
@@ -400,9 +402,8 @@ class Growth(Functions):
         if insn.addr in progress.by_form:
             function.returns_at(insn.addr)
             if doubt.balanced:
-                progress.unproved[insn.addr] = (
-                    f"{insn.text} at {self._image.place(insn.addr)} returns to the caller "
-                    "and restores the callee-saved registers"
+                progress.unproved[insn.addr] = RETURN_BY_FORM.text(
+                    insn=insn.text, place=self._image.place(insn.addr)
                 )
             elif not doubt.dead and not self._is_fragment(function):
                 reason = f"{insn.text} is not proved to return to the caller: {doubt.reason}"
@@ -431,15 +432,17 @@ class Growth(Functions):
         """What the function at ``entry`` leaves to its callers."""
         return self._confirmer.contract(entry)
 
-    def exits(self, entries: Sequence[int]) -> list[str]:
-        """What is assumed of exception returns that no statement says to be ends of paths."""
+    def exits(self, entries: Sequence[int]) -> list[Assumption]:
+        """What is assumed of exception returns, where nobody says what ends paths."""
+        if self._ends_stated:
+            return []
         found = [self.functions[entry] for entry in entries]
         sites = {s: f.insns[s] for f in found for s in f.exception_returns() - self._ends}
         return [
-            EXIT.text(transfer=insn.text, place=self._image.place(site))
+            EXCEPTION_RETURN.text(insn=insn.text, place=self._image.place(site))
             for site, insn in sorted(sites.items())
         ]
 
-    def unproved(self, entry: int) -> list[str]:
+    def unproved(self, entry: int) -> list[Assumption]:
         """What is assumed of the function at ``entry`` because values did not prove it."""
         return list(self._progress[entry].unproved.values())

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from quoll.arm.insn import LR, Flow
-from quoll.assumptions import RETURN, TARGETS
+from quoll.assumptions import RETURN_IN_CONTEXT, TARGETS_IN_CONTEXT, Assumption
 from quoll.cfg import EdgeKind
 from quoll.condition import words
 from quoll.domain import ValueDomain
@@ -38,7 +38,7 @@ HINT = (
 
 def landings(
     graph: Supergraph, image: Image, domain: ValueDomain, states: Sequence[State | None]
-) -> Iterator[str]:
+) -> Iterator[Assumption]:
     """What is assumed of the transfers of ``graph`` where values do not confirm its edges.
 
     Raises ControlFlowError for a transfer that goes where no edge leads.
@@ -76,7 +76,7 @@ class _Check:
             context = graph.contexts[context].parent
         return False
 
-    def transfer(self, node: int, leave: Leave) -> str | None:
+    def transfer(self, node: int, leave: Leave) -> Assumption | None:
         """What is assumed of the transfer that ends ``node``; None if values know where it goes."""
         block = self.graph.nodes[node].block
         fact = describe(leave.target, leave.state.facts)
@@ -92,8 +92,8 @@ class _Check:
             return None
         last, place = block.last, self.image.place(block.last.addr)
         if block.returns:
-            return RETURN.text(transfer=last.text, place=place)
-        return TARGETS.text(transfer=last.text, place=place) if block.by_values else None
+            return RETURN_IN_CONTEXT.text(insn=last.text, place=place)
+        return TARGETS_IN_CONTEXT.text(insn=last.text, place=place) if block.by_values else None
 
     def _targets(self, node: int, thumb: object) -> set[int]:
         """Where the graph lets ``node`` go: by edges, or by ways that were left out of it."""

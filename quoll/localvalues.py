@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from quoll.arm.insn import LR, SP, Access, Flow, Insn
-from quoll.assumptions import F1
+from quoll.assumptions import F1, Assumption
 from quoll.cfg import Block, Cfg, EdgeKind
 from quoll.compiled import Given, compile_block
 from quoll.contract import STANDARD, UNKNOWN, Contract, Span, spans
@@ -90,7 +90,7 @@ def environment_of(image: Image) -> Environment:
         segment = image.segment_at(addr)
         return segment is not None and image.constant(addr, 1) is None
 
-    return Environment(image.constant, ordinary)
+    return Environment(image.constant, ordinary, image.memory)
 
 
 def procedure_call_standard(entry: int) -> Contract:
@@ -150,7 +150,7 @@ class LocalValues:
         return self._spilled.met
 
     @property
-    def assumptions(self) -> frozenset[str]:
+    def assumptions(self) -> frozenset[Assumption]:
         """The named assumptions (rule 1) that the states rest on."""
         return frozenset(self.environment.used)
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from quoll import condition as cond
+from quoll.assumptions import Assumption
 from quoll.comparison import Compare
 from quoll.condition import Comparison, Condition
-from quoll.memory import Memory
+from quoll.memory import Memory, Use
+from quoll.memory_map import NO_MAP, MemoryMap, Span
 from quoll.state import MODE, Names, State, live_facts
 from quoll.terms import (
     BIAS,
@@ -43,15 +45,22 @@ class Environment:
 
     constant: Callable[[int, int], int | None]  # value of read-only memory
     ordinary: Callable[[int], bool]  # whether an address is in a writable section
+    map: MemoryMap = NO_MAP
     names: Names = field(default_factory=Names)
     stacks: dict[int, int] = field(default_factory=dict)
-    used: set[str] = field(default_factory=set)  # named assumptions
+    use: Use = field(default_factory=Use)
     constants: dict[tuple[int, int], int | None] = field(default_factory=dict)
     limits: dict[int, set[int]] = field(default_factory=dict)  # position -> thresholds
     given: Mapping[int, ValueSet] = field(default_factory=dict)  # what words of a device read as
     loaded: dict[int, set[int]] = field(default_factory=dict)  # position -> words that are no cells
     unknown: set[int] = field(default_factory=set)  # instructions at unknown addresses, by a fact
     spilled: Callable[[object], bool] | None = None  # cells of frames that arrays do not reach
+    changed: frozenset[Span] = frozenset()  # read-only by its section, but written
+
+    @property
+    def used(self) -> set[Assumption]:
+        """The named assumptions so far."""
+        return self.use.assumptions
 
     def read(self, addr: int, size: int) -> int | None:
         """The constant at ``addr``, or None."""
@@ -125,7 +134,8 @@ class Machine:
             state.globals,
             environment.stacks,
             environment.ordinary,
-            environment.used,
+            environment.use,
+            environment.map,
             environment.spilled,
         )
 

@@ -5,16 +5,24 @@ it leaves live stack frames alone: the cells at or above sp, at known distances 
 address that was computed from sp with an unknown index is not an unknown pointer: its store may
 hit every cell of that stack that it can reach.
 
+A word may have several names: a store forgets the cells at all that the memory map gives (rule
+34). Where the map does not tell, that a cell is another word is assumption S3; that a stack of
+which nothing is known is not at a known address is S4.
+
 Cells are recorded at stack addresses and at addresses of the image's writable sections; anything
 else may be a device, where a load need not give what was stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 
 from quoll import assumptions
+from quoll.assumptions import Assumption
 from quoll.condition import Stacks
+from quoll.memory_map import MemoryMap, Span, same_in_page
 from quoll.terms import (
     BIAS,
     MASK,
@@ -34,19 +42,31 @@ from quoll.terms import (
 )
 from quoll.valueset import ANY, ValueSet
 
-__all__ = ["S1", "S2", "Memory", "live_frames"]
+__all__ = ["S1", "S2", "S3", "S4", "Memory", "Use", "live_frames"]
 
+WORD = 4  # bytes
 MARKED = 1024  # bytes of an array, all of whose words are marked
 NEAR = 1 << 16  # bytes: an address that is one of so many is known, if not exactly
 
 S1 = assumptions.S1.text()
 S2 = assumptions.S2.text()
+S3 = assumptions.S3.text()
+S4 = assumptions.S4.text()
+
+
+@dataclass(slots=True)
+class Use:
+    """What one analysis has used of memory so far."""
+
+    assumptions: set[Assumption] = field(default_factory=set)
+    stored: set[Span] = field(default_factory=set)  # known places of stores
+    untold: set[int] = field(default_factory=set)  # cells at addresses without a known translation
 
 
 class Memory:
     """The working copy of a state's cells while a block is interpreted."""
 
-    __slots__ = ("frames", "globals", "ordinary", "own", "spilled", "stacks", "used")
+    __slots__ = ("frames", "globals", "map", "ordinary", "own", "spilled", "stacks", "use")
 
     def __init__(
         self,
@@ -54,7 +74,8 @@ class Memory:
         globals_: Mapping[int, object],
         stacks: Stacks,
         ordinary: Callable[[int], bool],
-        used: set[str],
+        use: Use,
+        memory_map: MemoryMap,
         spilled: Callable[[object], bool] | None = None,
     ) -> None:
         self.frames = frames
@@ -62,7 +83,8 @@ class Memory:
         self.own: dict[str, dict[int, object]] = {}
         self.stacks = stacks
         self.ordinary = ordinary
-        self.used = used
+        self.use = use
+        self.map = memory_map
         self.spilled = spilled
 
     def load(self, address: Term, facts: Facts) -> object | None:
@@ -72,11 +94,15 @@ class Memory:
             return None
         if exact >> 32:
             return self.frames.get(exact) if is_stack(exact >> 32) else None
-        for symbol, base in self.stacks.items():
-            cell = self.frames.get(symbol << 32 | (exact - base) & MASK)
+        for name in self.map.names(exact, WORD):
+            for symbol, base in self.stacks.items():
+                cell = self.frames.get(symbol << 32 | (name - base) & MASK)
+                if cell is not None:
+                    return cell
+            cell = self.globals.get(name)
             if cell is not None:
                 return cell
-        return self.globals.get(exact)
+        return None
 
     def is_marked(self, address: Term, facts: Facts) -> bool:
         """Whether a word at one of several places near a stack may be a stack address."""
@@ -94,8 +120,8 @@ class Memory:
     def remember(self, address: Term, size: int, value: Term, facts: Facts) -> None:
         """Record what a load found, if it was ordinary memory: loading again gives the same."""
         exact = _exact(address, facts)
-        if exact is not None and self._recordable(exact, size):
-            self._put(exact, size, value)
+        if exact is not None and (home := self._home(exact, size)) is not None:
+            self._put(home, size, value)
 
     def store(
         self, address: Term, size: int, value: Term, sp: Term, facts: Facts
@@ -115,8 +141,8 @@ class Memory:
             self._store_frame(exact, size)
         else:
             self._store_unknown(sp, facts)
-        if self._recordable(exact, size):
-            self._put(exact, size, value)
+        if (home := self._home(exact, size)) is not None:
+            self._put(home, size, value)
         return ()
 
     def mark(self, at: Term, word: Term) -> None:
@@ -137,16 +163,20 @@ class Memory:
         """Nothing is known of memory."""
         self.frames, self.globals, self.own = {}, {}, {}
 
-    def _recordable(self, exact: Term, size: int) -> bool:
-        """Whether the cell is ordinary memory and a word on a word boundary, or smaller."""
+    def _home(self, exact: Term, size: int) -> Term | None:
+        """Where a cell is recorded: of ordinary memory, and a word on a word boundary or less."""
         if size > 4 or (size == 4 and exact & 3):
-            return False
+            return None
         symbol = exact >> 32
-        return self.ordinary(exact) if symbol == 0 else is_stack(symbol)
+        if symbol:
+            return exact if is_stack(symbol) else None
+        return next(filter(self.ordinary, self.map.names(exact, size)), None)
 
     def _put(self, exact: Term, size: int, value: Term) -> None:
         cells = self._writable("frames" if exact >> 32 else "globals")
         cells[exact] = value if size == 4 else (size, value)
+        if exact <= MASK and not self.map.tells((exact, exact + size - 1)):
+            self.use.untold.add(exact)
 
     def _writable(self, name: str) -> dict[int, object]:
         cells = self.own.get(name)
@@ -156,28 +186,65 @@ class Memory:
         return cells
 
     def _store_frame(self, exact: Term, size: int) -> None:
-        symbol = exact >> 32
-        self._cut("frames", symbol, exact & MASK, size)
-        base = self.stacks.get(symbol)
+        symbol, base = exact >> 32, self.stacks.get(exact >> 32)
+        offset = exact & MASK
+        self._cut("frames", symbol, offset, size)
         if base is not None:
-            self._cut("globals", 0, base + exact & MASK, size)
+            first = base + offset & MASK
+            self._forget((first, first + size - 1))
         elif self.globals:
             self.globals = self.own["globals"] = {}
         if any(key >> 32 != symbol for key in self.frames):
             kept = {key: cell for key, cell in self.frames.items() if key >> 32 == symbol}
             self.frames = self.own["frames"] = kept
+        if base is None:
+            self._tell_frames_apart(symbol, offset, size)
 
     def _store_constant(self, exact: int, size: int, sp: Term, facts: Facts) -> None:
-        self._cut("globals", 0, exact, size)
-        for symbol, base in self.stacks.items():
-            self._cut("frames", symbol, exact - base & MASK, size)
+        self._forget((exact, exact + size - 1))
         if any(key >> 32 not in self.stacks for key in self.frames):
-            self._keep_live(sp, facts)
+            self.use.assumptions.add(S4)
+            self._drop_dead(sp, facts)
+
+    def _forget(self, span: Span) -> None:
+        """Forget the cells of known place in ``span``, by all names of these bytes."""
+        self.use.stored.add(span)
+        for low, high in self.map.images(*span):
+            size = high - low + 1
+            self._cut("globals", 0, low, size)
+            for symbol, base in self.stacks.items():
+                self._cut("frames", symbol, low - base & MASK, size)
+        self._assume_apart(span)
+
+    def _assume_apart(self, span: Span) -> None:
+        """Note S3 where nothing else keeps a store to ``span`` from a cell that stays."""
+        if S3 in self.use.assumptions:
+            return
+        cells: Iterable[int] = self.globals
+        if self.map.tells(span):
+            untold = self.use.untold
+            cells = (key for key in untold if key in self.globals) if untold else ()
+        frames = (
+            base + key & MASK
+            for key in self.frames
+            if (base := self.stacks.get(key >> 32)) is not None
+        )
+        if any(self.map.assumes_apart(span, (at, at + 3)) for at in chain(cells, frames)):
+            self.use.assumptions.add(S3)
+
+    def _tell_frames_apart(self, symbol: int, first: int, reach: int) -> None:
+        """Forget cells of a stack of unknown place that may be other names of stored bytes."""
+        for key in [key for key in self.frames if key >> 32 == symbol]:
+            away = (key - first) & MASK
+            if self.map.meets_at((away, away), WORD, reach):
+                del self._writable("frames")[key]
+            elif same_in_page((0, reach - 1), (away, away + 3)):
+                self.use.assumptions.add(S3)
 
     def _store_unknown(self, sp: Term, facts: Facts) -> None:
         if self.globals:
             self.globals = self.own["globals"] = {}
-        self.used.add(S2)
+        self.use.assumptions.add(S2)
         if self.frames:
             self._keep_live(sp, facts)
 
@@ -206,11 +273,10 @@ class Memory:
         if fact == ANY:
             self._store_unknown(sp, facts)
             return
-        high = fact.high + size
-        if any(fact.low - 4 < key < high for key in self.globals):
-            kept = {k: c for k, c in self.globals.items() if not fact.low - 4 < k < high}
-            self.globals = self.own["globals"] = kept
-        self.used.add(S2)
+        span = fact.low, fact.high + size - 1
+        self._forget_globals_in(span)
+        self._assume_apart(span)
+        self.use.assumptions.add(S2)
         if self.frames:
             self._keep_live(sp, facts)
 
@@ -236,31 +302,58 @@ class Memory:
                 del cells[key]
         return {key: cell for key, cell in hit.items() if key & 3 == 0}
 
+    def _forget_globals_in(self, span: Span) -> None:
+        for low, high in self.map.images(*span):
+            if any(low - 4 < key <= high for key in self.globals):
+                kept = {k: c for k, c in self.globals.items() if not low - 4 < k <= high}
+                self.globals = self.own["globals"] = kept
+
     def _store_in_stack(self, fact: Anchored, size: int) -> None:
         """An array in a frame: any cell between the ends may be hit."""
-        reach = fact.offsets.high - fact.offsets.low + size + 3
-        first = fact.offsets.low - BIAS - 3
+        reach = fact.offsets.high - fact.offsets.low + size
+        first = fact.offsets.low - BIAS
         kept = {
             key: cell
             for key, cell in self.frames.items()
             if key >> 32 == fact.base
-            and ((key - first) & MASK >= reach or (reach >= SIGN and self._is_spilled(cell)))
+            and (
+                (key + 3 - first) & MASK >= reach + 3
+                or (reach + 3 >= SIGN and self._is_spilled(cell))
+            )
         }
         self.frames = self.own["frames"] = kept
         base = self.stacks.get(fact.base)
-        if base is None or fact.offsets == ANY:
+        low = 0 if base is None else first + base & MASK
+        if fact.offsets == ANY:
             self.globals = self.own["globals"] = {}
-            return
-        first += base
-        others = {k: c for k, c in self.globals.items() if (k - first) & MASK >= reach}
-        self.globals = self.own["globals"] = others
+        elif base is None or low + reach > MASK:
+            self.globals = self.own["globals"] = {}
+            self._tell_frames_apart(fact.base, first, reach)
+        else:
+            span = low, low + reach - 1
+            self._forget_globals_in(span)
+            self._forget_frames_by_other_names(span)
+            self._assume_apart(span)
+
+    def _forget_frames_by_other_names(self, span: Span) -> None:
+        """The bytes of ``span`` may be words of stacks by addresses outside of it."""
+        for low, high in self.map.images(*span)[1:]:
+            kept = {
+                key: cell
+                for key, cell in self.frames.items()
+                if (key + self.stacks.get(key >> 32, 0) - low + 3) & MASK > high - low + 3
+            }
+            self.frames = self.own["frames"] = kept
 
     def _is_spilled(self, cell: object) -> bool:
         """Whether a store to an array of which no end is known is assumed not to hit a cell."""
         return self.spilled is not None and self.spilled(cell)
 
     def _keep_live(self, sp: Term, facts: Facts) -> None:
-        self.used.add(S1)
+        self.use.assumptions.add(S1)
+        self._drop_dead(sp, facts)
+
+    def _drop_dead(self, sp: Term, facts: Facts) -> None:
         kept = live_frames(self.frames, sp, facts)
         if len(kept) < len(self.frames):
             self.frames = self.own["frames"] = kept

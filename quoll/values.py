@@ -6,8 +6,9 @@
     values.dead_edges            edges that no execution takes in their context (rule 4)
 
 The supergraph has every call in it, so that nothing is assumed of callees: registers are saved
-and restored by the code itself. Constants come from non-writable memory; S1 and S2 (rule 1) are
-listed in ``assumptions`` where a store of unknown address made use of them.
+and restored by the code itself. Constants come from non-writable memory; what a store to a known
+place writes, by any name, is none. S1 to S4 (rules 1, 34) are listed in ``assumptions`` where a
+store made use of them.
 """
 
 from __future__ import annotations
@@ -17,13 +18,18 @@ from functools import reduce
 from typing import NamedTuple
 
 from quoll.arithmetic import add, subtract
+from quoll.assumptions import Assumption
 from quoll.condition import words
 from quoll.contextdomain import ContextDomain, Entry, environment_in, flow_of, start_of
+from quoll.errors import ControlFlowError
 from quoll.fixpoint import Ascent, Fixpoint, count_in_edges, solve
 from quoll.havoc import hands_on_a_stack_address
 from quoll.image import Image
 from quoll.landing import landings
 from quoll.localvalues import BlockCode
+from quoll.machine import Environment
+from quoll.memory import S3
+from quoll.memory_map import Span, words_in_page
 from quoll.parts import steps_over_parts
 from quoll.regions import NO_REGIONS, Regions
 from quoll.state import State, images
@@ -61,9 +67,26 @@ def analyse(
 
     ``returning``: calls come back in it, so that every transfer has its edges.
 
-    Raises ControlFlowError for an instruction without semantics, and for a transfer that goes where
-    no edge of the graph leads.
+    Raises ControlFlowError for an instruction without semantics, for one that a store to a known
+    place changes, and for a transfer that goes where no edge of the graph leads.
     """
+    fixed = image.holding((r.low, r.high) for r in regions.of_kind("read-only"))
+    changed: frozenset[Span] = frozenset()
+    while True:
+        found = _under(graph, image.changing(changed), entry or Entry(), regions)
+        more = _overwritten(found.environment, fixed) - changed
+        if not more:
+            break
+        changed |= more
+        _refuse_changed_code(graph, image, more)
+    found.environment.changed = changed
+    if returning:
+        found.assume_landings(image)
+    return found
+
+
+def _under(graph: Supergraph, image: Image, entry: Entry, regions: Regions) -> Values:
+    """The values, where constants are what ``image`` says."""
     environment = environment_in(image, regions)
     steps = steps_over_parts(graph)
     flow = flow_of(graph, steps)
@@ -76,11 +99,48 @@ def analyse(
     blocks = {key: code(block.insns) for key, block in compiled.items()}
     bodies = [blocks[id(node.block)] for node in graph.nodes]
     domain = ContextDomain(graph, steps, flow, order, bodies, environment, code)
-    start = start_of(entry or Entry(), environment)
-    found = solve(flow, order, domain, start)
-    if returning:
-        environment.used.update(landings(graph, image, domain, found.states))
+    found = solve(flow, order, domain, start_of(entry, environment))
+    for node, state in enumerate(found.states):
+        if state is not None and not graph.successors[node]:
+            domain.outcome(node, state)  # for what it stores: nothing is asked behind it
     return Values(graph, domain, found)
+
+
+def _overwritten(environment: Environment, image: Image) -> frozenset[Span]:
+    """Constants that stores to known places write; that they write no other is S3 (rule 34)."""
+    stored = environment.use.stored
+    if _assumes_constants_apart(environment):
+        environment.used.add(S3)
+    return frozenset(part for span in stored for part in image.overwritten(span))
+
+
+def _assumes_constants_apart(environment: Environment) -> bool:
+    """Whether nothing but S3 says that stores to known places write no constant that was read."""
+    places: dict[int, list[Span]] = {}  # by place in a page
+    for (addr, size), value in environment.constants.items():
+        if value is not None:
+            for word in words_in_page((addr, addr + size - 1)):
+                places.setdefault(word, []).append((addr, addr + size - 1))
+    return any(
+        environment.map.assumes_apart(span, constant)
+        for span in environment.use.stored
+        for word in words_in_page(span)
+        for constant in places.get(word, ())
+    )
+
+
+def _refuse_changed_code(graph: Supergraph, image: Image, spans: Iterable[Span]) -> None:
+    """Raise ControlFlowError if an instruction of ``graph`` is among what stores write."""
+    for low, high in spans:
+        for node in graph.nodes:
+            for insn in node.block.insns:
+                if low < insn.addr + insn.size and insn.addr <= high:
+                    raise ControlFlowError(
+                        f"a store to {image.place(low)} changes this instruction, and code that "
+                        "changes is not analysed",
+                        where=image.place(insn.addr),
+                        hint="end the path before it, or give the code as it is then with --raw",
+                    )
 
 
 class Resumed:
@@ -128,6 +188,11 @@ class Values:
             graph, domain, fixpoint
         )
 
+    def assume_landings(self, image: Image) -> None:
+        """Add what is assumed of transfers to the assumptions. Raises as ``landings`` does."""
+        found = landings(self.graph, image, self._domain, self._fixpoint.states)
+        self.environment.used.update(found)
+
     def resumed(
         self,
         given: Mapping[int, ValueSet],
@@ -143,6 +208,24 @@ class Values:
             self._in_edges = count_in_edges(domain.graph, domain.order)
         likely = self._fixpoint.states if like is None else like.states
         return Resumed(self._fixpoint, domain, self._in_edges, likely)
+
+    def reading(self, words: Iterable[int]) -> frozenset[int]:
+        """The nodes that load one of ``words``, by whatever instruction, from a known address.
+
+        The address may be known under an assumption only: those of ``resumed`` count too.
+        """
+        wanted, position = frozenset(words), self._domain.order.position
+        found = self._domain.environment.loaded
+        return frozenset(
+            node
+            for node in range(len(self.graph.nodes))
+            if self.reached(node) and not wanted.isdisjoint(found.get(position[node], ()))
+        )
+
+    def is_memory(self, address: int) -> bool:
+        """Whether a byte holds what was stored there last, or what the image says."""
+        environment = self._domain.environment
+        return environment.ordinary(address) or environment.read(address, 1) is not None
 
     def within(self, graph: Supergraph) -> Values | None:
         """The values of this graph without its dead edges, where computing them again gives these.
@@ -164,9 +247,19 @@ class Values:
         return self._dead
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumptions(self) -> tuple[Assumption, ...]:
         """The named assumptions (rule 1) that the values rest on."""
         return tuple(sorted(self._domain.environment.used))
+
+    @property
+    def environment(self) -> Environment:
+        """What all blocks share."""
+        return self._domain.environment
+
+    @property
+    def changed(self) -> frozenset[Span]:
+        """Where stores to known places write what sections say is never written."""
+        return self._domain.environment.changed
 
     @property
     def unknown(self) -> frozenset[int]:
@@ -202,6 +295,14 @@ class Values:
             return ANY
         known = self._words(state.fact(register), node)
         return self._domain.code.stated(self.graph.nodes[node].block.addr, register, known)
+
+    def operand(self, node: int, insn: int, register: int) -> ValueSet:
+        """What r0 to lr may hold just before an instruction of ``node``."""
+        state = self._fixpoint.states[node]
+        if state is None:
+            return ANY
+        before = self._domain.before(node, state, self.graph.nodes[node].block.insns[:insn])
+        return self._words(before.fact(register), node)
 
     def access(self, node: int, insn: int) -> ValueSet | None:
         """First addresses of the data access of an instruction, in this context.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from quoll.errors import FactsError, UsageError
+from quoll.facts import PathEnd, Source
 from quoll.image import Image
 from quoll.places import resolve
 from wcet.platform import Platform
 
-__all__ = ["ALL", "find_entries", "find_entry", "path_ends"]
+__all__ = ["ALL", "asked_ends", "find_entries", "find_entry", "path_ends"]
 
 ALL = "all"
 
@@ -45,8 +46,15 @@ def find_entry(image: Image, platform: Platform, name: str) -> int:
     return address
 
 
-def path_ends(image: Image, platform: Platform, places: tuple[str, ...]) -> frozenset[int]:
-    """The platform's exits that this ELF has, and the places asked for."""
+def path_ends(image: Image, platform: Platform) -> frozenset[int]:
+    """The platform's exits that this ELF has."""
     symbols = (image.symbol(n) for n in image.symbols.names() if n.startswith(platform.exits))
-    asked = (a for place in places for a in resolve(image, place))
-    return frozenset(s.addr for s in symbols if s is not None) | frozenset(asked)
+    return frozenset(s.addr for s in symbols if s is not None)
+
+
+def asked_ends(places: tuple[str, ...]) -> tuple[PathEnd, ...]:
+    """The facts that ``--end`` states, which are listed as those of files are."""
+    return tuple(
+        PathEnd(Source("--end", number, f"path must end at {place}"), place, must=True)
+        for number, place in enumerate(places, 1)
+    )

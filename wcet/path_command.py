@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,9 @@ from typing import Any
 from ilp.outline import Outline, outline
 from pipeline.costs import Cause
 from quoll.errors import SolverError, UsageError
+from wcet import numbers
 from wcet.analyse import analyse
-from wcet.atomic import write_atomically
+from wcet.atomic import publish
 from wcet.path_text import Folding, collapsed, loop_name, source_listing, tree
 from wcet.request import add_analysis, add_color, colored, requested
 from wcet.result import EntryResult, Result
@@ -70,9 +70,18 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="write collapsed stacks for flame-graph viewers ('-': stdout)",
     )
     p.add_argument(
-        "--min", type=float, default=1.0, metavar="PERCENT", help="fold what is below (default: 1)"
+        "--min",
+        type=numbers.percentage("--min"),
+        default=1.0,
+        metavar="PERCENT",
+        help="fold what is below (default: 1)",
     )
-    p.add_argument("--depth", type=int, metavar="N", help="fold what is deeper (default: nothing)")
+    p.add_argument(
+        "--depth",
+        type=numbers.whole("--depth", 0),
+        metavar="N",
+        help="fold what is deeper (default: nothing)",
+    )
     p.add_argument(
         "--source-dir",
         type=Path,
@@ -101,30 +110,19 @@ def run(options: argparse.Namespace) -> int:
         with stages.stage("why"):
             why = explain(result, entry, options.why, wanted)
         stages.done()
-        write(options.json, why_json(result, entry, why))
-        lines = why_text(result, entry, why, style)
+        document, lines = why_json(result, entry, why), why_text(result, entry, why, style)
     else:
-        write(options.json, path_json(result, entry, whole))
+        document = path_json(result, entry, whole)
         lines = path_text(result, entry, whole, options, style)
-    if options.flame:
-        text = "\n".join(collapsed(result, entry, whole)) + "\n"
-        if options.flame == "-":
-            sys.stdout.write(text)
-        else:
-            write_atomically(Path(options.flame), text)
-    if "-" not in (options.json, options.flame):
-        sys.stdout.write("\n".join(lines) + "\n")
+    publish(
+        options,
+        [
+            (options.json, lambda: json.dumps(document, indent=1) + "\n"),
+            (options.flame, lambda: "\n".join(collapsed(result, entry, whole)) + "\n"),
+        ],
+        lambda: "\n".join(lines) + "\n",
+    )
     return 0
-
-
-def write(name: str | None, document: dict[str, Any]) -> None:
-    """JSON to a file or standard output."""
-    if name:
-        text = json.dumps(document, indent=1) + "\n"
-        if name == "-":
-            sys.stdout.write(text)
-        else:
-            write_atomically(Path(name), text)
 
 
 def path_text(
@@ -147,9 +145,8 @@ def path_text(
 
 def heading(result: Result, entry: EntryResult, whole: Outline, style: Style) -> Iterator[str]:
     """The bound and where it goes."""
-    for_what = ", ".join(f"{name} = {value}" for name, value in entry.example.items())
     yield style.bold(
-        f"worst path of {entry.name}{f' for {for_what}' if for_what else ''}: "
+        f"worst path of {entry.name}{entry.for_what}: "
         f"{entry.cycles:,} cycles, {result.microseconds(entry.cycles):,.1f} µs"
     )
     if entry.parametric:
@@ -170,7 +167,7 @@ def heading(result: Result, entry: EntryResult, whole: Outline, style: Style) ->
 def why_text(result: Result, entry: EntryResult, why: Why, style: Style) -> Iterator[str]:
     """What the place is, what it costs, and what the path would be otherwise."""
     blocks = ", ".join(result.image.place(addr) for addr in why.addresses)
-    yield style.bold(f"{why.place} in the worst path of {entry.name}")
+    yield style.bold(f"{why.place} in the worst path of {entry.name}{entry.for_what}")
     yield f"  blocks: {blocks}"
     if why.executions:
         yield f"  on the path {why.executions:,} times; these executions take {why.own:,} cycles"
@@ -186,7 +183,7 @@ def why_text(result: Result, entry: EntryResult, why: Why, style: Style) -> Iter
             return
     fall = why.bound - why.other
     yield (
-        f"  bound {why.bound:,}; {said} {style.bold(f'{why.other:,}')}: "
+        f"  bound{entry.for_what} {why.bound:,}; {said} {style.bold(f'{why.other:,}')}: "
         f"{fall:,} cycles less ({fall / why.bound:.1%})"
     )
     if not fall:
@@ -252,9 +249,10 @@ def path_json(result: Result, entry: EntryResult, whole: Outline) -> dict[str, A
 
     return {
         "entry": entry.name,
-        "cycles": entry.cycles,
-        "microseconds": result.microseconds(entry.cycles),
+        "cycles": entry.bound_cycles,
+        "microseconds": None if entry.parametric else result.microseconds(entry.cycles),
         "example": dict(entry.example),
+        "example_cycles": entry.cycles if entry.parametric else None,
         "path_unrealisable": entry.path.unrealisable,
         "causes": {c.name.lower(): whole.total[c] for c in Cause},
         "tree": part(whole),

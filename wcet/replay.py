@@ -18,7 +18,6 @@ from functools import cache
 from random import Random
 
 from cache.geometry import Geometry
-from cache.memory_map import RegionKind
 from cache.policy import Policy
 from cache.simulator import Cache
 from ilp.check import path_cycles
@@ -35,6 +34,7 @@ from quoll.arm.insn import Access, Insn
 from quoll.cfg import EdgeKind
 from quoll.errors import InputError, UsageError
 from quoll.image import Image
+from quoll.memory_map import RegionKind
 from quoll.supergraph import Supergraph
 from quoll.trace import End, Execution, Trace
 from quoll.witness import Visit

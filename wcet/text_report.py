@@ -9,6 +9,7 @@ from itertools import groupby
 
 from ilp.tree import CallTree, fold
 from pipeline.costs import Cause
+from quoll.assumptions import listed
 from wcet.result import EntryResult, Result, Start
 
 __all__ = ["Style", "to_text"]
@@ -90,12 +91,15 @@ def bounds_table(result: Result, style: Style) -> str:
     )
     rows = [style.bold("worst-case execution time"), style.dim(head)]
     for name, entry in result.entries.items():
+        mark = "" if entry.solution.optimal else f"  (upper bound: {entry.solution.method})"
+        if entry.parametric:
+            text = f"f({', '.join(entry.parametric.names)})"
+            row = f"{style.bold(text.rjust(first))}  a function, below{mark}"
+            rows.append(f"{name:<{named}}{row}")
+            continue
         causes = entry.cycles_by_cause()
         shares = "".join(f"{causes[c]:>{column},}" for c in CAUSES)
         bound = f"{entry.cycles:>{first},}{result.microseconds(entry.cycles):>{first},.1f}"
-        mark = "" if entry.solution.optimal else f"  (upper bound: {entry.solution.method})"
-        if entry.parametric:
-            mark += f"  (for {example(entry)})"
         if len(entry.starts) > 1:
             mark += f"  ({start_text(result, entry, entry.starts[0])})"
         rows.append(f"{name:<{named}}{style.bold(bound)}{shares}{mark}")
@@ -111,6 +115,14 @@ def functions(result: Result, style: Style) -> Iterator[str]:
             continue
         why = "" if bound.exact else f"  (upper bound: {bound.reason})"
         yield f"{name}: {style.bold(str(bound))}{why}"
+        causes = entry.cycles_by_cause()
+        shares = ", ".join(f"{text} {causes[c]:,}" for c, text in CAUSES.items() if causes[c])
+        start = entry.starts[0] if len(entry.starts) > 1 else None
+        where = f"  ({start_text(result, entry, start)})" if start else ""
+        yield (
+            f"  {entry.for_what.strip()}: {entry.cycles:,} cycles, "
+            f"{result.microseconds(entry.cycles):,.1f} µs: {shares}{where}"
+        )
         most: dict[int, int] = {}
         for loop, cycles in bound.per_iteration:
             header = entry.graph.nodes[entry.graph.loops[loop].header].block.addr
@@ -131,29 +143,32 @@ def start_text(result: Result, entry: EntryResult, start: Start) -> str:
     )
 
 
-def example(entry: EntryResult) -> str:
-    """The parameters of the path that is shown."""
-    return ", ".join(f"{name} = {value}" for name, value in entry.example.items())
-
-
 def latency(result: Result, style: Style) -> Iterator[str]:
-    """The worst interrupt latency, with its two parts."""
+    """The worst interrupt latency, with its two parts; or where the paths unmask interrupts."""
     found = result.latency
+    for name, entry in result.entries.items():
+        if entry.unmasking:
+            yield (
+                f"no interrupt latency: {name} may unmask interrupts at "
+                f"{', '.join(entry.unmasking)}\n  (if its masked path ends there, state it: path "
+                "ends at PLACE, or --end PLACE)"
+            )
     if found is None:
         return
+    times = f"{found.together} × " if found.together > 1 else ""
     yield (
         style.bold(
             f"worst interrupt latency: {found.cycles:,} cycles, "
             f"{result.microseconds(found.cycles):.1f} µs"
         )
-        + f"\n  = longest masked path ({found.longest}: {found.longest_cycles:,}) "
-        f"+ interrupt path ({found.interrupt_cycles:,})"
+        + f"\n  = longest masked path ({found.longest}: {found.longest_cycles:,}) + {times}"
+        f"interrupt path ({found.interrupt_cycles:,})"
     )
 
 
 def brief_path(result: Result, entry: EntryResult, style: Style) -> Iterator[str]:
     """The calls of a worst path as a tree, then the blocks that cost most."""
-    yield style.bold(f"worst path of {entry.name}")
+    yield style.bold(f"worst path of {entry.name}{entry.for_what}")
     if entry.path.unrealisable:
         yield f"  {entry.path.unrealisable}"
     if not entry.path.steps:
@@ -220,7 +235,7 @@ def callers(result: Result, entry: EntryResult, context: int) -> str:
 
 def full_path(result: Result, entry: EntryResult, style: Style) -> Iterator[str]:
     """Every block in order; repetitions of the same block are one row."""
-    yield style.bold(f"worst path of {entry.name}, every block")
+    yield style.bold(f"worst path of {entry.name}{entry.for_what}, every block")
     yield style.dim(f"{'sum':>10}{'cycles':>8}{'count':>7}  function, block, source line, causes")
     spent = 0
     for (node, causes), group in groupby(
@@ -273,13 +288,10 @@ def fact_labels(result: Result, style: Style) -> Iterator[str]:
 
 
 def assumptions(result: Result, style: Style) -> str:
-    """Everything the bounds rest on, numbered, with what was left out of the graphs."""
-    listed = [*result.assumptions]
-    listed += dict.fromkeys(
-        f"not covered: {text}" for entry in result.entries.values() for text in entry.graph.excluded
-    )
+    """Everything the bounds rest on, numbered."""
     rows = [style.bold("assumptions")]
-    rows += [f"{number:>4}. {text}" for number, text in enumerate(listed, 1)]
+    found = listed(result.assumptions)
+    rows += [f"{number:>4}. {text}" for number, text in enumerate(found, 1)]
     return "\n".join(rows)
 
 

@@ -83,16 +83,20 @@ class Require:
 
 @dataclass(frozen=True, slots=True)
 class PathEnd:
-    """``path ends at place``: after the instruction there."""
+    """``path must end at place`` or ``path may end at place``: after the instruction there.
+
+    ``must``: control never goes on. Else a path that ends there is one of several.
+    """
 
     source: Source
     place: str
+    must: bool
 
     def __str__(self) -> str:
-        return f"path ends at {self.place}"
+        return f"path {'must' if self.must else 'may'} end at {self.place}"
 
     def question(self) -> Question:
-        return ("path ends", self.place), True
+        return ("path ends", self.place), self.must
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +198,17 @@ FORMS = (
         lambda s, m: Require(s, m["place"]),
     ),
     Form(
+        r"path (must|may) end ",
+        rf"path (?P<way>must|may) end at (?P<place>{PLACE})",
+        "path must end at PLACE; path may end at PLACE",
+        lambda s, m: PathEnd(s, m["place"], m["way"] == "must"),
+    ),
+    Form(
         r"path ends ",
-        rf"path ends at (?P<place>{PLACE})",
-        "path ends at PLACE",
-        lambda s, m: PathEnd(s, m["place"]),
+        r"(?!)",
+        "'path must end at PLACE' (what follows is no part of any path) or 'path may end at PLACE' "
+        "(a path may go on, and what follows is analysed)",
+        lambda s, m: PathEnd(s, "", must=True),
     ),
     Form(
         r"path starts ",

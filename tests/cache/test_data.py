@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cache.data import DataModel
-from cache.memory_map import Cacheability
+from quoll.memory_map import Cacheability
 from quoll.valueset import ValueSet, progression
 from tests.cache.graphs import DATA, DEVICE, pool
 from tests.cache.walks import L1, hierarchy

@@ -10,7 +10,6 @@ from cache.geometry import Geometry, Hierarchy
 from cache.initial import UNKNOWN_CONTENTS, Contents, Initial
 from cache.locked import NOT_LOCKED, LockedLines
 from cache.maintenance import UNKNOWN, cache_operation
-from cache.memory_map import MemoryMap, Region, RegionKind
 from cache.policy import Policy
 from cache.reference import Classification, Hit, Kind, Reference
 from cache.simulator import Cache, FetchUnit, Outcome
@@ -18,6 +17,7 @@ from pipeline.charge import due_cycles, entry_cycles
 from pipeline.timing import MemoryLatencies
 from quoll.arm.insn import Access, Insn
 from quoll.cfg import EdgeKind
+from quoll.memory_map import MemoryMap, Region, RegionKind
 from tests.cache.graphs import (
     CODE,
     DATA,

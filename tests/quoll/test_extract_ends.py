@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from quoll.assumptions import EXIT, kind_of
+from quoll.assumptions import EXCEPTION_RETURN, kind_of
 from quoll.errors import FactsError, UsageError
 from quoll.facts import Facts, NeverReturns, Returns, Source, Targets
 from quoll.image import Image
@@ -202,8 +202,8 @@ def test_stated_targets_and_functions_that_never_return() -> None:
     """
     assert sketch(image, program) == dedent(expected).strip()
     assert [a for a in program.assumptions if "k.facts:1" in a] == [
-        "the fact (k.facts:1)",
-        "two never returns (k.facts:1)",
+        "fact: k.facts:1: targets of site are one, two",
+        "fact: k.facts:1: two never returns",
     ]
     (table,) = program.jump_tables
     assert [image.place(t)[11:] for t in table.targets] == ["<one> prog.S:11", "<two> prog.S:13"]
@@ -229,7 +229,7 @@ def test_a_return_that_is_stated() -> None:
     program = extracted(image, facts=Facts((Returns(SOURCE, "back"),)))
     assert program.unresolved == ()
     *_, assumed = program.assumptions
-    assert assumed.startswith("back returns to its caller; it gives back r4 to r11, sp, the mode")
+    assert assumed.startswith("fact: k.facts:1: back returns to its caller; it gives back r4 to")
     assert extracted(image, facts=Facts((Returns(SOURCE, "main+8"),))).unresolved
 
 
@@ -293,7 +293,7 @@ def test_an_exception_return_that_is_said_to_end_paths() -> None:
     image = assemble(SWITCHES.format("mov r0, r0\nout: ldm r0, {sp, pc}^"))
     program = extracted(image, ends=frozenset({address(image, "out")}))
     assert program.unresolved == ()
-    assert not any(kind_of(text) is EXIT for text in program.assumptions)
+    assert not any(kind_of(text) is EXCEPTION_RETURN for text in program.assumptions)
 
 
 def test_exception_returns_are_listed_where_nobody_says_what_ends_paths() -> None:
@@ -301,12 +301,13 @@ def test_exception_returns_are_listed_where_nobody_says_what_ends_paths() -> Non
     program = extracted(image)
     assert program.unresolved == ()
     place = image.place(address(image, "out"))
-    assert EXIT.text(transfer="ldm r0, {sp, pc} ^", place=place) in program.assumptions
+    assert EXCEPTION_RETURN.text(insn="ldm r0, {sp, pc} ^", place=place) in program.assumptions
 
 
 def test_an_exception_return_of_the_entry_itself_is_listed() -> None:
     image = assemble("main: mov r0, #0\nout: subs pc, lr, #4")
     assumed = extracted(image).assumptions
     assert (
-        EXIT.text(transfer="subs pc, lr, #4", place=image.place(address(image, "out"))) in assumed
+        EXCEPTION_RETURN.text(insn="subs pc, lr, #4", place=image.place(address(image, "out")))
+        in assumed
     )

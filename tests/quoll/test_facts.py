@@ -110,7 +110,7 @@ def facts() -> st.SearchStrategy[Fact]:
             st.integers(0, 99),
             st.one_of(SCOPES, st.just((None, None))),
         ),
-        st.builds(PathEnd, st.just(NOWHERE), PLACES),
+        st.builds(PathEnd, st.just(NOWHERE), PLACES, st.booleans()),
         st.builds(PathStart, st.just(NOWHERE), PLACES),
         st.builds(Recursion, st.just(NOWHERE), FUNCTIONS, st.integers(1, 2**40)),
         st.builds(Replaced, st.just(NOWHERE), FUNCTIONS, st.integers(1, 2**40), st.booleans()),
@@ -171,7 +171,7 @@ branch at x.c:9 is never taken in f when called from g
 ignore panic
 ignore edge a -> b+4
 require y.c:3
-path ends at 0x8000
+path must end at 0x8000
 function memcpy takes at most 0x100 cycles
 function rom takes at most 1 cycle and preserves memory
 ignore executes at most 2 times
@@ -197,7 +197,7 @@ restore.S:9 returns to its caller
             Ignore(s[13], "panic"),
             IgnoreEdge(s[14], "a", "b+4"),
             Require(s[15], "y.c:3"),
-            PathEnd(s[16], "0x8000"),
+            PathEnd(s[16], "0x8000", must=True),
             Replaced(s[17], "memcpy", 256, False),
             Replaced(s[18], "rom", 1, True),
             AtMost(s[19], "ignore", 2, None),

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from quoll.arm.insn import Access
-from quoll.assumptions import F1, RETURN
+from quoll.assumptions import F1, RETURN_IN_CONTEXT
 from quoll.errors import ControlFlowError
 from quoll.expand import expand
 from quoll.extract import extract
@@ -158,7 +158,10 @@ def test_an_unknown_target_is_listed_by_its_place() -> None:
     image = assemble(THROUGH_MEMORY.replace("SOURCE", "ldr r1, [r2]"))
     graph = expand(extracted(image), address(image, "main"), image)
     place = image.place(address(image, "main") + 28)
-    assert RETURN.text(transfer="pop {r4, pc}", place=place) in analyse(graph, image).assumptions
+    assert (
+        RETURN_IN_CONTEXT.text(insn="pop {r4, pc}", place=place)
+        in analyse(graph, image).assumptions
+    )
 
 
 def test_a_jump_that_is_never_made_by_what_a_call_leaves_alone() -> None:
@@ -212,7 +215,7 @@ def test_a_store_to_one_of_several_known_addresses_hits_a_stack_of_known_place()
     program = extracted(image, ends=frozenset({address(image, "main") + 8}))
     values = analyse(expand(program, address(image, "main"), image), image)
     place = image.place(address(image, "f") + 20)
-    assert RETURN.text(transfer="pop {r4, pc}", place=place) in values.assumptions
+    assert RETURN_IN_CONTEXT.text(insn="pop {r4, pc}", place=place) in values.assumptions
 
 
 @pytest.mark.parametrize("store", ["str r1, [sp, #4]", "strb r1, [sp, #6]"])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cache.memory_map import Cacheability, MemoryMap, Region, RegionKind
 from quoll.errors import FactsError
 from quoll.expand import expand
 from quoll.extract import extract
 from quoll.facts import RegionFact, Source, parse
 from quoll.image import Image
+from quoll.memory_map import Cacheability, MemoryMap, Region, RegionKind
 from quoll.regions import Regions
 from quoll.trace import End, Execution
 from quoll.values import Values, analyse
@@ -256,7 +256,7 @@ def test_constants_beside_code_of_a_writable_section_are_what_a_fact_says() -> N
     program = extract(loaded, [main], facts)
     assert not program.unresolved
     assert [len(table.targets) for table in program.jump_tables if table.table] == [3]
-    assert program.assumptions[:1] == (f"fact: {facts.facts[0]}",)
+    assert program.assumptions[:1] == (f"fact: a.facts:1: {facts.facts[0]}",)
     assert address(loaded, "other") in program.functions
 
 

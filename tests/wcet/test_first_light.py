@@ -33,7 +33,7 @@ def image(kernel: Path) -> Image:
 def graphs(image: Image) -> dict[int, Supergraph]:
     """The full expansion of each entry, by vector address: no fact, no pruning."""
     vectors = [point.vector for point in load("kzm").entries.values()]
-    program = extract(image, vectors, ends=path_ends(image, load("kzm"), ()))
+    program = extract(image, vectors, ends=path_ends(image, load("kzm")))
     return {vector: expand(program, vector, image) for vector in vectors}
 
 

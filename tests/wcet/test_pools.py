@@ -35,7 +35,7 @@ def valued(kernel: Path, facts: Facts) -> dict[int, tuple[Supergraph, Values]]:
     regions = Regions.of(facts, image)
     found = {}
     for vector in (point.vector for point in platform.entries.values()):
-        program = extract(image, [vector], ends=path_ends(image, platform, ()))
+        program = extract(image, [vector], ends=path_ends(image, platform))
         graph = expand(program, vector, image)
         found[vector] = graph, analyse(graph, image, regions=regions)
     return found

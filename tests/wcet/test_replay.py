@@ -62,7 +62,7 @@ def graphs(kernel: Path) -> dict[str, tuple[Image, Supergraph, Values]]:
     """Each entry as ``wcet analyse`` sees it before costs are known."""
     image, platform = Image.load(kernel), load("kzm")
     program = extract(
-        image, [e.vector for e in platform.entries.values()], ends=path_ends(image, platform, ())
+        image, [e.vector for e in platform.entries.values()], ends=path_ends(image, platform)
     )
     found = {}
     for name, entry in platform.entries.items():

@@ -8,7 +8,7 @@ from quoll.arm.decode import decode
 from quoll.compiled import compile_block
 from quoll.image import Image
 from quoll.machine import Environment
-from quoll.memory import S1, S2
+from quoll.memory import S1, S2, S3, S4
 from quoll.state import State, entry_state
 from quoll.terms import BIAS, ENTRY_SP, MASK, RIGID, Anchored, Fact
 from quoll.transfer import run
@@ -74,8 +74,8 @@ ARRAY = ValueSet(BIAS - 12, BIAS - 8, 4)
     [
         (frame(-8), ALL - {-8}, set(), set()),
         (frame(-10), ALL - {-8, -12}, set(), set()),
-        (GLOBAL, LIVE, {GLOBAL + 4}, {S1}),
-        (0x1234_0000, LIVE, BOTH, {S1}),
+        (GLOBAL, LIVE, {GLOBAL + 4}, {S4}),
+        (0x1234_0000, LIVE, BOTH, {S4}),
         (ANY, LIVE, set(), {S1, S2}),
         (ValueSet(GLOBAL + 4, GLOBAL + 400, 4), LIVE, {GLOBAL}, {S1, S2}),
         (ValueSet(0x100, 0x200, 4), LIVE, BOTH, {S1, S2}),
@@ -85,6 +85,7 @@ ARRAY = ValueSet(BIAS - 12, BIAS - 8, 4)
             set(),
             set(),
         ),
+        (frame(-20 - 1024), ALL, set(), {S3}),
         (Anchored(ENTRY_SP, ANY), set(), set(), set()),
     ],
 )
