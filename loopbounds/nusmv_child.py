@@ -18,6 +18,7 @@ import sys
 __all__ = ["main", "run_library"]
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+STACK = 1 << 27  # bytes: NuSMV recurses into terms; Linux leaves that much room below a stack
 
 
 def run_library(path: str, arguments: list[str]) -> int:
@@ -46,6 +47,9 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    most = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    stack = STACK if most == resource.RLIM_INFINITY else min(STACK, most)
+    resource.setrlimit(resource.RLIMIT_STACK, (stack, most))
     if not solver.endswith(".so"):
         os.execv(solver, [solver, *arguments])
     return run_library(solver, arguments)

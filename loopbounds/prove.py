@@ -30,6 +30,7 @@ from loopbounds.nusmv import Algorithm, Answer, Check, Limits, State, Verdict
 from loopbounds.options import Budget
 from loopbounds.runs import MAX_STEPS, Run, explore, longest, runs_near
 from loopbounds.simplify import influential, simplified
+from loopbounds.smv import IllTyped
 from loopbounds.terms import FALSE, Term
 
 __all__ = [
@@ -106,7 +107,10 @@ class Session:
         self._asked += 1
         query = self._budget.query
         limits = Limits(min(query.seconds, left), query.memory)
-        self.text = self.model.smv(properties)
+        try:
+            self.text = self.model.smv(properties)
+        except IllTyped as fault:
+            raise SolverFailed(f"the model cannot be said: {fault}") from fault
         answers = list(nusmv.ask(self.text, checks, limits, self._solver))
         for answer in answers:
             if answer.verdict is Verdict.FAILED:
