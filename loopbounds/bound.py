@@ -27,8 +27,14 @@ class LoopBound:
     around: int | None = None  # address of the header of that loop
     assumes: str = ""  # a fact about data that the proof rests on
     why: str = ""  # of the reason the part that names what is unknown
+    unanswered: str = ""  # of a bound: what else was asked of the solver, which failed
 
     @property
     def failed(self) -> bool:
         """Whether there is no answer, which another run may give."""
         return self.reason.startswith(SOLVER_FAILED)
+
+    @property
+    def final(self) -> bool:
+        """Whether no query failed, so that another run finds the same."""
+        return not self.failed and not self.unanswered

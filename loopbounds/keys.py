@@ -118,6 +118,11 @@ def _code_version(folder: Path) -> str:
     return digest.hexdigest()
 
 
-@cache
 def _solver_version(solver: Path) -> str:
+    """Of a solver that is missing: no answer is kept for it."""
+    return _digest_of(solver) if solver.is_file() else "missing"
+
+
+@cache
+def _digest_of(solver: Path) -> str:
     return hashlib.sha256(solver.read_bytes()).hexdigest()

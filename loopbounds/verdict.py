@@ -45,7 +45,7 @@ def judge(
     ``inner_end``: all loops inside are proved to end. Raises FactsError when it walks no list, and
     a fact says that it does.
     """
-    if outcome.failed:
+    if outcome.failed and outcome.bound is None:
         return replace(solver_failed(loop, outcome.failed), seconds=outcome.seconds)
     if listed is not None and not cut.walks():
         raise FactsError(
@@ -90,8 +90,19 @@ def refute(fact: LoopFact, cut: Slice, entered_by_all: bool, entry: int, apart: 
 def assumed(bound: LoopBound, fact: LoopFact, apart: int) -> LoopBound:
     """What a fact makes of a loop of which more, or nothing, is proved."""
     proved = "" if bound.bound is None else f"; proved is {bound.bound + apart}"
+    proved += "; the solver failed" if bound.failed else ""
     evidence = f"{fact.source} (assumed, not proved{proved})"
-    return LoopBound(bound.loop, fact.bound - apart, None, "fact", evidence, "", bound.seconds)
+    unanswered = bound.reason if bound.failed else bound.unanswered
+    return LoopBound(
+        bound.loop,
+        fact.bound - apart,
+        None,
+        "fact",
+        evidence,
+        "",
+        bound.seconds,
+        unanswered=unanswered,
+    )
 
 
 def with_total(bound: LoopBound, total: int | None, around: int | None) -> LoopBound:
@@ -124,7 +135,7 @@ def not_asked(loop: SuperLoop) -> LoopBound:
 
 
 def solver_failed(loop: SuperLoop, why: str) -> LoopBound:
-    """No bound, and no fact steps in: the number of a loop does not depend on its luck."""
+    """No bound of this loop, unless a fact states one."""
     return LoopBound(loop.index, None, None, "", "", f"{SOLVER_FAILED}: {why}", 0.0)
 
 
@@ -140,7 +151,17 @@ def _proved(
         evidence += "; rests on S1"
     if apart:
         evidence += "; counted after the first iteration"
-    return LoopBound(loop.index, outcome.bound, exact, "nusmv", evidence, "", outcome.seconds)
+    unanswered = f"a lower bound: {outcome.failed}" if outcome.failed else ""
+    return LoopBound(
+        loop.index,
+        outcome.bound,
+        exact,
+        "nusmv",
+        evidence,
+        "",
+        outcome.seconds,
+        unanswered=unanswered,
+    )
 
 
 def _faithful(cut: Slice) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ilp.model_text import to_lp, to_mps
-from quoll.errors import UnboundedLoop
 from wcet.analyse import analyse
 from wcet.atomic import write_atomically
 from wcet.json_report import to_json
@@ -101,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(to_text(result, style))
     for name, error in result.unbounded.items():
         print(f"wcet: error: entry {name}: {error}", file=sys.stderr)
-    return UnboundedLoop.exit_status if result.unbounded else 0
+    return max((error.exit_status for error in result.unbounded.values()), default=0)
 
 
 def programs(result: Result, lp: Path | None, mps: Path | None) -> Iterator[tuple[Path, str]]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
+from quoll.children import Stopped, stoppable
 from quoll.errors import WcetError
 
 __all__ = ["main"]
@@ -30,7 +32,8 @@ COMMANDS = {
 }
 COLLECT_AFTER = (1_000_000, 20, 100)  # objects: nearly all that are made live to the end
 INTERNAL_ERROR = 70
-INTERRUPTED = 130
+SIGNALLED = 128  # and the number of the signal
+INTERRUPTED = SIGNALLED + signal.SIGINT
 
 EPILOG = """\
 exit status:
@@ -45,6 +48,7 @@ exit status:
    8  NuSMV, CBC or HiGHS is missing, was killed, or proved nothing
    9  the facts exclude every path
   70  a defect in this program (set WCET_DEBUG=1 to see the traceback)
+ 128  and the number of a signal: ended by it (130: Ctrl-C)
 
 No output file is touched unless the run succeeds, or at least one of several entries has a bound.
 """
@@ -70,14 +74,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     gc.set_threshold(*COLLECT_AFTER)
     try:
-        options = parser(given[0] if given else None).parse_args(given)
-        status: int = options.run(options)
-        sys.stdout.flush()
-        return status
+        with stoppable():
+            options = parser(given[0] if given else None).parse_args(given)
+            status: int = options.run(options)
+            sys.stdout.flush()
+            return status
     except WcetError as error:
         return fail(f"wcet: error: {error}", error.exit_status)
     except KeyboardInterrupt:
         return fail("wcet: interrupted; no output was written", INTERRUPTED)
+    except Stopped as stop:
+        name = signal.Signals(stop.number).name
+        return fail(f"wcet: ended by {name}; no output was written", SIGNALLED + stop.number)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

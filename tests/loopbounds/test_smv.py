@@ -99,12 +99,13 @@ class Drawn:
 def claims_of(drawn: Drawn, found: list[Term]) -> list[Term]:
     order = list(drawn.values)
     values = compile_terms(found, order)([drawn.values[s] for s in order])
-    return [
-        (t if v else make("not", 1, (t,)))
-        if t.width == 1
-        else make("eq", 1, (t, const(v, t.width)))
-        for t, v in zip(found, values, strict=True)
-    ]
+    return [equals(t, v) for t, v in zip(found, values, strict=True)]
+
+
+def equals(term: Term, value: int) -> Term:
+    if term.width > 1:
+        return make("eq", 1, (term, const(value, term.width)))
+    return term if value else make("not", 1, (term,))
 
 
 def judged(drawn: Drawn, claims: list[Term]) -> Verdict:
