@@ -16,12 +16,12 @@ from quoll.children import Died, TimedOut, apart, run
 from tests.quoll.building import build
 
 LOOPS = """volatile unsigned sink;
-void main(unsigned a) {
-    for (unsigned i = 0; i < (a & 31); i++) sink = i;
-    for (unsigned i = 0; i < (a & 15); i += 3) sink = i;
-    for (unsigned x = a & 0xff; x; x &= x - 1) sink = x;
-}
+int fixed(void) { for (int i = 0; i < 37; i++) sink = i; return 0; }
+int masked(unsigned n) { for (unsigned i = 0; i < (n & 63); i++) sink = i; return 0; }
+int third(unsigned n) { for (unsigned i = 0; i < (n & 15); i += 3) sink = i; return 0; }
+int main(void) { return fixed() + masked(sink) + third(sink); }
 """
+FLAGS = ("-fno-inline", "-fno-ipa-cp", "-fno-unroll-loops")
 SOON = 1.0  # seconds in which the kernel ends what is left
 
 
@@ -62,9 +62,11 @@ class Started:
             "XDG_CACHE_HOME": str(folder / "cache"),
             "PATH": f"{folder}:{os.environ['PATH']}",
         }
-        self.process = subprocess.Popen(
-            [sys.executable, *arguments], env=environment, stderr=subprocess.PIPE, text=True
-        )
+        self.errors = folder / "errors"
+        with self.errors.open("w") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, *arguments], env=environment, stderr=errors
+            )
 
     def wait_for_solvers(self, count: int) -> None:
         deadline = time.monotonic() + 60
@@ -74,6 +76,13 @@ class Started:
             time.sleep(0.02)
         raise AssertionError("no solver was started")
 
+    def end(self) -> None:
+        """And all that it should have ended."""
+        self.process.kill()
+        self.process.wait()
+        for process in alive(self.mark):
+            os.kill(process, signal.SIGKILL)
+
     def left(self) -> list[Path]:
         return list(self.temporary.iterdir())
 
@@ -81,20 +90,20 @@ class Started:
 @pytest.fixture
 def analysis(tmp_path: Path) -> Iterator[Started]:
     """One that waits for solvers, which hang."""
-    elf = build(LOOPS, "-fno-unroll-loops", link=("-Wl,-Ttext=0xf0010000",))
+    elf = build(LOOPS, *FLAGS, link=("-Wl,-Ttext=0xf0010000",))
     started = Started(tmp_path, ["-m", "wcet.cli", "loops", str(elf), "--entry", "main"])
     yield started
-    started.process.kill()
-    started.process.communicate()
+    started.end()
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_run_that_waits_for_solvers(analysis: Started, number: signal.Signals) -> None:
     """Workers of a killed run slept on, its solvers ran on, and their folders stayed."""
     analysis.wait_for_solvers(1)
-    assert len(alive(analysis.mark)) > 1
+    assert len(alive(analysis.mark)) > 2
     analysis.process.send_signal(number)
-    _, errors = analysis.process.communicate(timeout=20)
+    analysis.process.wait(timeout=20)
+    errors = analysis.errors.read_text()
     assert gone(analysis.mark)
     assert not analysis.left()
     if number is signal.SIGKILL:
@@ -110,7 +119,7 @@ def test_a_run_that_waits_for_solvers(analysis: Started, number: signal.Signals)
 def test_a_run_at_any_moment(analysis: Started, number: signal.Signals, seconds: float) -> None:
     time.sleep(seconds)
     analysis.process.send_signal(number)
-    analysis.process.communicate(timeout=20)
+    analysis.process.wait(timeout=20)
     assert gone(analysis.mark)
     assert not analysis.left()
 
@@ -125,15 +134,28 @@ spread(lambda _: time.sleep(1000), [1] * 3, 0)
 """
 
 
-def test_forked_processes_end_with_their_parent(tmp_path: Path) -> None:
-    """Those that share out the work of values, caches and line tables."""
-    started = Started(tmp_path, ["-c", FORKED])
+ASKED = """
+import os, time
+from loopbounds.workers import answer_all
+open(os.environ["TMPDIR"] + "/../began", "w").write("1")
+answer_all([lambda: time.sleep(1000)] * 4, 3, print)
+"""
+
+
+@pytest.mark.parametrize("script", [FORKED, ASKED])
+def test_forked_processes_end_with_their_parent(tmp_path: Path, script: str) -> None:
+    """Those that share out the work of values, caches and line tables, and of proofs."""
+    started = Started(tmp_path, ["-c", script])
     started.wait_for_solvers(1)
-    time.sleep(0.3)
+    deadline = time.monotonic() + 10
+    while len(alive(started.mark)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.02)
     assert len(alive(started.mark)) >= 3
     started.process.kill()
-    started.process.communicate()
-    assert gone(started.mark)
+    started.process.wait()
+    nothing = gone(started.mark)
+    started.end()
+    assert nothing
 
 
 def test_a_program_that_hangs_is_ended_with_its_own() -> None:
