@@ -10,6 +10,7 @@ from loopbounds.prove import Outcome, long_runs
 from loopbounds.runs import Run, explore
 from loopbounds.simplify import simplified
 from loopbounds.slice import Slice
+from quoll.assumptions import stated
 from quoll.errors import FactsError
 from quoll.facts import ListAtMost, LoopFact
 from quoll.image import Image
@@ -93,16 +94,8 @@ def assumed(bound: LoopBound, fact: LoopFact, apart: int) -> LoopBound:
     proved += "; the solver failed" if bound.failed else ""
     evidence = f"{fact.source} (assumed, not proved{proved})"
     unanswered = bound.reason if bound.failed else bound.unanswered
-    return LoopBound(
-        bound.loop,
-        fact.bound - apart,
-        None,
-        "fact",
-        evidence,
-        "",
-        bound.seconds,
-        unanswered=unanswered,
-    )
+    known = replace(bound, bound=fact.bound - apart, exact=None, method="fact", evidence=evidence)
+    return replace(known, reason="", total=None, around=None, why="", unanswered=unanswered)
 
 
 def with_total(bound: LoopBound, total: int | None, around: int | None) -> LoopBound:
@@ -125,7 +118,7 @@ def not_exact(bound: LoopBound) -> LoopBound:
 def _resting_on(fact: ListAtMost | None, bound: LoopBound) -> LoopBound:
     if fact is None:
         return bound
-    assumes = f"{fact} ({fact.source})"
+    assumes = stated(fact)
     return replace(bound, exact=None, evidence=f"{bound.evidence}; {assumes}", assumes=assumes)
 
 
@@ -160,6 +153,7 @@ def _proved(
         evidence,
         "",
         outcome.seconds,
+        s1=cut.s1,
         unanswered=unanswered,
     )
 

@@ -9,7 +9,8 @@
     │   └── UnansweredLoop         8   because its solver is missing or failed
     ├── TimingError                7   the core or board description has no row for something
     ├── SolverError                8   NuSMV, CBC or HiGHS is missing, was killed or gave no proof
-    └── InfeasibleError            9   the facts exclude every path
+    ├── InfeasibleError            9   the facts exclude every path
+    └── ResourceError             10   the system gives no more memory, files, processes or time
 
 An error is one paragraph: what happened, where (address, symbol, source line), and what to do.
 """
@@ -21,6 +22,7 @@ __all__ = [
     "FactsError",
     "InfeasibleError",
     "InputError",
+    "ResourceError",
     "SolverError",
     "TimingError",
     "UnansweredLoop",
@@ -102,3 +104,9 @@ class InfeasibleError(WcetError):
     """The facts given exclude every path."""
 
     exit_status = 9
+
+
+class ResourceError(WcetError):
+    """The system, or a limit of the shell, gives no more of something that a run needs."""
+
+    exit_status = 10

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from quoll.assumptions import stated
 from quoll.cfg import Cfg, EdgeKind, JumpTable, Program
 from quoll.discover import Callee
 from quoll.errors import UsageError
@@ -50,7 +51,7 @@ def extract(
         growth.run()
         program = _program(growth, statements, tuple(dict.fromkeys(root.entry for root in roots)))
         growth.functions.clear()  # they refer back to it
-    given = tuple(f"fact: {fact}" for fact in fixed)
+    given = tuple(stated(fact) for fact in fixed)
     program = replace(program, assumptions=(*given, *program.assumptions))
     return guided(program, image, facts)
 

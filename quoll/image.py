@@ -22,12 +22,20 @@ from pathlib import Path
 from quoll.attributes import BuildAttributes, parse_attributes
 from quoll.elf import LARGEST_FILE, WORD, ElfFile, RawSymbol, Section, Segment, parse_elf
 from quoll.errors import InputError
+from quoll.identity import key_of
+from quoll.inputs import Unreadable, read_input
 from quoll.lines import DebugSections, LineTable, SourceLine, decode_lines
 from quoll.spread import begun
 from quoll.symbols import Symbol, SymbolTable, symbol_table
 
 __all__ = ["Image", "RawMemory", "SourceLine", "Symbol"]
 
+NO_PATH = {"quoll.image.RawMemory": {"path": "the bytes are walked, wherever they stood"}}
+# What is not in the identity of an image, as it follows from ``sha256`` alone.
+DERIVED = frozenset((
+    "entry", "symbols", "attributes", "segments", "sections", "lines", "_debug", "_begun",
+    "_unsettled", "_code", "_dumped", "_segment_addrs", "_section_addrs",
+))  # fmt: skip
 LONG = 1 << 20  # bytes of a line table that are worth another process
 
 
@@ -47,7 +55,7 @@ class Image:
     def __init__(
         self, elf: ElfFile, sha256: str, raw: tuple[tuple[RawMemory, bytes], ...] = ()
     ) -> None:
-        self.sha256 = sha256
+        self.sha256 = sha256  # of the file; of the file, all dumps and more symbols, if any
         self.entry = elf.entry  # bit 0 set where it is Thumb code
         self.symbols: SymbolTable = symbol_table(elf.symbols)
         self.attributes: BuildAttributes = parse_attributes(elf.attributes)
@@ -74,17 +82,21 @@ class Image:
         Raises InputError naming the file and what is wrong.
         """
         data = _file_bytes(path)
-        digest = hashlib.sha256(data)
+        digest = hashlib.sha256(data).hexdigest()
         dumps = tuple((r, _file_bytes(r.path)) for r in raw)
         for dump, content in dumps:
             if not content or dump.addr + len(content) > WORD:
                 raise InputError(f"{dump.path}: {len(content)} bytes do not fit at 0x{dump.addr:x}")
-            digest.update(dump.addr.to_bytes(4, "little") + content)
-        for symbol in symbols:
-            digest.update(repr(symbol).encode())
+        if dumps or symbols:
+            digest = key_of("image", digest, dumps, symbols, left_out=NO_PATH)
         elf = parse_elf(data, str(path))
         elf = replace(elf, symbols=(*elf.symbols, *symbols))
-        return cls(elf, digest.hexdigest(), dumps)
+        return cls(elf, digest, dumps)
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What tells it from every other image: all that was read, and all that was said since."""
+        return tuple(item for item in sorted(vars(self).items()) if item[0] not in DERIVED)
 
     @property
     def cpu(self) -> str | None:
@@ -249,11 +261,9 @@ class Image:
 
 def _file_bytes(path: str | Path) -> bytes:
     try:
-        if Path(path).stat().st_size > LARGEST_FILE:
-            raise InputError(f"{path} is larger than 1 GiB", hint="strip what is not debug lines")
-        return Path(path).read_bytes()
-    except OSError as fault:
-        raise InputError(f"{path}: {fault.strerror or fault}") from fault
+        return read_input(path, LARGEST_FILE)
+    except Unreadable as fault:
+        raise InputError(f"{path} {fault}") from fault
 
 
 def _overlay(

@@ -21,8 +21,8 @@ from quoll.lines import SourceLine
 __all__ = ["Place", "find_place", "resolve"]
 
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
-LINE = re.compile(r"(?P<file>.+\.[A-Za-z]+):(?P<line>[0-9]+)")
-OFFSET = re.compile(r"(?P<symbol>.+)\+(?P<offset>0[xX][0-9a-fA-F]{1,8}|[0-9]+)")
+LINE = re.compile(r"(?P<file>.+\.[A-Za-z]+):(?P<line>[0-9]{1,18})")
+OFFSET = re.compile(r"(?P<symbol>.+)\+(?P<offset>0[xX][0-9a-fA-F]{1,8}|[0-9]{1,18})")
 OFFERED = 3  # alternatives named in an error
 
 

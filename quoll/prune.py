@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from quoll.arm.insn import Flow, Insn
+from quoll.assumptions import Assumption, stated
 from quoll.cfg import Block, Cfg, Edge, EdgeKind, Program
 from quoll.discover import falls_through
 from quoll.errors import FactsError
@@ -40,9 +41,9 @@ class _Cut:
     target: Callable[[int], bool]
 
     @property
-    def text(self) -> str:
+    def text(self) -> Assumption:
         """As printed with the assumptions."""
-        return f"{self.fact} ({self.fact.source})"
+        return stated(self.fact)
 
 
 def guided(program: Program, image: Image, facts: Facts) -> Program:
@@ -54,13 +55,13 @@ def guided(program: Program, image: Image, facts: Facts) -> Program:
     """
     cuts = [_cut(image, f) for f in facts.facts if isinstance(f, Removal) and not _scoped(f)]
     required = tuple(
-        Required(_covered(program, find_place(image, f.place, f.source), image), str(f))
+        Required(_covered(program, find_place(image, f.place, f.source), image), stated(f))
         for f in facts.of(Require)
     )
     if not cuts and not required:
         return program
     removed: dict[Removed, None] = {}
-    used: dict[str, None] = {}
+    used: dict[Assumption, None] = {}
     functions = dict(program.functions)
     for cut in cuts:
         if isinstance(cut.fact, Branch):
@@ -223,7 +224,9 @@ def _removed(cfg: Cfg, cut: _Cut, image: Image) -> Iterator[tuple[_Loss, Removed
                 yield _Loss(block.index, callee=callee), Removed(source, callee, cut.text)
 
 
-def _branch(cfg: Cfg, block: Block, taken: bool, text: str) -> Iterator[tuple[_Loss, Removed]]:
+def _branch(
+    cfg: Cfg, block: Block, taken: bool, text: Assumption
+) -> Iterator[tuple[_Loss, Removed]]:
     last = block.last.addr
     for edge in cfg.successors(block.index):
         if (edge.kind is EdgeKind.FALLTHROUGH) == taken:

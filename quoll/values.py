@@ -17,6 +17,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from quoll.arithmetic import add, subtract
+from quoll.assumptions import Assumption
 from quoll.condition import words
 from quoll.contextdomain import ContextDomain, Entry, environment_in, flow_of, start_of
 from quoll.fixpoint import Ascent, Fixpoint, count_in_edges, solve
@@ -152,7 +153,7 @@ class Values:
         return self._dead
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumptions(self) -> tuple[Assumption, ...]:
         """The named assumptions (rule 1) that the values rest on."""
         return tuple(sorted(self._domain.environment.used))
 

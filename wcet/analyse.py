@@ -18,12 +18,14 @@ from ilp.parametric import largest
 from ilp.solve import solver_named
 from loopbounds.bound import LoopBound
 from loopbounds.options import BoundOptions
+from quoll.assumptions import stated
 from quoll.errors import UnansweredLoop, UnboundedLoop
 from quoll.facts import Facts, load
 from quoll.guidance import unused_guidance
 from quoll.image import Image
 from quoll.regions import Regions
 from quoll.sharing import Sharing
+from quoll.store import NOWHERE, Store
 from quoll.supergraph import Supergraph
 from quoll.vivu import FULL, Vivu
 from wcet import platform as platforms
@@ -57,7 +59,7 @@ class Options:
     time_limit: float
     bounds: BoundOptions
     parameters: Mapping[str, int] = field(default_factory=dict)  # values of loop parameters
-    store: Path | None = None  # folder of what earlier runs found out
+    store: Store = NOWHERE  # of what earlier runs found out
     tlb: str | None = None  # how translations are charged, if not as the platform says
     vivu: Vivu = FULL
     extra: Extra = NOTHING  # what is loaded beside the ELF
@@ -142,15 +144,7 @@ class Run:
             platform = platform.with_regions(regions)
             entries = find_entries(image, platform, options.entries)
             ends = path_ends(image, platform, options.ends)
-            store = PreparedStore(
-                options.store,
-                image,
-                platform,
-                facts,
-                ends,
-                options.bounds,
-                (options.vivu, options.sharing.contexts, options.sharing.least),
-            )
+            store = PreparedStore(options, image, platform, facts, ends)
         return Run(
             image, platform, reason, files, facts, regions, entries, ends, options, stages, store
         )
@@ -205,13 +199,9 @@ class Run:
                 place=self.image.place,
             )
         assumptions = (
-            *(
-                f"loop bound by fact: {b.evidence}"
-                for b in answer.bounds
-                if b.method in ("fact", "parameter")
-            ),
-            *(f"fact: {b.assumes}" for b in answer.bounds if b.assumes),
-            *(f"fact: {c}" for c in constraints),
+            *(a for b in answer.bounds for a in b.assumptions),
+            *(limit.assumption for limit in answer.limits),
+            *(stated(c.fact) for c in constraints),
         )
         context = paths.graph.nodes[paths.graph.entry].context
         return EntryResult(

@@ -8,6 +8,7 @@ from typing import Any
 from ilp.parametric import Parametric
 from ilp.solution import Step
 from pipeline.costs import Cause
+from quoll.assumptions import table
 from wcet.result import EntryResult, Result
 
 __all__ = ["SCHEMA_VERSION", "to_json"]
@@ -50,6 +51,7 @@ def to_json(result: Result) -> str:
             "interrupt_cycles": latency.interrupt_cycles,
         },
         "assumptions": list(result.assumptions),
+        "assumption_kinds": table(result.assumptions),
         "stages": {
             name: {"seconds": round(use.seconds, 4), "peak_mib": round(use.peak_mib, 1)}
             for name, use in result.stages.items()

@@ -17,6 +17,7 @@ from loopbounds.bounds import bound_loops
 from loopbounds.recursion import find_depths, with_depths
 from pipeline.charge import charge
 from pipeline.costs import Costs
+from quoll.assumptions import SHARED, Assumption, stated
 from quoll.cfg import Program
 from quoll.errors import UsageError
 from quoll.expand import expand, without_edges
@@ -46,7 +47,7 @@ class Valued:
     graph: Supergraph
     values: Values
     infeasible: tuple[InfeasibleEdge, ...]
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Costed:
     """Costs of the paths from one start, what they assume, and how long that took."""
 
     costs: Costs
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
     seconds: tuple[float, float]  # of the cache and the pipeline stage
 
 
@@ -117,12 +118,14 @@ class Preparation:
         known = values.within(less)
         return less, known or analyse_values(less, self.run.image, regions=self.run.regions)
 
-    def shared(self, name: str, program: Program, address: int) -> tuple[Program, tuple[str, ...]]:
+    def shared(
+        self, name: str, program: Program, address: int
+    ) -> tuple[Program, tuple[Assumption, ...]]:
         """``program`` with bounds in place of functions where inlining grows too large."""
         modules = Modules(
             program, address, self.run.image, self.run.facts, self.run.options.sharing
         )
-        assumptions: dict[str, None] = {}
+        assumptions: dict[Assumption, None] = {}
         for function in modules.candidates():
             with self.run.stages.stage("shared functions", name):
                 found = self.once(name, modules.program, function)
@@ -133,7 +136,7 @@ class Preparation:
 
     def once(
         self, name: str, program: Program, function: int
-    ) -> tuple[Replacement, tuple[str, ...]] | None:
+    ) -> tuple[Replacement, tuple[Assumption, ...]] | None:
         """The bound of one call of a function, whoever calls it; None if its callers decide."""
         whole = expand(program, function, self.run.image, self.run.options.vivu)
         plain = guided_in_contexts(whole, self.run.image, self.run.facts)
@@ -156,7 +159,7 @@ class Preparation:
         place = self.run.image.place(function)
         text = f"{place} analysed once for all its calls: {result.cycles} cycles at most"
         assumptions = (
-            f"shared: {text}",
+            SHARED.text(text=text),
             *(removed.fact for removed in graph.guidance.removed),
             *values.assumptions,
             *classes.assumptions,
@@ -191,7 +194,7 @@ class Preparation:
         assumptions = (
             *valued.assumptions,
             *(self.run.platform.pending_assumption() if len(parts) > 1 and not moved else ()),
-            *(f"{f} ({f.source})" for f in self.run.facts.of(PathStart) if moved),
+            *(stated(f) for f in self.run.facts.of(PathStart) if moved),
             *(a for _, more in prepared for a in more),
         )
         paths = tuple(paths for paths, _ in prepared)
@@ -221,7 +224,7 @@ class Preparation:
 
     def paths(
         self, name: str, parts: Sequence[Segment], values: Values, bounds: Sequence[LoopBound]
-    ) -> list[tuple[PreparedPaths, tuple[str, ...]]]:
+    ) -> list[tuple[PreparedPaths, tuple[Assumption, ...]]]:
         """Costs of the paths from each start, and what they assume; side by side if it pays."""
         known = [of_segment(part, bounds) for part in parts]
         asked = [

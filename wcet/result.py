@@ -12,6 +12,7 @@ from ilp.parametric import Parametric
 from ilp.solution import Solution, Step, WorstPath
 from loopbounds.bound import LoopBound
 from pipeline.costs import Cause, Costs
+from quoll.assumptions import Assumption
 from quoll.errors import UnboundedLoop
 from quoll.image import Image
 from quoll.supergraph import Supergraph
@@ -55,7 +56,7 @@ class EntryResult:
     solution: Solution
     path: WorstPath
     infeasible: tuple[InfeasibleEdge, ...]
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
     constraints: tuple[Constraint, ...]  # those that have an effect here
     model: Model  # the integer program that was solved
     numbers: tuple[int, ...]  # per loop: the bound that it was solved for
@@ -136,7 +137,7 @@ class Result:
     facts: tuple[FactLabel, ...] = ()  # in file order
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumptions(self) -> tuple[Assumption, ...]:
         """Every assumption of any entry, each once, in order of first use."""
         return tuple(dict.fromkeys(a for e in self.entries.values() for a in e.assumptions))
 

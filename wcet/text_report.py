@@ -9,6 +9,7 @@ from itertools import groupby
 
 from ilp.tree import CallTree, fold
 from pipeline.costs import Cause
+from quoll.assumptions import NOT_COVERED, listed
 from wcet.result import EntryResult, Result, Start
 
 __all__ = ["Style", "to_text"]
@@ -274,12 +275,14 @@ def fact_labels(result: Result, style: Style) -> Iterator[str]:
 
 def assumptions(result: Result, style: Style) -> str:
     """Everything the bounds rest on, numbered, with what was left out of the graphs."""
-    listed = [*result.assumptions]
-    listed += dict.fromkeys(
-        f"not covered: {text}" for entry in result.entries.values() for text in entry.graph.excluded
+    left_out = (
+        NOT_COVERED.text(text=text)
+        for entry in result.entries.values()
+        for text in entry.graph.excluded
     )
     rows = [style.bold("assumptions")]
-    rows += [f"{number:>4}. {text}" for number, text in enumerate(listed, 1)]
+    found = listed((*result.assumptions, *left_out))
+    rows += [f"{number:>4}. {text}" for number, text in enumerate(found, 1)]
     return "\n".join(rows)
 
 

@@ -20,6 +20,7 @@ from loopbounds.bounds import BoundOptions
 from loopbounds.nusmv import Answer, Check, Limits, Verdict
 from loopbounds.prove import Budget, Outcome
 from loopbounds.workers import answer_all
+from quoll.store import Store
 from tests.loopbounds.bounded import function, stated
 from tests.loopbounds.counting import load
 from tests.quoll.building import build
@@ -54,7 +55,7 @@ def test_a_failing_solver_proves_nothing(
     """
     fake(tmp_path, monkeypatch, body)
     budget = Budget(seconds=20, query=Limits(seconds=1))
-    options = BoundOptions(budget, workers=workers, cache=tmp_path / "cache")
+    options = BoundOptions(budget, workers=workers, store=Store(tmp_path / "cache"))
     code = function("main")
     given = only_stated(code.bounds(stated(3, 40), options))
     assert given.evidence == "my.facts:7 (assumed, not proved; the solver failed)"
