@@ -19,6 +19,8 @@ from typing import NewType, Protocol
 
 __all__ = [
     "KINDS",
+    "STANDARD",
+    "UNCHANGED",
     "Assumption",
     "AssumptionKind",
     "kind_of",
@@ -249,7 +251,7 @@ PATH_ENDS = AssumptionKind(
 REPLACED = AssumptionKind(
     "fact: function",
     "fact: {source}: function {function} takes at most {cycles}; it gives back r4 to r11, sp, the "
-    "mode and the registers of other modes",
+    "mode and the registers of other modes; it leaves masks, caches and translation as they were",
     proved_by=VOUCHED,
     refuted_by="an execution with more instructions in the function than it has cycles, or of "
     "which a caller finds registers or preserved memory changed",
@@ -445,6 +447,119 @@ AT_ENTRY = AssumptionKind(
 )
 
 # In this order: a later row may be more general than an earlier one.
+KEPT_PENDING = AssumptionKind(
+    "kept pending",
+    "interrupts: one that is pending stays so to the end of the path under way: nothing on it "
+    "acknowledges, disables or masks that interrupt",
+    proved_by="the code between a test and an end of the path; where it stores to a register of "
+    "'pending' the tests are not used",
+    refuted_by="an execution in which a test sees the interrupt, and a later one does not",
+    checked_by="nothing: recordings hold no values",
+)
+OTHERS_FIRST = AssumptionKind(
+    "others first",
+    "interrupts: between the arrival of one and its own path {others} others are handled at most, "
+    "besides the one whose path was under way",
+    proved_by="the least time between interrupts of the board's devices, and their priorities",
+    refuted_by="more interrupts that are pending at once and taken before it (--interrupts)",
+    checked_by="nothing: recordings hold no arrivals",
+)
+TAKEN_AT_ONCE = AssumptionKind(
+    "taken at once",
+    "interrupts: where they are unmasked, one that is pending is taken before the next instruction",
+    proved_by="the architecture manual's priorities of exceptions, and the core's manual",
+    refuted_by="an instruction or another exception between the end of a masked path and the "
+    "interrupt's",
+    checked_by="nothing: recordings hold no arrivals",
+)
+HANDED_OVER = AssumptionKind(
+    "handed over",
+    "interrupts: what runs after {exits} takes no longer than the interrupt path",
+    proved_by="the code there, if it is the rest of the interrupt path behind its entry",
+    refuted_by="a path from there on that takes longer than the interrupt path's bound",
+    checked_by="wcet analyse --entry with what is called there",
+)
+
+MACHINE = AssumptionKind(
+    "machine",
+    "{platform}: machine: the caches, the MMU and the memory system are as the platform file says "
+    "when a path starts, and no store to a device changes that",
+    proved_by="start-up code; that no instruction on a path writes a control register is proved, "
+    "as such code is refused",
+    refuted_by="a control register with another value at an entry",
+    checked_by="nothing: the models of the emulated boards have no caches",
+)
+ABORTS = AssumptionKind(
+    "aborts",
+    "{platform}: aborts: no access and no fetch on a path is aborted, and no instruction on it is "
+    "undefined",
+    proved_by="page tables that map what the paths use",
+    refuted_by="an execution that enters the abort or undefined vector from a path",
+    checked_by="wcet replay: such an execution leaves its path",
+)
+FAST_INTERRUPTS = AssumptionKind(
+    "fast-interrupts",
+    "{platform}: fast interrupts: none is taken on a path; an exception does not mask them",
+    proved_by="status words of user code that have bit F set, or a controller without FIQ",
+    refuted_by="an execution that enters the FIQ vector from a path",
+    checked_by="wcet replay: such an execution leaves its path",
+)
+NOT_MASKED = AssumptionKind(
+    "not-masked",
+    "{entry}: interrupts: masked when a path starts, or none is taken on it; {entry} is no "
+    "exception of the platform, which would mask them",
+    proved_by="all callers of the entry",
+    refuted_by="an execution in which an interrupt is taken between entry and end",
+    checked_by="wcet replay: such an execution leaves its path",
+)
+UNMASKED = AssumptionKind(
+    "unmasked",
+    "{entry}: interrupts: none is taken on a path after {place}, which may unmask them: no latency "
+    "is given",
+    proved_by="an end of paths there: path ends at PLACE",
+    refuted_by="an execution in which an interrupt is taken between entry and end",
+    checked_by="wcet replay: such an execution leaves its path",
+)
+RETURNS_UNMASKED = AssumptionKind(
+    "returns-unmasked",
+    "{entry}: ends: the exception return at {place} leaves the kernel, or unmasks interrupts",
+    proved_by="the status word that it restores",
+    refuted_by="an exception return to kernel code with interrupts masked",
+    checked_by="nothing: recordings hold no status words",
+)
+ENDS = AssumptionKind(
+    "ends",
+    "ends: a path ends after the instruction at {place}",
+    proved_by="nothing: it says which paths are asked for",
+    refuted_by="masked code that goes on there",
+    checked_by="nothing: what follows is not looked at",
+)
+
+TLB_REFILLED = AssumptionKind(
+    "tlb-refilled",
+    "{platform}: tlb: translations of the kernel that are invalidated at {place} are in the TLBs "
+    "again when they are used",
+    proved_by="translations of the kernel that are locked in the TLB; or nothing is assumed with "
+    "--tlb last-page",
+    refuted_by="a table walk for the kernel after that instruction",
+    checked_by="wcet analyse --tlb last-page charges it",
+)
+RUNS_ON = AssumptionKind(
+    "runs-on",
+    "{platform}: processor: this binary runs on {core}; its build attributes ({said}) fit "
+    "others too",
+    proved_by="a Tag_CPU_name of this core alone, as assemblers write it",
+    refuted_by="another processor on the board",
+    checked_by="nothing: the processor is not in the binary",
+)
+FORCED_CORE = AssumptionKind(
+    "forced-core",
+    "{platform}: processor: this binary runs on {core} (--force-core), though {misfit}",
+    proved_by="nothing: the build attributes contradict it",
+    refuted_by="another processor on the board",
+    checked_by="nothing: the processor is not in the binary",
+)
+
 KINDS: tuple[AssumptionKind, ...] = (
     S1,
     S2,
@@ -484,13 +599,28 @@ KINDS: tuple[AssumptionKind, ...] = (
     EVICTION,
     LOCKED,
     AT_ENTRY,
+    KEPT_PENDING,
+    OTHERS_FIRST,
+    TAKEN_AT_ONCE,
+    HANDED_OVER,
+    MACHINE,
+    ABORTS,
+    FAST_INTERRUPTS,
+    NOT_MASKED,
+    UNMASKED,
+    RETURNS_UNMASKED,
+    ENDS,
+    TLB_REFILLED,
+    RUNS_ON,
+    FORCED_CORE,
 )
 STANDARD = "; it gives back r4 to r11, sp, the mode and the registers of other modes"
+UNCHANGED = "; it leaves masks, caches and translation as they were"
 
 
-def stated(fact: _Fact, *, standard: bool = False) -> Assumption:
-    """A fact as it is listed; ``standard``: what it stands for keeps to the calling standard."""
-    return Assumption(f"fact: {fact.source}: {fact}{STANDARD if standard else ''}")
+def stated(fact: _Fact, *more: str) -> Assumption:
+    """A fact as it is listed, with what else it promises: ``STANDARD``, ``UNCHANGED``."""
+    return Assumption(f"fact: {fact.source}: {fact}{''.join(more)}")
 
 
 def rests_on(fact: _Fact, listed: Iterable[str]) -> bool:

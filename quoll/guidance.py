@@ -92,12 +92,16 @@ class Depth:
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """All of it; ``replaced`` and ``depths`` by entry address."""
+    """All of it; ``replaced`` and ``depths`` by entry address.
+
+    ``cut`` are the last instructions of blocks that facts took a way on from, in every context.
+    """
 
     removed: tuple[Removed, ...] = ()
     required: tuple[Required, ...] = ()
     replaced: Mapping[int, Replacement] = field(default_factory=dict)
     depths: Mapping[int, Depth] = field(default_factory=dict)
+    cut: frozenset[int] = frozenset()
 
     def restated(self, text: Callable[[str], str]) -> Guidance:
         """The same with every fact as ``text`` gives it."""
@@ -109,6 +113,7 @@ class Guidance:
                 at: replace(d, fact=d.fact and restated(d.fact, text))
                 for at, d in self.depths.items()
             },
+            self.cut,
         )
 
 

@@ -67,6 +67,7 @@ class Image:
         self._code: dict[int, bytes] = {}  # by start
         self._dumped = tuple((r.addr, r.addr + len(data)) for r, data in raw)
         self._fixed: tuple[tuple[int, int], ...] = ()
+        self._listed: frozenset[int] = frozenset()  # addresses of names without instruction set
         self._segment_addrs = [s.addr for s in self.segments]
         self._section_addrs = [s.addr for s in self.sections]
 
@@ -91,7 +92,9 @@ class Image:
             digest = key_of("image", digest, dumps, symbols, left_out=NO_PATH)
         elf = parse_elf(data, str(path))
         elf = replace(elf, symbols=(*elf.symbols, *symbols))
-        return cls(elf, digest, dumps)
+        image = cls(elf, digest, dumps)
+        image._listed = frozenset(symbol.value for symbol in symbols)
+        return image
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -253,6 +256,18 @@ class Image:
             return kind == "t"
         functions = {s.thumb for s in self.symbols.at(addr) if s.kind == "func"}
         return functions.pop() if len(functions) == 1 else None
+
+    def contradiction(self, addr: int, *, thumb: bool) -> str | None:
+        """What says that code at ``addr`` is not of this instruction set, if something does."""
+        here = "ARM" if thumb else "Thumb"
+        kind = self.symbols.mapping(addr, self._floor(addr))
+        if kind in ("a", "t"):
+            wrong = (kind == "t") != thumb
+            return f"its mapping symbol ${kind} says that it is {here} code" if wrong else None
+        functions = {s.thumb for s in self.symbols.at(addr) if s.kind == "func"}
+        if functions == {not thumb} and addr not in self._listed:
+            return f"its symbol says that it is {here} code"
+        return None
 
     def is_marked_data(self, addr: int) -> bool:
         """Whether mapping symbols say that ``addr`` is data; control flow may know better."""

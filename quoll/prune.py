@@ -62,6 +62,7 @@ def guided(program: Program, image: Image, facts: Facts) -> Program:
         return program
     removed: dict[Removed, None] = {}
     used: dict[Assumption, None] = {}
+    taken: set[int] = set()
     functions = dict(program.functions)
     for cut in cuts:
         if isinstance(cut.fact, Branch):
@@ -70,6 +71,7 @@ def guided(program: Program, image: Image, facts: Facts) -> Program:
             found = list(_removed(cfg, cut, image))
             if found:
                 functions[entry] = _without(cfg, found)
+                taken.update(cfg.blocks[loss.block].last.addr for loss, _ in found)
                 removed.update(dict.fromkeys(r for _, r in found))
                 used[cut.text] = None
     functions = _reachable(functions, program.entries, {u.addr for u in program.unresolved})
@@ -81,7 +83,9 @@ def guided(program: Program, image: Image, facts: Facts) -> Program:
         jump_tables=tuple(t for t in program.jump_tables if t.addr in insns),
         unresolved=tuple(u for u in program.unresolved if u.addr in insns),
         assumptions=(*program.assumptions, *used),
-        guidance=replace(program.guidance, removed=tuple(removed), required=required),
+        guidance=replace(
+            program.guidance, removed=tuple(removed), required=required, cut=frozenset(taken)
+        ),
     )
 
 
@@ -163,7 +167,8 @@ def _inside(graph: Supergraph, image: Image, fact: Branch) -> list[bool]:
 
 def _is_branch(insn: Insn) -> bool:
     """Whether ``insn`` may transfer control, and may not."""
-    return insn.flow not in (Flow.NEXT, Flow.TRAP, Flow.UNDEFINED) and falls_through(insn)
+    ways = (Flow.NEXT, Flow.WAIT, Flow.TRAP, Flow.UNDEFINED)
+    return insn.flow not in ways and falls_through(insn)
 
 
 def _require_one_branch(cfgs: Iterable[Cfg], cut: _Cut, image: Image) -> None:

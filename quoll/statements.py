@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from quoll.arm.insn import Flow, Insn
-from quoll.assumptions import Assumption, stated
+from quoll.assumptions import STANDARD, UNCHANGED, Assumption, stated
 from quoll.cfg import Cfg
 from quoll.discover import Callee
 from quoll.errors import FactsError
@@ -37,7 +37,7 @@ class Statements:
     def __init__(self, image: Image, facts: Facts) -> None:
         self._image = image
         self.never: Mapping[int, NeverReturns] = {
-            addr: fact
+            addr & ~1: fact
             for fact in facts.of(NeverReturns)
             for addr in resolve(image, fact.function, fact.source)
         }
@@ -46,7 +46,7 @@ class Statements:
             for fact in facts.of(Targets)
         ]
         self._returns = {
-            addr: fact
+            addr & ~1: fact
             for fact in facts.of(Returns)
             for addr in resolve(image, fact.place, fact.source)
         }
@@ -61,7 +61,7 @@ class Statements:
                     hint="end the path before its calls: path ends at PLACE",
                 )
         self.ends: Mapping[int, PathEnd] = {
-            addr: fact
+            addr & ~1: fact
             for fact in facts.of(PathEnd)
             for addr in resolve(image, fact.place, fact.source)
         }
@@ -85,7 +85,7 @@ class Statements:
     def returns(self, insn: Insn) -> Assumption | None:
         """What is stated about the return ``insn``, that values do not prove to be one."""
         fact = self._returns.get(insn.addr)
-        return None if fact is None else stated(fact, standard=True)
+        return None if fact is None else stated(fact, STANDARD)
 
     def hint(self, insn: Insn, *, returns: bool = False) -> str:
         """The facts that would help: in a writable section literals and tables are not known."""
@@ -111,7 +111,7 @@ class Statements:
         return [
             *self.used,
             *(stated(fact) for fact in never),
-            *(stated(fact, standard=True) for fact in bounds),
+            *(stated(fact, STANDARD, UNCHANGED) for fact in bounds),
             *sorted(stated(fact) for fact in ends),
         ]
 

@@ -30,10 +30,12 @@ from quoll.supergraph import Supergraph
 from quoll.vivu import FULL, Vivu
 from wcet import platform as platforms
 from wcet.entries import find_entries, path_ends
+from wcet.latency import interrupt_latency
 from wcet.memory import NOTHING, Extra
 from wcet.platform import Platform
 from wcet.prepared import Prepared, PreparedPaths, PreparedStore
-from wcet.result import EntryResult, InterruptLatency, Result, Start
+from wcet.processor import check_processor
+from wcet.result import EntryResult, Result, Start
 from wcet.stages import Stages
 from wcet.survival import Survival, labels, proved_counts, proved_depths, proved_loops
 
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
     from wcet.preparation import Preparation
 
 __all__ = ["Options", "Run", "analyse"]
-
-INTERRUPT = "interrupt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,8 @@ class Options:
     vivu: Vivu = FULL
     extra: Extra = NOTHING  # what is loaded beside the ELF
     sharing: Sharing = field(default_factory=Sharing)
+    interrupts: int = 1  # how many may be pending at once, for the latency
+    force_core: bool = False  # bound a binary that is built for another processor
 
 
 def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
@@ -108,7 +110,7 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
         platform_reason=run.reason,
         facts_files=tuple(str(f) for f in run.files),
         entries=results,
-        latency=interrupt_latency(run.platform, results),
+        latency=interrupt_latency(run.image, run.platform, results, options.interrupts),
         stages=stages.done(),
         unbounded=unbounded,
         facts=known,
@@ -169,6 +171,7 @@ class Run:
             starts=tuple(start for result in results for start in result.starts),
             paths=prepared.paths,
             parametric=largest(functions),
+            unmasking=prepared.unmasking,
         )
 
     def solve(
@@ -246,7 +249,10 @@ class Run:
 
 
 def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
-    """The platform asked for, or the one that the ELF's build attributes name."""
+    """The platform asked for, or the one that the ELF's build attributes name.
+
+    Raises InputError if the ELF is built for another processor.
+    """
     if options.platform is not None:
         chosen, reason = platforms.load(options.platform), "asked for"
     else:
@@ -255,6 +261,9 @@ def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
         chosen = chosen.with_l2(options.l2)
     if options.tlb is not None:
         chosen = chosen.with_tlb(options.tlb)
+    core = chosen.timing.core
+    listed = check_processor(image.attributes, chosen.name, core, force=options.force_core)
+    chosen = replace(chosen, assumptions=(*chosen.assumptions, *listed))
     return chosen.locking(image), reason
 
 
@@ -263,21 +272,6 @@ def facts_files(kernel: Path, options: Options) -> tuple[Path, ...]:
     beside = kernel.with_suffix(".facts")
     automatic = options.neighbouring_facts and beside.is_file() and beside not in options.facts
     return ((beside,) if automatic else ()) + options.facts
-
-
-def interrupt_latency(
-    platform: Platform, results: Mapping[str, EntryResult]
-) -> InterruptLatency | None:
-    """Rule 21: any masked path may be under way when the interrupt arrives.
-
-    None unless all entries of the platform have a number, the interrupt among them.
-    """
-    if INTERRUPT not in platform.entries or not platform.entries.keys() <= results.keys():
-        return None
-    if any(result.parametric for result in results.values()):
-        return None
-    longest = max(results, key=lambda name: results[name].cycles)
-    return InterruptLatency(longest, results[longest].cycles, INTERRUPT, results[INTERRUPT].cycles)
 
 
 def all_unbounded(entries: Mapping[str, UnboundedLoop]) -> UnboundedLoop:

@@ -49,6 +49,7 @@ def to_json(result: Result) -> str:
             "longest_masked_cycles": latency.longest_cycles,
             "interrupt_entry": latency.interrupt,
             "interrupt_cycles": latency.interrupt_cycles,
+            "interrupts": latency.together,
         },
         "assumptions": list(result.assumptions),
         "assumption_kinds": table(result.assumptions),
@@ -69,6 +70,7 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
         "cycles": None if entry.parametric else entry.cycles,
         "microseconds": None if entry.parametric else result.microseconds(entry.cycles),
         "parametric": entry.parametric and parametric_json(result, entry, entry.parametric),
+        "may_unmask_at": list(entry.unmasking),
         "optimal": entry.solution.optimal,
         "solver": entry.solution.solver,
         "proved_by": entry.solution.method,
@@ -105,7 +107,6 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
             }
             for loop, bound in zip(graph.loops, entry.bounds, strict=True)
         ],
-        "excluded": list(graph.excluded),
         "infeasible_edges": [
             {
                 "from": hex(edge.source),

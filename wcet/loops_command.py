@@ -31,6 +31,7 @@ from quoll.values import analyse as analyse_values
 from wcet import platform as platforms
 from wcet.atomic import publish
 from wcet.entries import ALL, find_entries, path_ends
+from wcet.interrupts import serves_interrupts
 from wcet.memory import add_memory, extra
 from wcet.numbers import seconds
 from wcet.platform import Platform
@@ -304,11 +305,15 @@ class _Listing:
     def _cut(self, graph: Supergraph, values: Values) -> dict[int, LoopBound] | None:
         """The loops that do not go round while an interrupt is pending (rule 21), by index.
 
-        None if nothing tests for interrupts.
+        None if nothing tests for interrupts, and on the interrupt path (rule 32).
         """
-        registers = self.platform.pending if self.platform else ()
-        tests = find_pending_tests(values, registers) if registers else None
-        if tests is None:
+        platform = self.platform
+        tests = find_pending_tests(values, platform.pending) if platform else None
+        if tests is None or platform is None:
+            return None
+        ends = path_ends(self.image, platform, ())
+        address = graph.nodes[graph.entry].block.addr
+        if serves_interrupts(self.image, platform, self.facts, ends, address):
             return None
         parts = list(segments(values, tests, self.image))
         turning = {loop for part in parts for loop in part.loops}

@@ -22,16 +22,18 @@ from cache.memory_map import Cacheability, MemoryMap, Region, RegionKind
 from cache.policy import Policy
 from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
 from pipeline.tlb_model import TlbModel
-from quoll.assumptions import PENDING, TABLE_WALKS, Assumption, of_platform
+from quoll.assumptions import KEPT_PENDING, PENDING, TABLE_WALKS, Assumption, of_platform
 from quoll.errors import InputError
 from quoll.image import Image
 from quoll.regions import Regions
 from wcet.tlb_table import LAST_PAGE, RESIDENT, read_tlb
 from wcet.toml_table import Table
 
-__all__ = ["EntryPoint", "Platform", "for_image", "load", "names"]
+__all__ = ["INTERRUPT", "EntryPoint", "Platform", "for_image", "load", "names"]
 
+INTERRUPT = "interrupt"  # the entry of that name
 DIRECTORY = Path(__file__).parent / "platforms"
+SMALLEST_PAGE = 4096  # bytes, of which virtual and physical addresses agree
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class Platform:
     def pending_assumption(self) -> tuple[Assumption, ...]:
         """What a bound rests on whose paths contain tests for interrupts (rule 21)."""
         registers = ", ".join(f"{r:#010x}" for r in self.pending)
-        return (PENDING.text(platform=self.name, registers=registers),)
+        return PENDING.text(platform=self.name, registers=registers), KEPT_PENDING.text()
 
     def with_l2(self, on: bool) -> Platform:
         """The same board with the L2 on or off. Raises InputError if it has none."""
@@ -254,9 +256,9 @@ def _platform(path: Path) -> Platform:
     latency.close()
     tables = caches.table("l1i"), caches.table("l1d")
     (initial_i, held_i), (initial_d, held_d) = map(_initial, tables)
-    writes = _writes(tables[1])
+    writes, index = _writes(tables[1]), _index_bytes(tables[1])
     (l1i, locked_i), (l1d, locked_d) = map(_l1, tables)
-    l1d = replace(l1d, write_allocate=writes[0], write_through=writes[1])
+    l1d = replace(l1d, write_allocate=writes[0], write_through=writes[1], index_bytes=index)
     l2_enabled, l2, locked, locked_ways = _l2(caches)
     policy = Policy(caches.text("model", tuple(p.value for p in Policy)))
     aligned = caches.flag("aligned")
@@ -336,6 +338,15 @@ def _l1(table: Table) -> tuple[Geometry, tuple[str, ...]]:
     if ways >= geometry.ways:
         raise table.error("locked_ways", f"one of the {geometry.ways} ways stays free")
     return replace(geometry, locked_ways=ways), locked
+
+
+def _index_bytes(table: Table) -> int | None:
+    """What is known of the index of the data cache: that of a page, unless virtual bits select.
+
+    The instruction caches of both cores are indexed by virtual addresses, as all lines here are.
+    """
+    virtual = table.present("index") and table.text("index", ("virtual",)) == "virtual"
+    return None if virtual else SMALLEST_PAGE
 
 
 def _writes(table: Table) -> tuple[bool, bool]:

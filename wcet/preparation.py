@@ -20,11 +20,12 @@ from pipeline.costs import Costs
 from quoll.assumptions import SHARED, Assumption, stated
 from quoll.cfg import Program
 from quoll.errors import UsageError
-from quoll.expand import expand, without_edges
+from quoll.expand import expand, refuse_stops, without_edges
 from quoll.extract import extract
 from quoll.facts import PathStart
 from quoll.guidance import CALLEE_SAVED, Replacement
-from quoll.pending import find_pending_tests
+from quoll.masks import may_unmask
+from quoll.pending import PendingTests, find_pending_tests
 from quoll.prune import guided_in_contexts
 from quoll.segments import Segment, SegmentValues, from_place, segments, undivided
 from quoll.sharing import Modules
@@ -33,7 +34,9 @@ from quoll.supergraph import Supergraph
 from quoll.values import Values
 from quoll.values import analyse as analyse_values
 from wcet.analyse import Run
+from wcet.interrupts import not_by_tests, serves_interrupts
 from wcet.prepared import InfeasibleEdge, Prepared, PreparedPaths
+from wcet.presupposed import presupposed, refuse_control_writes
 
 __all__ = ["Preparation", "Valued"]
 
@@ -48,6 +51,7 @@ class Valued:
     values: Values
     infeasible: tuple[InfeasibleEdge, ...]
     assumptions: tuple[Assumption, ...]
+    unmasking: tuple[int, ...]  # instructions after which interrupts may be unmasked
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,21 +104,32 @@ class Preparation:
             first = analyse_values(plain, self.run.image, regions=self.run.regions)
             infeasible = infeasible_edges(plain, first)
             graph, values = self.without_dead_edges(plain, first)
+            unmasking = may_unmask(values)
+        run = self.run
         assumptions = (
-            *self.run.platform.assumptions,
+            *run.platform.assumptions,
+            *presupposed(graph, run.image, run.platform, name, run.ends, unmasking),
             *program.assumptions,
             *(removed.fact for removed in graph.guidance.removed),
             *values.assumptions,
             *self.run.regions.assumptions,
             *shared,
         )
-        return Valued(graph, values, infeasible, assumptions)
+        return Valued(graph, values, infeasible, assumptions, unmasking)
 
     def without_dead_edges(self, graph: Supergraph, values: Values) -> tuple[Supergraph, Values]:
-        """``graph`` without the edges that values exclude (rule 4), and its values."""
-        if not values.dead_edges:
+        """``graph`` without the edges that values exclude (rule 4), and its values.
+
+        Raises ControlFlowError where control may get to what is on no path (rule 33), and
+        TimingError for code that changes what is presupposed of the machine (rule 37).
+        """
+        less = graph
+        if values.dead_edges:
+            less = without_edges(graph, values.dead_edges, self.run.image)
+        refuse_stops(less, self.run.image)
+        refuse_control_writes(less, self.run.image)
+        if less is graph:
             return graph, values
-        less = without_edges(graph, values.dead_edges, self.run.image)
         known = values.within(less)
         return less, known or analyse_values(less, self.run.image, regions=self.run.regions)
 
@@ -144,6 +159,8 @@ class Preparation:
         graph, values = self.without_dead_edges(plain, first)
         given_back = values.given_back()
         if not given_back >= CALLEE_SAVED or len(self.segments(graph, values)) > 1:
+            return None
+        if may_unmask(values):
             return None
         bounds = self.loop_bounds(graph, values, called=True)
         if any(b.bound is None for b in bounds):
@@ -190,6 +207,9 @@ class Preparation:
             turning = frozenset(loop for part in parts for loop in part.loops)
             only = None if parts[0].graph is graph else turning
             bounds = self.loop_bounds(graph, values, only)
+            reads = values.reading(self.run.platform.pending)
+            if len(parts) == 1 and reads and self.serves_interrupts(graph):
+                bounds = not_by_tests(graph, reads, bounds)
         prepared = self.paths(name, parts, values, bounds)
         assumptions = (
             *valued.assumptions,
@@ -199,12 +219,14 @@ class Preparation:
         )
         paths = tuple(paths for paths, _ in prepared)
         shared = any(r.settled for r in graph.guidance.replaced.values())
-        return Prepared(paths, valued.infeasible, tuple(dict.fromkeys(assumptions)), shared)
+        unmasking = tuple(map(self.run.image.place, valued.unmasking))
+        return Prepared(
+            paths, valued.infeasible, tuple(dict.fromkeys(assumptions)), shared, unmasking
+        )
 
     def segments(self, graph: Supergraph, values: Values) -> list[Segment]:
         """The parts of paths to be bounded: one, unless code tests for interrupts (rule 21)."""
-        registers = self.run.platform.pending
-        tests = find_pending_tests(values, registers) if registers else None
+        tests = self.pending_tests(graph, values)
         starts = from_place(graph, self.run.facts, self.run.image)
         if tests is None and not starts:
             return [undivided(graph)]
@@ -221,6 +243,18 @@ class Preparation:
                 hint="leave out --call-string",
             )
         return list(segments(values, tests, self.run.image))
+
+    def pending_tests(self, graph: Supergraph, values: Values) -> PendingTests | None:
+        """The tests that an interrupt which is pending decides; none on its own path (rule 32)."""
+        registers = self.run.platform.pending
+        tests = find_pending_tests(values, registers) if registers else None
+        return None if tests is None or self.serves_interrupts(graph) else tests
+
+    def serves_interrupts(self, graph: Supergraph) -> bool:
+        """Whether the graph is of the interrupt path or a part of it."""
+        run = self.run
+        address = graph.nodes[graph.entry].block.addr
+        return serves_interrupts(run.image, run.platform, run.facts, run.ends, address)
 
     def paths(
         self, name: str, parts: Sequence[Segment], values: Values, bounds: Sequence[LoopBound]

@@ -63,6 +63,7 @@ class Prepared:
     infeasible: tuple[InfeasibleEdge, ...]
     assumptions: tuple[Assumption, ...]
     shared: bool = False  # whether functions were analysed once for all their calls
+    unmasking: tuple[str, ...] = ()  # places after which interrupts may be unmasked
 
 
 @dataclass(frozen=True, slots=True)

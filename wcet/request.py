@@ -50,6 +50,12 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         "attributes and printed)",
     )
     p.add_argument(
+        "--force-core",
+        action="store_true",
+        help="bound the binary for the platform's core even if its build attributes name another "
+        "processor, architecture or profile; that is then listed as an assumption",
+    )
+    p.add_argument(
         "--l2",
         choices=["on", "off"],
         help="whether the level-2 cache is enabled (default: as the platform file says)",
@@ -90,6 +96,14 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         default=60.0,
         metavar="SECONDS",
         help="for each loop and for each integer program (default: 60)",
+    )
+    p.add_argument(
+        "--interrupts",
+        type=whole("--interrupts", 1),
+        default=1,
+        metavar="K",
+        help="the interrupt latency is that of the last of K interrupts which are pending at once "
+        "(default: 1)",
     )
     add_cache(p)
 
@@ -188,6 +202,8 @@ def requested(
         vivu=vivu_of(options),
         extra=extra(options),
         sharing=SHARING[options.share],
+        interrupts=options.interrupts,
+        force_core=options.force_core,
     )
 
 

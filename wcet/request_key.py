@@ -45,6 +45,7 @@ LEFT_OUT: LeftOut = {
         "ends": "the addresses that they name are walked",
         "parameters": "only the integer program reads them, and it is solved anew",
         "store": KEPT,
+        "interrupts": "the latency is computed anew from the bounds of the entries",
     },
     "loopbounds.options.BoundOptions": {
         "store": KEPT,
