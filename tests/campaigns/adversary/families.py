@@ -1,0 +1,38 @@
+"""The families of hostile programs, and the program that a seed and an index determine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from tests.campaigns.adversary import (
+    frames,
+    interrupts,
+    maintenance,
+    mappings,
+    modes,
+    stores,
+    tables,
+    unmodelled,
+)
+from tests.campaigns.adversary.program import ARM, THUMB, Program, Writer
+
+__all__ = ["FAMILIES", "draw"]
+
+FAMILIES: dict[str, Callable[[Writer], Program]] = {
+    "frames": frames.generate,
+    "stores": stores.generate,
+    "modes": modes.generate,
+    "interrupts": interrupts.generate,
+    "tables": tables.generate,
+    "mappings": mappings.generate,
+    "maintenance": maintenance.generate,
+    "preempted": interrupts.nested,
+    "unmodelled": unmodelled.generate,
+}
+
+
+def draw(family: str, seed: int, index: int) -> Program:
+    """Program ``index`` of a family: two thirds are ARM code, the others Thumb code."""
+    board = THUMB if index % 3 == 2 else ARM
+    return FAMILIES[family](Writer(Random(f"{family} {seed} {index}"), board))
