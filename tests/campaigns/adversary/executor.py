@@ -116,6 +116,10 @@ class Executor:
         self._arrival = Arrival()
         self._pending = self._watch = False
         self._quiet = 0  # reads that saw nothing
+        self._in_it: tuple[int, ...] = ()
+        self._blocks: dict[int, tuple[int, ...]] = {}
+        self._masks: dict[int, bool] = {}
+        self._unmasked = self._changed = False
 
     def _enable_fpu(self) -> None:
         from unicorn.arm_const import UC_ARM_REG_C1_C0_2, UC_ARM_REG_FPEXC
@@ -156,15 +160,68 @@ class Executor:
         if len(run.pcs) >= STEPS:
             uc.emu_stop()
             return
-        if len(run.pcs) == self._arrival.step:
+        if self._in_it:
+            self._skipped(address)
+        if run.arrived is None and len(run.pcs) >= self._arrival.step:
             self._arrive(len(run.pcs))
-        if self._watch and not uc.reg_read(UC_ARM_REG_CPSR) & I_BIT:
+        if self._changed:
+            self._unmasked = not uc.reg_read(UC_ARM_REG_CPSR) & I_BIT
+            self._changed = False
+        if self._unmasked and self._watch:
             run.unmasked.append(len(run.pcs))
             if self._pending:
                 run.end = End.TAKEN
                 uc.emu_stop()
                 return
         run.pcs.append(address)
+        if self._watch:
+            self._changed = self._may_unmask(address)
+        if self.board.thumb and not self._in_it:
+            self._in_it = self._it_block(address)
+
+    def _skipped(self, address: int) -> None:
+        """Unicorn says nothing of instructions in an IT block whose condition fails: add them."""
+        *inside, end = self._in_it
+        if address in inside:
+            at = inside.index(address)
+            self.run.pcs += inside[:at]
+            self._in_it = (*inside[at + 1 :], end) if inside[at + 1 :] else ()
+        else:
+            if address == end:
+                self.run.pcs += inside
+            self._in_it = ()
+
+    def _it_block(self, address: int) -> tuple[int, ...]:
+        """The instructions of the IT block that begins at ``address``, and what follows it."""
+        known = self._blocks.get(address)
+        if known is None:
+            code, found = self._half(address), list[int]()
+            if code & 0xFF00 == 0xBF00 and code & 15:
+                at = address + 2
+                for _ in range(4 - ((code & -code).bit_length() - 1)):
+                    found.append(at)
+                    at += 4 if self._half(at) >> 11 in (0x1D, 0x1E, 0x1F) else 2
+                found.append(at)
+            known = self._blocks[address] = tuple(found)
+        return known
+
+    def _may_unmask(self, address: int) -> bool:
+        """Whether the instruction there is none of those that surely leave the masks alone."""
+        known = self._masks.get(address)
+        if known is None:
+            first, second = self._half(address), self._half(address + 2)
+            if self.board.thumb:
+                narrow = first >> 11 not in (0x1D, 0x1E, 0x1F)
+                known = first & 0xFFE8 == 0xB660 if narrow else first & 0xFE00 in (0xE800, 0xF200)
+            else:
+                code = second << 16 | first
+                known = second >> 12 == 0xF or code & 0x0FB00000 in (0x01200000, 0x03200000)
+                known = known or code & 0x0010F000 == 0x0010F000
+            self._masks[address] = known
+        return known
+
+    def _half(self, address: int) -> int:
+        return int(ctypes.c_uint16.from_address(self._base + address - RAM).value)
 
     def _on_access(self, uc: Uc, kind: int, addr: int, size: int, value: int, _: object) -> None:
         run = self.run
@@ -194,8 +251,6 @@ class Executor:
         program: str,
         given: Input,
         arrival: Arrival | None,
-        *,
-        masked: bool = True,
     ) -> Run:
         """One execution of the entry of ``program``, interrupts watched if one may arrive."""
         uc = self._begin(arrival)
@@ -226,7 +281,8 @@ class Executor:
         self.run = Run()
         self._arrival = arrival or Arrival()
         self._watch = arrival is not None
-        self._pending, self._quiet = False, 0
+        self._pending, self._quiet, self._in_it = False, 0, ()
+        self._unmasked = self._changed = False
         self._uc.context_restore(self._start)
         return self._uc
 

@@ -17,7 +17,7 @@ from tests.campaigns.adversary import (
 )
 from tests.campaigns.adversary.program import ARM, THUMB, Program, Writer
 
-__all__ = ["FAMILIES", "draw"]
+__all__ = ["FAMILIES", "draw", "family_of"]
 
 FAMILIES: dict[str, Callable[[Writer], Program]] = {
     "frames": frames.generate,
@@ -30,6 +30,17 @@ FAMILIES: dict[str, Callable[[Writer], Program]] = {
     "preempted": interrupts.nested,
     "unmodelled": unmodelled.generate,
 }
+
+SHARES = {
+    "frames": 4, "stores": 3, "modes": 3, "interrupts": 2, "tables": 3, "mappings": 2,
+    "maintenance": 1, "preempted": 1, "unmodelled": 1,
+}  # fmt: skip
+TURN = tuple(name for name, share in SHARES.items() for _ in range(share))
+
+
+def family_of(index: int) -> str:
+    """The family of program ``index``, where all families take turns."""
+    return TURN[index * 7 % len(TURN)]
 
 
 def draw(family: str, seed: int, index: int) -> Program:

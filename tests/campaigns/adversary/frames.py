@@ -14,7 +14,7 @@ def generate(w: Writer) -> Program:
     if w.chance(0.15):
         return leaving(w)
     local = w.draw.choice([0, 4, 8, 16])
-    small, large = w.draw.randint(1, 3), w.draw.randint(5, 9)
+    small, large = w.draw.randint(1, 3), w.draw.choice([5, 9])
     deep = w.chance(0.6)  # the frame of ``middle`` is edited, and so its caller's registers
     editor = edit(w, local, large)
     w.add("push {r4-r6, lr}", f"mov r4, #{small}", "mov r5, r2", "mov r6, #0")
@@ -33,17 +33,9 @@ def generate(w: Writer) -> Program:
         w.add("mov r0, sp", f"bl {editor}")
         if local:
             w.add(f"add sp, sp, #{local}")
-    kind = w.draw.randrange(3)
-    if kind == 0:
+    if w.chance(0.3):
         w.add("and r4, r4, #15")
-        w.count_down("r4", "add r6, r6, #1")
-    elif kind == 1:
-        other = w.label("small")
-        w.add(f"cmp r4, #{small}", f"beq {other}")
-        w.spin("r3", large)
-        w.add(f"{other}:", "nop")
-    else:
-        w.count_down("r4", "add r6, r6, #1")
+    w.decide("r4", small, *([large] if w.chance(0.5) else []))
     w.add("mov r0, r6", "pop {r4-r6, pc}")
     return w.done("frames", inputs=tuple((("r1", a), ("r2", b)) for a in (0, 1, 3) for b in (0, 2)))
 
@@ -88,7 +80,7 @@ def edit(w: Writer, local: int, value: int) -> str:
 
 def leaving(w: Writer) -> Program:
     """A function that comes back although it does not look so: through data, another stack."""
-    turns = w.draw.randint(3, 9)
+    turns = w.count()
     w.add("push {r4, lr}", "ldr r0, =d~", "add r1, r0, #64")
     back = w.label("back")
     kind = w.draw.randrange(4)

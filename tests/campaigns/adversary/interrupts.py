@@ -16,7 +16,7 @@ def generate(w: Writer) -> Program:
     looping = w.chance(0.5)
     again = w.label("round")
     if looping:
-        w.add(f"mov r7, #{w.draw.randint(2, 4)}", f"{again}:")
+        w.add(f"mov r7, #{w.draw.randint(2, 3)}", f"{again}:")
     for _ in range(w.draw.randint(1, 2)):
         work(w)
         test(w, out)
@@ -31,7 +31,7 @@ def nested(w: Writer) -> Program:
     """Tests in loops in loops, so that segments start within them."""
     w.add("push {r4-r8, lr}", f"ldr r8, ={w.board.controller:#x}")
     out, outer, inner = w.label("out"), w.label("outer"), w.label("inner")
-    first, second = w.draw.randint(2, 5), w.draw.randint(2, 6)
+    first, second = w.draw.randint(2, 4), w.draw.choice([2, 5])
     carried = w.chance(0.4)  # the inner counter goes on where it was, or grows
     w.add(f"mov r7, #{first}", "mov r6, #0", f"{outer}:")
     if carried:
@@ -43,7 +43,7 @@ def nested(w: Writer) -> Program:
     if where == 0:
         test(w, out)
     if w.chance(0.5):
-        w.spin("r1", w.draw.randint(2, 20))
+        w.spin("r1", w.count())
     w.add("subs r4, r4, #1", f"bne {inner}")
     if where == 1:
         test(w, out)
@@ -58,14 +58,14 @@ def nested(w: Writer) -> Program:
 
 def work(w: Writer) -> None:
     """A loop of a count that is known."""
-    w.spin("r1", w.draw.choice([3, 10, 40, 120, 250]))
+    w.slow(w.draw.choice([3, 60, 150]))
 
 
 def read(w: Writer) -> None:
     """Whether an interrupt is pending, to r2; r3, r4 and r5 are changed."""
     first, last = w.board.offsets[0], w.board.offsets[-1]
     two = first != last
-    kind = w.draw.randrange(9)
+    kind = w.draw.randrange(11)
     if kind == 0 and two:
         w.add(f"ldr r2, [r8, #{first}]", f"ldr r3, [r8, #{last}]", "orr r2, r2, r3")
     elif kind == 1:
@@ -83,6 +83,13 @@ def read(w: Writer) -> None:
         w.add(f"ldr r3, [r8, #{first}]", f"{w.one_of('lsr', 'lsl')} r2, r3, #{shift}")
     elif kind == 7:
         w.add(f"ldr r3, [r8, #{first}]", f"and r2, r3, #{w.draw.choice([1, 0xFF, 0xF0])}")
+    elif kind == 9:  # from the word below on
+        w.add(f"add r3, r8, #{first - 4}")
+        w.add("ldm r3, {r1, r2, r3}" if two else "ldm r3, {r1, r2}")
+        if two:
+            w.add("orr r2, r2, r3")
+    elif kind == 10:  # to the word above
+        w.add(f"add r3, r8, #{last}", "ldm r3, {r2, r3}")
     elif kind == 8 and two:
         w.add(f"ldr r2, [r8, #{last}]", "cmp r2, #0", f"ldreq r2, [r8, #{first}]")
     else:
@@ -103,7 +110,7 @@ def acknowledge(w: Writer) -> None:
 def handler(w: Writer) -> tuple[str, ...]:
     """Work, acknowledge, work, perhaps a test, more work."""
     h = Writer(w.draw, w.board, labels=900)
-    h.add("push {r0-r8, lr}", f"ldr r8, ={w.board.controller:#x}")
+    h.add("push {r0-r8, r12, lr}", f"ldr r8, ={w.board.controller:#x}")
     out = h.label("out")
     if h.chance(0.5):
         work(h)
@@ -112,8 +119,8 @@ def handler(w: Writer) -> tuple[str, ...]:
     acknowledge(h)
     if h.chance(0.6):
         work(h)
-    if h.chance(0.6):
+    for _ in range(h.draw.randrange(3)):
         test(h, out)
         work(h)
-    h.add(f"{out}:", "pop {r0-r8, lr}", "subs pc, lr, #4")
+    h.add(f"{out}:", "pop {r0-r8, r12, lr}", "subs pc, lr, #4")
     return tuple(h.lines)

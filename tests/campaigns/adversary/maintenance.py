@@ -11,8 +11,12 @@ PLAIN = (
     "mcr p15, 0, r7, c7, c10, 1", "mcr p15, 0, r7, c7, c14, 1", "mcr p15, 0, r7, c7, c6, 1",
     "mcr p15, 0, r7, c7, c5, 1", "mcr p15, 0, r2, c8, c7, 0",
 )  # fmt: skip
-WHOLE = ("mcr p15, 0, r2, c7, c10, 0", "mcr p15, 0, r2, c7, c14, 0", "mcr p15, 0, r2, c7, c6, 0",
-         "mcr p15, 0, r2, c7, c7, 0")  # fmt: skip of the ARM1136
+WHOLE = (
+    "mcr p15, 0, r2, c7, c10, 0",
+    "mcr p15, 0, r2, c7, c14, 0",
+    "mcr p15, 0, r2, c7, c6, 0",
+    "mcr p15, 0, r2, c7, c7, 0",
+)  # fmt: skip of the ARM1136
 DATA, FETCH = 1 << 2, 1 << 12
 
 
@@ -28,9 +32,11 @@ def generate(w: Writer) -> Program:
     elif kind == 2:
         lockdown(w)
     inside: tuple[str, ...] = ("ldr r4, [r7]", w.one_of("ldr r5, [r7, #4]", "add r5, r5, r4"))
+    if w.chance(0.5):  # an operation that is not known may cost as much as writing all lines back
+        w.spin("r1", 200, *(f"ldr r4, [r7, #{4 * i}]" for i in range(8)))
     if kind == 3 or w.chance(0.2):
         inside += (w.draw.choice(operations),)
-    w.spin("r1", w.draw.choice([20, 60, 150]), *inside)
+    w.spin("r1", w.count(), *inside)
     if w.chance(0.3):
         control(w)
     w.add("pop {r4-r7, pc}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.campaigns.adversary.program import Input, Program, Writer
-from tests.campaigns.adversary.stores import counting
+from tests.campaigns.adversary.stores import counting, overlapping
 
 __all__ = ["generate"]
 
@@ -20,9 +20,10 @@ def generate(w: Writer) -> Program:
         w.add(f"sub r12, r7, #{BELOW:#x}")
     else:
         w.add(f"ldr r12, =d~-{BELOW:#x}")
-    if w.chance(0.6):
-        return counting(w, "mappings", "r12", windows=windows, apart=apart)
-    place, first, second = 4 * w.draw.randrange(8), w.draw.randint(1, 5), w.draw.randint(6, 31)
+    if w.chance(0.7):
+        of = counting if w.chance(0.1) else overlapping
+        return of(w, "mappings", "r12", windows=windows, apart=apart)
+    place, first, second = 4 * w.draw.randrange(8), w.draw.randint(1, 5), w.draw.choice([6, 9, 31])
     w.add(f"mov r4, #{first}", f"str r4, [r7, #{place}]", f"mov r5, #{second}")
     if w.chance(0.4):
         w.add("cmp r1, #0", f"strne r5, [r12, #{place}]")
@@ -31,7 +32,7 @@ def generate(w: Writer) -> Program:
     else:
         w.add(f"{w.one_of('str', 'strb', 'strh')} r5, [r12, #{place}]")
     w.add(f"ldr r4, [r7, #{place}]")
-    w.count_down("r4", "add r6, r6, #1")
+    w.decide("r4", first, second)
     w.add("pop {r4-r7, pc}")
     inputs: tuple[Input, ...] = tuple((("r0", a), ("r1", b)) for a in range(4) for b in range(2))
     return w.done("mappings", inputs=inputs, enumerated=True, windows=windows, apart=apart)

@@ -1,4 +1,4 @@
-"""Changes of mode and mask: banked stack pointers, returns through srs and rfe, unmasking, waits."""
+"""Changes of mode and mask: banked stack pointers, srs and rfe, unmasking, waits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def banked(w: Writer) -> Program:
         change(w, mode)
         w.add("ldr r0, [sp, #8]")
         change(w, SVC)
-    w.count_down("r0", "add r1, r1, #1")
+    w.decide("r0", one, two)
     w.add("pop {r4-r7, pc}")
     return w.done("modes", enumerated=True)
 
@@ -83,7 +83,7 @@ def spins(w: Writer) -> Program:
     w.add("push {r4, lr}", f"ldr r0, ={w.board.controller:#x}")
     again = w.label("again")
     w.add(f"{again}:")
-    w.spin("r1", w.draw.randint(100, 500))
+    w.slow(w.draw.choice([60, 150]))
     if w.chance(0.8):
         w.add(f"ldr r2, [r0, #{w.board.offsets[0]}]", "cmp r2, #0", "popne {r4, pc}")
     unmask(w)
@@ -98,12 +98,12 @@ def spins(w: Writer) -> Program:
 
 def masked_again(w: Writer) -> Program:
     """Unmasked for a moment, then masked for longer than before."""
-    short, long = w.draw.randint(5, 50), w.draw.randint(200, 500)
+    short, long = w.draw.choice([3, 60]), w.draw.choice([60, 150])
     w.add("push {r4, lr}")
-    w.spin("r1", short)
+    w.slow(short)
     unmask(w)
     w.add(w.one_of("nop", "mov r0, r0"), w.one_of("cpsid i", "cpsid if"))
-    w.spin("r1", long)
+    w.slow(long)
     unmask(w) if w.chance(0.3) else None
     w.add("pop {r4, pc}")
     return w.done("modes", handler=handler(w))
@@ -113,7 +113,7 @@ def endless(w: Writer) -> Program:
     """Code from which no end of a path is reached."""
     out, again = w.label("out"), w.label("again")
     w.add("push {r4, lr}", "ands r0, r0, #1", f"beq {out}")
-    w.spin("r1", w.draw.randint(50, 400))
+    w.slow(w.draw.choice([60, 150]))
     if w.chance(0.4):
         unmask(w)
     w.add(f"{again}:", w.one_of("nop", "add r1, r1, #1"), f"b {again}", f"{out}:", "pop {r4, pc}")
@@ -123,7 +123,7 @@ def endless(w: Writer) -> Program:
 
 def srs_rfe(w: Writer) -> Program:
     """A jump by an exception return whose frame the code has built."""
-    on, turns = w.label("on"), w.draw.randint(3, 60)
+    on, turns = w.label("on"), w.count()
     target = f"{on}+1" if w.board.thumb else on
     state = SVC | (0xC0 if w.chance(0.7) else 0x40) | (0x20 if w.board.thumb else 0)
     w.add("push {r4-r6, lr}", "mov r6, sp")
@@ -143,10 +143,10 @@ def waits(w: Writer) -> Program:
     """Waiting for an interrupt has no duration."""
     w.add("push {r4, lr}")
     if w.board.thumb:
-        w.add(w.one_of("wfi", "wfi", "wfe"))
+        w.add(w.one_of("wfi", "wfe"))
     else:
         w.add("mov r0, #0", "mcr p15, 0, r0, c7, c0, 4")
-    w.spin("r1", w.draw.randint(3, 30))
+    w.spin("r1", w.count())
     w.add("pop {r4, pc}")
     return w.done("modes")
 
@@ -154,8 +154,8 @@ def waits(w: Writer) -> Program:
 def handler(w: Writer) -> tuple[str, ...]:
     """A plain interrupt handler."""
     h = Writer(w.draw, w.board, labels=900)
-    h.add("push {r0-r3, lr}")
+    h.add("push {r0-r6, r12, lr}")
     acknowledge(h)
-    h.spin("r1", w.draw.randint(5, 60))
-    h.add("pop {r0-r3, lr}", "subs pc, lr, #4")
+    h.slow(w.count())
+    h.add("pop {r0-r6, r12, lr}", "subs pc, lr, #4")
     return tuple(h.lines)

@@ -115,11 +115,35 @@ class Writer:
         self.add(f"ldr {register}, ={count}" if count > 255 else f"mov {register}, #{count}")
         self.add(f"{again}:", *body, f"subs {register}, {register}, #1", f"bne {again}")
 
+    def slow(self, count: int) -> None:
+        """A loop that reads a device: few instructions, much time. r1, r12 and flags change."""
+        self.add(f"ldr r12, ={self.board.controller + 8:#x}")
+        self.spin("r1", count, "ldr r6, [r12]")
+
     def count_down(self, register: str, *body: str) -> None:
         """A loop with as many turns as ``register`` says, none if that is 0."""
         again, out = self.label("turn"), self.label("out")
         self.add(f"cmp {register}, #0", f"beq {out}", f"{again}:", *body)
         self.add(f"subs {register}, {register}, #1", f"bne {again}", f"{out}:")
+
+    def decide(self, register: str, *values: int) -> None:
+        """Code that depends on ``register``: a loop, or mostly branches that are cheap to bound.
+
+        Where an analysis believes a wrong value, a branch to code that runs is missing.
+        """
+        if self.chance(0.25):
+            self.count_down(register, "add r5, r5, #1")
+            return
+        for value in values or (self.draw.randrange(1, 8),):
+            other = self.label("other")
+            self.add(f"cmp {register}, #{value}", f"{self.one_of('bne', 'bhi', 'blo')} {other}")
+            if self.chance(0.2):
+                self.spin("r3", self.count())
+            self.add("add r5, r5, #1", f"{other}:", "nop")
+
+    def count(self) -> int:
+        """Turns of a loop, of a few numbers: what is asked twice is answered once."""
+        return self.draw.choice([3, 8, 60])
 
     def done(self, family: str, **more: object) -> Program:
         """The program written so far."""

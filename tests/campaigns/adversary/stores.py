@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from tests.campaigns.adversary.program import Input, Program, Writer
 
-__all__ = ["counting", "generate", "touch"]
+__all__ = ["counting", "generate", "overlapping"]
 
-MASKS = (0, 1, 3)
+VALUES = (1, 2, 9, 30, 31)
 
 
 def generate(w: Writer) -> Program:
     """A word in memory decides; something else writes to a part of it."""
-    if w.chance(0.3):
+    if w.chance(0.35):
         return assembled(w)
     w.add("push {r4-r7, lr}", "and r0, r0, #3", "and r1, r1, #1", "ldr r7, =d~")
-    return counting(w, "stores", "r7")
+    if w.chance(0.1):
+        return counting(w, "stores", "r7")
+    return overlapping(w, "stores", "r7")
 
 
 def counting(w: Writer, family: str, other: str, **more: object) -> Program:
@@ -50,9 +52,31 @@ def counting(w: Writer, family: str, other: str, **more: object) -> Program:
     return w.done(family, inputs=inputs, enumerated=True, **more)
 
 
+def overlapping(w: Writer, family: str, other: str, **more: object) -> Program:
+    """Words at r7 with known contents, accesses through ``other`` over them, one word decides."""
+    place, n = 4 * w.draw.randrange(1, 8), w.draw.randint(2, 6)
+    w.add(f"mov r4, #{n}", f"str r4, [r7, #{place}]")
+    for _ in range(w.draw.randint(1, 3)):
+        touch(w, other, place)
+    load = w.draw.randrange(4)
+    if load == 0:
+        w.add(f"ldrb r4, [r7, #{place}]")
+    elif load == 1:
+        w.add(f"add r3, r7, #{place & ~7}", "ldrd r2, r3, [r3]")
+        w.add("mov r4, r3" if place & 4 else "mov r4, r2")
+    elif load == 2:
+        w.add(f"add r3, r7, #{place}", w.one_of("ldm r3, {r4}", "ldrex r4, [r3]"))
+    else:
+        w.add(f"ldr r4, [r7, #{place}]")
+    w.decide("r4", n, w.draw.choice(VALUES))
+    w.add("pop {r4-r7, pc}")
+    inputs = tuple((("r0", a), ("r1", b)) for a in range(4) for b in range(2))
+    return w.done(family, inputs=inputs, enumerated=True, **more)
+
+
 def touch(w: Writer, base: str, place: int) -> None:
     """One access that overlaps the word at ``base`` + ``place``, or the one beside it."""
-    value = w.draw.choice([1, 2, 9, 30, 31])
+    value = w.draw.choice(VALUES)
     near = place + w.draw.choice([0, 0, 0, 1, 2, 3, 4, -4])
     word = near & ~3
     w.add(f"mov r5, #{value}", "mov r6, r5")
@@ -105,7 +129,7 @@ def assembled(w: Writer) -> Program:
     w.add(f"add r4, r4, #{w.draw.randint(1, 3)}")
     if w.chance(0.5):
         w.add("and r4, r4, #15")
-    w.count_down("r4", "add r5, r5, #1")
+    w.decide("r4", 2, 6)
     w.add("pop {r4-r7, pc}")
     inputs: tuple[Input, ...] = tuple((("r0", a), ("r1", b)) for a in range(4) for b in range(4))
     return w.done("stores", inputs=inputs, enumerated=True)

@@ -49,7 +49,7 @@ def generate(w: Writer) -> Program:
             w.add("mov r2, #1", w.one_of("strb r2, [r7, #32]", "str r2, [r7, #32]"))
         w.add("ldr r4, [r7, #32]", "ldr r3, [r6, r4, lsl #2]", "blx r3")
     if w.chance(0.5):
-        w.spin("r1", w.draw.randint(2, 9))
+        w.spin("r1", w.count())
     w.add("pop {r4-r7, pc}")
     return w.done("tables", inputs=tuple((("r0", i), ("r1", j)) for i in range(4) for j in (0, 1)))
 

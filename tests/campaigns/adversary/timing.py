@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
-from pipeline.native import Instructions
+from pipeline.native import Instructions, SplitMix
 from quoll.arm.insn import Insn
 from tests.campaigns.adversary.executor import BELOW, Run
 from tests.campaigns.adversary.program import Board
@@ -21,7 +21,8 @@ from wcet.replay import _core as nominal
 
 __all__ = ["Clock", "floor"]
 
-WINDOW = 0xF000_0000
+DEVICE = 0xF800_0000  # and what is above
+DATA, FETCH = 1 << 2, 1 << 12  # bits of SCTLR
 
 
 def floor(run: Run, begin: int, board: Board, words: Callable[[int], int], access: int) -> int:
@@ -39,8 +40,8 @@ def floor(run: Run, begin: int, board: Board, words: Callable[[int], int], acces
         elif pc // line not in fetched:
             fetched.add(pc // line)
             bus += 0 if known else access
-        if addr is not None and not control & DATA and not known:
-            bus += access if is_load(words(pc), board) else 0
+        if addr is not None and (addr >= DEVICE or not control & DATA):
+            bus += 0 if known or not is_load(words(pc), board) else access
         elif addr is not None and is_load(words(pc), board) and addr // line not in loaded:
             loaded.add(addr // line)
             bus += 0 if known else access
@@ -48,9 +49,6 @@ def floor(run: Run, begin: int, board: Board, words: Callable[[int], int], acces
         control = control if change is None else change
     count = run.steps - begin
     return max(bus, -(-count // 2) if board.thumb else count)
-
-
-DATA, FETCH = 1 << 2, 1 << 12
 
 
 def is_load(code: int, board: Board) -> bool:
@@ -61,9 +59,7 @@ def is_load(code: int, board: Board) -> bool:
     return code & 0x0C100000 == 0x04100000 and code & 0xF0000000 == 0xE0000000
 
 
-def switched(
-    run: Run, at: int, words: Callable[[int], int], board: Board
-) -> int | None:
+def switched(run: Run, at: int, words: Callable[[int], int], board: Board) -> int | None:
     """What of the caches is on after an instruction that writes SCTLR; None for any other."""
     code = words(run.pcs[at])
     if board.thumb:
@@ -75,7 +71,7 @@ def switched(
         immediate = before >> 16
         off = (before & 0xFFF0) == 0xF023
         field = (immediate >> 12 & 7) << 8 | immediate & 0xFF
-        value = field & 0xFF if field < 256 else (field & 0x7F | 0x80) << 32 >> (field >> 7) 
+        value = field & 0xFF if field < 256 else (field & 0x7F | 0x80) << 32 >> (field >> 7)
         value &= 0xFFFFFFFF
     else:
         off = before & 0x0FE00000 == 0x03C00000
@@ -93,9 +89,7 @@ class Clock:
             nominal(platform.timing), aligned=platform.hierarchy.aligned
         )
 
-    def cycles(
-        self, runs: Sequence[Run], begin: int, states: int, chance: Random
-    ) -> int | None:
+    def cycles(self, runs: Sequence[Run], begin: int, states: int, chance: Random) -> int | None:
         """Most cycles of ``runs``, one after another, from instruction ``begin`` of the first one.
 
         None if an instruction is not known, as it is in no graph.
@@ -115,12 +109,13 @@ class Clock:
                 follows = run.pcs[at + 1] if at + 1 < run.steps else None
                 insns.append(insn)
                 taken.append(transfers(insn) and follows != insn.next)
+        random = SplitMix(chance.getrandbits(64))  # so that the compiled machine can follow
         path = Path((), tuple(insns), tuple(taken), tuple(range(len(insns))))
         most = 0
         for state in range(states):
-            steps = executed(path, accesses, self._platform, chance)
+            steps = executed(path, accesses, self._platform, random)
             machine = random_machine(
-                self._platform, steps, list(Contents)[state % len(Contents)], chance
+                self._platform, steps, list(Contents)[state % len(Contents)], random
             )
             most = max(most, replay(machine, steps, exception=False,
                                     instructions=self._instructions))  # fmt: skip

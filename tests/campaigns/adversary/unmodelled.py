@@ -12,7 +12,7 @@ def generate(w: Writer) -> Program:
     w.add("push {r4-r7, lr}", "and r0, r0, #15", "and r1, r1, #3", "ldr r7, =d~")
     operation(w)
     limit = w.draw.choice([7, 15, 31])
-    kind = w.draw.randrange(4)
+    kind = w.draw.randrange(6)
     turns = w.label("turn")
     if kind == 0:
         w.add(f"and r4, r4, #{limit}")
@@ -27,6 +27,14 @@ def generate(w: Writer) -> Program:
         w.add(f"mov r6, #{limit}", f"{turns}:", f"cmp r6, #{w.draw.randint(1, limit)}")
         w.add(f"cmpeq r4, #{w.draw.randrange(200)}", f"beq {out}", "subs r6, r6, #1")
         w.add(f"bne {turns}", f"{out}:")
+    elif kind == 3:  # it decides whether the loop, which another word bounds, is reached
+        w.add(f"cmp r4, #{w.draw.randrange(20)}")
+        w.add(f"pop{w.one_of('hi', 'ls', 'gt', 'le', 'ne')} {{r4-r7, pc}}")
+        w.count_down("r0", "add r5, r5, #1")
+    elif kind == 4:  # flags that it sets, or the ones it leaves alone
+        w.add("cmp r0, #3", f"{w.one_of('qadd', 'usad8', 'uadd8', 'smulbb')} r4, r0, r1")
+        w.add(f"pop{w.one_of('hi', 'ls', 'gt', 'le')} {{r4-r7, pc}}")
+        w.count_down("r0", "add r5, r5, #1")
     else:  # a condition that the operation makes impossible, or forces
         w.add("mov r6, #0", f"cmp r4, #{w.draw.randrange(64)}")
         if w.chance(0.5):
@@ -75,6 +83,10 @@ def operation(w: Writer) -> None:
         ("vmov s0, r0", "vcvt.f32.u32 s0, s0", "vcvt.u32.f32 s0, s0", "vmov r4, s0"),
     ]
     if w.board.thumb:
-        forms += [("rbit r4, r0", "lsr r4, r4, #28"), ("ubfx r4, r0, #1, #2",),
-                  ("mov r4, #0", "bfi r4, r0, #1, #3",), ("movw r4, #3", "and r4, r4, r0")]  # fmt: skip
+        forms += [
+            ("rbit r4, r0", "lsr r4, r4, #28"),
+            ("ubfx r4, r0, #1, #2",),
+            ("mov r4, #0", "bfi r4, r0, #1, #3"),
+            ("movw r4, #3", "and r4, r4, r0"),
+        ]
     w.add("mov r5, #0", *w.draw.choice(forms))
