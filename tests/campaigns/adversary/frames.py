@@ -6,7 +6,7 @@ from tests.campaigns.adversary.program import Program, Writer
 
 __all__ = ["generate"]
 
-SAVED = ("r4", "r5", "r6", "lr")  # from lower to higher addresses
+POINTERS = (("r0", "d"), ("r1", "d+64"))
 
 
 def generate(w: Writer) -> Program:
@@ -80,22 +80,32 @@ def edit(w: Writer, local: int, value: int) -> str:
 
 def leaving(w: Writer) -> Program:
     """A function that comes back although it does not look so: through data, another stack."""
-    turns = w.count()
-    w.add("push {r4, lr}", "ldr r0, =d~", "add r1, r0, #64")
-    back = w.label("back")
-    kind = w.draw.randrange(4)
+    turns, out, back = w.count(), w.label("out"), w.label("back")
+    w.add("push {r4, lr}", "mov r4, sp", "tst r2, #1", f"beq {out}")
+    if w.chance(0.4):
+        w.add("ldr r0, =d~", "add r1, r0, #64")
     address = f"{back}+1" if w.board.thumb else back
-    w.add(f"ldr r2, ={address}", "str r2, [r1, #4]", "mov r2, #7", "str r2, [r1]", "mov r4, sp")
-    if kind == 0:
-        code = ("str r1, [r0]", "str sp, [r0, #8]", "ldr sp, [r0]", "pop {r2, pc}")
-    elif kind == 1:
-        code = ("mov sp, r1", "pop {r2, pc}")
-    elif kind == 2:
-        code = ("ldr r2, [r1, #4]", "bx r2")
-    else:
-        code = ("push {r1}", "pop {r2}", "ldr pc, [r2, #4]")
-    leave = w.callee("leave", *code)
+    w.add(f"ldr r2, ={address}", "str r2, [r1, #4]", "mov r2, #7", "str r2, [r1]", "str r1, [r0]")
+    forms = [
+        ("str sp, [r0, #8]", "ldr sp, [r0]", "pop {r2, pc}"),
+        ("ldr r3, [r0]", "mov sp, r3", "pop {r2, pc}"),
+        ("push {r4-r6, lr}", "str sp, [r0, #8]", "ldr sp, [r0]", "ldr lr, [sp, #4]", "bx lr"),
+        ("push {r4-r6, lr}", "str sp, [r0, #8]", "mov r3, sp", "mov sp, r3", "pop {r4-r6, pc}"),
+        ("push {r4-r6, lr}", "str sp, [r0, #8]", "ldr sp, [r0, #8]", "pop {r4-r6, pc}"),
+        ("push {r4-r6, lr}", "str sp, [r0, #8]", "ldr sp, [r0]", "pop {r2, pc}"),
+        ("push {r4, lr}", "str sp, [r0, #8]", "mov sp, r1", "pop {r2, pc}"),
+        ("mov sp, r1", "pop {r2, pc}"),
+        ("ldr r2, [r1, #4]", "bx r2"),
+        ("push {r1}", "pop {r2}", "ldr pc, [r2, #4]"),
+    ]
+    if not w.board.thumb:
+        forms += [
+            ("mov r3, #0xd3", "msr spsr_cxsf, r3", "movs pc, lr"),
+            ("mov r3, #0xd3", "msr spsr_cxsf, r3", "ldr r2, [r1, #4]", "movs pc, r2"),
+            ("mov r3, #0xd3", "str r3, [r1, #8]", "add r1, r1, #4", "rfeia r1"),
+        ]
+    leave = w.callee("leave", *w.draw.choice(forms))
     w.add(f"bl {leave}", f"{back}:", "mov sp, r4")
-    w.spin("r3", turns)
-    w.add("pop {r4, pc}")
-    return w.done("frames")
+    w.slow(turns)
+    w.add(f"{out}:", "mov sp, r4", "pop {r4, pc}")
+    return w.done("frames", inputs=tuple((*POINTERS, ("r2", i)) for i in (0, 1)))
