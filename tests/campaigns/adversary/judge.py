@@ -90,7 +90,7 @@ class Judge:
             self.executor.fresh(number, chance)
             run = self.executor.execute(number, given, None)
             verdict.counts["runs"] += 1
-            found = list(self.steps(claims, run))
+            found = list(self.steps(claims, run, verdict))
             for header, count in turns(claims, run).items():
                 most[header] = max(most.get(header, 0), count)
                 if count > claims.loops[header][0]:
@@ -129,13 +129,20 @@ class Judge:
             text = f"the concrete machine takes {cycles} cycles, bound {claims.cycles}"
             verdict.findings.append(Finding("time", text))
 
-    def steps(self, claims: Claims, run: Run) -> Iterator[Finding]:
-        """Steps of ``run`` that are not in the graph, the first one only."""
+    def steps(self, claims: Claims, run: Run, verdict: Verdict) -> Iterator[Finding]:
+        """Steps of ``run`` that are not in the graph, the first one only.
+
+        A path may end where interrupts are unmasked, and at an exception return of which the
+        report lists that it leaves the kernel.
+        """
         if not run.pcs:
             return
         for before, after in pairwise(run.pcs):
             if (before, after) not in claims.steps:
                 if before in claims.ends and self.unmasks(before):
+                    return
+                if before in claims.ends and claims.lists(f"exception return at {before:#x}"):
+                    verdict.excused.append("returns")
                     return
                 place = self.product.image.place
                 yield Finding("edge", f"from {place(before)} to {place(after)}")
@@ -294,7 +301,7 @@ class Interrupted:
         claims = self.claims.get(entry)
         if claims is None:
             return
-        self.verdict.findings += self.judge.steps(claims, run)
+        self.verdict.findings += self.judge.steps(claims, run, self.verdict)
         for header, count in turns(claims, run).items():
             if count > claims.loops[header][0]:
                 text = f"{header:#x} runs {count} times, bound {claims.loops[header][0]}"

@@ -118,6 +118,10 @@ class Claims:
             ": pending: " in text for text in self.result.entries[self.name].assumptions
         )
 
+    def lists(self, text: str) -> bool:
+        """Whether an assumption of the report contains ``text``."""
+        return any(text in assumption for assumption in self.result.assumptions)
+
     def assumes(self, name: str) -> bool:
         """Whether the report lists an assumption of that name."""
         return any(
