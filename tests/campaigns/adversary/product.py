@@ -15,6 +15,7 @@ from quoll.arm.insn import Insn
 from quoll.image import Image
 from tests.campaigns.adversary.program import Program
 from wcet.analyse import Options, analyse
+from wcet.memory import Extra
 from wcet.platform import DIRECTORY
 from wcet.prepared import PreparedPaths
 from wcet.result import Result
@@ -33,15 +34,16 @@ fixed = true
 """
 
 
-class Loaded:
+@dataclass(frozen=True)
+class Loaded(Extra):
     """An image that was read before, in place of what is loaded beside an ELF."""
 
-    def __init__(self, image: Image) -> None:
-        self._image = image
+    loaded: Image | None = None
 
-    def image(self, kernel: Path) -> Image:
+    def image(self, elf: Path) -> Image:
         """The image."""
-        return self._image
+        assert self.loaded is not None
+        return self.loaded
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ class Product:
             solver="highs",
             time_limit=20.0,
             bounds=BoundOptions(budget=BUDGET, workers=1),
-            extra=Loaded(self.image),  # type: ignore[arg-type]
+            extra=Loaded(loaded=self.image),
         )
         return analyse(self._elf, options, Stages(verbose=False))
 
