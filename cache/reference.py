@@ -8,6 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from cache.memory_map import Cacheability
+from quoll.assumptions import Assumption
 
 __all__ = ["AT_HOME", "UNCACHED", "Classification", "Hit", "Kind", "Reference", "Stream"]
 
@@ -123,6 +124,6 @@ class Classification:
     references: tuple[tuple[Reference, ...], ...]
     prefetches: tuple[tuple[Reference, ...], ...]
     first_misses: tuple[tuple[Reference, ...], ...]
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
     leaving: Mapping[int, tuple[Reference, ...]] = field(default_factory=dict)
     start_misses: tuple[Reference, ...] = ()

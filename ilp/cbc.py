@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -57,12 +57,10 @@ class Cbc:
             )
         return found
 
-    @cached_property
+    @property
     def name(self) -> str:
         """Name and version."""
-        output = run([str(self.program), "-quit"], timeout=GRACE)
-        version = re.search(r"Version: (\S+)", output or "")
-        return f"CBC {version[1]}" if version else "CBC"
+        return named(self.program)
 
     def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
         """See ``ilp.answer.Solver``."""
@@ -84,6 +82,14 @@ class Cbc:
                 raise failure(log)
             verdict = text.read_text(encoding="ascii").partition("\n")[0]
             return read_answer(model, verdict, log, binary, relaxed=relaxed)
+
+
+@cache
+def named(program: Path) -> str:
+    """Name and version, as the program says: asked once, not for each start of paths."""
+    output = run([str(program), "-quit"], timeout=GRACE)
+    version = re.search(r"Version: (\S+)", output or "")
+    return f"CBC {version[1]}" if version else "CBC"
 
 
 def bundled() -> Path:

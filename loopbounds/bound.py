@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from quoll.assumptions import LOOP_FACT, S1, Assumption
+
 __all__ = ["SOLVER_FAILED", "LoopBound"]
 
 SOLVER_FAILED = "solver failed"  # how reasons begin that say nothing of the loop
@@ -25,10 +27,21 @@ class LoopBound:
     seconds: float
     total: int | None = None  # executions per entry of the loop around it, if less than the product
     around: int | None = None  # address of the header of that loop
-    assumes: str = ""  # a fact about data that the proof rests on
+    assumes: Assumption | None = None  # a fact about data that the proof rests on
     why: str = ""  # of the reason the part that names what is unknown
+    s1: bool = False  # the proof rests on assumption S1 (rule 1)
 
     @property
     def failed(self) -> bool:
         """Whether there is no answer, which another run may give."""
         return self.reason.startswith(SOLVER_FAILED)
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the bound rests on."""
+        by_fact = self.method in ("fact", "parameter")
+        return (
+            *((LOOP_FACT.text(evidence=self.evidence),) if by_fact else ()),
+            *((self.assumes,) if self.assumes else ()),
+            *((S1.text(),) if self.s1 else ()),
+        )

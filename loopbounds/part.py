@@ -15,7 +15,7 @@ from loopbounds.code import Code, KnownValues
 from loopbounds.keys import graph_key
 from loopbounds.options import BoundOptions
 from loopbounds.rounds import Progress, Rounds
-from loopbounds.store import Answers, Store
+from loopbounds.store import Answers, copy_models
 from loopbounds.verdict import (
     assumed,
     is_constant,
@@ -104,13 +104,12 @@ class Part:
 
     def _answers(self) -> Answers:
         """What holds without counts: kept, or found now."""
-        on_stack = self.values.hands_on_a_stack_address(self.graph.entry)
         lists = sorted(self.lists.items())
-        read = (self.options.budget, self.options.s1, self.wanted, on_stack, self.called, lists)
+        read = (self.options.budget, self.options.s1, self.wanted, self.called, lists)
+        store = self.options.store
         key = graph_key(self.graph, self.image, self.values, read, self.solver)
-        store = Store(self.options.cache)
-        known = store.answers(key)
-        if known is not None and store.copy_models(known.models, self.options.models):
+        known: Answers | None = store.value(key, Answers)
+        if known is not None and copy_models(store, known.models, self.options.models):
             return known
         rounds = self._proofs()
         bounds = rounds.with_totals([self._judged(i) for i in range(len(self.graph.loops))])
@@ -121,7 +120,7 @@ class Part:
         models = tuple(dict.fromkeys(rounds.keys.values()))
         answers = Answers(bounds, models, refutable, constant)
         if not any(bound.failed for bound in bounds):
-            store.put_answers(key, answers)
+            store.keep(key, answers)
         return answers
 
     def _proofs(self) -> Rounds:

@@ -16,6 +16,7 @@ from math import prod
 
 from loopbounds.bound import LoopBound
 from loopbounds.bounds import BoundOptions, bound_loops
+from quoll.assumptions import LOOP_FACT
 from quoll.callgraph import refuse_recursion
 from quoll.cfg import Program
 from quoll.errors import ControlFlowError
@@ -123,7 +124,7 @@ class _Counting:
                 continue
             if given is not None:
                 depths[function] = given
-        return Depths(depths, reasons, any("rests on S1" in b.evidence for b in used))
+        return Depths(depths, reasons, any(b.s1 for b in used))
 
     def _around(self, function: int) -> list[LoopBound]:
         """The bounds of the loops that the entries of ``function`` are in."""
@@ -144,7 +145,8 @@ class _Counting:
         if depth > TOLD_APART:
             return f"the least depth that is proved is {depth:,}"
         facts = dict.fromkeys(b.evidence for b in around if b.method == "fact")
-        return Depth(depth, "; ".join(facts), "; ".join(b.evidence for b in around))
+        fact = LOOP_FACT.text(evidence="; ".join(facts)) if facts else None
+        return Depth(depth, fact, "; ".join(b.evidence for b in around))
 
     def _executions(self, node: int) -> int:
         """Most executions of an entry on a path, per call from outside of the recursion."""

@@ -21,11 +21,12 @@ from loopbounds.prove import Outcome, Question, prove_simple
 from loopbounds.scopes import Scopes
 from loopbounds.simplify import simplified
 from loopbounds.slice import Slice, slice_loops
-from loopbounds.store import Proof, Store, write_model
+from loopbounds.store import Proof, write_model
 from loopbounds.terms import Term
 from loopbounds.triangular import Total, total_over
 from loopbounds.verdict import solver_failed, with_total
 from loopbounds.workers import answer_all
+from quoll.store import Store
 
 __all__ = ["Progress", "Rounds"]
 
@@ -47,7 +48,7 @@ class Rounds:
     @property
     def store(self) -> Store:
         """Where proofs are kept."""
-        return Store(self.options.cache)
+        return self.options.store
 
     def run(self, loops: Sequence[int]) -> None:
         """Answer ``loops``; others are unknown to them."""
@@ -98,7 +99,7 @@ class Rounds:
             proof = None if key in known or key in questions else self._remembered(key)
             if proof is not None:
                 known[key] = proof
-                self.store.copy_models((key,), self.options.models)
+                write_model(self.options.models, key, proof.model)
             elif key not in known:
                 questions.setdefault(key, loop)
         known |= self._asked(questions)
@@ -147,7 +148,7 @@ class Rounds:
             key = keys[index]
             found[key] = outcome
             if not outcome.failed:
-                self.store.put(key, Proof.of(outcome), outcome.model)
+                self.store.keep(key, Proof.of(outcome))
             if self.progress is not None and key in places:
                 self.progress(len(found), len(keys), self._place(places[key]))
 
@@ -155,8 +156,8 @@ class Rounds:
         return found
 
     def _remembered(self, key: str) -> Outcome | None:
-        known, model = self.store.get(key), self.store.model(key)
-        return None if known is None or model is None else known.outcome(model)
+        known: Proof | None = self.store.value(key, Proof)
+        return None if known is None else known.outcome()
 
     def with_totals(self, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:
         """The bounds with totals over the loop around, where both are proved and it is less."""
@@ -182,15 +183,15 @@ class Rounds:
     def _total(self, loop: int, trip: Term, outer: int) -> Total:
         """The proved total of a loop over the loop around it."""
         key = total_key(self.keys[loop], trip, outer)
-        known = self.store.get(key)
+        known: Proof | None = self.store.value(key, Proof)
         if known is not None:
-            self.store.copy_models((key,), self.options.models)
+            write_model(self.options.models, key, known.model)
             self.keys[-1 - loop] = key
             return Total(known.bound)
         model, inner = self.slices[loop].model, self.code.bounds[loop]
         found = total_over(model, trip, outer, inner, self.options.budget, self.solver)
         if not found.failed:
-            self.store.put(key, Proof(found.executions, 1, 1, 0.0), found.model)
+            self.store.keep(key, Proof(found.executions, 1, 1, found.model, 0.0))
             write_model(self.options.models, key, found.model)
             self.keys[-1 - loop] = key
         return found

@@ -10,6 +10,7 @@ from loopbounds.prove import Outcome, long_runs
 from loopbounds.runs import Run, explore
 from loopbounds.simplify import simplified
 from loopbounds.slice import Slice
+from quoll.assumptions import stated
 from quoll.errors import FactsError
 from quoll.facts import ListAtMost, LoopFact
 from quoll.image import Image
@@ -91,7 +92,8 @@ def assumed(bound: LoopBound, fact: LoopFact, apart: int) -> LoopBound:
     """What a fact makes of a loop of which more, or nothing, is proved."""
     proved = "" if bound.bound is None else f"; proved is {bound.bound + apart}"
     evidence = f"{fact.source} (assumed, not proved{proved})"
-    return LoopBound(bound.loop, fact.bound - apart, None, "fact", evidence, "", bound.seconds)
+    known = replace(bound, bound=fact.bound - apart, exact=None, method="fact", evidence=evidence)
+    return replace(known, reason="", total=None, around=None, why="")
 
 
 def with_total(bound: LoopBound, total: int | None, around: int | None) -> LoopBound:
@@ -114,7 +116,7 @@ def not_exact(bound: LoopBound) -> LoopBound:
 def _resting_on(fact: ListAtMost | None, bound: LoopBound) -> LoopBound:
     if fact is None:
         return bound
-    assumes = f"{fact} ({fact.source})"
+    assumes = stated(fact)
     return replace(bound, exact=None, evidence=f"{bound.evidence}; {assumes}", assumes=assumes)
 
 
@@ -140,7 +142,8 @@ def _proved(
         evidence += "; rests on S1"
     if apart:
         evidence += "; counted after the first iteration"
-    return LoopBound(loop.index, outcome.bound, exact, "nusmv", evidence, "", outcome.seconds)
+    seconds = outcome.seconds
+    return LoopBound(loop.index, outcome.bound, exact, "nusmv", evidence, "", seconds, s1=cut.s1)
 
 
 def _faithful(cut: Slice) -> bool:

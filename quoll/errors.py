@@ -8,7 +8,8 @@
     ├── UnboundedLoop              6   a loop has no bound
     ├── TimingError                7   the core or board description has no row for something
     ├── SolverError                8   NuSMV, CBC or HiGHS is missing, was killed or gave no proof
-    └── InfeasibleError            9   the facts exclude every path
+    ├── InfeasibleError            9   the facts exclude every path
+    └── ResourceError             10   the system gives no more memory, files, processes or time
 
 An error is one paragraph: what happened, where (address, symbol, source line), and what to do.
 """
@@ -20,6 +21,7 @@ __all__ = [
     "FactsError",
     "InfeasibleError",
     "InputError",
+    "ResourceError",
     "SolverError",
     "TimingError",
     "UnboundedLoop",
@@ -94,3 +96,9 @@ class InfeasibleError(WcetError):
     """The facts given exclude every path."""
 
     exit_status = 9
+
+
+class ResourceError(WcetError):
+    """The system, or a limit of the shell, gives no more of something that a run needs."""
+
+    exit_status = 10

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from quoll import condition as cond
+from quoll.assumptions import Assumption
 from quoll.comparison import Compare
 from quoll.condition import Comparison, Condition
 from quoll.memory import Memory
@@ -45,7 +46,7 @@ class Environment:
     ordinary: Callable[[int], bool]  # whether an address is in a writable section
     names: Names = field(default_factory=Names)
     stacks: dict[int, int] = field(default_factory=dict)
-    used: set[str] = field(default_factory=set)  # named assumptions
+    used: set[Assumption] = field(default_factory=set)
     constants: dict[tuple[int, int], int | None] = field(default_factory=dict)
     limits: dict[int, set[int]] = field(default_factory=dict)  # position -> thresholds
     given: Mapping[int, ValueSet] = field(default_factory=dict)  # what words of a device read as

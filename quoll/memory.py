@@ -53,7 +53,7 @@ class Memory:
         globals_: Mapping[int, object],
         stacks: Stacks,
         ordinary: Callable[[int], bool],
-        used: set[str],
+        used: set[assumptions.Assumption],
         spilled: Callable[[object], bool] | None = None,
     ) -> None:
         self.frames = frames

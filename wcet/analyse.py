@@ -17,19 +17,23 @@ from ilp.parameters import loop_parameters, refuse_unknown
 from ilp.parametric import largest
 from ilp.solve import solver_named
 from loopbounds.options import BoundOptions
+from quoll.assumptions import stated
 from quoll.errors import UnboundedLoop
 from quoll.facts import Facts, load
 from quoll.guidance import unused_guidance
 from quoll.image import Image
 from quoll.regions import Regions
 from quoll.sharing import Sharing
+from quoll.store import NOWHERE, Store
 from quoll.vivu import FULL, Vivu
 from wcet import platform as platforms
 from wcet.entries import find_entries, path_ends
+from wcet.latency import interrupt_latency
 from wcet.memory import NOTHING, Extra
 from wcet.platform import Platform
 from wcet.prepared import Prepared, PreparedPaths, PreparedStore
-from wcet.result import EntryResult, InterruptLatency, Result, Start
+from wcet.processor import check_processor
+from wcet.result import EntryResult, Result, Start
 from wcet.stages import Stages
 from wcet.survival import Survival, labels, proved_counts, proved_depths, proved_loops
 
@@ -37,8 +41,6 @@ if TYPE_CHECKING:
     from wcet.preparation import Preparation
 
 __all__ = ["Options", "Run", "analyse"]
-
-INTERRUPT = "interrupt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,13 @@ class Options:
     time_limit: float
     bounds: BoundOptions
     parameters: Mapping[str, int] = field(default_factory=dict)  # values of loop parameters
-    store: Path | None = None  # folder of what earlier runs found out
+    store: Store = NOWHERE  # of what earlier runs found out
     tlb: str | None = None  # how translations are charged, if not as the platform says
     vivu: Vivu = FULL
     extra: Extra = NOTHING  # what is loaded beside the ELF
     sharing: Sharing = field(default_factory=Sharing)
+    interrupts: int = 1  # how many may be pending at once, for the latency
+    force_core: bool = False  # bound a binary that is built for another processor
 
 
 def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
@@ -102,7 +106,7 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
         platform_reason=run.reason,
         facts_files=tuple(str(f) for f in run.files),
         entries=results,
-        latency=interrupt_latency(run.platform, results),
+        latency=interrupt_latency(run.image, run.platform, results, options.interrupts),
         stages=stages.done(),
         unbounded=unbounded,
         facts=known,
@@ -138,15 +142,7 @@ class Run:
             platform = platform.with_regions(regions)
             entries = find_entries(image, platform, options.entries)
             ends = path_ends(image, platform, options.ends)
-            store = PreparedStore(
-                options.store,
-                image,
-                platform,
-                facts,
-                ends,
-                options.bounds,
-                (options.vivu, options.sharing.contexts, options.sharing.least),
-            )
+            store = PreparedStore(options, image, platform, facts, ends)
         return Run(
             image, platform, reason, files, facts, regions, entries, ends, options, stages, store
         )
@@ -171,6 +167,7 @@ class Run:
             starts=tuple(start for result in results for start in result.starts),
             paths=prepared.paths,
             parametric=largest(functions),
+            unmasking=prepared.unmasking,
         )
 
     def solve(
@@ -201,13 +198,9 @@ class Run:
                 place=self.image.place,
             )
         assumptions = (
-            *(
-                f"loop bound by fact: {b.evidence}"
-                for b in answer.bounds
-                if b.method in ("fact", "parameter")
-            ),
-            *(f"fact: {b.assumes}" for b in answer.bounds if b.assumes),
-            *(f"fact: {c}" for c in constraints),
+            *(a for b in answer.bounds for a in b.assumptions),
+            *(limit.assumption for limit in answer.limits),
+            *(stated(c.fact) for c in constraints),
         )
         context = paths.graph.nodes[paths.graph.entry].context
         return EntryResult(
@@ -252,7 +245,10 @@ class Run:
 
 
 def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
-    """The platform asked for, or the one that the ELF's build attributes name."""
+    """The platform asked for, or the one that the ELF's build attributes name.
+
+    Raises InputError if the ELF is built for another processor.
+    """
     if options.platform is not None:
         chosen, reason = platforms.load(options.platform), "asked for"
     else:
@@ -261,6 +257,9 @@ def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
         chosen = chosen.with_l2(options.l2)
     if options.tlb is not None:
         chosen = chosen.with_tlb(options.tlb)
+    core = chosen.timing.core
+    listed = check_processor(image.attributes, chosen.name, core, force=options.force_core)
+    chosen = replace(chosen, assumptions=(*chosen.assumptions, *listed))
     return chosen.locking(image), reason
 
 
@@ -269,21 +268,6 @@ def facts_files(kernel: Path, options: Options) -> tuple[Path, ...]:
     beside = kernel.with_suffix(".facts")
     automatic = options.neighbouring_facts and beside.is_file() and beside not in options.facts
     return ((beside,) if automatic else ()) + options.facts
-
-
-def interrupt_latency(
-    platform: Platform, results: Mapping[str, EntryResult]
-) -> InterruptLatency | None:
-    """Rule 21: any masked path may be under way when the interrupt arrives.
-
-    None unless all entries of the platform have a number, the interrupt among them.
-    """
-    if INTERRUPT not in platform.entries or not platform.entries.keys() <= results.keys():
-        return None
-    if any(result.parametric for result in results.values()):
-        return None
-    longest = max(results, key=lambda name: results[name].cycles)
-    return InterruptLatency(longest, results[longest].cycles, INTERRUPT, results[INTERRUPT].cycles)
 
 
 def all_unbounded(entries: Mapping[str, UnboundedLoop]) -> UnboundedLoop:

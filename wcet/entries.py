@@ -48,5 +48,5 @@ def find_entry(image: Image, platform: Platform, name: str) -> int:
 def path_ends(image: Image, platform: Platform, places: tuple[str, ...]) -> frozenset[int]:
     """The platform's exits that this ELF has, and the places asked for."""
     symbols = (image.symbol(n) for n in image.symbols.names() if n.startswith(platform.exits))
-    asked = (a for place in places for a in resolve(image, place))
+    asked = (a & ~1 for place in places for a in resolve(image, place))
     return frozenset(s.addr for s in symbols if s is not None) | frozenset(asked)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from loopbounds.bound import LoopBound
 from loopbounds.bounds import bound_loops
 from loopbounds.options import BoundOptions, Budget
 from loopbounds.recursion import find_depths, with_depths
+from quoll.assumptions import Assumption, listed, table
 from quoll.cfg import Program
 from quoll.errors import InputError, UsageError, WcetError
 from quoll.expand import expand, without_edges
@@ -29,11 +29,13 @@ from quoll.supergraph import Supergraph, SuperLoop
 from quoll.values import Values
 from quoll.values import analyse as analyse_values
 from wcet import platform as platforms
-from wcet.atomic import write_atomically
+from wcet.atomic import publish
 from wcet.entries import ALL, find_entries, path_ends
+from wcet.interrupts import serves_interrupts
 from wcet.memory import add_memory, extra
+from wcet.numbers import seconds
 from wcet.platform import Platform
-from wcet.request import add_cache, add_facts, default_cache
+from wcet.request import add_cache, add_facts, kept
 from wcet.stages import Stages
 
 __all__ = ["add_to"]
@@ -86,7 +88,7 @@ class AnalysedEntry:
     name: str
     graph: Supergraph
     bounds: tuple[LoopBound, ...]
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
 
     def listed(self) -> list[Listed]:
         """Its loops, one by one."""
@@ -138,7 +140,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p.add_argument("--smv", type=Path, metavar="DIR", help="keep the proved models here")
     p.add_argument(
         "--time-limit",
-        type=float,
+        type=seconds("--time-limit"),
         default=60.0,
         metavar="SECONDS",
         help="processor time for each loop; a loop that needs more is not bounded (default: 60)",
@@ -149,8 +151,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(options: argparse.Namespace) -> int:
     """List, then say by the exit status whether all are bounded."""
-    if options.time_limit <= 0:
-        raise UsageError("--time-limit must be more than 0 seconds")
     image = extra(options).image(options.binary)
     beside = options.binary.with_suffix(".facts")
     automatic = not options.no_facts and beside.is_file() and beside not in options.facts
@@ -159,11 +159,11 @@ def run(options: argparse.Namespace) -> int:
     ends = path_ends(image, platform, ()) if platform is not None else frozenset[int]()
     program = extract(image, sorted(set(entries.values())), facts, ends)
     if options.nest:
-        sys.stdout.write(loops_text(program, image))
+        publish(options, [], lambda: loops_text(program, image))
         return 0
     stages = Stages(verbose=not options.quiet)
     bounds = BoundOptions(
-        cache=None if options.no_cache else options.cache or default_cache(),
+        store=kept(options),
         models=options.smv,
         budget=Budget(seconds=max(1, round(options.time_limit))),
     )
@@ -174,35 +174,28 @@ def run(options: argparse.Namespace) -> int:
     found = [item for entry in analysed for item in entry.listed()]
     removed = (r.fact for entry in analysed for r in entry.graph.guidance.removed)
     given = (text for entry in analysed for text in entry.assumptions)
-    lists = (f"fact: {item.bound.assumes}" for item in found if item.bound.assumes)
+    proofs = (text for item in found for text in item.bound.assumptions)
     regions = Regions.of(facts, image)
-    known = (*regions.assumptions, *program.assumptions, *removed, *given, *lists)
-    assumptions = list(dict.fromkeys(known))
+    known = (*regions.assumptions, *program.assumptions, *removed, *given, *proofs)
+    assumptions = listed(known)
     depths = [depth for entry in analysed for depth in entry.depths(image)]
-    if options.json:
-        text = (
-            json.dumps(
-                {
-                    "loops": [as_json(image, item) for item in found],
-                    "recursion": depths,
-                    "assumptions": assumptions,
-                },
-                indent=1,
-            )
-            + "\n"
-        )
-        if options.json == "-":
-            sys.stdout.write(text)
-        else:
-            write_atomically(Path(options.json), text)
-    if options.json != "-":
-        lines = [
-            f"recursion: {d['entry']}: at most {d['activations']} activations of {d['function']} "
-            f"at a time: {d['evidence']}\n"
-            for d in depths
-        ]
-        lines += [f"assumed: {a}\n" for a in assumptions]
-        sys.stdout.write(as_text(image, found) + "".join(lines))
+    document = {
+        "loops": [as_json(image, item) for item in found],
+        "recursion": depths,
+        "assumptions": assumptions,
+        "assumption_kinds": table(assumptions),
+    }
+    lines = [
+        f"recursion: {d['entry']}: at most {d['activations']} activations of {d['function']} "
+        f"at a time: {d['evidence']}\n"
+        for d in depths
+    ]
+    lines += [f"assumed: {a}\n" for a in assumptions]
+    publish(
+        options,
+        [(options.json, lambda: json.dumps(document, indent=1) + "\n")],
+        lambda: as_text(image, found) + "".join(lines),
+    )
     return 6 if any(item.bound.bound is None for item in found) else 0
 
 
@@ -279,8 +272,9 @@ class _Listing:
         plain = guided_in_contexts(expand(deep, address, image), image, facts)
         first = analyse_values(plain, image, regions=regions)
         graph = without_edges(plain, first.dead_edges, image)
+        assumptions = (*deep.assumptions, *first.assumptions)
         if not graph.loops:
-            return AnalysedEntry(name, graph, (), deep.assumptions)
+            return AnalysedEntry(name, graph, (), assumptions)
         values = first.within(graph) or analyse_values(graph, image, regions=regions)
         cut = self._cut(graph, values)
         only = None if cut is None else frozenset(range(len(graph.loops))) - cut.keys()
@@ -294,19 +288,23 @@ class _Listing:
             graph, image, values, facts, self.options, progress, only, called=self.called
         )
         if self.platform is None or not cut:
-            return AnalysedEntry(name, graph, found, deep.assumptions)
+            return AnalysedEntry(name, graph, found, assumptions)
         bounds = tuple(cut.get(bound.loop, bound) for bound in found)
-        assumptions = (*deep.assumptions, *self.platform.pending_assumption())
-        return AnalysedEntry(name, graph, bounds, assumptions)
+        pending = self.platform.pending_assumption()
+        return AnalysedEntry(name, graph, bounds, (*assumptions, *pending))
 
     def _cut(self, graph: Supergraph, values: Values) -> dict[int, LoopBound] | None:
         """The loops that do not go round while an interrupt is pending (rule 21), by index.
 
-        None if nothing tests for interrupts.
+        None if nothing tests for interrupts, and on the interrupt path (rule 32).
         """
-        registers = self.platform.pending if self.platform else ()
-        tests = find_pending_tests(values, registers) if registers else None
-        if tests is None:
+        platform = self.platform
+        tests = find_pending_tests(values, platform.pending) if platform else None
+        if tests is None or platform is None:
+            return None
+        ends = path_ends(self.image, platform, ())
+        address = graph.nodes[graph.entry].block.addr
+        if serves_interrupts(self.image, platform, self.facts, ends, address):
             return None
         parts = list(segments(values, tests, self.image))
         turning = {loop for part in parts for loop in part.loops}

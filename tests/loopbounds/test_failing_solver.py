@@ -12,6 +12,7 @@ from loopbounds import nusmv
 from loopbounds.bounds import BoundOptions
 from loopbounds.nusmv import Answer, Check, Limits, Verdict
 from loopbounds.prove import Budget
+from quoll.store import Store
 from tests.loopbounds.bounded import function, stated
 from tests.loopbounds.counting import load
 from tests.quoll.building import build
@@ -29,7 +30,7 @@ def test_a_failing_solver_bounds_nothing(
     solver.write_text(f"#!{sys.executable}\nimport os, signal\n{body}\n")
     solver.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    options = BoundOptions(Budget(seconds=20), workers=workers, cache=tmp_path / "cache")
+    options = BoundOptions(Budget(seconds=20), workers=workers, store=Store(tmp_path / "cache"))
     for bound in function("main").bounds(stated(3, 40), options):
         assert bound.bound is None
         assert bound.failed
