@@ -68,7 +68,7 @@ def refuse_control_writes(graph: Supergraph, image: Image) -> None:
                     f"{insn.text} writes {what}: what follows is not modelled",
                     where=image.place(insn.addr),
                     hint="if the path ends before it: path must end at PLACE; if control never "
-                    "gets here: ignore PLACE; or state what the function around it takes, which must "
-                    "leave caches and translation as they were: function NAME takes at most N "
+                    "gets here: ignore PLACE; or state what the function around it takes, which "
+                    "must leave caches and translation as they were: function NAME takes at most N "
                     "cycles",
                 )
