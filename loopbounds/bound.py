@@ -30,11 +30,17 @@ class LoopBound:
     assumes: Assumption | None = None  # a fact about data that the proof rests on
     rests: tuple[Assumption, ...] = ()  # the named assumptions of the proof
     why: str = ""  # of the reason the part that names what is unknown
+    unanswered: str = ""  # of a bound: what else was asked of the solver, which failed
 
     @property
     def failed(self) -> bool:
         """Whether there is no answer, which another run may give."""
         return self.reason.startswith(SOLVER_FAILED)
+
+    @property
+    def final(self) -> bool:
+        """Whether no query failed, so that another run finds the same."""
+        return not self.failed and not self.unanswered
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:

@@ -30,7 +30,7 @@ LEFT_OUT: LeftOut = {
 
 def model_key(model: Model, budget: Budget, solver: Path) -> str:
     """The identity of a question: equal keys have equal answers."""
-    program = file_version(solver)
+    program = _version(solver)
     return key_of("proof", model, budget, program, versions(*PROVING), left_out=LEFT_OUT)
 
 
@@ -53,8 +53,13 @@ def graph_key(
 ) -> str:
     """The identity of a whole graph: equal keys have equal answers for all loops."""
     known = [_known(graph, values, node) for node in range(len(graph.nodes))]
-    program = file_version(solver)
+    program = _version(solver)
     return key_of("answers", graph, image.identity, known, options, program, versions(*PROVING))
+
+
+def _version(solver: Path) -> object:
+    """Of a solver that is missing: no answer is kept for it."""
+    return file_version(solver) if solver.is_file() else "missing"
 
 
 def _known(graph: Supergraph, values: KnownValues, node: int) -> tuple[object, ...]:

@@ -24,6 +24,7 @@ from loopbounds.verdict import (
     not_asked,
     not_exact,
     refute,
+    solver_failed,
     with_total,
 )
 from quoll.facts import ListAtMost, LoopFact
@@ -65,7 +66,7 @@ class Part:
         bounds = list(answers.bounds)
         for loop, fact in facts.items():
             known, apart = bounds[loop], self.graph.apart(self.graph.loops[loop])
-            if known.failed or (known.bound is not None and known.bound + apart <= fact.bound):
+            if known.bound is not None and known.bound + apart <= fact.bound:
                 continue
             if loop in answers.refutable:
                 entry = self.graph.nodes[self.graph.entry].block.addr
@@ -119,7 +120,7 @@ class Part:
         constant = frozenset(i for i in rounds.outcomes if is_constant(rounds.slices[i]))
         models = tuple(dict.fromkeys(rounds.keys.values()))
         answers = Answers(bounds, models, refutable, constant)
-        if not any(bound.failed for bound in bounds):
+        if all(bound.final for bound in bounds):
             store.keep(key, answers)
         return answers
 
@@ -143,6 +144,11 @@ class Part:
         outcome = rounds.outcomes.get(loop)
         if outcome is None:
             return not_asked(about)
+        failed = rounds.failed_before(loop) if outcome.bound is None else None
+        if failed is not None and not outcome.failed:
+            header = self.graph.nodes[self.graph.loops[failed].header].block.addr
+            why = f"for the loop at {self.image.place(header)}, on which this one depends"
+            return solver_failed(about, why)
         cut, listed = rounds.slices[loop], self.lists.get(loop)
         return judge(self.graph, self.image, about, cut, outcome, listed, loop in self._ending)
 

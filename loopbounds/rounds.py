@@ -2,13 +2,14 @@
 
 What a loop leaves behind is unknown until it has a bound. So a loop whose model reads such a
 value waits for that bound; its model is then made again, and asked. When no loop is left that
-waits for nothing, those that wait are asked as they are.
+waits for nothing, those that wait are asked as they are. A loop for which the solver failed has no
+bound to others either: what is proved of them holds without it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from loopbounds.slice import Slice, slice_loops
 from loopbounds.store import Proof, write_model
 from loopbounds.terms import Term
 from loopbounds.triangular import Total, total_over
-from loopbounds.verdict import solver_failed, with_total
+from loopbounds.verdict import with_total
 from loopbounds.workers import answer_all
 from quoll.store import Store
 
@@ -63,9 +64,6 @@ class Rounds:
             if not ready:
                 return
             asked |= self._answers(ready)
-            if failed := next((asked[i].failed for i in ready if asked[i].failed), ""):
-                later = (i for i in loops if i not in asked)
-                asked |= {i: Outcome(None, 1, (), 0, failed, "", 0.0) for i in later}
             code.bounds |= {i: b for i in ready if (b := asked[i].bound) is not None}
             for i in ready:
                 cut = self.slices[i]
@@ -173,7 +171,7 @@ class Rounds:
             return bound
         found = self._total(bound.loop, trip, self.code.bounds[parent])
         if found.failed:
-            return solver_failed(self.code.graph.loops[bound.loop], found.failed)
+            return replace(bound, unanswered=f"its total over the loop around it: {found.failed}")
         total = found.executions
         if total is None or total >= outer * inner:
             return bound
@@ -195,6 +193,15 @@ class Rounds:
             write_model(self.options.models, key, found.model)
             self.keys[-1 - loop] = key
         return found
+
+    def failed_before(self, loop: int) -> int | None:
+        """A loop for which the solver failed, and whose bound would tell about this one."""
+        needed = waits_in_earnest(self.slices[loop])
+        for other in sorted(needed & self.outcomes.keys()):
+            found = self.outcomes[other]
+            if found.bound is None and (found.failed or self.failed_before(other) is not None):
+                return other
+        return None
 
     def _place(self, loop: int) -> str:
         header = self.code.graph.loops[loop].header

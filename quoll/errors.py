@@ -6,6 +6,7 @@
     ├── FactsError                 4   a facts file is wrong, or a place in it does not exist
     ├── ControlFlowError           5   the graph cannot be completed (unresolved branch, recursion)
     ├── UnboundedLoop              6   a loop has no bound
+    │   └── UnansweredLoop         8   because its solver is missing or failed
     ├── TimingError                7   the core or board description has no row for something
     ├── SolverError                8   NuSMV, CBC or HiGHS is missing, was killed or gave no proof
     ├── InfeasibleError            9   the facts exclude every path
@@ -24,6 +25,7 @@ __all__ = [
     "ResourceError",
     "SolverError",
     "TimingError",
+    "UnansweredLoop",
     "UnboundedLoop",
     "UsageError",
     "WcetError",
@@ -78,6 +80,12 @@ class UnboundedLoop(WcetError):
     """At least one loop on a path has no bound."""
 
     exit_status = 6
+
+
+class UnansweredLoop(UnboundedLoop):
+    """A loop has no bound because the solver that was to prove one is missing or failed."""
+
+    exit_status = 8
 
 
 class TimingError(WcetError):

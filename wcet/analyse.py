@@ -6,7 +6,7 @@ ELF -> Image -> Program -> Supergraph -> Values -> Classification -> Costs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,15 +16,17 @@ from ilp.entry import bound_entry
 from ilp.parameters import loop_parameters, refuse_unknown
 from ilp.parametric import largest
 from ilp.solve import solver_named
+from loopbounds.bound import LoopBound
 from loopbounds.options import BoundOptions
 from quoll.assumptions import stated
-from quoll.errors import UnboundedLoop
+from quoll.errors import UnansweredLoop, UnboundedLoop
 from quoll.facts import Facts, load
 from quoll.guidance import unused_guidance
 from quoll.image import Image
 from quoll.regions import Regions
 from quoll.sharing import Sharing
 from quoll.store import NOWHERE, Store
+from quoll.supergraph import Supergraph
 from quoll.vivu import FULL, Vivu
 from wcet import platform as platforms
 from wcet.entries import asked_ends, find_entries, path_ends
@@ -89,6 +91,8 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
     for fact in unused_constraints(run.facts, constraints, used):
         stages.warn(f"{fact.source}: no analysed entry is constrained by '{fact.source.text}'")
     bounds = [(paths.graph, paths.bounds) for found in prepared for paths in found.paths]
+    for text in unanswered(run.image, bounds):
+        stages.warn(text)
     proved = proved_depths(run.image, run.facts, [graph for graph, _ in bounds])
     for unused in unused_guidance(run.facts, used):
         if str(unused.source) not in proved:
@@ -278,4 +282,17 @@ def all_unbounded(entries: Mapping[str, UnboundedLoop]) -> UnboundedLoop:
         names.setdefault((error.message, error.hint), []).append(name)
     hint = next(iter(entries.values())).hint
     texts = [f"entry {', '.join(who)}: {message}" for (message, _), who in names.items()]
-    return UnboundedLoop("; ".join(texts), hint=hint)
+    unanswered = any(isinstance(error, UnansweredLoop) for error in entries.values())
+    return (UnansweredLoop if unanswered else UnboundedLoop)("; ".join(texts), hint=hint)
+
+
+def unanswered(
+    image: Image, found: Sequence[tuple[Supergraph, Sequence[LoopBound]]]
+) -> dict[str, None]:
+    """What the solver failed at though there is a bound: once for each place and failure."""
+    return {
+        f"{image.place(graph.nodes[graph.loops[b.loop].header].block.addr)}: {b.unanswered}": None
+        for graph, bounds in found
+        for b in bounds
+        if b.unanswered
+    }

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 from ilp.model_text import to_lp, to_mps
-from quoll.errors import UnboundedLoop
 from wcet.analyse import analyse
 from wcet.atomic import publish
 from wcet.json_report import to_json
@@ -97,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
     )
     for name, error in result.unbounded.items():
         print(f"wcet: error: entry {name}: {error}", file=sys.stderr)
-    return UnboundedLoop.exit_status if result.unbounded else 0
+    return max((error.exit_status for error in result.unbounded.values()), default=0)
 
 
 def programs(

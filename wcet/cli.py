@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from quoll.children import Stopped, stoppable
 from quoll.errors import WcetError
 from quoll.printable import printable, shortened
 from wcet import process
@@ -38,7 +40,8 @@ COMMANDS = {
 }
 COLLECT_AFTER = (1_000_000, 20, 100)  # objects: nearly all that are made live to the end
 INTERNAL_ERROR = 70
-INTERRUPTED = 130
+SIGNALLED = 128  # and the number of the signal
+INTERRUPTED = SIGNALLED + signal.SIGINT
 
 EPILOG = """\
 exit status:
@@ -54,6 +57,7 @@ exit status:
    9  the facts exclude every path
   10  the system gives no more memory, open files, processes, disk space or processor time
   70  a defect in this program (set WCET_DEBUG=1 to see the traceback)
+ 128  and the number of a signal: ended by it (130: Ctrl-C)
 
 No output file is touched unless the run succeeds, or at least one of several entries has a bound.
 Several outputs of one run are written together or not at all, and never onto an input.
@@ -91,15 +95,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(*COLLECT_AFTER)
     begin_run()
     try:
-        if arguments is None:
-            process.prepare()
-        process.encodable()
-        return run(given)
+        with stoppable():
+            if arguments is None:
+                process.prepare()
+            process.encodable()
+            return run(given)
     except BrokenPipeError:  # nobody reads on, as after '| head'
         process.discard_output()
         return 0
     except KeyboardInterrupt:
         return fail("wcet: interrupted; no output was written", INTERRUPTED)
+    except Stopped as stop:
+        name = signal.Signals(stop.number).name
+        return fail(f"wcet: ended by {name}; no output was written", SIGNALLED + stop.number)
     except Exception as error:
         if os.environ.get("WCET_DEBUG"):
             traceback.print_exc()

@@ -15,7 +15,7 @@ from loopbounds.options import BoundOptions, Budget
 from loopbounds.recursion import find_depths, with_depths
 from quoll.assumptions import MEMORY_MAP, Assumption, listed, table
 from quoll.cfg import Program
-from quoll.errors import InputError, UsageError, WcetError
+from quoll.errors import InputError, SolverError, UnboundedLoop, UsageError, WcetError
 from quoll.expand import expand, without_edges
 from quoll.extract import extract
 from quoll.facts import Facts, load
@@ -61,7 +61,8 @@ examples:
   wcet loops program.elf --smv models/     then check any of them: NuSMV -source ... models/*.smv
   wcet loops program.elf --nest            only the nesting, without bounds: fast
 
-exit status: 0, or 6 when a loop has no bound (the listing is complete all the same)
+exit status: 0, or 6 when a loop has no bound, 8 if because the solver is missing or failed (the
+listing is complete all the same)
 """
 
 WIDTH = 24  # of the progress bar
@@ -201,7 +202,15 @@ def run(options: argparse.Namespace) -> int:
         [(options.json, lambda: json.dumps(document, indent=1) + "\n")],
         lambda: as_text(image, found) + "".join(lines),
     )
-    return 6 if any(item.bound.bound is None for item in found) else 0
+    for text in dict.fromkeys(
+        f"{image.place(item.header)}: {item.bound.unanswered}"
+        for item in found
+        if item.bound.unanswered
+    ):
+        stages.warn(text)
+    if any(item.bound.failed for item in found):
+        return SolverError.exit_status
+    return UnboundedLoop.exit_status if any(item.bound.bound is None for item in found) else 0
 
 
 def chosen_entries(

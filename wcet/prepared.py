@@ -115,7 +115,7 @@ class PreparedStore:
 
     def _final(self, bound: LoopBound) -> bool:
         """Proved, or not because no proof was found in less time than any one may take."""
-        if bound.bound is None and (not self._parameters or bound.failed):
+        if not bound.final or (bound.bound is None and not self._parameters):
             return False
         return bound.method not in ("", "fact") or bound.seconds < self._query
 

@@ -67,8 +67,8 @@ def refuse_control_writes(graph: Supergraph, image: Image) -> None:
                 raise TimingError(
                     f"{insn.text} writes {what}: what follows is not modelled",
                     where=image.place(insn.addr),
-                    hint="if the path ends before it: path must end at PLACE; if control never gets "
-                    "here: ignore PLACE; or state what the function around it takes, which must "
-                    "leave caches and translation as they were: function NAME takes at most N "
+                    hint="if the path ends before it: path must end at PLACE; if control never "
+                    "gets here: ignore PLACE; or state what the function around it takes, which "
+                    "must leave caches and translation as they were: function NAME takes at most N "
                     "cycles",
                 )
