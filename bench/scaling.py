@@ -25,12 +25,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.program import build, generate
-from quoll.store import code_version
+from quoll.versions import file_version, versions
 
 __all__ = ["Measured", "main", "measure"]
 
 ROOT = Path(__file__).resolve().parent.parent
-CODE = ("bench/program.py", "quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
+CODE = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 SIZES = (100, 1_000, 4_000, 10_000, 40_000, 100_000, 1_000_000)
 WCET = Path(sys.executable).with_name("wcet")
 
@@ -103,7 +103,7 @@ def table(rows: Sequence[Measured]) -> str:
 def measured(sizes: Sequence[int], seed: int, folder: Path, limit: float) -> Iterator[Measured]:
     """The rows of all sizes; those of an earlier run of the same code are not measured again."""
     file = folder / "scaling.json"
-    code = code_version(*(ROOT / part for part in CODE))
+    code = [*map(list, versions(*CODE)), file_version(ROOT / "bench/program.py")]
     kept: dict[str, dict[str, Any]] = {}
     if file.is_file():
         before = json.loads(file.read_text())

@@ -19,6 +19,7 @@ from cache.loads_stores import Addresses, classify_data
 from cache.locked import NOT_LOCKED
 from cache.persistence import LoopScopes
 from cache.reference import Classification, Reference
+from quoll.assumptions import AT_ENTRY, EVICTION, LOCKED, NOTHING_KNOWN, Assumption
 from quoll.supergraph import Supergraph
 
 __all__ = ["classify"]
@@ -61,24 +62,25 @@ def _in_order(fetches: tuple[Reference, ...], data: tuple[Reference, ...]) -> tu
     return tuple(sorted(fetches + data, key=lambda r: r.insn))
 
 
-def _assumptions(hierarchy: Hierarchy) -> tuple[str, ...]:
+def _assumptions(hierarchy: Hierarchy) -> tuple[Assumption, ...]:
     held = (
         ("L1I", hierarchy.locked_i),
         ("L1D", hierarchy.locked_d),
         ("L2", hierarchy.locked if hierarchy.l2 else NOT_LOCKED),
     )
     return (
-        *(() if hierarchy.initial_i or hierarchy.initial_d else (NOTHING_KNOWN,)),
-        EVICTION,
+        *(() if hierarchy.initial_i or hierarchy.initial_d else (NOTHING_KNOWN.text(),)),
+        EVICTION.text(),
         *(
-            f"caches: {name} holds these addresses, locked, and nothing unlocks them: "
-            + ", ".join(_span(a, b, locked.line_bytes) for a, b in locked.spans)
+            LOCKED.text(
+                cache=name,
+                spans=", ".join(_span(a, b, locked.line_bytes) for a, b in locked.spans),
+            )
             for name, locked in held
             if locked
         ),
         *(
-            f"caches: at the entry {name} {state.text()}; no recording shows caches, so none can "
-            "refute this"
+            AT_ENTRY.text(cache=name, state=state.text())
             for name, state in (("L1I", hierarchy.initial_i), ("L1D", hierarchy.initial_d))
             if state
         ),
@@ -87,9 +89,3 @@ def _assumptions(hierarchy: Hierarchy) -> tuple[str, ...]:
 
 def _span(first: int, last: int, size: int) -> str:
     return f"{first * size:#x} to {last * size + size - 1:#x}"
-
-
-NOTHING_KNOWN = (
-    "caches: nothing is known of their contents at the entry, and every line may be dirty"
-)
-EVICTION = "caches: replacement evicts a line only to make room in its own set"

@@ -195,4 +195,4 @@ class DataModel:
         if addresses.stride >= geometry.line_bytes and addresses.size <= MEMBERS:
             return tuple(sorted({n for a in addresses for n in geometry.lines(a, size)}))
         lines = geometry.lines(addresses.low, addresses.high - addresses.low + size)
-        return tuple(lines) if len(lines) <= geometry.sets else None
+        return tuple(lines) if len(lines) <= geometry.index_sets else None

@@ -21,7 +21,11 @@ __all__ = ["Geometry", "Hierarchy"]
 class Geometry:
     """A set-associative cache. ``size`` and ``line_bytes`` in bytes, powers of two.
 
-    Nothing is ever filled into the ``locked_ways`` of a set, of which there are fewer than ways.
+    Where the index has bits above the page offset, and it is not known of which address, virtual or
+    physical, they are, only lines of different page offsets are surely in different sets:
+    ``index_sets`` is then less than ``sets``. A line of the same offset may be in the same set, so
+    what is concluded for the larger sets holds for theirs. Nothing is ever filled into the
+    ``locked_ways`` of a set, of which there are fewer than ways.
     """
 
     size: int
@@ -30,6 +34,7 @@ class Geometry:
     locked_ways: int = 0
     write_allocate: bool = False  # a store that misses fills its line; of a data cache
     write_through: bool = False  # every store goes past it, and no line is dirty
+    index_bytes: int | None = None  # the set is known of an address modulo this; None: of any
 
     @property
     def free_ways(self) -> int:
@@ -41,6 +46,12 @@ class Geometry:
         """Sets of the cache; also those of the one-way model, which keeps one way of each."""
         return self.size // (self.ways * self.line_bytes)
 
+    @property
+    def index_sets(self) -> int:
+        """Sets that are told apart by what is known of the index."""
+        known = self.sets if self.index_bytes is None else self.index_bytes // self.line_bytes
+        return min(self.sets, known)
+
     def line(self, addr: int) -> int:
         """Number of the line that holds ``addr``."""
         return addr // self.line_bytes
@@ -48,6 +59,10 @@ class Geometry:
     def set_of(self, line: int) -> int:
         """The set that ``line`` competes in."""
         return line % self.sets
+
+    def index_set_of(self, line: int) -> int:
+        """The set that ``line`` competes in, as far as the index is known."""
+        return line % self.index_sets
 
     def lines(self, addr: int, size: int) -> range:
         """Lines that the ``size`` bytes at ``addr`` stand in."""

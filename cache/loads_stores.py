@@ -115,7 +115,7 @@ class _Classifier:
         ways = self.policy.persistent(geometry.free_ways)
         persistent = [
             persistent_lines(
-                (touched[n] for n in self.scopes.executed[loop.index]), geometry.sets, ways
+                (touched[n] for n in self.scopes.executed[loop.index]), geometry.index_sets, ways
             )
             if loop.index in self.scopes.eligible
             else frozenset[int]()

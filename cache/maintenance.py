@@ -1,8 +1,10 @@
-"""What coprocessor instructions do to the caches (rule 12).
+"""What coprocessor instructions do to the caches (rules 12 and 37).
 
-Source: ARM1136JF-S TRM (DDI 0211), chapter 3, registers c7 to c9; encodings of the ARM
-Architecture Reference Manual, A8.8.98 (MCR). An operation that is not recognised leaves nothing
-known about any cache.
+Source: ARM1136JF-S TRM (DDI 0211), chapter 3; Cortex-A8 TRM (DDI 0344), chapter 3; encodings of the
+ARM Architecture Reference Manual, A8.8.98 (MCR). Every write is one of three: its effect is
+modelled, or it has none on what the analysis presupposes, or it is ``refused``: it may switch a
+cache off, lock it, or give addresses another memory type. A write that is not recognised is
+refused too; to the abstract caches it leaves nothing known.
 """
 
 from __future__ import annotations
@@ -11,7 +13,14 @@ from dataclasses import dataclass
 
 from quoll.arm.insn import Insn
 
-__all__ = ["NOTHING", "UNKNOWN", "CacheOperation", "cache_operation"]
+__all__ = [
+    "NOTHING",
+    "UNKNOWN",
+    "CacheOperation",
+    "cache_operation",
+    "invalidates_global",
+    "refused",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +79,41 @@ OPERATIONS = {
     (7, 14, 1): CacheOperation(forget_d=True, lines=1),
     (7, 14, 2): CacheOperation(forget_d=True, lines=1),
 }
-# Whole registers whose writes leave the caches alone. Table base and context numbers are among
-# them because only lines of fixed translation are ever known to be resident.
-HARMLESS_WRITES = frozenset([2, 3, 5, 6, 8, 10, 13])
-TRANSLATION = frozenset([2, 3, 8, 10, 13])  # tables, domains, TLBs, remapping, address space
+# mcr p15: (opc1, CRn, CRm, opc2) of other writes that are understood. Table base and context
+# numbers leave the caches alone, because only lines of fixed translation are ever known to be
+# resident.
+WRITES = {
+    (0, 1, 0, 2): NOTHING,  # CPACR: which coprocessors may be used
+    (0, 2, 0, 0): RETRANSLATE,  # TTBR0
+    (0, 3, 0, 0): RETRANSLATE,  # DACR: permissions of domains
+    **{(0, 5, 0, op): NOTHING for op in (0, 1)},  # fault status
+    **{(0, 6, 0, op): NOTHING for op in (0, 1, 2)},  # fault address
+    **{(0, 8, crm, op): RETRANSLATE for crm in (5, 6, 7) for op in (0, 1, 2, 3)},  # TLBs
+    **{(0, 9, crm, op): NOTHING for crm in (12, 13, 14) for op in range(8)},  # ARMv7 counters
+    (0, 13, 0, 1): RETRANSLATE,  # CONTEXTIDR
+    **{(0, 13, 0, op): NOTHING for op in (2, 3, 4)},  # thread registers
+    **{(0, 15, 12, op): NOTHING for op in range(4)},  # counters of the ARM1136
+    (2, 0, 0, 0): NOTHING,  # CSSELR: which cache CCSIDR describes
+}
+# What writes that are refused may do; None stands for any number.
+REFUSED: dict[tuple[int, int, int | None, int | None], str] = {
+    (0, 1, 0, 0): "SCTLR, which switches caches, MMU and branch prediction",
+    (0, 1, 0, 1): "ACTLR, which switches features of the core",
+    (0, 1, 1, None): "a register of the security extensions",
+    (0, 2, 0, 1): "TTBR1, which may translate the kernel itself",
+    (0, 2, 0, 2): "TTBCR, which chooses the table that translates the kernel itself",
+    (0, 9, 0, None): "a cache lockdown register",
+    (0, 9, 1, None): "a region register of tightly coupled memory",
+    (0, 9, 2, None): "a selection register of tightly coupled memory",
+    (1, 9, 0, 0): "the lockdown register of the level-2 cache",
+    (1, 9, 0, 2): "the control register of the level-2 cache",
+    (0, 10, 2, None): "a memory remap register, which gives addresses other memory types",
+    (0, 10, None, None): "a TLB lockdown register",
+    (0, 11, None, None): "a register of DMA or preloading, which fill memory and caches meanwhile",
+    (0, 12, 0, None): "a vector base register",
+    (0, 13, 0, 0): "the FCSE process number, which moves addresses",
+    (0, 15, None, None): "a register of the implementation (remapping, cache and TLB debugging)",
+}
 DEBUG, SYSTEM = 14, 15
 VFP = frozenset([10, 11])
 
@@ -95,15 +135,42 @@ def cache_operation(insn: Insn) -> CacheOperation:
         return UNKNOWN
     if insn.mnemonic == "mrrc":
         return NOTHING
-    opc1, crn, crm, opc2 = word >> 21 & 7, word >> 16 & 15, word & 15, word >> 5 & 7
+    opc1, crn, crm, opc2 = _register(word)
     if insn.mnemonic == "mrc":
         return NOTHING if crn not in (7, 9) else UNKNOWN
-    if crn == SYSTEM and crm == PERFORMANCE_MONITOR:
-        return NOTHING
-    if opc1 == 0 and crn in HARMLESS_WRITES:
-        return RETRANSLATE if crn in TRANSLATION else NOTHING
-    return OPERATIONS.get((crn, crm, opc2), UNKNOWN) if opc1 == 0 else UNKNOWN
+    if opc1 == 0 and crn == MAINTENANCE:
+        return OPERATIONS.get((crn, crm, opc2), UNKNOWN)
+    return WRITES.get((opc1, crn, crm, opc2), UNKNOWN)
+
+
+def refused(insn: Insn) -> str | None:
+    """What ``insn`` writes, if that may change what the analysis presupposes of the machine."""
+    if insn.memory is not None or insn.mnemonic not in COPROCESSOR or insn.mnemonic == "mrc":
+        return None
+    if cache_operation(insn) is not UNKNOWN:
+        return None
+    word = insn.encoding
+    if word >> 8 & 15 == SYSTEM and insn.mnemonic == "mcr":
+        opc1, crn, crm, opc2 = _register(word)
+        for key in ((opc1, crn, crm, opc2), (opc1, crn, crm, None), (opc1, crn, None, None)):
+            if key in REFUSED:
+                return REFUSED[key]
+    return "a register whose effect on caches and translation is not known"
+
+
+def invalidates_global(insn: Insn) -> bool:
+    """Whether ``insn`` may drop translations of all address spaces: not one by its number."""
+    if insn.mnemonic != "mcr" or insn.encoding >> 8 & 15 != SYSTEM:
+        return False
+    _, crn, _, opc2 = _register(insn.encoding)
+    return crn == TLB and opc2 != BY_NUMBER
+
+
+def _register(word: int) -> tuple[int, int, int, int]:
+    """opc1, CRn, CRm and opc2 of mcr and mrc."""
+    return word >> 21 & 7, word >> 16 & 15, word & 15, word >> 5 & 7
 
 
 COPROCESSOR = frozenset(["cdp", "mcr", "mcrr", "mrc", "mrrc"])
-PERFORMANCE_MONITOR = 12  # c15,c12 of the ARM1136
+MAINTENANCE, TLB = 7, 8
+BY_NUMBER = 2  # opc2 of the invalidation of one address space

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
+from quoll.assumptions import Assumption
 from quoll.memory_map import Cacheability
 
 __all__ = ["AT_HOME", "UNCACHED", "Classification", "Hit", "Kind", "Reference", "Stream"]
@@ -123,6 +124,6 @@ class Classification:
     references: tuple[tuple[Reference, ...], ...]
     prefetches: tuple[tuple[Reference, ...], ...]
     first_misses: tuple[tuple[Reference, ...], ...]
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
     leaving: Mapping[int, tuple[Reference, ...]] = field(default_factory=dict)
     start_misses: tuple[Reference, ...] = ()

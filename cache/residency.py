@@ -83,7 +83,7 @@ class Step:
     def __init__(
         self, known: Known, strict: Sequence[Rule], paid: Sequence[Rule], geometry: Geometry
     ) -> None:
-        size, count = geometry.line_bytes, geometry.sets
+        size, count = geometry.line_bytes, geometry.index_sets
         self._known = known
         self._strict = [
             (rule, LinesBuilder(lines, size, count, rule.capacity))
@@ -211,7 +211,7 @@ class Residency(EventFlow[Known, Verdict]):
             return NO_LINES
         sets: dict[int, tuple[tuple[int, int], ...]] = {}
         for line in sorted(lines):
-            at = self._geometry.set_of(line)
+            at = self._geometry.index_set_of(line)
             sets[at] = (*sets.get(at, ()), (line, rule.capacity - 1))
         return Lines(sets, {})
 

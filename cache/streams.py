@@ -151,14 +151,14 @@ class _Finder:
             return False
         geometry, lines = self.geometry, load.target.lines if load.target else None
         if target.lines is not None and lines is not None:
-            sets = {geometry.set_of(n) for n in lines}
-            if not any(geometry.set_of(n) in sets for n in target.lines):
+            sets = {geometry.index_set_of(n) for n in lines}
+            if not any(geometry.index_set_of(n) in sets for n in target.lines):
                 return False
         at = None if target.symbol is None else state.get(target.symbol)
         if at is None:
             return True
         # Lines of one symbol that lie less than a way apart are in different sets, or the same.
-        near = (geometry.sets - 2) * geometry.line_bytes
+        near = (geometry.index_sets - 2) * geometry.line_bytes
         return not all(
             abs(low - at) <= near and abs(high - at) <= near for low, high in target.spans
         )

@@ -12,12 +12,10 @@ from __future__ import annotations
 import os
 import platform
 import re
-import subprocess
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,11 +25,13 @@ import numpy.typing as npt
 from ilp.answer import Answer, Status
 from ilp.model import Model
 from ilp.model_text import to_mps
+from quoll import children
+from quoll.children import content_of, path_of, unnamed
 from quoll.errors import SolverError
 
 __all__ = ["Cbc"]
 
-GRACE = 20.0  # seconds that CBC may take beyond its limit, for reading and cleaning up
+GRACE = 10.0  # seconds that CBC may take beyond its limit, for reading and cleaning up
 FOLDERS = {
     ("Linux", "x86_64"): "linux/i64/cbc",
     ("Linux", "aarch64"): "linux/arm64/cbc",
@@ -57,33 +57,39 @@ class Cbc:
             )
         return found
 
-    @cached_property
+    @property
     def name(self) -> str:
         """Name and version."""
-        output = run([str(self.program), "-quit"], timeout=GRACE)
-        version = re.search(r"Version: (\S+)", output or "")
-        return f"CBC {version[1]}" if version else "CBC"
+        return named(self.program)
 
     def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
         """See ``ilp.answer.Solver``."""
-        with working_folder() as folder:
-            mps, text, binary = folder / "model.mps", folder / "solution", folder / "solution.bin"
-            mps.write_text(to_mps(replace(model, constant=0), relaxed=relaxed), encoding="ascii")
-            command = [str(self.program), str(mps), "-max"]
+        content = to_mps(replace(model, constant=0), relaxed=relaxed)
+        with files_in_memory(content) as (mps, text, binary):
+            command = [str(self.program), path_of(mps), "-max"]
             if seconds is not None:
                 command += ["-timeMode", "elapsed", "-sec", f"{seconds:.3f}"]
             if relaxed:
                 command += ["-initialSolve"]
             else:
                 command += ["-preprocess", "off", "-ratioGap", "0", "-allowableGap", "0", "-solve"]
-            command += ["-saveSolution", str(binary), "-solution", str(text)]
-            log = run(command, timeout=None if seconds is None else seconds + GRACE)
+            command += ["-saveSolution", path_of(binary), "-solution", path_of(text)]
+            limit = None if seconds is None else seconds + GRACE
+            log = run(command, timeout=limit, files=(mps, text, binary))
             if log is None:
                 return Answer(Status.STOPPED, None, None, None)
-            if "read with 0 errors" not in log or not text.exists():
+            verdict = content_of(text).decode("ascii", "replace").partition("\n")[0]
+            if "read with 0 errors" not in log or not verdict:
                 raise failure(log)
-            verdict = text.read_text(encoding="ascii").partition("\n")[0]
-            return read_answer(model, verdict, log, binary, relaxed=relaxed)
+            return read_answer(model, verdict, log, content_of(binary), relaxed=relaxed)
+
+
+@cache
+def named(program: Path) -> str:
+    """Name and version, as the program says: asked once, not for each start of paths."""
+    output = run([str(program), "-quit"], timeout=GRACE)
+    version = re.search(r"Version: (\S+)", output or "")
+    return f"CBC {version[1]}" if version else "CBC"
 
 
 def bundled() -> Path:
@@ -99,40 +105,32 @@ def bundled() -> Path:
 
 
 @contextmanager
-def working_folder() -> Iterator[Path]:
-    """A folder for the solver's files."""
+def files_in_memory(model: str) -> Iterator[tuple[int, int, int]]:
+    """Open files for the model and both solutions, of which nothing is ever left."""
     try:
-        with tempfile.TemporaryDirectory(prefix="ipet-") as folder:
-            yield Path(folder)
+        with unnamed("model", model) as mps, unnamed("text") as text, unnamed("binary") as binary:
+            yield mps, text, binary
     except OSError as error:
         raise SolverError(f"cannot write the solver's input: {error}") from error
 
 
-def run(command: list[str], *, timeout: float | None) -> str | None:
+def run(command: list[str], *, timeout: float | None, files: Sequence[int] = ()) -> str | None:
     """What the program prints; None if it had to be stopped. Raises SolverError if it fails."""
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=timeout,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return None
+        done = children.run(command, seconds=timeout, most=timeout, files=files)
     except OSError as error:
         raise SolverError(f"cannot run the CBC solver {command[0]}: {error.strerror}") from error
-    if done.returncode < 0:
+    if done.status is None:
+        return None
+    if done.status < 0:
         raise SolverError(
-            f"the CBC solver was killed by signal {-done.returncode}",
+            f"the CBC solver was killed by signal {-done.status}",
             hint="if memory ran out, analyse fewer entries at a time, or use --solver highs",
         )
-    if done.returncode > 0:
-        raise failure(done.stdout)
-    return done.stdout
+    log = done.output + done.errors
+    if done.status > 0:
+        raise failure(log)
+    return log
 
 
 def failure(log: str) -> SolverError:
@@ -145,7 +143,7 @@ def failure(log: str) -> SolverError:
     )
 
 
-def read_answer(model: Model, verdict: str, log: str, binary: Path, *, relaxed: bool) -> Answer:
+def read_answer(model: Model, verdict: str, log: str, binary: bytes, *, relaxed: bool) -> Answer:
     """The answer behind the first line of CBC's solution file."""
     words = verdict.lower()
     if words.startswith(("infeasible", "integer infeasible")):
@@ -168,7 +166,7 @@ def upper_bound(log: str) -> float | None:
 
 
 def read_binary(
-    model: Model, path: Path
+    model: Model, data: bytes
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float]:
     """Values, row duals and objective from the file of ``-saveSolution``.
 
@@ -176,14 +174,11 @@ def read_binary(
     objective, row activities, row duals, column values, reduced costs.
     """
     rows, columns = len(model.rows), len(model.names)
-    data = path.read_bytes() if path.exists() else b""
     if len(data) < 8 or tuple(np.frombuffer(data, dtype="<i4", count=2)) != (rows, columns):
-        raise SolverError(
-            "the CBC solver saved no solution", hint="is there space left for temporary files?"
-        )
+        raise SolverError("the CBC solver saved no solution", hint="is there memory left?")
     figures = np.frombuffer(data, dtype="<f8", offset=8)
     if len(figures) != 1 + 2 * rows + 2 * columns:
-        raise SolverError("the CBC solver's solution is cut off", hint="is there space left?")
+        raise SolverError("the CBC solver's solution is cut off", hint="is there memory left?")
     duals = figures[1 + rows : 1 + 2 * rows]
     values = figures[1 + 2 * rows : 1 + 2 * rows + columns]
     return values, duals, float(figures[0])

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from quoll.arm.insn import Flow, Insn
+from quoll.assumptions import stated
 from quoll.cfg import Block
 from quoll.errors import FactsError
 from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, Linear, Require, Source
@@ -111,9 +112,7 @@ def unused_constraints(
     return tuple(
         fact
         for fact in facts.facts
-        if isinstance(fact, Counted)
-        and fact.source not in used
-        and f"fact: {fact.source}: {fact}" not in listed
+        if isinstance(fact, Counted) and fact.source not in used and stated(fact) not in listed
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ilp.answer import Solver
 from ilp.constraint import Constraint
 from ilp.nest import checked_bounds
-from ilp.parameters import Parameter, numbered, open_loops, visits
+from ilp.parameters import Parameter, Visits, numbered, open_loops, visits
 from ilp.parametric import Parametric, parametric_bound
 from ilp.worst_case import WorstCase, worst_case
 from loopbounds.bound import LoopBound
@@ -31,6 +31,7 @@ class EntryBound:
     numbers: tuple[int, ...]  # per loop: the bound that ``worst`` is for
     parametric: Parametric | None
     example: Mapping[str, int]
+    limits: tuple[Visits, ...] = ()  # of counts, by parameters that have a number
 
 
 def bound_entry(
@@ -57,7 +58,7 @@ def bound_entry(
         worst = worst_case(
             graph, costs, stated, constraints, limits, solver=solver, seconds=seconds, place=place
         )
-        return EntryBound(worst, stated, checked_bounds(graph, stated), None, {})
+        return EntryBound(worst, stated, checked_bounds(graph, stated), None, {}, limits)
     if graph.merged:
         names = ", ".join(sorted({str(p) for p in still.values()}))
         raise FactsError(
@@ -77,9 +78,16 @@ def bound_entry(
     )
     example = parametric.example()
     numbers = numbered(stated, still, example)
-    limits += visits(still, example)
+    example_limits = (*limits, *visits(still, example))
     worst = worst_case(
-        graph, costs, numbers, constraints, limits, solver=solver, seconds=seconds, place=place
+        graph,
+        costs,
+        numbers,
+        constraints,
+        example_limits,
+        solver=solver,
+        seconds=seconds,
+        place=place,
     )
     shown = tuple(
         replace(b, method="parameter", evidence=f"{p.source}: at most {p}", reason="")
@@ -87,4 +95,4 @@ def bound_entry(
         else b
         for b in stated
     )
-    return EntryBound(worst, shown, checked_bounds(graph, numbers), parametric, example)
+    return EntryBound(worst, shown, checked_bounds(graph, numbers), parametric, example, limits)

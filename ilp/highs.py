@@ -1,21 +1,29 @@
-"""HiGHS, in this process: the only file that calls it."""
+"""HiGHS, the library of the ``highspy`` wheel: the only file that calls it.
+
+It runs in a process of its own, which is ended when it does not keep its limit, or with this one;
+if it crashes, that is an error as any other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import highspy
 import numpy as np
 
 from ilp.answer import Answer, Status
 from ilp.model import Model
+from quoll.children import Died, TimedOut, apart
 from quoll.errors import SolverError
 
 __all__ = ["Highs"]
 
+GRACE = 10.0  # seconds that HiGHS may take beyond its limit
+
 
 class Highs:
-    """The solver of the ``highspy`` wheel, with one thread so that answers are repeatable."""
+    """The solver of the ``highspy`` wheel."""
 
     @property
     def name(self) -> str:
@@ -24,22 +32,36 @@ class Highs:
 
     def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
         """See ``ilp.answer.Solver``."""
-        highs = new_highs()
-        options: dict[str, bool | int | float] = {
-            "output_flag": False,
-            "threads": 1,
-            "mip_rel_gap": 0.0,
-            "mip_abs_gap": 0.0,
-            "mip_feasibility_tolerance": 1e-9,
-        }
-        if seconds is not None:
-            options["time_limit"] = seconds
-        for option, value in options.items():
-            highs.setOptionValue(option, value)
-        if highs.passModel(lp_of(model, relaxed=relaxed)) == highspy.HighsStatus.kError:
-            raise SolverError("HiGHS refuses the model", hint="report it (--lp FILE)")
-        highs.run()
-        return read_answer(highs, relaxed=relaxed)
+        limit = None if seconds is None else seconds + GRACE
+        try:
+            return apart(partial(solved, model, relaxed=relaxed, seconds=seconds), limit)
+        except TimedOut:
+            return Answer(Status.STOPPED, None, None, None)
+        except Died as death:
+            raise SolverError(
+                f"HiGHS failed: {death}",
+                hint="if memory ran out, analyse fewer entries at a time, or use --solver cbc",
+            ) from death
+
+
+def solved(model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
+    """What HiGHS answers, with one thread so that answers are repeatable."""
+    highs = new_highs()
+    options: dict[str, bool | int | float] = {
+        "output_flag": False,
+        "threads": 1,
+        "mip_rel_gap": 0.0,
+        "mip_abs_gap": 0.0,
+        "mip_feasibility_tolerance": 1e-9,
+    }
+    if seconds is not None:
+        options["time_limit"] = seconds
+    for option, value in options.items():
+        highs.setOptionValue(option, value)
+    if highs.passModel(lp_of(model, relaxed=relaxed)) == highspy.HighsStatus.kError:
+        raise SolverError("HiGHS refuses the model", hint="report it (--lp FILE)")
+    highs.run()
+    return read_answer(highs, relaxed=relaxed)
 
 
 def new_highs() -> highspy.Highs:

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from loopbounds.bound import LoopBound
+from loopbounds.bound import SOLVER_FAILED, LoopBound
 from quoll.components import components
-from quoll.errors import ControlFlowError, UnboundedLoop
+from quoll.errors import ControlFlowError, UnansweredLoop, UnboundedLoop
 from quoll.supergraph import Supergraph, SuperLoop
 
 __all__ = ["LoopNest", "checked_bounds", "topological_order", "totals"]
@@ -200,7 +200,8 @@ def checked_bounds(
     """One number per loop: the least of its bounds.
 
     Raises UnboundedLoop naming every loop that has none, with its reason and, where
-    ``per_iteration`` knows them, the cycles of one more iteration (over all contexts, at most).
+    ``per_iteration`` knows them, the cycles of one more iteration (over all contexts, at most);
+    UnansweredLoop if that is so because the solver failed.
     """
     least: dict[int, int] = {}
     reasons: dict[int, str] = {}
@@ -212,15 +213,20 @@ def checked_bounds(
     missing = [loop for loop in graph.loops if loop.index not in least]
     if missing:
         cycles: dict[str, list[int | None]] = {}
+        failures: dict[str, dict[str, None]] = {}  # what failed, and for which loops
         for loop in missing:
             at = place(graph.nodes[loop.header].block.addr)
             reason = reasons.get(loop.index, "")
+            if reason.startswith(SOLVER_FAILED):
+                failures.setdefault(reason, {})[at] = None
+                continue
             text = reason if reason.startswith(at) else f"{at}: {reason or 'not bounded'}"
             cycles.setdefault(text, []).append(per_iteration(loop.index))
-        texts = [text + per_element(known) for text, known in cycles.items()]
-        raise UnboundedLoop(
-            f"{len(texts)} loop{'s have' if len(texts) > 1 else ' has'} no bound: "
-            + "; ".join(texts),
+        texts = [f"{', '.join(places)}: {failure}" for failure, places in failures.items()]
+        texts += [text + per_element(known) for text, known in cycles.items()]
+        count = len(cycles) + len({at for places in failures.values() for at in places})
+        raise (UnansweredLoop if failures else UnboundedLoop)(
+            f"{count} loop{'s have' if count > 1 else ' has'} no bound: " + "; ".join(texts),
             hint="state in a facts file: loop PLACE at most N; or, for a bound as a function of n, "
             "loop PLACE at most n + 1",
         )

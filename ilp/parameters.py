@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from ilp.constraint import Locate, locate_in, resolve_constraints
 from loopbounds.bound import LoopBound
 from loopbounds.places import facts_of_loops
+from quoll.assumptions import LOOP_FACT, Assumption
 from quoll.errors import UsageError
 from quoll.facts import AtMost, Facts, LoopFact, LoopParameter, Source
 from quoll.image import Image
@@ -53,10 +54,11 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Visits:
-    """These nodes together execute at most ``most`` times on a path."""
+    """These nodes together execute at most ``most`` times on a path, as ``assumption`` says."""
 
     nodes: frozenset[int]
     most: int
+    assumption: Assumption
 
 
 def loop_parameters(graph: Supergraph, image: Image, facts: Facts) -> dict[int, Parameter]:
@@ -148,7 +150,14 @@ def numbered(
 def visits(parameters: Mapping[int, Parameter], values: Mapping[str, int]) -> tuple[Visits, ...]:
     """The limits of counted nodes whose parameter has a value."""
     known = dict.fromkeys(p for p in parameters.values() if p.nodes and p.name in values)
-    return tuple(Visits(p.nodes, values[p.name] + p.plus) for p in known)
+    return tuple(
+        Visits(
+            p.nodes,
+            values[p.name] + p.plus,
+            LOOP_FACT.text(evidence=f"{p.source}: {p}, and {p.name} = {values[p.name]}"),
+        )
+        for p in known
+    )
 
 
 def refuse_unknown(facts: Facts, names: Iterable[str]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from quoll.assumptions import LOOP_FACT, Assumption
+
 __all__ = ["SOLVER_FAILED", "LoopBound"]
 
 SOLVER_FAILED = "solver failed"  # how reasons begin that say nothing of the loop
@@ -25,11 +27,27 @@ class LoopBound:
     seconds: float
     total: int | None = None  # executions per entry of the loop around it, if less than the product
     around: int | None = None  # address of the header of that loop
-    assumes: str = ""  # a fact about data that the proof rests on
-    rests: tuple[str, ...] = ()  # the named assumptions of the proof
+    assumes: Assumption | None = None  # a fact about data that the proof rests on
+    rests: tuple[Assumption, ...] = ()  # the named assumptions of the proof
     why: str = ""  # of the reason the part that names what is unknown
+    unanswered: str = ""  # of a bound: what else was asked of the solver, which failed
 
     @property
     def failed(self) -> bool:
         """Whether there is no answer, which another run may give."""
         return self.reason.startswith(SOLVER_FAILED)
+
+    @property
+    def final(self) -> bool:
+        """Whether no query failed, so that another run finds the same."""
+        return not self.failed and not self.unanswered
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the bound rests on."""
+        by_fact = self.method in ("fact", "parameter")
+        return (
+            *((LOOP_FACT.text(evidence=self.evidence),) if by_fact else ()),
+            *((self.assumes,) if self.assumes else ()),
+            *self.rests,
+        )

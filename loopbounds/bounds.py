@@ -19,8 +19,6 @@ from loopbounds.part import Part
 from loopbounds.pieces import PieceValues, in_whole
 from loopbounds.places import facts_of_loops, lists_of_loops
 from loopbounds.rounds import Progress
-from loopbounds.verdict import solver_failed
-from quoll.errors import SolverError
 from quoll.facts import Facts
 from quoll.image import Image
 from quoll.parts import pieces
@@ -85,10 +83,7 @@ def _bound_part(
 ) -> tuple[LoopBound, ...]:
     stated = facts_of_loops(graph, image, facts)
     lists = lists_of_loops(graph, image, facts)
-    try:
-        solver = nusmv.find_solver()
-    except SolverError as error:
-        return tuple(solver_failed(loop, str(error)) for loop in graph.loops)
+    solver = nusmv.any_solver()
     wanted = tuple(i for i in range(len(graph.loops)) if only is None or i in only)
     part = Part(graph, image, values, options, progress, solver, wanted, lists, called)
     tightest = {i: found[0] for i in wanted if (found := stated[i])}

@@ -8,12 +8,15 @@ decides nothing is left out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 
 from loopbounds import rewrite, terms
 from loopbounds.interval import interval
 from loopbounds.model import Model, Variable
-from loopbounds.simplify import replaced, simplified
+from loopbounds.simplify import influential, replaced, simplified
+from loopbounds.smv import WIDEST, is_sayable
 from loopbounds.terms import TRUE, Term, conjuncts, const, sym
 
 __all__ = ["coarsen", "easy", "without_large"]
@@ -138,27 +141,41 @@ def easy(term: Term) -> bool:
 
 
 def _hard(t: Term) -> bool:
+    if t.width > WIDEST:
+        return True
     if t.op in SHIFTS:
         return t.args[0].constant is None and t.args[1].constant is None
     return t.op in HARD
 
 
-def _with_easy_values(model: Model, again: Term) -> Model:
+def _with_easy_values(model: Model, again: Term, known: Callable[[Term], bool] = easy) -> Model:
+    """Any word for values that are not ``known``, and no constraints but those that are."""
     parameters, inputs, state = list(model.parameters), list(model.inputs), []
     for i, v in enumerate(model.state):
         initial, following = v.initial, v.next
-        if not easy(initial):
+        if not known(initial):
             initial = sym(f"some{i}", v.symbol.width)
             parameters.append(initial)
-        if not easy(following):
+        if not known(following):
             following = sym(f"any{i}", v.symbol.width)
             inputs.append(following)
         state.append(Variable(v.symbol, initial, following))
-    constraints = tuple(c for c in model.constraints if easy(c))
+    constraints = tuple(c for c in model.constraints if known(c))
     return Model(tuple(parameters), tuple(state), tuple(inputs), constraints, again, model.hints)
 
 
 def without_large(model: Model) -> Model:
-    """The model without constraints that are too large to be worth their cost."""
+    """The model without constraints that are too large to be worth their cost.
+
+    What the solver cannot say is any word, as in ``coarsen``.
+    """
     small = tuple(c for c in model.constraints if rewrite.size(c) <= 2 * LARGE)
-    return replace(model, constraints=small)
+    model = replace(model, constraints=small)
+    if is_sayable(model.terms()):
+        return model
+    parts = [c for c in conjuncts(model.again) if _sayable(c)]
+    return influential(_with_easy_values(model, reduce(terms.both, parts, TRUE), _sayable))
+
+
+def _sayable(term: Term) -> bool:
+    return is_sayable([term])

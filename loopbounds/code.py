@@ -10,6 +10,7 @@ from loopbounds.acyclic import Acyclic
 from loopbounds.cell import SP, Cell
 from loopbounds.effects import FLAG, Effect, block_effect
 from loopbounds.terms import Term, sub
+from quoll.assumptions import Assumption
 from quoll.cfg import Block
 from quoll.image import Image
 from quoll.supergraph import Supergraph
@@ -44,7 +45,7 @@ class Step:
     """What every iteration of a loop adds to a cell."""
 
     amount: int
-    rests: frozenset[str]  # named assumptions
+    rests: frozenset[Assumption]  # named assumptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Continued:
 
     conditions: tuple[Term, ...]
     leaves: dict[Term, tuple[Cell, int]]
-    rests: frozenset[str]  # named assumptions
+    rests: frozenset[Assumption]  # named assumptions
 
 
 class NothingKnown:

@@ -1,51 +1,47 @@
-"""What proofs and answers follow from, as hashes: equal keys have equal answers (rule 30).
+"""What proofs and answers follow from, as hashes: equal keys have equal answers (rules 30, 31).
 
-A proof follows from its model, hints, budget, solver and the code of this package. The answers
-for a graph, before facts that count are looked at, follow from the image, the graph, what value
-analysis says, the facts about lists, the options, the solver, and the code of this package and of
-those before it.
+A proof follows from its model, budget, solver and the code that proves. The answers for a graph,
+before facts that count are looked at, follow from the image, the graph, what value analysis says,
+the facts about lists, the options, the solver, and the code of this package and of those before it.
+The versions of Python and of all packages are in every key.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
-from dataclasses import fields
-from functools import cache
 from pathlib import Path
 
-import quoll
 from loopbounds.code import KnownValues
 from loopbounds.model import Model
 from loopbounds.prove import Budget
 from loopbounds.terms import Term
-from quoll.cfg import Block
+from quoll.identity import LeftOut, key_of
 from quoll.image import Image
 from quoll.supergraph import Supergraph
+from quoll.versions import file_version, versions
 
 __all__ = ["graph_key", "model_key", "simple_key", "total_key"]
 
-SPELLED_OUT = ("nodes", "edges", "loops", "successors", "predecessors")  # parts of a graph
 REGISTERS = range(15)  # all but the pc
+PROVING = ("quoll", "loopbounds")
+LEFT_OUT: LeftOut = {
+    "loopbounds.term.Term": {"serial": "the order in which a process happens to make terms"}
+}
 
 
 def model_key(model: Model, budget: Budget, solver: Path) -> str:
     """The identity of a question: equal keys have equal answers."""
-    hints = [("hint", h) for h in model.hints]
-    text = model.smv([(f"{name}{i}", term) for i, (name, term) in enumerate(hints)])
-    return _digest(
-        [_code_version(Path(__file__).parent), _solver_version(solver), repr(budget), text]
-    )
+    program = _version(solver)
+    return key_of("proof", model, budget, program, versions(*PROVING), left_out=LEFT_OUT)
 
 
 def simple_key(key: str) -> str:
     """The identity of the question of the model with ``key`` as it is, without simpler ones."""
-    return _digest([key, "simple"])
+    return key_of("simple", key)
 
 
 def total_key(key: str, trip: Term, outer: int) -> str:
     """The identity of a total over a loop with bound ``outer``; ``key`` is the inner model's."""
-    return _digest([key, "total", trip.name, str(outer)])
+    return key_of("total", key, trip, outer, left_out=LEFT_OUT)
 
 
 def graph_key(
@@ -56,69 +52,22 @@ def graph_key(
     solver: Path,
 ) -> str:
     """The identity of a whole graph: equal keys have equal answers for all loops."""
-    parts = [
-        _code_version(Path(__file__).parent),
-        *map(_code_version, _folders()),
-        _solver_version(solver),
-        image.sha256,
-        repr(image.view),
-        repr(options),
-        repr([(n.context, _block(n.block)) for n in graph.nodes]),
-        repr([(e.src, e.dst, e.kind, e.call) for e in graph.edges]),
-        repr([_passed(graph, e) for e in range(len(graph.edges))]),
-        repr(
-            [
-                (x.header, x.entries, x.backs, sorted(x.nodes), x.parent, graph.apart(x))
-                for x in graph.loops
-            ]
-        ),
-        repr([getattr(graph, f.name) for f in fields(graph) if f.name not in SPELLED_OUT]),
-        *(_known(graph, values, node) for node in range(len(graph.nodes))),
-    ]
-    return _digest(parts)
+    known = [_known(graph, values, node) for node in range(len(graph.nodes))]
+    program = _version(solver)
+    return key_of("answers", graph, image.identity, known, options, program, versions(*PROVING))
 
 
-def _passed(graph: Supergraph, edge: int) -> list[tuple[bool, list[int], bool]]:
-    """What is forgotten along an edge."""
-    return [(r.preserves, sorted(r.gives_back), r.keeps_mode) for r in graph.passed(edge)]
+def _version(solver: Path) -> object:
+    """Of a solver that is missing: no answer is kept for it."""
+    return file_version(solver) if solver.is_file() else "missing"
 
 
-def _block(block: Block) -> tuple[object, ...]:
-    """All of a block, its instructions by their bytes."""
-    others = [getattr(block, f.name) for f in fields(block) if f.name not in ("index", "insns")]
-    return [(i.addr, i.thumb, i.raw) for i in block.insns], others
-
-
-def _known(graph: Supergraph, values: KnownValues, node: int) -> str:
+def _known(graph: Supergraph, values: KnownValues, node: int) -> tuple[object, ...]:
     """What value analysis says of a node."""
     insns = graph.nodes[node].block.insns
     accesses = [i for i, insn in enumerate(insns) if insn.memory is not None]
-    return repr(
-        (
-            [(values.register(node, r), values.frame_register(node, r)) for r in REGISTERS],
-            [(values.access(node, i), values.frame_access(node, i)) for i in accesses],
-        )
+    return (
+        [(values.register(node, r), values.frame_register(node, r)) for r in REGISTERS],
+        [(values.access(node, i), values.frame_access(node, i)) for i in accesses],
+        values.hands_on_a_stack_address(node),
     )
-
-
-def _digest(parts: Iterable[str]) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _folders() -> list[Path]:
-    """Every package folder before this one."""
-    return sorted({path.parent for path in Path(quoll.__file__).parent.rglob("*.py")})
-
-
-@cache
-def _code_version(folder: Path) -> str:
-    """Of the modules in one folder."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-@cache
-def _solver_version(solver: Path) -> str:
-    return hashlib.sha256(solver.read_bytes()).hexdigest()

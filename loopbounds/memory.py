@@ -18,6 +18,7 @@ from loopbounds.cell import SP, cell_name
 from loopbounds.effects import FLAG, Load, Store
 from loopbounds.interval import interval
 from loopbounds.terms import TRUE, Term, ite, sub
+from quoll.assumptions import Assumption
 from quoll.memory import S1, S3, S4
 from quoll.memory_map import Span, same_in_page
 
@@ -41,7 +42,7 @@ class Memory:
         self._loads: dict[tuple[int, Term], Term] = {}
         self._hands_on: dict[int, bool] = {}
         self.addresses: dict[Term, Term] = {}  # of words that are any
-        self.used: set[str] = set()  # named assumptions
+        self.used: set[Assumption] = set()  # named assumptions
 
     def loaded(self, node: int, load: Load) -> Term:
         """What a load of the block of ``node`` reads."""

@@ -51,6 +51,11 @@ class Model:
         """Whether a run depends on its initial state alone."""
         return not self.inputs
 
+    def terms(self) -> list[Term]:
+        """All that it consists of, but for hints."""
+        parts = [t for v in self.state for t in (v.symbol, v.initial, v.next)]
+        return [*self.parameters, *self.inputs, *parts, *self.constraints, self.again]
+
     def smv(self, properties: Sequence[tuple[str, Term]]) -> str:
         """The model and, for each property, ``DEFINE name`` and ``INVARSPEC NAME spec_name``.
 

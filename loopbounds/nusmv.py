@@ -13,22 +13,33 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+from quoll import children
+from quoll.children import path_of, unnamed
 from quoll.errors import SolverError
 
-__all__ = ["Algorithm", "Answer", "Check", "Limits", "State", "Verdict", "ask", "find_solver"]
+__all__ = [
+    "Algorithm",
+    "Answer",
+    "Check",
+    "Limits",
+    "State",
+    "Verdict",
+    "any_solver",
+    "ask",
+    "find_solver",
+]
 
 CHILD = Path(__file__).with_name("nusmv_child.py")
 LIBRARY = Path(sys.prefix) / "lib" / "nusmv" / "libdependencies.so"
 EXECUTABLES = ("NuSMV", "nuXmv")
-PATIENCE = 60  # the machine may be busy with other work
+MISSING = "NuSMV is missing: run 'make setup', or put NuSMV on PATH"
+PATIENCE = 10  # times the processor's seconds by the clock: the machine may do other work
 
 State = Mapping[str, int]
 
@@ -64,7 +75,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one query may use. The clock allows ``PATIENCE`` times the processor's seconds."""
+    """What one query may use.
+
+    It is ended when it does nothing for these seconds, and ``PATIENCE`` times as much by the clock.
+    """
 
     seconds: int = 20  # of processor time
     memory: int = 1 << 30  # bytes of address space
@@ -79,17 +93,16 @@ class Answer:
     reason: str = ""  # of EXPIRED and FAILED
 
 
-def find_solver() -> Path:
-    """The NuSMV or nuXmv on PATH, else the library that set-up installs.
+def any_solver() -> Path:
+    """The NuSMV or nuXmv on PATH, else the library that set-up installs, if that is there."""
+    return next((Path(found) for n in EXECUTABLES if (found := shutil.which(n))), LIBRARY)
 
-    Raises SolverError when there is neither.
-    """
-    for name in EXECUTABLES:
-        found = shutil.which(name)
-        if found:
-            return Path(found)
-    if LIBRARY.is_file():
-        return LIBRARY
+
+def find_solver() -> Path:
+    """The same. Raises SolverError when there is none."""
+    solver = any_solver()
+    if solver.is_file():
+        return solver
     raise SolverError(
         "NuSMV is missing, so no loop bound can be proved",
         where=str(LIBRARY),
@@ -99,43 +112,39 @@ def find_solver() -> Path:
 
 def ask(model: str, checks: Sequence[Check], limits: Limits, solver: Path) -> tuple[Answer, ...]:
     """One answer per check, each asked once. Never raises for what the solver does."""
-    with tempfile.TemporaryDirectory(prefix="quoll-nusmv-") as folder:
-        Path(folder, "model.smv").write_text(model)
-        Path(folder, "commands").write_text(_script(checks))
-        bounds = [str(limits.memory), str(limits.seconds)]
-        command = [sys.executable, "-I", "-S", str(CHILD), *bounds, str(solver)]
-        try:
-            child = subprocess.run(
-                [*command, "-source", "commands"],
-                cwd=folder,
-                env={**os.environ, "HOME": folder},  # no start-up file of the user
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=PATIENCE * limits.seconds,
-                text=True,
-                errors="replace",
-                check=False,
+    if not solver.is_file():
+        return _answers("", checks, Verdict.FAILED, MISSING)
+    try:
+        with unnamed("model", model) as text, unnamed("commands", _script(checks, text)) as script:
+            ended = children.run(
+                [
+                    *(sys.executable, "-I", "-S", str(CHILD)),
+                    *(str(os.getpid()), str(limits.memory), str(limits.seconds), str(solver)),
+                    *("-source", path_of(script)),
+                ],
+                seconds=limits.seconds,
+                most=PATIENCE * limits.seconds,
+                files=(text, script),
+                environment={**os.environ, "HOME": "/nonexistent"},  # no start-up file of the user
             )
-        except subprocess.TimeoutExpired as expired:
-            output = expired.stdout or b""
-            text = output.decode(errors="replace") if isinstance(output, bytes) else output
-            reason = f"no answer in {PATIENCE * limits.seconds} s by the clock"
-            return _answers(text, checks, Verdict.FAILED, reason)
-        except OSError as error:
-            reason = f"could not be started: {error.strerror}"
-            return _answers("", checks, Verdict.FAILED, reason)
-    if child.returncode == -signal.SIGXCPU:
-        return _answers(child.stdout, checks, Verdict.EXPIRED, f"{limits.seconds} s")
-    reason = _failure(child.returncode, child.stderr)
-    return _answers(child.stdout, checks, Verdict.FAILED, reason)
+    except OSError as error:
+        reason = f"could not be started: {error.strerror}"
+        return _answers("", checks, Verdict.FAILED, reason)
+    if ended.status is None:
+        reason = f"it did nothing for {limits.seconds} s, or ran for {PATIENCE} times as long"
+        return _answers(ended.output, checks, Verdict.FAILED, reason)
+    if ended.status == -signal.SIGXCPU:
+        return _answers(ended.output, checks, Verdict.EXPIRED, f"{limits.seconds} s")
+    reason = _failure(ended.status, ended.errors)
+    return _answers(ended.output, checks, Verdict.FAILED, reason)
 
 
-def _script(checks: Sequence[Check]) -> str:
+def _script(checks: Sequence[Check], model: int) -> str:
     lines = [
         "set on_failure_script_quits",
         "set sat_solver MiniSat",
         "set default_trace_plugin 1",
-        "read_model -i model.smv",
+        f"read_model -i {path_of(model)}",
         "flatten_hierarchy",
         "encode_variables",
         "build_boolean_model",

@@ -1,12 +1,11 @@
 """Run NuSMV in this process: a script, never imported.
 
-    python nusmv_child.py MEMORY_BYTES CPU_SECONDS SOLVER [ARGUMENT ...]
+    python nusmv_child.py PARENT MEMORY_BYTES CPU_SECONDS SOLVER [ARGUMENT ...]
 
-SOLVER is an executable, which then replaces this process, or the shared library of NuSMV 2.5.4,
-whose start-up sequence is ``NuSMVCore_init_data``, ``_init`` with one row for the add-ons,
-``_init_cmd_options``, ``_main``, and ``_quit`` when that returns true. Address space
-and processor time are limited first, and the process dies with its parent, so that a runaway
-solver harms nobody.
+SOLVER is an executable, or the shared library of NuSMV 2.5.4, whose start-up sequence is
+``NuSMVCore_init_data``, ``_init`` with one row for the add-ons, ``_init_cmd_options``, ``_main``,
+and ``_quit`` when that returns true. Address space and processor time are limited first, and the
+process dies with PARENT, so that a runaway solver harms nobody.
 """
 
 import ctypes
@@ -15,9 +14,10 @@ import resource
 import signal
 import sys
 
-__all__ = ["main", "run_library"]
+__all__ = ["limit", "main", "run_library", "run_program"]
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+STACK = 1 << 27  # bytes: NuSMV recurses into terms; Linux leaves that much room below a stack
 
 
 def run_library(path: str, arguments: list[str]) -> int:
@@ -38,16 +38,49 @@ def run_library(path: str, arguments: list[str]) -> int:
     return status.value
 
 
-def main() -> int:
-    """Limit this process, then run the solver."""
-    memory, seconds = int(sys.argv[1]), int(sys.argv[2])
-    solver, arguments = sys.argv[3], sys.argv[4:]
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def limit(memory: int, seconds: int) -> None:
+    """Limit this process, for good."""
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if not solver.endswith(".so"):
-        os.execv(solver, [solver, *arguments])
+    most = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    stack = STACK if most == resource.RLIM_INFINITY else min(STACK, most)
+    resource.setrlimit(resource.RLIMIT_STACK, (stack, most))
+
+
+def run_program(command: list[str], memory: int, seconds: int) -> int:
+    """Exit status of an executable; a signal that ends it ends this process.
+
+    It may be a script with processes of its own, which do not end with this one. So this one stays,
+    and ends its whole group when its own parent is gone.
+    """
+    child = os.fork()
+    if not child:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        limit(memory, seconds)
+        os.execv(command[0], command)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status < 0:
+        signal.signal(-status, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.kill(os.getpid(), -status)
+    return status
+
+
+def main() -> int:
+    """Limit this process, then run the solver."""
+    parent, memory, seconds = map(int, sys.argv[1:4])
+    solver, arguments = sys.argv[4], sys.argv[5:]
+    program = not solver.endswith(".so")
+    if program:
+        signal.signal(signal.SIGTERM, lambda number, frame: os.killpg(0, signal.SIGKILL))
+    how = signal.SIGTERM if program else signal.SIGKILL
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, how)
+    if os.getppid() != parent:
+        return 1
+    if program:
+        return run_program([solver, *arguments], memory, seconds)
+    limit(memory, seconds)
     return run_library(solver, arguments)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loopbounds.nusmv import Limits
+from quoll.store import NOWHERE, Store
 
 __all__ = ["BoundOptions", "Budget"]
 
@@ -30,6 +31,6 @@ class BoundOptions:
 
     budget: Budget = field(default_factory=Budget)
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
-    cache: Path | None = None  # folder of proofs
+    store: Store = NOWHERE  # of proofs and answers
     models: Path | None = None  # folder to write the SMV models to
     s1: bool = True  # rule 1: stores of unknown address spare live stack frames

@@ -15,7 +15,7 @@ from loopbounds.code import Code, KnownValues
 from loopbounds.keys import graph_key
 from loopbounds.options import BoundOptions
 from loopbounds.rounds import Progress, Rounds
-from loopbounds.store import Answers, Store
+from loopbounds.store import Answers, copy_models
 from loopbounds.verdict import (
     assumed,
     is_constant,
@@ -24,6 +24,7 @@ from loopbounds.verdict import (
     not_asked,
     not_exact,
     refute,
+    solver_failed,
     with_total,
 )
 from quoll.facts import ListAtMost, LoopFact
@@ -65,7 +66,7 @@ class Part:
         bounds = list(answers.bounds)
         for loop, fact in facts.items():
             known, apart = bounds[loop], self.graph.apart(self.graph.loops[loop])
-            if known.failed or (known.bound is not None and known.bound + apart <= fact.bound):
+            if known.bound is not None and known.bound + apart <= fact.bound:
                 continue
             if loop in answers.refutable:
                 entry = self.graph.nodes[self.graph.entry].block.addr
@@ -104,13 +105,12 @@ class Part:
 
     def _answers(self) -> Answers:
         """What holds without counts: kept, or found now."""
-        on_stack = self.values.hands_on_a_stack_address(self.graph.entry)
         lists = sorted(self.lists.items())
-        read = (self.options.budget, self.options.s1, self.wanted, on_stack, self.called, lists)
+        read = (self.options.budget, self.options.s1, self.wanted, self.called, lists)
+        store = self.options.store
         key = graph_key(self.graph, self.image, self.values, read, self.solver)
-        store = Store(self.options.cache)
-        known = store.answers(key)
-        if known is not None and store.copy_models(known.models, self.options.models):
+        known: Answers | None = store.value(key, Answers)
+        if known is not None and copy_models(store, known.models, self.options.models):
             return known
         rounds = self._proofs()
         bounds = rounds.with_totals([self._judged(i) for i in range(len(self.graph.loops))])
@@ -120,8 +120,8 @@ class Part:
         constant = frozenset(i for i in rounds.outcomes if is_constant(rounds.slices[i]))
         models = tuple(dict.fromkeys(rounds.keys.values()))
         answers = Answers(bounds, models, refutable, constant)
-        if not any(bound.failed for bound in bounds):
-            store.put_answers(key, answers)
+        if all(bound.final for bound in bounds):
+            store.keep(key, answers)
         return answers
 
     def _proofs(self) -> Rounds:
@@ -144,6 +144,11 @@ class Part:
         outcome = rounds.outcomes.get(loop)
         if outcome is None:
             return not_asked(about)
+        failed = rounds.failed_before(loop) if outcome.bound is None else None
+        if failed is not None and not outcome.failed:
+            header = self.graph.nodes[self.graph.loops[failed].header].block.addr
+            why = f"for the loop at {self.image.place(header)}, on which this one depends"
+            return solver_failed(about, why)
         cut, listed = rounds.slices[loop], self.lists.get(loop)
         return judge(self.graph, self.image, about, cut, outcome, listed, loop in self._ending)
 

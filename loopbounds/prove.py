@@ -30,6 +30,7 @@ from loopbounds.nusmv import Algorithm, Answer, Check, Limits, State, Verdict
 from loopbounds.options import Budget
 from loopbounds.runs import MAX_STEPS, Run, explore, longest, runs_near
 from loopbounds.simplify import influential, simplified
+from loopbounds.smv import IllTyped
 from loopbounds.terms import FALSE, Term
 
 __all__ = [
@@ -57,13 +58,16 @@ FRAMES = (1, 4)  # induction depths, in the order they are tried
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``bound`` proved, or None and why. ``reached``: executions of the longest run found."""
+    """``bound`` proved, or None and why. ``reached``: executions of the longest run found.
+
+    Where the solver failed there may be a bound all the same: what was asked for was a lower one.
+    """
 
     bound: int | None
     reached: int
     invariants: tuple[Term, ...]
     relations: int  # how many invariants
-    failed: str  # what the solver failed with; "" when it answered or ran out of time
+    failed: str  # what the solver failed with; "" when it answered or ran out of time: not final
     model: str  # SMV text of the proof
     seconds: float  # by the clock
     endless: bool = False  # the model has a run that never ends: no bound follows from it
@@ -106,7 +110,10 @@ class Session:
         self._asked += 1
         query = self._budget.query
         limits = Limits(min(query.seconds, left), query.memory)
-        self.text = self.model.smv(properties)
+        try:
+            self.text = self.model.smv(properties)
+        except IllTyped as fault:
+            raise SolverFailed(f"the model cannot be said: {fault}") from fault
         answers = list(nusmv.ask(self.text, checks, limits, self._solver))
         for answer in answers:
             if answer.verdict is Verdict.FAILED:
@@ -164,9 +171,11 @@ class Question:
 
 
 def _lower(new: Outcome, old: Outcome) -> Outcome:
-    """Of two answers about one loop: none where the solver failed, which changes no number."""
-    if new.failed or old.bound is None:
+    """Of two answers about one loop. A failure takes away what was asked for, a lower bound."""
+    if old.bound is None:
         return new
+    if new.failed:
+        return replace(old, failed=new.failed)
     return old if (new.bound or HUGE) > old.bound else new
 
 

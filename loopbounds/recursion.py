@@ -16,6 +16,7 @@ from math import prod
 
 from loopbounds.bound import LoopBound
 from loopbounds.bounds import BoundOptions, bound_loops
+from quoll.assumptions import LOOP_FACT, Assumption
 from quoll.callgraph import refuse_recursion
 from quoll.cfg import Program
 from quoll.errors import ControlFlowError
@@ -39,7 +40,7 @@ class Depths:
 
     depths: Mapping[int, Depth]
     reasons: Mapping[int, str]
-    rests: tuple[str, ...] = ()  # the named assumptions of proofs
+    rests: tuple[Assumption, ...] = ()  # the named assumptions of proofs
 
 
 def with_depths(program: Program, entry: int, image: Image, found: Depths) -> Program:
@@ -144,7 +145,8 @@ class _Counting:
         if depth > TOLD_APART:
             return f"the least depth that is proved is {depth:,}"
         facts = dict.fromkeys(b.evidence for b in around if b.method == "fact")
-        return Depth(depth, "; ".join(facts), "; ".join(b.evidence for b in around))
+        fact = LOOP_FACT.text(evidence="; ".join(facts)) if facts else None
+        return Depth(depth, fact, "; ".join(b.evidence for b in around))
 
     def _executions(self, node: int) -> int:
         """Most executions of an entry on a path, per call from outside of the recursion."""

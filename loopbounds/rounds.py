@@ -2,13 +2,14 @@
 
 What a loop leaves behind is unknown until it has a bound. So a loop whose model reads such a
 value waits for that bound; its model is then made again, and asked. When no loop is left that
-waits for nothing, those that wait are asked as they are.
+waits for nothing, those that wait are asked as they are. A loop for which the solver failed has no
+bound to others either: what is proved of them holds without it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -21,11 +22,12 @@ from loopbounds.prove import Outcome, Question, prove_simple
 from loopbounds.scopes import Scopes
 from loopbounds.simplify import simplified
 from loopbounds.slice import Slice, slice_loops
-from loopbounds.store import Proof, Store, write_model
+from loopbounds.store import Proof, write_model
 from loopbounds.terms import Term
 from loopbounds.triangular import Total, total_over
-from loopbounds.verdict import solver_failed, with_total
+from loopbounds.verdict import with_total
 from loopbounds.workers import answer_all
+from quoll.store import Store
 
 __all__ = ["Progress", "Rounds"]
 
@@ -47,7 +49,7 @@ class Rounds:
     @property
     def store(self) -> Store:
         """Where proofs are kept."""
-        return Store(self.options.cache)
+        return self.options.store
 
     def run(self, loops: Sequence[int]) -> None:
         """Answer ``loops``; others are unknown to them."""
@@ -62,9 +64,6 @@ class Rounds:
             if not ready:
                 return
             asked |= self._answers(ready)
-            if failed := next((asked[i].failed for i in ready if asked[i].failed), ""):
-                later = (i for i in loops if i not in asked)
-                asked |= {i: Outcome(None, 1, (), 0, failed, "", 0.0) for i in later}
             code.bounds |= {i: b for i in ready if (b := asked[i].bound) is not None}
             for i in ready:
                 cut = self.slices[i]
@@ -98,7 +97,7 @@ class Rounds:
             proof = None if key in known or key in questions else self._remembered(key)
             if proof is not None:
                 known[key] = proof
-                self.store.copy_models((key,), self.options.models)
+                write_model(self.options.models, key, proof.model)
             elif key not in known:
                 questions.setdefault(key, loop)
         known |= self._asked(questions)
@@ -147,7 +146,7 @@ class Rounds:
             key = keys[index]
             found[key] = outcome
             if not outcome.failed:
-                self.store.put(key, Proof.of(outcome), outcome.model)
+                self.store.keep(key, Proof.of(outcome))
             if self.progress is not None and key in places:
                 self.progress(len(found), len(keys), self._place(places[key]))
 
@@ -155,8 +154,8 @@ class Rounds:
         return found
 
     def _remembered(self, key: str) -> Outcome | None:
-        known, model = self.store.get(key), self.store.model(key)
-        return None if known is None or model is None else known.outcome(model)
+        known: Proof | None = self.store.value(key, Proof)
+        return None if known is None else known.outcome()
 
     def with_totals(self, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:
         """The bounds with totals over the loop around, where both are proved and it is less."""
@@ -172,7 +171,7 @@ class Rounds:
             return bound
         found = self._total(bound.loop, trip, self.code.bounds[parent])
         if found.failed:
-            return solver_failed(self.code.graph.loops[bound.loop], found.failed)
+            return replace(bound, unanswered=f"its total over the loop around it: {found.failed}")
         total = found.executions
         if total is None or total >= outer * inner:
             return bound
@@ -182,18 +181,27 @@ class Rounds:
     def _total(self, loop: int, trip: Term, outer: int) -> Total:
         """The proved total of a loop over the loop around it."""
         key = total_key(self.keys[loop], trip, outer)
-        known = self.store.get(key)
+        known: Proof | None = self.store.value(key, Proof)
         if known is not None:
-            self.store.copy_models((key,), self.options.models)
+            write_model(self.options.models, key, known.model)
             self.keys[-1 - loop] = key
             return Total(known.bound)
         model, inner = self.slices[loop].model, self.code.bounds[loop]
         found = total_over(model, trip, outer, inner, self.options.budget, self.solver)
         if not found.failed:
-            self.store.put(key, Proof(found.executions, 1, 1, 0.0), found.model)
+            self.store.keep(key, Proof(found.executions, 1, 1, found.model, 0.0))
             write_model(self.options.models, key, found.model)
             self.keys[-1 - loop] = key
         return found
+
+    def failed_before(self, loop: int) -> int | None:
+        """A loop for which the solver failed, and whose bound would tell about this one."""
+        needed = waits_in_earnest(self.slices[loop])
+        for other in sorted(needed & self.outcomes.keys()):
+            found = self.outcomes[other]
+            if found.bound is None and (found.failed or self.failed_before(other) is not None):
+                return other
+        return None
 
     def _place(self, loop: int) -> str:
         header = self.code.graph.loops[loop].header

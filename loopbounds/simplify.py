@@ -5,7 +5,7 @@ Each function here keeps the lengths of all runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 
@@ -59,13 +59,18 @@ def _without_determined_inputs(model: Model) -> Model:
 
     The havoc of a loop inside is such an input, where its exit fixes the value.
     """
-    inputs = set(model.inputs)
-    for c in conjuncts(model.again):
-        solved = _solved(c, inputs)
-        if solved is not None:
-            model = _substituted(model, dict([solved]))
-            inputs.discard(solved[0])
+    while solved := next(_determined(model), None):
+        model = _substituted(model, dict([solved]))
     return model
+
+
+def _determined(model: Model) -> Iterator[tuple[Term, Term]]:
+    """Of the model as it is: what an input is replaced by may name another one.
+
+    So a condition that was read before cannot be used after: it would bring back an input.
+    """
+    inputs = set(model.inputs)
+    return filter(None, (_solved(c, inputs) for c in conjuncts(model.again)))
 
 
 def _solved(condition: Term, inputs: set[Term]) -> tuple[Term, Term] | None:

@@ -27,6 +27,7 @@ from loopbounds.scope import Scope
 from loopbounds.scopes import Scopes
 from loopbounds.simplify import simplified
 from loopbounds.terms import TRUE, Term, both, const, sym
+from quoll.assumptions import Assumption
 from quoll.valueset import ANY, ValueSet
 
 __all__ = ["Alone", "Slice", "slice_loops"]
@@ -59,7 +60,7 @@ class Slice:
     model: Model
     given: frozenset[str]
     origins: dict[str, Described]
-    rests: frozenset[str]  # named assumptions (rules 1, 34)
+    rests: frozenset[Assumption]  # named assumptions (rules 1, 34)
     havoc: dict[Term, int]  # symbols -> the loop without a bound that leaves them behind
     trips: dict[int, Term]  # loop -> parameter: iterations that it has completed
     cells: dict[Term, Cell]  # what the state variables are
@@ -147,7 +148,7 @@ class _Slicer:
             self._walks = other._walks
         return self._walks
 
-    def _continued(self, rests: frozenset[str]) -> Continued:
+    def _continued(self, rests: frozenset[Assumption]) -> Continued:
         """The parts of the condition to go on that only read what moves by constants."""
         steps = {leaf: terms.sub(after, leaf).constant for leaf, after in self._changing.items()}
         steps |= dict.fromkeys(self._fixed, 0)

@@ -1,17 +1,37 @@
 """Print terms as SMV expressions over unsigned words and Booleans.
 
-Every shared term becomes one DEFINE. Shifts by a variable are printed as stages, because NuSMV's
-own operators leave amounts beyond the width undefined; counts of bits likewise.
+Every shared term becomes one DEFINE. Each operator has a form for words of any width and one for
+Booleans, which are words of one bit to us and a type of their own to NuSMV. Shifts by a variable
+are printed as stages, because NuSMV's own operators leave amounts beyond the width undefined;
+counts of bits likewise.
+
+NuSMV knows no word of more than ``WIDEST`` bits and no division by a variable. Terms with these can
+be printed, which serves as their identity, but must not be asked (``is_sayable``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from loopbounds.arithmetic import result_width
 from loopbounds.rewrite import walk
 from loopbounds.terms import Term, mask
 
-__all__ = ["Printer", "word"]
+__all__ = ["WIDEST", "IllTyped", "Printer", "is_sayable", "word"]
+
+WIDEST = 64  # bits of a word in NuSMV
+
+
+class IllTyped(Exception):
+    """A term whose parts do not fit together: a defect of whoever made it."""
+
+
+def is_sayable(terms: Iterable[Term]) -> bool:
+    """Whether NuSMV knows all parts of ``terms``."""
+    return not any(
+        t.width > WIDEST or (t.op in ("udiv", "urem") and t.args[1].constant is None)
+        for t in walk(terms)
+    )
 
 
 def word(value: int, width: int) -> str:
@@ -19,6 +39,36 @@ def word(value: int, width: int) -> str:
     if width == 1:
         return "TRUE" if value else "FALSE"
     return f"0ud{width}_{value}"
+
+
+def check_type(term: Term) -> None:
+    """Raise IllTyped unless the widths of a term and of its arguments belong together."""
+    widths = [a.width for a in term.args]
+    if not _fits(term, widths):
+        raise IllTyped(f"{term.op} of {term.width} bits has arguments of {widths} bits")
+
+
+def _fits(term: Term, widths: list[int]) -> bool:
+    op, width = term.op, term.width
+    if op == "linear":
+        return len(term.factors) == len(widths) and all(w == width for w in widths)
+    if op in ("zext", "sext"):
+        return len(widths) == 1 and widths[0] < width
+    if op == "extract":
+        return len(widths) == 1 and term.value >= 0 and term.value + width <= widths[0]
+    if op == "concat":
+        return len(widths) == 2 and sum(widths) == width
+    if op == "ite":
+        return widths == [1, width, width]
+    if op in ("shl", "lshr", "ashr"):
+        return len(widths) == 2 and widths[0] == width
+    if op == "and" and width == 1:
+        return len(widths) > 0 and all(w == 1 for w in widths)
+    if op in ("clz", "popcount"):
+        return widths == [width]
+    if op == "not":
+        return widths == [width] == [1]
+    return len(widths) == 2 and widths[0] == widths[1] and width == result_width(op, widths)
 
 
 class Printer:
@@ -29,7 +79,7 @@ class Printer:
         self.lines: list[str] = []
 
     def define(self, terms: Iterable[Term]) -> list[str]:
-        """The names (or constants) that stand for ``terms``."""
+        """The names (or constants) that stand for ``terms``. Raises IllTyped."""
         terms = list(terms)
         for term in walk(terms):
             if term not in self._names:
@@ -40,7 +90,8 @@ class Printer:
         if term.constant is not None:
             return word(term.value, term.width)
         if term.op == "sym":
-            raise KeyError(f"symbol {term.name} is not part of the model")
+            raise IllTyped(f"symbol {term.name} is not part of the model")
+        check_type(term)
         args = [self._names[a] for a in term.args]
         return self._line(self._expression(term, args))
 
@@ -52,13 +103,13 @@ class Printer:
     def _expression(self, term: Term, args: list[str]) -> str:
         op, width = term.op, term.args[0].width
         if op == "linear":
-            return self._sum(term, args)
+            return _parity(term, args) if width == 1 else self._sum(term, args)
         if op == "and":
             return " & ".join(args)
+        if op in _BOOLEAN and width == 1:
+            return _BOOLEAN[op].format(*args)
         if op in _INFIX:
-            return f"{args[0]} {_INFIX[op][width == 1]} {args[1]}"
-        if op == "not":
-            return f"!{args[0]}"
+            return f"{args[0]} {_INFIX[op]} {args[1]}"
         if op == "slt":
             return f"signed({args[0]}) < signed({args[1]})"
         if op == "ite":
@@ -77,22 +128,26 @@ class Printer:
             high, low = (self._as_word(t, a) for t, a in zip(term.args, args, strict=True))
             return f"{high} :: {low}"
         if op in ("shl", "lshr", "ashr"):
-            return self._shift(term, args)
+            return self._shift_of_bit(term, args) if width == 1 else self._shift(term, args)
+        if op in ("udiv", "urem"):
+            return self._division(term, args)
         if op == "clz":
             return self._leading_zeros(args[0], width)
         if op == "popcount":
             return self._bit_count(args[0], width)
         if op in ("sborrow", "scarry"):
             return self._overflow(op, args, width)
-        raise KeyError(f"no SMV for operator {op}")
+        raise IllTyped(f"no SMV for operator {op}")
 
     def _sum(self, term: Term, args: list[str]) -> str:
         width, text = term.width, ""
         for factor, a in zip(term.factors, args, strict=True):
+            if factor == 0:
+                continue
             negative = factor >= 1 << (width - 1)
             size = (-factor if negative else factor) & mask(width)
             text += f" {'-' if negative else '+'} {_product(a, size, width)}"
-        text = text[3:] if text.startswith(" + ") else word(0, width) + text
+        text = text[3:] if text.startswith(" + ") else word(0, width) + text  # no sign of its own
         return f"{text} + {word(term.value, width)}" if term.value else text
 
     @staticmethod
@@ -103,6 +158,15 @@ class Printer:
     def _bits(name: str, low: int, width: int) -> str:
         text = f"{name}[{low + width - 1}:{low}]"
         return f"({text} = 0ud1_1)" if width == 1 else text
+
+    @staticmethod
+    def _shift_of_bit(term: Term, args: list[str]) -> str:
+        """A Boolean is shifted out by anything but 0; its copies come from above as its sign."""
+        if term.op == "ashr":
+            return args[0]
+        amount = term.args[1]
+        stays = f"!{args[1]}" if amount.width == 1 else f"{args[1]} = {word(0, amount.width)}"
+        return f"{args[0]} & {stays}"
 
     def _shift(self, term: Term, args: list[str]) -> str:
         """Stages of 1, 2, 4 ... places, and everything shifted out when a higher bit is set."""
@@ -123,11 +187,9 @@ class Printer:
         amount_width = term.args[1].width
         stages = (width - 1).bit_length()
         for stage in range(min(stages, amount_width)):
-            test = self._bits(amount, stage, 1)
+            test = amount if amount_width == 1 else self._bits(amount, stage, 1)
             value = self._line(f"{test} ? ({value} {smv} {1 << stage}) : {value}")
         inside = f"unsigned({value})" if op == "ashr" else value
-        if width != 1 << stages:
-            raise KeyError(f"shift of a word of {width} bits by a variable")
         if amount_width <= stages:
             return inside
         beyond = self._bits(amount, stages, amount_width - stages)
@@ -138,10 +200,21 @@ class Printer:
         )
         return f"({small}) ? {out} : {inside}"
 
+    @staticmethod
+    def _division(term: Term, args: list[str]) -> str:
+        """A quotient by 0 is 0, and the remainder is all; NuSMV fails at a word that may be 0."""
+        if term.args[1].constant == 0:
+            return word(0, term.width) if term.op == "udiv" else args[0]
+        return f"{args[0]} {'/' if term.op == 'udiv' else 'mod'} {args[1]}"
+
     def _leading_zeros(self, value: str, width: int) -> str:
-        """Halve the word: is its upper half 0?"""
+        """Halve the word: is its upper half 0? Other words than of 2**n bits: bit by bit."""
         if width & (width - 1):
-            raise KeyError(f"leading zeros of a word of {width} bits")
+            text = word(width, width)
+            for bit in range(width):
+                zeros = word(width - 1 - bit, width)
+                text = self._line(f"{self._bits(value, bit, 1)} ? {zeros} : {text}")
+            return text
         parts, half = [], width // 2
         while half:
             test = f"{self._bits(value, width - half, half)} = {word(0, half)}"
@@ -160,23 +233,35 @@ class Printer:
         return " + ".join(f"({self._bits(value, i, 1)} ? {one} : {zero})" for i in range(width))
 
     def _overflow(self, op: str, args: list[str], width: int) -> str:
-        """The exact result, one bit wider, does not fit."""
-        a, b = (f"extend(signed({x}), 1)" for x in args)
-        wide = f"unsigned({a} {'-' if op == 'sborrow' else '+'} {b})"
-        top, next_to_top = f"{wide}[{width}:{width}]", f"{wide}[{width - 1}:{width - 1}]"
-        return f"{top} != {next_to_top}"
+        """The signs of both say which sign the result must have, and it has the other one."""
+        result = self._line(f"{args[0]} {'-' if op == 'sborrow' else '+'} {args[1]}")
+        a, b, r = (f"{x}[{width - 1}:{width - 1}]" for x in (*args, result))
+        return f"{a} {'!=' if op == 'sborrow' else '='} {b} & {r} != {a}"
 
 
-# (words, Booleans)
-_INFIX = {
-    "or": ("|", "|"),
-    "xor": ("xor", "xor"),
-    "eq": ("=", "<->"),
-    "ult": ("<", "<"),
-    "mul": ("*", "*"),
-    "udiv": ("/", "/"),
-    "urem": ("mod", "mod"),
+_INFIX = {"or": "|", "xor": "xor", "eq": "=", "ult": "<", "mul": "*"}
+# what a word of one bit makes of the same operators; where it is signed, 1 is -1
+_BOOLEAN = {
+    "or": "{0} | {1}",
+    "xor": "{0} xor {1}",
+    "not": "!{0}",
+    "eq": "{0} <-> {1}",
+    "ult": "!{0} & {1}",
+    "slt": "{0} & !{1}",
+    "mul": "{0} & {1}",
+    "udiv": "{0} & {1}",
+    "urem": "{0} & !{1}",
+    "clz": "!{0}",
+    "popcount": "{0}",
+    "sborrow": "!{0} & {1}",
+    "scarry": "{0} & {1}",
 }
+
+
+def _parity(term: Term, args: list[str]) -> str:
+    """A sum modulo 2."""
+    odd = [a for factor, a in zip(term.factors, args, strict=True) if factor & 1]
+    return " xor ".join([*odd, *(["TRUE"] if term.value & 1 else [])]) or "FALSE"
 
 
 def _product(name: str, factor: int, width: int) -> str:

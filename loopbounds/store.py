@@ -1,28 +1,26 @@
-"""Proofs and answers on disk, by the hash of what they follow from (``loopbounds.keys``).
+"""Proofs and answers that are kept (``quoll.store``), by what they follow from (``keys``).
 
 A proof is kept with the model it was found in; where a budget did not suffice for one, that is kept
-for this very budget, which is part of the hash. The answers for a whole graph are kept too, so
+for this very budget, which is part of the key. The answers for a whole graph are kept too, so
 that nothing needs to be sliced to find them. Nothing is kept that rests on a failure (rule 30).
 """
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from loopbounds.bound import LoopBound
 from loopbounds.prove import Outcome
+from quoll.store import Store
 
-__all__ = ["Answers", "Proof", "Store", "write_model"]
+__all__ = ["Answers", "Proof", "copy_models", "write_model"]
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What is kept of a proof: the bound, the longest run known, the relations used.
+    """What is kept of a proof: the bound, the longest run known, the relations used, the model.
 
     None instead of a bound where there is no proof within the budget, or none at all (``endless``).
     """
@@ -30,19 +28,20 @@ class Proof:
     bound: int | None
     reached: int
     relations: int
+    model: str
     seconds: float
     endless: bool = False
 
     @staticmethod
     def of(outcome: Outcome) -> Proof:
         """What is kept of an answer that did not fail."""
-        seconds = round(outcome.seconds, 3)
-        return Proof(outcome.bound, outcome.reached, outcome.relations, seconds, outcome.endless)
+        known = outcome.bound, outcome.reached, outcome.relations, outcome.model
+        return Proof(*known, round(outcome.seconds, 3), outcome.endless)
 
-    def outcome(self, model: str) -> Outcome:
-        """The answer, with the text of the model."""
-        known = self.bound, self.reached, (), self.relations, "", model, self.seconds, self.endless
-        return Outcome(*known)
+    def outcome(self) -> Outcome:
+        """The answer."""
+        known = self.bound, self.reached, (), self.relations, "", self.model, self.seconds
+        return Outcome(*known, self.endless)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,81 +58,16 @@ class Answers:
     constant: frozenset[int]
 
 
-class Store:
-    """A folder of proofs and answers; None: nothing is kept."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-
-    def get(self, key: str) -> Proof | None:
-        """The proof under ``key``; a file that is damaged counts as absent."""
-        try:
-            proof = Proof(**json.loads(self._read(f"{key}.json")))
-        except (OSError, ValueError, TypeError):
-            return None
-        numbers = [proof.reached, proof.relations]
-        numbers += [] if proof.bound is None else [proof.bound]
-        return proof if all(type(n) is int and n >= 0 for n in numbers) else None
-
-    def model(self, key: str) -> str | None:
-        """The model of the proof under ``key``."""
-        try:
-            return self._read(f"{key}.smv")
-        except OSError:
-            return None
-
-    def put(self, key: str, proof: Proof, model: str) -> None:
-        """Keep a proof, and the model it was found in."""
-        self._write(f"{key}.smv", model)
-        self._write(f"{key}.json", json.dumps(asdict(proof)))
-
-    def answers(self, key: str) -> Answers | None:
-        """The answers under ``key``; a file that is damaged counts as absent."""
-        try:
-            found = json.loads(self._read(f"{key}.answers.json"))
-            bounds = tuple(LoopBound(**{**b, "rests": tuple(b["rests"])}) for b in found["bounds"])
-            models = tuple(map(str, found["models"]))
-            refutable = frozenset(map(int, found["refutable"]))
-            constant = frozenset(map(int, found["constant"]))
-        except (OSError, ValueError, TypeError, KeyError):
-            return None
-        if not all(b.bound is None or (type(b.bound) is int and b.bound > 0) for b in bounds):
-            return None
-        if [b.loop for b in bounds] != [*range(len(bounds))]:
-            return None
-        return Answers(bounds, models, refutable, constant)
-
-    def put_answers(self, key: str, answers: Answers) -> None:
-        """Keep the answers of a graph."""
-        loops = {"refutable": sorted(answers.refutable), "constant": sorted(answers.constant)}
-        kept = {**asdict(answers), **loops}
-        self._write(f"{key}.answers.json", json.dumps(kept))
-
-    def copy_models(self, keys: Sequence[str], folder: Path | None) -> bool:
-        """Write the models of stored proofs to ``folder``; whether all of them are there."""
-        if folder is None:
-            return True
-        try:
-            for key in keys:
-                write_model(folder, key, self._read(f"{key}.smv"))
-        except OSError:
-            return False
+def copy_models(store: Store, keys: Sequence[str], folder: Path | None) -> bool:
+    """Write the models of proofs that are kept to ``folder``; whether all of them are there."""
+    if folder is None:
         return True
-
-    def _read(self, name: str) -> str:
-        if self._folder is None:
-            raise FileNotFoundError(name)
-        return (self._folder / name).read_text()
-
-    def _write(self, name: str, text: str) -> None:
-        """A reader never sees half of it."""
-        if self._folder is None:
-            return
-        self._folder.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=self._folder, suffix=".part")
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-        os.replace(part, self._folder / name)
+    proofs = {key: store.value(key, Proof) for key in keys}
+    for key, proof in proofs.items():
+        if proof is None:
+            return False
+        write_model(folder, key, proof.model)
+    return True
 
 
 def write_model(folder: Path | None, key: str, text: str) -> None:

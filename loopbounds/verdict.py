@@ -10,7 +10,7 @@ from loopbounds.prove import Outcome, long_runs
 from loopbounds.runs import Run, explore
 from loopbounds.simplify import simplified
 from loopbounds.slice import Slice
-from quoll.assumptions import kind_of
+from quoll.assumptions import kind_of, stated
 from quoll.errors import FactsError
 from quoll.facts import ListAtMost, LoopFact
 from quoll.image import Image
@@ -46,7 +46,7 @@ def judge(
     ``inner_end``: all loops inside are proved to end. Raises FactsError when it walks no list, and
     a fact says that it does.
     """
-    if outcome.failed:
+    if outcome.failed and outcome.bound is None:
         return replace(solver_failed(loop, outcome.failed), seconds=outcome.seconds)
     if listed is not None and not cut.walks():
         raise FactsError(
@@ -91,8 +91,11 @@ def refute(fact: LoopFact, cut: Slice, entered_by_all: bool, entry: int, apart: 
 def assumed(bound: LoopBound, fact: LoopFact, apart: int) -> LoopBound:
     """What a fact makes of a loop of which more, or nothing, is proved."""
     proved = "" if bound.bound is None else f"; proved is {bound.bound + apart}"
+    proved += "; the solver failed" if bound.failed else ""
     evidence = f"{fact.source} (assumed, not proved{proved})"
-    return LoopBound(bound.loop, fact.bound - apart, None, "fact", evidence, "", bound.seconds)
+    unanswered = bound.reason if bound.failed else bound.unanswered
+    known = replace(bound, bound=fact.bound - apart, exact=None, method="fact", evidence=evidence)
+    return replace(known, reason="", total=None, around=None, why="", unanswered=unanswered)
 
 
 def with_total(bound: LoopBound, total: int | None, around: int | None) -> LoopBound:
@@ -115,7 +118,7 @@ def not_exact(bound: LoopBound) -> LoopBound:
 def _resting_on(fact: ListAtMost | None, bound: LoopBound) -> LoopBound:
     if fact is None:
         return bound
-    assumes = f"{fact} ({fact.source})"
+    assumes = stated(fact)
     return replace(bound, exact=None, evidence=f"{bound.evidence}; {assumes}", assumes=assumes)
 
 
@@ -125,7 +128,7 @@ def not_asked(loop: SuperLoop) -> LoopBound:
 
 
 def solver_failed(loop: SuperLoop, why: str) -> LoopBound:
-    """No bound, and no fact steps in: the number of a loop does not depend on its luck."""
+    """No bound of this loop, unless a fact states one."""
     return LoopBound(loop.index, None, None, "", "", f"{SOLVER_FAILED}: {why}", 0.0)
 
 
@@ -141,6 +144,7 @@ def _proved(
         evidence += f"; rests on {', '.join(sorted(kind_of(text).name for text in cut.rests))}"
     if apart:
         evidence += "; counted after the first iteration"
+    unanswered = f"a lower bound: {outcome.failed}" if outcome.failed else ""
     return LoopBound(
         loop.index,
         outcome.bound,
@@ -150,6 +154,7 @@ def _proved(
         "",
         outcome.seconds,
         rests=tuple(sorted(cut.rests)),
+        unanswered=unanswered,
     )
 
 

@@ -205,4 +205,4 @@ class _Model:
 
 def transfers(insn: Insn) -> bool:
     """Whether ``insn`` may write the pc."""
-    return insn.flow not in (Flow.NEXT, Flow.TRAP, Flow.UNDEFINED)
+    return insn.flow not in (Flow.NEXT, Flow.WAIT, Flow.TRAP, Flow.UNDEFINED)

@@ -25,6 +25,7 @@ PARALLEL = ("add16", "add8", "addsubx", "asx", "sax", "sub16", "sub8", "subaddx"
 PLAIN = {
     "bfc": "BITFIELD", "bfi": "BITFIELD", "sbfx": "BITFIELD", "ubfx": "BITFIELD", "movt": "MOVT",
     "rbit": "REV", "it": "IT", "dsb": "DSB", "dmb": "DMB", "isb": "ISB_PREFETCH_FLUSH",
+    "wfe": "WFI",
     "wfi": "WFI", "clrex": "CLREX", "sev": "NOP", "yield": "NOP", "clz": "CLZ", "nop": "NOP",
     "sel": "SEL", "setend": "SETEND", "usad8": "USAD8", "usada8": "USADA8",
     "ssat": "SSAT_USAT", "usat": "SSAT_USAT", "ssat16": "SSAT_USAT",

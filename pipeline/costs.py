@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from quoll.assumptions import Assumption
+
 __all__ = ["Cause", "Costs"]
 
 
@@ -32,7 +34,7 @@ class Costs:
 
     nodes: tuple[tuple[int, ...], ...]
     edges: tuple[tuple[int, ...], ...]
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
     start: tuple[int, ...] = (0,) * len(Cause)
 
     def node_cycles(self, node: int) -> int:

@@ -1,20 +1,22 @@
 """The concrete machines compiled from ``simulator.c``: a million instructions in a fraction of a
 second, with the same cycles as ``simulator`` and ``dual_issue_simulator`` from the same state.
 
-The C file is compiled by the system's compiler when it is first needed, into a cache folder, under
-a name made from its content. Without a compiler the Python machines do the work: same results.
+The C file is compiled by the system's compiler when it is first needed, and kept (``quoll.store``)
+under a key of its text and of the compiler. Only bytes that the store vouches for are loaded, from
+memory. Without a compiler the Python machines do the work: same results.
 """
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import sysconfig
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -31,10 +33,14 @@ from pipeline.simulator import Executed, Machine
 from pipeline.timing import EntryState
 from quoll.arm.insn import Access, Insn
 from quoll.errors import TimingError
+from quoll.identity import key_of
+from quoll.store import Store
 
 __all__ = ["Instructions", "Sample", "SplitMix", "Trace", "available", "execute", "sample"]
 
 SOURCE = Path(__file__).parent / "simulator.c"
+FLAGS = ("-O2", "-shared", "-fPIC")
+PATIENCE = 120  # seconds for the compiler
 REGISTERS, LIST, WAYS, FILLS, BUFFER = 16, 18, 512, 64, 64
 PASSED, TAKEN, CACHED, ACCESS = 1, 2, 4, 8
 ISB, BARRIER = 1 << 12, 1 << 13
@@ -383,15 +389,20 @@ def _export_cache(cached: Cache, state: _Cache) -> None:
 @cache
 def _library() -> ctypes.CDLL | None:
     """The compiled file, or None where it cannot be had."""
-    text = SOURCE.read_bytes()
-    name = hashlib.sha256(text + sysconfig.get_platform().encode()).hexdigest()[:24]
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    path = root / "quoll" / f"simulator-{name}.so"
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        return None
+    store = Store.of_user()
     try:
-        if not path.exists():
-            _compile(path)
-        library = ctypes.CDLL(str(path))
-    except OSError:
+        version = _run([compiler, "--version"])
+        parts = SOURCE.read_bytes(), FLAGS, os.path.realpath(compiler), version
+        key = key_of("simulator", *parts, sysconfig.get_platform(), sys.version)
+        compiled = store.get(key)
+        if compiled is None:
+            compiled = _compile(compiler)
+            store.put(key, compiled)
+        library = _load(compiled)
+    except (OSError, subprocess.TimeoutExpired):
         return None
     library.simulate.restype = Num
     library.simulate.argtypes = [
@@ -405,15 +416,32 @@ def _library() -> ctypes.CDLL | None:
     return library
 
 
-def _compile(path: Path) -> None:
-    """Compile the C file to ``path``. Raises OSError if that fails."""
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    if compiler is None:
-        raise OSError("no C compiler")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        made = Path(folder) / path.name
-        command = [compiler, "-O2", "-shared", "-fPIC", "-o", str(made), str(SOURCE)]
-        if subprocess.run(command, capture_output=True, check=False).returncode:
-            raise OSError(f"{compiler} failed")
-        made.replace(path)
+def _compile(compiler: str) -> bytes:
+    """The C file, compiled. Raises OSError if that fails."""
+    with tempfile.TemporaryDirectory(prefix="quoll-simulator-") as folder:
+        made = Path(folder, "simulator.so")
+        _run([compiler, *FLAGS, "-o", str(made), str(SOURCE)])
+        return made.read_bytes()
+
+
+def _load(compiled: bytes) -> ctypes.CDLL:
+    """The library of these very bytes, from where no other process can change them.
+
+    Memory, where the system has files without a name, or else a folder of this process.
+    """
+    with suppress(OSError, AttributeError):
+        memory = os.memfd_create("simulator")  # stays open: under a number used before, the loader
+        with open(memory, "wb", closefd=False) as file:  # would find the library it has for that
+            file.write(compiled)
+        return ctypes.CDLL(f"/proc/self/fd/{memory}")
+    with tempfile.TemporaryDirectory(prefix="quoll-simulator-") as folder:
+        Path(folder, "simulator.so").write_bytes(compiled)
+        return ctypes.CDLL(f"{folder}/simulator.so")
+
+
+def _run(command: list[str]) -> bytes:
+    """What a program prints. Raises OSError if it fails, TimeoutExpired if it takes too long."""
+    done = subprocess.run(command, capture_output=True, check=False, timeout=PATIENCE)
+    if done.returncode:
+        raise OSError(f"{command[0]} failed")
+    return done.stdout

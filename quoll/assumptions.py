@@ -1,16 +1,38 @@
 """Every assumption that a report can list: one table, one row a kind (rule 40).
 
-A bound rests on assumptions, which are passed from stage to stage as text. Each text is made by
-``AssumptionKind.text`` of a row of this table, so that ``kind_of`` finds its row again: what would
-prove it, what would refute it, and which command checks it. docs/soundness.md shows the table.
+A bound rests on assumptions, which are passed from stage to stage as texts. Only the rows of this
+table make such texts, so that ``kind_of`` finds the row of each again: what would prove it, what
+would refute it, and which command checks it. ``Assumption`` is a type of its own to the type
+checker: no other string can be listed. docs/soundness.md shows the table.
+
+    S1.text()                                        "S1: a store of unknown address ..."
+    LOCKED.text(cache="L1I", spans="0x0 to 0x1f")    "caches: L1I holds these addresses, ..."
+    kind_of(text).refuted_by
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NewType, Protocol
 
-__all__ = ["KINDS", "MEMORY_MAP", "S1", "S2", "S3", "S4", "AssumptionKind", "kind_of"]
+__all__ = [
+    "KINDS",
+    "STANDARD",
+    "UNCHANGED",
+    "Assumption",
+    "AssumptionKind",
+    "kind_of",
+    "listed",
+    "of_platform",
+    "restated",
+    "rests_on",
+    "stated",
+    "table",
+]
+
+Assumption = NewType("Assumption", str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,29 +45,51 @@ class AssumptionKind:
     refuted_by: str
     checked_by: str  # a command, or "nothing" with the reason
 
-    def text(self, **fields: object) -> str:
+    def text(self, **fields: object) -> Assumption:
         """The assumption as a report lists it."""
-        return self.template.format(**fields)
+        return Assumption(self.template.format(**fields))
 
     def matches(self, text: str) -> bool:
         """Whether ``text`` is of this kind."""
         pieces = re.split(r"\{\w+\}", self.template)
-        return re.fullmatch(".+".join(map(re.escape, pieces)), text, re.DOTALL) is not None
+        return re.fullmatch(".*".join(map(re.escape, pieces)), text, re.DOTALL) is not None
 
 
+class _Sourced(Protocol):
+    """A place in a file."""
+
+    @property
+    def text(self) -> str: ...
+
+
+class _Fact(Protocol):
+    """A line of a facts file."""
+
+    @property
+    def source(self) -> _Sourced: ...
+
+
+NO_COMMAND = "nothing: recordings do not show it"
+BOARD = "nothing: it is about the board, which no recording shows"
+LEAVES = "wcet check-facts, wcet replay: an execution that goes where the graph has no edge"
+JUDGED = "wcet check-facts: every invocation of every recorded execution"
+VOUCHED = "nothing: whoever writes the fact vouches for it"
+
+# Values and control flow.
 S1 = AssumptionKind(
     "S1",
     "S1: a store of unknown address does not hit live stack frames",
     proved_by="nothing in the binary: it is the calling convention of correct compiled code",
     refuted_by="an execution in which a store of unknown address hits a live frame",
-    checked_by="wcet check-facts, wcet replay",
+    checked_by=f"{LEAVES}, because a store changed its frame",
 )
 S2 = AssumptionKind(
     "S2",
     "S2: a store of unknown address does not hit read-only memory",
     proved_by="page tables that map the region read-only for the kernel",
     refuted_by="an execution in which a store hits a read-only region",
-    checked_by="wcet check-facts, wcet replay",
+    checked_by="wcet check-facts: stores into regions that facts call read-only; and "
+    "executions that leave the graph",
 )
 S3 = AssumptionKind(
     "S3",
@@ -55,6 +99,467 @@ S3 = AssumptionKind(
     refuted_by="page tables that map one physical word at two such addresses",
     checked_by="nothing: recordings hold virtual addresses only",
 )
+RETURN_BY_FORM = AssumptionKind(
+    "return",
+    "return by its form: {insn} at {place} returns to the caller and restores the callee-saved "
+    "registers",
+    proved_by="the values of the function, where they are known (the text is then not listed)",
+    refuted_by="an execution in which it goes elsewhere, or a caller that finds r4 to r11 changed",
+    checked_by=LEAVES,
+)
+TAIL_CALL_BY_FORM = AssumptionKind(
+    "tail call",
+    "tail call by its form: {insn} at {place} leaves the return address in lr",
+    proved_by="the values of the function, where they are known (the text is then not listed)",
+    refuted_by="an execution in which the function jumped to returns elsewhere",
+    checked_by=LEAVES,
+)
+SPILLED_TABLE = AssumptionKind(
+    "spilled table",
+    "spilled table: {insn} at {place} jumps through the table at {table}, whose address nothing "
+    "changes on the stack",
+    proved_by="nothing in the binary: it is how compilers spill the address of a jump table",
+    refuted_by="an execution that jumps elsewhere, because a call or a store to an array changed "
+    "the word",
+    checked_by=LEAVES,
+)
+SHARED = AssumptionKind(
+    "shared",
+    "shared: {text}",
+    proved_by="the analysis itself, from any caches, registers and pipeline; what that rests on "
+    "is listed too",
+    refuted_by="an execution of the function that takes longer",
+    checked_by="wcet replay",
+)
+NOT_COVERED = AssumptionKind(
+    "not covered",
+    "not covered: {text}",
+    proved_by="a reason why no path gets there, or why none needs to be bounded that does",
+    refuted_by="an execution that runs this code",
+    checked_by=LEAVES,
+)
+
+# Facts: one row for each form.
+TARGETS = AssumptionKind(
+    "fact: targets",
+    "fact: {source}: targets of {place} are {targets}",
+    proved_by="nothing: values did not tell",
+    refuted_by="an execution that goes from there to another target",
+    checked_by="wcet check-facts",
+)
+NEVER_RETURNS = AssumptionKind(
+    "fact: never returns",
+    "fact: {source}: {function} never returns",
+    proved_by="nothing: extraction did not find it to be so",
+    refuted_by="an execution in which a call of it comes back",
+    checked_by="wcet check-facts",
+)
+RETURNS = AssumptionKind(
+    "fact: returns",
+    "fact: {source}: {place} returns to its caller; it gives back r4 to r11, sp, the mode and the "
+    "registers of other modes",
+    proved_by="nothing: values did not tell",
+    refuted_by="an execution that goes elsewhere from there, or comes back with other registers",
+    checked_by="wcet check-facts: where it goes",
+)
+LOOP_FACT = AssumptionKind(
+    "fact: loop",
+    "loop bound by fact: {evidence}",
+    proved_by="wcet analyse, if a proof gives the same number or less (the fact is then labelled "
+    "proved and not listed)",
+    refuted_by="an execution that goes round more often; the model of the loop, where nothing is "
+    "open in it",
+    checked_by=f"wcet loops, wcet analyse; {JUDGED}",
+)
+LIST = AssumptionKind(
+    "fact: list",
+    "fact: {source}: list at {place} has at most {most} elements",
+    proved_by="nothing: the list is in memory that is not looked at",
+    refuted_by="an execution that goes round the loop more often than is proved from the length",
+    checked_by="wcet check-facts",
+)
+REGISTER = AssumptionKind(
+    "fact: register",
+    "fact: {source}: register r{register} at {place} is at most {most}",
+    proved_by="nothing: values did not bound it",
+    refuted_by="an execution in which the register holds more there",
+    checked_by="wcet check-facts: where the instruction accesses memory through the register",
+)
+POINTER = AssumptionKind(
+    "fact: pointer",
+    "fact: {source}: {what} at {place} points into {region}",
+    proved_by="nothing: values did not tell",
+    refuted_by="an execution in which it points elsewhere",
+    checked_by="wcet check-facts: where the instruction accesses memory through the register",
+)
+UNKNOWN_POINTER = AssumptionKind(
+    "fact: unknown addresses",
+    "fact: {source}: accesses of unknown address point into {region}",
+    proved_by="nothing: values did not tell",
+    refuted_by="an execution in which such an access lies elsewhere",
+    checked_by="wcet check-facts",
+)
+REGION = AssumptionKind(
+    "fact: region",
+    "fact: {source}: region {name} from {low} to {high} is {kind}",
+    proved_by="the page tables of the kernel",
+    refuted_by="a store into a region that is read-only; page tables that say otherwise",
+    checked_by="wcet check-facts: stores into read-only regions; no recording shows whether "
+    "memory is cached",
+)
+BRANCH = AssumptionKind(
+    "fact: branch",
+    "fact: {source}: branch at {place} is {way} taken{scope}",
+    proved_by=VOUCHED,
+    refuted_by="an execution that goes the other way",
+    checked_by="wcet check-facts, wcet replay",
+)
+IGNORE_EDGE = AssumptionKind(
+    "fact: ignore edge",
+    "fact: {source}: ignore edge {start} -> {end}",
+    proved_by=VOUCHED,
+    refuted_by="an execution that goes from the one place to the other",
+    checked_by="wcet check-facts, wcet replay",
+)
+IGNORE = AssumptionKind(
+    "fact: ignore",
+    "fact: {source}: ignore {place}",
+    proved_by=VOUCHED,
+    refuted_by="an execution that gets there",
+    checked_by="wcet check-facts, wcet replay",
+)
+REQUIRE = AssumptionKind(
+    "fact: require",
+    "fact: {source}: require {place}",
+    proved_by=VOUCHED,
+    refuted_by="an execution that does not pass there",
+    checked_by="wcet check-facts, wcet replay",
+)
+PATH_STARTS = AssumptionKind(
+    "fact: path starts",
+    "fact: {source}: path starts at {place}",
+    proved_by="nothing: it says which question is asked",
+    refuted_by="nothing: what comes before is not part of the answer",
+    checked_by="nothing: it says which question is asked",
+)
+PATH_ENDS = AssumptionKind(
+    "fact: path ends",
+    "fact: {source}: path {way} end at {place}",
+    proved_by="nothing: it says which question is asked",
+    refuted_by="nothing: what comes after is not part of the answer",
+    checked_by="nothing: it says which question is asked",
+)
+REPLACED = AssumptionKind(
+    "fact: function",
+    "fact: {source}: function {function} takes at most {cycles}; it gives back r4 to r11, sp, the "
+    "mode and the registers of other modes; it leaves masks, caches and translation as they were",
+    proved_by=VOUCHED,
+    refuted_by="an execution with more instructions in the function than it has cycles, or of "
+    "which a caller finds registers or preserved memory changed",
+    checked_by="wcet check-facts, wcet replay: the number of instructions",
+)
+RECURSION = AssumptionKind(
+    "fact: recursion",
+    "fact: {source}: recursion of {function} at most {activations}",
+    proved_by="wcet analyse, if a proof gives the same depth or less (the text is then not listed)",
+    refuted_by="an execution with more activations at a time",
+    checked_by="wcet check-facts, wcet replay",
+)
+CONFLICT = AssumptionKind(
+    "fact: conflict",
+    "fact: {source}: {a} conflicts with {b} in {function}",
+    proved_by=VOUCHED,
+    refuted_by="an execution in which both run in one invocation",
+    checked_by=JUDGED,
+)
+CONSISTENT = AssumptionKind(
+    "fact: consistent",
+    "fact: {source}: {a} is consistent with {b} in {function}",
+    proved_by=VOUCHED,
+    refuted_by="an execution in which they run differently often in one invocation",
+    checked_by=JUDGED,
+)
+COUNT = AssumptionKind(
+    "fact: count",
+    "fact: {source}: {place} executes at most {count}",
+    proved_by="wcet analyse, if loop bounds alone imply it (the fact is then labelled proved)",
+    refuted_by="an execution in which the place runs more often",
+    checked_by=JUDGED,
+)
+NEVER = AssumptionKind(
+    "fact: never executes",
+    "fact: {source}: {place} never executes{scope}",
+    proved_by="wcet analyse, if loop bounds alone imply it (the fact is then labelled proved)",
+    refuted_by="an execution in which the place runs",
+    checked_by=JUDGED,
+)
+LINEAR = AssumptionKind(
+    "fact: linear",
+    "fact: {source}: {counts}) {relation}",
+    proved_by=VOUCHED,
+    refuted_by="an execution with counts that do not satisfy it",
+    checked_by=JUDGED,
+)
+
+# The board, as its platform file describes it.
+PENDING = AssumptionKind(
+    "pending",
+    "platform {platform}: pending: an interrupt is pending: one of the words at {registers} is "
+    "not 0 from the start of the path on, or from just after the read with which it starts",
+    proved_by="nothing: it says which paths are asked for (rule 21)",
+    refuted_by="nothing: paths without a pending interrupt end no latency",
+    checked_by="nothing: it says which paths are asked for",
+)
+TABLE_WALKS = AssumptionKind(
+    "platform: tlb-walks",
+    "platform {platform}: tlb-walks: a translation that is not of the page used last takes at "
+    "most {refill} cycles and, if it is not locked, {reads} accesses to memory",
+    proved_by="the manual of the core: the levels of its page tables",
+    refuted_by="a page walk that takes longer",
+    checked_by=BOARD,
+)
+
+
+def _board(key: str, proved_by: str, refuted_by: str) -> AssumptionKind:
+    """The row of a key of ``[assumptions]`` in platform files."""
+    return AssumptionKind(
+        f"platform: {key}", f"platform {{platform}}: {key}: {{text}}", proved_by, refuted_by, BOARD
+    )
+
+
+OF_PLATFORM: tuple[AssumptionKind, ...] = (
+    _board(
+        "clock",
+        "the set-up of the board's clocks, which is not part of the binary",
+        "a clock that is lower, or changes, as by voltage scaling",
+    ),
+    _board(
+        "memory",
+        "a manual or a measurement of the memory controller",
+        "an access that takes longer on the board",
+    ),
+    _board(
+        "predictor",
+        "code that leaves SCTLR.Z at 0",
+        "a write to SCTLR that sets it",
+    ),
+    _board(
+        "branches",
+        "nothing: the manual says more; it is what the paper assumed",
+        "the manual of the core",
+    ),
+    _board(
+        "dual-issue",
+        "the manual's pairing rules",
+        "a pair that the rules allow and the core does not issue together",
+    ),
+    _board(
+        "level-2",
+        "code that sets up the level-2 cache and leaves it so",
+        "code that locks lines, switches it off, or chooses another replacement",
+    ),
+    _board(
+        "tlb",
+        "locked entries of the TLB that map the kernel; else charge walks: --tlb last-page",
+        "a page walk while the kernel runs",
+    ),
+    _board(
+        "aligned",
+        "SCTLR.A = 1, by which an access that is not aligned aborts",
+        "an access that is not aligned to its size",
+    ),
+    _board(
+        "fetch-ahead",
+        "the manual of the core: the size of its fetch buffers",
+        "a fetch further beyond a transfer of control",
+    ),
+    _board(
+        "outstanding",
+        "the manual of the core: the sizes of its buffers",
+        "an exception that is taken with more under way",
+    ),
+    _board(
+        "entry",
+        "nothing: it is what the paper assumed",
+        "an exception that is taken with accesses under way",
+    ),
+    _board(
+        "victims",
+        "nothing: it is what the paper assumed",
+        "a dirty line that is written back while an access waits",
+    ),
+    _board(
+        "write-back",
+        "the manual of the memory controller: a burst of one line",
+        "a line that takes longer to write back",
+    ),
+    _board(
+        "bus",
+        "a system whose other masters are off or have their own memory",
+        "a transfer of another master",
+    ),
+    _board(
+        "devices",
+        "the manual of the bus: wait states of its devices",
+        "an access to a device that takes longer",
+    ),
+    _board(
+        "physical-caches",
+        "the page tables of the kernel",
+        "page tables that map the kernel elsewhere, or not cached",
+    ),
+)
+OF_ANOTHER_PLATFORM = AssumptionKind(
+    "platform: another key",
+    "platform {platform}: {key}: {text}",
+    proved_by="the sources that the platform file names",
+    refuted_by="a board that does otherwise",
+    checked_by=BOARD,
+)
+
+# The caches.
+NOTHING_KNOWN = AssumptionKind(
+    "caches: contents",
+    "caches: nothing is known of their contents at the entry, and every line may be dirty",
+    proved_by="nothing needs to: it is the worst case",
+    refuted_by="nothing",
+    checked_by="nothing: it is the worst case",
+)
+EVICTION = AssumptionKind(
+    "caches: eviction",
+    "caches: replacement evicts a line only to make room in its own set",
+    proved_by="the manual of the core",
+    refuted_by="a cache that drops lines by itself, or another master that removes them",
+    checked_by=BOARD,
+)
+LOCKED = AssumptionKind(
+    "caches: locked",
+    "caches: {cache} holds these addresses, locked, and nothing unlocks them: {spans}",
+    proved_by="code that locks them before the first entry",
+    refuted_by="an execution that unlocks or invalidates them",
+    checked_by=BOARD,
+)
+AT_ENTRY = AssumptionKind(
+    "caches: at the entry",
+    "caches: at the entry {cache} {state}; no recording shows caches, so none can refute this",
+    proved_by="whoever says so in the platform file",
+    refuted_by="an entry that is reached with other contents",
+    checked_by=BOARD,
+)
+
+# In this order: a later row may be more general than an earlier one.
+KEPT_PENDING = AssumptionKind(
+    "kept pending",
+    "interrupts: one that is pending stays so to the end of the path under way: nothing on it "
+    "acknowledges, disables or masks that interrupt",
+    proved_by="the code between a test and an end of the path; where it stores to a register of "
+    "'pending' the tests are not used",
+    refuted_by="an execution in which a test sees the interrupt, and a later one does not",
+    checked_by="nothing: recordings hold no values",
+)
+OTHERS_FIRST = AssumptionKind(
+    "others first",
+    "interrupts: between the arrival of one and its own path {others} others are handled at most, "
+    "besides the one whose path was under way",
+    proved_by="the least time between interrupts of the board's devices, and their priorities",
+    refuted_by="more interrupts that are pending at once and taken before it (--interrupts)",
+    checked_by="nothing: recordings hold no arrivals",
+)
+TAKEN_AT_ONCE = AssumptionKind(
+    "taken at once",
+    "interrupts: where they are unmasked, one that is pending is taken before the next instruction",
+    proved_by="the architecture manual's priorities of exceptions, and the core's manual",
+    refuted_by="an instruction or another exception between the end of a masked path and the "
+    "interrupt's",
+    checked_by="nothing: recordings hold no arrivals",
+)
+HANDED_OVER = AssumptionKind(
+    "handed over",
+    "interrupts: what runs after {exits} takes no longer than the interrupt path",
+    proved_by="the code there, if it is the rest of the interrupt path behind its entry",
+    refuted_by="a path from there on that takes longer than the interrupt path's bound",
+    checked_by="wcet analyse --entry with what is called there",
+)
+
+MACHINE = AssumptionKind(
+    "machine",
+    "{platform}: machine: the caches, the MMU and the memory system are as the platform file says "
+    "when a path starts, and no store to a device changes that",
+    proved_by="start-up code; that no instruction on a path writes a control register is proved, "
+    "as such code is refused",
+    refuted_by="a control register with another value at an entry",
+    checked_by="nothing: the models of the emulated boards have no caches",
+)
+ABORTS = AssumptionKind(
+    "aborts",
+    "{platform}: aborts: no access and no fetch on a path is aborted, and no instruction on it is "
+    "undefined",
+    proved_by="page tables that map what the paths use",
+    refuted_by="an execution that enters the abort or undefined vector from a path",
+    checked_by="wcet replay: such an execution leaves its path",
+)
+FAST_INTERRUPTS = AssumptionKind(
+    "fast-interrupts",
+    "{platform}: fast interrupts: none is taken on a path; an exception does not mask them",
+    proved_by="status words of user code that have bit F set, or a controller without FIQ",
+    refuted_by="an execution that enters the FIQ vector from a path",
+    checked_by="wcet replay: such an execution leaves its path",
+)
+NOT_MASKED = AssumptionKind(
+    "not-masked",
+    "{entry}: interrupts: masked when a path starts, or none is taken on it; {entry} is no "
+    "exception of the platform, which would mask them",
+    proved_by="all callers of the entry",
+    refuted_by="an execution in which an interrupt is taken between entry and end",
+    checked_by="wcet replay: such an execution leaves its path",
+)
+UNMASKED = AssumptionKind(
+    "unmasked",
+    "{entry}: interrupts: none is taken on a path after {place}, which may unmask them: no latency "
+    "is given",
+    proved_by="an end of paths there: path must end at PLACE",
+    refuted_by="an execution in which an interrupt is taken between entry and end",
+    checked_by="wcet replay: such an execution leaves its path",
+)
+RETURNS_UNMASKED = AssumptionKind(
+    "returns-unmasked",
+    "{entry}: ends: the exception return at {place} leaves the kernel, or unmasks interrupts",
+    proved_by="the status word that it restores",
+    refuted_by="an exception return to kernel code with interrupts masked",
+    checked_by="nothing: recordings hold no status words",
+)
+ENDS = AssumptionKind(
+    "ends",
+    "ends: a path ends after the instruction at {place}",
+    proved_by="nothing: it says which paths are asked for",
+    refuted_by="masked code that goes on there",
+    checked_by="nothing: what follows is not looked at",
+)
+
+TLB_REFILLED = AssumptionKind(
+    "tlb-refilled",
+    "{platform}: tlb: translations of the kernel that are invalidated at {place} are in the TLBs "
+    "again when they are used",
+    proved_by="translations of the kernel that are locked in the TLB; or nothing is assumed with "
+    "--tlb last-page",
+    refuted_by="a table walk for the kernel after that instruction",
+    checked_by="wcet analyse --tlb last-page charges it",
+)
+RUNS_ON = AssumptionKind(
+    "runs-on",
+    "{platform}: processor: this binary runs on {core}; its build attributes ({said}) fit "
+    "others too",
+    proved_by="a Tag_CPU_name of this core alone, as assemblers write it",
+    refuted_by="another processor on the board",
+    checked_by="nothing: the processor is not in the binary",
+)
+FORCED_CORE = AssumptionKind(
+    "forced-core",
+    "{platform}: processor: this binary runs on {core} (--force-core), though {misfit}",
+    proved_by="nothing: the build attributes contradict it",
+    refuted_by="another processor on the board",
+    checked_by="nothing: the processor is not in the binary",
+)
 S4 = AssumptionKind(
     "S4",
     "S4: a store to a known address does not hit live frames of a stack whose place is not known",
@@ -62,7 +567,6 @@ S4 = AssumptionKind(
     refuted_by="an execution that begins with sp in memory that code names by its address",
     checked_by="wcet check-facts, wcet replay",
 )
-
 MEMORY_MAP = AssumptionKind(
     "memory map",
     "memory map: addresses name the memory that platform {name} says",
@@ -75,9 +579,81 @@ KINDS: tuple[AssumptionKind, ...] = (
     S1,
     S2,
     S3,
+    RETURN_BY_FORM,
+    TAIL_CALL_BY_FORM,
+    SPILLED_TABLE,
+    SHARED,
+    NOT_COVERED,
+    TARGETS,
+    RETURNS,
+    NEVER_RETURNS,
+    LOOP_FACT,
+    LIST,
+    REGISTER,
+    POINTER,
+    UNKNOWN_POINTER,
+    REGION,
+    BRANCH,
+    IGNORE_EDGE,
+    IGNORE,
+    REQUIRE,
+    PATH_STARTS,
+    PATH_ENDS,
+    REPLACED,
+    RECURSION,
+    CONFLICT,
+    CONSISTENT,
+    COUNT,
+    NEVER,
+    LINEAR,
+    PENDING,
+    TABLE_WALKS,
+    *OF_PLATFORM,
+    OF_ANOTHER_PLATFORM,
+    NOTHING_KNOWN,
+    EVICTION,
+    LOCKED,
+    AT_ENTRY,
+    KEPT_PENDING,
+    OTHERS_FIRST,
+    TAKEN_AT_ONCE,
+    HANDED_OVER,
+    MACHINE,
+    ABORTS,
+    FAST_INTERRUPTS,
+    NOT_MASKED,
+    UNMASKED,
+    RETURNS_UNMASKED,
+    ENDS,
+    TLB_REFILLED,
+    RUNS_ON,
+    FORCED_CORE,
     S4,
     MEMORY_MAP,
 )
+STANDARD = "; it gives back r4 to r11, sp, the mode and the registers of other modes"
+UNCHANGED = "; it leaves masks, caches and translation as they were"
+
+
+def stated(fact: _Fact, *more: str) -> Assumption:
+    """A fact as it is listed, with what else it promises: ``STANDARD``, ``UNCHANGED``."""
+    return Assumption(f"fact: {fact.source}: {fact}{''.join(more)}")
+
+
+def rests_on(fact: _Fact, listed: Iterable[str]) -> bool:
+    """Whether ``fact`` is among the assumptions ``listed``."""
+    openings = f"fact: {fact.source}: ", LOOP_FACT.text(evidence=f"{fact.source} ")
+    return any(text.startswith(openings) for text in listed)
+
+
+def of_platform(platform: str, key: str, text: str) -> Assumption:
+    """A line of ``[assumptions]`` of a platform file."""
+    return OF_ANOTHER_PLATFORM.text(platform=platform, key=key, text=text)
+
+
+def restated(text: Assumption, change: Callable[[str], str]) -> Assumption:
+    """``text`` with places of facts as they are now; "" stays that."""
+    return Assumption(change(text))
 
 
 def kind_of(text: str) -> AssumptionKind:
@@ -85,4 +661,26 @@ def kind_of(text: str) -> AssumptionKind:
     for kind in KINDS:
         if kind.matches(text):
             return kind
-    raise KeyError(text)
+    raise KeyError(f"no row of quoll/assumptions.py makes the assumption {text!r}")
+
+
+def listed(texts: Iterable[Assumption]) -> list[Assumption]:
+    """``texts`` for a report, each once. Raises KeyError as ``kind_of``."""
+    found = list(dict.fromkeys(texts))
+    for text in found:
+        kind_of(text)
+    return found
+
+
+def table(texts: Iterable[Assumption]) -> list[dict[str, str]]:
+    """The assumptions of a report with their rows, for JSON. Raises KeyError as ``kind_of``."""
+    return [
+        {
+            "text": text,
+            "kind": (kind := kind_of(text)).name,
+            "proved_by": kind.proved_by,
+            "refuted_by": kind.refuted_by,
+            "checked_by": kind.checked_by,
+        }
+        for text in texts
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from quoll.printable import printable
+
 __all__ = ["ByteStream", "EndOfBytes"]
 
 LONGEST_LEB = 10  # bytes of a 64-bit LEB128
@@ -84,8 +86,8 @@ class ByteStream:
         return value - (1 << bits) if value >> (bits - 1) else value
 
     def text(self) -> str:
-        """A string ended by a zero byte, UTF-8 where it is."""
+        """A string ended by a zero byte, UTF-8 where it is, ``printable``."""
         end = self.data.find(b"\0", self.pos)
         if end < 0:
             raise EndOfBytes(f"unended string at 0x{self.pos:x}")
-        return self.take(end + 1 - self.pos)[:-1].decode("utf-8", "replace")
+        return printable(self.take(end + 1 - self.pos)[:-1].decode("utf-8", "replace"))

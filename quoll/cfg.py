@@ -12,6 +12,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from quoll.arm.insn import Insn
+from quoll.assumptions import Assumption
 from quoll.guidance import NO_GUIDANCE, Guidance
 
 __all__ = ["Block", "Cfg", "Edge", "EdgeKind", "JumpTable", "Program", "Unresolved"]
@@ -120,6 +121,6 @@ class Program:
     entries: tuple[int, ...]
     jump_tables: tuple[JumpTable, ...] = ()
     unresolved: tuple[Unresolved, ...] = ()
-    assumptions: tuple[str, ...] = field(default=())
+    assumptions: tuple[Assumption, ...] = field(default=())
     guidance: Guidance = NO_GUIDANCE
     gives_back: Mapping[int, frozenset[int]] = field(default_factory=dict)  # registers, by function

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from quoll.arm.insn import LR, SP, Flow
+from quoll.assumptions import SPILLED_TABLE, Assumption
 from quoll.cfg import Cfg, Edge, EdgeKind
 from quoll.errors import WcetError
 from quoll.image import Image
@@ -60,7 +61,7 @@ class Confirmed:
     """
 
     endings: Mapping[int, Ending]  # by block: undecided transfers, returns and tail calls
-    assumptions: frozenset[str]
+    assumptions: frozenset[Assumption]
 
 
 class Confirmer:
@@ -99,7 +100,7 @@ class Confirmer:
 
     def _through_spilled_tables(
         self, cfg: Cfg, endings: Mapping[int, Ending]
-    ) -> dict[int, tuple[Ending, str]]:
+    ) -> dict[int, tuple[Ending, Assumption]]:
         """Jumps through tables whose address was spilled to the stack, with their assumptions."""
         unknown = [
             index
@@ -115,9 +116,10 @@ class Confirmer:
             effect, last = _effect(values, index), cfg.blocks[index].last
             if isinstance(effect, Doubt) or effect[0].table is None or effect[1]:
                 continue
-            text = (
-                f"{last.text} at {self._image.place(last.addr)} jumps through the table at "
-                f"{self._image.place(effect[0].table)}, whose address nothing changes on the stack"
+            text = SPILLED_TABLE.text(
+                insn=last.text,
+                place=self._image.place(last.addr),
+                table=self._image.place(effect[0].table),
             )
             found[index] = Ending(endings[index].kept, effect), text
         return found

@@ -100,7 +100,7 @@ class ContextDomain(ValueDomain):
         super().__init__(flow, order, blocks, kinds, environment, self._special())
         self._closed: frozenset[int] = frozenset()
         self._like: ContextDomain | None = None  # the same but for an assumption
-        self._reads: Set[int] = frozenset()  # positions of blocks that it may be about
+        self._about: Set[int] = frozenset()  # words that it, or the one of ``_like``, is about
         self._nodes = graph.nodes
         self.code = code
         self._indirect_sources = [n.block.last.flow in INDIRECT for n in graph.nodes]
@@ -119,9 +119,7 @@ class ContextDomain(ValueDomain):
         domain.environment = replace(self.environment, given=given)
         domain.special = domain._special()
         domain._closed = closed
-        loaded = self.environment.loaded
-        either = {*given, *self.environment.given}
-        domain._reads = {p for p, words in loaded.items() if not words.isdisjoint(either)}
+        domain._about = frozenset({*given, *self.environment.given})
         domain._like = self
         domain._outcomes, domain._climbs = {}, {}
         domain.noting = False
@@ -136,9 +134,14 @@ class ContextDomain(ValueDomain):
         known = self._outcomes.get(node)
         if known is not None and known[0] is state:
             return known[1]
-        if self._like is None or self.order.position[node] in self._reads:
+        if self._like is None or self._depends(node):
             return None
         return self._like._known(node, state)
+
+    def _depends(self, node: int) -> bool:
+        """Whether ``node`` loads a word that the assumption is about, as far as was seen."""
+        words = self.environment.loaded.get(self.order.position[node])
+        return words is not None and not words.isdisjoint(self._about)
 
     def restricted(self, graph: Supergraph, kept: Sequence[int]) -> ContextDomain:
         """The same on a graph of the nodes ``kept``, without merged contexts."""

@@ -37,7 +37,8 @@ class Callee(NamedTuple):
 
 def falls_through(insn: Insn) -> bool:
     """Whether the next instruction in memory may follow without the transfer being made."""
-    return insn.flow is Flow.NEXT or insn.conditional or insn.mnemonic in COMPARE_AND_BRANCH
+    goes_on = insn.flow in (Flow.NEXT, Flow.WAIT)
+    return goes_on or insn.conditional or insn.mnemonic in COMPARE_AND_BRANCH
 
 
 class _Pending(NamedTuple):
@@ -184,8 +185,7 @@ class FunctionBuilder:
         edge = (insn, target.entry, kind)
         if edge in self.edges:
             return
-        if not self._window.is_code(*target):
-            self._refuse_target(insn, target)
+        if not self._is_code(insn, target):
             return
         self.edges.add(edge)
         self.leaders.add(target.entry)
@@ -197,8 +197,7 @@ class FunctionBuilder:
         if callee.entry in self._replaced:
             self._pass_over(insn, callee.entry, tail=tail)
             return
-        if not self._window.is_code(*callee):
-            self._refuse_target(insn, callee)
+        if not self._is_code(insn, callee):
             return
         if callee not in self.callees:
             self._new_callees.append(callee)
@@ -256,12 +255,21 @@ class FunctionBuilder:
         for word in sorted(self.linked.get(insn, (call.next | call.thumb,))):
             self.branch(insn, Callee(word & ~1, bool(word & 1)), EdgeKind.ACROSS)
 
-    def _refuse_target(self, insn: int, target: Callee) -> None:
-        self.refuse(
-            insn,
-            f"control may pass to {self._image.place(target.entry)}, which is not code",
-            "state the real targets: targets of PLACE are PLACE, ...",
-        )
+    def _is_code(self, insn: int, target: Callee) -> bool:
+        """Whether code of that instruction set may start at ``target``; if not, refuse ``insn``."""
+        place = self._image.place
+        what: str | None = "which is not code"
+        if self._window.is_code(*target):
+            wrong = self._image.contradiction(target.entry, thumb=target.thumb)
+            name = "Thumb" if target.thumb else "ARM"
+            what = f"as {name} code, but {wrong}" if wrong else None
+        if what is not None:
+            self.refuse(
+                insn,
+                f"control may pass to {place(target.entry)}, {what}",
+                "state the real targets: targets of PLACE are PLACE, ...",
+            )
+        return what is None
 
     def refuse(self, insn: int, reason: str, hint: str) -> None:
         """What happens at the instruction ``insn`` is not known."""
@@ -385,6 +393,13 @@ class FunctionBuilder:
             self.sites.add(insn.addr)
         elif flow is Flow.TRAP and insn.mnemonic in ENDS_BY_TRAP:
             return not insn.conditional
+        elif flow is Flow.WAIT:
+            self.refuse(
+                insn.addr,
+                f"{insn.text} waits for an interrupt or an event: its duration is not known",
+                "if the path ends here, state it: path must end at PLACE, or --end PLACE; or state "
+                "what the function around it takes: function NAME takes at most N cycles",
+            )
         elif flow is Flow.TRAP:
             self.refuse(
                 insn.addr,

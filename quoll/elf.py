@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from quoll.errors import InputError
 from quoll.lines import DebugSections
+from quoll.printable import printable
 
 __all__ = ["ElfFile", "RawSymbol", "Section", "Segment", "parse_elf"]
 
@@ -216,7 +217,8 @@ def _sections(headers: list[_SectionHeader], names: bytes, path: str) -> tuple[S
 def _name(names: bytes, offset: int) -> str:
     """The string at ``offset`` of a string table; names longer than any compiler's are cut."""
     end = names.find(b"\0", offset, offset + 4096)
-    return names[offset : end if end >= 0 else offset + 4096].decode("utf-8", "replace")
+    text = names[offset : end if end >= 0 else offset + 4096].decode("utf-8", "replace")
+    return printable(text)
 
 
 def _stored(data: bytes, header: _SectionHeader, path: str) -> bytes:

@@ -6,9 +6,11 @@
     ├── FactsError                 4   a facts file is wrong, or a place in it does not exist
     ├── ControlFlowError           5   the graph cannot be completed (unresolved branch, recursion)
     ├── UnboundedLoop              6   a loop has no bound
+    │   └── UnansweredLoop         8   because its solver is missing or failed
     ├── TimingError                7   the core or board description has no row for something
     ├── SolverError                8   NuSMV, CBC or HiGHS is missing, was killed or gave no proof
-    └── InfeasibleError            9   the facts exclude every path
+    ├── InfeasibleError            9   the facts exclude every path
+    └── ResourceError             10   the system gives no more memory, files, processes or time
 
 An error is one paragraph: what happened, where (address, symbol, source line), and what to do.
 """
@@ -20,8 +22,10 @@ __all__ = [
     "FactsError",
     "InfeasibleError",
     "InputError",
+    "ResourceError",
     "SolverError",
     "TimingError",
+    "UnansweredLoop",
     "UnboundedLoop",
     "UsageError",
     "WcetError",
@@ -78,6 +82,12 @@ class UnboundedLoop(WcetError):
     exit_status = 6
 
 
+class UnansweredLoop(UnboundedLoop):
+    """A loop has no bound because the solver that was to prove one is missing or failed."""
+
+    exit_status = 8
+
+
 class TimingError(WcetError):
     """A timing description lacks a row; there are no default latencies."""
 
@@ -94,3 +104,9 @@ class InfeasibleError(WcetError):
     """The facts given exclude every path."""
 
     exit_status = 9
+
+
+class ResourceError(WcetError):
+    """The system, or a limit of the shell, gives no more of something that a run needs."""
+
+    exit_status = 10

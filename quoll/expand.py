@@ -20,7 +20,7 @@ from quoll.image import Image
 from quoll.parts import summaries
 from quoll.shape import Shape, shape_of
 from quoll.supergraph import Context, Node, SuperEdge, Supergraph, parts_of
-from quoll.trim import Draft, trimmed, without_edges
+from quoll.trim import Draft, refuse_stops, trimmed, without_edges
 from quoll.unroll import unrolled
 from quoll.vivu import FULL, Vivu
 
@@ -30,6 +30,7 @@ __all__ = [
     "Return",
     "expand",
     "reached_from",
+    "refuse_stops",
     "refuse_unresolved",
     "without_edges",
 ]
@@ -145,6 +146,8 @@ class Expansion:
         draft.edges.extend(SuperEdge(base + s, base + d, kind) for s, d, kind in here.shape.edges)
         for vertex, index in enumerate(here.shape.blocks):
             block = blocks[index]
+            if block.last.addr in self.guidance.cut:
+                draft.cut.add(base + vertex)
             if block.exits or (block.returns and here.returns is None):
                 draft.exits.append(base + vertex)
             if block.returns and here.returns is not None:
@@ -165,6 +168,7 @@ class Expansion:
         if depth is not None and active[self.bounded.index(callee)] > depth.activations:
             if depth.fact:
                 self.removed[Removed(site, callee, depth.fact)] = None
+            self.draft.cut.add(node)
             return None
         string = (*here.string, site)
         if self.call_string is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quoll.assumptions import table
 from quoll.callgraph import Recursion, call_graph, recursions
 from quoll.cfg import Cfg, EdgeKind, Program
 from quoll.contexts import Counting
@@ -62,6 +63,7 @@ def program_json(program: Program, image: Image, vivu: Vivu = FULL) -> Json:
         "noreturn": [cfg.name for cfg in cfgs if not cfg.returns],
         "recursion": [_recursion_json(program, r) for r in recursions(program)],
         "assumptions": list(program.assumptions),
+        "assumption_kinds": table(program.assumptions),
     }
 
 

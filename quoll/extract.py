@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from quoll.assumptions import stated
 from quoll.cfg import Cfg, EdgeKind, JumpTable, Program
 from quoll.discover import Callee
 from quoll.errors import UsageError
@@ -51,7 +52,7 @@ def extract(
         growth.run()
         program = _program(growth, statements, tuple(dict.fromkeys(root.entry for root in roots)))
         growth.functions.clear()  # they refer back to it
-    given = tuple(f"fact: {fact}" for fact in fixed)
+    given = tuple(stated(fact) for fact in fixed)
     program = replace(program, assumptions=(*given, *program.assumptions))
     return guided(program, image, facts)
 
@@ -75,12 +76,19 @@ def _not_collected() -> Iterator[None]:
 
 
 def _entry(image: Image, addr: int) -> Callee:
-    """The function at ``addr``, checked to be code."""
+    """The function at ``addr``, checked to be code of the instruction set that bit 0 asks for."""
     thumb = bool(addr & 1) or image.thumb_at(addr) is True
+    wrong = image.contradiction(addr & ~1, thumb=True) if addr & 1 else None
     addr &= ~1
     problem = _no_entry(image, addr, thumb)
     if problem:
         raise UsageError(problem, where=image.place(addr), hint="name a function")
+    if wrong:
+        raise UsageError(
+            f"the odd address {addr | 1:#x} stands for Thumb code, but {wrong}",
+            where=image.place(addr),
+            hint="name the function, or give its even address",
+        )
     return Callee(addr, thumb)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Set
 from dataclasses import dataclass, field
 
 from quoll.arm.insn import Insn
+from quoll.assumptions import Assumption
 from quoll.blocks import built
 from quoll.cfg import Cfg
 from quoll.discover import Callee, FunctionBuilder
@@ -33,7 +34,7 @@ class Progress:
     nearby_says: Set[int] = frozenset()  # transfers that the code before decided, last
     claimed: bool = False  # whether values are to check what its form claims
     lost: Insn | None = None  # where its frame is followed to, last
-    unproved: dict[int, str] = field(default_factory=dict)  # return -> assumption
+    unproved: dict[int, Assumption] = field(default_factory=dict)  # by return
     cfg: tuple[tuple[int, bool], Cfg] | None = None  # as last built: version, whether it returns
 
     def undecided(self, function: FunctionBuilder) -> Set[int]:

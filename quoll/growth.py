@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 
 from quoll.arm.insn import LR, SP, Flow, Insn
+from quoll.assumptions import RETURN_BY_FORM, TAIL_CALL_BY_FORM, Assumption
 from quoll.cfg import Block, Cfg, EdgeKind, JumpTable
 from quoll.confirm import Confirmed, Confirmer, Doubt, Ending
 from quoll.discover import Callee, FunctionBuilder
@@ -42,7 +43,7 @@ class Growth(Functions):
     ) -> None:
         super().__init__(image, statements, ends, going_on)
         self.tables: dict[int, JumpTable] = {}
-        self.assumptions: dict[str, None] = {}
+        self.assumptions: dict[Assumption, None] = {}
         self._confirmer = Confirmer(image)
         self._nearby = Nearby(image)
         self._open: set[int] = set()  # functions with transfers that their form does not decide
@@ -322,8 +323,8 @@ class Growth(Functions):
             return False
         if not holds_return_address(self.cfg(function), block.index):
             return True
-        self._progress[function.entry].unproved[insn.addr] = (
-            f"{insn.text} at {self._image.place(insn.addr)} leaves the return address in lr"
+        self._progress[function.entry].unproved[insn.addr] = TAIL_CALL_BY_FORM.text(
+            insn=insn.text, place=self._image.place(insn.addr)
         )
         return False
 
@@ -369,9 +370,8 @@ class Growth(Functions):
         if insn.addr in progress.by_form:
             function.returns_at(insn.addr)
             if doubt.balanced:
-                progress.unproved[insn.addr] = (
-                    f"{insn.text} at {self._image.place(insn.addr)} returns to the caller "
-                    "and restores the callee-saved registers"
+                progress.unproved[insn.addr] = RETURN_BY_FORM.text(
+                    insn=insn.text, place=self._image.place(insn.addr)
                 )
             elif not doubt.dead and not self._is_fragment(function):
                 reason = f"{insn.text} is not proved to return to the caller: {doubt.reason}"
@@ -400,6 +400,6 @@ class Growth(Functions):
         """The callee-saved registers that the function at ``entry`` leaves as they were."""
         return self._confirmer.preserved(entry)
 
-    def unproved(self, entry: int) -> list[str]:
+    def unproved(self, entry: int) -> list[Assumption]:
         """What is assumed of the function at ``entry`` because values did not prove it."""
         return list(self._progress[entry].unproved.values())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from quoll.assumptions import Assumption, restated, rests_on
 from quoll.facts import (
     Branch,
     Fact,
@@ -46,7 +47,7 @@ class Removed:
 
     source: int | None
     target: int | None
-    fact: str
+    fact: Assumption
 
     def explains(self, source: int, target: int | None) -> bool:
         """Whether an execution that goes from ``source`` to ``target`` (None: ends) refutes it."""
@@ -81,30 +82,38 @@ class Replacement:
 class Depth:
     """At most so many activations of a recursive function at a time.
 
-    ``fact`` states it; "" if it is proved, with ``evidence``.
+    ``fact`` states it; None if it is proved, with ``evidence``.
     """
 
     activations: int
-    fact: str
+    fact: Assumption | None
     evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """All of it; ``replaced`` and ``depths`` by entry address."""
+    """All of it; ``replaced`` and ``depths`` by entry address.
+
+    ``cut`` are the last instructions of blocks that facts took a way on from, in every context.
+    """
 
     removed: tuple[Removed, ...] = ()
     required: tuple[Required, ...] = ()
     replaced: Mapping[int, Replacement] = field(default_factory=dict)
     depths: Mapping[int, Depth] = field(default_factory=dict)
+    cut: frozenset[int] = frozenset()
 
     def restated(self, text: Callable[[str], str]) -> Guidance:
         """The same with every fact as ``text`` gives it."""
         return Guidance(
-            tuple(replace(r, fact=text(r.fact)) for r in self.removed),
+            tuple(replace(r, fact=restated(r.fact, text)) for r in self.removed),
             tuple(replace(r, fact=text(r.fact)) for r in self.required),
             {at: replace(r, fact=text(r.fact)) for at, r in self.replaced.items()},
-            {at: replace(d, fact=text(d.fact)) for at, d in self.depths.items()},
+            {
+                at: replace(d, fact=d.fact and restated(d.fact, text))
+                for at, d in self.depths.items()
+            },
+            self.cut,
         )
 
 
@@ -115,8 +124,5 @@ def unused_guidance(facts: Facts, assumptions: Iterable[str]) -> tuple[Fact, ...
     """The facts that change the graph but are not among the ``assumptions`` of any result."""
     listed = list(assumptions)
     return tuple(
-        fact
-        for fact in facts.facts
-        if isinstance(fact, GUIDING)
-        and not any(text.endswith(f"({fact.source})") for text in listed)
+        fact for fact in facts.facts if isinstance(fact, GUIDING) and not rests_on(fact, listed)
     )

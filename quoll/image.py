@@ -22,6 +22,8 @@ from pathlib import Path
 from quoll.attributes import BuildAttributes, parse_attributes
 from quoll.elf import LARGEST_FILE, WORD, ElfFile, RawSymbol, Section, Segment, parse_elf
 from quoll.errors import InputError
+from quoll.identity import key_of
+from quoll.inputs import Unreadable, read_input
 from quoll.lines import DebugSections, LineTable, SourceLine, decode_lines
 from quoll.memory_map import NO_MAP, MemoryMap, Span
 from quoll.spread import begun
@@ -29,6 +31,12 @@ from quoll.symbols import Symbol, SymbolTable, symbol_table
 
 __all__ = ["Image", "RawMemory", "SourceLine", "Symbol"]
 
+NO_PATH = {"quoll.image.RawMemory": {"path": "the bytes are walked, wherever they stood"}}
+# What is not in the identity of an image, as it follows from ``sha256`` alone.
+DERIVED = frozenset((
+    "entry", "symbols", "attributes", "segments", "sections", "lines", "_debug", "_begun",
+    "_unsettled", "_code", "_dumped", "_segment_addrs", "_section_addrs",
+))  # fmt: skip
 LONG = 1 << 20  # bytes of a line table that are worth another process
 
 
@@ -48,7 +56,7 @@ class Image:
     def __init__(
         self, elf: ElfFile, sha256: str, raw: tuple[tuple[RawMemory, bytes], ...] = ()
     ) -> None:
-        self.sha256 = sha256
+        self.sha256 = sha256  # of the file; of the file, all dumps and more symbols, if any
         self.entry = elf.entry  # bit 0 set where it is Thumb code
         self.symbols: SymbolTable = symbol_table(elf.symbols)
         self.attributes: BuildAttributes = parse_attributes(elf.attributes)
@@ -59,6 +67,7 @@ class Image:
         self._unsettled = elf.unsettled
         self._code: dict[int, bytes] = {}  # by start
         self._dumped = tuple((r.addr, r.addr + len(data)) for r, data in raw)
+        self._listed: frozenset[int] = frozenset()  # addresses of names without instruction set
         self.memory: MemoryMap = NO_MAP
         self._fixed: tuple[Span, ...] = ()
         self._changing: frozenset[Span] = frozenset()
@@ -77,17 +86,23 @@ class Image:
         Raises InputError naming the file and what is wrong.
         """
         data = _file_bytes(path)
-        digest = hashlib.sha256(data)
+        digest = hashlib.sha256(data).hexdigest()
         dumps = tuple((r, _file_bytes(r.path)) for r in raw)
         for dump, content in dumps:
             if not content or dump.addr + len(content) > WORD:
                 raise InputError(f"{dump.path}: {len(content)} bytes do not fit at 0x{dump.addr:x}")
-            digest.update(dump.addr.to_bytes(4, "little") + content)
-        for symbol in symbols:
-            digest.update(repr(symbol).encode())
+        if dumps or symbols:
+            digest = key_of("image", digest, dumps, symbols, left_out=NO_PATH)
         elf = parse_elf(data, str(path))
         elf = replace(elf, symbols=(*elf.symbols, *symbols))
-        return cls(elf, digest.hexdigest(), dumps)
+        image = cls(elf, digest, dumps)
+        image._listed = frozenset(symbol.value for symbol in symbols)
+        return image
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What tells it from every other image: all that was read, and all that was said since."""
+        return tuple(item for item in sorted(vars(self).items()) if item[0] not in DERIVED)
 
     @property
     def cpu(self) -> str | None:
@@ -279,6 +294,18 @@ class Image:
         functions = {s.thumb for s in self.symbols.at(addr) if s.kind == "func"}
         return functions.pop() if len(functions) == 1 else None
 
+    def contradiction(self, addr: int, *, thumb: bool) -> str | None:
+        """What says that code at ``addr`` is not of this instruction set, if something does."""
+        here = "ARM" if thumb else "Thumb"
+        kind = self.symbols.mapping(addr, self._floor(addr))
+        if kind in ("a", "t"):
+            wrong = (kind == "t") != thumb
+            return f"its mapping symbol ${kind} says that it is {here} code" if wrong else None
+        functions = {s.thumb for s in self.symbols.at(addr) if s.kind == "func"}
+        if functions == {not thumb} and addr not in self._listed:
+            return f"its symbol says that it is {here} code"
+        return None
+
     def is_marked_data(self, addr: int) -> bool:
         """Whether mapping symbols say that ``addr`` is data; control flow may know better."""
         return self.symbols.mapping(addr, self._floor(addr)) == "d"
@@ -286,11 +313,9 @@ class Image:
 
 def _file_bytes(path: str | Path) -> bytes:
     try:
-        if Path(path).stat().st_size > LARGEST_FILE:
-            raise InputError(f"{path} is larger than 1 GiB", hint="strip what is not debug lines")
-        return Path(path).read_bytes()
-    except OSError as fault:
-        raise InputError(f"{path}: {fault.strerror or fault}") from fault
+        return read_input(path, LARGEST_FILE)
+    except Unreadable as fault:
+        raise InputError(f"{path} {fault}") from fault
 
 
 def _overlay(

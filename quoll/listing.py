@@ -9,16 +9,19 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from quoll.assumptions import listed
 from quoll.callgraph import Recursion, call_graph, recursions
 from quoll.cfg import Block, Cfg, EdgeKind, Program
 from quoll.contexts import Counting
 from quoll.image import Image
+from quoll.inputs import Unreadable, read_input
 from quoll.loops import Loop, find_loops, retreating_edges
 from quoll.vivu import FULL, Vivu
 
 __all__ = ["call_graph_text", "disassembly", "function_loops", "loops_text", "summary"]
 
 LARGEST = 8  # entries of which a summary shows the size
+LARGEST_SOURCE = 16 << 20  # bytes of a source file
 
 
 def function_loops(cfg: Cfg) -> tuple[tuple[Loop, ...], list[tuple[int, int]]]:
@@ -53,7 +56,7 @@ def summary(program: Program, image: Image, vivu: Vivu = FULL) -> str:
     lines += [f"never returns: {image.place(c.entry)}" for c in cfgs if not c.returns]
     lines += [f"recursion: {_recursion(program, recursion)}" for recursion in recursions(program)]
     lines += [f"unresolved: {u.where}: {u.reason} ({u.hint})" for u in program.unresolved]
-    lines += [f"assumed: {text}" for text in program.assumptions]
+    lines += [f"assumed: {text}" for text in listed(program.assumptions)]
     return "\n".join(lines) + "\n"
 
 
@@ -156,8 +159,8 @@ def _halfwords(raw: bytes) -> str:
 def _source(path: Path) -> dict[int, str]:
     """The lines of a source file by number; none if it is not where it was compiled."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        text = read_input(path, LARGEST_SOURCE).decode("utf-8", "replace")
+    except Unreadable:
         return {}
     return {number: line.strip() for number, line in enumerate(text.splitlines(), 1)}
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from quoll.arm.insn import LR, SP, Flow, Insn
+from quoll.assumptions import Assumption
 from quoll.cfg import Cfg, EdgeKind
 from quoll.compiled import Given, compile_block
 from quoll.domain import ValueDomain
@@ -133,7 +134,7 @@ class LocalValues:
         return self._spilled.met
 
     @property
-    def assumptions(self) -> frozenset[str]:
+    def assumptions(self) -> frozenset[Assumption]:
         """The named assumptions (rule 1) that the states rest on."""
         return frozenset(self.environment.used)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from quoll import condition as cond
+from quoll.assumptions import Assumption
 from quoll.comparison import Compare
 from quoll.condition import Comparison, Condition
 from quoll.memory import Memory, Use
@@ -57,7 +58,7 @@ class Environment:
     changed: frozenset[Span] = frozenset()  # read-only by its section, but written
 
     @property
-    def used(self) -> set[str]:
+    def used(self) -> set[Assumption]:
         """The named assumptions so far."""
         return self.use.assumptions
 

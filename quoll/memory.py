@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from quoll import assumptions
+from quoll.assumptions import Assumption
 from quoll.condition import Stacks
 from quoll.memory_map import MemoryMap, Span, same_in_page
 from quoll.terms import (
@@ -56,7 +57,7 @@ S4 = assumptions.S4.text()
 class Use:
     """What one analysis has used of memory so far."""
 
-    assumptions: set[str] = field(default_factory=set)
+    assumptions: set[Assumption] = field(default_factory=set)
     stored: set[Span] = field(default_factory=set)  # known places of stores
     untold: set[int] = field(default_factory=set)  # cells at addresses without a known translation
 

@@ -16,6 +16,8 @@ from pathlib import Path
 
 from quoll.elf import RawSymbol
 from quoll.errors import InputError
+from quoll.inputs import Unreadable, read_input
+from quoll.printable import printable
 
 __all__ = ["read_names"]
 
@@ -34,12 +36,10 @@ LARGEST = 64 << 20  # bytes
 def read_names(path: Path) -> tuple[RawSymbol, ...]:
     """The symbols in a list. Raises InputError naming the file, and the line that is none."""
     try:
-        if path.stat().st_size > LARGEST:
-            raise InputError(f"{path} is larger than 64 MiB", hint="is it a list of symbols?")
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as fault:
-        reason = fault.strerror if isinstance(fault, OSError) else "it is not UTF-8 text"
-        raise InputError(f"cannot read the symbols {path}: {reason}") from fault
+        text = read_input(path, LARGEST).decode("utf-8")
+    except (Unreadable, UnicodeDecodeError) as fault:
+        reason = fault if isinstance(fault, Unreadable) else "is not UTF-8 text"
+        raise InputError(f"the list of symbols {path} {reason}") from fault
     return tuple(_symbols(text, path))
 
 
@@ -50,10 +50,12 @@ def _symbols(text: str, path: Path) -> Iterator[RawSymbol]:
         match = LINE.fullmatch(line)
         if match is None or int(match["addr"], 16) >= 1 << 32:
             raise InputError(
-                f"{path}:{number}: '{line.strip()[:60]}' is no symbol",
+                f"{path}:{number}: '{printable(line.strip()[:60])}' is no symbol",
                 hint="lines are 'ADDRESS TYPE NAME', as nm prints them",
             )
         kind = KINDS.get(match["type"].lower(), NOTYPE)
         binding = LOCAL if match["type"].islower() else GLOBAL
         size = int(match["size"] or "0", 16)
-        yield RawSymbol(match["name"], int(match["addr"], 16), size, kind, binding, SECTION)
+        yield RawSymbol(
+            printable(match["name"]), int(match["addr"], 16), size, kind, binding, SECTION
+        )

@@ -15,6 +15,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from quoll.arm.insn import LR, PC, Flow, Insn
+from quoll.assumptions import Assumption
 from quoll.cfg import Block, Cfg, Edge, EdgeKind
 from quoll.confirm import Doubt
 from quoll.flagstates import on_the_way
@@ -39,14 +40,14 @@ SMALL = 32  # instructions of a function
 ANYTHING, COMPUTED = -1, -2  # positions of symbols made before a path starts
 
 # An effect, whether it is a call, and the named assumptions that this rests on
-_Interpreted = tuple[Effect, bool, frozenset[str]] | None
+_Interpreted = tuple[Effect, bool, frozenset[Assumption]] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
     """What answers rest on: named assumptions (rule 1), and code that was interpreted."""
 
-    assumptions: set[str] = field(default_factory=set)
+    assumptions: set[Assumption] = field(default_factory=set)
     interpreted: dict[Hashable, _Interpreted] = field(default_factory=dict)
 
 

@@ -15,14 +15,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from quoll.arm.insn import Access, Memory
+from quoll.errors import ControlFlowError
 from quoll.fixpoint import Fixpoint
 from quoll.state import State
 from quoll.supergraph import Supergraph
 from quoll.values import Resumed, Values
-from quoll.valueset import ValueSet
+from quoll.valueset import ValueSet, meet
 
 __all__ = ["PendingTests", "find_pending_tests"]
 
+WORD = 4  # bytes
+ARRAY = 4096  # bytes that a store to an array of device registers may span; more is not known
 NON_ZERO = ValueSet(1, 2**32 - 1, 1)
 
 
@@ -44,16 +48,28 @@ def find_pending_tests(values: Values, registers: Sequence[int]) -> PendingTests
     ``registers`` are addresses of words, of which at least one is not 0 while an interrupt is
     pending: each in turn is assumed to be it, and what is dead in all these cases is dead.
     The assumption decides nothing before the first read, so that is where values are computed
-    again from.
+    again from. It decides by loads of a whole register only: nothing is known of what a byte or an
+    access across its end reads, nor of one whose address is not known (rule 36). Loads whose
+    address is known under the assumption only are among ``reads``, as they decide too.
+
+    None too if the code stores to a register: it may acknowledge the interrupt, whereupon the
+    register reads as 0. Raises ControlFlowError for a register in memory of the ELF.
     """
-    reads = tuple(_reads(values, frozenset(registers)))
-    if not reads:
+    for register in registers:
+        if any(map(values.is_memory, range(register, register + WORD))):
+            raise ControlFlowError(
+                f"the pending register {register:#010x} of the platform is in a section of this "
+                "ELF, whose words do not change by themselves",
+                hint="name a register of the interrupt controller in 'pending', or none",
+            )
+    reads = values.reading(registers)
+    if not reads or _acknowledges(values, registers):
         return None
     cases: list[Resumed] = []
     for register in registers:
         cases.append(values.resumed({register: NON_ZERO}, like=cases[-1] if cases else None))
     every = frozenset(range(len(values.graph.edges)))  # steps over parts are none of these
-    before, first = _before_any(values.graph, frozenset(reads))
+    before, first = _before_any(values.graph, reads)
     seen: set[int] = set()
     new = first
     while True:
@@ -63,7 +79,7 @@ def find_pending_tests(values: Values, registers: Sequence[int]) -> PendingTests
         negative = frozenset(e for e in dead - values.dead_edges if _decided(values, found, e))
         new = {values.graph.edges[e].dst for e in negative} - seen
         if not new:
-            return PendingTests(reads, negative, dead)
+            return PendingTests(tuple(sorted(values.reading(registers))), negative, dead)
 
 
 def _before_any(graph: Supergraph, reads: frozenset[int]) -> tuple[frozenset[int], set[int]]:
@@ -86,21 +102,26 @@ def _before_any(graph: Supergraph, reads: frozenset[int]) -> tuple[frozenset[int
     return frozenset(found), seen & reads
 
 
-def _reads(values: Values, registers: frozenset[int]) -> list[int]:
-    graph = values.graph
-    return [
-        index
-        for index, node in enumerate(graph.nodes)
+def _acknowledges(values: Values, registers: Sequence[int]) -> bool:
+    """Whether a store may hit one of ``registers``, of those to known addresses or arrays there."""
+    return any(
+        insn.memory is not None
+        and insn.memory.access in (Access.STORE, Access.SWAP)
+        and _may_hit(values.access(index, i), insn.memory, registers)
+        for index, node in enumerate(values.graph.nodes)
         if values.reached(index)
-        and any(
-            insn.memory is not None and _within(values.access(index, i), registers)
-            for i, insn in enumerate(node.block.insns)
-        )
-    ]
+        for i, insn in enumerate(node.block.insns)
+    )
 
 
-def _within(addresses: ValueSet | None, registers: frozenset[int]) -> bool:
-    return addresses is not None and addresses.exact in registers
+def _may_hit(addresses: ValueSet | None, access: Memory, registers: Sequence[int]) -> bool:
+    if addresses is None or addresses.high - addresses.low >= ARRAY:
+        return False
+    length = access.size * access.count
+    return any(
+        meet(addresses, ValueSet(register - length + 1, register + WORD - 1, 1)) is not None
+        for register in registers
+    )
 
 
 def _decided(values: Values, cases: Sequence[Fixpoint[State]], edge: int) -> bool:

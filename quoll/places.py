@@ -21,8 +21,8 @@ from quoll.lines import SourceLine
 __all__ = ["Place", "find_place", "resolve"]
 
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
-LINE = re.compile(r"(?P<file>.+\.[A-Za-z]+):(?P<line>[0-9]+)")
-OFFSET = re.compile(r"(?P<symbol>.+)\+(?P<offset>0[xX][0-9a-fA-F]{1,8}|[0-9]+)")
+LINE = re.compile(r"(?P<file>.+\.[A-Za-z]+):(?P<line>[0-9]{1,18})")
+OFFSET = re.compile(r"(?P<symbol>.+)\+(?P<offset>0[xX][0-9a-fA-F]{1,8}|[0-9]{1,18})")
 OFFERED = 3  # alternatives named in an error
 
 
@@ -38,7 +38,9 @@ class Place:
 
     def covers(self, image: Image, addr: int) -> bool:
         """Whether the instruction at ``addr`` is at this place, or belongs to its line."""
-        return addr in self.addresses if self.line is None else image.line(addr) == self.line
+        if self.line is not None:
+            return image.line(addr) == self.line
+        return addr in self.addresses or addr | 1 in self.addresses
 
 
 def resolve(image: Image, text: str, source: Source | None = None) -> tuple[int, ...]:
@@ -70,6 +72,13 @@ def _loaded(image: Image, addr: int, text: str, where: str | None) -> int:
         spans = ", ".join(f"0x{s.addr:08x}-0x{s.addr + s.size:08x}" for s in image.segments[:8])
         raise FactsError(
             f"there is nothing at {text}", where=where, hint=f"what is loaded: {spans}"
+        )
+    wrong = image.contradiction(addr & ~1, thumb=True) if addr & 1 else None
+    if wrong:
+        raise FactsError(
+            f"the odd address {addr:#x} stands for Thumb code, but {wrong}",
+            where=where,
+            hint=f"give the even address, {addr & ~1:#x}",
         )
     return addr
 

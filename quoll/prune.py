@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from quoll.arm.insn import Flow, Insn
+from quoll.assumptions import Assumption, stated
 from quoll.cfg import Block, Cfg, Edge, EdgeKind, Program
 from quoll.discover import falls_through
 from quoll.errors import FactsError
@@ -40,9 +41,9 @@ class _Cut:
     target: Callable[[int], bool]
 
     @property
-    def text(self) -> str:
+    def text(self) -> Assumption:
         """As printed with the assumptions."""
-        return f"{self.fact} ({self.fact.source})"
+        return stated(self.fact)
 
 
 def guided(program: Program, image: Image, facts: Facts) -> Program:
@@ -54,13 +55,14 @@ def guided(program: Program, image: Image, facts: Facts) -> Program:
     """
     cuts = [_cut(image, f) for f in facts.facts if isinstance(f, Removal) and not _scoped(f)]
     required = tuple(
-        Required(_covered(program, find_place(image, f.place, f.source), image), str(f))
+        Required(_covered(program, find_place(image, f.place, f.source), image), stated(f))
         for f in facts.of(Require)
     )
     if not cuts and not required:
         return program
     removed: dict[Removed, None] = {}
-    used: dict[str, None] = {}
+    used: dict[Assumption, None] = {}
+    taken: set[int] = set()
     functions = dict(program.functions)
     for cut in cuts:
         if isinstance(cut.fact, Branch):
@@ -69,6 +71,7 @@ def guided(program: Program, image: Image, facts: Facts) -> Program:
             found = list(_removed(cfg, cut, image))
             if found:
                 functions[entry] = _without(cfg, found)
+                taken.update(cfg.blocks[loss.block].last.addr for loss, _ in found)
                 removed.update(dict.fromkeys(r for _, r in found))
                 used[cut.text] = None
     functions = _reachable(functions, program.entries, {u.addr for u in program.unresolved})
@@ -80,7 +83,9 @@ def guided(program: Program, image: Image, facts: Facts) -> Program:
         jump_tables=tuple(t for t in program.jump_tables if t.addr in insns),
         unresolved=tuple(u for u in program.unresolved if u.addr in insns),
         assumptions=(*program.assumptions, *used),
-        guidance=replace(program.guidance, removed=tuple(removed), required=required),
+        guidance=replace(
+            program.guidance, removed=tuple(removed), required=required, cut=frozenset(taken)
+        ),
     )
 
 
@@ -162,7 +167,8 @@ def _inside(graph: Supergraph, image: Image, fact: Branch) -> list[bool]:
 
 def _is_branch(insn: Insn) -> bool:
     """Whether ``insn`` may transfer control, and may not."""
-    return insn.flow not in (Flow.NEXT, Flow.TRAP, Flow.UNDEFINED) and falls_through(insn)
+    ways = (Flow.NEXT, Flow.WAIT, Flow.TRAP, Flow.UNDEFINED)
+    return insn.flow not in ways and falls_through(insn)
 
 
 def _require_one_branch(cfgs: Iterable[Cfg], cut: _Cut, image: Image) -> None:
@@ -223,7 +229,9 @@ def _removed(cfg: Cfg, cut: _Cut, image: Image) -> Iterator[tuple[_Loss, Removed
                 yield _Loss(block.index, callee=callee), Removed(source, callee, cut.text)
 
 
-def _branch(cfg: Cfg, block: Block, taken: bool, text: str) -> Iterator[tuple[_Loss, Removed]]:
+def _branch(
+    cfg: Cfg, block: Block, taken: bool, text: Assumption
+) -> Iterator[tuple[_Loss, Removed]]:
     last = block.last.addr
     for edge in cfg.successors(block.index):
         if (edge.kind is EdgeKind.FALLTHROUGH) == taken:

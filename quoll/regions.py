@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
+from quoll.assumptions import Assumption, stated
 from quoll.errors import FactsError
 from quoll.facts import Facts, PointsInto, RegionFact, RegisterAtMost, UnknownPointsInto
 from quoll.image import Image
@@ -86,14 +87,14 @@ class Regions:
         return Regions(regions, pointers, unknown)
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumptions(self) -> tuple[Assumption, ...]:
         """Every fact, as it is listed in reports."""
         facts = (
             *self.regions.values(),
             *(p.fact for at in self.pointers.values() for p in at),
             *(() if self.unknown is None else (self.unknown,)),
         )
-        return tuple(dict.fromkeys(f"fact: {fact}" for fact in facts))
+        return tuple(dict.fromkeys(stated(fact) for fact in facts))
 
     @property
     def elsewhere(self) -> tuple[int, int] | None:

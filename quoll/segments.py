@@ -22,6 +22,7 @@ from quoll.image import Image
 from quoll.pending import PendingTests
 from quoll.places import find_place
 from quoll.supergraph import SuperEdge, Supergraph, SuperLoop
+from quoll.trim import nodes_to_cycles
 from quoll.values import Origin, Values
 from quoll.valueset import ValueSet
 
@@ -76,16 +77,13 @@ def undivided(graph: Supergraph) -> Segment:
 
 
 def from_place(graph: Supergraph, facts: Facts, image: Image) -> tuple[Segment, ...]:
-    """The rest of the paths from each place where facts let them start, in every context.
-
-    Raises ControlFlowError where none of them is on a path to an exit.
-    """
+    """The rest of the paths from each place where facts let them start, in every context."""
     places = [find_place(image, f.place, f.source) for f in facts.of(PathStart)]
     found = []
     for number, node in enumerate(graph.nodes):
         if any(place.covers(image, i.addr) for place in places for i in node.block.insns):
             builder = _Builder(graph, graph.successors)
-            found.append(builder.finish(builder.place(number), node.block.addr))
+            found.append(builder.finish(builder.place(number), node.block.addr, image))
     return tuple(found)
 
 
@@ -93,19 +91,20 @@ def segments(values: Values, tests: PendingTests, image: Image) -> Iterator[Segm
     """The segment of the entry, then those of the reads.
 
     A read that no negative edge follows starts none: all that depends on it ends the path.
-    Raises ControlFlowError when a test runs in a loop of its own.
+    Raises ControlFlowError when a test runs in a loop of its own, and where code that is reached
+    while an interrupt is pending does not end before none is.
     """
     graph = values.graph
     rest = [[e for e in edges if e not in tests.dead] for edges in graph.successors]
     entry = _Builder(graph, rest)
-    yield entry.finish(entry.place(graph.entry), None)
+    yield entry.finish(entry.place(graph.entry), None, image)
     for read in tests.reads:
         test = _test_of(values, tests.negative, read)
         if not test.nodes:
             continue
         _refuse_cycle(graph, test, image)
         builder = _Builder(graph, rest)
-        yield builder.finish(builder.copy(test, read), graph.nodes[read].block.addr)
+        yield builder.finish(builder.copy(test, read), graph.nodes[read].block.addr, image)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +194,8 @@ class _Builder:
         source, target = self.numbers[node, copy], self.numbers[edge.dst, into_copy]
         self.edges.append(SuperEdge(source, target, edge.kind))
 
-    def finish(self, entry: int, start: int | None) -> Segment:
-        """The segment from ``entry``: what is on a path to an exit, and the loops that remain."""
+    def finish(self, entry: int, start: int | None, image: Image) -> Segment:
+        """The segment from ``entry``: all that control comes to, and the loops that remain."""
         for node, copy in list(self.numbers):
             if not copy:
                 for e in self.rest[node]:
@@ -204,7 +203,7 @@ class _Builder:
         origin = [node for node, _ in self.numbers]
         ends = set(self.graph.exits)
         exits = [n for (node, copy), n in self.numbers.items() if node in ends and not copy]
-        keep = self._on_paths(entry, exits)
+        keep = self._reached(entry, exits, image)
         number = {old: new for new, old in enumerate(keep)}
         edges = tuple(
             SuperEdge(number[e.src], number[e.dst], e.kind)
@@ -227,19 +226,28 @@ class _Builder:
             number[entry],
             tuple(number[n] for n in exits if n in number),
             tuple(loop for _, loop in loops),
-            self.graph.excluded,
+            (),
             self.graph.guidance,
         )
         return Segment(start, graph, nodes, tuple(index for index, _ in loops))
 
-    def _on_paths(self, entry: int, exits: Iterable[int]) -> list[int]:
-        forward = _closure([entry], [(e.src, e.dst) for e in self.edges])
-        backward = _closure(exits, [(e.dst, e.src) for e in self.edges])
-        kept = forward & backward
-        if entry not in kept:
+    def _reached(self, entry: int, exits: Iterable[int], image: Image) -> list[int]:
+        """What control passes from ``entry`` to an end. None goes round for ever (rule 33).
+
+        A node that leads to no end and to no cycle is on no path: every way on from it is dead
+        while an interrupt is pending.
+        """
+        pairs = [(e.src, e.dst) for e in self.edges]
+        forward = _closure([entry], pairs)
+        kept = forward & _closure(exits, [(dst, src) for src, dst in pairs])
+        stays = nodes_to_cycles(forward - kept, pairs)
+        if stays or entry not in kept:
+            origin = [self.graph.nodes[node].block.addr for node, _ in self.numbers]
             raise ControlFlowError(
-                "no end of a path is reachable while an interrupt is pending",
-                hint="name the exits: instructions after which control is back in user mode",
+                "no end of a path is reachable while an interrupt is pending (rule 33)",
+                where=image.place(min(origin[n] for n in stays or {entry})),
+                hint="what waits there until none is pending waits for ever, as interrupts are "
+                "masked; if it is the end of the path, name it with 'path must end at' or --end",
             )
         return sorted(kept)
 

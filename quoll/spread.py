@@ -1,7 +1,7 @@
 """Independent pieces of work, spread over the processors.
 
 Processes are forked, so that they see everything made so far without a copy; only their results
-travel. A process that fails is of no consequence: its share is done here.
+travel. A process that fails is of no consequence: its share is done here. None outlives this one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
+
+from quoll.children import die_with
 
 __all__ = ["begun", "spread"]
 
@@ -95,6 +97,7 @@ def _taken(reader: int) -> Iterator[int]:
 
 def _forked(work: Callable[[], object]) -> tuple[int, int] | None:
     """A process that does ``work``: its number and where its result is read; None without."""
+    here = os.getpid()
     reader, writer = os.pipe()
     try:
         child = os.fork()
@@ -107,6 +110,7 @@ def _forked(work: Callable[[], object]) -> tuple[int, int] | None:
         return child, reader
     status = 1
     with suppress(BaseException):
+        die_with(here)
         os.close(reader)
         with os.fdopen(writer, "wb") as pipe:
             pickle.dump(work(), pipe)

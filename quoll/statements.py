@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 
 from quoll.arm.insn import Flow, Insn
+from quoll.assumptions import STANDARD, UNCHANGED, Assumption, stated
 from quoll.cfg import Cfg
 from quoll.discover import Callee
 from quoll.errors import FactsError
@@ -25,7 +26,6 @@ ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
 INDIRECT = (Flow.INDIRECT, Flow.INDIRECT_CALL)
 STATE_TARGETS = "state them: targets of PLACE are PLACE, ..."
 STATE_RETURN = "state it, if that is so: PLACE returns to its caller"
-STANDARD = "it gives back r4 to r11, sp, the mode and the registers of other modes"
 
 
 class Statements:
@@ -37,7 +37,7 @@ class Statements:
     def __init__(self, image: Image, facts: Facts) -> None:
         self._image = image
         self.never: Mapping[int, NeverReturns] = {
-            addr: fact
+            addr & ~1: fact
             for fact in facts.of(NeverReturns)
             for addr in resolve(image, fact.function, fact.source)
         }
@@ -46,7 +46,7 @@ class Statements:
             for fact in facts.of(Targets)
         ]
         self._returns = {
-            addr: fact
+            addr & ~1: fact
             for fact in facts.of(Returns)
             for addr in resolve(image, fact.place, fact.source)
         }
@@ -61,14 +61,14 @@ class Statements:
                     hint="end the path before its calls: path must end at PLACE",
                 )
         self.ends: Mapping[int, PathEnd] = {
-            addr: fact
+            addr & ~1: fact
             for fact in facts.of(PathEnd)
             for addr in resolve(image, fact.place, fact.source)
         }
         self._depths = {
             resolve(image, fact.function, fact.source)[0]: fact for fact in facts.of(Recursion)
         }
-        self.used: dict[str, None] = {}
+        self.used: dict[Assumption, None] = {}
 
     @property
     def going_on(self) -> frozenset[int]:
@@ -83,14 +83,14 @@ class Statements:
         """What is stated about the indirect transfer ``insn``."""
         for place, fact, callees in self._targets:
             if place.covers(self._image, insn.addr):
-                self.used.setdefault(f"{fact.source.text} ({fact.source})")
+                self.used.setdefault(stated(fact))
                 return Effect(callees)
         return None
 
-    def returns(self, insn: Insn) -> str | None:
+    def returns(self, insn: Insn) -> Assumption | None:
         """What is stated about the return ``insn``, that values do not prove to be one."""
         fact = self._returns.get(insn.addr)
-        return None if fact is None else f"{fact}; {STANDARD} ({fact.source})"
+        return None if fact is None else stated(fact, STANDARD)
 
     def hint(self, insn: Insn, *, returns: bool = False) -> str:
         """The facts that would help: in a writable section literals and tables are not known."""
@@ -106,7 +106,7 @@ class Statements:
             f"region NAME from {section.addr:#x} to {last:#x} is read-only"
         )
 
-    def assumptions(self, functions: Mapping[int, Cfg]) -> list[str]:
+    def assumptions(self, functions: Mapping[int, Cfg]) -> list[Assumption]:
         """The statements used for a program of ``functions``."""
         never = [self.never[f] for f in sorted(functions) if f in self.never]
         blocks = [block for cfg in functions.values() for block in cfg.blocks]
@@ -115,21 +115,20 @@ class Statements:
         ends = {self.ends[b.last.addr] for b in blocks if b.exits and b.last.addr in self.ends}
         return [
             *self.used,
-            *(f"{fact.function} never returns ({fact.source})" for fact in never),
-            *(f"{fact}; {STANDARD} ({fact.source})" for fact in bounds),
-            *sorted(f"{fact} ({fact.source})" for fact in ends),
+            *(stated(fact) for fact in never),
+            *(stated(fact, STANDARD, UNCHANGED) for fact in bounds),
+            *sorted(stated(fact) for fact in ends),
         ]
 
     def guidance(self) -> Guidance:
         """What stands in for the functions that are replaced, and how deep others may recur."""
         return Guidance(
             replaced={
-                addr: Replacement(fact.cycles, fact.preserves, f"{fact} ({fact.source})")
+                addr: Replacement(fact.cycles, fact.preserves, stated(fact))
                 for addr, fact in self.replaced.items()
             },
             depths={
-                addr: Depth(fact.activations, f"{fact} ({fact.source})")
-                for addr, fact in self._depths.items()
+                addr: Depth(fact.activations, stated(fact)) for addr, fact in self._depths.items()
             },
         )
 

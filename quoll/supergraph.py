@@ -2,7 +2,7 @@
 
 A ``Supergraph`` is the plain expansion for one entry: a node is a block in a context, a call
 edge leads into the callee's copy, a return edge leads back. Nodes that the entry does not reach,
-or from which no exit is reachable, are left out (the latter are listed in ``excluded``).
+or from which no exit is reachable, are left out, but for the first of the latter (``stops``).
 
 With call strings of limited length several calls may share one copy of their callee: its context
 is *merged*. The graph then falls into *parts*, one for the root and one for each merged context,
@@ -119,7 +119,7 @@ class Supergraph:
     entry: int  # node
     exits: tuple[int, ...]  # nodes after which a path may end
     loops: tuple[SuperLoop, ...]  # of each part outer loops before the loops inside them
-    excluded: tuple[str, ...] = ()  # printed places that cannot reach an exit, and why
+    stops: tuple[int, ...] = ()  # nodes that control gets to, but to no exit from (``quoll.trim``)
     guidance: Guidance = NO_GUIDANCE
     crossings: Mapping[int, tuple[Replacement, ...]] = field(default_factory=dict)
     summaries: Mapping[int, Replacement] = field(default_factory=dict)  # of merged functions

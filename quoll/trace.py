@@ -17,9 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from quoll.errors import InputError
+from quoll.inputs import Unreadable, read_input
 
 __all__ = ["Access", "End", "Execution", "Trace"]
 
+LARGEST = 8 << 30  # bytes
 _MAGIC = b"QUOLLTRC"
 _VERSION = 1
 _HEADER = struct.Struct("<8s4I")
@@ -100,9 +102,9 @@ class Trace:
     def read(path: Path) -> Trace:
         """The recording in a file. Raises ``InputError`` unless the file is whole."""
         try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise InputError(f"cannot read the trace {path}: {error.strerror}") from error
+            data = read_input(path, LARGEST)
+        except Unreadable as error:
+            raise InputError(f"the trace {path} {error}") from error
         return _Reader(path, data).trace()
 
 

@@ -1,12 +1,18 @@
 """Supergraphs without what is on no path from the entry to an exit.
 
+Control that gets where no exit can be reached has not left the paths: it stays there, for ever, or
+the path ends there and nobody said so. The first block of such a place stays in the graph as one of
+its ``stops``, for facts and values to exclude it; no bound is given beside one (rule 33). There is
+none where a fact excludes the way on. Nor where values do and nothing goes round: an instruction
+all of whose successors are excluded is never executed.
+
 A return edge of a merged context is usable only where its call can be reached and made; beyond
 that, reachability does not match calls with returns, which keeps more than necessary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from quoll.cfg import EdgeKind
@@ -16,7 +22,16 @@ from quoll.image import Image
 from quoll.partloops import loops_of_parts
 from quoll.supergraph import Context, Node, SuperEdge, Supergraph, parts_of
 
-__all__ = ["Draft", "nodes_kept", "trimmed", "without_edges"]
+__all__ = [
+    "Draft",
+    "nodes_kept",
+    "nodes_to_cycles",
+    "refuse_stops",
+    "trimmed",
+    "without_edges",
+]
+
+NAMED = 8  # places named in an error
 
 
 @dataclass(slots=True)
@@ -29,6 +44,8 @@ class Draft:
     exits: list[int] = field(default_factory=list)
     guidance: Guidance = NO_GUIDANCE
     summaries: Mapping[int, Replacement] = field(default_factory=dict)
+    cut: set[int] = field(default_factory=set)  # nodes that a fact took a way on from
+    stops: list[int] = field(default_factory=list)
 
 
 def without_edges(
@@ -42,9 +59,9 @@ def without_edges(
     """``graph`` without the edges at the indices ``dead`` and what only they lead to (rule 4).
 
     Contexts keep their numbers; nodes and edges are numbered anew, in the same order. ``image``
-    names the places that now reach no exit; without it they are bare addresses. No path ends at
-    ``no_exits`` any more; ``guidance`` takes the place of the graph's. Raises
-    ControlFlowError when no exit is left.
+    names places in errors; without it they are bare addresses. No path ends at ``no_exits`` any
+    more; ``guidance`` takes the place of the graph's: it has the facts that exclude the edges,
+    which otherwise values do. Raises ControlFlowError when no exit is left.
     """
     removed = set(dead)
     kept = [edge for i, edge in enumerate(graph.edges) if i not in removed]
@@ -56,8 +73,11 @@ def without_edges(
         exits,
         guidance or graph.guidance,
         graph.summaries,
+        stops=list(graph.stops),
     )
-    return trimmed(draft, graph.entry, image, graph.excluded)
+    if guidance is not None:
+        draft.cut = {graph.edges[i].src for i in removed} | set(no_exits)
+    return trimmed(draft, graph.entry, image, lambda lost: nodes_to_cycles(lost, _pairs(draft)))
 
 
 def nodes_kept(whole: Supergraph, part: Supergraph) -> tuple[int, ...] | None:
@@ -74,11 +94,15 @@ def nodes_kept(whole: Supergraph, part: Supergraph) -> tuple[int, ...] | None:
 
 
 def trimmed(
-    draft: Draft, entry: int, image: Image | None, excluded_before: tuple[str, ...] = ()
+    draft: Draft,
+    entry: int,
+    image: Image | None,
+    stays: Callable[[set[int]], set[int]] | None = None,
 ) -> Supergraph:
     """Leave out what is not on a path from the entry to an exit; number the rest; find loops.
 
-    Raises as ``without_edges`` does.
+    Of the nodes from which no exit can be reached, ``stays`` gives those where control may stay:
+    all, if it is None. Raises as ``without_edges`` does.
     """
     forward = _forward(draft, entry)
     exits = [n for n in draft.exits if forward[n]]
@@ -95,14 +119,17 @@ def trimmed(
             where=_at(image, draft.nodes[entry].block.addr),
             hint="name the exits: instructions after which control is back in user mode",
         )
-    backward = _backward(draft, exits)
-    keep = [n for n in range(len(draft.nodes)) if forward[n] and backward[n]]
+    before = [n for n in draft.stops if forward[n]]
+    backward = _backward(draft, [*exits, *before])
+    found = _stops(draft, forward, backward, stays)
+    stops = sorted({*before, *found})
+    keep = [n for n in range(len(draft.nodes)) if forward[n] and (backward[n] or n in found)]
     number = {old: new for new, old in enumerate(keep)}
     usable = _usable(draft)
     edges = tuple(
         SuperEdge(number[e.src], number[e.dst], e.kind, None if e.call is None else number[e.call])
         for e in draft.edges
-        if e.src in number and e.dst in number
+        if e.src in number and e.dst in number and e.src not in found
         if e.call is None or (e.call in number and usable(e))
     )
     contexts, nodes = tuple(draft.contexts), tuple(draft.nodes[n] for n in keep)
@@ -120,7 +147,7 @@ def trimmed(
         number[entry],
         tuple(number[n] for n in exits),
         loops_of_parts(contexts, nodes, edges, predecessors, number[entry]),
-        _excluded(draft, forward, backward, image, excluded_before),
+        tuple(number[n] for n in stops),
         draft.guidance,
         summaries=draft.summaries,
     )
@@ -177,23 +204,61 @@ def _backward(draft: Draft, exits: list[int]) -> bytearray:
     return reached
 
 
-def _excluded(
+def _stops(
     draft: Draft,
     forward: bytearray,
     backward: bytearray,
-    image: Image | None,
-    before: tuple[str, ...],
-) -> tuple[str, ...]:
-    """Where control leaves the paths for good: one place per block at which it does."""
-    lost = {
-        draft.nodes[edge.dst].block.addr
-        for edge in draft.edges
-        if forward[edge.src] and backward[edge.src] and not backward[edge.dst]
-    }
-    texts = [
-        f"{_at(image, addr)}: no end of a path is reachable from here" for addr in sorted(lost)
-    ]
-    return tuple(dict.fromkeys([*before, *texts]))
+    stays: Callable[[set[int]], set[int]] | None,
+) -> set[int]:
+    """The nodes where control leaves the paths for good, but for those that facts excuse."""
+    lost = {n for n, there in enumerate(forward) if there and not backward[n]}
+    if not lost:
+        return lost
+    if draft.cut:
+        excused = _backward(draft, sorted(draft.cut))
+        lost = {n for n in lost if not excused[n]}
+    there = lost if stays is None else stays(lost)
+    return {e.dst for e in draft.edges if forward[e.src] and backward[e.src] and e.dst in there}
+
+
+def _pairs(draft: Draft) -> Iterator[tuple[int, int]]:
+    return ((edge.src, edge.dst) for edge in draft.edges)
+
+
+def nodes_to_cycles(nodes: set[int], edges: Iterable[tuple[int, int]]) -> set[int]:
+    """Those of ``nodes`` from which ``edges`` between them lead round and round."""
+    onward = dict.fromkeys(nodes, 0)
+    before: dict[int, list[int]] = {n: [] for n in nodes}
+    for src, dst in edges:
+        if src in onward and dst in onward:
+            onward[src] += 1
+            before[dst].append(src)
+    pending = [n for n, count in onward.items() if count == 0]
+    while pending:
+        node = pending.pop()
+        del onward[node]
+        for source in before[node]:
+            onward[source] -= 1
+            if onward[source] == 0:
+                pending.append(source)
+    return set(onward)
+
+
+def refuse_stops(graph: Supergraph, image: Image) -> None:
+    """Raise ControlFlowError where control may get to places from which no path ends."""
+    if not graph.stops:
+        return
+    stops = dict.fromkeys(graph.nodes[n].block.addr for n in graph.stops)
+    first, *others = map(image.place, sorted(stops))
+    also = "".join(f"; also {place}" for place in others[: NAMED - 1])
+    more = f"; and {len(others) - NAMED + 1} more" if len(others) >= NAMED else ""
+    entry = image.place(graph.nodes[graph.entry].block.addr)
+    raise ControlFlowError(
+        f"control gets here from {entry}, but from here to no end of a path{also}{more}",
+        where=first,
+        hint="if the path ends here, state it: path must end at PLACE, or --end PLACE; "
+        "if control never gets here: ignore PLACE",
+    )
 
 
 def _at(image: Image | None, addr: int) -> str:

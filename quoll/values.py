@@ -18,6 +18,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from quoll.arithmetic import add, subtract
+from quoll.assumptions import Assumption
 from quoll.condition import words
 from quoll.contextdomain import ContextDomain, Entry, environment_in, flow_of, start_of
 from quoll.errors import ControlFlowError
@@ -193,6 +194,24 @@ class Values:
         likely = self._fixpoint.states if like is None else like.states
         return Resumed(self._fixpoint, domain, self._in_edges, likely)
 
+    def reading(self, words: Iterable[int]) -> frozenset[int]:
+        """The nodes that load one of ``words``, by whatever instruction, from a known address.
+
+        The address may be known under an assumption only: those of ``resumed`` count too.
+        """
+        wanted, position = frozenset(words), self._domain.order.position
+        found = self._domain.environment.loaded
+        return frozenset(
+            node
+            for node in range(len(self.graph.nodes))
+            if self.reached(node) and not wanted.isdisjoint(found.get(position[node], ()))
+        )
+
+    def is_memory(self, address: int) -> bool:
+        """Whether a byte holds what was stored there last, or what the image says."""
+        environment = self._domain.environment
+        return environment.ordinary(address) or environment.read(address, 1) is not None
+
     def within(self, graph: Supergraph) -> Values | None:
         """The values of this graph without its dead edges, where computing them again gives these.
 
@@ -213,7 +232,7 @@ class Values:
         return self._dead
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumptions(self) -> tuple[Assumption, ...]:
         """The named assumptions (rule 1) that the values rest on."""
         return tuple(sorted(self._domain.environment.used))
 
@@ -261,6 +280,14 @@ class Values:
             return ANY
         known = self._words(state.fact(register), node)
         return self._domain.code.stated(self.graph.nodes[node].block.addr, register, known)
+
+    def operand(self, node: int, insn: int, register: int) -> ValueSet:
+        """What r0 to lr may hold just before an instruction of ``node``."""
+        state = self._fixpoint.states[node]
+        if state is None:
+            return ANY
+        before = self._domain.before(node, state, self.graph.nodes[node].block.insns[:insn])
+        return self._words(before.fact(register), node)
 
     def access(self, node: int, insn: int) -> ValueSet | None:
         """First addresses of the data access of an instruction, in this context.

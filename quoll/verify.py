@@ -22,7 +22,7 @@ Supergraph
     S1  a context's parent is below it unless it is merged, its call sites are calls of its
         function in the callers
     S2  adjacency lists are exactly the edges
-    S3  every node is on a path from the entry to an exit
+    S3  every node is on a path from the entry to an exit, or to a stop, from which nothing goes on
     S4  erasing contexts maps every edge to one of the program: a local edge within one context,
         ACROSS only past a function that is replaced,
         CALL from a call site to the callee's entry in its context, RETURN from a returning block
@@ -257,9 +257,12 @@ def _paths(graph: Supergraph) -> Iterator[str]:
         after[edge.src].append(edge.dst)
         before[edge.dst].append(edge.src)
     nodes = set(range(len(graph.nodes)))
-    ends = {n for exit_ in graph.exits for n in _reached(before, exit_)}
+    ends = {n for end in (*graph.exits, *graph.stops) for n in _reached(before, end)}
     yield from (f"S3 node {n} is not reached" for n in nodes - _reached(after, graph.entry))
     yield from (f"S3 node {n} reaches no exit" for n in nodes - ends)
+    for stop in graph.stops:
+        if stop in graph.exits or graph.successors[stop]:
+            yield f"S3 node {stop} stops, but goes on"
 
 
 def _loop_nest(graph: Supergraph) -> Iterator[str]:
@@ -376,6 +379,8 @@ def _complete(graph: Supergraph, program: Program) -> Iterator[str]:
     opened = {(at, site, c.function) for c in graph.contexts for at, site in c.callers}
     taken = {(r.source, r.target) for r in graph.guidance.removed}
     for n, node in enumerate(graph.nodes):
+        if n in graph.stops:
+            continue
         there = {
             (graph.nodes[graph.edges[e].dst].block.addr, graph.edges[e].kind)
             for e in graph.successors[n]

@@ -6,7 +6,7 @@ ELF -> Image -> Program -> Supergraph -> Values -> Classification -> Costs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,20 +16,26 @@ from ilp.entry import bound_entry
 from ilp.parameters import loop_parameters, refuse_unknown
 from ilp.parametric import largest
 from ilp.solve import solver_named
+from loopbounds.bound import LoopBound
 from loopbounds.options import BoundOptions
-from quoll.errors import UnboundedLoop
+from quoll.assumptions import stated
+from quoll.errors import UnansweredLoop, UnboundedLoop
 from quoll.facts import Facts, load
 from quoll.guidance import unused_guidance
 from quoll.image import Image
 from quoll.regions import Regions
 from quoll.sharing import Sharing
+from quoll.store import NOWHERE, Store
+from quoll.supergraph import Supergraph
 from quoll.vivu import FULL, Vivu
 from wcet import platform as platforms
 from wcet.entries import asked_ends, find_entries, path_ends
+from wcet.latency import interrupt_latency
 from wcet.memory import NOTHING, Extra
 from wcet.platform import Platform
 from wcet.prepared import Prepared, PreparedPaths, PreparedStore
-from wcet.result import EntryResult, InterruptLatency, Result, Start
+from wcet.processor import check_processor
+from wcet.result import EntryResult, Result, Start
 from wcet.stages import Stages
 from wcet.survival import Survival, labels, proved_counts, proved_depths, proved_loops
 
@@ -37,8 +43,6 @@ if TYPE_CHECKING:
     from wcet.preparation import Preparation
 
 __all__ = ["Options", "Run", "analyse"]
-
-INTERRUPT = "interrupt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +59,13 @@ class Options:
     time_limit: float
     bounds: BoundOptions
     parameters: Mapping[str, int] = field(default_factory=dict)  # values of loop parameters
-    store: Path | None = None  # folder of what earlier runs found out
+    store: Store = NOWHERE  # of what earlier runs found out
     tlb: str | None = None  # how translations are charged, if not as the platform says
     vivu: Vivu = FULL
     extra: Extra = NOTHING  # what is loaded beside the ELF
     sharing: Sharing = field(default_factory=Sharing)
+    interrupts: int = 1  # how many may be pending at once, for the latency
+    force_core: bool = False  # bound a binary that is built for another processor
 
 
 def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
@@ -85,6 +91,8 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
     for fact in unused_constraints(run.facts, constraints, used):
         stages.warn(f"{fact.source}: no analysed entry is constrained by '{fact.source.text}'")
     bounds = [(paths.graph, paths.bounds) for found in prepared for paths in found.paths]
+    for text in unanswered(run.image, bounds):
+        stages.warn(text)
     proved = proved_depths(run.image, run.facts, [graph for graph, _ in bounds])
     for unused in unused_guidance(run.facts, used):
         if str(unused.source) not in proved:
@@ -102,7 +110,7 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
         platform_reason=run.reason,
         facts_files=tuple(str(f) for f in run.files),
         entries=results,
-        latency=interrupt_latency(run.platform, results),
+        latency=interrupt_latency(run.image, run.platform, results, options.interrupts),
         stages=stages.done(),
         unbounded=unbounded,
         facts=known,
@@ -139,15 +147,7 @@ class Run:
             image = image.mapped(platform.hierarchy.memory)
             entries = find_entries(image, platform, options.entries)
             ends = path_ends(image, platform)
-            store = PreparedStore(
-                options.store,
-                image,
-                platform,
-                facts,
-                ends,
-                options.bounds,
-                (options.vivu, options.sharing.contexts, options.sharing.least),
-            )
+            store = PreparedStore(options, image, platform, facts, ends)
         return Run(
             image, platform, reason, files, facts, regions, entries, ends, options, stages, store
         )
@@ -172,6 +172,7 @@ class Run:
             starts=tuple(start for result in results for start in result.starts),
             paths=prepared.paths,
             parametric=largest(functions),
+            unmasking=prepared.unmasking,
         )
 
     def solve(
@@ -202,13 +203,9 @@ class Run:
                 place=self.image.place,
             )
         assumptions = (
-            *(
-                f"loop bound by fact: {b.evidence}"
-                for b in answer.bounds
-                if b.method in ("fact", "parameter")
-            ),
-            *(f"fact: {b.assumes}" for b in answer.bounds if b.assumes),
-            *(f"fact: {c}" for c in constraints),
+            *(a for b in answer.bounds for a in b.assumptions),
+            *(limit.assumption for limit in answer.limits),
+            *(stated(c.fact) for c in constraints),
         )
         context = paths.graph.nodes[paths.graph.entry].context
         return EntryResult(
@@ -253,7 +250,10 @@ class Run:
 
 
 def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
-    """The platform asked for, or the one that the ELF's build attributes name."""
+    """The platform asked for, or the one that the ELF's build attributes name.
+
+    Raises InputError if the ELF is built for another processor.
+    """
     if options.platform is not None:
         chosen, reason = platforms.load(options.platform), "asked for"
     else:
@@ -262,6 +262,9 @@ def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
         chosen = chosen.with_l2(options.l2)
     if options.tlb is not None:
         chosen = chosen.with_tlb(options.tlb)
+    core = chosen.timing.core
+    listed = check_processor(image.attributes, chosen.name, core, force=options.force_core)
+    chosen = replace(chosen, assumptions=(*chosen.assumptions, *listed))
     return chosen.locking(image), reason
 
 
@@ -272,21 +275,6 @@ def facts_files(kernel: Path, options: Options) -> tuple[Path, ...]:
     return ((beside,) if automatic else ()) + options.facts
 
 
-def interrupt_latency(
-    platform: Platform, results: Mapping[str, EntryResult]
-) -> InterruptLatency | None:
-    """Rule 21: any masked path may be under way when the interrupt arrives.
-
-    None unless all entries of the platform have a number, the interrupt among them.
-    """
-    if INTERRUPT not in platform.entries or not platform.entries.keys() <= results.keys():
-        return None
-    if any(result.parametric for result in results.values()):
-        return None
-    longest = max(results, key=lambda name: results[name].cycles)
-    return InterruptLatency(longest, results[longest].cycles, INTERRUPT, results[INTERRUPT].cycles)
-
-
 def all_unbounded(entries: Mapping[str, UnboundedLoop]) -> UnboundedLoop:
     """One error for all entries, equal ones together."""
     names: dict[tuple[str, str | None], list[str]] = {}
@@ -294,4 +282,17 @@ def all_unbounded(entries: Mapping[str, UnboundedLoop]) -> UnboundedLoop:
         names.setdefault((error.message, error.hint), []).append(name)
     hint = next(iter(entries.values())).hint
     texts = [f"entry {', '.join(who)}: {message}" for (message, _), who in names.items()]
-    return UnboundedLoop("; ".join(texts), hint=hint)
+    unanswered = any(isinstance(error, UnansweredLoop) for error in entries.values())
+    return (UnansweredLoop if unanswered else UnboundedLoop)("; ".join(texts), hint=hint)
+
+
+def unanswered(
+    image: Image, found: Sequence[tuple[Supergraph, Sequence[LoopBound]]]
+) -> dict[str, None]:
+    """What the solver failed at though there is a bound: once for each place and failure."""
+    return {
+        f"{image.place(graph.nodes[graph.loops[b.loop].header].block.addr)}: {b.unanswered}": None
+        for graph, bounds in found
+        for b in bounds
+        if b.unanswered
+    }

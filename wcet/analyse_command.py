@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from ilp.model_text import to_lp, to_mps
-from quoll.errors import UnboundedLoop
 from wcet.analyse import analyse
-from wcet.atomic import write_atomically
+from wcet.atomic import publish
 from wcet.json_report import to_json
 from wcet.program_names import readable
 from wcet.request import add_analysis, add_color, colored, requested
@@ -88,23 +88,20 @@ def run(options: argparse.Namespace) -> int:
     """Analyse, then print; files are written only when an entry at least has a bound."""
     stages = Stages(verbose=not options.quiet)
     result = analyse(options.kernel, requested(options, options.entry, options.smv), stages)
-    for path, text in programs(result, options.lp, options.mps):
-        write_atomically(path, text)
-    if options.json:
-        text = to_json(result)
-        if options.json == "-":
-            sys.stdout.write(text)
-        else:
-            write_atomically(Path(options.json), text)
-    if options.json != "-":
-        style = Style(color=colored(options), paths=options.paths, stats=options.stats)
-        sys.stdout.write(to_text(result, style))
+    style = Style(color=colored(options), paths=options.paths, stats=options.stats)
+    publish(
+        options,
+        [*programs(result, options.lp, options.mps), (options.json, lambda: to_json(result))],
+        lambda: to_text(result, style),
+    )
     for name, error in result.unbounded.items():
         print(f"wcet: error: entry {name}: {error}", file=sys.stderr)
-    return UnboundedLoop.exit_status if result.unbounded else 0
+    return max((error.exit_status for error in result.unbounded.values()), default=0)
 
 
-def programs(result: Result, lp: Path | None, mps: Path | None) -> Iterator[tuple[Path, str]]:
+def programs(
+    result: Result, lp: Path | None, mps: Path | None
+) -> Iterator[tuple[Path, Callable[[], str]]]:
     """The files of ``--lp`` and ``--mps``, with names that say what a variable counts."""
     for name, entry in result.entries.items():
         if lp or mps:
@@ -112,4 +109,5 @@ def programs(result: Result, lp: Path | None, mps: Path | None) -> Iterator[tupl
         for path, text in ((lp, to_lp), (mps, to_mps)):
             if path:
                 several = len(result.entries) + len(result.unbounded) > 1
-                yield path.with_stem(f"{path.stem}.{name}") if several else path, text(model)
+                file = path.with_stem(f"{path.stem}.{name}") if several else path
+                yield file, partial(text, model)

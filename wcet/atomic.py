@@ -1,42 +1,233 @@
-"""Output files appear whole or not at all."""
+"""What a command writes appears whole and together, or not at all, and never on top of an input.
+
+    refuse_overwriting(options)                    before anything is analysed
+    publish(options, [(options.json, text)], lines)  when all of it is known
+
+Files are written beside their places first. Then pipes and devices are written, then standard
+output, and last all files are renamed into their places.
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
+import stat
+import sys
 import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from quoll.errors import UsageError
+from wcet.process import send_output
 
-__all__ = ["write_atomically"]
+__all__ = ["STANDARD_OUTPUT", "publish", "refuse_overwriting"]
+
+STANDARD_OUTPUT = "-"
+# The options of all commands that name files.
+INPUTS = ("kernel", "binary", "trace", "traces", "facts", "symbols", "raw", "platform")
+OUTPUTS = ("json", "lp", "mps", "dot", "svg", "flame")
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write ``text`` beside ``path`` and rename it into place.
+def refuse_overwriting(options: argparse.Namespace) -> None:
+    """Raise UsageError for an output that cannot be written, or that would replace an input."""
+    _refuse(options, [name for option in OUTPUTS if (name := getattr(options, option, None))])
 
-    A device or pipe (``/dev/stdout``) is written to directly. Raises UsageError if the place
-    cannot be written; an existing file is then untouched.
+
+def publish(
+    options: argparse.Namespace,
+    files: Iterable[tuple[str | Path | None, Callable[[], str]]],
+    report: Callable[[], str],
+) -> None:
+    """Write ``files``, each a name and its text, and print ``report``.
+
+    A file called "-" is printed in the place of the report. Raises UsageError if anything cannot be
+    written; all existing files are then untouched. Raises BrokenPipeError if nobody reads what is
+    printed: the files are then written.
     """
+    named = [(name, text) for name, text in files if name]
+    _refuse(options, [name for name, _ in named])
+    printed = [text for name, text in named if _is_standard_output(name)] or [report]
+    placed: list[_Placed] = []
     try:
-        if path.exists() and not path.is_file():
-            path.write_text(text)
-            return
-        target = path.resolve()
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        for name, text in named:
+            if not _is_standard_output(name):
+                placed.append(_Placed(Path(name), text()))
+        texts = [text() for text in printed]
+        for file in placed:
+            file.send()
+        broken = None
         try:
-            with os.fdopen(handle, "w") as file:
-                file.write(text)
-            os.chmod(name, 0o666 & ~current_umask())
-            os.replace(name, target)
-        except BaseException:
-            os.unlink(name)
-            raise
+            send_output("".join(texts))
+        except BrokenPipeError as error:
+            broken = error
+        for file in placed:
+            file.put()
+    except BaseException:
+        for file in reversed(placed):
+            file.take_back()
+        raise
+    for file in placed:
+        file.settle()
+    if broken is not None:
+        raise broken
+
+
+class _Placed:
+    """A file that is written, and whose place is not taken until ``put``."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self._path, self._data = path, text.encode("utf-8", "backslashreplace")
+        self._target = path.resolve()
+        self._direct = self._target.exists() and not self._target.is_file()
+        self._part = self._before = ""
+        if self._direct:
+            return
+        with _reported(path):
+            handle, self._part = tempfile.mkstemp(
+                dir=self._target.parent, prefix=f".{self._target.name[:100]}."
+            )
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(self._data)
+                os.chmod(self._part, _mode(self._target))
+            except BaseException:
+                self.take_back()
+                raise
+
+    def send(self) -> None:
+        """Write what is a pipe or a device."""
+        if self._direct:
+            with _reported(self._path):
+                self._target.write_bytes(self._data)
+
+    def put(self) -> None:
+        """Take the place of a file; what was there can still come back."""
+        if self._direct:
+            return
+        with _reported(self._path):
+            if self._target.exists():
+                before = f"{self._part}.before"
+                os.link(self._target, before)
+                self._before = before
+            os.replace(self._part, self._target)
+            if not self._before:
+                self._before = str(self._target)  # there was nothing: it is to go again
+            self._part = ""
+
+    def take_back(self) -> None:
+        """Leave everything as it was."""
+        with suppress(OSError):
+            if self._part:
+                os.unlink(self._part)
+                if self._before:
+                    os.unlink(self._before)
+            elif self._before == str(self._target):
+                os.unlink(self._target)
+            elif self._before:
+                os.replace(self._before, self._target)
+
+    def settle(self) -> None:
+        """Forget what was there before."""
+        if self._before and self._before != str(self._target):
+            with suppress(OSError):
+                os.unlink(self._before)
+
+
+@contextmanager
+def _reported(path: Path) -> Iterator[None]:
+    """What the system says about a file is a UsageError."""
+    try:
+        yield
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
 
 
-def current_umask() -> int:
-    """The process's umask, which can only be read by setting it."""
-    mask = os.umask(0)
+def _refuse(options: argparse.Namespace, names: Sequence[str | Path]) -> None:
+    """Raise UsageError for names that no run may write to, or not both."""
+    inputs = {identity: path for path in _inputs(options) for identity in _identities(path)}
+    seen: dict[object, str | Path] = {}
+    for name in names:
+        if _is_standard_output(name):
+            identities: set[object] = {STANDARD_OUTPUT}
+        else:
+            identities = _identities(Path(name))
+            _require_writable(Path(name))
+        for identity in identities:
+            if identity in inputs:
+                raise UsageError(
+                    f"{name} is an input of this run ({inputs[identity]})",
+                    hint="write the output to another file",
+                )
+            if identity in seen:
+                raise UsageError(
+                    f"two outputs go to the same file: {seen[identity]} and {name}",
+                    hint="give each a file of its own",
+                )
+            seen[identity] = name
+
+
+def _inputs(options: argparse.Namespace) -> Iterator[Path]:
+    """The files that a run reads, and the facts beside the ELF, read or not."""
+    for option in INPUTS:
+        given = getattr(options, option, None)
+        for name in given if isinstance(given, list) else [given] if given else []:
+            if option == "platform" and not str(name).endswith(".toml"):
+                continue
+            path = Path(str(name).rpartition("@")[0]) if option == "raw" else Path(name)
+            yield path
+            if option in ("kernel", "binary"):
+                yield path.with_suffix(".facts")
+
+
+def _identities(path: Path) -> set[object]:
+    """What tells a file from others: where links lead, and which file is there."""
+    found: set[object] = set()
+    with suppress(OSError, ValueError, RuntimeError):
+        found.add(str(path.resolve()))
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            return set()  # writing to a device or a pipe replaces nothing
+        found.add((status.st_dev, status.st_ino))
+    return found
+
+
+def _require_writable(path: Path) -> None:
+    """Raise UsageError where a file cannot be put: said before the analysis, not after it."""
+    try:
+        target = path.resolve()
+        if target.is_dir():
+            reason = "it is a directory"
+        elif target.exists():
+            reason = "" if os.access(target, os.W_OK) else "it is read-only"
+        elif not target.parent.is_dir():
+            reason = f"there is no directory {target.parent}"
+        else:
+            reason = "" if os.access(target.parent, os.W_OK) else "its directory is read-only"
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = str(error)
+    if reason:
+        raise UsageError(f"cannot write {path}: {reason}")
+
+
+def _is_standard_output(name: str | Path) -> bool:
+    """Whether ``name`` is "-", or the very file that standard output goes to."""
+    if str(name) == STANDARD_OUTPUT:
+        return True
+    try:
+        here, there = os.fstat(sys.stdout.fileno()), os.stat(name)
+    except (OSError, ValueError, AttributeError):
+        return False
+    return stat.S_ISREG(there.st_mode) and (here.st_dev, here.st_ino) == (
+        there.st_dev,
+        there.st_ino,
+    )
+
+
+def _mode(target: Path) -> int:
+    """Permissions of the file that is replaced, or of a new one."""
+    with suppress(OSError):
+        return stat.S_IMODE(target.stat().st_mode)
+    mask = os.umask(0)  # it can only be read by setting it
     os.umask(mask)
-    return mask
+    return 0o666 & ~mask

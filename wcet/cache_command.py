@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,8 +18,9 @@ from quoll.errors import UsageError
 from quoll.segments import SegmentValues
 from quoll.supergraph import Supergraph
 from wcet.analyse import Run, analyse
-from wcet.atomic import write_atomically
+from wcet.atomic import publish
 from wcet.entries import find_entry
+from wcet.numbers import whole
 from wcet.preparation import rounds_of
 from wcet.reference_shares import SHARES, Weighed, address_kind, costliest, pressure, weighed
 from wcet.request import add_analysis, requested
@@ -83,7 +83,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="as for 'wcet analyse'; repeatable (default: all)",
     )
     p.add_argument(
-        "--most", type=int, default=12, metavar="N", help="references that are listed (default: 12)"
+        "--most",
+        type=whole("--most", 1),
+        default=12,
+        metavar="N",
+        help="references that are listed (default: 12)",
     )
     p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
     add_analysis(p)
@@ -105,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
                 f"{options.function} is never executed by {', '.join(found)}",
                 hint="'wcet callgraph' shows who calls it",
             )
-        output(options.json, {"entries": listing}, function_text(listing))
+        output(options, {"entries": listing}, function_text(listing))
         return 0
     results = analyse(options.kernel, wanted, stages)
     reports = {
@@ -113,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
         for name, result in results.entries.items()
     }
     stages.done()
-    output(options.json, {"entries": reports}, summary_text(shared, reports))
+    output(options, {"entries": reports}, summary_text(shared, reports))
     return 0
 
 
@@ -265,12 +269,11 @@ def summary_text(shared: Run, reports: dict[str, dict[str, Any]]) -> Iterator[st
             )
 
 
-def output(file: str | None, document: dict[str, Any], lines: Iterator[str]) -> None:
-    """The document where it is asked for, else the text."""
-    if file:
-        text = json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=1) + "\n"
-        if file == "-":
-            sys.stdout.write(text)
-            return
-        write_atomically(Path(file), text)
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+def output(options: argparse.Namespace, document: dict[str, Any], lines: Iterator[str]) -> None:
+    """The document where it is asked for, and the text."""
+    whole = {"schema_version": SCHEMA_VERSION, **document}
+    publish(
+        options,
+        [(options.json, lambda: json.dumps(whole, indent=1) + "\n")],
+        lambda: "".join(f"{line}\n" for line in lines),
+    )

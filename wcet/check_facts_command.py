@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from quoll.errors import InputError
 from quoll.facts import LoopParameter, UnknownPointsInto
 from quoll.trace import Trace
 from wcet.analyse import Run
-from wcet.atomic import write_atomically
+from wcet.atomic import publish
 from wcet.fact_check import FactRecord, Walks, check_facts
 from wcet.prepared import Prepared
 from wcet.request import add_analysis, requested
@@ -113,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
         survival.add(fact, {d: Outcome(r.reached, r.first or None) for d, r in found})
     bounds = [(paths.graph, paths.bounds) for p in prepared.values() for paths in p.paths]
     proved = proved_loops(analysis.image, analysis.facts, bounds)
-    known = labelled(checked, labels(analysis.facts, survival, proved), wanted.store is None)
+    known = labelled(checked, labels(analysis.facts, survival, proved), not wanted.store.keeps)
     write(options, checked, known)
     return VIOLATED if any(r.broken for c in checked for r in c.records) else 0
 
@@ -159,14 +158,11 @@ def write(
     options: argparse.Namespace, checked: Sequence[Checked], known: Sequence[FactLabel]
 ) -> None:
     """Text, JSON, or both."""
-    if options.json:
-        text = json.dumps(as_json(checked, known), indent=1) + "\n"
-        if options.json == "-":
-            sys.stdout.write(text)
-        else:
-            write_atomically(Path(options.json), text)
-    if options.json != "-":
-        sys.stdout.write("\n".join(as_text(checked, known)) + "\n")
+    publish(
+        options,
+        [(options.json, lambda: json.dumps(as_json(checked, known), indent=1) + "\n")],
+        lambda: "\n".join(as_text(checked, known)) + "\n",
+    )
 
 
 def as_text(checked: Sequence[Checked], known: Sequence[FactLabel]) -> list[str]:

@@ -5,12 +5,22 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
+from quoll.children import Stopped, stoppable
 from quoll.errors import WcetError
+from quoll.printable import printable, shortened
+from wcet import process
+from wcet.atomic import refuse_overwriting
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+from quoll.store import begin_run
 
 __all__ = ["main"]
 
@@ -30,7 +40,8 @@ COMMANDS = {
 }
 COLLECT_AFTER = (1_000_000, 20, 100)  # objects: nearly all that are made live to the end
 INTERNAL_ERROR = 70
-INTERRUPTED = 130
+SIGNALLED = 128  # and the number of the signal
+INTERRUPTED = SIGNALLED + signal.SIGINT
 
 EPILOG = """\
 exit status:
@@ -44,15 +55,28 @@ exit status:
    7  the core or board description lacks a figure
    8  NuSMV, CBC or HiGHS is missing, was killed, or proved nothing
    9  the facts exclude every path
+  10  the system gives no more memory, open files, processes, disk space or processor time
   70  a defect in this program (set WCET_DEBUG=1 to see the traceback)
+ 128  and the number of a signal: ended by it (130: Ctrl-C)
 
 No output file is touched unless the run succeeds, or at least one of several entries has a bound.
+Several outputs of one run are written together or not at all, and never onto an input.
 """
+
+
+class _Parser(argparse.ArgumentParser):
+    """Help that cannot be printed is an error; argparse takes no notice."""
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        if message and file is sys.stdout:
+            process.send_output(message)
+        elif message:
+            (file or sys.stderr).write(message)
 
 
 def parser(command: str | None = None) -> argparse.ArgumentParser:
     """The command-line grammar, of one command or of all."""
-    top = argparse.ArgumentParser(
+    top = _Parser(
         prog="wcet",
         description="Sound worst-case execution times of operating-system kernels, from the ELF.",
         epilog=EPILOG,
@@ -69,21 +93,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status (see ``EPILOG``)."""
     given = sys.argv[1:] if arguments is None else arguments
     gc.set_threshold(*COLLECT_AFTER)
+    begin_run()
     try:
-        options = parser(given[0] if given else None).parse_args(given)
-        status: int = options.run(options)
-        sys.stdout.flush()
-        return status
-    except WcetError as error:
-        return fail(f"wcet: error: {error}", error.exit_status)
+        with stoppable():
+            if arguments is None:
+                process.prepare()
+            process.encodable()
+            return run(given)
+    except BrokenPipeError:  # nobody reads on, as after '| head'
+        process.discard_output()
+        return 0
     except KeyboardInterrupt:
         return fail("wcet: interrupted; no output was written", INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except Stopped as stop:
+        name = signal.Signals(stop.number).name
+        return fail(f"wcet: ended by {name}; no output was written", SIGNALLED + stop.number)
     except Exception as error:
         if os.environ.get("WCET_DEBUG"):
             traceback.print_exc()
+        known = error if isinstance(error, WcetError) else process.resource_error(error)
+        if known is not None:
+            if arguments is None:
+                process.discard_output()
+            return fail(f"wcet: error: {known}", known.exit_status)
         place = traceback.extract_tb(error.__traceback__)[-1]
         return fail(
             f"wcet: defect in this program: {type(error).__name__}: {error} "
@@ -93,10 +125,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
 
 
+def run(given: Sequence[str]) -> int:
+    """Parse and run one command."""
+    options = parser(given[0] if given else None).parse_args(given)
+    refuse_overwriting(options)
+    status: int = options.run(options)
+    return status
+
+
 def fail(message: str, status: int) -> int:
     """Print ``message`` on standard error, one paragraph, and return ``status``."""
     lead = "\r\x1b[K" if sys.stderr.isatty() else ""
-    print(lead + " ".join(message.split()), file=sys.stderr)
+    words = (shortened(printable(word)) for word in message.split())
+    print(lead + " ".join(words), file=sys.stderr)
     return status
 
 

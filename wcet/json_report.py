@@ -8,6 +8,7 @@ from typing import Any
 from ilp.parametric import Parametric
 from ilp.solution import Step
 from pipeline.costs import Cause
+from quoll.assumptions import table
 from wcet.result import EntryResult, Result
 
 __all__ = ["SCHEMA_VERSION", "to_json"]
@@ -48,8 +49,10 @@ def to_json(result: Result) -> str:
             "longest_masked_cycles": latency.longest_cycles,
             "interrupt_entry": latency.interrupt,
             "interrupt_cycles": latency.interrupt_cycles,
+            "interrupts": latency.together,
         },
         "assumptions": list(result.assumptions),
+        "assumption_kinds": table(result.assumptions),
         "stages": {
             name: {"seconds": round(use.seconds, 4), "peak_mib": round(use.peak_mib, 1)}
             for name, use in result.stages.items()
@@ -67,6 +70,7 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
         "cycles": entry.bound_cycles,
         "microseconds": None if entry.parametric else result.microseconds(entry.cycles),
         "parametric": entry.parametric and parametric_json(result, entry, entry.parametric),
+        "may_unmask_at": list(entry.unmasking),
         "optimal": entry.solution.optimal,
         "solver": entry.solution.solver,
         "proved_by": entry.solution.method,
@@ -103,7 +107,6 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
             }
             for loop, bound in zip(graph.loops, entry.bounds, strict=True)
         ],
-        "excluded": list(graph.excluded),
         "infeasible_edges": [
             {
                 "from": hex(edge.source),

@@ -8,12 +8,12 @@ import gc
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from loopbounds.recursion import find_depths
+from quoll.assumptions import Assumption
 from quoll.cfg import Cfg, Program
 from quoll.errors import FactsError, SolverError, UsageError
 from quoll.export import call_graph_dot, cfg_dot, program_json
@@ -23,7 +23,7 @@ from quoll.guidance import Depth
 from quoll.image import Image
 from quoll.listing import call_graph_text, disassembly, summary
 from quoll.places import resolve
-from wcet.atomic import write_atomically
+from wcet.atomic import publish
 from wcet.memory import add_memory, extra
 from wcet.request import add_vivu, vivu_of
 
@@ -80,32 +80,39 @@ def cfg_command(options: argparse.Namespace) -> int:
         program = _with_depths(program, image, load(tuple(options.facts)))
     if options.function:
         function = _function(image, program, options.function)
-        if options.dot:
-            _write(options.dot, cfg_dot(function, image))
-        if options.svg:
-            _write(options.svg, _drawn(cfg_dot(function, image)))
-    if options.json:
-        document = program_json(program, image, vivu)
-        _write(options.json, json.dumps(document, indent=1) + "\n")
-    if "-" not in (options.json, options.dot, options.svg):
-        sys.stdout.write(summary(program, image, vivu))
+        drawings = [
+            (options.dot, lambda: cfg_dot(function, image)),
+            (options.svg, lambda: _drawn(cfg_dot(function, image))),
+        ]
+    else:
+        drawings = []
+    publish(
+        options,
+        [
+            *drawings,
+            (options.json, lambda: json.dumps(program_json(program, image, vivu), indent=1) + "\n"),
+        ],
+        lambda: summary(program, image, vivu),
+    )
     return 0
 
 
 def disasm_command(options: argparse.Namespace) -> int:
     """``wcet disasm``."""
     image, program = _program(options, [options.function])
-    sys.stdout.write(disassembly(_function(image, program, options.function), image))
+    function = _function(image, program, options.function)
+    publish(options, [], lambda: disassembly(function, image))
     return 0
 
 
 def callgraph_command(options: argparse.Namespace) -> int:
     """``wcet callgraph``."""
     image, program = _program(options, [])
-    if options.dot:
-        _write(options.dot, call_graph_dot(program))
-    if options.dot != "-":
-        sys.stdout.write(call_graph_text(program, image))
+    publish(
+        options,
+        [(options.dot, lambda: call_graph_dot(program))],
+        lambda: call_graph_text(program, image),
+    )
     return 0
 
 
@@ -127,15 +134,21 @@ def _with_depths(program: Program, image: Image, facts: Facts) -> Program:
     """``program`` with the depths of recursion that are proved, or stated, of all its entries."""
     depths: dict[int, Depth] = {}
     unknown: set[int] = set()
+    rests: dict[Assumption, None] = {}
     for entry in program.entries:
         found = find_depths(program, entry, image, facts)
         unknown |= found.reasons.keys() - found.depths.keys()
+        rests |= dict.fromkeys(found.rests)
         for function, depth in found.depths.items():
             known = depths.setdefault(function, depth)
             depths[function] = max(known, depth, key=lambda d: (bool(d.fact), d.activations))
     depths = {f: depth for f, depth in depths.items() if f not in unknown}
     known_too = {**program.guidance.depths, **depths}
-    return replace(program, guidance=replace(program.guidance, depths=known_too))
+    return replace(
+        program,
+        guidance=replace(program.guidance, depths=known_too),
+        assumptions=tuple(dict.fromkeys((*program.assumptions, *rests))),
+    )
 
 
 def _address(image: Image, name: str) -> int:
@@ -161,10 +174,3 @@ def _drawn(dot: str) -> str:
     if done.returncode:
         raise SolverError(f"graphviz failed: {done.stderr.strip()}")
     return done.stdout
-
-
-def _write(name: str, text: str) -> None:
-    if name == "-":
-        sys.stdout.write(text)
-    else:
-        write_atomically(Path(name), text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,9 +13,9 @@ from loopbounds.bound import LoopBound
 from loopbounds.bounds import bound_loops
 from loopbounds.options import BoundOptions, Budget
 from loopbounds.recursion import find_depths, with_depths
-from quoll.assumptions import MEMORY_MAP
+from quoll.assumptions import MEMORY_MAP, Assumption, listed, table
 from quoll.cfg import Program
-from quoll.errors import InputError, UsageError, WcetError
+from quoll.errors import InputError, SolverError, UnboundedLoop, UsageError, WcetError
 from quoll.expand import expand, without_edges
 from quoll.extract import extract
 from quoll.facts import Facts, load
@@ -31,11 +30,13 @@ from quoll.supergraph import Supergraph, SuperLoop
 from quoll.values import Values
 from quoll.values import analyse as analyse_values
 from wcet import platform as platforms
-from wcet.atomic import write_atomically
+from wcet.atomic import publish
 from wcet.entries import ALL, find_entries, path_ends
+from wcet.interrupts import serves_interrupts
 from wcet.memory import add_memory, extra
+from wcet.numbers import seconds
 from wcet.platform import Platform
-from wcet.request import add_cache, add_facts, default_cache
+from wcet.request import add_cache, add_facts, kept
 from wcet.stages import Stages
 
 __all__ = ["add_to"]
@@ -60,7 +61,8 @@ examples:
   wcet loops program.elf --smv models/     then check any of them: NuSMV -source ... models/*.smv
   wcet loops program.elf --nest            only the nesting, without bounds: fast
 
-exit status: 0, or 6 when a loop has no bound (the listing is complete all the same)
+exit status: 0, or 6 when a loop has no bound, 8 if because the solver is missing or failed (the
+listing is complete all the same)
 """
 
 WIDTH = 24  # of the progress bar
@@ -88,7 +90,7 @@ class AnalysedEntry:
     name: str
     graph: Supergraph
     bounds: tuple[LoopBound, ...]
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
 
     def listed(self) -> list[Listed]:
         """Its loops, one by one."""
@@ -140,7 +142,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p.add_argument("--smv", type=Path, metavar="DIR", help="keep the proved models here")
     p.add_argument(
         "--time-limit",
-        type=float,
+        type=seconds("--time-limit"),
         default=60.0,
         metavar="SECONDS",
         help="processor time for each loop; a loop that needs more is not bounded (default: 60)",
@@ -151,8 +153,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(options: argparse.Namespace) -> int:
     """List, then say by the exit status whether all are bounded."""
-    if options.time_limit <= 0:
-        raise UsageError("--time-limit must be more than 0 seconds")
     image = extra(options).image(options.binary)
     beside = options.binary.with_suffix(".facts")
     automatic = not options.no_facts and beside.is_file() and beside not in options.facts
@@ -163,11 +163,11 @@ def run(options: argparse.Namespace) -> int:
     ends = path_ends(image, platform) if platform is not None else frozenset[int]()
     program = extract(image, sorted(set(entries.values())), facts, ends)
     if options.nest:
-        sys.stdout.write(loops_text(program, image))
+        publish(options, [], lambda: loops_text(program, image))
         return 0
     stages = Stages(verbose=not options.quiet)
     bounds = BoundOptions(
-        cache=None if options.no_cache else options.cache or default_cache(),
+        store=kept(options),
         models=options.smv,
         budget=Budget(seconds=max(1, round(options.time_limit))),
     )
@@ -178,38 +178,39 @@ def run(options: argparse.Namespace) -> int:
     found = [item for entry in analysed for item in entry.listed()]
     removed = (r.fact for entry in analysed for r in entry.graph.guidance.removed)
     given = (text for entry in analysed for text in entry.assumptions)
-    lists = (f"fact: {item.bound.assumes}" for item in found if item.bound.assumes)
+    proofs = (text for item in found for text in item.bound.assumptions)
     regions = Regions.of(facts, image)
     told = platform is not None and any(r.fixed and r.physical for r in image.memory.regions)
     board = (MEMORY_MAP.text(name=platform.name),) if platform and told else ()
-    known = (*board, *regions.assumptions, *program.assumptions, *removed, *given, *lists)
-    assumptions = list(dict.fromkeys(known))
+    known = (*board, *regions.assumptions, *program.assumptions, *removed, *given, *proofs)
+    assumptions = listed(known)
     depths = [depth for entry in analysed for depth in entry.depths(image)]
-    if options.json:
-        text = (
-            json.dumps(
-                {
-                    "loops": [as_json(image, item) for item in found],
-                    "recursion": depths,
-                    "assumptions": assumptions,
-                },
-                indent=1,
-            )
-            + "\n"
-        )
-        if options.json == "-":
-            sys.stdout.write(text)
-        else:
-            write_atomically(Path(options.json), text)
-    if options.json != "-":
-        lines = [
-            f"recursion: {d['entry']}: at most {d['activations']} activations of {d['function']} "
-            f"at a time: {d['evidence']}\n"
-            for d in depths
-        ]
-        lines += [f"assumed: {a}\n" for a in assumptions]
-        sys.stdout.write(as_text(image, found) + "".join(lines))
-    return 6 if any(item.bound.bound is None for item in found) else 0
+    document = {
+        "loops": [as_json(image, item) for item in found],
+        "recursion": depths,
+        "assumptions": assumptions,
+        "assumption_kinds": table(assumptions),
+    }
+    lines = [
+        f"recursion: {d['entry']}: at most {d['activations']} activations of {d['function']} "
+        f"at a time: {d['evidence']}\n"
+        for d in depths
+    ]
+    lines += [f"assumed: {a}\n" for a in assumptions]
+    publish(
+        options,
+        [(options.json, lambda: json.dumps(document, indent=1) + "\n")],
+        lambda: as_text(image, found) + "".join(lines),
+    )
+    for text in dict.fromkeys(
+        f"{image.place(item.header)}: {item.bound.unanswered}"
+        for item in found
+        if item.bound.unanswered
+    ):
+        stages.warn(text)
+    if any(item.bound.failed for item in found):
+        return SolverError.exit_status
+    return UnboundedLoop.exit_status if any(item.bound.bound is None for item in found) else 0
 
 
 def chosen_entries(
@@ -286,8 +287,9 @@ class _Listing:
         plain = guided_in_contexts(expand(deep, address, image), image, facts)
         first = analyse_values(plain, image, regions=regions)
         graph = without_edges(plain, first.dead_edges, image)
+        assumptions = (*deep.assumptions, *first.assumptions)
         if not graph.loops:
-            return AnalysedEntry(name, graph, (), deep.assumptions)
+            return AnalysedEntry(name, graph, (), assumptions)
         values = first.within(graph) or analyse_values(graph, image, regions=regions)
         if changed := first.changed | values.changed:
             return self._changing(changed, address)._entry(name, address)
@@ -307,8 +309,8 @@ class _Listing:
         if self.platform is None or not cut:
             return AnalysedEntry(name, graph, found, assumptions)
         bounds = tuple(cut.get(bound.loop, bound) for bound in found)
-        assumptions = (*assumptions, *self.platform.pending_assumption())
-        return AnalysedEntry(name, graph, bounds, assumptions)
+        pending = self.platform.pending_assumption()
+        return AnalysedEntry(name, graph, bounds, (*assumptions, *pending))
 
     def _changing(self, spans: frozenset[Span], address: int) -> _Listing:
         """The same for one entry, where stores change what is loaded in ``spans``."""
@@ -319,11 +321,15 @@ class _Listing:
     def _cut(self, graph: Supergraph, values: Values) -> dict[int, LoopBound] | None:
         """The loops that do not go round while an interrupt is pending (rule 21), by index.
 
-        None if nothing tests for interrupts.
+        None if nothing tests for interrupts, and on the interrupt path (rule 32).
         """
-        registers = self.platform.pending if self.platform else ()
-        tests = find_pending_tests(values, registers) if registers else None
-        if tests is None:
+        platform = self.platform
+        tests = find_pending_tests(values, platform.pending) if platform else None
+        if tests is None or platform is None:
+            return None
+        ends = path_ends(self.image, platform)
+        address = graph.nodes[graph.entry].block.addr
+        if serves_interrupts(self.image, platform, self.facts, ends, address):
             return None
         parts = list(segments(values, tests, self.image))
         turning = {loop for part in parts for loop in part.loops}

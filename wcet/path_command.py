@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,9 @@ from typing import Any
 from ilp.outline import Outline, outline
 from pipeline.costs import Cause
 from quoll.errors import SolverError, UsageError
+from wcet import numbers
 from wcet.analyse import analyse
-from wcet.atomic import write_atomically
+from wcet.atomic import publish
 from wcet.path_text import Folding, collapsed, loop_name, source_listing, tree
 from wcet.request import add_analysis, add_color, colored, requested
 from wcet.result import EntryResult, Result
@@ -70,9 +70,18 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="write collapsed stacks for flame-graph viewers ('-': stdout)",
     )
     p.add_argument(
-        "--min", type=float, default=1.0, metavar="PERCENT", help="fold what is below (default: 1)"
+        "--min",
+        type=numbers.percentage("--min"),
+        default=1.0,
+        metavar="PERCENT",
+        help="fold what is below (default: 1)",
     )
-    p.add_argument("--depth", type=int, metavar="N", help="fold what is deeper (default: nothing)")
+    p.add_argument(
+        "--depth",
+        type=numbers.whole("--depth", 0),
+        metavar="N",
+        help="fold what is deeper (default: nothing)",
+    )
     p.add_argument(
         "--source-dir",
         type=Path,
@@ -101,30 +110,19 @@ def run(options: argparse.Namespace) -> int:
         with stages.stage("why"):
             why = explain(result, entry, options.why, wanted)
         stages.done()
-        write(options.json, why_json(result, entry, why))
-        lines = why_text(result, entry, why, style)
+        document, lines = why_json(result, entry, why), why_text(result, entry, why, style)
     else:
-        write(options.json, path_json(result, entry, whole))
+        document = path_json(result, entry, whole)
         lines = path_text(result, entry, whole, options, style)
-    if options.flame:
-        text = "\n".join(collapsed(result, entry, whole)) + "\n"
-        if options.flame == "-":
-            sys.stdout.write(text)
-        else:
-            write_atomically(Path(options.flame), text)
-    if "-" not in (options.json, options.flame):
-        sys.stdout.write("\n".join(lines) + "\n")
+    publish(
+        options,
+        [
+            (options.json, lambda: json.dumps(document, indent=1) + "\n"),
+            (options.flame, lambda: "\n".join(collapsed(result, entry, whole)) + "\n"),
+        ],
+        lambda: "\n".join(lines) + "\n",
+    )
     return 0
-
-
-def write(name: str | None, document: dict[str, Any]) -> None:
-    """JSON to a file or standard output."""
-    if name:
-        text = json.dumps(document, indent=1) + "\n"
-        if name == "-":
-            sys.stdout.write(text)
-        else:
-            write_atomically(Path(name), text)
 
 
 def path_text(

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from ilp.outline import Outline
 from pipeline.costs import Cause
+from quoll.inputs import Unreadable, read_input
 from wcet.result import EntryResult, Result
 from wcet.text_report import CAUSES, Style, line_of
 
 __all__ = ["Folding", "SourceUse", "collapsed", "source_listing", "source_use", "tree"]
 
+LARGEST_SOURCE = 16 << 20  # bytes of a source file
 AROUND = 2  # source lines shown before and after those that are executed
 SHARE_SHOWN = 0.15  # a cause is named beside a row if it takes more than this
 
@@ -207,6 +209,6 @@ def without_lines(result: Result, whole: Outline, file: _File) -> Iterator[str]:
 def read_source(path: Path) -> list[str]:
     """The lines of a source file; none if it is not there."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
+        return read_input(path, LARGEST_SOURCE).decode("utf-8", "replace").splitlines()
+    except Unreadable:
         return []

@@ -9,6 +9,7 @@ figure, has an unknown key or contradicts itself is an InputError that names the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
@@ -20,6 +21,7 @@ from cache.locked import NOT_LOCKED, LockedLines
 from cache.policy import Policy
 from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
 from pipeline.tlb_model import TlbModel
+from quoll.assumptions import KEPT_PENDING, PENDING, TABLE_WALKS, Assumption, of_platform
 from quoll.errors import InputError
 from quoll.image import Image
 from quoll.memory_map import Cacheability, MemoryMap, Mirror, Region, RegionKind
@@ -27,9 +29,11 @@ from quoll.regions import Regions
 from wcet.tlb_table import LAST_PAGE, RESIDENT, read_tlb
 from wcet.toml_table import Table
 
-__all__ = ["EntryPoint", "Platform", "for_image", "load", "names"]
+__all__ = ["INTERRUPT", "EntryPoint", "Platform", "for_image", "load", "names"]
 
+INTERRUPT = "interrupt"  # the entry of that name
 DIRECTORY = Path(__file__).parent / "platforms"
+SMALLEST_PAGE = 4096  # bytes, of which virtual and physical addresses agree
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class Platform:
     l2: Geometry | None  # the L2 there is, enabled or not
     access_by_l2: tuple[int, int]  # cycles of a memory access with the L2 off, on
     l2_hit: int
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
     sources: Mapping[str, str]  # key of each figure -> where it comes from
     locked: tuple[str, ...] = ()  # "FIRST..AFTER": addresses or symbols, locked in L2
     locked_ways: int = 0
@@ -71,13 +75,10 @@ class Platform:
         """Whether the L2 is on."""
         return self.hierarchy.l2 is not None
 
-    def pending_assumption(self) -> tuple[str, ...]:
+    def pending_assumption(self) -> tuple[Assumption, ...]:
         """What a bound rests on whose paths contain tests for interrupts (rule 21)."""
         registers = ", ".join(f"{r:#010x}" for r in self.pending)
-        return (
-            f"{self.name}: pending: an interrupt is pending: one of the words at {registers} is "
-            "not 0 from the start of the path on, or from just after the read with which it starts",
-        )
+        return PENDING.text(platform=self.name, registers=registers), KEPT_PENDING.text()
 
     def with_l2(self, on: bool) -> Platform:
         """The same board with the L2 on or off. Raises InputError if it has none."""
@@ -105,10 +106,11 @@ class Platform:
                 f"{self.path}: platform {self.name} has no figures for table walks",
                 hint="give tlb.refill, tlb.reads and tlb.page",
             )
-        label = f"{self.name}: tlb: "
-        texts = tuple(a for a in self.assumptions if not a.startswith(label))
+        resident = of_platform(self.name, "tlb", "")
+        texts = tuple(a for a in self.assumptions if not a.startswith(resident))
         if charged is not None:
-            texts = (*texts, label + charged_text(charged))
+            walks = TABLE_WALKS.text(platform=self.name, refill=charged.refill, reads=charged.reads)
+            texts = (*texts, walks)
         elif self.timing.tlb is None:
             texts = self.assumptions
         else:
@@ -254,9 +256,9 @@ def _platform(path: Path) -> Platform:
     latency.close()
     tables = caches.table("l1i"), caches.table("l1d")
     (initial_i, held_i), (initial_d, held_d) = map(_initial, tables)
-    writes = _writes(tables[1])
+    writes, index = _writes(tables[1]), _index_bytes(tables[1])
     (l1i, locked_i), (l1d, locked_d) = map(_l1, tables)
-    l1d = replace(l1d, write_allocate=writes[0], write_through=writes[1])
+    l1d = replace(l1d, write_allocate=writes[0], write_through=writes[1], index_bytes=index)
     l2_enabled, l2, locked, locked_ways = _l2(caches)
     policy = Policy(caches.text("model", tuple(p.value for p in Policy)))
     aligned = caches.flag("aligned")
@@ -310,14 +312,6 @@ def _platform(path: Path) -> Platform:
     return platform.with_l2(l2_enabled).with_tlb(tlb_name)
 
 
-def charged_text(tlb: TlbModel) -> str:
-    """What is assumed where translations are charged."""
-    return (
-        f"a translation that is not of the page used last takes at most {tlb.refill} cycles and, "
-        f"if it is not locked, {tlb.reads} accesses to memory"
-    )
-
-
 def _geometry(table: Table) -> Geometry:
     geometry = Geometry(table.number("size", 1), table.number("ways", 1), table.number("line", 4))
     for key, value in (("size", geometry.size), ("line", geometry.line_bytes)):
@@ -344,6 +338,15 @@ def _l1(table: Table) -> tuple[Geometry, tuple[str, ...]]:
     if ways >= geometry.ways:
         raise table.error("locked_ways", f"one of the {geometry.ways} ways stays free")
     return replace(geometry, locked_ways=ways), locked
+
+
+def _index_bytes(table: Table) -> int | None:
+    """What is known of the index of the data cache: that of a page, unless virtual bits select.
+
+    The instruction caches of both cores are indexed by virtual addresses, as all lines here are.
+    """
+    virtual = table.present("index") and table.text("index", ("virtual",)) == "virtual"
+    return None if virtual else SMALLEST_PAGE
 
 
 def _writes(table: Table) -> tuple[bool, bool]:
@@ -422,16 +425,16 @@ def _entry_state(top: Table) -> EntryState:
 
 def _assumptions(
     top: Table, name: str, fetch_ahead: int, outstanding: EntryState, tlb: str
-) -> tuple[str, ...]:
+) -> tuple[Assumption, ...]:
     table = top.table("assumptions")
     if tlb == RESIDENT and not table.present("tlb"):
         raise table.error("tlb", "missing: tlb.model is assumed-resident")
     figures = {"fetch_ahead": fetch_ahead, **asdict(outstanding)}
-    found: list[str] = []
+    found: list[Assumption] = []
     for key in table.remaining():
-        try:
-            text = table.text(key).format_map(figures)
-        except (KeyError, ValueError) as error:
-            raise table.error(key, f"unknown figure {error}: know {', '.join(figures)}") from error
-        found.append(f"{name}: {key}: {text}")
+        text = table.text(key)
+        unknown = re.sub(rf"{{({'|'.join(figures)})}}", "", text)
+        if "{" in unknown or "}" in unknown:
+            raise table.error(key, f"unknown figure in {text!r}: know {', '.join(figures)}")
+        found.append(of_platform(name, key, text.format_map(figures)))
     return tuple(found)

@@ -17,15 +17,17 @@ from loopbounds.bounds import bound_loops
 from loopbounds.recursion import find_depths, with_depths
 from pipeline.charge import charge
 from pipeline.costs import Costs
+from quoll.assumptions import SHARED, Assumption, stated
 from quoll.cfg import Program
 from quoll.errors import UsageError
-from quoll.expand import expand, without_edges
+from quoll.expand import expand, refuse_stops, without_edges
 from quoll.extract import extract
 from quoll.facts import PathStart
 from quoll.guidance import CALLEE_SAVED, Replacement
 from quoll.image import Image
+from quoll.masks import may_unmask
 from quoll.memory_map import Span
-from quoll.pending import find_pending_tests
+from quoll.pending import PendingTests, find_pending_tests
 from quoll.prune import guided_in_contexts
 from quoll.segments import Segment, SegmentValues, from_place, segments, undivided
 from quoll.sharing import Modules
@@ -34,7 +36,9 @@ from quoll.supergraph import Supergraph
 from quoll.values import Values
 from quoll.values import analyse as analyse_values
 from wcet.analyse import Run
+from wcet.interrupts import not_by_tests, serves_interrupts
 from wcet.prepared import InfeasibleEdge, Prepared, PreparedPaths
+from wcet.presupposed import presupposed, refuse_control_writes
 
 __all__ = ["Preparation", "Valued"]
 
@@ -52,7 +56,8 @@ class Valued:
     graph: Supergraph
     values: Values
     infeasible: tuple[InfeasibleEdge, ...]
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
+    unmasking: tuple[int, ...]  # instructions after which interrupts may be unmasked
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,7 @@ class Costed:
     """Costs of the paths from one start, what they assume, and how long that took."""
 
     costs: Costs
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
     seconds: tuple[float, float]  # of the cache and the pipeline stage
 
 
@@ -110,34 +115,47 @@ class Preparation:
             graph, values = self.without_dead_edges(plain, first)
         if changed := first.changed | values.changed:
             return self.changing(changed).valued(name, address)
+        unmasking = may_unmask(values)
+        run = self.run
         assumptions = (
-            *self.run.platform.assumptions,
+            *run.platform.assumptions,
+            *presupposed(graph, run.image, run.platform, name, run.ends, unmasking),
             *program.assumptions,
             *(removed.fact for removed in graph.guidance.removed),
             *values.assumptions,
             *self.run.regions.assumptions,
             *shared,
         )
-        return Valued(self.run.image, graph, values, infeasible, assumptions)
+        return Valued(self.run.image, graph, values, infeasible, assumptions, unmasking)
 
     def changing(self, spans: Iterable[Span]) -> Preparation:
         """The same, where stores change what is loaded in ``spans``."""
         return Preparation(replace(self.run, image=self.run.image.changing(spans)))
 
     def without_dead_edges(self, graph: Supergraph, values: Values) -> tuple[Supergraph, Values]:
-        """``graph`` without the edges that values exclude (rule 4), and its values."""
-        if not values.dead_edges:
+        """``graph`` without the edges that values exclude (rule 4), and its values.
+
+        Raises ControlFlowError where control may get to what is on no path (rule 33), and
+        TimingError for code that changes what is presupposed of the machine (rule 37).
+        """
+        less = graph
+        if values.dead_edges:
+            less = without_edges(graph, values.dead_edges, self.run.image)
+        refuse_stops(less, self.run.image)
+        refuse_control_writes(less, self.run.image)
+        if less is graph:
             return graph, values
-        less = without_edges(graph, values.dead_edges, self.run.image)
         known = values.within(less)
         return less, known or analyse_values(less, self.run.image, regions=self.run.regions)
 
-    def shared(self, name: str, program: Program, address: int) -> tuple[Program, tuple[str, ...]]:
+    def shared(
+        self, name: str, program: Program, address: int
+    ) -> tuple[Program, tuple[Assumption, ...]]:
         """``program`` with bounds in place of functions where inlining grows too large."""
         modules = Modules(
             program, address, self.run.image, self.run.facts, self.run.options.sharing
         )
-        assumptions: dict[str, None] = {}
+        assumptions: dict[Assumption, None] = {}
         for function in modules.candidates():
             with self.run.stages.stage("shared functions", name):
                 found = self.once(name, modules.program, function)
@@ -148,7 +166,7 @@ class Preparation:
 
     def once(
         self, name: str, program: Program, function: int
-    ) -> tuple[Replacement, tuple[str, ...]] | None:
+    ) -> tuple[Replacement, tuple[Assumption, ...]] | None:
         """The bound of one call of a function, whoever calls it; None if its callers decide."""
         whole = expand(program, function, self.run.image, self.run.options.vivu)
         plain = guided_in_contexts(whole, self.run.image, self.run.facts)
@@ -158,6 +176,8 @@ class Preparation:
             return None
         given_back = values.given_back()
         if not given_back >= CALLEE_SAVED or len(self.segments(graph, values)) > 1:
+            return None
+        if may_unmask(values):
             return None
         bounds = self.loop_bounds(graph, values, called=True)
         if any(b.bound is None for b in bounds):
@@ -173,7 +193,7 @@ class Preparation:
         place = self.run.image.place(function)
         text = f"{place} analysed once for all its calls: {result.cycles} cycles at most"
         assumptions = (
-            f"shared: {text}",
+            SHARED.text(text=text),
             *(removed.fact for removed in graph.guidance.removed),
             *values.assumptions,
             *(text for bound in bounds for text in bound.rests),
@@ -207,22 +227,27 @@ class Preparation:
             turning = frozenset(loop for part in parts for loop in part.loops)
             only = None if parts[0].graph is graph else turning
             bounds = self.loop_bounds(graph, values, only)
+            reads = values.reading(self.run.platform.pending)
+            if len(parts) == 1 and reads and self.serves_interrupts(graph):
+                bounds = not_by_tests(graph, reads, bounds)
         prepared = self.paths(name, parts, values, bounds)
         assumptions = (
             *valued.assumptions,
             *(self.run.platform.pending_assumption() if len(parts) > 1 and not moved else ()),
-            *(f"{f} ({f.source})" for f in self.run.facts.of(PathStart) if moved),
+            *(stated(f) for f in self.run.facts.of(PathStart) if moved),
             *(text for bound in bounds for text in bound.rests),
             *(a for _, more in prepared for a in more),
         )
         paths = tuple(paths for paths, _ in prepared)
         shared = any(r.settled for r in graph.guidance.replaced.values())
-        return Prepared(paths, valued.infeasible, tuple(dict.fromkeys(assumptions)), shared)
+        unmasking = tuple(map(self.run.image.place, valued.unmasking))
+        return Prepared(
+            paths, valued.infeasible, tuple(dict.fromkeys(assumptions)), shared, unmasking
+        )
 
     def segments(self, graph: Supergraph, values: Values) -> list[Segment]:
         """The parts of paths to be bounded: one, unless code tests for interrupts (rule 21)."""
-        registers = self.run.platform.pending
-        tests = find_pending_tests(values, registers) if registers else None
+        tests = self.pending_tests(graph, values)
         starts = from_place(graph, self.run.facts, self.run.image)
         if tests is None and not starts:
             return [undivided(graph)]
@@ -240,9 +265,21 @@ class Preparation:
             )
         return list(segments(values, tests, self.run.image))
 
+    def pending_tests(self, graph: Supergraph, values: Values) -> PendingTests | None:
+        """The tests that an interrupt which is pending decides; none on its own path (rule 32)."""
+        registers = self.run.platform.pending
+        tests = find_pending_tests(values, registers) if registers else None
+        return None if tests is None or self.serves_interrupts(graph) else tests
+
+    def serves_interrupts(self, graph: Supergraph) -> bool:
+        """Whether the graph is of the interrupt path or a part of it."""
+        run = self.run
+        address = graph.nodes[graph.entry].block.addr
+        return serves_interrupts(run.image, run.platform, run.facts, run.ends, address)
+
     def paths(
         self, name: str, parts: Sequence[Segment], values: Values, bounds: Sequence[LoopBound]
-    ) -> list[tuple[PreparedPaths, tuple[str, ...]]]:
+    ) -> list[tuple[PreparedPaths, tuple[Assumption, ...]]]:
         """Costs of the paths from each start, and what they assume; side by side if it pays."""
         known = [of_segment(part, bounds) for part in parts]
         asked = [

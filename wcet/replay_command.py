@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +15,14 @@ from quoll.errors import InputError, UsageError
 from quoll.facts import PathStart, load
 from quoll.trace import Execution, Trace
 from wcet.analyse import Options, analyse
-from wcet.atomic import write_atomically
+from wcet.atomic import publish
 from wcet.memory import add_memory, extra
+from wcet.numbers import whole
 from wcet.pieces import cut
 from wcet.replay import Path as Walk
 from wcet.replay import Replayed, Subject, by_path, initial, replay_paths, takes_exception
 from wcet.replay_timing import Moment, moments
-from wcet.request import add_set, add_vivu, default_cache, parameters, vivu_of
+from wcet.request import add_cache, add_set, add_vivu, kept, parameters, vivu_of
 from wcet.result import Result
 from wcet.stages import Stages
 
@@ -79,10 +79,18 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add_vivu(p)
     add_set(p, "every name needs one")
     p.add_argument(
-        "--states", type=int, default=5, metavar="N", help="initial states per path (default: 5)"
+        "--states",
+        type=whole("--states", 1, 1 << 20),
+        default=5,
+        metavar="N",
+        help="initial states per path (default: 5)",
     )
     p.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="of everything drawn (default: 1)"
+        "--seed",
+        type=whole("--seed", 0),
+        default=1,
+        metavar="N",
+        help="of everything drawn (default: 1)",
     )
     p.add_argument(
         "--l2", choices=["on", "off"],
@@ -92,9 +100,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--timing", metavar="ENTRY",
         help="print the replay of ENTRY that took most, instruction by instruction",
     )  # fmt: skip
-    p.add_argument("--cache", type=Path, metavar="DIR", help="where proofs of loop bounds are kept")
     p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
-    p.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    add_cache(p)
     p.set_defaults(run=run)
 
 
@@ -145,8 +152,6 @@ def summarise(
 
 def run(options: argparse.Namespace) -> int:
     """Analyse, replay, compare; returns the exit status."""
-    if options.states < 1:
-        raise UsageError("--states must be at least 1")
     wanted = analysis(options)
     trace = Trace.read(options.trace)
     recorded = by_path(trace)
@@ -188,14 +193,11 @@ def run(options: argparse.Namespace) -> int:
         if entry.address in recorded
     ]
     stages.done()
-    if options.json:
-        text = to_json(result, found, options)
-        if options.json == "-":
-            sys.stdout.write(text)
-        else:
-            write_atomically(Path(options.json), text)
-    if options.json != "-":
-        sys.stdout.write(to_text(result, found, options))
+    publish(
+        options,
+        [(options.json, lambda: to_json(result, found, options))],
+        lambda: to_text(result, found, options),
+    )
     return EXCEEDED if any(entry.exceeding for entry in found) else 0
 
 
@@ -210,9 +212,7 @@ def analysis(options: argparse.Namespace) -> Options:
         ends=(),
         solver="cbc",
         time_limit=60.0,
-        bounds=BoundOptions(
-            cache=options.cache or default_cache(), models=None, budget=Budget(seconds=60)
-        ),
+        bounds=BoundOptions(store=kept(options), models=None, budget=Budget(seconds=60)),
         vivu=vivu_of(options),
         extra=extra(options),
         parameters=parameters(options.set),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -11,10 +10,13 @@ from pathlib import Path
 
 from loopbounds.options import BoundOptions, Budget
 from quoll.errors import UsageError
+from quoll.printable import shortened
 from quoll.sharing import Sharing
+from quoll.store import LIMIT_VARIABLE, NOWHERE, Store
 from quoll.vivu import Vivu
 from wcet.analyse import Options
 from wcet.memory import add_memory, extra
+from wcet.numbers import seconds, whole
 
 __all__ = [
     "add_analysis",
@@ -25,7 +27,7 @@ __all__ = [
     "add_set",
     "add_vivu",
     "colored",
-    "default_cache",
+    "kept",
     "parameters",
     "requested",
     "vivu_of",
@@ -46,6 +48,12 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         metavar="NAME|FILE.toml",
         help="core, caches, latencies, clock, exits (default: chosen from the ELF's build "
         "attributes and printed)",
+    )
+    p.add_argument(
+        "--force-core",
+        action="store_true",
+        help="bound the binary for the platform's core even if its build attributes name another "
+        "processor, architecture or profile; that is then listed as an assumption",
     )
     p.add_argument(
         "--l2",
@@ -85,10 +93,18 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
     )
     p.add_argument(
         "--time-limit",
-        type=float,
+        type=seconds("--time-limit"),
         default=60.0,
         metavar="SECONDS",
         help="for each loop and for each integer program (default: 60)",
+    )
+    p.add_argument(
+        "--interrupts",
+        type=whole("--interrupts", 1),
+        default=1,
+        metavar="K",
+        help="the interrupt latency is that of the last of K interrupts which are pending at once "
+        "(default: 1)",
     )
     add_cache(p)
 
@@ -120,7 +136,8 @@ def add_cache(p: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR",
         help="where proofs of loop bounds are kept, and what else was found out about this very "
-        "input (default: quoll in the user's cache folder)",
+        "input: a folder that only this user may write to (default: quoll in the user's cache "
+        f"folder); {LIMIT_VARIABLE} in the environment limits its size (default: 256)",
     )
     p.add_argument("--no-cache", action="store_true", help="find out and prove everything again")
     p.add_argument("--quiet", action="store_true", help="no progress on standard error")
@@ -131,7 +148,12 @@ def add_function(p: argparse.ArgumentParser) -> None:
     p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
     p.add_argument("function", metavar="FUNCTION", help="a symbol or an address")
     p.add_argument("--entry", metavar="ENTRY", help="one, as for 'wcet analyse'")
-    p.add_argument("--context", type=int, metavar="N", help="a calling context of the function")
+    p.add_argument(
+        "--context",
+        type=whole("--context", 0),
+        metavar="N",
+        help="a calling context of the function",
+    )
     p.add_argument("--contexts", action="store_true", help="list the contexts and end")
     p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
     add_analysis(p)
@@ -141,7 +163,7 @@ def add_vivu(p: argparse.ArgumentParser) -> None:
     """Add ``--call-string`` and ``--unroll``; ``vivu_of`` reads them."""
     p.add_argument(
         "--call-string",
-        type=int,
+        type=whole("--call-string", 0),
         metavar="K",
         help="calls whose last K call sites are the same share one copy of their callee: less "
         "memory and time, a looser bound (default: every call is analysed by itself)",
@@ -155,9 +177,7 @@ def add_vivu(p: argparse.ArgumentParser) -> None:
 
 
 def vivu_of(options: argparse.Namespace) -> Vivu:
-    """What tells contexts apart. Raises UsageError for a length that makes no sense."""
-    if options.call_string is not None and options.call_string < 0:
-        raise UsageError("--call-string must be at least 0")
+    """What tells contexts apart."""
     return Vivu(options.call_string, options.unroll)
 
 
@@ -165,9 +185,7 @@ def requested(
     options: argparse.Namespace, entries: Sequence[str], models: Path | None = None
 ) -> Options:
     """The analysis that a command line asks for. Raises UsageError for what makes no sense."""
-    if options.time_limit <= 0:
-        raise UsageError("--time-limit must be more than 0 seconds")
-    cache = None if options.no_cache else options.cache or default_cache()
+    store = kept(options)
     budget = Budget(seconds=max(1, round(options.time_limit)))
     return Options(
         entries=tuple(entries) or ("all",),
@@ -178,20 +196,23 @@ def requested(
         ends=tuple(options.end),
         solver=options.solver,
         time_limit=options.time_limit,
-        bounds=BoundOptions(cache=cache, models=models, budget=budget),
+        bounds=BoundOptions(store=store, models=models, budget=budget),
         parameters=parameters(options.set),
-        store=None if cache is None else cache / "entries",
+        store=store,
         tlb=options.tlb,
         vivu=vivu_of(options),
         extra=extra(options),
         sharing=SHARING[options.share],
+        interrupts=options.interrupts,
+        force_core=options.force_core,
     )
 
 
-def default_cache() -> Path:
-    """The user's cache folder, by the XDG base directory specification."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "quoll" / "loopbounds"
+def kept(options: argparse.Namespace) -> Store:
+    """Where results are kept, as the options of ``add_cache`` say."""
+    if options.no_cache:
+        return NOWHERE
+    return Store.of_user() if options.cache is None else Store(options.cache)
 
 
 def parameters(texts: Sequence[str]) -> dict[str, int]:
@@ -199,9 +220,11 @@ def parameters(texts: Sequence[str]) -> dict[str, int]:
     values: dict[str, int] = {}
     for text in texts:
         match = re.fullmatch(r"([A-Za-z_]\w*)=([0-9]+)", text)
-        if match is None or values.get(match[1], int(match[2])) != int(match[2]):
-            raise UsageError(f"--set {text} is not NAME=N, or not the only one for its name")
-        values[match[1]] = int(match[2])
+        if match is None:
+            raise UsageError(f"--set {shortened(text)} is not NAME=N")
+        value = whole(f"--set {match[1]}", 0)(match[2])
+        if values.setdefault(match[1], value) != value:
+            raise UsageError(f"--set {text} is not the only one for its name")
     return values
 
 

@@ -12,6 +12,7 @@ from ilp.parametric import Parametric
 from ilp.solution import Solution, Step, WorstPath
 from loopbounds.bound import LoopBound
 from pipeline.costs import Cause, Costs
+from quoll.assumptions import Assumption
 from quoll.errors import UnboundedLoop
 from quoll.image import Image
 from quoll.supergraph import Supergraph
@@ -55,7 +56,7 @@ class EntryResult:
     solution: Solution
     path: WorstPath
     infeasible: tuple[InfeasibleEdge, ...]
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
     constraints: tuple[Constraint, ...]  # those that have an effect here
     model: Model  # the integer program that was solved
     numbers: tuple[int, ...]  # per loop: the bound that it was solved for
@@ -63,6 +64,7 @@ class EntryResult:
     example: Mapping[str, int] = field(default_factory=dict)
     starts: tuple[Start, ...] = ()  # the worst one first
     paths: tuple[PreparedPaths, ...] = ()  # of every start, the entry's first
+    unmasking: tuple[str, ...] = ()  # places after which interrupts may be unmasked
 
     @property
     def cycles(self) -> int:
@@ -115,22 +117,25 @@ class EntryResult:
 
 @dataclass(frozen=True, slots=True)
 class InterruptLatency:
-    """Longest masked path over all entries, plus the interrupt path (rule 21). Cycles."""
+    """Longest masked path over all entries, plus the interrupt path (rules 21, 32). Cycles."""
 
     longest: str  # name of the entry with the longest masked path
     longest_cycles: int
     interrupt: str  # name of the interrupt entry
     interrupt_cycles: int
+    together: int  # interrupts that may be pending at once
+    assumptions: tuple[Assumption, ...]  # beside those of the entries
 
     @property
     def cycles(self) -> int:
-        """The sum."""
-        return self.longest_cycles + self.interrupt_cycles
+        """The masked path, then the interrupt paths: the last one's end."""
+        return self.longest_cycles + self.together * self.interrupt_cycles
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A whole run. ``latency`` is None unless every entry of the platform has a number.
+    """A whole run. ``latency`` is None unless every entry of the platform has a number, and none
+    may unmask interrupts before a path ends.
 
     ``unbounded`` are the entries asked for that have no bound, and what their loops lack.
     """
@@ -147,9 +152,11 @@ class Result:
     facts: tuple[FactLabel, ...] = ()  # in file order
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        """Every assumption of any entry, each once, in order of first use."""
-        return tuple(dict.fromkeys(a for e in self.entries.values() for a in e.assumptions))
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """Every assumption of any entry and of the latency, each once, in order of first use."""
+        of_entries = (a for e in self.entries.values() for a in e.assumptions)
+        of_latency = () if self.latency is None else self.latency.assumptions
+        return tuple(dict.fromkeys((*of_entries, *of_latency)))
 
     def function(self, address: int) -> str:
         """Name of the function at ``address``, or the address where no symbol names it."""

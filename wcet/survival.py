@@ -6,21 +6,22 @@ recording by that recording's hash, so that one that is checked twice counts onc
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from ilp.constraint import locate_in, resolve_constraints
 from ilp.implied import is_implied
 from loopbounds.bound import LoopBound
 from loopbounds.places import facts_of_loops
 from quoll.facts import AtMost, Fact, Facts, LoopFact, Recursion
+from quoll.identity import key_of
 from quoll.image import Image
 from quoll.places import resolve
-from quoll.store import Store, key_of
+from quoll.store import Store
 from quoll.supergraph import Supergraph
+from quoll.versions import versions
 from wcet.prepared import Prepared
+from wcet.request_key import CODE, LEFT_OUT
 
 __all__ = [
     "FactLabel",
@@ -42,6 +43,13 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Outcomes:
+    """A record: what each recording said, by its hash."""
+
+    by_recording: Mapping[str, Outcome]
+
+
+@dataclass(frozen=True, slots=True)
 class FactLabel:
     """A fact and what it rests on: assumed, survived N executions, proved, or violated."""
 
@@ -58,26 +66,22 @@ class FactLabel:
 class Survival:
     """The records of facts about one binary."""
 
-    def __init__(self, folder: Path | None, image: Image) -> None:
-        self._store, self._image = Store(folder), image
+    def __init__(self, store: Store, image: Image) -> None:
+        self._store, self._image = store, image
 
-    def of(self, fact: Fact) -> dict[str, Outcome]:
-        """Outcomes by hash of the recording; a record that is damaged counts as absent."""
-        text = self._store.get(self._key(fact))
-        try:
-            found = json.loads(text or "{}")
-            return {trace: Outcome(int(n), where) for trace, (n, where) in found.items()}
-        except (ValueError, TypeError, AttributeError):
-            return {}
+    def of(self, fact: Fact) -> Mapping[str, Outcome]:
+        """Outcomes by hash of the recording."""
+        found: Outcomes | None = self._store.value(self._key(fact), Outcomes)
+        return {} if found is None else found.by_recording
 
     def add(self, fact: Fact, outcomes: Mapping[str, Outcome]) -> None:
         """Keep outcomes with those of other recordings."""
-        known = {**self.of(fact), **outcomes}
-        rows = {trace: [o.reached, o.violated] for trace, o in known.items()}
-        self._store.put(self._key(fact), json.dumps(rows))
+        self._store.keep(self._key(fact), Outcomes({**self.of(fact), **outcomes}))
 
     def _key(self, fact: Fact) -> str:
-        return key_of(["survival", self._image.sha256, str(fact)])
+        """An execution breaks a fact or does not: platform and options are not asked."""
+        code = versions(*CODE)
+        return key_of("survival", self._image.identity, fact, code, left_out=LEFT_OUT)
 
 
 def labels(facts: Facts, survival: Survival, proved: frozenset[str]) -> tuple[FactLabel, ...]:

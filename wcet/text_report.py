@@ -9,6 +9,7 @@ from itertools import groupby
 
 from ilp.tree import CallTree, fold
 from pipeline.costs import Cause
+from quoll.assumptions import listed
 from wcet.result import EntryResult, Result, Start
 
 __all__ = ["Style", "to_text"]
@@ -143,17 +144,25 @@ def start_text(result: Result, entry: EntryResult, start: Start) -> str:
 
 
 def latency(result: Result, style: Style) -> Iterator[str]:
-    """The worst interrupt latency, with its two parts."""
+    """The worst interrupt latency, with its two parts; or where the paths unmask interrupts."""
     found = result.latency
+    for name, entry in result.entries.items():
+        if entry.unmasking:
+            yield (
+                f"no interrupt latency: {name} may unmask interrupts at "
+                f"{', '.join(entry.unmasking)}\n  (if its masked path ends there, state it: path "
+                "ends at PLACE, or --end PLACE)"
+            )
     if found is None:
         return
+    times = f"{found.together} × " if found.together > 1 else ""
     yield (
         style.bold(
             f"worst interrupt latency: {found.cycles:,} cycles, "
             f"{result.microseconds(found.cycles):.1f} µs"
         )
-        + f"\n  = longest masked path ({found.longest}: {found.longest_cycles:,}) "
-        f"+ interrupt path ({found.interrupt_cycles:,})"
+        + f"\n  = longest masked path ({found.longest}: {found.longest_cycles:,}) + {times}"
+        f"interrupt path ({found.interrupt_cycles:,})"
     )
 
 
@@ -279,13 +288,10 @@ def fact_labels(result: Result, style: Style) -> Iterator[str]:
 
 
 def assumptions(result: Result, style: Style) -> str:
-    """Everything the bounds rest on, numbered, with what was left out of the graphs."""
-    listed = [*result.assumptions]
-    listed += dict.fromkeys(
-        f"not covered: {text}" for entry in result.entries.values() for text in entry.graph.excluded
-    )
+    """Everything the bounds rest on, numbered."""
     rows = [style.bold("assumptions")]
-    rows += [f"{number:>4}. {text}" for number, text in enumerate(listed, 1)]
+    found = listed(result.assumptions)
+    rows += [f"{number:>4}. {text}" for number, text in enumerate(found, 1)]
     return "\n".join(rows)
 
 

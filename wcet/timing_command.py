@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from cache.classify import classify
@@ -18,7 +16,7 @@ from quoll.errors import UsageError
 from quoll.image import Image
 from quoll.supergraph import Supergraph
 from wcet.analyse import Run
-from wcet.atomic import write_atomically
+from wcet.atomic import publish
 from wcet.entries import find_entry
 from wcet.request import add_color, add_function, colored, requested
 from wcet.stages import Stages
@@ -108,7 +106,7 @@ class Timing:
 
 def run(options: argparse.Namespace) -> int:
     """Time, choose a context, print."""
-    name = options.entry or options.function
+    name = options.function if options.entry is None else options.entry
     stages = Stages(verbose=not options.quiet)
     shared = Run.begin(options.kernel, requested(options, [name]), stages)
     if len(shared.entries) != 1:
@@ -118,7 +116,8 @@ def run(options: argparse.Namespace) -> int:
     stages.done()
     contexts = contexts_of(shared, timed, options.function, name)
     if options.contexts:
-        sys.stdout.write("".join(f"{line}\n" for line in listed(shared, timed, contexts)))
+        rows = listed(shared, timed, contexts)
+        publish(options, [], lambda: "".join(f"{line}\n" for line in rows))
         return 0
     context = options.context
     if context is None:
@@ -128,15 +127,12 @@ def run(options: argparse.Namespace) -> int:
             f"{options.function} has no context {context} in {name}", hint="--contexts lists them"
         )
     timing = Timing(shared, name, timed, context, contexts[context])
-    if options.json:
-        text = json.dumps(to_json(timing), indent=1) + "\n"
-        if options.json == "-":
-            sys.stdout.write(text)
-        else:
-            write_atomically(Path(options.json), text)
-    if options.json != "-":
-        style = Style(color=colored(options), paths="none", stats=False)
-        sys.stdout.write("".join(f"{line}\n" for line in to_text(timing, style)))
+    style = Style(color=colored(options), paths="none", stats=False)
+    publish(
+        options,
+        [(options.json, lambda: json.dumps(to_json(timing), indent=1) + "\n")],
+        lambda: "".join(f"{line}\n" for line in to_text(timing, style)),
+    )
     return 0
 
 

@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from quoll.errors import InputError
+from quoll.inputs import Unreadable, read_input
+from quoll.printable import shortened
 
 __all__ = ["Table"]
+
+LARGEST = 16 << 20  # bytes of a file
 
 
 class Table:
@@ -28,10 +32,10 @@ class Table:
     def load(cls, path: Path) -> Table:
         """The top table of a file. Raises InputError if it cannot be read or is not TOML."""
         try:
-            return cls(tomllib.loads(path.read_text(encoding="utf-8")), str(path))
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror}") from error
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            return cls(tomllib.loads(read_input(path, LARGEST).decode("utf-8")), str(path))
+        except Unreadable as error:
+            raise InputError(f"{path} {error}") from error
+        except (ValueError, RecursionError) as error:  # numbers of too many digits, too
             raise InputError(f"{path}: not a TOML file: {error}") from error
 
     def error(self, key: str, message: str) -> InputError:
@@ -52,14 +56,14 @@ class Table:
             raise self.error(key, "missing")
         value = self._content.pop(key)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise self.error(key, f"must be {name}, not {value!r}")
+            raise self.error(key, f"must be {name}, not {_shown(value)}")
         return value
 
     def text(self, key: str, allowed: tuple[str, ...] | None = None) -> str:
         """A string, one of ``allowed`` if given."""
         value: str = self._take(key, str, "a string")
         if allowed is not None and value not in allowed:
-            raise self.error(key, f"must be one of {', '.join(allowed)}, not {value!r}")
+            raise self.error(key, f"must be one of {', '.join(allowed)}, not {_shown(value)}")
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -78,20 +82,20 @@ class Table:
         """An integer from ``low`` to ``high``."""
         value: int = self._take(key, int, "an integer")
         if not low <= value <= high:
-            raise self.error(key, f"must be from {low} to {high}, not {value}")
+            raise self.error(key, f"must be from {low} to {high}, not {_shown(value)}")
         return value
 
     def addresses(self, key: str) -> tuple[int, ...]:
         """A list of 32-bit addresses."""
         values = self._take(key, list, "a list of addresses")
-        if not all(isinstance(v, int) and 0 <= v < 1 << 32 for v in values):
+        if not all(_is_address(v) for v in values):
             raise self.error(key, "must be a list of 32-bit addresses")
         return tuple(values)
 
     def address_range(self, key: str) -> tuple[int, int]:
         """``[low, high]``: 32-bit addresses, both included."""
         values = self._take(key, list, "[low, high]")
-        ints = all(isinstance(v, int) and 0 <= v < 1 << 32 for v in values)
+        ints = all(_is_address(v) for v in values)
         if len(values) != 2 or not ints or values[0] > values[1]:
             raise self.error(key, "must be [low, high], 32-bit addresses in ascending order")
         return values[0], values[1]
@@ -125,3 +129,14 @@ class Table:
         """Refuse keys that nobody took."""
         if self._content:
             raise self.error(sorted(self._content)[0], "unknown key")
+
+
+def _is_address(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 32
+
+
+def _shown(value: object) -> str:
+    """A value in a message: hexadecimal numbers of TOML have no limit, decimal ones in text do."""
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"a number of {value.bit_length():,} bits"
+    return shortened(repr(value)) if isinstance(value, str | int | float) else type(value).__name__

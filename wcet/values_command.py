@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from quoll.arm.insn import LR, SP
@@ -14,7 +12,7 @@ from quoll.errors import UsageError
 from quoll.supergraph import Supergraph
 from quoll.valueset import ANY
 from wcet.analyse import Run
-from wcet.atomic import write_atomically
+from wcet.atomic import publish
 from wcet.entries import find_entry
 from wcet.preparation import Valued
 from wcet.request import add_function, requested
@@ -56,7 +54,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(options: argparse.Namespace) -> int:
     """Analyse values, and print."""
-    wanted = requested(options, [options.entry or options.function])
+    asked = options.function if options.entry is None else options.entry
+    wanted = requested(options, [asked])
     stages = Stages(verbose=not options.quiet)
     shared = Run.begin(options.kernel, wanted, stages)
     if len(shared.entries) != 1:
@@ -73,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
         )
     if options.contexts:
         lines = (f"{n:>6}  {chain(shared, valued.graph, n)}" for n in contexts)
-        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        publish(options, [], lambda: "".join(f"{line}\n" for line in lines))
         return 0
     context = next(iter(contexts)) if options.context is None else options.context
     if context not in contexts:
@@ -89,13 +88,11 @@ def run(options: argparse.Namespace) -> int:
         "called": chain(shared, valued.graph, context),
         "blocks": blocks,
     }
-    if options.json:
-        text = json.dumps(document, indent=1) + "\n"
-        if options.json == "-":
-            sys.stdout.write(text)
-            return 0
-        write_atomically(Path(options.json), text)
-    sys.stdout.write("".join(f"{line}\n" for line in to_text(document)))
+    publish(
+        options,
+        [(options.json, lambda: json.dumps(document, indent=1) + "\n")],
+        lambda: "".join(f"{line}\n" for line in to_text(document)),
+    )
     return 0
 
 

@@ -141,6 +141,8 @@ def disassembled(raw: bytes, thumb: bool, it: tuple[Cond, ...]) -> Insn:
     mnemonic = _mnemonic(known, access)
     memory, transfers = access if access else (None, ())
     flow = _flow(known, role, memory)
+    if mnemonic in WAITS or (mnemonic == "mcr" and _waits(raw, thumb)):
+        flow = Flow.WAIT
     shift = _shift(known, role, memory)
     branch = flow in (Flow.JUMP, Flow.CALL)
     return Insn(
@@ -253,6 +255,7 @@ SAME_NAME = {
     "trap": "udf",
 }
 STEMS = ("ldm", "stm", "vldm", "vstm", "srs", "rfe", "ldc", "stc")
+HINTS = ("csdb", "dbg", "nop", "sevl", "sev", "wfe", "wfi", "yield")  # without a condition
 UNPRIVILEGED = {
     f"{stem}{size}t": f"{stem}{size}"
     for stem in ("ldr", "str")
@@ -263,7 +266,7 @@ UNPRIVILEGED = {
 def _mnemonic(known: Disassembly, access: Transfer | None) -> str:
     name = known.name
     if name == "hint":
-        return known.mnemonic.partition(".")[0]
+        return next((h for h in HINTS if known.mnemonic.startswith(h)), name)
     if name in ("push", "pop") and access:
         memory, _ = access
         single = known.operands.count == 1 and memory.displacement in (-4, 4) and memory.count == 1
@@ -289,6 +292,9 @@ def _cond(known: Disassembly, raw: bytes, thumb: bool) -> Cond:
 
 
 TRAPS = frozenset(["bkpt", "hlt", "hvc", "smc", "svc", "trap", "udf"])
+WAITS = frozenset(["wfe", "wfi"])
+# mcr p15, 0, rX, c7, c0, 4 without condition and rX: wait for interrupt before ARMv7
+OLD_WAIT, OLD_WAIT_BITS = 0x0E070F90, 0x0FFF0FFF
 
 
 def _flow(known: Disassembly, role: Roles, memory: Memory | None) -> Flow:
@@ -309,6 +315,12 @@ def _flow(known: Disassembly, role: Roles, memory: Memory | None) -> Flow:
     if memory is not None and memory.writeback and memory.base == PC:
         return Flow.INDIRECT  # UNPREDICTABLE: nothing may be concluded about what comes next
     return Flow.NEXT
+
+
+def _waits(raw: bytes, thumb: bool) -> bool:
+    if thumb:  # the first half is the upper one
+        raw = raw[2:] + raw[:2]
+    return int.from_bytes(raw, "little") & OLD_WAIT_BITS == OLD_WAIT
 
 
 PARALLEL = frozenset(  # A4.4.5: set GE

@@ -49,6 +49,7 @@ class Flow(Enum):
     INDIRECT_CALL = "indirect call"  # blx reg
     EXCEPTION_RETURN = "exception return"  # movs pc / subs pc / ldm ..^ with pc / rfe / eret
     TRAP = "trap"  # svc, bkpt, udf, hvc, smc
+    WAIT = "wait"  # wfi, wfe, mcr p15, 0, rX, c7, c0, 4: goes on when an interrupt or event comes
     UNDEFINED = "undefined"  # bytes that no encoding covers
 
 

@@ -43,6 +43,8 @@ from typing import TypeVar
 from quoll.errors import FactsError
 from quoll.facts import control, counts, guidance, invariants, linear, memory
 from quoll.facts.fact import Fact, Form, Source
+from quoll.inputs import Unreadable, read_input
+from quoll.printable import shortened
 
 __all__ = ["Facts", "load", "parse"]
 
@@ -56,6 +58,9 @@ FORMS: tuple[Form, ...] = (
     *memory.FORMS,
 )
 F = TypeVar("F", bound=Fact)
+LARGEST = 16 << 20  # bytes of a facts file
+LARGEST_NUMBER = (1 << 63) - 1
+NUMBERS = re.compile(r"(?<![\w.$])(?:0[xX]([0-9a-fA-F]+)|([0-9]+))\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +82,10 @@ def load(paths: Iterable[Path | str]) -> Facts:
     facts: list[Fact] = []
     for path in paths:
         try:
-            text = Path(path).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise FactsError(f"cannot read the facts file: {reason}", where=str(path)) from error
+            text = read_input(path, LARGEST).decode("utf-8-sig")
+        except (Unreadable, UnicodeDecodeError) as error:
+            reason = error if isinstance(error, Unreadable) else "is not UTF-8 text"
+            raise FactsError(f"the facts file {reason}", where=str(path)) from error
         facts.extend(read_lines(text, str(path)))
     return uncontradicted(facts)
 
@@ -110,17 +115,30 @@ def read_fact(source: Source) -> Fact:
             match = re.fullmatch(form.pattern, source.text)
             if match is None:
                 raise FactsError(
-                    f"'{source.text}' is not a fact",
+                    f"'{shortened(source.text)}' is not a fact",
                     where=str(source),
                     hint=f"expected: {form.text}; a place is 0xADDRESS, symbol, symbol+0xOFFSET or "
                     "file.c:LINE, a number is decimal or 0x hexadecimal",
                 )
+            _refuse_large_numbers(source)
             return form.make(source, match)
     raise FactsError(
-        f"'{source.text}' is not a fact",
+        f"'{shortened(source.text)}' is not a fact",
         where=str(source),
         hint="expected one of: " + "; ".join(form.text for form in FORMS),
     )
+
+
+def _refuse_large_numbers(source: Source) -> None:
+    """Raise FactsError for a number that no word of the machine and no count could be."""
+    for digits in NUMBERS.finditer(source.text):
+        text = (digits[1] or digits[2]).lstrip("0")
+        if len(text) > 19 or (text and int(text, 16 if digits[1] else 10) > LARGEST_NUMBER):
+            raise FactsError(
+                f"the number {shortened(digits[0])} is too large",
+                where=str(source),
+                hint=f"at most {LARGEST_NUMBER}",
+            )
 
 
 def uncontradicted(facts: list[Fact]) -> Facts:

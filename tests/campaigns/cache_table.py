@@ -23,6 +23,7 @@ from pipeline.charge import charge
 from pipeline.costs import Cause, Costs
 from quoll.pending import PendingTests, find_pending_tests
 from quoll.segments import SegmentValues, segments, undivided
+from quoll.store import Store
 from quoll.supergraph import Supergraph
 from quoll.values import Values, analyse
 from tests.campaigns.documented import markdown
@@ -32,7 +33,6 @@ from wcet.analyse import Options, Run
 from wcet.platform import Platform
 from wcet.preparation import infeasible_edges, of_segment, rounds_of
 from wcet.reference_shares import competing, known_line
-from wcet.request import default_cache
 from wcet.stages import Stages
 
 POLICIES = (Policy.ONE_WAY, Policy.ROUND_ROBIN, Policy.FIFO, Policy.LRU)
@@ -128,7 +128,7 @@ def begin(platform: str) -> Run:
     kernel = build.ROOT / "build/bilby/kzm-after/kernel.elf"
     options = Options(
         entries=("all",), platform=platform, l2=None, facts=(), neighbouring_facts=True, ends=(),
-        solver="highs", time_limit=60.0, bounds=BoundOptions(cache=default_cache()),
+        solver="highs", time_limit=60.0, bounds=BoundOptions(store=Store.of_user()),
     )  # fmt: skip
     return Run.begin(kernel, options, Stages(verbose=False))
 

@@ -23,6 +23,7 @@ from pipeline.simulator import Executed, Machine
 from pipeline.timing import Profile
 from quoll.cfg import Block
 from quoll.image import Image
+from quoll.store import Store
 from quoll.supergraph import Context, Node, Supergraph
 from quoll.trace import Trace
 from quoll.valueset import ValueSet
@@ -34,7 +35,6 @@ from wcet.platform import Platform, load
 from wcet.replay import Contents, by_path, executed, random_machine
 from wcet.replay import Path as Walk
 from wcet.replay_timing import moments
-from wcet.request import default_cache
 from wcet.stages import Stages
 from wcet.timing_command import times
 
@@ -85,7 +85,7 @@ def recorded(
     """Every whole recorded path of an entry, with its steps and its charge."""
     options = Options(
         entries=(entry,), platform="kzm", l2=None, facts=(), neighbouring_facts=True, ends=(),
-        solver="cbc", time_limit=60.0, bounds=BoundOptions(cache=default_cache()),
+        solver="cbc", time_limit=60.0, bounds=BoundOptions(store=Store.of_user()),
     )  # fmt: skip
     shared = Run.begin(kernel, options, Stages(verbose=False))
     ((name, address),) = shared.entries.items()

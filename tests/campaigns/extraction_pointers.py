@@ -30,7 +30,7 @@ class Remaining(Enum):
 
     CALL = "function-pointer call"
     TAIL_CALL = "function-pointer tail call"
-    SYSTEM = "system call"
+    SYSTEM = "system call, or waiting"
     CONTEXT = "longjmp or unwinding"
     RETURN = "return not proved"
     OTHER = "other"
@@ -64,7 +64,7 @@ def _values(image: Image, cfg: Cfg) -> LocalValues | None:
 def _by_form(cfg: Cfg, block: Block, why: Unresolved) -> Remaining | None:
     insn = block.last
     before = block.insns[-2] if len(block.insns) > 1 else None
-    if insn.flow is Flow.TRAP:
+    if insn.flow in (Flow.TRAP, Flow.WAIT):
         return Remaining.SYSTEM
     if any(part in cfg.name for part in CONTEXT_SWITCHES):
         return Remaining.CONTEXT

@@ -15,13 +15,13 @@ from typing import Any
 
 from loopbounds.bounds import BoundOptions
 from quoll.errors import UsageError
+from quoll.store import Store
 from quoll.vivu import Vivu
 from tests.campaigns.documented import markdown
 from tests.campaigns.documented import replace as replace_table
 from tests.harness import build
 from wcet.analyse import Options, Run, analyse
 from wcet.cache_command import on_worst_path, report
-from wcet.request import default_cache
 from wcet.stages import Stages
 
 KERNEL = build.ROOT / "build/bilby/kzm-after/kernel.elf"
@@ -56,8 +56,8 @@ def main() -> int:
 def options(**changed: Any) -> Options:
     plain = Options(
         entries=("all",), platform="kzm", l2=None, facts=(), neighbouring_facts=True, ends=(),
-        solver="cbc", time_limit=60.0, bounds=BoundOptions(cache=default_cache()),
-        store=default_cache(),
+        solver="cbc", time_limit=60.0, bounds=BoundOptions(store=Store.of_user()),
+        store=Store.of_user(),
     )  # fmt: skip
     return replace(plain, **changed)
 

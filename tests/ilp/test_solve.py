@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ilp import cbc, highs
 from ilp.answer import Answer, Solver, Status
 from ilp.cbc import Cbc, bundled, upper_bound
 from ilp.certificate import certified_bound
@@ -223,9 +226,37 @@ def test_what_cbc_may_do_instead_of_solving(tmp_path: Path, text: str, message: 
 def test_a_solution_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     body = f"""{bundled()} "$@" || exit 1
 for f; do before=$mid; mid=$last; last=$f; done
-head -c 40 "$before" >"$before.cut"; mv "$before.cut" "$before" """
+head -c 40 "$before" >{tmp_path}/cut; cat {tmp_path}/cut >"$before" """
     with pytest.raises(SolverError, match="cut off"):
         maximise(PAIR, program(tmp_path, body))
+
+
+@pytest.mark.parametrize("text", ["sleep 1000", "sleep 1000 & wait", "while :; do :; done"])
+def test_cbc_is_ended_at_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """A script whose own child kept the pipe open was waited for without end."""
+    monkeypatch.setattr(cbc, "GRACE", 0.5)
+    begun = time.monotonic()
+    proof = maximise(PAIR, program(tmp_path, text), 0.5)
+    assert "time limit was reached" in proof.method
+    assert time.monotonic() - begun < 10
+
+
+def test_highs_is_ended_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ran in this process, which nothing could end."""
+    monkeypatch.setattr(highs, "GRACE", 0.5)
+    monkeypatch.setattr(highs, "solved", lambda *_, **__: time.sleep(1000))
+    begun = time.monotonic()
+    proof = maximise(PAIR, Highs(), 0.5)
+    assert "time limit was reached" in proof.method
+    assert time.monotonic() - begun < 10
+
+
+def test_highs_that_crashes_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(highs, "solved", lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+    with pytest.raises(SolverError, match="HiGHS failed: killed by signal 9"):
+        maximise(PAIR, Highs(), 5.0)
 
 
 def test_a_missing_solver_is_named(tmp_path: Path) -> None:

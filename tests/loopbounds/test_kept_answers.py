@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,25 +14,36 @@ from loopbounds.bounds import BoundOptions
 from loopbounds.prove import Budget
 from loopbounds.scopes import Scopes
 from loopbounds.slice import Slice
+from loopbounds.store import Proof
 from quoll.errors import FactsError
 from quoll.facts import Facts, LoopFact, Source
 from quoll.guidance import Guidance, Replacement
+from quoll.store import DIGEST, MAGIC, NOWHERE, Store, begin_run
 from quoll.valueset import ValueSet
 from tests.loopbounds.bounded import APART, GUARDED, function, only, stated
 from tests.loopbounds.counting import load
 from tests.quoll.building import build
 
 
+def records(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The files of answers for whole graphs, and of proofs."""
+    found = sorted(folder.glob("*.quoll"))
+    whole = [
+        f for f in found if b"Answers" in zlib.decompress(f.read_bytes()[len(MAGIC) + DIGEST :])
+    ]
+    return whole, [f for f in found if f not in whole]
+
+
 def test_proofs_are_stored_and_found_again(tmp_path: Path) -> None:
     """A second run gives the same answers without a solver, also where there is no bound."""
     code = function("main")
-    options = BoundOptions(Budget(seconds=20), workers=2, cache=tmp_path)
+    options = BoundOptions(Budget(seconds=20), workers=2, store=Store(tmp_path))
     first = code.bounds(options=options)
     assert [b.bound is None for b in first].count(True) == 1
-    [answers] = tmp_path.glob("*.answers.json")
+    [answers], proofs = records(tmp_path)
     answers.unlink()
-    bounds = [json.loads(proof.read_text())["bound"] for proof in tmp_path.glob("*.json")]
-    assert set(bounds) == {b.bound for b in first}
+    kept = [Store(tmp_path).value(proof.stem, Proof).bound for proof in proofs]
+    assert set(kept) == {b.bound for b in first}
     asked: list[str] = []
     again = code.bounds(options=options, progress=lambda done, of, place: asked.append(place))
     assert [replace(b, seconds=0) for b in again] == [replace(b, seconds=0) for b in first]
@@ -42,33 +53,43 @@ def test_proofs_are_stored_and_found_again(tmp_path: Path) -> None:
 def test_no_bound_within_a_budget_says_nothing_of_another(tmp_path: Path) -> None:
     code, asked = function("list"), []
     for seconds in (20, 21):
-        options = BoundOptions(Budget(seconds=seconds), workers=1, cache=tmp_path)
+        options = BoundOptions(Budget(seconds=seconds), workers=1, store=Store(tmp_path))
         code.bounds(options=options, progress=lambda done, of, place: asked.append(place))
     assert len(asked) == 2
 
 
-@pytest.mark.parametrize(
-    "damage",
-    ["", "{", "[]", '{"bound": 3}', '{"bound": "3", "reached": 1, "relations": 0, "seconds": 0}'],
-)
-def test_a_damaged_store_is_asked_again(tmp_path: Path, damage: str) -> None:
-    """Whatever is in a file, the bound is the proved one."""
+def edited(path: Path) -> bytes:
+    """A record in which 37 was made 17, with everything else as it was."""
+    data = path.read_bytes()
+    start = len(MAGIC) + DIGEST
+    return data[:start] + zlib.compress(zlib.decompress(data[start:]).replace(b"37", b"17"), 1)
+
+
+@pytest.mark.parametrize("damage", [lambda _: b"", lambda _: b"[]", lambda _: b"\xff\xfe", edited])
+def test_a_damaged_store_is_asked_again(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    damage: Callable[[Path], bytes],
+) -> None:
+    """Whatever is in a file, the bound is the proved one: an edited proof was believed."""
+    begin_run()
     code = function("fixed")
-    options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path)
+    options = BoundOptions(Budget(seconds=20), workers=1, store=Store(tmp_path))
     code.bounds(options=options)
-    answers, *proofs = sorted(tmp_path.glob("*.json"), key=lambda f: "answers" not in f.name)
-    assert {json.loads(proof.read_text())["bound"] for proof in proofs} == {37}
-    answers.write_text(damage)
-    assert only(code.bounds(options=options)).bound == 37
-    for file in (answers, *proofs):
-        file.write_text(damage)
-    assert only(code.bounds(options=options)).bound == 37
+    [answers], proofs = records(tmp_path)
+    for damaged in ([answers], [answers, *proofs]):
+        for file in damaged:
+            file.write_bytes(damage(file))
+        begin_run()
+        assert only(code.bounds(options=options)).bound == 37
+        text = capsys.readouterr().err
+        assert text.count("is damaged") == text.count("\n") == 1
 
 
 def test_answers_are_found_without_slicing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is known of a whole graph is read, models included, as long as nothing changed."""
     code = function("masked")
-    options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path / "cache")
+    options = BoundOptions(Budget(seconds=20), workers=1, store=Store(tmp_path / "cache"))
     first = code.bounds(options=options)
     monkeypatch.setattr(rounds, "slice_loops", lambda *_: pytest.fail("sliced"))
     assert code.bounds(options=options) == first
@@ -77,13 +98,15 @@ def test_answers_are_found_without_slicing(tmp_path: Path, monkeypatch: pytest.M
     assert "INVARSPEC NAME spec_" in model.read_text()
 
 
-@pytest.mark.parametrize("change", ["value", "budget", "s1", "code", "image", "solver", "guidance"])
+@pytest.mark.parametrize(
+    "change", ["value", "budget", "s1", "code", "image", "solver", "guidance", "nest"]
+)
 def test_answers_are_those_of_the_same_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     """Anything that the stage reads makes it slice again (rule 30)."""
     code = function("masked")
-    options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path)
+    options = BoundOptions(Budget(seconds=20), workers=1, store=Store(tmp_path))
     code.bounds(options=options)
     if change == "value":
         monkeypatch.setattr(type(code.values), "register", lambda *_: ValueSet(0, 77, 1))
@@ -92,14 +115,17 @@ def test_answers_are_those_of_the_same_question(
     elif change == "s1":
         options = replace(options, s1=False)
     elif change == "code":
-        monkeypatch.setattr(keys, "_code_version", lambda folder: f"{folder} later")
+        monkeypatch.setattr(keys, "versions", lambda *folders: f"{folders} later")
     elif change == "image":
         monkeypatch.setattr(code.image, "sha256", "another")
     elif change == "guidance":
         replaced = {0x9000: Replacement(7, preserves=False, fact="f takes at most 7 cycles")}
         code.graph = replace(code.graph, guidance=Guidance(replaced=replaced))
+    elif change == "nest":
+        contexts = tuple(replace(context, nest=()) for context in code.graph.contexts)
+        code.graph = replace(code.graph, contexts=contexts)
     else:
-        monkeypatch.setattr(keys, "_solver_version", lambda solver: "later")
+        monkeypatch.setattr(keys, "file_version", lambda solver: "later")
     sliced: list[int] = []
     real = rounds.slice_loops
 
@@ -120,8 +146,8 @@ def test_a_fact_that_nothing_refutes_slices_nothing(
 ) -> None:
     """The answers without it are kept, and it is set against them: as if all were found anew."""
     code = load(build(GUARDED, *APART), name) if name == "late" else function(name)
-    options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path)
-    anew = code.bounds(stated(line, n), replace(options, cache=None))
+    options = BoundOptions(Budget(seconds=20), workers=1, store=Store(tmp_path))
+    anew = code.bounds(stated(line, n), replace(options, store=NOWHERE))
     code.bounds(options=options)
     monkeypatch.setattr(rounds, "slice_loops", lambda *_: pytest.fail("sliced"))
     again = code.bounds(stated(line, n), options)
@@ -130,7 +156,7 @@ def test_a_fact_that_nothing_refutes_slices_nothing(
 
 def test_a_kept_answer_does_not_hide_that_a_fact_is_refuted(tmp_path: Path) -> None:
     code = function("fixed")
-    options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path)
+    options = BoundOptions(Budget(seconds=20), workers=1, store=Store(tmp_path))
     assert only(code.bounds(options=options)).bound == 37
     with pytest.raises(FactsError, match=r"executed 37 times.*execution 37: "):
         code.bounds(stated(3, 36), options)
@@ -151,7 +177,7 @@ int main(unsigned a) {
 def test_a_total_is_dropped_where_a_fact_says_more(tmp_path: Path, most: int, kept: bool) -> None:
     """A few iterations of the outer loop have no more of the inner one than their product."""
     code = load(build(TRIANGLE, *APART, optimise="-O1"))
-    options = BoundOptions(Budget(seconds=20), workers=1, cache=tmp_path)
+    options = BoundOptions(Budget(seconds=20), workers=1, store=Store(tmp_path))
     proved = code.bounds(options=options)
     [inner] = [b for b in proved if b.total is not None]
     outer = code.graph.loops[inner.loop].parent

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from loopbounds import nusmv
 from loopbounds.nusmv import Algorithm, Check, Limits, Verdict, ask, find_solver
+from quoll import children
 from quoll.errors import SolverError
 
 COUNTER = """
@@ -60,11 +62,30 @@ def test_out_of_time() -> None:
     assert answer.verdict is Verdict.EXPIRED
 
 
-def test_stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A solver that the clock ends, without having used its processor time, failed."""
-    monkeypatch.setattr(nusmv, "PATIENCE", 1)
-    solver = script(tmp_path, "import time\ntime.sleep(60)")
-    [answer] = ask(COUNTER, [Check("low")], Limits(seconds=1), solver)
+@pytest.mark.parametrize(
+    "body",
+    [
+        "import time\ntime.sleep(60)",
+        "os.system('sleep 60')",
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nos.kill(os.getpid(), signal.SIGSTOP)",
+    ],
+)
+def test_stuck(tmp_path: Path, body: str) -> None:
+    """A solver that does nothing is ended at its limit, and failed.
+
+    It was ended after 60 times its limit, or never where a process of its own held its output.
+    """
+    start = time.monotonic()
+    [answer] = ask(COUNTER, [Check("low")], Limits(seconds=1), script(tmp_path, body))
+    assert answer.verdict is Verdict.FAILED
+    assert time.monotonic() - start < 10
+
+
+def test_a_flood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver that prints without end is ended when it has printed enough."""
+    monkeypatch.setattr(children, "OUTPUT", 1 << 20)
+    body = "while True:\n    sys.stdout.write('is true ' * 1000)"
+    [answer] = ask(COUNTER, [Check("low")], Limits(), script(tmp_path, body))
     assert answer.verdict is Verdict.FAILED
 
 

@@ -174,11 +174,6 @@ def test_smv_text_means_the_same(data: st.DataObject) -> None:
     assert [a.verdict for a in answers] == [Verdict.TRUE] * len(claims)
 
 
-def test_a_term_without_smv_is_refused() -> None:
-    """A printer that cannot say something raises; it does not say something else."""
-    model = Model((sym("q", 12),), (), (), (), terms.FALSE)
-    odd = terms.eq(terms.shl(sym("q", 12), sym("q", 12)), const(0, 12))
-    with pytest.raises(KeyError):
-        model.smv([("c", odd)])
+def test_a_symbol_without_a_value_is_refused() -> None:
     with pytest.raises(KeyError):
         compile_terms([sym("q", 12)], [])

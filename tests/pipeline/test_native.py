@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import subprocess
+import sysconfig
 import time
 from pathlib import Path
 from random import Random
@@ -14,6 +17,7 @@ from pipeline.native import Instructions, SplitMix, Trace, available, execute
 from pipeline.simulator import Executed, Machine
 from pipeline.timing import Profile
 from quoll.errors import TimingError
+from quoll.store import Store
 from quoll.valueset import ValueSet
 from tests.cache.graphs import DATA, at, pool, random_program
 from tests.pipeline.runs import (
@@ -91,8 +95,47 @@ def test_an_unknown_operation_is_named() -> None:
 
 def test_compiles_into_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    made = []
+    monkeypatch.setattr(
+        native, "_compile", lambda c, real=native._compile: made.append(c) or real(c)
+    )
+    for _ in range(2):
+        assert native._library.__wrapped__() is not None
+    assert len(made) == 1
+    assert [p.suffix for p in (tmp_path / "quoll").iterdir()] == [".quoll"]
+
+
+@pytest.mark.parametrize("where", ["world-writable", "damaged", "under the old name"])
+def test_a_planted_library_is_never_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """Whatever lay in the cache folder under the right name was loaded, and ran."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder, mark = tmp_path / "quoll", tmp_path / "loaded"
+    (tmp_path / "evil.c").write_text(
+        "#include <stdio.h>\n__attribute__((constructor)) void ran(void) "
+        f'{{ fclose(fopen("{mark}", "w")); }}\n'
+        "long simulate(void) { return 0; } long sample(void) { return 0; }\n"
+    )
+    evil = str(tmp_path / "evil.so")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", evil, str(tmp_path / "evil.c")], check=True)
+    planted = Path(evil).read_bytes()
     assert native._library.__wrapped__() is not None
-    assert [p.suffix for p in (tmp_path / "quoll").iterdir()] == [".so"]
+    (record,) = folder.iterdir()
+    if where == "world-writable":
+        store = Store(folder)
+        store.put(record.stem, planted)
+        folder.chmod(0o777)
+    elif where == "damaged":
+        record.write_bytes(planted)
+    else:
+        text = native.SOURCE.read_bytes() + sysconfig.get_platform().encode()
+        name = hashlib.sha256(text).hexdigest()[:24]
+        (folder / f"simulator-{name}.so").write_bytes(planted)
+    assert native._library.__wrapped__() is not None
+    assert not mark.exists()
+    native._load(planted)
+    assert mark.exists(), "it would have run"
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)

@@ -201,8 +201,8 @@ def test_stated_targets_and_functions_that_never_return() -> None:
     """
     assert sketch(image, program) == dedent(expected).strip()
     assert [a for a in program.assumptions if "k.facts:1" in a] == [
-        "the fact (k.facts:1)",
-        "two never returns (k.facts:1)",
+        "fact: k.facts:1: targets of site are one, two",
+        "fact: k.facts:1: two never returns",
     ]
     (table,) = program.jump_tables
     assert [image.place(t)[11:] for t in table.targets] == ["<one> prog.S:11", "<two> prog.S:13"]
@@ -228,7 +228,7 @@ def test_a_return_that_is_stated() -> None:
     program = extracted(image, facts=Facts((Returns(SOURCE, "back"),)))
     assert program.unresolved == ()
     *_, assumed = program.assumptions
-    assert assumed.startswith("back returns to its caller; it gives back r4 to r11, sp, the mode")
+    assert assumed.startswith("fact: k.facts:1: back returns to its caller; it gives back r4 to")
     assert extracted(image, facts=Facts((Returns(SOURCE, "main+8"),))).unresolved
 
 

@@ -39,7 +39,9 @@ def test_everything_is_resolved_and_bounded(level: str, tmp_path: Path) -> None:
     image = Image.load(elf)
     program = extract(image, entries_of(image))
     verify_program(program)
-    assert program.unresolved == ()
+    (idle,) = program.unresolved
+    assert "<idle_loop+0x4>" in idle.where
+    assert "waits for an interrupt" in idle.reason
     assert len(program.functions) > 80
     assert len([table for table in program.jump_tables if len(table.targets) > 1]) > 4
     entries = analyse(elf, OPTIONS, Stages(verbose=False)).entries

@@ -47,7 +47,7 @@ def test_a_call_is_assumed_to_leave_the_address_of_a_table() -> None:
     assert found.unresolved == ()
     assert [len(table.targets) for table in found.jump_tables if len(table.targets) > 1] == [3]
     (text,) = spilled(found)
-    assert text.startswith("mov pc, r1 at ")
+    assert text.startswith("spilled table: mov pc, r1 at ")
     assert "<table>" in text
 
 

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.costs import Cause
 from quoll.errors import TimingError
 from tests.harness import build as products
 from tests.quoll.building import build
 from tests.wcet.programs import CODE, bound, check, program
 from wcet.cli import main
+from wcet.platform import DIRECTORY, load
 
 CPU = "cortex-a8"
 
@@ -40,3 +42,35 @@ def test_an_instruction_without_a_row_is_named() -> None:
     elf = build(text, language="asm", cpu=CPU, link=(CODE,))
     with pytest.raises(TimingError, match=r"0xf0010000: vadd\.f32.*no timing class"):
         bound(elf, platform=None)
+
+
+COLOURS = """
+.global main
+main: ldr r2, =0xf0100000
+    ldr r1, [r2]
+    ldr r3, [r2, #4]
+    add r3, r2, #4096
+    ldr r3, [r3]
+    ldr r1, [r2]
+    bx lr
+"""
+
+
+def test_the_bit_of_the_index_above_the_page_offset_is_not_counted_on(tmp_path: Path) -> None:
+    """Issue 18, 16: whether the L1D is indexed by virtual bits is not settled: 8 KiB a way.
+
+    The load in between may evict the line; it cannot where virtual bits are said to select.
+    """
+    elf = build(COLOURS, language="asm", cpu=CPU, link=(CODE,))
+    board = (DIRECTORY / "cubieboard.toml").read_text()
+    virtual = tmp_path / "virtual.toml"
+    virtual.write_text(board.replace("[caches.l1d]", '[caches.l1d]\nindex = "virtual"'))
+    causes = [bound(elf, p).entries["main"].cycles_by_cause() for p in (None, str(virtual))]
+    open_, known = (found[Cause.LOAD_MISS] for found in causes)
+    assert open_ > known > 0
+
+
+def test_a_way_of_a_page_has_no_such_bit() -> None:
+    kzm, a8 = (load(name).hierarchy.l1d for name in ("kzm", "cubieboard"))
+    assert kzm.index_sets == kzm.sets == 128
+    assert (a8.index_sets, a8.sets) == (64, 128)

@@ -132,7 +132,9 @@ def test_guidance_is_followed_in_its_context(
     status, text = loops(capsys, program, "--entry", "list", "--facts", str(facts))
     assert status == 0
     assert "no loops" in text
-    assert f"assumed: branch at {block.last.addr:#x} is always taken in list" in text
+    assert (
+        f"assumed: fact: {facts}:1: branch at {block.last.addr:#x} is always taken in list" in text
+    )
 
 
 def test_no_such_entry(capsys: pytest.CaptureFixture[str], program: Path) -> None:
@@ -154,7 +156,7 @@ def test_an_invariant_about_data_bounds_a_loop(
     status, text = loops(capsys, program, "--entry", "counted", "--facts", str(facts))
     assert status == 0
     assert "count <= 41 is an invariant" in text
-    assert f"assumed: fact: {proposed[1]}40" in text
+    assert f"assumed: fact: {facts}:1: {proposed[1]}40" in text
 
 
 @pytest.mark.parametrize(
@@ -178,3 +180,12 @@ def test_an_invariant_reads_back() -> None:
     [fact] = parse("register sp at main+0x8 is at most 0x40", "my.facts").facts
     assert str(fact) == "register r13 at main+0x8 is at most 64"
     assert str(parse(str(fact), "x").facts[0]) == str(fact)
+
+
+def test_what_values_assume_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The bounds rested on it, and only ``wcet analyse`` said so."""
+    source = "void fill(unsigned *p, unsigned n) { do *p++ = n; while (n-- & 7); }\n"
+    elf = build(source + "int main(void) { return 0; }\n", optimise="-O1")
+    status, text = loops(capsys, elf, "--entry", "fill")
+    assert status == 0
+    assert "assumed: S2: a store of unknown address" in text

@@ -87,8 +87,8 @@ def test_dumped_code_is_bounded(
     [
         (["--raw", "rom.bin"], 2, "is not FILE@ADDRESS"),
         (["--raw", "rom.bin@100"], 2, "is not FILE@ADDRESS"),
-        (["--raw", "absent.bin@0x100"], 3, "absent.bin: No such file"),
-        (["--symbols", "absent.map"], 3, "cannot read the symbols absent.map"),
+        (["--raw", "absent.bin@0x100"], 3, "absent.bin cannot be read: No such file"),
+        (["--symbols", "absent.map"], 3, "the list of symbols absent.map cannot be read"),
     ],
 )
 def test_wrong_options_are_refused(

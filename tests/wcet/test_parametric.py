@@ -216,3 +216,26 @@ def test_a_parameter_has_a_value_where_a_number_is_needed(
         assert main([*arguments, "--set", wrong]) == 2
     assert main([*arguments, "--set", "wating=3"]) == 2
     assert "there are: waiting" in capsys.readouterr().err
+
+
+def test_a_count_with_a_number_is_listed_though_the_loop_has_a_proof() -> None:
+    """The bound rested on the count, and the report did not say so: the loop was 'proved'."""
+    elf = build(
+        "unsigned table[8];\n"
+        "unsigned main(unsigned a) {\n"
+        "    for (unsigned i = 0; i < 8; i++) {\n"
+        '        __asm__ volatile(".global passed\\npassed:");\n'
+        "        a += table[i];\n"
+        "    }\n"
+        "    return a;\n"
+        "}\n",
+        optimise="-O1",
+        link=(CODE,),
+    )
+    facts = elf.with_name("count.facts")
+    facts.write_text("passed executes at most n times\n")
+    more = ["--entry", "main", "--facts", facts, "--set"]
+    some, all_of_them = (analyse(elf, *more, f"n={n}")["entries"]["main"] for n in (3, 8))
+    assert some["cycles"] < all_of_them["cycles"]
+    assert [loop["method"] for loop in some["loops"]] == ["nusmv"]
+    assert f"loop bound by fact: {facts}:1: n in total, and n = 3" in some["assumptions"]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from quoll.store import DIGEST, MAGIC
 from tests.quoll.building import build
 from wcet.cli import main
 
@@ -64,7 +66,11 @@ class Runs:
     @property
     def records(self) -> list[Path]:
         """Files of whole entries."""
-        return sorted((self.cache / "entries").glob("*.quoll"))
+        start = len(MAGIC) + DIGEST
+        found = sorted(self.cache.glob("*.quoll"))
+        return [
+            f for f in found if b"wcet.prepared:Kept" in zlib.decompress(f.read_bytes()[start:])
+        ]
 
 
 @pytest.fixture
@@ -134,6 +140,84 @@ def test_what_has_no_bound_is_asked_again(runs: Runs) -> None:
     assert recalled(runs(entry="drain")), "the parameter is the integer program's"
 
 
+COUNTED = """\
+unsigned main(void) {
+    unsigned x = 0, most = *(unsigned *)0xf0100000 & 1023;
+    for (unsigned i = 0; i < most; i++)
+        __asm__ volatile("" : "+r"(x));
+    return x;
+}
+"""
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_dump_that_may_be_written_is_another_question(tmp_path: Path, first: int) -> None:
+    """What was found for ``--raw F@A:r`` was recalled for ``--raw F@A``: a bound far too small."""
+    elf = build(COUNTED, "-O1", link=(CODE,))
+    (tmp_path / "most").write_bytes((5).to_bytes(4, "little"))
+
+    def cycles(*more: str, flag: str) -> int:
+        out = tmp_path / "out.json"
+        dump = f"{tmp_path / 'most'}@0xf0100000{flag}"
+        arguments = ["analyse", str(elf), "--platform", "kzm", "--quiet", "--entry", "main"]
+        assert main([*arguments, "--raw", dump, "--json", str(out), *more]) == 0
+        found: int = json.loads(out.read_text())["entries"]["main"]["cycles"]
+        return found
+
+    alone = {flag: cycles("--no-cache", flag=flag) for flag in (":r", "")}
+    assert alone[""] > 5 * alone[":r"]
+    kept = ("--cache", str(tmp_path / "cache"))
+    order = [":r", ""] if first else ["", ":r"]
+    assert {flag: cycles(*kept, flag=flag) for flag in order * 2} == alone
+
+
+def unusable(folder: Path, what: str) -> tuple[dict[str, str], list[str]]:
+    """Something wrong with where results are to be kept: environment, options."""
+    file = folder / "file"
+    file.write_text("")
+    shared = folder / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    home = str(folder / "home")
+    return {
+        "option is a file": ({}, ["--cache", str(file)]),
+        "option below a file": ({}, ["--cache", str(file / "x")]),
+        "no file system for it": ({}, ["--cache", "/proc/quoll"]),
+        "option is writable": ({}, ["--cache", str(shared)]),
+        "folder above is writable": ({}, ["--cache", str(shared / "x")]),
+        "cache home is a file": ({"XDG_CACHE_HOME": str(file)}, []),
+        "cache home is relative": ({"XDG_CACHE_HOME": "cache", "HOME": home}, []),
+        "home is a file": ({"HOME": str(file)}, []),
+        "home is empty": ({"HOME": ""}, []),
+        "limit is no number": ({"HOME": home, "QUOLL_CACHE_MIB": "all"}, []),
+    }[what]
+
+
+@pytest.mark.parametrize("what", [
+    "option is a file", "option below a file", "no file system for it", "option is writable",
+    "folder above is writable", "cache home is a file", "cache home is relative",
+    "home is a file", "home is empty", "limit is no number",
+])  # fmt: skip
+def test_a_cache_that_cannot_be_used_costs_a_warning(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    what: str,
+) -> None:
+    """It ended the run, or nothing was said, and a folder of everybody's was believed."""
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    environment, options = unusable(tmp_path, what)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    elf = build(PROGRAM, "-fno-inline", link=(CODE,))
+    arguments = ["analyse", str(elf), "--platform", "kzm", "--quiet", "--entry", "work"]
+    for _ in range(2):
+        assert main([*arguments, *options]) == 0
+        printed = capsys.readouterr()
+        assert "worst-case execution time" in printed.out
+        assert printed.err.count("wcet: warning:") == printed.err.count("\n") == 1
+
+
 def test_damage_is_as_if_there_was_nothing(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     first = runs()
     (record,) = runs.records
@@ -141,10 +225,11 @@ def test_damage_is_as_if_there_was_nothing(runs: Runs, capsys: pytest.CaptureFix
     again = runs()
     assert not recalled(again)
     assert answer(again) == answer(first)
-    assert "Traceback" not in capsys.readouterr().err
+    assert capsys.readouterr().err.count("\n") == 1
     assert recalled(runs())
-    (runs.cache / "entries").chmod(0o777)
+    runs.cache.chmod(0o777)
     assert not recalled(runs()), "anybody could have written it"
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_a_recalled_entry_needs_no_stage_before_the_integer_program() -> None:

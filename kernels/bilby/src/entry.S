@@ -134,7 +134,7 @@ exit_to_user:
     movs    pc, lr
     .size return_to_current, . - return_to_current
 
-/* The kernel is at fault: stop for good.  No path of the analysis leads through here. */
+/* The kernel is at fault: stop for good.  Paths of the analysis end here. */
 function kernel_panic
     cpsid   if
 1:  b       1b

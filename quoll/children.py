@@ -1,0 +1,293 @@
+"""Processes that end when this one does, and that are ended when they hang.
+
+Whoever forks calls ``die_with`` first in the child: then the kernel ends it when its parent is
+gone, however that ended. Programs are run by ``run``: in a process group of their own, with limits
+on processor time, memory, output and the clock, with files that have no name (so that there is
+nothing to clean up), and without a trace of them when this process is stopped. Python code that may
+hang is run by ``apart``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import resource
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TypeVar
+
+__all__ = [
+    "Died",
+    "Ended",
+    "Stopped",
+    "TimedOut",
+    "apart",
+    "content_of",
+    "die_with",
+    "path_of",
+    "run",
+    "stoppable",
+    "unnamed",
+]
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+OUTPUT = 1 << 28  # bytes that a program may write
+TICK = 0.5  # seconds between looks at what a program does
+STOPPING = (signal.SIGTERM, signal.SIGHUP)  # and SIGINT, which is KeyboardInterrupt
+T = TypeVar("T")
+
+_libc = ctypes.CDLL(None)
+
+
+class Stopped(BaseException):
+    """This process was asked to end, by signal ``number``."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class TimedOut(Exception):
+    """What was run had to be ended."""
+
+
+class Died(Exception):
+    """What was run ended without an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a program ended: ``status`` as of ``subprocess``, None if it had to be ended."""
+
+    status: int | None
+    output: str
+    errors: str
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """SIGTERM and SIGHUP raise ``Stopped`` here, unless they are ignored (``nohup``)."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        for other in (*STOPPING, signal.SIGINT):
+            signal.signal(other, signal.SIG_IGN)  # cleaning up is not interrupted
+        raise Stopped(number)
+
+    before = {number: signal.getsignal(number) for number in (*STOPPING, signal.SIGINT)}
+    for number in STOPPING:
+        if before[number] is not signal.SIG_IGN:
+            signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def die_with(parent: int) -> None:
+    """End this process, just forked, when ``parent`` ends; at once if it has ended already."""
+    if hasattr(_libc, "prctl"):
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    for number in (*STOPPING, signal.SIGINT):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def run(
+    command: Sequence[str],
+    *,
+    seconds: float | None,
+    most: float | None = None,
+    files: Sequence[int] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Ended:
+    """Run a program without input in ``/``.
+
+    It is ended when none of its processes has used the processor for ``seconds``, and after
+    ``most`` in any case. ``files`` are open files that it inherits. Raises OSError if it cannot be
+    started.
+    """
+    here = os.getpid()
+
+    def limited() -> None:
+        die_with(here)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _lower(resource.RLIMIT_FSIZE, OUTPUT)
+
+    with unnamed("output") as output, unnamed("errors") as errors:
+        process = subprocess.Popen(
+            command,
+            cwd="/",
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            pass_fds=tuple(files),
+            process_group=0,
+            preexec_fn=limited,
+        )
+        try:
+            ended = _ends(process, seconds, most)
+        finally:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        return Ended(process.returncode if ended else None, _text(output), _text(errors))
+
+
+def _lower(what: int, wanted: int) -> None:
+    """A limit of this process: not more than it is."""
+    soft, hard = resource.getrlimit(what)
+    least = min((n for n in (wanted, soft, hard) if n != resource.RLIM_INFINITY), default=wanted)
+    resource.setrlimit(what, (least, hard))
+
+
+def _ends(process: subprocess.Popen[bytes], seconds: float | None, most: float | None) -> bool:
+    """Wait for a program; False if it hangs."""
+    start = active = time.monotonic()
+    used = -1
+    with _waiting(process) as wait:
+        while not wait(TICK):
+            now = time.monotonic()
+            if most is not None and now - start > most:
+                return False
+            if seconds is not None and now - active > seconds:
+                return False
+            spent = _processor_time(process.pid)
+            if spent != used:
+                used, active = spent, now
+    return True
+
+
+@contextmanager
+def _waiting(process: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool]]:
+    """A function that waits for so many seconds; True when the process has ended."""
+    try:
+        handle = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):
+        yield lambda seconds: _polled(process, seconds)
+        return
+    try:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        yield lambda seconds: bool(poll.poll(1000 * seconds))
+    finally:
+        os.close(handle)
+
+
+def _polled(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _processor_time(group: int) -> int:
+    """Of all processes in a group that there are, in ticks; it also changes with these."""
+    total = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, ValueError, IndexError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[2]) == group:
+                total += sum(map(int, fields[11:15])) + int(stat.parent.name)
+    return total
+
+
+@contextmanager
+def unnamed(name: str, content: str = "") -> Iterator[int]:
+    """An open file in memory, which has no name: nothing is left of it, whatever happens."""
+    handle = os.memfd_create(name)
+    try:
+        with open(handle, "w", encoding="utf-8", closefd=False) as file:
+            file.write(content)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def path_of(handle: int) -> str:
+    """How a program that inherits an open file names it."""
+    return f"/proc/self/fd/{handle}"
+
+
+def content_of(handle: int) -> bytes:
+    """All of an open file."""
+    return os.pread(handle, os.fstat(handle).st_size, 0)
+
+
+def _text(handle: int) -> str:
+    return content_of(handle).decode(errors="replace")
+
+
+def apart(work: Callable[[], T], seconds: float | None) -> T:
+    """``work()`` in a process of its own; its result is pickled.
+
+    Raises what ``work`` raises, TimedOut after ``seconds``, Died if there is no answer.
+    """
+    here = os.getpid()
+    reader, writer = os.pipe()
+    try:
+        child = os.fork()
+    except OSError as error:
+        os.close(reader)
+        os.close(writer)
+        raise Died(f"no process can be made: {error.strerror}") from error
+    if not child:
+        die_with(here)
+        with suppress(BaseException):
+            os.close(reader)
+            with os.fdopen(writer, "wb") as pipe:
+                pipe.write(_outcome(work))
+        os._exit(0)
+    os.close(writer)
+    try:
+        content = _read_all(reader, seconds)
+    finally:
+        os.close(reader)
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    if content is None:
+        raise TimedOut
+    if not content:
+        number = os.waitstatus_to_exitcode(status)
+        raise Died(f"killed by signal {-number}" if number < 0 else "it gave no answer")
+    failed, result = pickle.loads(content)
+    if failed:
+        raise result
+    found: T = result
+    return found
+
+
+def _outcome(work: Callable[[], object]) -> bytes:
+    try:
+        return pickle.dumps((False, work()))
+    except Exception as error:
+        return pickle.dumps((True, error))
+
+
+def _read_all(reader: int, seconds: float | None) -> bytes | None:
+    """What a pipe holds up to its end; None if that does not come in time."""
+    deadline = None if seconds is None else time.monotonic() + seconds
+    poll = select.poll()
+    poll.register(reader, select.POLLIN)
+    parts: list[bytes] = []
+    while True:
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        if not poll.poll(None if left is None else 1000 * left):
+            return None
+        part = os.read(reader, 1 << 20)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)

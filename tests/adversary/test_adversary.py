@@ -1,0 +1,167 @@
+"""Hostile programs against the bounds that are printed for them, and the judge of them itself.
+
+The recorded campaign (docs/validation.md) runs many more: ``make campaign-adversary``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.campaigns.adversary.assemble import assemble
+from tests.campaigns.adversary.campaign import batch, can_go, judge_one
+from tests.campaigns.adversary.executor import Arrival, End, Executor
+from tests.campaigns.adversary.families import FAMILIES, draw, family_of
+from tests.campaigns.adversary.judge import Judge
+from tests.campaigns.adversary.product import Claims, Product
+from tests.campaigns.adversary.program import ARM, THUMB, Board, Program, Writer
+from wcet.prepared import PreparedPaths
+
+PROGRAMS, BATCH = 500, 100
+
+
+@pytest.mark.parametrize("first", range(0, PROGRAMS, BATCH))
+def test_nothing_contradicts_a_bound(first: int) -> None:
+    """Each of the defects that are fixed was found so (tests/campaigns/adversary_reverts.py)."""
+    tally = batch(1, range(first, first + BATCH), None)
+    assert not [(f.family, f.index, f.findings[0]) for f in tally.found]
+    assert sum(counts["programs"] for counts in tally.counts.values()) == BATCH
+    assert sum(counts["bounded"] for counts in tally.counts.values()) > BATCH // 4
+
+
+def test_all_families_take_turns() -> None:
+    assert Counter(map(family_of, range(20))).keys() == FAMILIES.keys()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_program_is_determined_by_seed_and_index(family: str) -> None:
+    assert draw(family, 1, 2) == draw(family, 1, 2)
+    assert len({draw(family, seed, i).lines for seed in (1, 2) for i in range(20)}) > 10
+
+
+def plain(board: Board, *lines: str, handler: tuple[str, ...] = ()) -> Program:
+    """A program of these instructions."""
+    w = Writer(Random(0), board)
+    w.add(*lines)
+    return w.done("frames", handler=handler)
+
+
+def executor(program: Program, folder: Path) -> Executor:
+    """What runs it."""
+    return Executor(assemble([program], folder), program.board)
+
+
+LOOP = ("mov r0, #8", ".L~a:", "subs r0, r0, #1", "bne .L~a", "bx lr")
+HANDLER = ("ldr r3, =0xf8000100", "str r3, [r3]", "subs pc, lr, #4")
+
+
+@pytest.mark.parametrize("board", [ARM, THUMB])
+def test_what_ran_is_noted(board: Board, tmp_path: Path) -> None:
+    ran = executor(plain(board, *LOOP), tmp_path).execute("0", (), None)
+    assert ran.end is End.RETURNED
+    assert ran.steps == 1 + 2 * 8 + 1
+
+
+def test_instructions_that_an_it_block_skips_are_noted(tmp_path: Path) -> None:
+    program = plain(THUMB, "cmp r0, r0", "itt ne", "movne r1, #1", "movne r2, #1", "bx lr")
+    ran = executor(program, tmp_path).execute("0", (), None)
+    assert [pc - ran.pcs[0] for pc in ran.pcs] == [0, 2, 4, 6, 8]
+
+
+def test_an_interrupt_is_taken_where_it_is_unmasked(tmp_path: Path) -> None:
+    code = ("nop", "nop", "cpsie i", "nop", "bx lr")
+    run = executor(plain(ARM, *code, handler=HANDLER), tmp_path)
+    assert run.execute("0", (), Arrival(step=1)).steps == 3
+    assert run.execute("0", (), Arrival(step=4)).steps == 4
+    assert run.execute("0", (), Arrival()).end is End.RETURNED
+
+
+def test_an_acknowledged_interrupt_is_not_pending(tmp_path: Path) -> None:
+    code = ("ldr r1, =0xf8000058", "ldr r0, [r1]", "ldr r3, =0xf8000100", "str r3, [r3]",
+            "ldr r2, [r1]", "cmp r2, #0", "moveq r4, #1", "bx lr")  # fmt: skip
+    run = executor(plain(ARM, *code, handler=HANDLER), tmp_path)
+    ran = run.execute("0", (), Arrival(step=0))
+    assert len(ran.reads) == 2
+    assert ran.end is End.RETURNED
+
+
+def test_two_windows_show_one_memory(tmp_path: Path) -> None:
+    code = ("ldr r1, =d~", "ldr r2, =d~-0x10000000", "mov r0, #5", "str r0, [r2]",
+            "ldr r3, [r1]", ".L~a:", "subs r3, r3, #1", "bne .L~a", "bx lr")  # fmt: skip
+    run = executor(plain(ARM, *code), tmp_path)
+    run.fresh("0", None)
+    assert run.execute("0", (), None).steps == 5 + 2 * 5 + 1
+
+
+def judge(program: Program, folder: Path) -> set[str]:
+    """Kinds of what is found."""
+    elf = assemble([program], folder)
+    return Judge(Product(elf, folder), Executor(elf, program.board)).judge(program, "0").kinds()
+
+
+def test_a_bound_that_holds_is_left_alone(tmp_path: Path) -> None:
+    assert judge(plain(ARM, *LOOP), tmp_path) == set()
+
+
+def test_a_bound_in_cycles_that_is_too_small_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Claims, "cycles", property(lambda claims: 30))
+    assert judge(plain(ARM, *LOOP), tmp_path) == {"time"}
+
+
+@pytest.mark.parametrize(("bound", "kind"), [(7, "loop"), (9, "exact")])
+def test_a_bound_of_a_loop_that_is_wrong_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: int, kind: str
+) -> None:
+    def wrong(claims: Claims) -> tuple[PreparedPaths, ...]:
+        (paths,) = claims.result.entries[claims.name].paths
+        return (replace(paths, bounds=(replace(paths.bounds[0], bound=bound),)),)
+
+    monkeypatch.setattr(Claims, "paths", property(wrong))
+    assert judge(replace(plain(ARM, *LOOP), enumerated=True), tmp_path) == {kind}
+
+
+def test_an_edge_that_is_missing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = Claims.steps.func  # type: ignore[attr-defined]
+    monkeypatch.setattr(Claims, "steps", property(lambda c: frozenset(sorted(steps(c))[1:])))
+    assert judge(plain(ARM, *LOOP), tmp_path) == {"edge"}
+
+
+def test_a_latency_that_is_too_small_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wcet.result import InterruptLatency
+
+    program = plain(ARM, *LOOP, handler=HANDLER)
+    assert judge(program, tmp_path) == set()
+    monkeypatch.setattr(InterruptLatency, "cycles", property(lambda latency: 20))
+    assert judge(program, tmp_path) == {"latency"}
+
+
+def test_an_error_that_is_none_of_the_analysis_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(product: Product, program: Program, number: str) -> None:
+        raise KeyError(number)
+
+    monkeypatch.setattr(Product, "analyse", fail)
+    assert judge(plain(ARM, *LOOP), tmp_path) == {"crash"}
+
+
+def test_a_refusal_is_an_answer() -> None:
+    endless = plain(ARM, ".L~a:", "b .L~a")
+    verdict = judge_one(endless)
+    assert not verdict.findings
+    assert any(name.startswith("refused") for name in verdict.counts)
+
+
+def test_masks_of_inputs_are_not_left_out() -> None:
+    program = replace(plain(ARM, *LOOP), enumerated=True)
+    assert can_go("    mov r0, #1", program)
+    assert not can_go("    and r0, r0, #3", program)
+    assert not can_go(".L~a:", program)

@@ -1,0 +1,179 @@
+"""Nothing of a run remains when it has ended, however it ended: no process, no folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quoll.children import Died, TimedOut, apart, run
+from tests.quoll.building import build
+
+LOOPS = """volatile unsigned sink;
+int fixed(void) { for (int i = 0; i < 37; i++) sink = i; return 0; }
+int masked(unsigned n) { for (unsigned i = 0; i < (n & 63); i++) sink = i; return 0; }
+int third(unsigned n) { for (unsigned i = 0; i < (n & 15); i += 3) sink = i; return 0; }
+int main(void) { return fixed() + masked(sink) + third(sink); }
+"""
+FLAGS = ("-fno-inline", "-fno-ipa-cp", "-fno-unroll-loops")
+SOON = 1.0  # seconds in which the kernel ends what is left
+
+
+def alive(mark: str) -> list[int]:
+    """Processes with ``mark`` in their environment that have not ended."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            marked = mark.encode() in (folder / "environ").read_bytes()
+            ended = (folder / "stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+        except OSError:
+            continue
+        if marked and not ended:
+            found.append(int(folder.name))
+    return found
+
+
+def gone(mark: str) -> bool:
+    deadline = time.monotonic() + SOON
+    while alive(mark) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not alive(mark)
+
+
+class Started:
+    """A run in an environment of its own: ``mark`` names its temporary folder."""
+
+    def __init__(self, folder: Path, arguments: list[str]) -> None:
+        self.temporary, self.began = folder / "temporary", folder / "began"
+        self.temporary.mkdir()
+        solver = folder / "NuSMV"
+        solver.write_text(f"#!/bin/sh\necho $$ >>{self.began}\nsleep 1000 & wait\n")
+        solver.chmod(0o755)
+        self.mark = str(self.temporary)
+        environment = {
+            **os.environ,
+            "TMPDIR": self.mark,
+            "XDG_CACHE_HOME": str(folder / "cache"),
+            "PATH": f"{folder}:{os.environ['PATH']}",
+        }
+        self.errors = folder / "errors"
+        with self.errors.open("w") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, *arguments], env=environment, stderr=errors
+            )
+
+    def wait_for_solvers(self, count: int) -> None:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if self.began.exists() and len(self.began.read_text().split()) >= count:
+                return
+            time.sleep(0.02)
+        raise AssertionError("no solver was started")
+
+    def end(self) -> None:
+        """And all that it should have ended."""
+        self.process.kill()
+        self.process.wait()
+        for process in alive(self.mark):
+            os.kill(process, signal.SIGKILL)
+
+    def left(self) -> list[Path]:
+        return list(self.temporary.iterdir())
+
+
+@pytest.fixture
+def analysis(tmp_path: Path) -> Iterator[Started]:
+    """One that waits for solvers, which hang."""
+    elf = build(LOOPS, *FLAGS, link=("-Wl,-Ttext=0xf0010000",))
+    started = Started(tmp_path, ["-m", "wcet.cli", "loops", str(elf), "--entry", "main"])
+    yield started
+    started.end()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_run_that_waits_for_solvers(analysis: Started, number: signal.Signals) -> None:
+    """Workers of a killed run slept on, its solvers ran on, and their folders stayed."""
+    analysis.wait_for_solvers(1)
+    assert len(alive(analysis.mark)) > 2
+    analysis.process.send_signal(number)
+    analysis.process.wait(timeout=20)
+    errors = analysis.errors.read_text()
+    assert gone(analysis.mark)
+    assert not analysis.left()
+    if number is signal.SIGKILL:
+        assert analysis.process.returncode == -signal.SIGKILL
+    else:
+        assert analysis.process.returncode == 128 + number
+        assert len([line for line in errors.splitlines() if "no output was written" in line]) == 1
+        assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("seconds", [0.2, 0.6, 1.5])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_run_at_any_moment(analysis: Started, number: signal.Signals, seconds: float) -> None:
+    time.sleep(seconds)
+    analysis.process.send_signal(number)
+    analysis.process.wait(timeout=20)
+    assert gone(analysis.mark)
+    assert not analysis.left()
+
+
+FORKED = """
+import os, time
+from quoll.spread import begun, spread
+os.sched_getaffinity = lambda _: {0, 1, 2}
+begun(lambda: time.sleep(1000))
+open(os.environ["TMPDIR"] + "/../began", "w").write("1")
+spread(lambda _: time.sleep(1000), [1] * 3, 0)
+"""
+
+
+ASKED = """
+import os, time
+from loopbounds.workers import answer_all
+open(os.environ["TMPDIR"] + "/../began", "w").write("1")
+answer_all([lambda: time.sleep(1000)] * 4, 3, print)
+"""
+
+
+@pytest.mark.parametrize("script", [FORKED, ASKED])
+def test_forked_processes_end_with_their_parent(tmp_path: Path, script: str) -> None:
+    """Those that share out the work of values, caches and line tables, and of proofs."""
+    started = Started(tmp_path, ["-c", script])
+    started.wait_for_solvers(1)
+    deadline = time.monotonic() + 10
+    while len(alive(started.mark)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(alive(started.mark)) >= 3
+    started.process.kill()
+    started.process.wait()
+    nothing = gone(started.mark)
+    started.end()
+    assert nothing
+
+
+def test_a_program_that_hangs_is_ended_with_its_own() -> None:
+    """A shell that waits for a program of its own: killing the shell alone left the pipe open."""
+    begun = time.monotonic()
+    ended = run(["/bin/sh", "-c", "echo said; sleep 1000 & wait"], seconds=1)
+    assert (ended.status, ended.output) == (None, "said\n")
+    assert time.monotonic() - begun < 8
+    ended = run(["/bin/sh", "-c", "while :; do :; done"], seconds=1, most=2)
+    assert ended.status is None
+    assert run(["/bin/sh", "-c", "exit 3"], seconds=None).status == 3
+
+
+def test_work_in_a_process_of_its_own() -> None:
+    assert apart(lambda: 5, 60) == 5
+    with pytest.raises(ZeroDivisionError):
+        apart(lambda: 1 // 0, 60)
+    with pytest.raises(TimedOut):
+        apart(lambda: time.sleep(1000), 0.2)
+    with pytest.raises(Died, match="signal 11"):
+        apart(lambda: os.kill(os.getpid(), signal.SIGSEGV), 60)
