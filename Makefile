@@ -15,7 +15,7 @@ help:
 	@echo 'make check     lint and types only'
 	@echo 'make kernel    build the kernel: $(KERNEL)'
 	@echo 'make setup     install what is missing (the others do this by themselves)'
-	@echo 'make campaign-NAME   a long run of tests/campaigns/NAME.py, with options in ARGS'
+	@echo 'make campaign-NAME   a long run of campaigns/NAME.py, with options in ARGS'
 	@echo 'make bench     time and memory of the analysis against the number of contexts'
 	@echo 'make benchmark   the kernel for other analysers: build/benchmark/*.tar.xz, options in ARGS'
 	@echo 'make mutants   faults put into the kernel one at a time: each must be found'
@@ -44,10 +44,10 @@ test: check kernel recorder
 
 # Results are recorded in docs/; each campaign is reproducible from its seed.
 mutants: setup
-	.venv/bin/python -m tests.campaigns.mutants $(ARGS)
+	.venv/bin/python -m campaigns.mutants $(ARGS)
 
 campaign-%: kernel recorder
-	.venv/bin/python -m tests.campaigns.$* $(ARGS)
+	.venv/bin/python -m campaigns.$* $(ARGS)
 
 # Time and memory against the number of contexts: table and plot in build/bench.
 bench: setup

@@ -22,7 +22,7 @@ from typing import Any
 
 from bench.archive import write_archive
 from bench.neutral import facts_table, lines_table, loops_table, parameters_of
-from quoll.image import Image
+from quoll.image.image import Image
 
 __all__ = ["Build", "main", "pack"]
 

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from quoll.errors import InputError, WcetError
-from quoll.image import Image
-from quoll.trace import Execution, Trace
+from quoll.image.image import Image
+from quoll.image.trace import Execution, Trace
 
 __all__ = ["AT_USER", "interrupts_taken", "main"]
 

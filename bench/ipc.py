@@ -26,11 +26,11 @@ from pipeline.simulator import Executed
 from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
 from quoll.errors import InputError, WcetError
-from quoll.image import Image
-from quoll.trace import Execution, Trace
-from wcet.platform import Platform, for_image, load
-from wcet.replay import Contents, executed, random_machine, taking_the_exception
-from wcet.replay import Path as Walk
+from quoll.image.image import Image
+from quoll.image.trace import Execution, Trace
+from wcet.executions.replay import ReplayPath as Walk
+from wcet.executions.replay import StartContents, executed, random_machine, taking_the_exception
+from wcet.platforms.platform import Platform, for_image, load
 
 __all__ = ["Round", "Timed", "main", "rounds", "timed"]
 
@@ -123,7 +123,7 @@ def _alternate(
 ) -> list[list[int]]:
     """Cycles of each path in each round, on one machine that goes on."""
     every = [step for path in steps for step in path]
-    machine = random_machine(platform, every, Contents.POLLUTED, random)
+    machine = random_machine(platform, every, StartContents.POLLUTED, random)
     exception = taking_the_exception(machine.core)
     found: list[list[int]] = []
     for _ in range(WARM + 1):

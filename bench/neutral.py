@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from quoll.errors import InputError
-from quoll.image import Image
+from quoll.image.image import Image
 
 __all__ = ["facts_table", "lines_table", "loops_table", "parameters_of"]
 

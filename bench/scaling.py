@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.program import build, generate
-from quoll.versions import file_version, versions
+from quoll.kept.versions import file_version, versions
 
 __all__ = ["Measured", "main", "measure"]
 

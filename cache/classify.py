@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from cache.data_cache import Addresses, classify_data
 from cache.flow import FlowOrder
 from cache.geometry import Hierarchy
-from cache.instructions import classify_fetches
-from cache.loads_stores import Addresses, classify_data
+from cache.instruction_cache import classify_fetches
 from cache.locked import NOT_LOCKED
 from cache.persistence import LoopScopes
 from cache.reference import Classification, Reference
 from quoll.assumptions import AT_ENTRY, EVICTION, LOCKED, NOTHING_KNOWN, Assumption
-from quoll.supergraph import Supergraph
+from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["classify"]
 

@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from cache.flow import FlowOrder
 from cache.lines import Target
-from quoll.fixpoint import solve
+from quoll.graph.fixpoint import solve
 
 __all__ = ["ELSEWHERE", "UNSEEN", "Event", "EventFlow", "Events"]
 
@@ -63,9 +63,9 @@ class _Effect(NamedTuple, Generic[S, V]):
 class EventFlow(ABC, Generic[S, V]):
     """The states of a cache when events happen along the paths of a graph.
 
-    An instance of ``quoll.fixpoint.Domain``. What came of the events of a node or an edge is kept
-    until it is asked of another state; so events that were part of the fixed point need not happen
-    again to be classified.
+    An instance of ``quoll.graph.fixpoint.Domain``. What came of the events of a node or an edge is
+    kept until it is asked of another state; so events that were part of the fixed point need not
+    happen again to be classified.
     """
 
     def __init__(self, flow: FlowOrder, events: Events, start: S) -> None:

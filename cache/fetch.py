@@ -14,9 +14,9 @@ from typing import NamedTuple
 from cache.geometry import Hierarchy
 from cache.maintenance import cache_operation
 from quoll.arm.insn import Flow, Insn
-from quoll.cfg import Block, EdgeKind
-from quoll.memory_map import Cacheability
-from quoll.supergraph import Supergraph
+from quoll.cfg.cfg import Block, EdgeKind
+from quoll.image.memory_map import Cacheability
+from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["BlockFetches", "Fetch", "FetchModel", "redirects"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quoll.supergraph import Supergraph
-from quoll.wto import FlowGraph, WeakOrder
+from quoll.graph.weak_topological_order import FlowGraph, WeakOrder
+from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["FlowOrder"]
 

@@ -12,7 +12,7 @@ from cache.initial import UNKNOWN_CONTENTS, Initial
 from cache.locked import NOT_LOCKED, LockedLines
 from cache.policy import Policy
 from cache.reference import Hit
-from quoll.memory_map import MemoryMap
+from quoll.image.memory_map import MemoryMap
 
 __all__ = ["Geometry", "Hierarchy"]
 

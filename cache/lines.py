@@ -1,11 +1,11 @@
 """What is known to be in one cache: lines by number, and lines that only a symbol names.
 
-A *symbol* stands for a word that the value analysis does not know but follows (``quoll.terms``).
-After a load at symbol + 8 the bytes around it are in the cache although nobody knows where they
-are; such *spans* of bytes, each within one line, are kept relative to their symbol (Hahn and
-Grund: "Relational Cache Analysis for Static Timing Analysis", ECRTS 2012; rule 13). All that is
-known of the set of a span is that lines of one symbol that lie less than a way apart are in
-different sets.
+A *symbol* stands for a word that the value analysis does not know but follows
+(``quoll.domain.terms``). After a load at symbol + 8 the bytes around it are in the cache although
+nobody knows where they are; such *spans* of bytes, each within one line, are kept relative to their
+symbol (Hahn and Grund: "Relational Cache Analysis for Static Timing Analysis", ECRTS 2012; rule
+13). All that is known of the set of a span is that lines of one symbol that lie less than a way
+apart are in different sets.
 
 Every line and span has an age: an upper bound on the number of other lines of its set that were
 used (or filled: it depends on who counts) since. At the age of ``capacity`` it is forgotten.
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from quoll.terms import RIGID
+from quoll.domain.terms import RIGID
 
 __all__ = ["NO_LINES", "Lines", "LinesBuilder", "Target", "signed"]
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from quoll.memory_map import MemoryMap
+from quoll.image.memory_map import MemoryMap
 
 __all__ = ["NOT_LOCKED", "LockedLines"]
 

@@ -14,8 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from quoll.cfg import EdgeKind
-from quoll.supergraph import Supergraph, SuperLoop, Turn
+from quoll.cfg.cfg import EdgeKind
+from quoll.inlining.supergraph import Supergraph, SuperLoop, Turn
 
 __all__ = ["LoopScopes", "persistent_lines", "scope_of"]
 

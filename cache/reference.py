@@ -8,7 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from quoll.assumptions import Assumption
-from quoll.memory_map import Cacheability
+from quoll.image.memory_map import Cacheability
 
 __all__ = ["AT_HOME", "UNCACHED", "Classification", "Hit", "Kind", "Reference", "Stream"]
 

@@ -1,4 +1,4 @@
-"""Concrete caches: what the hardware does, access by access. The twin of ``cache.residency``.
+"""Concrete caches: what the hardware does, access by access. The twin of ``cache.must``.
 
 ``Cache`` is one L1 cache: an invalid way is filled first, else a victim chosen by the policy. It
 allocates on reads, on writes too if its geometry says so, and lines that are written to are dirty
@@ -19,11 +19,11 @@ from random import Random
 from cache.geometry import Geometry
 from cache.policy import Policy
 
-__all__ = ["Cache", "FetchUnit", "Outcome"]
+__all__ = ["Cache", "CacheOutcome", "FetchUnit"]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CacheOutcome:
     """Of a load or fetch: whether it hit, and the dirty line that was written back, if any."""
 
     hit: bool
@@ -123,14 +123,14 @@ class Cache:
         """Whether a load of ``line`` would hit."""
         return self._find(line) is not None
 
-    def load(self, line: int) -> Outcome:
+    def load(self, line: int) -> CacheOutcome:
         """A read or fetch; allocates."""
         if self._use(line) is not None:
-            return Outcome(True)
+            return CacheOutcome(True)
         way = self._victim(self._sets[self.geometry.set_of(line)])
         written = way.line if way.dirty else None
         way.line, way.dirty, way.used = line, False, self._tick()
-        return Outcome(False, written)
+        return CacheOutcome(False, written)
 
     def _use(self, line: int) -> _Way | None:
         """The way of ``line``, if it is there; LRU notes that it was used."""
@@ -150,10 +150,10 @@ class Cache:
         self._counter = (self._counter + 1) % len(ways)
         return ways[self._counter]
 
-    def store(self, line: int) -> Outcome:
+    def store(self, line: int) -> CacheOutcome:
         """A write."""
         way = self._use(line)
-        outcome = Outcome(way is not None)
+        outcome = CacheOutcome(way is not None)
         if way is None and self.geometry.write_allocate:
             outcome, way = self.load(line), self._find(line)
         if way is not None:

@@ -18,8 +18,8 @@ from cache.geometry import Geometry
 from cache.lines import signed
 from cache.persistence import LoopScopes
 from cache.reference import Stream
-from quoll.supergraph import Supergraph
-from quoll.terms import RIGID
+from quoll.domain.terms import RIGID
+from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["Loads", "find_streams"]
 

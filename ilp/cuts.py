@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ilp.answer import Solver
-from ilp.constraint import Constraint
-from ilp.flowfacts import Counts, Sum
+from ilp.constraints.constraint import Constraint
+from ilp.constraints.flowfacts import Counts, Sum
+from ilp.constraints.region import region_below
 from ilp.ipet import Ipet, build_ipet
-from ilp.model import Row
-from ilp.region import region_below
-from ilp.solve import maximise
+from ilp.solvers.answer import Solver
+from ilp.solvers.model import Row
+from ilp.solvers.solve import maximise
 from pipeline.costs import Costs
 from quoll.errors import InfeasibleError
 

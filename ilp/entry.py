@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ilp.answer import Solver
-from ilp.constraint import Constraint
-from ilp.nest import checked_bounds
-from ilp.parameters import Parameter, Visits, numbered, open_loops, visits
+from ilp.constraints.constraint import Constraint
+from ilp.constraints.nest import checked_bounds
+from ilp.constraints.parameters import Parameter, Visits, numbered, open_loops, visits
 from ilp.parametric import Parametric, parametric_bound
+from ilp.solvers.answer import Solver
 from ilp.worst_case import WorstCase, worst_case
-from loopbounds.bound import LoopBound
+from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
 from quoll.errors import FactsError
-from quoll.supergraph import Supergraph
+from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["EntryBound", "bound_entry"]
 

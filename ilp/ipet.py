@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from ilp.constraint import Constraint
-from ilp.flowfacts import Counts, constraint_rows
-from ilp.instance import Calls
-from ilp.model import Model, Row
-from ilp.nest import LoopNest
-from ilp.parameters import Visits
+from ilp.constraints.constraint import Constraint
+from ilp.constraints.flowfacts import Counts, constraint_rows
+from ilp.constraints.instance import Calls
+from ilp.constraints.nest import LoopNest
+from ilp.constraints.parameters import Visits
+from ilp.solvers.model import Model, Row
 from pipeline.costs import Costs
-from quoll.supergraph import Supergraph, SuperLoop
+from quoll.inlining.supergraph import Supergraph, SuperLoop
 
 __all__ = ["Ipet", "build_ipet", "total_row"]
 

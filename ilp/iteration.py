@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ilp.answer import Solver
+from ilp.constraints.region import iteration_of
 from ilp.ipet import build_ipet
-from ilp.region import iteration_of
-from ilp.solve import maximise
+from ilp.solvers.answer import Solver
+from ilp.solvers.solve import maximise
 from pipeline.costs import Costs
-from quoll.supergraph import Supergraph
+from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["cycles_per_iteration"]
 

@@ -31,26 +31,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ilp.answer import Solver
-from ilp.constraint import Constraint
+from ilp.constraints.constraint import Constraint
+from ilp.constraints.nest import checked_bounds
+from ilp.constraints.parameters import Parameter, Visits, open_loops
 from ilp.cuts import repeated_contexts
 from ilp.ipet import Ipet, build_ipet
 from ilp.iteration import cycles_per_iteration
-from ilp.nest import checked_bounds
-from ilp.parameters import Parameter, Visits, open_loops
-from ilp.solve import maximise
-from loopbounds.bound import LoopBound
+from ilp.solvers.answer import Solver
+from ilp.solvers.solve import maximise
+from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Cause, Costs
 from quoll.errors import InfeasibleError, UnboundedLoop
-from quoll.supergraph import Supergraph
+from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["Parametric", "Piece", "largest", "parametric_bound"]
+__all__ = ["AffinePiece", "Parametric", "largest", "parametric_bound"]
 
 FARTHEST = 2**24  # the last piece has to begin before this n
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class AffinePiece:
     """``constant + sum(slope * parameter)`` cycles while the first parameter is in the range."""
 
     first: int
@@ -64,7 +64,7 @@ class Parametric:
     """A bound in cycles as a function of the parameters, from 0 (or the first piece) upwards."""
 
     names: tuple[str, ...]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[AffinePiece, ...]
     exact: bool  # equal to the plain solve at every n; else never below it
     reason: str  # why it is only an upper bound
     per_iteration: tuple[tuple[int, int], ...]  # (loop, most cycles of one iteration)
@@ -87,7 +87,7 @@ class Parametric:
             f"cycles {'=' if self.exact else '<='} {self._text(p)}" for p in self.pieces
         )
 
-    def _text(self, piece: Piece) -> str:
+    def _text(self, piece: AffinePiece) -> str:
         terms = [f"{s}·{n}" for s, n in zip(piece.slopes, self.names, strict=True) if s]
         text = " + ".join([str(piece.constant), *terms]).replace("+ -", "- ")
         if len(self.pieces) == 1 and not piece.first:
@@ -128,7 +128,7 @@ def parametric_bound(
     names = tuple(dict.fromkeys(p.name for p in loops.values()))
     left_out = [str(c) for c in constraints if (c.a | c.b) & touched]
     reason = f"left out: {'; '.join(left_out)}" if left_out else beyond(bounds, loops)
-    pieces: tuple[Piece, ...]
+    pieces: tuple[AffinePiece, ...]
     if any(p.nodes for p in loops.values()):
         pieces = (study.affine(names),)
         reason = reason or "executions in total"
@@ -166,7 +166,7 @@ def largest(bounds: Sequence[tuple[Parametric | None, int]]) -> Parametric | Non
         for piece in function.pieces:
             for name, slope in zip(function.names, piece.slopes, strict=True):
                 slopes[name] = max(slopes[name], slope)
-    piece = Piece(0, None, max(constants), tuple(slopes.values()))
+    piece = AffinePiece(0, None, max(constants), tuple(slopes.values()))
     return Parametric(names, (piece,), False, "paths from several starts", ())
 
 
@@ -273,13 +273,13 @@ class Study:
     def _ipet(self, costs: Costs, bounds: Sequence[int]) -> Ipet:
         return build_ipet(self._graph, costs, bounds, self._constraints, limits=self._limits)
 
-    def affine(self, names: tuple[str, ...]) -> Piece:
+    def affine(self, names: tuple[str, ...]) -> AffinePiece:
         """One upper bound for all parameters from 0 upwards."""
         slopes = tuple(self.slope(name) for name in names)
         fixed = sum(p.plus * cycles for p, cycles in self._prices().items())
-        return Piece(0, None, self.value(self._least) + fixed, slopes)
+        return AffinePiece(0, None, self.value(self._least) + fixed, slopes)
 
-    def pieces(self) -> tuple[tuple[Piece, ...], str]:
+    def pieces(self) -> tuple[tuple[AffinePiece, ...], str]:
         """F for one parameter, and why it is not exact, if so."""
         (name,) = {p.name for p in self._loops.values()}
         steepest = self.slope(name)
@@ -295,7 +295,7 @@ class Study:
         why = "there are constraints in functions that are called repeatedly" if again else ""
         return tuple(self._from_zero(pieces) if self._least else pieces), why
 
-    def _from_zero(self, pieces: list[Piece]) -> list[Piece]:
+    def _from_zero(self, pieces: list[AffinePiece]) -> list[AffinePiece]:
         """F(0) before ``pieces``: a loop whose header may not execute once may not be entered."""
         try:
             least = self.value(0)
@@ -303,10 +303,10 @@ class Study:
             return pieces
         if least == pieces[0].constant:
             return [replace(pieces[0], first=0), *pieces[1:]]
-        return [Piece(0, 0, least, (0,)), *pieces]
+        return [AffinePiece(0, 0, least, (0,)), *pieces]
 
 
-def convex_pieces(f: Callable[[int], int], first: int, far: int) -> list[Piece]:
+def convex_pieces(f: Callable[[int], int], first: int, far: int) -> list[AffinePiece]:
     """The pieces of convex ``f`` on the integers from ``first``; the last goes on from ``far``.
 
     Eisner and Severance, "Mathematical techniques for efficient record segmentation in large
@@ -328,16 +328,16 @@ def convex_pieces(f: Callable[[int], int], first: int, far: int) -> list[Piece]:
     return covering(f, segments)
 
 
-def covering(f: Callable[[int], int], segments: list[tuple[int, int, int]]) -> list[Piece]:
+def covering(f: Callable[[int], int], segments: list[tuple[int, int, int]]) -> list[AffinePiece]:
     """Pieces that do not overlap; a segment between two points that others hold is left out."""
     inner = segments[1:-1]
     kept = [*segments[:1], *(s for s in inner if s[1] - s[0] > 1), *segments[1:][-1:]]
-    pieces: list[Piece] = []
+    pieces: list[AffinePiece] = []
     for low, _, slope in kept:
         if pieces:
             start = max(low, kept[len(pieces) - 1][1] + 1)
             pieces[-1] = replace(pieces[-1], last=start - 1)
         else:
             start = low
-        pieces.append(Piece(start, None, f(low) - slope * low, (slope,)))
+        pieces.append(AffinePiece(start, None, f(low) - slope * low, (slope,)))
     return pieces

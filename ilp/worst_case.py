@@ -7,23 +7,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from ilp.answer import Solver
-from ilp.check import check_path, path_cycles
-from ilp.constraint import Constraint
+from ilp.constraints.constraint import Constraint
+from ilp.constraints.nest import checked_bounds, totals
+from ilp.constraints.parameters import Visits
 from ilp.cuts import cost_cuts, repeated_contexts
 from ilp.ipet import Ipet, build_ipet
 from ilp.iteration import cycles_per_iteration
-from ilp.model import Model, Row
-from ilp.nest import checked_bounds, totals
-from ilp.parameters import Visits
-from ilp.partpath import build_path_of_parts
-from ilp.path import Order, build_path
-from ilp.solution import Solution, Step, WorstPath
-from ilp.solve import Proof, maximise
-from loopbounds.bound import LoopBound
+from ilp.paths.check import check_path, path_cycles
+from ilp.paths.merged_path import build_path_of_parts
+from ilp.paths.path import Order, build_path
+from ilp.paths.solution import PathStep, Solution, WorstPath
+from ilp.solvers.answer import Solver
+from ilp.solvers.model import Model, Row
+from ilp.solvers.solve import BoundProof, maximise
+from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
 from quoll.errors import SolverError
-from quoll.supergraph import Supergraph
+from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["WorstCase", "worst_case"]
 
@@ -33,7 +33,9 @@ SHUFFLES = 8  # random orders tried before counts are called unrealisable
 
 @dataclass(frozen=True, slots=True)
 class WorstCase:
-    """The answer for one entry, and the program that it solves (``ilp.model_text`` writes it)."""
+    """The answer for one entry, and the program that it solves (``ilp.solvers.model_text`` writes
+    it).
+    """
 
     solution: Solution
     path: WorstPath
@@ -80,7 +82,7 @@ def worst_case(
     return WorstCase(solution_of(ipet, proof), path, model)
 
 
-def solution_of(ipet: Ipet, proof: Proof) -> Solution:
+def solution_of(ipet: Ipet, proof: BoundProof) -> Solution:
     """The proof in terms of the graph; without counts if none are known."""
     values = proof.values
     return Solution(
@@ -97,7 +99,7 @@ def realise(
     ipet: Ipet,
     costs: Costs,
     constraints: Sequence[Constraint],
-    proof: Proof,
+    proof: BoundProof,
     totals: Mapping[int, int] = MappingProxyType({}),
 ) -> WorstPath:
     """An execution order of the counts that passes the checker, or one that does not and why."""
@@ -109,7 +111,7 @@ def realise(
         note = None
     edges, last = ipet.edge_counts(proof.values), ipet.last_node(proof.values)
     wrong: tuple[str, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[PathStep, ...] = ()
     for order in orders(bool(repeated_contexts(ipet, constraints))):
         try:
             shared = ipet.graph.merged

@@ -11,18 +11,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from loopbounds import nusmv
-from loopbounds.bound import LoopBound
-from loopbounds.code import KnownValues, NothingKnown
-from loopbounds.options import BoundOptions
-from loopbounds.part import Part
+from loopbounds.nusmv import query as nusmv
+from loopbounds.part import GraphPart
 from loopbounds.pieces import PieceValues, in_whole
 from loopbounds.places import facts_of_loops, lists_of_loops
-from loopbounds.rounds import Progress
+from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.options import BoundOptions
+from loopbounds.proof.rounds import Progress
+from loopbounds.slicing.code import KnownValues, NothingKnown
 from quoll.facts import Facts
-from quoll.image import Image
-from quoll.parts import pieces
-from quoll.supergraph import Supergraph
+from quoll.image.image import Image
+from quoll.inlining.merged_contexts import pieces
+from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["BoundOptions", "Progress", "bound_loops"]
 
@@ -85,6 +85,6 @@ def _bound_part(
     lists = lists_of_loops(graph, image, facts)
     solver = nusmv.any_solver()
     wanted = tuple(i for i in range(len(graph.loops)) if only is None or i in only)
-    part = Part(graph, image, values, options, progress, solver, wanted, lists, called)
+    part = GraphPart(graph, image, values, options, progress, solver, wanted, lists, called)
     tightest = {i: found[0] for i in wanted if (found := stated[i])}
     return part.counted(tightest)

@@ -9,14 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from loopbounds.acyclic import Acyclic
-from loopbounds.bound import LoopBound
-from loopbounds.code import Code, KnownValues
-from loopbounds.keys import graph_key
-from loopbounds.options import BoundOptions
-from loopbounds.rounds import Progress, Rounds
-from loopbounds.store import Answers, copy_models
-from loopbounds.verdict import (
+from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.evidence import (
     assumed,
     is_constant,
     is_refutable,
@@ -27,15 +21,21 @@ from loopbounds.verdict import (
     solver_failed,
     with_total,
 )
+from loopbounds.proof.keys import graph_key
+from loopbounds.proof.options import BoundOptions
+from loopbounds.proof.rounds import Progress, Rounds
+from loopbounds.proof.store import Answers, copy_models
+from loopbounds.slicing.acyclic import Acyclic
+from loopbounds.slicing.code import Code, KnownValues
 from quoll.facts import ListAtMost, LoopFact
-from quoll.image import Image
-from quoll.supergraph import Supergraph
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["Part"]
+__all__ = ["GraphPart"]
 
 
 @dataclass(slots=True)
-class Part:
+class GraphPart:
     """``wanted`` are the loops that are asked for; ``called``: callers decide what it begins with.
 
     ``lists``: what facts say of the list that a loop walks.

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from loopbounds.bound import LoopBound
-from loopbounds.code import KnownValues
-from quoll.parts import Piece
-from quoll.valueset import ValueSet
+from loopbounds.proof.bound import LoopBound
+from loopbounds.slicing.code import KnownValues
+from quoll.inlining.merged_contexts import ContextPart
+from quoll.words.strided_interval import ValueSet
 
 __all__ = ["PieceValues", "in_whole"]
 
@@ -22,7 +22,7 @@ class PieceValues:
     """What value analysis of the whole graph says of one piece."""
 
     whole: KnownValues
-    piece: Piece
+    piece: ContextPart
 
     def register(self, node: int, register: int, /) -> ValueSet:
         """The values of a general register when a node begins."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quoll.cfg import Block
+from quoll.cfg.cfg import Block
 from quoll.errors import FactsError
 from quoll.facts import Facts, ListAtMost, LoopFact
-from quoll.image import Image
-from quoll.places import Place, find_place
-from quoll.supergraph import Supergraph
+from quoll.facts.places import Place, find_place
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["facts_of_loops", "lists_of_loops"]
 

@@ -1,11 +1,11 @@
 """How many activations of a recursive function there can be at a time.
 
-Recursive calls are the back edges of a graph (``quoll.recursion``), so a depth is proved as a loop
-bound is: n executions of the entry of a function, per entry from outside, are n activations of it.
-Where the functions of a cycle call each other in several orders, loops are nested, and a function
-is entered at most as often as the product of the bounds of the loops around its entry says, summed
-over its contexts. A depth that a fact states is used where it is less than what is proved, and
-refuted as a loop's bound is.
+Recursive calls are the back edges of a graph (``quoll.inlining.recursion``), so a depth is proved
+as a loop bound is: n executions of the entry of a function, per entry from outside, are n
+activations of it. Where the functions of a cycle call each other in several orders, loops are
+nested, and a function is entered at most as often as the product of the bounds of the loops around
+its entry says, summed over its contexts. A depth that a fact states is used where it is less than
+what is proved, and refuted as a loop's bound is.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
-from loopbounds.bound import LoopBound
 from loopbounds.bounds import BoundOptions, bound_loops
+from loopbounds.proof.bound import LoopBound
 from quoll.assumptions import LOOP_FACT, Assumption
-from quoll.callgraph import refuse_recursion
-from quoll.cfg import Program
+from quoll.cfg.call_graph import refuse_recursion
+from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError
-from quoll.expand import reached_from, without_edges
-from quoll.facts import Facts, LoopFact, Recursion
-from quoll.guidance import Depth
-from quoll.image import Image
-from quoll.places import resolve
-from quoll.recursion import Activations, activations
-from quoll.regions import Regions
-from quoll.values import analyse
+from quoll.facts import Facts, LoopFact, RecursionFact
+from quoll.facts.applied import Depth
+from quoll.facts.places import resolve
+from quoll.facts.regions import Regions
+from quoll.image.image import Image
+from quoll.inlining.expand import reached_from, without_edges
+from quoll.inlining.recursion import Activations, activations
+from quoll.values.values import analyse
 
 __all__ = ["Depths", "find_depths", "with_depths"]
 
@@ -94,7 +94,7 @@ def find_depths(
 def _as_loops(facts: Facts, image: Image, found: Activations) -> Iterator[LoopFact]:
     """Stated depths as bounds of the loops that begin with the entries of their functions."""
     headers = {found.graph.nodes[x.header].block.addr for x in found.graph.loops}
-    for fact in facts.of(Recursion):
+    for fact in facts.of(RecursionFact):
         address = resolve(image, fact.function, fact.source)[0]
         if address in found.components and address in headers:
             yield LoopFact(fact.source, fact.function, fact.activations)

@@ -11,19 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cache.data_cache import Addresses
 from cache.flow import FlowOrder
-from cache.loads_stores import Addresses
 from pipeline import dual_issue
 from pipeline.classes import BRANCHES
 from pipeline.core import Core, load_core
 from pipeline.demand import Demand, demand
 from pipeline.dual_issue import DualStepper
-from pipeline.maxplus import State, Step, Stepper, join, leq, worst
+from pipeline.maxplus import BlockStepper, IssueTime, State, join, leq, worst
 from pipeline.timing import Timing
 from quoll.arm.insn import Flow, Insn
-from quoll.cfg import Block, EdgeKind
-from quoll.fixpoint import solve
-from quoll.supergraph import Supergraph
+from quoll.cfg.cfg import Block, EdgeKind
+from quoll.graph.fixpoint import solve
+from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["BlockTime", "BlockTimes", "block_times"]
 
@@ -42,7 +42,7 @@ class BlockTime:
     taken: tuple[int, State] | None
     falls: tuple[int, State]
     drain: int
-    steps: tuple[Step, ...]
+    steps: tuple[IssueTime, ...]
 
     @property
     def leaving(self) -> int:
@@ -83,7 +83,7 @@ def block_times(
 
 
 class _Model:
-    """Instance of ``quoll.fixpoint.Domain`` over ``State``."""
+    """Instance of ``quoll.graph.fixpoint.Domain`` over ``State``."""
 
     def __init__(
         self, graph: Supergraph, addresses: Addresses, timing: Timing, aligned: bool
@@ -185,10 +185,10 @@ class _Model:
             tuple(stepper.steps),
         )
 
-    def _stepper(self, state: State) -> Stepper | DualStepper:
+    def _stepper(self, state: State) -> BlockStepper | DualStepper:
         if self.core.dual_issue:
             return DualStepper(state)
-        return Stepper(state, self.timing.profile, self.flags_to_target)
+        return BlockStepper(state, self.timing.profile, self.flags_to_target)
 
     def _transfer(self, insn: Insn, d: Demand, start: int, allowed: int) -> tuple[int, int]:
         """Next issue slot after a transfer of control, taken and not taken."""

@@ -13,18 +13,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import add
 
+from cache.data_cache import Addresses
 from cache.flow import FlowOrder
 from cache.geometry import Hierarchy
-from cache.loads_stores import Addresses
 from cache.reference import Classification, Hit, Kind, Reference
 from pipeline.block_times import BlockTime, BlockTimes, block_times
 from pipeline.costs import Cause, Costs
-from pipeline.maxplus import Step
+from pipeline.maxplus import IssueTime
 from pipeline.timing import MemoryLatencies, Timing
 from pipeline.tlb import translations
 from quoll.arm.insn import Insn
-from quoll.guidance import Replacement
-from quoll.supergraph import Supergraph
+from quoll.facts.applied import Replacement
+from quoll.inlining.supergraph import Supergraph
 
 __all__ = [
     "Charges",
@@ -52,7 +52,7 @@ class InsnTime:
     """One instruction of a node: pipeline, and the references that are due at it."""
 
     insn: Insn
-    step: Step
+    step: IssueTime
     branch: int  # cycles of a transfer of control beyond its issue slot, the longer way
     references: tuple[tuple[Reference, int], ...]  # each with the cycles charged for it here
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cache.maintenance import UNKNOWN, cache_operation
-from quoll.arm.insn import PC, SP, Access, Flow, Insn, Memory, Shift
+from quoll.arm.insn import PC, SP, Access, Flow, Insn, MemoryAccess, Shift
 from quoll.errors import TimingError
 
 __all__ = ["BRANCHES", "InsnClass", "classify_insn"]
@@ -212,7 +212,7 @@ def _transfer(insn: Insn) -> InsnClass | None:
     )
 
 
-def _memory(insn: Insn, memory: Memory, aligned: bool, aligned8: bool) -> InsnClass | None:
+def _memory(insn: Insn, memory: MemoryAccess, aligned: bool, aligned8: bool) -> InsnClass | None:
     address = frozenset(r for r in (memory.base, memory.index) if r is not None)
     named = zip(("Rn", "Rm"), (memory.base, memory.index), strict=True)
     roles = {name: r for name, r in named if r is not None}
@@ -257,11 +257,11 @@ def _memory(insn: Insn, memory: Memory, aligned: bool, aligned8: bool) -> InsnCl
     )
 
 
-def _loads(memory: Memory) -> bool:
+def _loads(memory: MemoryAccess) -> bool:
     return memory.access in (Access.LOAD, Access.SWAP)
 
 
-def _mode(memory: Memory) -> str:
+def _mode(memory: MemoryAccess) -> str:
     """One-cycle addressing: constant offset, or an index added, unshifted or times four."""
     if memory.index is None:
         return "mode1"
@@ -269,7 +269,7 @@ def _mode(memory: Memory) -> str:
     return "mode1" if plain and not memory.subtract else "mode2"
 
 
-def _alignment(memory: Memory, aligned: bool) -> str:
+def _alignment(memory: MemoryAccess, aligned: bool) -> str:
     """Base and offset must each be aligned, not just their sum, to count as aligned."""
     if memory.size == 1:
         return "aligned"
@@ -281,7 +281,7 @@ def _alignment(memory: Memory, aligned: bool) -> str:
     return "aligned" if scaled else "maybe_unaligned"
 
 
-def _single(memory: Memory, mode: str, aligned: bool, *, signed: bool) -> tuple[str, str]:
+def _single(memory: MemoryAccess, mode: str, aligned: bool, *, signed: bool) -> tuple[str, str]:
     alignment = _alignment(memory, aligned)
     if memory.access is Access.STORE:
         return ("STR", f"{mode} {alignment}")
@@ -290,7 +290,7 @@ def _single(memory: Memory, mode: str, aligned: bool, *, signed: bool) -> tuple[
 
 
 def _list(
-    insn: Insn, memory: Memory, aligned8: bool
+    insn: Insn, memory: MemoryAccess, aligned8: bool
 ) -> tuple[tuple[str, str], tuple[str, str] | None, tuple[str, str] | None, tuple[str, str] | None]:
     """Rows of ldm and stm: n registers without the pc, and the pc on top of them."""
     alignment = "aligned8" if aligned8 else "unaligned8"

@@ -35,7 +35,7 @@ from pathlib import Path
 from pipeline.timing import Profile
 from quoll.errors import InputError, TimingError
 
-__all__ = ["Core", "Pair", "Row", "load_core"]
+__all__ = ["Core", "CoreRow", "Pairing", "load_core"]
 
 DIRECTORY = Path(__file__).parent / "cores"
 COLUMNS = (
@@ -47,7 +47,7 @@ AFTER_LIST = "+M"  # issue cycles: so many more than the same list without the p
 PAIR = "pair"
 
 
-class Pair(Enum):
+class Pairing(Enum):
     """How an instruction may share a cycle with another one."""
 
     EITHER = "either"
@@ -56,7 +56,7 @@ class Pair(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CoreRow:
     """Figures of one class under one condition, in one profile. Cycles; 0: does not apply."""
 
     issue: int
@@ -66,7 +66,7 @@ class Row:
     early: tuple[str, ...]
     late: dict[str, int]  # by how many cycles
     after_list: bool = False  # ``issue`` is to be added to that of the list without the pc
-    pair: Pair = Pair.ALONE
+    pair: Pairing = Pairing.ALONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +75,10 @@ class Core:
 
     name: str
     profile: Profile
-    rows: dict[tuple[str, str], Row]
+    rows: dict[tuple[str, str], CoreRow]
     dual_issue: bool = False
 
-    def row(self, name: str, condition: str = "any") -> Row:
+    def row(self, name: str, condition: str = "any") -> CoreRow:
         """The row of a class. Raises TimingError if there is none."""
         row = self.rows.get((name, condition))
         if row is None:
@@ -105,7 +105,7 @@ def load_core(name: str, profile: Profile) -> Core:
             table = list(csv.DictReader(file))
     except OSError as error:
         raise InputError(f"core description {path}: {error.strerror}") from error
-    rows: dict[tuple[str, str], Row] = {}
+    rows: dict[tuple[str, str], CoreRow] = {}
     for number, cells in enumerate(table, 2):
         if tuple(cells) not in (COLUMNS, (*COLUMNS, PAIR)) or not cells["source"]:
             raise InputError(f"{path}:{number}: must have the columns {', '.join(COLUMNS)}")
@@ -119,7 +119,7 @@ def load_core(name: str, profile: Profile) -> Core:
     return Core(name, profile, rows, dual_issue=bool(table) and PAIR in table[0])
 
 
-def _row(cells: dict[str, str], profile: Profile) -> Row:
+def _row(cells: dict[str, str], profile: Profile) -> CoreRow:
     nominal = _figures(cells["issue"]), _figures(cells["latency"])
     bound = _figures(cells["wcet_issue"]), _figures(cells["wcet_latency"])
     for low, high in zip(nominal, bound, strict=True):
@@ -130,7 +130,7 @@ def _row(cells: dict[str, str], profile: Profile) -> Row:
     memory = 1 if with_list else int(cells["memory"] or 0)
     late = cells["late"] if profile is Profile.NOMINAL else ""
     offsets = (operand.partition(":")[::2] for operand in late.split())
-    return Row(
+    return CoreRow(
         max(issue, default=0),
         memory,
         with_list,
@@ -138,7 +138,7 @@ def _row(cells: dict[str, str], profile: Profile) -> Row:
         tuple(cells["early"].split()),
         {role: int(cycles or 1) for role, cycles in offsets},
         cells["issue"].endswith(AFTER_LIST),
-        Pair(cells.get(PAIR) or Pair.ALONE.value),
+        Pairing(cells.get(PAIR) or Pairing.ALONE.value),
     )
 
 

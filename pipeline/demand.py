@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pipeline.classes import InsnClass, classify_insn
-from pipeline.core import Core, Pair, Row
+from pipeline.core import Core, CoreRow, Pairing
 from quoll.arm.insn import Cond, Insn
 from quoll.errors import TimingError
 
@@ -38,7 +38,7 @@ class Demand:
     not_taken: int | None
     flags_to_target: int  # 0: the target does not wait for the flag setter
     cond: Cond
-    pair: Pair
+    pair: Pairing
     flags_late: int  # cycles after its issue in which the flags are soon enough
 
 
@@ -84,12 +84,14 @@ def _demand(core: Core, insn: Insn, kind: InsnClass) -> Demand:
         not_taken=not_taken,
         flags_to_target=flags,
         cond=insn.cond,
-        pair=core.row(*(kind.taken or kind.row)).pair if row.pair is not Pair.ALONE else row.pair,
+        pair=core.row(*(kind.taken or kind.row)).pair
+        if row.pair is not Pairing.ALONE
+        else row.pair,
         flags_late=row.late.get("flags", 0),
     )
 
 
-def _latencies(registers: tuple[int, ...], row: Row, extra: int) -> tuple[tuple[int, int], ...]:
+def _latencies(registers: tuple[int, ...], row: CoreRow, extra: int) -> tuple[tuple[int, int], ...]:
     """Each register with its latency; a row without one gives its result when it has issued.
 
     A stored register without a lock (single stores) is read on time and may be overwritten.
@@ -100,7 +102,7 @@ def _latencies(registers: tuple[int, ...], row: Row, extra: int) -> tuple[tuple[
     return tuple((r, row.latency[min(i, last)] + extra) for i, r in enumerate(registers))
 
 
-def _waits(insn: Insn, kind: InsnClass, row: Row) -> tuple[tuple[int, int], ...]:
+def _waits(insn: Insn, kind: InsnClass, row: CoreRow) -> tuple[tuple[int, int], ...]:
     """A register in two roles is needed at the earlier time."""
     needed: dict[int, int] = {}
     for role, register in kind.roles.items():

@@ -17,9 +17,9 @@ conditional instruction is scheduled as if it passed, and its destination is one
 
 from __future__ import annotations
 
-from pipeline.core import Pair
+from pipeline.core import Pairing
 from pipeline.demand import Demand
-from pipeline.maxplus import FLAGS, LOCK, TARGET, UNIT, State, Step
+from pipeline.maxplus import FLAGS, LOCK, TARGET, UNIT, IssueTime, State
 from pipeline.maxplus import SIZE as SINGLE
 from quoll.arm.insn import Cond
 
@@ -45,7 +45,7 @@ class DualStepper:
 
     def __init__(self, state: State) -> None:
         self.at = 0
-        self.steps: list[Step] = []
+        self.steps: list[IssueTime] = []
         self._free = list(state)
 
     def run(self, d: Demand) -> None:
@@ -68,14 +68,14 @@ class DualStepper:
             free[FLAGS] = last + 1
         if d.taken is not None:
             free[BRANCH] = last + 1
-        self.steps.append(Step(start, d.issue, max(0, start - self.at), reason))
+        self.steps.append(IssueTime(start, d.issue, max(0, start - self.at), reason))
         self.at = last + 1
-        free[JOIN] = self.at if joins or d.pair is Pair.ALONE else last
+        free[JOIN] = self.at if joins or d.pair is Pairing.ALONE else last
 
     def _start(self, d: Demand) -> tuple[int, str]:
         """The first possible cycle, and what an earlier one would have waited for."""
         free = self._free
-        younger = d.pair is Pair.EITHER and d.issue == 1
+        younger = d.pair is Pairing.EITHER and d.issue == 1
         start, reason = (free[JOIN], "") if younger else (self.at, "")
         needs = [(free[r] + cycles, f"r{r}") for r, cycles in d.waits]
         written = [r for r, _ in d.results]

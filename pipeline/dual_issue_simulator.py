@@ -11,8 +11,8 @@ whole line; stores wait only for room in the buffer.
 from __future__ import annotations
 
 from pipeline.classes import InsnClass
-from pipeline.core import Core, Pair, Row
-from pipeline.simulator import Executed, Machine, Memory, OnChip
+from pipeline.core import Core, CoreRow, Pairing
+from pipeline.simulator import Executed, MemoryBus, OnChip, PipelineMachine
 from pipeline.tlb import changes_translation
 from pipeline.tlb_simulator import Side
 from quoll.arm.insn import Access
@@ -23,17 +23,19 @@ E1, E2 = 1, 2
 LONG_AGO = -9
 
 
-def concrete_machine(core: Core, memory: Memory, chip: OnChip, *, aligned: bool = True) -> Machine:
+def concrete_machine(
+    core: Core, memory: MemoryBus, chip: OnChip, *, aligned: bool = True
+) -> PipelineMachine:
     """The concrete machine for ``core``."""
-    kind = DualIssueMachine if core.dual_issue else Machine
+    kind = DualIssueMachine if core.dual_issue else PipelineMachine
     return kind(core, memory, chip, aligned=aligned)
 
 
-class DualIssueMachine(Machine):
+class DualIssueMachine(PipelineMachine):
     """``board.result`` and ``board.flags``: the cycle at whose end a value can be forwarded."""
 
     def __init__(
-        self, core: Core, memory: Memory, chip: OnChip, *, aligned: bool = True, buffer: int = 8
+        self, core: Core, memory: MemoryBus, chip: OnChip, *, aligned: bool = True, buffer: int = 8
     ) -> None:
         super().__init__(core, memory, chip, aligned=aligned, buffer=buffer)
         self.second_pipe_free = False  # in the cycle before ``clock``
@@ -59,8 +61,10 @@ class DualIssueMachine(Machine):
         arrived = self.line_ready.get((insn.next - 1) // self._iline, 0)
         for addr in (insn.addr, insn.next - 1):
             arrived = self._translated(Side.CODE, addr, max(self.clock - 1, arrived))
-        second = self.second_pipe_free and row.pair is Pair.EITHER and row.issue == 1
-        cycle = self.clock - 1 if second and self._pair(kind, row) is not Pair.OLDER else self.clock
+        second = self.second_pipe_free and row.pair is Pairing.EITHER and row.issue == 1
+        cycle = (
+            self.clock - 1 if second and self._pair(kind, row) is not Pairing.OLDER else self.clock
+        )
         cycle = max(cycle, arrived)
         while not self._may_issue(step, kind, row, cycle):
             cycle += 1
@@ -68,7 +72,7 @@ class DualIssueMachine(Machine):
         self._issue(step, kind, row, cycle)
         last = cycle + row.issue - 1
         self.clock = last + 1
-        self.second_pipe_free = not joined and self._pair(kind, row) is not Pair.ALONE
+        self.second_pipe_free = not joined and self._pair(kind, row) is not Pairing.ALONE
         self._fetch(insn.next + self.chip.random.randint(0, self.chip.ahead), cycle)
         stall = 0
         if step.passed and step.address is not None:
@@ -81,12 +85,12 @@ class DualIssueMachine(Machine):
         if step.passed:
             self._operate(step)
 
-    def _pair(self, kind: InsnClass, row: Row) -> Pair:
-        if row.pair is Pair.ALONE or kind.taken is None:
+    def _pair(self, kind: InsnClass, row: CoreRow) -> Pairing:
+        if row.pair is Pairing.ALONE or kind.taken is None:
             return row.pair
         return self.core.row(*kind.taken).pair
 
-    def _may_issue(self, step: Executed, kind: InsnClass, row: Row, cycle: int) -> bool:
+    def _may_issue(self, step: Executed, kind: InsnClass, row: CoreRow, cycle: int) -> bool:
         """Whether operands are there in time and nothing else is in the way."""
         insn, board = step.insn, self.board
         written = (*kind.results, *(() if kind.updates is None else (kind.updates,)))
@@ -103,13 +107,13 @@ class DualIssueMachine(Machine):
         )
 
     @staticmethod
-    def _stage(register: int, kind: InsnClass, row: Row) -> int:
+    def _stage(register: int, kind: InsnClass, row: CoreRow) -> int:
         """The stage at whose start the instruction needs ``register``."""
         roles = [role for role, r in kind.roles.items() if r == register]
         stages = [E1 if role in row.early else E2 + row.late.get(role, 0) for role in roles]
         return min(stages, default=E2)
 
-    def _issue(self, step: Executed, kind: InsnClass, row: Row, cycle: int) -> None:
+    def _issue(self, step: Executed, kind: InsnClass, row: CoreRow, cycle: int) -> None:
         """What later instructions see of this one, whether or not its condition holds."""
         board, last = self.board, cycle + row.issue - 1
         extra = int(kind.taken is not None and self.core.row(*kind.taken).with_list)

@@ -19,7 +19,7 @@ from pipeline.demand import Demand
 from pipeline.timing import Profile
 from quoll.arm.insn import Cond
 
-__all__ = ["IDLE", "State", "Step", "Stepper", "join", "leq", "worst"]
+__all__ = ["IDLE", "BlockStepper", "IssueTime", "State", "join", "leq", "worst"]
 
 REGISTERS = 16
 LOCK, FLAGS, TARGET, UNIT = REGISTERS, 2 * REGISTERS, 2 * REGISTERS + 1, 2 * REGISTERS + 2
@@ -51,7 +51,7 @@ def leq(a: State, b: State) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class IssueTime:
     """When an instruction started, in cycles after the start of its block, and why not before."""
 
     start: int
@@ -70,13 +70,13 @@ class _Guarded:
     lock: int
 
 
-class Stepper:
+class BlockStepper:
     """Runs the instructions of one block; times count from the start of the block."""
 
     def __init__(self, state: State, profile: Profile, flags_to_target: int) -> None:
         self.at = 0  # next issue slot
         self._flags_to_target = flags_to_target
-        self.steps: list[Step] = []
+        self.steps: list[IssueTime] = []
         self._free = list(state)
         # The nominal profile knows that opposite conditions exclude each other.
         self._opposites = profile is Profile.NOMINAL
@@ -105,7 +105,7 @@ class Stepper:
             self._free[TARGET] = max(self._free[TARGET], allowed)
             self._flags_version += 1
         self._bypass = bypass
-        self.steps.append(Step(start, d.issue, stall, reason))
+        self.steps.append(IssueTime(start, d.issue, stall, reason))
         self.at = issued
 
     def _start(self, d: Demand) -> tuple[int, str]:

@@ -1,9 +1,10 @@
 """The concrete machines compiled from ``simulator.c``: a million instructions in a fraction of a
 second, with the same cycles as ``simulator`` and ``dual_issue_simulator`` from the same state.
 
-The C file is compiled by the system's compiler when it is first needed, and kept (``quoll.store``)
-under a key of its text and of the compiler. Only bytes that the store vouches for are loaded, from
-memory. Without a compiler the Python machines do the work: same results.
+The C file is compiled by the system's compiler when it is first needed, and kept
+(``quoll.kept.store``) under a key of its text and of the compiler. Only bytes that the store
+vouches for are loaded, from memory. Without a compiler the Python machines do the work: same
+results.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ import numpy as np
 from cache.policy import Policy
 from cache.simulator import Cache
 from pipeline.classes import classify_insn
-from pipeline.core import Core, Pair
+from pipeline.core import Core, Pairing
 from pipeline.dual_issue_simulator import DualIssueMachine
-from pipeline.simulator import Executed, Machine
+from pipeline.simulator import Executed, PipelineMachine
 from pipeline.timing import EntryState
 from quoll.arm.insn import Access, Insn
 from quoll.errors import TimingError
-from quoll.identity import key_of
-from quoll.store import Store
+from quoll.kept.identity import key_of
+from quoll.kept.store import Store
 
-__all__ = ["Instructions", "Sample", "SplitMix", "Trace", "available", "execute", "sample"]
+__all__ = ["CompiledTrace", "Instructions", "Sample", "SplitMix", "available", "execute", "sample"]
 
 SOURCE = Path(__file__).parent / "simulator.c"
 FLAGS = ("-O2", "-shared", "-fPIC")
@@ -137,7 +138,7 @@ class Instructions:
 
 
 @dataclass
-class Trace:
+class CompiledTrace:
     """Steps made ready for ``execute``: of each its instruction, what happened, and its target."""
 
     instructions: ctypes.Array[_Instruction]
@@ -147,7 +148,7 @@ class Trace:
     issued: np.ndarray[tuple[int], np.dtype[np.int64]] = field(init=False)
 
     @staticmethod
-    def of(instructions: Instructions, steps: Sequence[Executed]) -> Trace:
+    def of(instructions: Instructions, steps: Sequence[Executed]) -> CompiledTrace:
         """``steps`` as they follow each other; the last one leaves the trace."""
         rows: list[tuple[int, int, int, int]] = []
         number = instructions.number
@@ -161,7 +162,7 @@ class Trace:
         table = np.array(rows, dtype=np.int64)
         for position in np.flatnonzero(table[:-1, 1] & TAKEN).tolist():
             table[position, 3] = steps[position + 1].insn.addr
-        return Trace(instructions.array, table, steps[0].insn.addr, steps)
+        return CompiledTrace(instructions.array, table, steps[0].insn.addr, steps)
 
 
 def _describe(core: Core, insn: Insn, *, aligned: bool, aligned8: bool) -> _Instruction:
@@ -170,7 +171,7 @@ def _describe(core: Core, insn: Insn, *, aligned: bool, aligned8: bool) -> _Inst
     transfer = core.row(*kind.taken) if kind.taken is not None else None
     extra = int(transfer is not None and transfer.with_list)
     lists = _lists(core, insn, aligned=aligned, aligned8=aligned8)
-    pair = row.pair if transfer is None or row.pair is Pair.ALONE else transfer.pair
+    pair = row.pair if transfer is None or row.pair is Pairing.ALONE else transfer.pair
     memory = insn.memory
     found = _Instruction(
         next=insn.next,
@@ -188,8 +189,8 @@ def _describe(core: Core, insn: Insn, *, aligned: bool, aligned8: bool) -> _Inst
         updates=-1 if kind.updates is None else kind.updates,
         base_latency=core.row("BASE_WRITEBACK").latency[0],
         operation=_operation(core, insn),
-        pair=list(Pair).index(pair),
-        may_join=row.pair is Pair.EITHER and row.issue == 1,
+        pair=list(Pairing).index(pair),
+        may_join=row.pair is Pairing.EITHER and row.issue == 1,
         flags_late=row.late.get("flags", 0),
         **{name: len(entries) for name, entries in lists.items()},
     )
@@ -242,8 +243,8 @@ def available() -> bool:
     return _library() is not None
 
 
-def execute(machine: Machine, trace: Trace) -> int:
-    """Cycles from the state of ``machine`` until all is quiet, as ``Machine.execute`` step by step.
+def execute(machine: PipelineMachine, trace: CompiledTrace) -> int:
+    """Cycles from the state of ``machine`` until all is quiet, as ``PipelineMachine.execute`` step by step.
 
     ``machine`` is used up. Its draws are replaced by those of ``SplitMix``, from its own state if
     it has one, else seeded by its generator. ``trace.issued`` gets the clock after each step.
@@ -269,7 +270,7 @@ def execute(machine: Machine, trace: Trace) -> int:
     return end
 
 
-def _compiled(machine: Machine) -> bool:
+def _compiled(machine: PipelineMachine) -> bool:
     """Whether the compiled machine has the policies of the caches, nothing is locked in L2,
     and translations are taken to be there.
     """
@@ -294,7 +295,9 @@ class Sample:
     worst: int
 
 
-def sample(machine: Machine, trace: Trace, entry: EntryState, states: int, seed: int) -> Sample:
+def sample(
+    machine: PipelineMachine, trace: CompiledTrace, entry: EntryState, states: int, seed: int
+) -> Sample:
     """Run ``trace`` from states drawn in C: contents of both caches (cold, another program's dirty
     lines, those mixed with the trace's own), replacement, accesses under way, busy registers.
 
@@ -322,7 +325,7 @@ def sample(machine: Machine, trace: Trace, entry: EntryState, states: int, seed:
 Lines = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
-def _lines(machine: Machine, trace: Trace) -> tuple[Lines, Lines]:
+def _lines(machine: PipelineMachine, trace: CompiledTrace) -> tuple[Lines, Lines]:
     """Lines of the trace's own code and data."""
     code = [step.insn.addr for step in trace.executed]
     data = trace.steps[(trace.steps[:, 1] & (ACCESS | CACHED)) == ACCESS | CACHED, 2]
@@ -333,14 +336,14 @@ def _lines(machine: Machine, trace: Trace) -> tuple[Lines, Lines]:
     )
 
 
-def _no_effect(trace: Trace, end: int) -> TimingError:
+def _no_effect(trace: CompiledTrace, end: int) -> TimingError:
     insn = trace.executed[-1 - end].insn
     return TimingError(
         "this operation has no concrete effect", where=f"{insn.addr:#x}: {insn.text}"
     )
 
 
-def _interpret(machine: Machine, trace: Trace) -> int:
+def _interpret(machine: PipelineMachine, trace: CompiledTrace) -> int:
     machine.start(trace.first)
     for position, step in enumerate(trace.executed):
         machine.execute(step)
@@ -350,7 +353,7 @@ def _interpret(machine: Machine, trace: Trace) -> int:
     return machine.finished
 
 
-def _export(machine: Machine, random: SplitMix) -> _Machine:
+def _export(machine: PipelineMachine, random: SplitMix) -> _Machine:
     dual = isinstance(machine, DualIssueMachine)
     board, memory, chip = machine.board, machine.memory.latencies, machine.chip
     state = _Machine(

@@ -23,7 +23,7 @@ from pipeline.tlb_simulator import Side, Tlb, Translation
 from quoll.arm.insn import Access, Insn
 from quoll.errors import TimingError
 
-__all__ = ["Executed", "Machine", "Memory", "OnChip"]
+__all__ = ["Executed", "MemoryBus", "OnChip", "PipelineMachine"]
 
 OUTSTANDING = 3  # data misses under way (TRM, chapter 7)
 LONG_AGO = -1  # a cycle in which everything never used is ready
@@ -42,7 +42,7 @@ class Executed:
     cached: bool = True
 
 
-class Memory:
+class MemoryBus:
     """One bus, one transaction at a time, first come first served. Times are cycles.
 
     An enabled L2 hits on the lines that are locked in it and misses on all others.
@@ -95,11 +95,11 @@ class _Scoreboard:
     bypassed: int | None = None  # base written back by the instruction just before
 
 
-class Machine:
+class PipelineMachine:
     """Executes a trace. ``clock`` is the next issue slot."""
 
     def __init__(
-        self, core: Core, memory: Memory, chip: OnChip, *, aligned: bool = True, buffer: int = 8
+        self, core: Core, memory: MemoryBus, chip: OnChip, *, aligned: bool = True, buffer: int = 8
     ) -> None:
         self.core, self.memory, self.chip, self.aligned = core, memory, chip, aligned
         self.buffer_words = buffer

@@ -12,13 +12,13 @@ Source: ARM1136JF-S TRM (DDI 0211), chapter 6; Cortex-A8 TRM (DDI 0344), chapter
 
 from __future__ import annotations
 
+from cache.data_cache import Addresses
 from cache.flow import FlowOrder
 from cache.geometry import Hierarchy
-from cache.loads_stores import Addresses
 from pipeline.tlb_model import TlbModel
 from quoll.arm.insn import Access, Insn
-from quoll.fixpoint import solve
-from quoll.supergraph import Supergraph
+from quoll.graph.fixpoint import solve
+from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["changes_translation", "translations"]
 
@@ -53,7 +53,7 @@ def changes_translation(insn: Insn) -> bool:
 
 
 class _Domain:
-    """Instance of ``quoll.fixpoint.Domain`` over ``State``."""
+    """Instance of ``quoll.graph.fixpoint.Domain`` over ``State``."""
 
     def __init__(
         self,

@@ -12,31 +12,31 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from quoll.children import Stopped, stoppable
 from quoll.errors import WcetError
 from quoll.printable import printable, shortened
+from quoll.processes.children import Stopped, stoppable
 from wcet import process
 from wcet.atomic import refuse_overwriting
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
-from quoll.store import begin_run
+from quoll.kept.store import begin_run
 
 __all__ = ["main"]
 
 # The module of each command; only that of the command given is imported.
 COMMANDS = {
-    "analyse": "wcet.analyse_command",
-    "cache": "wcet.cache_command",
-    "cfg": "wcet.listing_command",
-    "check-facts": "wcet.check_facts_command",
-    "disasm": "wcet.listing_command",
-    "callgraph": "wcet.listing_command",
-    "loops": "wcet.loops_command",
-    "path": "wcet.path_command",
-    "replay": "wcet.replay_command",
-    "timing": "wcet.timing_command",
-    "values": "wcet.values_command",
+    "analyse": "wcet.commands.analyse",
+    "cache": "wcet.commands.cache",
+    "cfg": "wcet.commands.listing",
+    "check-facts": "wcet.commands.check_facts",
+    "disasm": "wcet.commands.listing",
+    "callgraph": "wcet.commands.listing",
+    "loops": "wcet.commands.loops",
+    "path": "wcet.commands.path",
+    "replay": "wcet.commands.replay",
+    "timing": "wcet.commands.timing",
+    "values": "wcet.commands.values",
 }
 COLLECT_AFTER = (1_000_000, 20, 100)  # objects: nearly all that are made live to the end
 INTERNAL_ERROR = 70

@@ -8,14 +8,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from loopbounds.options import BoundOptions, Budget
+from loopbounds.proof.options import BoundOptions, Budget
 from quoll.errors import UsageError
+from quoll.inlining.sharing import Sharing
+from quoll.inlining.vivu import Vivu
+from quoll.kept.store import LIMIT_VARIABLE, NOWHERE, Store
 from quoll.printable import shortened
-from quoll.sharing import Sharing
-from quoll.store import LIMIT_VARIABLE, NOWHERE, Store
-from quoll.vivu import Vivu
-from wcet.analyse import Options
-from wcet.memory import add_memory, extra
+from wcet.analysis.analyse import Options
+from wcet.analysis.raw_memory import add_memory, extra
 from wcet.numbers import seconds, whole
 
 __all__ = [

@@ -7,7 +7,7 @@ tests, as a second opinion on all the others.
 from __future__ import annotations
 
 from quoll.arm.build import Builder
-from quoll.arm.insn import PC, Access, Insn, Memory
+from quoll.arm.insn import PC, Access, Insn, MemoryAccess
 from quoll.arm.ops import Op, OpCode, Var, const, general
 
 __all__ = ["access_ops", "is_plain_access"]
@@ -52,7 +52,7 @@ def access_ops(insn: Insn) -> list[Op]:
     return build.ops
 
 
-def _load(build: Builder, insn: Insn, memory: Memory, place: Var) -> Var:
+def _load(build: Builder, insn: Insn, memory: MemoryAccess, place: Var) -> Var:
     value = build.value(OpCode.LOAD, place, size=memory.size)
     if memory.size == 4:
         return value
@@ -60,14 +60,14 @@ def _load(build: Builder, insn: Insn, memory: Memory, place: Var) -> Var:
     return build.value(OpCode.INT_SEXT if signed else OpCode.INT_ZEXT, value)
 
 
-def _store(build: Builder, insn: Insn, memory: Memory, place: Var, register: int) -> None:
+def _store(build: Builder, insn: Insn, memory: MemoryAccess, place: Var, register: int) -> None:
     value = build.register(register, insn)
     if memory.size < 4:
         value = build.value(OpCode.SUBPIECE, value, const(0), size=memory.size)
     build.emit(OpCode.STORE, None, place, value)
 
 
-def _write_back(build: Builder, insn: Insn, memory: Memory, base: int, moved: Var) -> None:
+def _write_back(build: Builder, insn: Insn, memory: MemoryAccess, base: int, moved: Var) -> None:
     if insn.mnemonic in LISTS:
         build.past_list(insn, memory, base)
     elif base != PC:

@@ -11,11 +11,11 @@ address first, or None when the encoding accesses no data memory.
 
 from __future__ import annotations
 
-from quoll.arm.insn import PC, SP, Access, Memory, Shift
+from quoll.arm.insn import PC, SP, Access, MemoryAccess, Shift
 
 __all__ = ["Transfer", "arm_access", "thumb_access"]
 
-Transfer = tuple[Memory, tuple[int, ...]]
+Transfer = tuple[MemoryAccess, tuple[int, ...]]
 
 LSL, RRX_OR_ROR = 0, 3
 COPROCESSOR_WORDS = 16  # A8.8.55: an ldc or stc may transfer up to 16 words
@@ -74,10 +74,10 @@ def _memory(
     writeback: bool = False,
     exclusive: bool = False,
     user: bool = False,
-) -> Memory:
+) -> MemoryAccess:
     # A8.4.3: an amount of 0 is no shift for lsl and rrx for ror; lsr and asr encode 32 as 0
     shifted = bool(amount) or shift != LSL
-    return Memory(
+    return MemoryAccess(
         access=access,
         size=size,
         count=count,

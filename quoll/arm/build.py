@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quoll.arm.insn import PC, Access, Cond, Insn, Memory, Shift
+from quoll.arm.insn import PC, Access, Cond, Insn, MemoryAccess, Shift
 from quoll.arm.ops import (
     FLAGS,
     C,
@@ -100,7 +100,7 @@ class Builder:
         ahead = insn.addr + (4 if insn.thumb else 8)
         return const(ahead & ~3 if insn.thumb else ahead)
 
-    def address(self, insn: Insn, memory: Memory) -> tuple[Var, Var]:
+    def address(self, insn: Insn, memory: MemoryAccess) -> tuple[Var, Var]:
         """The lowest address accessed, and the value an indexed base is left with."""
         if memory.base is None:
             raise ValueError("an access without a base register has no address")
@@ -110,7 +110,7 @@ class Builder:
         moved = self.value(code, base, offset)
         return (moved if memory.pre_indexed else base), moved
 
-    def _offset(self, insn: Insn, memory: Memory) -> Var:
+    def _offset(self, insn: Insn, memory: MemoryAccess) -> Var:
         if memory.index is None:
             return const(memory.displacement)
         index = self.register(memory.index, insn)
@@ -120,7 +120,7 @@ class Builder:
             return self.value(OpCode.INT_LEFT, index, const(memory.scale_shift))
         return self.value(OpCode.UNKNOWN, index)
 
-    def past_list(self, insn: Insn, memory: Memory, base: int) -> None:
+    def past_list(self, insn: Insn, memory: MemoryAccess, base: int) -> None:
         """Move the base of a list (ldm, stm, vldm, vstm, rfe) past it, up or down."""
         up = memory.displacement >= 0
         if insn.size == 4:  # the U bit, in the first halfword of Thumb encodings
@@ -128,7 +128,7 @@ class Builder:
         code = OpCode.INT_ADD if up else OpCode.INT_SUB
         self.emit(code, general(base), general(base), const(memory.size * memory.count))
 
-    def accesses(self, memory: Memory, lowest: Var) -> list[Var]:
+    def accesses(self, memory: MemoryAccess, lowest: Var) -> list[Var]:
         """Load, or store unknown values, at all places of ``memory``; what was loaded."""
         loaded = []
         for number in range(memory.count):

@@ -15,7 +15,7 @@ from quoll.arm.addressing import Transfer, arm_access, thumb_access
 from quoll.arm.direct import split_branch
 from quoll.arm.disassembler import FLAG_REGISTERS, IT_BLOCK, Disassembler, Disassembly
 from quoll.arm.forms import form_of
-from quoll.arm.insn import LR, PC, Access, Cond, Flow, Insn, Memory, Shift
+from quoll.arm.insn import LR, PC, Access, Cond, Flow, Insn, MemoryAccess, Shift
 from quoll.arm.moved import aimed, branch_at, moved
 from quoll.arm.operands import Roles, roles
 from quoll.errors import InputError
@@ -297,7 +297,7 @@ WAITS = frozenset(["wfe", "wfi"])
 OLD_WAIT, OLD_WAIT_BITS = 0x0E070F90, 0x0FFF0FFF
 
 
-def _flow(known: Disassembly, role: Roles, memory: Memory | None) -> Flow:
+def _flow(known: Disassembly, role: Roles, memory: MemoryAccess | None) -> Flow:
     name = known.name
     if name in TRAPS:
         return Flow.TRAP
@@ -349,7 +349,7 @@ def _reads_flags(known: Disassembly) -> bool:
     return known.name in READ_FLAGS or "rrx" in known.text
 
 
-def _writes(role: Roles, memory: Memory | None, flow: Flow) -> frozenset[int]:
+def _writes(role: Roles, memory: MemoryAccess | None, flow: Flow) -> frozenset[int]:
     writes = set(role.destinations)
     if memory is not None and memory.writeback:
         writes.add(13 if memory.base is None else memory.base)
@@ -363,7 +363,7 @@ def _writes(role: Roles, memory: Memory | None, flow: Flow) -> frozenset[int]:
 SHIFT_NAMES = frozenset(["asr", "lsl", "lsr", "ror", "rrx"])
 
 
-def _shift(known: Disassembly, role: Roles, memory: Memory | None) -> Shift:
+def _shift(known: Disassembly, role: Roles, memory: MemoryAccess | None) -> Shift:
     if memory is not None:
         return memory.shift if memory.access is not Access.SWAP else Shift.NONE
     if known.name in SHIFT_NAMES:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
-__all__ = ["LR", "PC", "SP", "Access", "Cond", "Flow", "Insn", "Memory", "Shift"]
+__all__ = ["LR", "PC", "SP", "Access", "Cond", "Flow", "Insn", "MemoryAccess", "Shift"]
 
 SP, LR, PC = 13, 14, 15
 
@@ -38,7 +38,7 @@ class Cond(IntEnum):
 class Flow(Enum):
     """What an instruction does to the program counter, as far as its encoding tells.
 
-    Whether an INDIRECT transfer is a return, a call or a jump is decided by ``quoll.cfg`` from
+    Whether an INDIRECT transfer is a return, a call or a jump is decided by ``quoll.cfg.cfg`` from
     what the written value is.
     """
 
@@ -71,7 +71,7 @@ class Access(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryAccess:
     """The data access of an instruction: ``count`` transfers of ``size`` bytes each.
 
     The first address is ``base + offset`` (``offset`` = ``displacement`` or the scaled index,
@@ -130,7 +130,7 @@ class Insn(NamedTuple):
     reads: frozenset[int]
     writes: frozenset[int]
     shift: Shift
-    memory: Memory | None
+    memory: MemoryAccess | None
     transfers: tuple[int, ...]  # registers moved by the memory access, lowest address first
     sources: tuple[int, ...] = ()  # registers read, in operand order; see the class docstring
 

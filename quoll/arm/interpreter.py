@@ -15,7 +15,7 @@ from quoll.arm.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
 from quoll.arm.semantics import identity, lift
 from quoll.errors import ControlFlowError
 
-__all__ = ["ByteMemory", "Machine", "Memory", "Oracle", "no_oracle"]
+__all__ = ["ByteMemory", "ConcreteMachine", "ConcreteMemory", "Oracle", "no_oracle"]
 
 REGISTERS = 25  # as numbered in ``ops``, with the pc at 15
 WORD = 0xFFFFFFFF
@@ -23,10 +23,10 @@ WORD = 0xFFFFFFFF
 Oracle = Callable[[Op], int]
 """Chooses the result of an UNKNOWN or BANK op; it is cut to the size of the op's output."""
 
-Effect = Callable[[list[int], "Memory", Oracle], tuple[int, int] | None]
+Effect = Callable[[list[int], "ConcreteMemory", Oracle], tuple[int, int] | None]
 
 
-class Memory(Protocol):
+class ConcreteMemory(Protocol):
     """Little-endian memory; ``addr + size`` may exceed a page, not the address space."""
 
     def load(self, addr: int, size: int) -> int:
@@ -65,17 +65,17 @@ def no_oracle(op: Op) -> int:
     raise ControlFlowError(f"the result of {op} is unknown", hint="give the machine an oracle")
 
 
-class Machine:
+class ConcreteMachine:
     """Registers, instruction set state and memory; ``registers[15]`` is the current address.
 
     ``registers`` is indexed as ``Var.offset`` of the register space: 0 to 14 general, 16 N, 17 Z,
     18 C, 19 V, 20 Q, 21 to 24 GE.
     """
 
-    def __init__(self, memory: Memory | None = None, oracle: Oracle = no_oracle) -> None:
+    def __init__(self, memory: ConcreteMemory | None = None, oracle: Oracle = no_oracle) -> None:
         self.registers = [0] * REGISTERS
         self.thumb = False
-        self.memory: Memory = memory if memory is not None else ByteMemory()
+        self.memory: ConcreteMemory = memory if memory is not None else ByteMemory()
         self.oracle = oracle
         self._effects: dict[Hashable, Effect] = {}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quoll.arm.insn import Access, Memory, Shift
+from quoll.arm.insn import Access, MemoryAccess, Shift
 
 __all__ = ["Operands", "Roles", "roles"]
 
@@ -48,7 +48,9 @@ SHIFTS = frozenset(["asr", "lsl", "lsr", "ror"])
 TO_CORE = frozenset(["vmov", "vmrs"])
 
 
-def roles(name: str, operands: Operands, access: tuple[Memory, tuple[int, ...]] | None) -> Roles:
+def roles(
+    name: str, operands: Operands, access: tuple[MemoryAccess, tuple[int, ...]] | None
+) -> Roles:
     """Roles of the registers of instruction ``name`` (the disassembler's base name)."""
     if access is not None:
         return _memory_roles(name, operands, *access)
@@ -79,7 +81,7 @@ def _split(
 
 
 def _memory_roles(
-    name: str, operands: Operands, memory: Memory, transfers: tuple[int, ...]
+    name: str, operands: Operands, memory: MemoryAccess, transfers: tuple[int, ...]
 ) -> Roles:
     """Base, index, then the registers stored; a user-bank r13 or r14 is none of ours (B9.3.5)."""
     address = tuple(r for r in (memory.base, memory.index) if r is not None)

@@ -26,10 +26,10 @@ from quoll.arm.simplify import simplify
 from quoll.arm.system import is_system, system_ops, unknown_results
 
 __all__ = [
-    "Form",
     "Lifted",
     "Op",
     "OpCode",
+    "OpsForm",
     "Space",
     "Var",
     "identity",
@@ -45,7 +45,7 @@ LITERAL = 0xE59F0000  # ldr r0, [pc]
 TARGET, NEXT = 0x5A5A5A58, 0x3C3C3C3C  # stand for the target of a branch, and for what follows it
 
 
-class Form:
+class OpsForm:
     """The ops of instructions that differ in registers and numbers only; equal if identical."""
 
     __slots__ = ("ops",)
@@ -57,7 +57,7 @@ class Form:
 class Lifted(NamedTuple):
     """The ops of an instruction: those of its form, where some variables stand for others."""
 
-    form: Form
+    form: OpsForm
     names: Mapping[Var, Var]
 
 
@@ -95,17 +95,17 @@ def _of_form(insn: Insn) -> Lifted:
     plain = not insn.thumb and insn.flow is Flow.NEXT
     if plain and PC in insn.reads:
         found = _literal_form(insn)
-        return found or Lifted(Form(lift_afresh(insn)), {})
+        return found or Lifted(OpsForm(lift_afresh(insn)), {})
     named = registers_named(word) if plain else None
     if named is None:
-        return Lifted(Form(lift_afresh(insn)), {})
+        return Lifted(OpsForm(lift_afresh(insn)), {})
     word, names = named[0], {general(name): general(r) for name, r in named[1].items()}
     number = number_named(word)
     if number is not None:
         word, one, value = number
         names |= {const(one): const(value), const(~one): const(~value), const(-one): const(-value)}
     if word == insn.encoding:
-        return Lifted(Form(lift_afresh(insn)), {})
+        return Lifted(OpsForm(lift_afresh(insn)), {})
     return Lifted(lifted(decode(word.to_bytes(4, "little"), 0, False)).form, names)
 
 
@@ -114,7 +114,9 @@ def _direct_form(insn: Insn, target: int) -> Lifted:
     key = DIRECT, insn.flow, insn.thumb, insn.cond, insn.target_thumb
     form = _forms.get(key)
     if form is None:
-        form = _forms[key] = Form(_with_condition(insn, _direct(insn, const(TARGET), const(NEXT))))
+        form = _forms[key] = OpsForm(
+            _with_condition(insn, _direct(insn, const(TARGET), const(NEXT)))
+        )
     return Lifted(form, {const(TARGET): const(target), const(NEXT): const(insn.next | insn.thumb)})
 
 
@@ -130,7 +132,7 @@ def _literal_form(insn: Insn) -> Lifted | None:
     if form is None:
         word = LITERAL & ~(15 << 28) | insn.cond << 28
         like = decode(word.to_bytes(4, "little"), TARGET - 8, False)
-        form = _forms[key] = Form(lift_afresh(like))
+        form = _forms[key] = OpsForm(lift_afresh(like))
     return Lifted(form, {general(0): general(rd), const(TARGET): const(place)})
 
 
@@ -142,7 +144,7 @@ def identity(insn: Insn) -> Hashable:
 
 
 _cache: dict[Hashable, Lifted] = {}
-_forms: dict[Hashable, Form] = {}  # of what depends on its address
+_forms: dict[Hashable, OpsForm] = {}  # of what depends on its address
 
 
 def lift_afresh(insn: Insn) -> tuple[Op, ...]:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from quoll.arm.build import Builder
 from quoll.arm.decode import status_mask
-from quoll.arm.insn import LR, PC, SP, Access, Insn, Memory
+from quoll.arm.insn import LR, PC, SP, Access, Insn, MemoryAccess
 from quoll.arm.ops import BANKED, FLAGS, GE, Op, OpCode, Q, Var, const, general
 from quoll.errors import ControlFlowError
 
@@ -85,7 +85,7 @@ def _unknown_goto(build: Builder) -> None:
     build.emit(OpCode.GOTO, None, target, build.value(OpCode.UNKNOWN, size=1))
 
 
-def _user_bank(build: Builder, insn: Insn, memory: Memory) -> None:
+def _user_bank(build: Builder, insn: Insn, memory: MemoryAccess) -> None:
     """ldm and stm of user registers (B9.3.5, B9.3.17): r8 to r14 may be banked."""
     lowest, _ = build.address(insn, memory)
     for number, register in enumerate(insn.transfers):

@@ -9,7 +9,7 @@ from quoll.facts.guidance import (
     IgnoreEdge,
     PathEnd,
     PathStart,
-    Recursion,
+    RecursionFact,
     Replaced,
     Require,
 )
@@ -35,7 +35,7 @@ __all__ = [
     "PathEnd",
     "PathStart",
     "PointsInto",
-    "Recursion",
+    "RecursionFact",
     "RegionFact",
     "RegisterAtMost",
     "Replaced",

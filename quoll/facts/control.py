@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from quoll.facts.fact import FUNCTION, PLACE, Form, Question, Source
+from quoll.facts.fact import FUNCTION, PLACE, FactForm, Question, Source
 
 __all__ = ["FORMS", "NeverReturns", "Returns", "Targets"]
 
@@ -54,19 +54,19 @@ class Returns:
 
 
 FORMS = (
-    Form(
+    FactForm(
         r"targets of ",
         rf"targets of (?P<place>{PLACE}) are (?P<targets>{PLACE}(?: ?, ?{PLACE})*)",
         "targets of PLACE are PLACE, PLACE, ...",
         lambda s, m: Targets(s, m["place"], tuple(re.split(r" ?, ?", m["targets"]))),
     ),
-    Form(
+    FactForm(
         r"\S+ never\b",
         rf"(?P<function>{FUNCTION}) never returns",
         "FUNCTION never returns",
         lambda s, m: NeverReturns(s, m["function"]),
     ),
-    Form(
+    FactForm(
         r"\S+ returns\b",
         rf"(?P<place>{PLACE}) returns to its caller",
         "PLACE returns to its caller",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quoll.errors import FactsError
-from quoll.facts.fact import IN, NAME, NUMBER, PLACE, Form, Question, Source, number, scope
+from quoll.facts.fact import IN, NAME, NUMBER, PLACE, FactForm, Question, Source, number, scope
 
 __all__ = ["FORMS", "AtMost", "Conflict", "Consistent", "LoopFact", "LoopParameter"]
 
@@ -127,44 +127,44 @@ def at_least_one(source: Source, bound: int) -> int:
 
 
 FORMS = (
-    Form(
+    FactForm(
         rf"loop {PLACE} at most [A-Za-z_]",
         rf"loop (?P<place>{PLACE}) at most (?P<name>{NAME})(?: ?\+ ?(?P<plus>{NUMBER}))?",
         "loop PLACE at most NAME [+ N]",
         lambda s, m: LoopParameter(s, m["place"], m["name"], number(m["plus"] or "0")),
     ),
-    Form(
+    FactForm(
         r"\S+ executes at most [A-Za-z_]",
         rf"(?P<place>{PLACE}) executes at most (?P<name>{NAME})"
         rf"(?: ?\+ ?(?P<plus>{NUMBER}))? times",
         "PLACE executes at most NAME [+ N] times",
         lambda s, m: LoopParameter(s, m["place"], m["name"], number(m["plus"] or "0"), True),
     ),
-    Form(
+    FactForm(
         r"loop (?!conflicts with|is consistent|executes at|never executes|never returns)",
         rf"loop (?P<place>{PLACE}) at most (?P<count>{NUMBER})",
         "loop PLACE at most N",
         lambda s, m: LoopFact(s, m["place"], at_least_one(s, number(m["count"]))),
     ),
-    Form(
+    FactForm(
         r"\S+ conflicts\b",
         rf"(?P<a>{PLACE}) conflicts with (?P<b>{PLACE}){IN}",
         "PLACE conflicts with PLACE in FUNCTION [when called from FUNCTION]",
         lambda s, m: Conflict(s, m["a"], m["b"], m["function"], m["caller"]),
     ),
-    Form(
+    FactForm(
         r"\S+ is\b",
         rf"(?P<a>{PLACE}) is consistent with (?P<b>{PLACE}){IN}",
         "PLACE is consistent with PLACE in FUNCTION [when called from FUNCTION]",
         lambda s, m: Consistent(s, m["a"], m["b"], m["function"], m["caller"]),
     ),
-    Form(
+    FactForm(
         r"\S+ executes\b",
         rf"(?P<place>{PLACE}) executes at most (?P<count>{NUMBER}) times?(?:{IN})?",
         "PLACE executes at most N times [in FUNCTION [when called from FUNCTION]]",
         lambda s, m: AtMost(s, m["place"], number(m["count"]), m["function"], m["caller"]),
     ),
-    Form(
+    FactForm(
         r"\S+ never executes\b",
         rf"(?P<place>{PLACE}) never executes(?:{IN})?",
         "PLACE never executes [in FUNCTION [when called from FUNCTION]]",

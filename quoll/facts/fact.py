@@ -19,7 +19,7 @@ __all__ = [
     "NUMBER",
     "PLACE",
     "Fact",
-    "Form",
+    "FactForm",
     "Question",
     "Source",
     "number",
@@ -55,7 +55,7 @@ class Fact(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class FactForm:
     """One way to write a fact.
 
     ``opening`` decides whether a line is meant to be of this form, ``pattern`` reads it, ``text``

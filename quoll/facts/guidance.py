@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quoll.errors import FactsError
-from quoll.facts.fact import FUNCTION, IN, NUMBER, PLACE, Form, Question, Source, number, scope
+from quoll.facts.fact import FUNCTION, IN, NUMBER, PLACE, FactForm, Question, Source, number, scope
 
 __all__ = [
     "FORMS",
@@ -14,7 +14,7 @@ __all__ = [
     "IgnoreEdge",
     "PathEnd",
     "PathStart",
-    "Recursion",
+    "RecursionFact",
     "Replaced",
     "Require",
 ]
@@ -134,7 +134,7 @@ class Replaced:
 
 
 @dataclass(frozen=True, slots=True)
-class Recursion:
+class RecursionFact:
     """``recursion of f at most n``: so many activations of the function at a time."""
 
     source: Source
@@ -159,7 +159,7 @@ def takes(source: Source, function: str, cycles: int, preserves: bool) -> Replac
     return Replaced(source, function, cycles, preserves)
 
 
-def deep(source: Source, function: str, activations: int) -> Recursion:
+def deep(source: Source, function: str, activations: int) -> RecursionFact:
     """A depth, refused if it is zero."""
     if activations == 0:
         raise FactsError(
@@ -167,63 +167,63 @@ def deep(source: Source, function: str, activations: int) -> Recursion:
             where=str(source),
             hint="to leave the function out write: ignore FUNCTION",
         )
-    return Recursion(source, function, activations)
+    return RecursionFact(source, function, activations)
 
 
 NO_VERB = r"(?!conflicts with|is consistent|executes at|never executes|never returns)"
 
 FORMS = (
-    Form(
+    FactForm(
         r"branch at ",
         rf"branch at (?P<place>{PLACE}) is (?P<way>always|never) taken(?:{IN})?",
         "branch at PLACE is always taken|never taken [in FUNCTION [when called from FUNCTION]]",
         lambda s, m: Branch(s, m["place"], m["way"] == "always", m["function"], m["caller"]),
     ),
-    Form(
+    FactForm(
         rf"ignore edge {NO_VERB}",
         rf"ignore edge (?P<start>{PLACE}) -> (?P<end>{PLACE})",
         "ignore edge PLACE -> PLACE",
         lambda s, m: IgnoreEdge(s, m["start"], m["end"]),
     ),
-    Form(
+    FactForm(
         rf"ignore {NO_VERB}",
         rf"ignore (?P<place>{PLACE})",
         "ignore PLACE",
         lambda s, m: Ignore(s, m["place"]),
     ),
-    Form(
+    FactForm(
         rf"require {NO_VERB}",
         rf"require (?P<place>{PLACE})",
         "require PLACE",
         lambda s, m: Require(s, m["place"]),
     ),
-    Form(
+    FactForm(
         r"path (must|may) end ",
         rf"path (?P<way>must|may) end at (?P<place>{PLACE})",
         "path must end at PLACE; path may end at PLACE",
         lambda s, m: PathEnd(s, m["place"], m["way"] == "must"),
     ),
-    Form(
+    FactForm(
         r"path ends ",
         r"(?!)",
         "'path must end at PLACE' (what follows is no part of any path) or 'path may end at PLACE' "
         "(a path may go on, and what follows is analysed)",
         lambda s, m: PathEnd(s, "", must=True),
     ),
-    Form(
+    FactForm(
         r"path starts ",
         rf"path starts at (?P<place>{PLACE})",
         "path starts at PLACE",
         lambda s, m: PathStart(s, m["place"]),
     ),
-    Form(
+    FactForm(
         r"function \S+ takes\b",
         rf"function (?P<function>{FUNCTION}) takes at most (?P<cycles>{NUMBER}) cycles?"
         r"(?P<preserves> and preserves memory)?",
         "function FUNCTION takes at most N cycles [and preserves memory]",
         lambda s, m: takes(s, m["function"], number(m["cycles"]), bool(m["preserves"])),
     ),
-    Form(
+    FactForm(
         r"recursion of ",
         rf"recursion of (?P<function>{FUNCTION}) at most (?P<count>{NUMBER})",
         "recursion of FUNCTION at most N",

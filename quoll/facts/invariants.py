@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quoll.errors import FactsError
-from quoll.facts.fact import NUMBER, PLACE, Form, Question, Source, number
+from quoll.facts.fact import NUMBER, PLACE, FactForm, Question, Source, number
 
 __all__ = ["FORMS", "ListAtMost", "RegisterAtMost"]
 
@@ -60,13 +60,13 @@ def at_most(source: Source, register: str, place: str, most: int) -> RegisterAtM
 
 
 FORMS = (
-    Form(
+    FactForm(
         r"register \S+ at \S+ is\b",
         rf"register (?P<register>\w+) at (?P<place>{PLACE}) is at most (?P<most>{NUMBER})",
         "register rN at PLACE is at most M",
         lambda s, m: at_most(s, m["register"], m["place"], number(m["most"])),
     ),
-    Form(
+    FactForm(
         r"list at \S+ has\b",
         rf"list at (?P<place>{PLACE}) has at most (?P<most>{NUMBER}) elements?",
         "list at PLACE has at most N elements",

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from quoll.errors import FactsError
-from quoll.facts.fact import IN, NUMBER, PLACE, Form, Question, Source, number, scope
+from quoll.facts.fact import IN, NUMBER, PLACE, FactForm, Question, Source, number, scope
 
 __all__ = ["FORMS", "Linear"]
 
@@ -82,7 +82,7 @@ def make(source: Source, match: re.Match[str]) -> Linear:
 
 
 FORMS = (
-    Form(
+    FactForm(
         r".*\bcount ?\(",
         rf"(?P<left>{SIDE}) ?(?P<relation><=|>=|=) ?(?P<right>{SIDE})(?:{IN})?",
         "N*count(PLACE) + count(PLACE) <= N [in FUNCTION [when called from FUNCTION]], "

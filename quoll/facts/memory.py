@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quoll.errors import FactsError
-from quoll.facts.fact import ADDRESS, NAME, NUMBER, PLACE, Form, Question, Source, number
+from quoll.facts.fact import ADDRESS, NAME, NUMBER, PLACE, FactForm, Question, Source, number
 
 __all__ = ["FORMS", "KINDS", "PointsInto", "RegionFact", "UnknownPointsInto"]
 
@@ -91,27 +91,27 @@ def points(source: Source, register: str, place: str, name: str, aligned: int) -
 
 
 FORMS = (
-    Form(
+    FactForm(
         r"region \S+ from\b",
         rf"region (?P<name>{NAME}) from (?P<low>{ADDRESS}) to (?P<high>{ADDRESS}) "
         rf"is (?P<kind>{'|'.join(KINDS)})",
         f"region NAME from 0xLOW to 0xHIGH is {'|'.join(KINDS)}",
         lambda s, m: region(s, m["name"], number(m["low"]), number(m["high"]), m["kind"]),
     ),
-    Form(
+    FactForm(
         r"accesses of\b",
         rf"accesses of unknown address point into (?P<name>{NAME})",
         "accesses of unknown address point into NAME",
         lambda s, m: UnknownPointsInto(s, m["name"]),
     ),
-    Form(
+    FactForm(
         r"access at\b",
         rf"access at (?P<place>{PLACE}) points into (?P<name>{NAME})"
         rf"(?: aligned (?P<aligned>{NUMBER}))?",
         "access at PLACE points into NAME [aligned BYTES]",
         lambda s, m: points(s, "", m["place"], m["name"], number(m["aligned"] or "1")),
     ),
-    Form(
+    FactForm(
         r"register \S+ at\b",
         rf"register (?P<register>\w+) at (?P<place>{PLACE}) points into (?P<name>{NAME})"
         rf"(?: aligned (?P<aligned>{NUMBER}))?",

@@ -24,7 +24,7 @@ One fact per line; ``#`` starts a comment. Places are ``0xADDRESS``, ``symbol``,
     function FUNCTION takes at most N cycles [and preserves memory]
     recursion of FUNCTION at most N           activations of it at a time
 
-``parse`` only reads; ``quoll.places`` turns a place into addresses, and each stage takes the
+``parse`` only reads; ``quoll.facts.places`` turns a place into addresses, and each stage takes the
 facts that are its own. Every fact that is used is an assumption of the result.
 
 A fact may be repeated word for word. Two facts that give different numbers or targets for the
@@ -42,14 +42,14 @@ from typing import TypeVar
 
 from quoll.errors import FactsError
 from quoll.facts import control, counts, guidance, invariants, linear, memory
-from quoll.facts.fact import Fact, Form, Source
-from quoll.inputs import Unreadable, read_input
+from quoll.facts.fact import Fact, FactForm, Source
+from quoll.image.inputs import Unreadable, read_input
 from quoll.printable import shortened
 
 __all__ = ["Facts", "load", "parse"]
 
 # Tried in this order; the first whose opening matches is the one that was meant.
-FORMS: tuple[Form, ...] = (
+FORMS: tuple[FactForm, ...] = (
     *linear.FORMS,
     *guidance.FORMS,
     *counts.FORMS,

@@ -12,21 +12,21 @@ from random import Random
 
 import pytest
 
-from tests.campaigns.adversary.assemble import assemble
-from tests.campaigns.adversary.campaign import batch, can_go, judge_one
-from tests.campaigns.adversary.executor import Arrival, End, Executor
-from tests.campaigns.adversary.families import FAMILIES, draw, family_of
-from tests.campaigns.adversary.judge import Judge
-from tests.campaigns.adversary.product import Claims, Product
-from tests.campaigns.adversary.program import ARM, THUMB, Board, Program, Writer
-from wcet.prepared import PreparedPaths
+from campaigns.adversary.assemble import assemble
+from campaigns.adversary.campaign import batch, can_go, judge_one
+from campaigns.adversary.executor import Arrival, End, Executor
+from campaigns.adversary.families import FAMILIES, draw, family_of
+from campaigns.adversary.judge import Judge
+from campaigns.adversary.product import Claims, Product
+from campaigns.adversary.program import ARM, THUMB, Board, Program, Writer
+from wcet.analysis.prepared import PreparedPaths
 
 PROGRAMS, BATCH = 500, 100
 
 
 @pytest.mark.parametrize("first", range(0, PROGRAMS, BATCH))
 def test_nothing_contradicts_a_bound(first: int) -> None:
-    """Each of the defects that are fixed was found so (tests/campaigns/adversary_reverts.py)."""
+    """Each of the defects that are fixed was found so (campaigns/adversary_reverts.py)."""
     tally = batch(1, range(first, first + BATCH), None)
     assert not [(f.family, f.index, f.findings[0]) for f in tally.found]
     assert sum(counts["programs"] for counts in tally.counts.values()) == BATCH
@@ -135,7 +135,7 @@ def test_an_edge_that_is_missing_is_found(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_latency_that_is_too_small_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from wcet.result import InterruptLatency
+    from wcet.analysis.result import InterruptLatency
 
     program = plain(ARM, *LOOP, handler=HANDLER)
     assert judge(program, tmp_path) == set()

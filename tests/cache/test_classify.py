@@ -10,13 +10,13 @@ import pytest
 from cache.classify import classify
 from cache.geometry import Geometry
 from cache.reference import Hit, Kind, Reference
-from quoll.cfg import Block, EdgeKind
-from quoll.supergraph import Context, Node, SuperEdge, Supergraph, SuperLoop
-from quoll.valueset import ValueSet
-from tests.cache.graphs import CODE, DATA, DEVICE, Program, at, pool
-from tests.cache.walks import Tally, check, hierarchy
+from quoll.cfg.cfg import Block, EdgeKind
+from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph, SuperLoop
+from quoll.words.strided_interval import ValueSet
+from tests.testing.cache.graphs import CODE, DATA, DEVICE, Program, at, pool
+from tests.testing.cache.walks import Tally, check, hierarchy
 
-CASES = 10_000  # of the 100,000 in tests/campaigns/caches.py
+CASES = 10_000  # of the 100,000 in campaigns/caches.py
 
 
 @pytest.mark.parametrize("part", range(2))

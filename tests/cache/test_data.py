@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cache.data import DataModel
-from quoll.memory_map import Cacheability
-from quoll.valueset import ValueSet, progression
-from tests.cache.graphs import DATA, DEVICE, pool
-from tests.cache.walks import L1, hierarchy
+from cache.data_accesses import DataModel
+from quoll.image.memory_map import Cacheability
+from quoll.words.strided_interval import ValueSet, progression
+from tests.testing.cache.graphs import DATA, DEVICE, pool
+from tests.testing.cache.walks import L1, hierarchy
 
 INSNS = """
     ldr r3, [r4]

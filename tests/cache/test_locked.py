@@ -12,10 +12,10 @@ from cache.classify import classify
 from cache.geometry import Geometry
 from cache.locked import LockedLines
 from cache.reference import Hit, Kind
-from quoll.valueset import ValueSet
-from tests.cache.graphs import CODE, DATA
+from quoll.words.strided_interval import ValueSet
 from tests.cache.test_classify import straight
-from tests.cache.walks import MEMORY, hierarchy
+from tests.testing.cache.graphs import CODE, DATA
+from tests.testing.cache.walks import MEMORY, hierarchy
 
 L2 = Geometry(131072, 8, 32)
 RANGES = st.lists(

@@ -14,9 +14,9 @@ from cache.events import Event, Events
 from cache.flow import FlowOrder
 from cache.geometry import Geometry
 from cache.lines import Target
+from cache.must import Residency
 from cache.policy import Policy
-from cache.residency import Residency
-from quoll.wto import FlowGraph, WeakOrder
+from quoll.graph.weak_topological_order import FlowGraph, WeakOrder
 
 GRAPHS = 250
 FOREIGN = (-1, -2, -3, -4)

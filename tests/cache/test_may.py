@@ -12,10 +12,10 @@ from cache.locked import LockedLines
 from cache.policy import Policy
 from cache.reference import Hit, Kind
 from pipeline.charge import due_cycles
-from quoll.valueset import ValueSet
-from tests.cache.graphs import DATA, FOREIGN
+from quoll.words.strided_interval import ValueSet
 from tests.cache.test_classify import straight
-from tests.cache.walks import LATENCIES, hierarchy
+from tests.testing.cache.graphs import DATA, FOREIGN
+from tests.testing.cache.walks import LATENCIES, hierarchy
 
 WAY = 4096
 LOAD, EMPTY, PRELOAD = "ldr r0, [r1]\n", "mcr p15, 0, r0, c7, c6, 0\n", "pld [r1]\n"

@@ -9,19 +9,19 @@ import pytest
 from cache.classify import classify
 from cache.reference import Hit, Kind, Reference, Stream
 from pipeline.charge import due_cycles, entry_cycles
-from quoll.cfg import Block, EdgeKind
-from quoll.supergraph import Context, Node, SuperEdge, Supergraph, SuperLoop
-from quoll.terms import RIGID
-from quoll.values import Origin
-from tests.cache.graphs import CODE, Program, at, pool
-from tests.cache.walks import LATENCIES, hierarchy
+from quoll.cfg.cfg import Block, EdgeKind
+from quoll.domain.terms import RIGID
+from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph, SuperLoop
+from quoll.values.values import SymbolicAddress
+from tests.testing.cache.graphs import CODE, Program, at, pool
+from tests.testing.cache.walks import LATENCIES, hierarchy
 
 POINTER = RIGID
 WORD = 4
 MISS = LATENCIES.load_miss(None)
 
 
-def loop(text: str, origins: dict[int, Origin], step: int, rounds: int) -> list[Reference]:
+def loop(text: str, origins: dict[int, SymbolicAddress], step: int, rounds: int) -> list[Reference]:
     """The loads of a loop of one block, in memory that may be uncached, and the entry's."""
     insns = [*pool(text), *pool("beq .\n")]
     body = Block(0, tuple(at(insn, CODE + 4 * i) for i, insn in enumerate(insns)))
@@ -40,7 +40,7 @@ def loop(text: str, origins: dict[int, Origin], step: int, rounds: int) -> list[
 
 @pytest.mark.parametrize("step", [4, -4, 8, 0])
 def test_a_pointer_that_advances(step: int) -> None:
-    (load,) = loop("ldr r3, [r4]\n", {0: Origin(POINTER, 12)}, step, 100)
+    (load,) = loop("ldr r3, [r4]\n", {0: SymbolicAddress(POINTER, 12)}, step, 100)
     assert load.l1 is Hit.PL
     assert load.stream == Stream(0, 32, abs(step), 4, 100)
 
@@ -48,33 +48,43 @@ def test_a_pointer_that_advances(step: int) -> None:
 @pytest.mark.parametrize(
     ("text", "origins"),
     [
-        ("ldr r3, [r4]\nldr r3, [r4]\n", {0: Origin(POINTER, 0), 1: Origin(POINTER + 1, 0)}),
-        ("ldr r3, [r4]\nldr r3, [r4]\n", {0: Origin(POINTER, 0), 1: Origin(POINTER, 4096)}),
-        ("ldrne r3, [r4]\n", {0: Origin(POINTER, 0)}),
-        ("ldr r3, [r4]\nmcr p15, 0, r0, c7, c6, 0\n", {0: Origin(POINTER, 0)}),
-        ("ldr r3, [r4]\nmcr p15, 0, r0, c13, c0, 1\n", {0: Origin(POINTER, 0)}),
-        ("ldm r4, {r0-r3, r5-r9}\n", {0: Origin(POINTER, 0)}),
+        (
+            "ldr r3, [r4]\nldr r3, [r4]\n",
+            {0: SymbolicAddress(POINTER, 0), 1: SymbolicAddress(POINTER + 1, 0)},
+        ),
+        (
+            "ldr r3, [r4]\nldr r3, [r4]\n",
+            {0: SymbolicAddress(POINTER, 0), 1: SymbolicAddress(POINTER, 4096)},
+        ),
+        ("ldrne r3, [r4]\n", {0: SymbolicAddress(POINTER, 0)}),
+        ("ldr r3, [r4]\nmcr p15, 0, r0, c7, c6, 0\n", {0: SymbolicAddress(POINTER, 0)}),
+        ("ldr r3, [r4]\nmcr p15, 0, r0, c13, c0, 1\n", {0: SymbolicAddress(POINTER, 0)}),
+        ("ldm r4, {r0-r3, r5-r9}\n", {0: SymbolicAddress(POINTER, 0)}),
     ],
 )
-def test_what_is_no_stream(text: str, origins: dict[int, Origin]) -> None:
+def test_what_is_no_stream(text: str, origins: dict[int, SymbolicAddress]) -> None:
     """Another pointer's fill, a line a way apart, no certain load, maintenance, two lines."""
     assert all(load.l1 is Hit.NC for load in loop(text, origins, 4, 100))
 
 
 def test_neighbours_do_not_spoil_it() -> None:
     text = "ldr r3, [r4]\nstr r3, [r4]\nldr r3, [r4]\n"
-    origins = {0: Origin(POINTER, 0), 1: Origin(POINTER + 1, 0), 2: Origin(POINTER, 64)}
+    origins = {
+        0: SymbolicAddress(POINTER, 0),
+        1: SymbolicAddress(POINTER + 1, 0),
+        2: SymbolicAddress(POINTER, 64),
+    }
     assert [load.l1 for load in loop(text, origins, 4, 100)] == [Hit.PL, Hit.PL]
 
 
 def test_a_step_of_a_line_gains_nothing() -> None:
-    (load,) = loop("ldr r3, [r4]\n", {0: Origin(POINTER, 0)}, 32, 100)
+    (load,) = loop("ldr r3, [r4]\n", {0: SymbolicAddress(POINTER, 0)}, 32, 100)
     assert load.l1 is Hit.NC
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 50])
 def test_short_loops_are_charged_a_miss_each_time(rounds: int) -> None:
-    (load,) = loop("ldr r3, [r4]\n", {0: Origin(POINTER, 0)}, 4, rounds)
+    (load,) = loop("ldr r3, [r4]\n", {0: SymbolicAddress(POINTER, 0)}, 4, rounds)
     total = rounds * due_cycles(load, LATENCIES) + entry_cycles(load, LATENCIES)
     assert total <= rounds * MISS
     assert (total < rounds * MISS) is (rounds == 50)

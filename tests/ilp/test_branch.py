@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ilp.answer import Answer, Solver, Status
-from ilp.branch import Search, branch_and_bound, elastic_program, exact_values
-from ilp.cbc import Cbc
-from ilp.highs import Highs
-from ilp.model import Model, Row
+from ilp.solvers.answer import Answer, Solver, Status
+from ilp.solvers.branch import Search, branch_and_bound, elastic_program, exact_values
+from ilp.solvers.cbc import Cbc
+from ilp.solvers.highs import Highs
+from ilp.solvers.model import Model, Row
 from tests.ilp.test_solve import brute_force, models
 
 

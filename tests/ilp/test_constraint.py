@@ -6,21 +6,26 @@ from dataclasses import replace
 
 import pytest
 
-from ilp.constraint import Constraint, locate_in, resolve_constraints, unused_constraints
-from ilp.implied import is_implied
-from loopbounds.bound import LoopBound
+from ilp.constraints.constraint import (
+    Constraint,
+    locate_in,
+    resolve_constraints,
+    unused_constraints,
+)
+from ilp.constraints.implied import is_implied
+from loopbounds.proof.bound import LoopBound
 from quoll.arm.insn import Cond, Flow
-from quoll.cfg import EdgeKind
+from quoll.cfg.cfg import EdgeKind
 from quoll.errors import FactsError
-from quoll.expand import expand
-from quoll.extract import extract
+from quoll.extraction.extract import extract
 from quoll.facts import AtMost, Facts, Linear, Require, Source, parse
-from quoll.guidance import Removed
-from quoll.image import Image
-from quoll.supergraph import Supergraph
-from tests.ilp.drawn import draw
-from tests.ilp.programs import insn, locate_among
-from tests.quoll.building import build
+from quoll.facts.applied import Removed
+from quoll.image.image import Image
+from quoll.inlining.expand import expand
+from quoll.inlining.supergraph import Supergraph
+from tests.testing.ilp.drawn import draw
+from tests.testing.ilp.programs import insn, locate_among
+from tests.testing.quoll.building import build
 
 CALL, RETURN = EdgeKind.CALL, EdgeKind.RETURN
 SOMEWHERE = Source("my.facts", 1, "")

@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from ilp.constraint import Constraint
+from ilp.constraints.constraint import Constraint
+from ilp.constraints.instance import Calls
+from ilp.constraints.nest import LoopNest
+from ilp.constraints.region import region_below
 from ilp.cuts import cost_cuts, repeated_contexts
-from ilp.highs import Highs
-from ilp.instance import Calls
 from ilp.ipet import build_ipet
-from ilp.nest import LoopNest
-from ilp.region import region_below
-from ilp.solve import maximise
+from ilp.solvers.highs import Highs
+from ilp.solvers.solve import maximise
 from ilp.worst_case import WorstCase, worst_case
-from quoll.cfg import EdgeKind
+from quoll.cfg.cfg import EdgeKind
 from quoll.errors import InfeasibleError
 from quoll.facts import Linear, Require, Source
-from tests.ilp.drawn import bounded, consistent, costs, draw, most
+from tests.testing.ilp.drawn import bounded, consistent, costs, draw, most
 
 CALL, RETURN = EdgeKind.CALL, EdgeKind.RETURN
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from ilp.highs import Highs
+from ilp.constraints.nest import LoopNest, checked_bounds
 from ilp.ipet import build_ipet, total_row
-from ilp.nest import LoopNest, checked_bounds
+from ilp.solvers.highs import Highs
 from ilp.worst_case import WorstCase, worst_case
-from loopbounds.bound import LoopBound
-from quoll.cfg import EdgeKind
+from loopbounds.proof.bound import LoopBound
+from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError, InfeasibleError, SolverError, UnboundedLoop
-from quoll.supergraph import Supergraph
-from tests.ilp.drawn import bounded, conflict, consistent, costs, draw, most
+from quoll.inlining.supergraph import Supergraph
+from tests.testing.ilp.drawn import bounded, conflict, consistent, costs, draw, most
 
 CALL, RETURN = EdgeKind.CALL, EdgeKind.RETURN
 

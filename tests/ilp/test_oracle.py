@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ilp.answer import Solver
-from ilp.cbc import Cbc
-from ilp.highs import Highs
-from tests.ilp.judging import Tally, judge
-from tests.ilp.programs import PAIRS
+from ilp.solvers.answer import Solver
+from ilp.solvers.cbc import Cbc
+from ilp.solvers.highs import Highs
+from tests.testing.ilp.judging import Tally, judge
+from tests.testing.ilp.programs import PAIRS
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ilp.highs import Highs
-from ilp.outline import Stretch, outline
-from ilp.solution import Step
+from ilp.paths.outline import Stretch, outline
+from ilp.paths.solution import PathStep
+from ilp.solvers.highs import Highs
 from ilp.worst_case import worst_case
 from pipeline.costs import Cause
-from quoll.cfg import EdgeKind
+from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError, InfeasibleError
-from tests.ilp.drawn import C, R, bounded, costs, draw
-from tests.ilp.programs import Case, random_case
+from tests.testing.ilp.drawn import C, R, bounded, costs, draw
+from tests.testing.ilp.programs import Case, random_case
 
 # f: 0, loop 1-2 with a call of g (3-4) in it, 5; g begins with a loop: 3 to itself
 CALLED = draw(
@@ -40,7 +40,7 @@ def test_loops_and_calls_inside_each_other() -> None:
     assert [len(around) for around, _ in whole.walk()] == [0, 1, 2, 3]
 
 
-def walked(case: Case, steps: tuple[Step, ...]) -> dict[Stretch, tuple[int, int, int]]:
+def walked(case: Case, steps: tuple[PathStep, ...]) -> dict[Stretch, tuple[int, int, int]]:
     """Entries, rounds and own cycles of each stretch, step by step."""
     graph = case.graph
     entries: Counter[Stretch] = Counter()

@@ -7,24 +7,24 @@ from random import Random
 
 import pytest
 
-from ilp.constraint import Constraint
-from ilp.highs import Highs
+from ilp.constraints.constraint import Constraint
+from ilp.constraints.parameters import Parameter, loop_parameters, numbered
 from ilp.ipet import build_ipet
 from ilp.iteration import cycles_per_iteration
-from ilp.parameters import Parameter, loop_parameters, numbered
-from ilp.parametric import Parametric, Piece, convex_pieces, largest, parametric_bound
-from ilp.solve import maximise
+from ilp.parametric import AffinePiece, Parametric, convex_pieces, largest, parametric_bound
+from ilp.solvers.highs import Highs
+from ilp.solvers.solve import maximise
 from ilp.worst_case import worst_case
-from loopbounds.bound import LoopBound
+from loopbounds.proof.bound import LoopBound
 from quoll.errors import ControlFlowError, InfeasibleError, UnboundedLoop
-from quoll.expand import expand
-from quoll.extract import extract
+from quoll.extraction.extract import extract
 from quoll.facts import Facts, parse
-from quoll.image import Image
-from quoll.supergraph import Supergraph
-from tests.ilp.drawn import bounded, costs, draw, most
-from tests.ilp.programs import Case, random_case
-from tests.quoll.building import build
+from quoll.image.image import Image
+from quoll.inlining.expand import expand
+from quoll.inlining.supergraph import Supergraph
+from tests.testing.ilp.drawn import bounded, costs, draw, most
+from tests.testing.ilp.programs import Case, random_case
+from tests.testing.quoll.building import build
 
 SOLVER = Highs()
 LOOP = draw([(0, 1), (1, 2), (2, 1), (1, 3)], exits=[3])
@@ -243,7 +243,7 @@ def test_the_largest_of_several_functions_is_never_below_any() -> None:
             pieces, first, value = [], rng.choice((0, 0, 1)), rng.randint(0, 500)
             for number, slope in enumerate(slopes):
                 last = None if number == len(slopes) - 1 else first + rng.randint(0, 9)
-                pieces.append(Piece(first, last, value - slope * first, (slope,)))
+                pieces.append(AffinePiece(first, last, value - slope * first, (slope,)))
                 if last is not None:
                     value += slope * (last - first) + slopes[number + 1]
                     first = last + 1

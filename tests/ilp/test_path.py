@@ -9,22 +9,22 @@ from random import Random
 
 import pytest
 
-from ilp.check import check_path
-from ilp.constraint import Constraint
-from ilp.highs import Highs
+from ilp.constraints.constraint import Constraint
+from ilp.constraints.nest import LoopNest
 from ilp.ipet import build_ipet
-from ilp.nest import LoopNest
-from ilp.path import build_path
-from ilp.solution import Step
+from ilp.paths.check import check_path
+from ilp.paths.path import build_path
+from ilp.paths.solution import PathStep
+from ilp.solvers.highs import Highs
 from ilp.worst_case import worst_case
 from pipeline.costs import Costs
 from quoll.arm.insn import Flow
-from quoll.cfg import EdgeKind
+from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError, InfeasibleError, SolverError
 from quoll.facts import Consistent
-from quoll.supergraph import Supergraph
-from tests.ilp.drawn import bounded, conflict, consistent, costs, draw, most
-from tests.ilp.programs import insn, random_case
+from quoll.inlining.supergraph import Supergraph
+from tests.testing.ilp.drawn import bounded, conflict, consistent, costs, draw, most
+from tests.testing.ilp.programs import insn, random_case
 
 CALL, RETURN = EdgeKind.CALL, EdgeKind.RETURN
 
@@ -40,12 +40,12 @@ CALLING = draw(
 )
 
 
-def steps_along(graph: Supergraph, nodes: list[int]) -> tuple[Step, ...]:
+def steps_along(graph: Supergraph, nodes: list[int]) -> tuple[PathStep, ...]:
     """The steps through ``nodes``."""
     edges = []
     for src, dst in pairwise(nodes):
         edges.append(next(e for e in graph.successors[src] if graph.edges[e].dst == dst))
-    return tuple(Step(n, e) for n, e in zip(nodes, [*edges, None], strict=True))
+    return tuple(PathStep(n, e) for n, e in zip(nodes, [*edges, None], strict=True))
 
 
 def test_any_walk_can_be_rebuilt_from_its_counts() -> None:
@@ -71,13 +71,15 @@ def test_any_walk_can_be_rebuilt_from_its_counts() -> None:
     assert rebuilt > 300
 
 
-def random_walk(rng: Random, graph: Supergraph, bounds: tuple[int, ...]) -> tuple[Step, ...] | None:
+def random_walk(
+    rng: Random, graph: Supergraph, bounds: tuple[int, ...]
+) -> tuple[PathStep, ...] | None:
     """A walk from the entry to an exit, or None if it gets stuck at a bound."""
     node, steps = graph.entry, []
     runs = [int(loop.header == node) for loop in graph.loops]
     while True:
         if node in graph.exits and (not graph.successors[node] or rng.random() < 0.5):
-            return (*steps, Step(node, None))
+            return (*steps, PathStep(node, None))
         allowed = [
             e
             for e in graph.successors[node]
@@ -92,7 +94,7 @@ def random_walk(rng: Random, graph: Supergraph, bounds: tuple[int, ...]) -> tupl
             if e in loop.entries:
                 runs[loop.index] = 1
             runs[loop.index] += e in loop.backs
-        steps.append(Step(node, e))
+        steps.append(PathStep(node, e))
         node = graph.edges[e].dst
 
 
@@ -161,7 +163,7 @@ def test_the_checker_refuses_what_is_not_contiguous() -> None:
         good[1:],
         good[:-1],
         good[:2] + good[3:],
-        (*good[:-1], Step(3, 0)),
+        (*good[:-1], PathStep(3, 0)),
         (replace(good[0], edge=None), *good[1:]),
         (*good[:1], replace(good[1], edge=3), *good[2:]),
     ):
@@ -263,7 +265,7 @@ def test_an_invocation_that_began_before_the_path_may_be_inconsistent() -> None:
     assert feasible_along(graph, outer, path)
 
 
-def feasible_along(graph: Supergraph, constraint: Constraint, path: tuple[Step, ...]) -> bool:
+def feasible_along(graph: Supergraph, constraint: Constraint, path: tuple[PathStep, ...]) -> bool:
     """Whether the integer program allows the counts of ``path``."""
     none = costs(graph, {})
     reward = tuple(

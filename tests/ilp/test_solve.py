@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ilp import cbc, highs
-from ilp.answer import Answer, Solver, Status
-from ilp.cbc import Cbc, bundled, upper_bound
-from ilp.certificate import certified_bound
-from ilp.highs import Highs
-from ilp.model import Model, Row
-from ilp.model_text import to_lp, to_mps
-from ilp.solve import maximise, rounded_up, solver_named
+from ilp.solvers import cbc, highs
+from ilp.solvers.answer import Answer, Solver, Status
+from ilp.solvers.cbc import Cbc, bundled, upper_bound
+from ilp.solvers.certificate import certified_bound
+from ilp.solvers.highs import Highs
+from ilp.solvers.model import Model, Row
+from ilp.solvers.model_text import to_lp, to_mps
+from ilp.solvers.solve import maximise, rounded_up, solver_named
 from quoll.errors import InfeasibleError, SolverError, UsageError
 from quoll.facts import Source
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from ilp.check import path_cycles
-from ilp.highs import Highs
-from ilp.tree import CallTree, fold
+from ilp.paths.check import path_cycles
+from ilp.paths.tree import CallTree, fold
+from ilp.solvers.highs import Highs
 from ilp.worst_case import worst_case
 from pipeline.costs import Cause, Costs
-from quoll.cfg import EdgeKind
+from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError, InfeasibleError
-from tests.ilp.drawn import bounded, costs, draw
-from tests.ilp.programs import random_case
+from tests.testing.ilp.drawn import bounded, costs, draw
+from tests.testing.ilp.programs import random_case
 
 CALL, RETURN = EdgeKind.CALL, EdgeKind.RETURN
 

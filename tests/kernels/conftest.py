@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernels.bilby import BILBY, BUILD, make
-from tests.kernels.listing import CODE, Function, disassemble, merge_labels
+from tests.testing.bilby.build import BILBY, BUILD, make
+from tests.testing.bilby.listing import CODE, Function, disassemble, merge_labels
 
 
 @pytest.fixture(scope="session")

@@ -17,9 +17,9 @@ from bench.archive import write_archive
 from bench.benchmark import Build, main, pack
 from bench.neutral import facts_table, parameters_of
 from quoll.errors import InputError
-from quoll.image import Image
-from quoll.trace import Trace
-from tests.harness import build as products
+from quoll.image.image import Image
+from quoll.image.trace import Trace
+from tests.testing.harness import build as products
 
 BUILD = Build("kzm", "after", "O2")
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import build as products
-from tests.kernels.bilby import (
+from tests.testing.bilby.build import (
     BILBY,
     ROOT,
     RUN,
@@ -22,7 +21,8 @@ from tests.kernels.bilby import (
     symbols,
     tables,
 )
-from tests.kernels.tap import PROMISES, check_tap
+from tests.testing.bilby.tap import PROMISES, check_tap
+from tests.testing.harness import build as products
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from tests.kernels.bilby import BILBY, ROOT, make
-from tests.kernels.fuzz.mutants import read_mutants
-from tests.kernels.tap import check_tap
+from kernels.bilby.fuzz.mutants import read_mutants
+from tests.testing.bilby.build import BILBY, ROOT, make
+from tests.testing.bilby.tap import check_tap
 
 SECONDS = "500"
 TIMED_OUT = 124

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from quoll.extract import extract
-from quoll.image import Image
-from tests.harness import build as products
-from tests.kernels.bilby import (
+from quoll.extraction.extract import extract
+from quoll.image.image import Image
+from tests.testing.bilby.build import (
     BILBY,
     CROSS,
     TEXT_LIMIT,
@@ -20,8 +19,9 @@ from tests.kernels.bilby import (
     run_program,
     symbols,
 )
-from tests.kernels.listing import CODE, Function, disassemble, exception_returns, merge_labels
-from tests.kernels.tap import PROMISES, check_tap
+from tests.testing.bilby.listing import CODE, Function, disassemble, exception_returns, merge_labels
+from tests.testing.bilby.tap import PROMISES, check_tap
+from tests.testing.harness import build as products
 
 BOARD = "cubieboard-after"
 

@@ -6,14 +6,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.kernels.bilby import BILBY, CROSS, TEXT_LIMIT, output, symbols
-from tests.kernels.listing import (
-    Function,
-    Insn,
-    call_graph,
-    disassemble,
-    exception_returns,
-)
+from tests.testing.bilby.build import BILBY, CROSS, TEXT_LIMIT, output, symbols
+from tests.testing.bilby.listing import Function, Insn, call_graph, disassemble, exception_returns
 
 STACK_BYTES = 4096
 

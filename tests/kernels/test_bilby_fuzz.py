@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kernels.fuzz.host import CheckFailure, program, running
-from tests.kernels.fuzz.run import Run, symbols
-from tests.kernels.spec import invocations
-from tests.kernels.spec.invocation import Invocation
-from tests.kernels.spec.layout import API
-from tests.kernels.spec.refinement import Mismatch
+from kernels.bilby.fuzz.host import CheckFailure, program, running
+from kernels.bilby.fuzz.run import Run, symbols
+from kernels.bilby.spec import invocations
+from kernels.bilby.spec.invocation import Invocation
+from kernels.bilby.spec.layout import API
+from kernels.bilby.spec.refinement import Mismatch
 
 OPERATIONS = 10_000
 SEED = 3

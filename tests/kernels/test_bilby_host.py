@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.kernels.fuzz.host import CheckFailure, Host, program, running
+from kernels.bilby.fuzz.host import CheckFailure, Host, program, running
 
 YIELD = 7
 ROOT_THREAD_SIZE = 256

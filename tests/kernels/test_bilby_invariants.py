@@ -22,7 +22,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.kernels.bilby import BILBY, BUILD, RUN, symbols, tables
+from tests.testing.bilby.build import BILBY, BUILD, RUN, symbols, tables
 
 WINDOW, RAM, RAM_BYTES = 0xF0000000, 0x80000000, 0x08000000
 SLOT = 16

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.kernels.fuzz.host import Host, program, running
-from tests.kernels.fuzz.run import symbols
-from tests.kernels.region import DIRECTORY_BYTES, OK, REGION, Region
+from kernels.bilby.fuzz.host import Host, program, running
+from kernels.bilby.fuzz.run import symbols
+from tests.testing.bilby.region import DIRECTORY_BYTES, OK, REGION, Region
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from quoll.facts import load
-from tests.kernels.bilby import BILBY, CROSS, make, output, symbols
-from tests.kernels.listing import Function, branches
+from tests.testing.bilby.build import BILBY, CROSS, make, output, symbols
+from tests.testing.bilby.listing import Function, branches
 
 FACTS = BILBY / "tools" / "facts.py"
 WITHOUT_FACTS = [("kzm", "after"), ("kzm", "latency"), ("cubieboard", "after")]

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import build as products
-from tests.kernels.bilby import BILBY, CROSS, RUN, output
-from tests.kernels.fuzz.host import running
-from tests.kernels.fuzz.run import symbols as host_symbols
-from tests.kernels.region import FREE, OK, REGION, Region
-from tests.kernels.spec.layout import API
-from tests.kernels.tap import check_tap
+from kernels.bilby.fuzz.host import running
+from kernels.bilby.fuzz.run import symbols as host_symbols
+from kernels.bilby.spec.layout import API
+from tests.testing.bilby.build import BILBY, CROSS, RUN, output
+from tests.testing.bilby.region import FREE, OK, REGION, Region
+from tests.testing.bilby.tap import check_tap
+from tests.testing.harness import build as products
 
 TOOL = BILBY / "tools" / "pinned.py"
 LINE, SETS = 32, 128

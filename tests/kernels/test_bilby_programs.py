@@ -10,13 +10,13 @@ import pytest
 
 from bench import interrupts, ipc
 from bench.interrupts import AT_USER, interrupts_taken
-from quoll.image import Image
-from quoll.trace import Trace
-from tests.harness import build as products
-from tests.harness import qemu
-from tests.kernels.bilby import BILBY, RUN, output
-from tests.kernels.tap import check_tap
-from wcet.platform import load
+from quoll.image.image import Image
+from quoll.image.trace import Trace
+from tests.testing.bilby.build import BILBY, RUN, output
+from tests.testing.bilby.tap import check_tap
+from tests.testing.harness import build as products
+from tests.testing.harness import qemu
+from wcet.platforms.platform import load
 
 BOARDS = ("kzm", "cubieboard")
 PRESETS = sorted(path.stem for path in (BILBY / "presets").glob("*.mk"))

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.kernels.fuzz.directed import SEQUENCES
-from tests.kernels.fuzz.host import program, running
-from tests.kernels.fuzz.mutants import BILBY, read_mutants
-from tests.kernels.fuzz.script import Script
-from tests.kernels.spec.state import Cap, Kernel, Slot
+from kernels.bilby.fuzz.directed import SEQUENCES
+from kernels.bilby.fuzz.host import program, running
+from kernels.bilby.fuzz.mutants import BILBY, read_mutants
+from kernels.bilby.fuzz.script import Script
+from kernels.bilby.spec.state import Cap, Kernel, Slot
 
 PRESETS = ["after", "before", "latency"]
 

@@ -6,13 +6,13 @@ import random
 
 import pytest
 
-from loopbounds.bound import LoopBound
 from loopbounds.bounds import BoundOptions, bound_loops
-from loopbounds.prove import Budget
+from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.prove import Budget
 from quoll.facts import Facts
-from tests.loopbounds.aliases import PRELUDE, aliasing_program
-from tests.loopbounds.counting import Program, load
-from tests.quoll.building import build
+from tests.testing.loopbounds.aliases import PRELUDE, aliasing_program
+from tests.testing.loopbounds.counting import Program, load
+from tests.testing.quoll.building import build
 
 PAIRS = [(0, 0), (1, 2), (2, 15), (31, 7), (30, 9), (7, 12), (29, 33), (3, 4), (16, 63)]
 

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from quoll.errors import FactsError
-from tests.loopbounds.bounded import APART, GUARDED, LINES, function, only, stated
-from tests.loopbounds.counting import load
-from tests.quoll.building import build
+from tests.testing.loopbounds.bounded import APART, GUARDED, LINES, function, only, stated
+from tests.testing.loopbounds.counting import load
+from tests.testing.quoll.building import build
 
 
 def test_a_looser_fact_loses_to_the_proof() -> None:

@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from loopbounds.prove import Budget
-from tests.campaigns.loop_models import against_brute_force, models_of
-from tests.loopbounds.brute_force import NotNarrow, most_executions, narrowed
-from tests.loopbounds.counting import load
-from tests.loopbounds.programs import random_program
-from tests.quoll.building import build
+from campaigns.loop_models import against_brute_force, models_of
+from loopbounds.proof.prove import Budget
+from tests.testing.loopbounds.brute_force import NotNarrow, most_executions, narrowed
+from tests.testing.loopbounds.counting import load
+from tests.testing.loopbounds.programs import random_program
+from tests.testing.quoll.building import build
 
 SAMPLE = [("nested", "-Os", 2), ("x &= x - 1", "-O1", 1), ("copy with prologue", "-Os", 3)]
 

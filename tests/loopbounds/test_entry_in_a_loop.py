@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from loopbounds.bounds import BoundOptions, bound_loops
-from loopbounds.prove import Budget
+from loopbounds.proof.prove import Budget
 from quoll.facts import Facts
-from tests.loopbounds.counting import load
-from tests.quoll.building import build
+from tests.testing.loopbounds.counting import load
+from tests.testing.quoll.building import build
 
 AGAIN = """.global main
 main: subs r2, r2, #1

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from loopbounds.bounds import BoundOptions
-from loopbounds.prove import Budget
-from tests.loopbounds.counting import load
-from tests.quoll.building import build
+from loopbounds.proof.prove import Budget
+from tests.testing.loopbounds.counting import load
+from tests.testing.quoll.building import build
 
 COUNT = "count: subs r0, r0, #1\n  bpl count\nout: bx lr\n"
 ODD = "even: add r1, r1, #2\n  tst r1, #1\n  bne even\n"

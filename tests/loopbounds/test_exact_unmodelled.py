@@ -9,10 +9,10 @@ import unicorn
 from unicorn import arm_const as uc
 
 from loopbounds.bounds import BoundOptions
-from loopbounds.prove import Budget
-from quoll.image import Image
-from tests.loopbounds.counting import Program, load
-from tests.quoll.building import address, build
+from loopbounds.proof.prove import Budget
+from quoll.image.image import Image
+from tests.testing.loopbounds.counting import Program, load
+from tests.testing.quoll.building import address, build
 
 COUNT = "count: subs r0, r0, #1\n  bpl count\n  bx lr\n  .ltorg\n"
 STACK, RETURN = 0x2_0000, 0x3_0000

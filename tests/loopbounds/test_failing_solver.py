@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from loopbounds import nusmv
-from loopbounds.bound import LoopBound
 from loopbounds.bounds import BoundOptions
-from loopbounds.nusmv import Answer, Check, Limits, Verdict
-from loopbounds.prove import Budget, Outcome
-from loopbounds.workers import answer_all
-from quoll.store import Store
-from tests.loopbounds.bounded import function, stated
-from tests.loopbounds.counting import load
-from tests.quoll.building import build
+from loopbounds.nusmv import query as nusmv
+from loopbounds.nusmv.query import Check, CheckAnswer, CheckVerdict, Limits
+from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.prove import Budget, ProofOutcome
+from loopbounds.proof.workers import answer_all
+from quoll.kept.store import Store
+from tests.testing.loopbounds.bounded import function, stated
+from tests.testing.loopbounds.counting import load
+from tests.testing.quoll.building import build
 
 CHILD = nusmv.CHILD
 
@@ -99,12 +99,12 @@ sys.exit(nusmv_child.run_library({str(nusmv.LIBRARY)!r}, sys.argv[1:]))
 def test_a_worker_that_dies() -> None:
     """Killed by the kernel when memory runs out, say: its question failed, the others did not."""
 
-    def question(index: int) -> Outcome:
+    def question(index: int) -> ProofOutcome:
         if index == 3:
             os.kill(os.getpid(), signal.SIGKILL)
-        return Outcome(index, 1, (), 0, "", "", 0.0)
+        return ProofOutcome(index, 1, (), 0, "", "", 0.0)
 
-    found: dict[int, Outcome] = {}
+    found: dict[int, ProofOutcome] = {}
     answer_all([partial(question, i) for i in range(8)], 2, found.__setitem__)
     assert [found[i].bound for i in range(8)] == [0, 1, 2, None, 4, 5, 6, 7]
     assert found[3].failed == "a worker process was killed by signal 9"
@@ -181,10 +181,10 @@ def test_a_solver_that_fails_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def failing(
         model: str, checks: Sequence[Check], limits: Limits, solver: Path
-    ) -> tuple[Answer, ...]:
+    ) -> tuple[CheckAnswer, ...]:
         asked[0] += 1
         if asked[0] == fails_at:
-            return tuple(Answer(Verdict.FAILED, reason="killed") for _ in checks)
+            return tuple(CheckAnswer(CheckVerdict.FAILED, reason="killed") for _ in checks)
         return real(model, checks, limits, solver)
 
     monkeypatch.setattr(nusmv, "ask", failing)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 
 from loopbounds.bounds import BoundOptions
-from loopbounds.prove import Budget
-from tests.loopbounds.counting import load
-from tests.quoll.building import build
+from loopbounds.proof.prove import Budget
+from tests.testing.loopbounds.counting import load
+from tests.testing.quoll.building import build
 
 COUNTER = range(8, 12)  # bytes of the object that hold it
 LIMIT = 3

@@ -9,20 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from loopbounds import keys, nusmv, rounds
 from loopbounds.bounds import BoundOptions
-from loopbounds.prove import Budget
-from loopbounds.scopes import Scopes
-from loopbounds.slice import Slice
-from loopbounds.store import Proof
+from loopbounds.nusmv import query as nusmv
+from loopbounds.proof import keys, rounds
+from loopbounds.proof.prove import Budget
+from loopbounds.proof.store import KeptProof
+from loopbounds.slicing.scopes import Scopes
+from loopbounds.slicing.slice import Slice
 from quoll.errors import FactsError
 from quoll.facts import Facts, LoopFact, Source
-from quoll.guidance import Guidance, Replacement
-from quoll.store import DIGEST, MAGIC, NOWHERE, Store, begin_run
-from quoll.valueset import ValueSet
-from tests.loopbounds.bounded import APART, GUARDED, function, only, stated
-from tests.loopbounds.counting import load
-from tests.quoll.building import build
+from quoll.facts.applied import Guidance, Replacement
+from quoll.kept.store import DIGEST, MAGIC, NOWHERE, Store, begin_run
+from quoll.words.strided_interval import ValueSet
+from tests.testing.loopbounds.bounded import APART, GUARDED, function, only, stated
+from tests.testing.loopbounds.counting import load
+from tests.testing.quoll.building import build
 
 
 def records(folder: Path) -> tuple[list[Path], list[Path]]:
@@ -42,7 +43,7 @@ def test_proofs_are_stored_and_found_again(tmp_path: Path) -> None:
     assert [b.bound is None for b in first].count(True) == 1
     [answers], proofs = records(tmp_path)
     answers.unlink()
-    kept = [Store(tmp_path).value(proof.stem, Proof).bound for proof in proofs]
+    kept = [Store(tmp_path).value(proof.stem, KeptProof).bound for proof in proofs]
     assert set(kept) == {b.bound for b in first}
     asked: list[str] = []
     again = code.bounds(options=options, progress=lambda done, of, place: asked.append(place))
@@ -200,4 +201,4 @@ def test_models_are_kept(tmp_path: Path) -> None:
     assert "INVARSPEC NAME spec_all := all;" in text
     checks = [nusmv.Check("all")]
     [answer] = nusmv.ask(text, checks, nusmv.Limits(), nusmv.find_solver())
-    assert answer.verdict is nusmv.Verdict.TRUE
+    assert answer.verdict is nusmv.CheckVerdict.TRUE

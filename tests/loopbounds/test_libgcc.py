@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from tests.loopbounds.counting import load
-from tests.quoll.building import build
+from tests.testing.loopbounds.counting import load
+from tests.testing.quoll.building import build
 
 SOURCE = """
 unsigned divided(unsigned a, unsigned b) { return a / b; }

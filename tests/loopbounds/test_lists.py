@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from loopbounds.bound import LoopBound
 from loopbounds.bounds import BoundOptions
-from loopbounds.prove import Budget
+from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.prove import Budget
 from quoll.errors import FactsError
 from quoll.facts import parse
-from tests.loopbounds.counting import Program, load
-from tests.quoll.building import build
+from tests.testing.loopbounds.counting import Program, load
+from tests.testing.quoll.building import build
 
 HEAD = 0x0010_0000  # where main finds its list
 ELEMENT = 0x0020_0000

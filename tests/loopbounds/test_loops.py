@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from loopbounds.prove import Budget
-from tests.campaigns.loop_programs import LEVELS, check
-from tests.loopbounds.counting import Program, load
-from tests.loopbounds.programs import FLAGS, KINDS, UNCOUNTED, random_program
-from tests.quoll.building import build
+from campaigns.loop_programs import LEVELS, check
+from loopbounds.proof.prove import Budget
+from tests.testing.loopbounds.counting import Program, load
+from tests.testing.loopbounds.programs import FLAGS, KINDS, UNCOUNTED, random_program
+from tests.testing.quoll.building import build
 
 VOLATILE = "volatile int sink;\n"
 

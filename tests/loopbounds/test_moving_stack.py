@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 
 from loopbounds.bounds import BoundOptions
-from loopbounds.prove import Budget
-from tests.loopbounds.counting import Program, load
-from tests.quoll.building import build
+from loopbounds.proof.prove import Budget
+from tests.testing.loopbounds.counting import Program, load
+from tests.testing.quoll.building import build
 
 BACKGROUNDS = (0, 1, 5, 7, 200)  # what untouched memory holds
 PATTERN = (3, 0, 9, 1, 4, 77, 2, 250)  # or by word

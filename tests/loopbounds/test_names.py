@@ -6,20 +6,20 @@ from random import Random
 
 import pytest
 
-from loopbounds.bound import LoopBound
 from loopbounds.bounds import BoundOptions, bound_loops
-from loopbounds.prove import Budget
+from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.prove import Budget
 from quoll.arm.insn import LR, PC, SP
-from quoll.arm.interpreter import Machine
+from quoll.arm.interpreter import ConcreteMachine
 from quoll.assumptions import S3
-from quoll.expand import expand, without_edges
-from quoll.extract import extract
+from quoll.extraction.extract import extract
 from quoll.facts import Facts
-from quoll.image import Image
-from quoll.memory_map import NO_MAP, MemoryMap
-from quoll.values import analyse
-from tests.quoll.building import address, build
-from tests.quoll.values.windows import HOME, LATER, PLAIN, WINDOWS, Translated
+from quoll.image.image import Image
+from quoll.image.memory_map import NO_MAP, MemoryMap
+from quoll.inlining.expand import expand, without_edges
+from quoll.values.values import analyse
+from tests.testing.quoll.building import address, build
+from tests.testing.values.windows import HOME, LATER, PLAIN, WINDOWS, Translated
 
 RETURN, STEPS = 0xFFFF0000, 3000
 OPTIONS = BoundOptions(Budget(seconds=5), workers=1)
@@ -42,7 +42,7 @@ def executions(image: Image, name: str, arguments: list[int]) -> int | None:
     entry, header = address(image, name), address(image, f"{name}_loop")
     graph = expand(extract(image, [entry]), entry, image)
     insns = {i.addr: i for node in graph.nodes for i in node.block.insns}
-    machine = Machine(
+    machine = ConcreteMachine(
         Translated({s.addr + i: b for s in image.segments for i, b in enumerate(s.data)})
     )
     machine.registers[: len(arguments)] = arguments

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from loopbounds import nusmv
-from loopbounds.nusmv import Algorithm, Check, Limits, Verdict, ask, find_solver
-from quoll import children
+from loopbounds.nusmv import query as nusmv
+from loopbounds.nusmv.query import Algorithm, Check, CheckVerdict, Limits, ask, find_solver
 from quoll.errors import SolverError
+from quoll.processes import children
 
 COUNTER = """
 MODULE main
@@ -44,22 +44,22 @@ def test_verdicts_and_traces() -> None:
     """True, false with a trace from an initial state, and unknown, each for its own property."""
     checks = [Check("low"), Check("tight", depth=12), Check("never", Algorithm.STEP)]
     true, false, unknown = ask(COUNTER, checks, Limits(), find_solver())
-    assert true.verdict is Verdict.TRUE
-    assert false.verdict is Verdict.FALSE
+    assert true.verdict is CheckVerdict.TRUE
+    assert false.verdict is CheckVerdict.FALSE
     assert [state["x"] for state in false.trace] == list(range(11))
-    assert unknown.verdict is Verdict.UNKNOWN
+    assert unknown.verdict is CheckVerdict.UNKNOWN
 
 
 def test_induction_that_is_too_shallow_proves_nothing() -> None:
     """The bound 10 is reached after ten steps only: five decide nothing."""
     [answer] = ask(COUNTER, [Check("tight", depth=5)], Limits(), find_solver())
-    assert answer.verdict is Verdict.UNKNOWN
+    assert answer.verdict is CheckVerdict.UNKNOWN
 
 
 def test_out_of_time() -> None:
     """A query that takes its whole processor time is out of time, not answered."""
     [answer] = ask(FACTORING, [Check("prime")], Limits(seconds=1), find_solver())
-    assert answer.verdict is Verdict.EXPIRED
+    assert answer.verdict is CheckVerdict.EXPIRED
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_stuck(tmp_path: Path, body: str) -> None:
     """
     start = time.monotonic()
     [answer] = ask(COUNTER, [Check("low")], Limits(seconds=1), script(tmp_path, body))
-    assert answer.verdict is Verdict.FAILED
+    assert answer.verdict is CheckVerdict.FAILED
     assert time.monotonic() - start < 10
 
 
@@ -86,14 +86,14 @@ def test_a_flood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(children, "OUTPUT", 1 << 20)
     body = "while True:\n    sys.stdout.write('is true ' * 1000)"
     [answer] = ask(COUNTER, [Check("low")], Limits(), script(tmp_path, body))
-    assert answer.verdict is Verdict.FAILED
+    assert answer.verdict is CheckVerdict.FAILED
 
 
 @pytest.mark.parametrize("megabytes", [1, 10, 20, 30])
 def test_out_of_memory(megabytes: int) -> None:
     """A solver that gets too little memory failed, wherever it notices."""
     [answer] = ask(COUNTER, [Check("low")], Limits(memory=megabytes << 20), find_solver())
-    assert answer.verdict is Verdict.FAILED
+    assert answer.verdict is CheckVerdict.FAILED
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_out_of_memory(megabytes: int) -> None:
 def test_a_solver_that_misbehaves(tmp_path: Path, body: str) -> None:
     """Killed, crashed, silent, or saying anything but one verdict in its frame: failed."""
     [answer] = ask(COUNTER, [Check("low")], Limits(), script(tmp_path, body))
-    assert answer.verdict is Verdict.FAILED
+    assert answer.verdict is CheckVerdict.FAILED
 
 
 def test_what_was_answered_before_a_crash_counts(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_what_was_answered_before_a_crash_counts(tmp_path: Path) -> None:
     )
     checks = [Check("low"), Check("tight")]
     first, second = ask(COUNTER, checks, Limits(), script(tmp_path, body))
-    assert (first.verdict, second.verdict) == (Verdict.TRUE, Verdict.FAILED)
+    assert (first.verdict, second.verdict) == (CheckVerdict.TRUE, CheckVerdict.FAILED)
 
 
 def test_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

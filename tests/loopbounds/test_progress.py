@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopbounds import terms
-from loopbounds.evaluate import evaluate
-from loopbounds.progress import Progress, went_on
-from loopbounds.terms import Term, const, operation, sym
+from loopbounds.slicing.progress import Progress, went_on
+from loopbounds.terms import bit_vectors as terms
+from loopbounds.terms.bit_vectors import Term, const, operation, sym
+from loopbounds.terms.evaluate import evaluate
 
 X, Y, S, TRIP = (sym(name, 32) for name in ("x", "y", "s", "trip"))
 NEAR = st.integers(-40, 40)

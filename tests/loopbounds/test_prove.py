@@ -9,17 +9,19 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from loopbounds import nusmv, rewrite, terms
-from loopbounds.canonical import canonical
-from loopbounds.climb import Choice, climb
-from loopbounds.coarsen import coarsen
-from loopbounds.model import COUNT_WIDTH, Model, Variable, at_most
-from loopbounds.nusmv import Check, Limits, Verdict, ask, find_solver
-from loopbounds.prove import Budget, Question, prove, prove_simple
-from loopbounds.runs import explore, longest
-from loopbounds.simplify import simplified
-from loopbounds.terms import FALSE, TRUE, Term, const, operation, sym
-from tests.loopbounds.brute_force import most_executions
+from loopbounds.nusmv import query as nusmv
+from loopbounds.nusmv.model import COUNT_WIDTH, LoopModel, Variable, at_most
+from loopbounds.nusmv.query import Check, CheckVerdict, Limits, ask, find_solver
+from loopbounds.proof.climb import Choice, climb
+from loopbounds.proof.prove import Budget, Question, prove, prove_simple
+from loopbounds.proof.runs import explore, longest
+from loopbounds.reduction.canonical import canonical
+from loopbounds.reduction.coarsen import coarsen
+from loopbounds.reduction.simplify import simplified
+from loopbounds.terms import bit_vectors as terms
+from loopbounds.terms import rewrite
+from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, const, operation, sym
+from tests.testing.loopbounds.brute_force import most_executions
 
 BUDGET = Budget(seconds=60)
 N, M, X, Y = sym("n", 32), sym("m", 32), sym("x", 32), sym("y", 32)
@@ -38,8 +40,8 @@ def nonzero(term: Term) -> Term:
     return terms.negate(terms.eq(term, word(0)))
 
 
-def counted(initial: Term, following: Term, again: Term, *constraints: Term) -> Model:
-    return Model((N, M), (Variable(X, initial, following),), (), constraints, again)
+def counted(initial: Term, following: Term, again: Term, *constraints: Term) -> LoopModel:
+    return LoopModel((N, M), (Variable(X, initial, following),), (), constraints, again)
 
 
 UP = terms.add(X, word(1))
@@ -51,7 +53,7 @@ DIVISOR = terms.add(bits(M, 7), word(3))
 LEFT = terms.sub(bits(N, 15), word(4))  # bytes, beyond the first word of them
 PROVED = {
     "inclusive binary search": (
-        Model(
+        LoopModel(
             (M,),
             (
                 Variable(
@@ -123,7 +125,9 @@ PROVED = {
     ),
     "signed": (counted(word(0), UP, terms.slt(UP, N), terms.slt(N, word(100))), 99),
     "levels": (
-        Model((), (Variable(X, word(32), terms.sub(X, LEVEL)),), (BYTE,), (), terms.ult(LEVEL, X)),
+        LoopModel(
+            (), (Variable(X, word(32), terms.sub(X, LEVEL)),), (BYTE,), (), terms.ult(LEVEL, X)
+        ),
         32,
     ),
 }
@@ -194,17 +198,17 @@ def test_only_the_low_bits_of_a_sum_are_those_of_the_start() -> None:
 
 
 TRAPS = {
-    "no initial state": Model((N,), (), (), (terms.ult(N, word(1)), nonzero(N)), TRUE),
-    "runs for ever": Model((), (Variable(X, word(0), X),), (), (), TRUE),
+    "no initial state": LoopModel((N,), (), (), (terms.ult(N, word(1)), nonzero(N)), TRUE),
+    "runs for ever": LoopModel((), (Variable(X, word(0), X),), (), (), TRUE),
     "step of zero": counted(word(0), terms.add(X, bits(N, 1)), terms.ult(X, word(10))),
     "may step over the end": counted(
         word(0), terms.add(X, word(2)), terms.negate(terms.eq(X, bits(N, 7)))
     ),
-    "wraps before the end": Model(
+    "wraps before the end": LoopModel(
         (), (Variable(X, word(5), UP),), (), (), terms.negate(terms.eq(X, word(4)))
     ),
-    "waits for a device": Model((), (), (BYTE,), (), terms.eq(BYTE, const(0, 8))),
-    "list": Model((N,), (Variable(X, N, Y),), (Y,), (), nonzero(X)),
+    "waits for a device": LoopModel((), (), (BYTE,), (), terms.eq(BYTE, const(0, 8))),
+    "list": LoopModel((N,), (Variable(X, N, Y),), (Y,), (), nonzero(X)),
 }
 
 
@@ -242,7 +246,7 @@ def test_the_longest_run_is_found_before_anything_is_proved() -> None:
 
 def test_a_loop_that_is_never_repeated() -> None:
     """Leaving at once is one execution, in a model whose exit loops to itself."""
-    outcome = prove(Model((), (), (), (), FALSE), BUDGET, find_solver())
+    outcome = prove(LoopModel((), (), (), (), FALSE), BUDGET, find_solver())
     assert (outcome.bound, outcome.reached) == (1, 1)
 
 
@@ -252,7 +256,7 @@ def test_a_truncated_model_proves_nothing() -> None:
     checks = [Check("bounded")]
     for length in range(0, len(text) - 2, 23):
         [answer] = ask(text[:length], checks, Limits(), find_solver())
-        assert answer.verdict is Verdict.FAILED
+        assert answer.verdict is CheckVerdict.FAILED
 
 
 def test_the_counter_saturates() -> None:
@@ -270,7 +274,7 @@ def small(value: int) -> Term:
 
 
 @st.composite
-def models(draw: st.DrawFn) -> Model:
+def models(draw: st.DrawFn) -> LoopModel:
     """Two variables of four bits, two parameters, sometimes an input."""
     inputs = (J,) if draw(st.booleans()) else ()
     leaves = [A, B, P, Q, *inputs]
@@ -308,12 +312,12 @@ def models(draw: st.DrawFn) -> Model:
     state = (Variable(A, draw(start), step(A)), Variable(B, draw(start), step(B)))
     known = draw(st.sampled_from([TRUE, terms.negate(terms.eq(deep, small(3)))]))
     constraints = (terms.ule(P, small(draw(st.integers(0, 15)))), known)
-    return Model((P, Q), state, inputs, constraints, again)
+    return LoopModel((P, Q), state, inputs, constraints, again)
 
 
 @given(models())
 @settings(max_examples=35)
-def test_against_brute_force(model: Model) -> None:
+def test_against_brute_force(model: LoopModel) -> None:
     """No bound is below what some execution does; what was reached is an execution."""
     exact = most_executions(model)
     assume(exact != 0)
@@ -328,7 +332,7 @@ def test_against_brute_force(model: Model) -> None:
 
 @given(models())
 @settings(max_examples=100)
-def test_simpler_models_are_no_shorter(model: Model) -> None:
+def test_simpler_models_are_no_shorter(model: LoopModel) -> None:
     """Simplified: the same length. Coarse: the same or longer."""
     exact = most_executions(model)
     assert most_executions(simplified(model)) == exact
@@ -336,14 +340,14 @@ def test_simpler_models_are_no_shorter(model: Model) -> None:
     assert coarse is None or (exact is not None and coarse >= exact)
 
 
-def renamed(model: Model) -> Model:
+def renamed(model: LoopModel) -> LoopModel:
     """The same model under other names, whose terms were not made in the same order."""
     names = {s: sym(f"other_{s.name}", 4) for s in (J, Q, B, P, A)}
 
     def other(term: Term) -> Term:
         return rewrite.substitute(term, names)
 
-    return Model(
+    return LoopModel(
         tuple(names[p] for p in reversed(model.parameters)),
         tuple(
             Variable(names[v.symbol], other(v.initial), other(v.next)) for v in model.state[::-1]
@@ -356,7 +360,7 @@ def renamed(model: Model) -> Model:
 
 @given(models())
 @settings(max_examples=100)
-def test_names_and_order_make_no_other_question(model: Model) -> None:
+def test_names_and_order_make_no_other_question(model: LoopModel) -> None:
     """The canonical model of a model that differs in them has runs of the same lengths."""
     exact = most_executions(model)
     assert most_executions(canonical(model)) == exact
@@ -368,7 +372,7 @@ def test_models_that_differ_in_names_and_order_are_one_question() -> None:
     followed = Variable(B, small(0), terms.add(B, A))
     constraints = (terms.ule(P, small(9)), terms.ule(Q, P), terms.ult(small(0), Q))
     again = terms.both(terms.ult(B, A), terms.negate(terms.eq(A, Q)))
-    model = Model((P, Q), (counted_down, followed), (J,), constraints, again)
+    model = LoopModel((P, Q), (counted_down, followed), (J,), constraints, again)
     assert renamed(model) != model
     assert canonical(renamed(model)) == canonical(model)
     assert canonical(renamed(model)).smv([]) == canonical(model).smv([])
@@ -376,7 +380,7 @@ def test_models_that_differ_in_names_and_order_are_one_question() -> None:
 
 @given(models())
 @settings(max_examples=50)
-def test_runs_are_executions(model: Model) -> None:
+def test_runs_are_executions(model: LoopModel) -> None:
     """Exploration never reports more executions than there are."""
     exact = most_executions(model)
     runs = explore(model)
@@ -392,7 +396,7 @@ def test_the_budget_is_counted_in_queries(monkeypatch: pytest.MonkeyPatch) -> No
 
     def counting(
         text: str, checks: Sequence[Check], limits: Limits, solver: Path
-    ) -> tuple[nusmv.Answer, ...]:
+    ) -> tuple[nusmv.CheckAnswer, ...]:
         asked[0] += 1
         return ask_solver(text, checks, limits, solver)
 

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 import pytest
 
 from loopbounds.bounds import BoundOptions
-from loopbounds.prove import Budget
+from loopbounds.proof.prove import Budget
 from loopbounds.recursion import Depths, find_depths, with_depths
 from quoll.arm.decode import decode
 from quoll.arm.insn import LR, PC, SP, Insn
-from quoll.arm.interpreter import ByteMemory, Machine
+from quoll.arm.interpreter import ByteMemory, ConcreteMachine
 from quoll.errors import ControlFlowError
-from quoll.extract import extract
+from quoll.extraction.extract import extract
+from quoll.extraction.functions import function_name
 from quoll.facts import Facts
-from quoll.functions import function_name
-from quoll.image import Image
-from tests.quoll.building import address, build
+from quoll.image.image import Image
+from tests.testing.quoll.building import address, build
 
 RETURN = 0xFFFF_0000
 STACK = 0x0200_0000
@@ -167,7 +167,7 @@ class Code:
     def deepest(self, arguments: tuple[int, ...], background: int = 0) -> Mapping[str, int]:
         """Most activations at a time of each function, in the first ``STEPS`` steps."""
         functions = {s.addr: s.name for s in self.image.symbols.symbols if s.kind == "func"}
-        machine = Machine(ByteMemory(self._content(), lambda _: background))
+        machine = ConcreteMachine(ByteMemory(self._content(), lambda _: background))
         machine.registers[: len(arguments)] = arguments
         machine.registers[SP], machine.registers[LR] = STACK, RETURN
         machine.registers[PC] = address(self.image, "main")

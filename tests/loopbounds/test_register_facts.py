@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from loopbounds.bounds import BoundOptions, bound_loops
-from loopbounds.prove import Budget
-from quoll.expand import expand
-from quoll.extract import extract
+from loopbounds.proof.prove import Budget
+from quoll.extraction.extract import extract
 from quoll.facts import parse
-from quoll.image import Image
-from quoll.regions import Regions
-from quoll.values import analyse
-from tests.quoll.building import address, build
+from quoll.facts.regions import Regions
+from quoll.image.image import Image
+from quoll.inlining.expand import expand
+from quoll.values.values import analyse
+from tests.testing.quoll.building import address, build
 
 COPY = """void *main(unsigned char *to, unsigned char *from, unsigned n)
 { unsigned char *end = from + n; while (from != end) *to++ = *from++; return to; }

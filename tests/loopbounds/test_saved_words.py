@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from loopbounds.bounds import BoundOptions
-from loopbounds.prove import Budget
-from tests.loopbounds.counting import load
-from tests.quoll.building import build
+from loopbounds.proof.prove import Budget
+from tests.testing.loopbounds.counting import load
+from tests.testing.quoll.building import build
 
 SAVED = """.global main
 main: push {r4, r5, r6, lr}

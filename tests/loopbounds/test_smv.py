@@ -6,14 +6,15 @@ import random
 
 import pytest
 
-from loopbounds import rewrite, terms
-from loopbounds.evaluate import compile_terms
-from loopbounds.model import Model, Variable
-from loopbounds.nusmv import Check, Limits, Verdict, ask, find_solver
-from loopbounds.prove import Budget, Question, prove
-from loopbounds.smv import IllTyped, Printer, is_sayable
-from loopbounds.term import make
-from loopbounds.terms import FALSE, Term, const, mask, sym
+from loopbounds.nusmv.model import LoopModel, Variable
+from loopbounds.nusmv.printing import IllTyped, Printer, is_sayable
+from loopbounds.nusmv.query import Check, CheckVerdict, Limits, ask, find_solver
+from loopbounds.proof.prove import Budget, Question, prove
+from loopbounds.terms import bit_vectors as terms
+from loopbounds.terms import rewrite
+from loopbounds.terms.bit_vectors import FALSE, Term, const, mask, sym
+from loopbounds.terms.evaluate import compile_terms
+from loopbounds.terms.term import make
 
 WIDTHS = (1, 2, 3, 5, 8, 13, 16, 24, 31, 32, 33, 48, 63, 64)
 SAME = ("and", "or", "xor", "mul", "udiv", "urem")
@@ -108,14 +109,14 @@ def equals(term: Term, value: int) -> Term:
     return term if value else make("not", 1, (term,))
 
 
-def judged(drawn: Drawn, claims: list[Term]) -> Verdict:
+def judged(drawn: Drawn, claims: list[Term]) -> CheckVerdict:
     """NuSMV's verdict on all claims at once, for the values that symbols have."""
     symbols = tuple(drawn.values)
     starts = tuple(equals(s, v) for s, v in drawn.values.items())
-    model = Model(symbols, (), (), starts, FALSE)
+    model = LoopModel(symbols, (), (), starts, FALSE)
     together = make("and", 1, tuple(claims)) if len(claims) > 1 else claims[0]
     [answer] = ask(model.smv([("all", together)]), [Check("all")], Limits(), find_solver())
-    assert answer.verdict is not Verdict.FAILED, answer.reason
+    assert answer.verdict is not CheckVerdict.FAILED, answer.reason
     return answer.verdict
 
 
@@ -132,7 +133,7 @@ def test_nusmv_computes_what_the_evaluator_does(seed: int) -> None:
     wrong = []
     while pending:
         part = pending.pop()
-        if judged(drawn, part) is not Verdict.TRUE:
+        if judged(drawn, part) is not CheckVerdict.TRUE:
             half = len(part) // 2
             wrong += part if not half else []
             pending += [part[:half], part[half:]] if half else []
@@ -143,7 +144,7 @@ def test_a_wrong_value_is_seen() -> None:
     """The comparison above can fail."""
     drawn = Drawn(99)
     claims = claims_of(drawn, drawn.terms(1))
-    assert judged(drawn, [*claims[:20], make("not", 1, (claims[30],))]) is Verdict.FALSE
+    assert judged(drawn, [*claims[:20], make("not", 1, (claims[30],))]) is CheckVerdict.FALSE
 
 
 @pytest.mark.parametrize(
@@ -172,9 +173,9 @@ def test_a_boolean_counted_from_its_start() -> None:
     """A variable of one bit that is counted from its start is a sum of Booleans."""
     x, p = sym("x0", 1), sym("p0", 1)
     start = make("linear", 1, (x, p), 1, (1, 1))
-    model = Model((p,), (Variable(x, FALSE, start),), (), (), terms.TRUE)
+    model = LoopModel((p,), (Variable(x, FALSE, start),), (), (), terms.TRUE)
     [answer] = ask(model.smv([("q", terms.TRUE)]), [Check("q")], Limits(), find_solver())
-    assert answer.verdict is Verdict.TRUE
+    assert answer.verdict is CheckVerdict.TRUE
 
 
 def test_inputs_that_determine_each_other() -> None:
@@ -186,7 +187,7 @@ def test_inputs_that_determine_each_other() -> None:
     masked = terms.eq(terms.operation("and", i, p), j)
     again = terms.both(terms.eq(i, terms.add(j, x)), masked)
     step = Variable(x, const(0, 32), terms.add(i, j))
-    question = Question.about(Model((p,), (step,), (i, j), (), again))
+    question = Question.about(LoopModel((p,), (step,), (i, j), (), again))
     for model in (question.simple, question.whole, question.exact):
         declared = {*model.parameters, *model.inputs, *(v.symbol for v in model.state)}
         assert rewrite.symbols(model.terms()) <= declared
@@ -198,7 +199,7 @@ def test_words_that_nusmv_does_not_have() -> None:
     low = terms.extract(terms.operation("lshr", wide, terms.zext(n, 128)), 0, 32)
     again = terms.both(terms.ult(x, const(9, 32)), terms.ult(low, const(5, 32)))
     step = Variable(x, const(0, 32), terms.add(x, const(1, 32)))
-    model = Model((), (step,), (wide, n), (), again)
+    model = LoopModel((), (step,), (wide, n), (), again)
     question = Question.about(model)
     assert is_sayable(question.simple.terms())
     assert is_sayable(question.whole.terms())
@@ -213,7 +214,7 @@ def test_a_deep_term() -> None:
     deep: Term = x
     for n in range(800):
         deep = make("linear", 32, (make("xor", 32, (deep, const(n, 32))),), 1, (1,))
-    model = Model((x,), (), (), (), FALSE)
+    model = LoopModel((x,), (), (), (), FALSE)
     claim = make("eq", 1, (deep, const(3, 32)))
     [answer] = ask(model.smv([("q", claim)]), [Check("q", depth=0)], Limits(), find_solver())
-    assert answer.verdict is Verdict.FALSE
+    assert answer.verdict is CheckVerdict.FALSE

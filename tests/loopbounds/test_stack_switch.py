@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from loopbounds.bounds import bound_loops
-from quoll.expand import expand
 from quoll.facts import Facts
-from quoll.values import analyse
-from tests.quoll.sketch import assemble, extracted
+from quoll.inlining.expand import expand
+from quoll.values.values import analyse
+from tests.testing.quoll.sketch import assemble, extracted
 
 SWITCH = """
 main:   ldr  sp, [sp]

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopbounds import arithmetic, rewrite, terms
-from loopbounds.evaluate import compile_terms, evaluate
-from loopbounds.interval import interval
-from loopbounds.model import Model
-from loopbounds.nusmv import Check, Limits, Verdict, ask, find_solver
-from loopbounds.terms import Term, const, operation, sym
+from loopbounds.nusmv.model import LoopModel
+from loopbounds.nusmv.query import Check, CheckVerdict, Limits, ask, find_solver
+from loopbounds.terms import arithmetic, rewrite
+from loopbounds.terms import bit_vectors as terms
+from loopbounds.terms.bit_vectors import Term, const, operation, sym
+from loopbounds.terms.evaluate import compile_terms, evaluate
+from loopbounds.terms.interval import interval
 
 WIDTH = 8
 X, Y, Z = (sym(f"v{n}", WIDTH) for n in "xyz")
@@ -159,7 +160,7 @@ def test_smv_text_means_the_same(data: st.DataObject) -> None:
     assignment = {X: data.draw(WORDS), Y: data.draw(WORDS), Z: data.draw(WORDS)}
     pairs = [data.draw(values(assignment)) for _ in range(8)]
     pairs += [data.draw(conditions(assignment)) for _ in range(4)]
-    model = Model(
+    model = LoopModel(
         tuple(assignment),
         (),
         (),
@@ -171,7 +172,7 @@ def test_smv_text_means_the_same(data: st.DataObject) -> None:
     text = model.smv([(f"c{i}", c) for i, c in enumerate(claims)])
     checks = [Check(f"c{i}") for i in range(len(claims))]
     answers = ask(text, checks, Limits(), find_solver())
-    assert [a.verdict for a in answers] == [Verdict.TRUE] * len(claims)
+    assert [a.verdict for a in answers] == [CheckVerdict.TRUE] * len(claims)
 
 
 def test_a_symbol_without_a_value_is_refused() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from loopbounds import triangular
 from loopbounds.bounds import BoundOptions
-from loopbounds.nusmv import find_solver
-from loopbounds.prove import Budget, prove
-from loopbounds.triangular import total_over
-from tests.loopbounds.counting import Program, load
+from loopbounds.nusmv.query import find_solver
+from loopbounds.proof import triangular
+from loopbounds.proof.prove import Budget, prove
+from loopbounds.proof.triangular import total_over
 from tests.loopbounds.test_prove import BUDGET, PROVED, N
-from tests.quoll.building import build
+from tests.testing.loopbounds.counting import Program, load
+from tests.testing.quoll.building import build
 
 SORT = (
     (

@@ -10,17 +10,17 @@ import pytest
 from cache.classify import classify
 from cache.policy import Policy
 from cache.simulator import Cache
+from campaigns.anomalies import search
 from pipeline.charge import charge
 from pipeline.core import load_core
-from pipeline.simulator import Executed, Machine, Memory, OnChip
+from pipeline.simulator import Executed, MemoryBus, OnChip, PipelineMachine
 from pipeline.timing import Profile
-from quoll.cfg import Block
-from quoll.supergraph import Context, Node, Supergraph
-from quoll.valueset import ValueSet
-from tests.cache.graphs import CODE, DATA, Program, at, pool
-from tests.cache.walks import L1, hierarchy
-from tests.campaigns.anomalies import search
-from tests.pipeline.runs import (
+from quoll.cfg.cfg import Block
+from quoll.inlining.supergraph import Context, Node, Supergraph
+from quoll.words.strided_interval import ValueSet
+from tests.testing.cache.graphs import CODE, DATA, Program, at, pool
+from tests.testing.cache.walks import L1, hierarchy
+from tests.testing.pipeline.runs import (
     BOARDS,
     MEMORY,
     QUIET,
@@ -37,7 +37,7 @@ from tests.pipeline.runs import (
 
 WARM_CASES = 3000  # with every access a hit: the pipeline alone
 SAMPLED, STATES = 60, 100  # programs and states of each, on either core
-COLD_CASES = 1500  # with caches in any state; many more in tests/campaigns/pipeline.py
+COLD_CASES = 1500  # with caches in any state; many more in campaigns/pipeline.py
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
@@ -99,7 +99,7 @@ def test_fetches_past_the_end_delay_the_last_access(last: str, nops: int) -> Non
         for number, way in enumerate(ways):
             way.line, way.dirty = number, True
     core = load_core("arm1136", Profile.NOMINAL)
-    machine = Machine(core, Memory(MEMORY), OnChip(icache, dcache, 48, random))
+    machine = PipelineMachine(core, MemoryBus(MEMORY), OnChip(icache, dcache, 48, random))
     steps = [
         Executed(insn, True, insn is insns[-1], DATA if insn.memory is not None else None)
         for insn in insns
@@ -130,7 +130,7 @@ def test_straight_line_code_is_timed_tightly(board: Board) -> None:
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
 def test_a_local_hit_never_makes_the_whole_later(board: Board) -> None:
-    """Every program of two instructions (longer ones: ``tests/campaigns/anomalies.py``)."""
+    """Every program of two instructions (longer ones: ``campaigns/anomalies.py``)."""
     found = search(board, 2)
     assert found.comparisons > 250
     assert found.anomalies == []

@@ -11,12 +11,12 @@ from cache.reference import Hit, Kind
 from pipeline.charge import Charges, charge
 from pipeline.costs import Cause
 from pipeline.timing import BranchModel, Profile
-from quoll.cfg import Block, EdgeKind
-from quoll.supergraph import Context, Node, SuperEdge, Supergraph
-from quoll.valueset import ValueSet
-from tests.cache.graphs import CODE, DATA, DEVICE, Program, at, pool
-from tests.cache.walks import hierarchy
-from tests.pipeline.runs import CUBIEBOARD, ENTRY, KZM, QUIET, Board, timing
+from quoll.cfg.cfg import Block, EdgeKind
+from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph
+from quoll.words.strided_interval import ValueSet
+from tests.testing.cache.graphs import CODE, DATA, DEVICE, Program, at, pool
+from tests.testing.cache.walks import hierarchy
+from tests.testing.pipeline.runs import CUBIEBOARD, ENTRY, KZM, QUIET, Board, timing
 
 HERE = ValueSet.of(DATA)
 

@@ -13,7 +13,7 @@ from pipeline.core import COLUMNS, DIRECTORY, load_core
 from pipeline.demand import demand
 from pipeline.timing import Profile
 from quoll.errors import InputError, TimingError
-from tests.cache.graphs import pool
+from tests.testing.cache.graphs import pool
 
 CONFIDENCE = {"seen", "derived", "recall", "seed", "assumption"}
 

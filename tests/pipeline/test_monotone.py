@@ -12,9 +12,9 @@ import pytest
 
 from cache.simulator import Cache, Policy
 from pipeline.simulator import Executed
-from quoll.valueset import ValueSet
-from tests.cache.graphs import CODE, DATA, at, pool, random_program
-from tests.pipeline.runs import (
+from quoll.words.strided_interval import ValueSet
+from tests.testing.cache.graphs import CODE, DATA, at, pool, random_program
+from tests.testing.pipeline.runs import (
     CUBIEBOARD,
     KZM,
     MIXED,

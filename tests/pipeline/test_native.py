@@ -13,14 +13,14 @@ import pytest
 
 from pipeline import native
 from pipeline.core import load_core
-from pipeline.native import Instructions, SplitMix, Trace, available, execute
-from pipeline.simulator import Executed, Machine
+from pipeline.native import CompiledTrace, Instructions, SplitMix, available, execute
+from pipeline.simulator import Executed, PipelineMachine
 from pipeline.timing import Profile
 from quoll.errors import TimingError
-from quoll.store import Store
-from quoll.valueset import ValueSet
-from tests.cache.graphs import DATA, at, pool, random_program
-from tests.pipeline.runs import (
+from quoll.kept.store import Store
+from quoll.words.strided_interval import ValueSet
+from tests.testing.cache.graphs import DATA, at, pool, random_program
+from tests.testing.pipeline.runs import (
     BOARDS,
     ENTRY,
     KZM,
@@ -35,7 +35,7 @@ from tests.pipeline.runs import (
 CASES = 600
 
 
-def in_python(machine: Machine, trace: Trace) -> tuple[int, list[int]]:
+def in_python(machine: PipelineMachine, trace: CompiledTrace) -> tuple[int, list[int]]:
     """Finished, and the clock after each step."""
     machine.start(trace.first)
     clocks = []
@@ -64,7 +64,7 @@ def test_the_same_cycles_as_in_python(board: Board) -> None:
         path = random_path(program, random, 30)
         steps = [step for node in path.steps for step in node]
         operations += sum(step.insn.mnemonic == "mcr" for step in steps)
-        trace = Trace.of(Instructions(load_core(board.core, Profile.NOMINAL)), steps)
+        trace = CompiledTrace.of(Instructions(load_core(board.core, Profile.NOMINAL)), steps)
         ends, ahead = [], random.choice([0, 48, 144])
         for run in (in_python, lambda m, t: (execute(m, t), t.issued.tolist())):
             draws = SplitMix(seed)
@@ -79,7 +79,7 @@ def test_the_same_cycles_as_in_python(board: Board) -> None:
 def test_without_a_compiler_python_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = [Executed(at(insn, 4 * i), True, False) for i, insn in enumerate(pool(
         "add r0, r1, r2\nmul r3, r0, r1\nadd r4, r3, r3\n"))]  # fmt: skip
-    trace = Trace.of(Instructions(load_core("arm1136", Profile.NOMINAL)), steps)
+    trace = CompiledTrace.of(Instructions(load_core("arm1136", Profile.NOMINAL)), steps)
     fast = execute(warm_machine(Random(1)), trace)
     monkeypatch.setattr(native, "_library", lambda: None)
     assert not available()
@@ -88,7 +88,7 @@ def test_without_a_compiler_python_does_it(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_an_unknown_operation_is_named() -> None:
     step = Executed(at(pool("mcr p15, 0, r0, c6, c0, 0\n")[0], 4), True, False)
-    trace = Trace.of(Instructions(load_core("arm1136", Profile.NOMINAL)), [step])
+    trace = CompiledTrace.of(Instructions(load_core("arm1136", Profile.NOMINAL)), [step])
     with pytest.raises(TimingError, match="no concrete effect"):
         execute(warm_machine(Random(1)), trace)
 
@@ -147,7 +147,7 @@ def test_a_million_instructions_in_ten_seconds(board: Board) -> None:
         steps += [step for node in random_path(program, random, 60).steps for step in node]
     core = load_core(board.core, Profile.NOMINAL)
     start = time.process_time()
-    trace = Trace.of(Instructions(core), steps)
+    trace = CompiledTrace.of(Instructions(core), steps)
     execute(random_machine(random, 48, ENTRY, board), trace)
     assert time.process_time() - start < 10 * len(steps) / 1_000_000
     assert board is not KZM or trace.issued[-1] > len(steps)

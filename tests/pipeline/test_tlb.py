@@ -13,12 +13,12 @@ from pipeline.costs import Cause
 from pipeline.timing import Profile
 from pipeline.tlb import changes_translation
 from pipeline.tlb_model import TlbModel
-from quoll.cfg import Block
-from quoll.supergraph import Context, Node, Supergraph
-from quoll.valueset import ValueSet
-from tests.cache.graphs import CODE, DATA, Program, at, pool
-from tests.cache.walks import hierarchy
-from tests.pipeline.runs import BOARDS, QUIET, Board, check, timing
+from quoll.cfg.cfg import Block
+from quoll.inlining.supergraph import Context, Node, Supergraph
+from quoll.words.strided_interval import ValueSet
+from tests.testing.cache.graphs import CODE, DATA, Program, at, pool
+from tests.testing.cache.walks import hierarchy
+from tests.testing.pipeline.runs import BOARDS, QUIET, Board, check, timing
 
 SMALL_PAGES = TlbModel(10, 2, 4096)
 SECTIONS = TlbModel(10, 2, 4096, large=((0xF0000000, 0xF7FFFFFF, 1 << 20),))

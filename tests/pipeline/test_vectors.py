@@ -15,10 +15,10 @@ from cache.policy import Policy
 from cache.simulator import Cache
 from pipeline.core import load_core
 from pipeline.demand import demand
-from pipeline.maxplus import IDLE, Stepper
-from pipeline.simulator import Executed, Machine, Memory, OnChip
+from pipeline.maxplus import IDLE, BlockStepper
+from pipeline.simulator import Executed, MemoryBus, OnChip, PipelineMachine
 from pipeline.timing import MemoryLatencies, Profile
-from tests.cache.graphs import at, pool
+from tests.testing.cache.graphs import at, pool
 
 LATENCIES = MemoryLatencies(60, None, 3, True, True)
 TABLE = [
@@ -55,7 +55,7 @@ ALIGNED = 0xF0020000
 
 def abstract(text: str, profile: Profile) -> int:
     core = load_core("arm1136", profile)
-    stepper = Stepper(IDLE, profile, core.row("FLAGS_TO_TARGET").latency[0])
+    stepper = BlockStepper(IDLE, profile, core.row("FLAGS_TO_TARGET").latency[0])
     for insn in pool(text):
         stepper.run(demand(core, insn, aligned=True, aligned8=True))
     return stepper.at
@@ -68,7 +68,7 @@ def concrete(text: str, passed: str) -> int:
     caches[0].load(0)
     caches[1].load(ALIGNED // 32)
     chip = OnChip(caches[0], caches[1], 0, random)
-    machine = Machine(load_core("arm1136", Profile.NOMINAL), Memory(LATENCIES), chip)
+    machine = PipelineMachine(load_core("arm1136", Profile.NOMINAL), MemoryBus(LATENCIES), chip)
     machine.start(0)
     for i, insn in enumerate(pool(text)):
         holds = not insn.conditional or insn.cond.name == passed

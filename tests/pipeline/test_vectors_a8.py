@@ -18,13 +18,13 @@ from pipeline.core import load_core
 from pipeline.demand import demand
 from pipeline.dual_issue import IDLE, DualStepper
 from pipeline.dual_issue_simulator import DualIssueMachine
-from pipeline.simulator import Executed, Memory, OnChip
+from pipeline.simulator import Executed, MemoryBus, OnChip
 from pipeline.timing import MemoryLatencies, Profile
 from quoll.arm.decode import decode, it_conditions
 from quoll.arm.insn import Insn
-from quoll.image import Image
-from tests.cache.graphs import at, pool
-from tests.quoll.building import TEXT_BASE, build
+from quoll.image.image import Image
+from tests.testing.cache.graphs import at, pool
+from tests.testing.quoll.building import TEXT_BASE, build
 
 LATENCIES = MemoryLatencies(228, None, 28, True, True, 8, 13)
 HERE = 0xF0020004  # not a multiple of 8
@@ -74,7 +74,7 @@ def concrete(insns: tuple[Insn, ...]) -> list[int]:
     caches[0].load(insns[0].addr // 64)
     caches[1].load(HERE // 64)
     core = load_core("cortex-a8", Profile.NOMINAL)
-    machine = DualIssueMachine(core, Memory(LATENCIES), OnChip(caches[0], caches[1], 0, random))
+    machine = DualIssueMachine(core, MemoryBus(LATENCIES), OnChip(caches[0], caches[1], 0, random))
     machine.start(insns[0].addr)
     cycles = []
     for insn in insns:

@@ -8,6 +8,7 @@ import re
 import pytest
 from hypothesis import given
 
+from campaigns.assumption_table import written
 from quoll.assumptions import (
     KINDS,
     OF_ANOTHER_PLATFORM,
@@ -20,14 +21,13 @@ from quoll.assumptions import (
     stated,
     table,
 )
-from quoll.extract import extract
+from quoll.extraction.extract import extract
 from quoll.facts import Fact, LoopFact, LoopParameter, Replaced, Returns, parse
-from quoll.image import Image
-from tests.campaigns.assumption_table import written
-from tests.harness.build import ROOT
-from tests.quoll.building import build
-from tests.quoll.test_facts import facts
-from wcet import platform
+from quoll.image.image import Image
+from tests.quoll.facts.test_facts import facts
+from tests.testing.harness.build import ROOT
+from tests.testing.quoll.building import build
+from wcet.platforms import platform
 
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]

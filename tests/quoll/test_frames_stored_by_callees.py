@@ -14,17 +14,17 @@ import pytest
 from quoll.arm.insn import Access
 from quoll.assumptions import F1, RETURN_IN_CONTEXT
 from quoll.errors import ControlFlowError
-from quoll.expand import expand
-from quoll.extract import extract
-from quoll.image import Image
-from quoll.supergraph import Supergraph
-from quoll.values import Values, analyse
-from quoll.valueset import ANY
-from quoll.vivu import Vivu
-from quoll.witness import MissingEdge, follow, follow_prefix
-from tests.quoll.building import address
-from tests.quoll.frame_programs import Run, Writer, execute
-from tests.quoll.sketch import assemble, extracted
+from quoll.extraction.extract import extract
+from quoll.image.image import Image
+from quoll.inlining.expand import expand
+from quoll.inlining.supergraph import Supergraph
+from quoll.inlining.vivu import Vivu
+from quoll.preemption.witness import MissingEdge, follow, follow_prefix
+from quoll.values.values import Values, analyse
+from quoll.words.strided_interval import ANY
+from tests.testing.quoll.building import address
+from tests.testing.quoll.frame_programs import Run, Writer, execute
+from tests.testing.quoll.sketch import assemble, extracted
 
 CASES, RUNS = 150, 3
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from quoll.trace import Trace
-from tests.harness import build, qemu
+from quoll.image.trace import Trace
+from tests.testing.harness import build, qemu
 from wcet.cli import main
 
 ENTRIES = ("syscall", "undefined", "prefetch-abort", "data-abort", "interrupt")

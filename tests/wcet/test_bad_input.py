@@ -185,9 +185,9 @@ def test_cbc_missing(
     assemble,  # type: ignore[no-untyped-def]
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import ilp.cbc
+    import ilp.solvers.cbc
 
-    monkeypatch.setattr(ilp.cbc, "bundled", lambda: Path("/nonexistent/cbc"))
+    monkeypatch.setattr(ilp.solvers.cbc, "bundled", lambda: Path("/nonexistent/cbc"))
     elf = assemble(START + "bx lr\n")
     message = fails(capsys, 8, "analyse", elf, "--entry", "_start", "--quiet")
     assert "cbc" in message.lower()
@@ -199,12 +199,12 @@ def test_cbc_killed(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    import ilp.cbc
+    import ilp.solvers.cbc
 
     killed = tmp_path / "cbc"
     killed.write_text("#!/bin/sh\nkill -9 $$\n")
     killed.chmod(0o755)
-    monkeypatch.setattr(ilp.cbc, "bundled", lambda: killed)
+    monkeypatch.setattr(ilp.solvers.cbc, "bundled", lambda: killed)
     elf = assemble(START + "bx lr\n")
     message = fails(capsys, 8, "analyse", elf, "--entry", "_start", "--quiet")
     assert "cbc" in message.lower()
@@ -242,11 +242,11 @@ def test_nusmv_missing(
     assemble,  # type: ignore[no-untyped-def]
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import loopbounds.nusmv
+    import loopbounds.nusmv.query
 
     elf = assemble(COUNTED)
     monkeypatch.setenv("PATH", "/nonexistent")
-    monkeypatch.setattr(loopbounds.nusmv, "LIBRARY", Path("/nonexistent/libdependencies.so"))
+    monkeypatch.setattr(loopbounds.nusmv.query, "LIBRARY", Path("/nonexistent/libdependencies.so"))
     message = fails(capsys, 6, "analyse", elf, "--entry", "_start", "--no-cache", "--quiet")
     assert "NuSMV is missing" in message
     assert "make setup" in message

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from quoll.children import Died, TimedOut, apart, run
-from tests.quoll.building import build
+from quoll.processes.children import Died, TimedOut, apart, run
+from tests.testing.quoll.building import build
 
 LOOPS = """volatile unsigned sink;
 int fixed(void) { for (int i = 0; i < 37; i++) sink = i; return 0; }
@@ -126,7 +126,7 @@ def test_a_run_at_any_moment(analysis: Started, number: signal.Signals, seconds:
 
 FORKED = """
 import os, time
-from quoll.spread import begun, spread
+from quoll.processes.parallel import begun, spread
 os.sched_getaffinity = lambda _: {0, 1, 2}
 begun(lambda: time.sleep(1000))
 open(os.environ["TMPDIR"] + "/../began", "w").write("1")
@@ -136,7 +136,7 @@ spread(lambda _: time.sleep(1000), [1] * 3, 0)
 
 ASKED = """
 import os, time
-from loopbounds.workers import answer_all
+from loopbounds.proof.workers import answer_all
 open(os.environ["TMPDIR"] + "/../began", "w").write("1")
 answer_all([lambda: time.sleep(1000)] * 4, 3, print)
 """

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from loopbounds import nusmv
-from tests.quoll.building import build
+from loopbounds.nusmv import query as nusmv
+from tests.testing.quoll.building import build
 from wcet.cli import main
 
 SOURCE = """volatile unsigned sink;

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from quoll.expand import expand, without_edges
-from quoll.extract import extract
-from quoll.image import Image
-from quoll.supergraph import Supergraph
-from quoll.trace import End, Execution, Trace
-from quoll.values import Values, analyse
-from quoll.witness import MissingEdge, follow
-from tests.harness import build
+from quoll.extraction.extract import extract
+from quoll.image.image import Image
+from quoll.image.trace import End, Execution, Trace
+from quoll.inlining.expand import expand, without_edges
+from quoll.inlining.supergraph import Supergraph
+from quoll.preemption.witness import MissingEdge, follow
+from quoll.values.values import Values, analyse
+from tests.testing.harness import build
 from tests.wcet.conftest import ENTRIES
+from wcet.analysis.entries import path_ends
 from wcet.cli import main
-from wcet.entries import path_ends
-from wcet.platform import load
+from wcet.platforms.platform import load
 
 LEGAL_EXITS = set((build.ROOT / "kernels/bilby/EXITS").read_text().split())
 

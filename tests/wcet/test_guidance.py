@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from ilp.tree import fold
+from ilp.paths.tree import fold
 from loopbounds.bounds import BoundOptions
-from loopbounds.prove import Budget
+from loopbounds.proof.prove import Budget
 from pipeline.costs import Cause
 from quoll.errors import InfeasibleError, UnboundedLoop, UsageError
-from quoll.vivu import FULL, Vivu
-from tests.quoll.building import build
-from tests.wcet.programs import CODE, bound, check, program
-from wcet.analyse import Options, analyse
+from quoll.inlining.vivu import FULL, Vivu
+from tests.testing.quoll.building import build
+from tests.testing.wcet.programs import CODE, bound, check, program
+from wcet.analysis.analyse import Options, analyse
+from wcet.analysis.result import Result
+from wcet.analysis.stages import Stages
 from wcet.cli import main
-from wcet.result import Result
-from wcet.stages import Stages
 
 
 def guided(elf: Path, tmp_path: Path, text: str, entry: str = "main", vivu: Vivu = FULL) -> Result:

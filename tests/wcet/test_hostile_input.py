@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.quoll.building import build
+from tests.testing.quoll.building import build
 from wcet.cli import COMMANDS, main
 
 SOURCE = """\
@@ -585,7 +585,7 @@ def test_a_defect_is_one_paragraph(
     def broken(*_: object) -> Callable[[], None]:
         raise KeyError("two\nlines")
 
-    monkeypatch.setattr("wcet.listing_command.extract", broken)
+    monkeypatch.setattr("wcet.commands.listing.extract", broken)
     assert main(["cfg", str(elf)]) == 70
     captured = capsys.readouterr()
     assert captured.out == ""

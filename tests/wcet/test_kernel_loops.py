@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.kernels.bilby import BILBY, ROOT, make
+from tests.testing.bilby.build import BILBY, ROOT, make
 from wcet.cli import main
 
 

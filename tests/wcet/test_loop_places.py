@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from quoll.errors import UnboundedLoop
-from quoll.vivu import FULL, Vivu
-from tests.quoll.building import build
-from tests.wcet.programs import CODE, FLAGS
+from quoll.inlining.vivu import FULL, Vivu
+from tests.testing.quoll.building import build
+from tests.testing.wcet.programs import CODE, FLAGS
 from tests.wcet.test_guidance import guided
 
 UNROLLED = Vivu(unroll=True)

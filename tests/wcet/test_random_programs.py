@@ -2,7 +2,7 @@
 
 Everything is on trial at once: extraction, values and the edges they remove, cache classes,
 block times, loop bounds proved by NuSMV, the integer program. More of them:
-``python -m tests.campaigns.random_programs``.
+``python -m campaigns.random_programs``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from quoll.errors import UnboundedLoop
-from tests.wcet.programs import bound, check, program
+from tests.testing.wcet.programs import bound, check, program
 
 SEEDS = range(10)
 LEVELS = ("-O0", "-O1", "-O2", "-Os", "-O3")

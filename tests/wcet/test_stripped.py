@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from quoll.image import Image
-from tests.quoll.building import build
+from quoll.image.image import Image
+from tests.testing.quoll.building import build
 from wcet.cli import main
 
 CODE = "-Wl,-Ttext=0xf0010000"

@@ -8,7 +8,7 @@ from pathlib import Path
 import highspy
 import pytest
 
-from tests.quoll.building import build
+from tests.testing.quoll.building import build
 from wcet.cli import main
 
 CODE = "-Wl,-Ttext=0xf0010000"

@@ -4,8 +4,8 @@ from collections import Counter
 
 from quoll.arm.insn import Flow
 from quoll.arm.semantics import identity, lift_afresh
-from tests.quoll.arm.agreement import disagreements, register_disagreements
-from tests.quoll.arm.corpus import sample
+from tests.testing.arm.agreement import disagreements, register_disagreements
+from tests.testing.arm.corpus import sample
 
 
 def test_sample_is_varied() -> None:

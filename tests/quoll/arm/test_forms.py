@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from campaigns.decode_forms import ALWAYS, arm_words, compared, thumb_words
 from quoll.arm.decode import decode, disassembled
 from quoll.arm.forms import form_of
 from quoll.arm.insn import Insn
 from quoll.arm.ops import Op
-from quoll.arm.semantics import Form, lift, lift_afresh, lifted
+from quoll.arm.semantics import OpsForm, lift, lift_afresh, lifted
 from quoll.errors import ControlFlowError
-from tests.campaigns.decode_forms import ALWAYS, arm_words, compared, thumb_words
 
 WORDS = st.builds(
     lambda cond, high, registers, low: cond << 28 | high << 20 | registers << 8 | low,
@@ -80,7 +80,7 @@ def test_branches_and_literals_are_of_one_form() -> None:
     ],
 )
 def test_a_number_stands_for_others_of_its_form(opcode: int, most: int) -> None:
-    forms: Counter[Form] = Counter()
+    forms: Counter[OpsForm] = Counter()
     for number in range(0x1000):
         insn = decode((opcode | number).to_bytes(4, "little"), 0, thumb=False)
         assert lift(insn) == lift_afresh(insn), insn.text

@@ -6,13 +6,13 @@ import pytest
 
 from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
-from quoll.arm.interpreter import ByteMemory, Machine
+from quoll.arm.interpreter import ByteMemory, ConcreteMachine
 from quoll.errors import ControlFlowError
 
 CODE = 0x8000
 
 
-def run(words: list[int], machine: Machine, steps: int) -> Machine:
+def run(words: list[int], machine: ConcreteMachine, steps: int) -> ConcreteMachine:
     """Execute ARM code placed at CODE until it leaves it."""
     insns: dict[int, Insn] = {
         CODE + 4 * n: decode(word.to_bytes(4, "little"), CODE + 4 * n, False)
@@ -37,7 +37,7 @@ SUM = [  # r0 = r1 + (r1 - 1) + ... + 1
 
 
 def test_loop() -> None:
-    machine = Machine()
+    machine = ConcreteMachine()
     machine.registers[1], machine.registers[14] = 100, 0x101
     run(SUM, machine, 1000)
     assert machine.registers[0] == 5050
@@ -46,7 +46,7 @@ def test_loop() -> None:
 
 def test_memory() -> None:
     """push and pop reverse three registers; the stack ends where it began."""
-    machine = Machine(ByteMemory())
+    machine = ConcreteMachine(ByteMemory())
     machine.registers[:3] = [0x11223344, 0x55667788, 0x99AABBCC]
     machine.registers[13], machine.registers[14] = 0x2000, 0x100
     words = [
@@ -70,16 +70,16 @@ def test_background() -> None:
 
 def test_trap_and_unknown() -> None:
     with pytest.raises(ControlFlowError, match="exception"):
-        run([0xEF000000], Machine(), 1)
+        run([0xEF000000], ConcreteMachine(), 1)
     with pytest.raises(ControlFlowError, match="unknown"):
-        run([0xEE110F10], Machine(), 1)
-    machine = Machine(oracle=lambda op: 0x1_2345_6789)
+        run([0xEE110F10], ConcreteMachine(), 1)
+    machine = ConcreteMachine(oracle=lambda op: 0x1_2345_6789)
     run([0xEE110F10], machine, 2)
     assert machine.registers[0] == 0x23456789
 
 
 def test_speed() -> None:
-    machine = Machine()
+    machine = ConcreteMachine()
     machine.registers[1], machine.registers[14] = 10_000, 0
     start = time.process_time()
     run(SUM, machine, 100_000)

@@ -13,13 +13,13 @@ from quoll.arm.build import Builder
 from quoll.arm.corrections import CORRECTIONS
 from quoll.arm.decode import decode
 from quoll.arm.insn import Cond, Flow, Insn
-from quoll.arm.interpreter import ByteMemory, Machine
+from quoll.arm.interpreter import ByteMemory, ConcreteMachine
 from quoll.arm.ops import OpCode, general
 from quoll.arm.semantics import lift
 from quoll.arm.simplify import simplify
 from quoll.errors import ControlFlowError
-from tests.quoll.arm.corpus import Decoded, form, sample
-from tests.quoll.arm.differential import (
+from tests.testing.arm.corpus import Decoded, form, sample
+from tests.testing.arm.differential import (
     Comparison,
     State,
     Verdict,
@@ -200,7 +200,7 @@ def test_user_bank_spares_the_current_stack() -> None:
 )
 def test_return_from_exception(insn: Insn, displacement: int, end: int) -> None:
     """rfe: the address below the status word; flags, state and base as B9.3.13 has them."""
-    machine = Machine(ByteMemory(), lambda op: 0x1234)
+    machine = ConcreteMachine(ByteMemory(), lambda op: 0x1234)
     machine.registers[13] = 0x2000
     machine.memory.store(0x2000 + displacement, 4, 0x8000)
     machine.memory.store(0x2004 + displacement, 4, 0x9000_0030)
@@ -215,7 +215,7 @@ def test_return_from_exception(insn: Insn, displacement: int, end: int) -> None:
 
 def test_store_return_state() -> None:
     """srsdb sp!, #19: lr and SPSR go below the stack pointer of mode 19."""
-    machine = Machine(ByteMemory(), lambda op: 0x3000 if op.code is OpCode.BANK else 0x55)
+    machine = ConcreteMachine(ByteMemory(), lambda op: 0x3000 if op.code is OpCode.BANK else 0x55)
     machine.registers[14] = 0x77
     machine.step(arm(0xF96D0513))
     assert machine.memory.load(0x2FF8, 8) == 0x55_0000_0077

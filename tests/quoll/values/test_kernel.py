@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quoll.expand import expand
-from quoll.extract import extract
-from quoll.image import Image
-from quoll.trace import Execution, Trace
-from quoll.values import Values, analyse
-from quoll.witness import follow
-from tests.harness import build, qemu
+from quoll.extraction.extract import extract
+from quoll.image.image import Image
+from quoll.image.trace import Execution, Trace
+from quoll.inlining.expand import expand
+from quoll.preemption.witness import follow
+from quoll.values.values import Values, analyse
+from tests.testing.harness import build, qemu
 
 VECTORS = ("svc", "irq", "undefined", "prefetch_abort", "data_abort")
 EACH = 400  # executions per vector

@@ -8,18 +8,18 @@ from functools import cache
 
 import pytest
 
-from quoll.arm.interpreter import ByteMemory, Machine
+from quoll.arm.interpreter import ByteMemory, ConcreteMachine
+from quoll.domain.terms import RIGID
 from quoll.errors import WcetError
-from quoll.expand import expand, without_edges
-from quoll.extract import extract
-from quoll.image import Image
-from quoll.supergraph import Supergraph
-from quoll.terms import RIGID
-from quoll.values import Entry, Values, analyse
-from quoll.valueset import ANY, ValueSet
-from tests.quoll.building import build
-from tests.quoll.sketch import assemble
-from tests.quoll.values.programs import random_program
+from quoll.extraction.extract import extract
+from quoll.image.image import Image
+from quoll.inlining.expand import expand, without_edges
+from quoll.inlining.supergraph import Supergraph
+from quoll.values.values import Entry, Values, analyse
+from quoll.words.strided_interval import ANY, ValueSet
+from tests.testing.quoll.building import build
+from tests.testing.quoll.sketch import assemble
+from tests.testing.values.programs import random_program
 
 STACK = 0x4000_0000
 RETURN = 0xF000_0000
@@ -64,7 +64,7 @@ def addr_after(graph: Supergraph, edge: int) -> int:
 def walk(image: Image, graph: Supergraph, values: Values, arguments: list[int]) -> Counter[str]:
     """Execute, and compare at every node. Raises AssertionError at the first difference."""
     memory = Recorded(ByteMemory(background=lambda addr: (image.read(addr, 1) or b"\0")[0]))
-    machine = Machine(memory, lambda op: 0)
+    machine = ConcreteMachine(memory, lambda op: 0)
     machine.registers[:15] = [*arguments, *range(100, 113)]
     machine.registers[13:15] = [STACK, RETURN]
     machine.thumb = graph.nodes[graph.entry].block.insns[0].thumb

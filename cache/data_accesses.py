@@ -1,0 +1,200 @@
+"""Data accesses: the lines that a load or store may touch, from what is known of its address."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cache.geometry import Geometry, Hierarchy
+from cache.lines import Target
+from cache.reference import UNCACHED
+from quoll.arm.insn import Access, Insn, MemoryAccess
+from quoll.image.memory_map import Cacheability
+from quoll.values.values import SymbolicAddress
+from quoll.words.strided_interval import ValueSet
+
+__all__ = ["DataAccess", "DataModel"]
+
+WORD = 4
+MEMBERS = 256  # of an address set that are looked at one by one
+
+
+class DataAccess(NamedTuple):
+    """One line of a data access.
+
+    ``candidates`` are the lines it may be, None for any line at all. ``certain``: it is the only
+    candidate, or named by a symbol, and the access is executed for sure; a candidate must also be
+    in cached memory of fixed translation.
+    """
+
+    access: Access
+    low: int | None
+    high: int | None
+    words: int
+    candidates: tuple[int, ...] | None
+    memory: Cacheability
+    fixed: bool  # cached memory whose translation never changes
+    certain: bool
+    executed: bool = True  # the instruction is not conditional
+    exclusive: bool = False
+    symbol: int | None = None  # the address is this symbol plus a constant
+    spans: tuple[tuple[int, int], ...] = ()  # bytes from it, each span within one line
+    end: int | None = None  # the highest byte that may be accessed
+    repeated: bool = False  # of several lines that cannot be told apart: not the first
+
+    @property
+    def target(self) -> Target:
+        """What the access may touch."""
+        return Target(self.candidates, self.symbol, self.spans)
+
+
+class DataModel:
+    """Lines per instruction and address set."""
+
+    def __init__(self, hierarchy: Hierarchy) -> None:
+        self._hierarchy = hierarchy
+        self._geometry: Geometry = hierarchy.l1d
+        self._lines_seen: dict[int, tuple[Cacheability, bool]] = {}
+
+    def accesses(
+        self, insn: Insn, addresses: ValueSet | None, origin: SymbolicAddress | None = None
+    ) -> tuple[DataAccess, ...]:
+        """The accesses of ``insn`` in order, one per line; none if it does not access memory.
+
+        ``addresses`` holds the possible addresses of the first byte; None: any. ``origin`` is
+        the same address relative to a symbol, if it is.
+        """
+        memory = insn.memory
+        if memory is None or memory.count == 0:
+            return ()
+        size = memory.size * memory.count
+        exact = None if addresses is None else addresses.exact
+        if exact is not None:
+            return self._exact(insn, memory, exact, size)
+        if addresses is None or addresses.high + size > 1 << 32:
+            return self._spread(insn, memory, None, None, origin)
+        candidates = self._candidates(addresses, size)
+        if candidates is not None and len(candidates) == 1:
+            return self._one_line(insn, memory, addresses, candidates[0])
+        return self._spread(insn, memory, addresses, candidates, origin)
+
+    def _exact(
+        self, insn: Insn, memory: MemoryAccess, addr: int, size: int
+    ) -> tuple[DataAccess, ...]:
+        geometry, found = self._geometry, []
+        for line in geometry.lines(addr, size):
+            low = max(addr, line * geometry.line_bytes)
+            high = min(addr + size, (line + 1) * geometry.line_bytes)
+            words = (high - 1) // WORD - low // WORD + 1
+            found.append(self._at(insn, memory, low, low, words, line))
+        return tuple(found)
+
+    def _one_line(
+        self, insn: Insn, memory: MemoryAccess, addresses: ValueSet, line: int
+    ) -> tuple[DataAccess, ...]:
+        words = self._words(memory, addresses)
+        return (self._at(insn, memory, addresses.low, addresses.high, words, line),)
+
+    def _at(
+        self, insn: Insn, memory: MemoryAccess, low: int, high: int, words: int, line: int
+    ) -> DataAccess:
+        kind, fixed = self._line(line)
+        return DataAccess(
+            memory.access, low, high, words, (line,), kind, fixed,
+            certain=fixed and self._surely_fills(insn, memory),
+            executed=not insn.conditional,
+            exclusive=memory.exclusive,
+            end=(line + 1) * self._geometry.line_bytes - 1,
+        )  # fmt: skip
+
+    def _line(self, line: int) -> tuple[Cacheability, bool]:
+        """Whether a line is cached, and whether that and its translation never change."""
+        seen = self._lines_seen.get(line)
+        if seen is None:
+            size, memory = self._geometry.line_bytes, self._hierarchy.memory
+            kind = memory.cacheability(line * size, line * size + size - 1)
+            fixed = kind is Cacheability.ALWAYS and memory.fixed(line * size)
+            seen = self._lines_seen[line] = (kind, fixed)
+        return seen
+
+    def _spread(
+        self,
+        insn: Insn,
+        memory: MemoryAccess,
+        addresses: ValueSet | None,
+        candidates: tuple[int, ...] | None,
+        origin: SymbolicAddress | None,
+    ) -> tuple[DataAccess, ...]:
+        """Several lines are possible: as many accesses as lines the worst alignment touches."""
+        low = high = None
+        kind = Cacheability.MAYBE
+        size = memory.size * memory.count
+        if addresses is not None:
+            low, high = addresses.low, addresses.high
+            kind = self._hierarchy.memory.cacheability(low, high + size - 1)
+        multiple, rest = self._alignment(memory, addresses)
+        line = self._geometry.line_bytes
+        first = rest if multiple == line else line - multiple + rest  # worst place in a line
+        count = (first + size - 1) // line + 1
+        left = self._words(memory, addresses)
+        named = origin is not None and kind not in UNCACHED
+        blocks = () if origin is None else self._blocks(origin.offset, size, multiple, rest)
+        exactly = multiple == line and origin is not None
+        found = []
+        for n in range(count):
+            here = max(1, min(line // WORD, left - (count - 1 - n)))
+            if multiple == line:
+                start, end = max(first, n * line), min(first + size, (n + 1) * line)
+                here = (end - 1) // WORD - start // WORD + 1
+            left -= here
+            found.append(
+                DataAccess(
+                    memory.access, low, high, here, candidates, kind,
+                    fixed=False,
+                    certain=named and self._surely_fills(insn, memory),
+                    executed=not insn.conditional,
+                    exclusive=memory.exclusive,
+                    end=None if high is None else high + size - 1,
+                    symbol=None if origin is None else origin.symbol,
+                    spans=(blocks[n],) if exactly else blocks,
+                    repeated=n > 0 and not exactly and origin is not None,
+                )
+            )  # fmt: skip
+        return tuple(found)
+
+    @staticmethod
+    def _blocks(offset: int, size: int, multiple: int, rest: int) -> tuple[tuple[int, int], ...]:
+        """Aligned blocks that hold ``size`` bytes at ``offset``, an address that is ``rest``
+        above a multiple of ``multiple``: each lies within one line."""
+        start = offset - rest
+        starts = range(start, offset + size, multiple)
+        return tuple((at, at + multiple) for at in starts)
+
+    def _surely_fills(self, insn: Insn, memory: MemoryAccess) -> bool:
+        """Whether the line is in the cache afterwards, if it is cached memory."""
+        fills = (Access.LOAD, Access.STORE) if self._geometry.write_allocate else (Access.LOAD,)
+        return memory.access in fills and not insn.conditional and not memory.exclusive
+
+    def _alignment(self, memory: MemoryAccess, addresses: ValueSet | None) -> tuple[int, int]:
+        """A power of two up to a line, in bytes, and every address modulo it."""
+        line = self._geometry.line_bytes
+        # Lists and pairs are word-aligned by the architecture (ARM ARM A3.2.1).
+        least = WORD if memory.count > 1 else memory.size if self._hierarchy.aligned else 1
+        if addresses is None:
+            return least, 0
+        bits = addresses.stride | line
+        known = bits & -bits
+        return (known, addresses.low % known) if known >= least else (least, 0)
+
+    def _words(self, memory: MemoryAccess, addresses: ValueSet | None) -> int:
+        """Words written or read, at the worst alignment."""
+        size = memory.size * memory.count
+        offset = WORD - min(self._alignment(memory, addresses)[0], WORD)
+        return (offset + size - 1) // WORD + 1
+
+    def _candidates(self, addresses: ValueSet, size: int) -> tuple[int, ...] | None:
+        """Lines that may be touched, ascending; None when they are too many to be of use."""
+        geometry = self._geometry
+        if addresses.stride >= geometry.line_bytes and addresses.size <= MEMBERS:
+            return tuple(sorted({n for a in addresses for n in geometry.lines(a, size)}))
+        lines = geometry.lines(addresses.low, addresses.high - addresses.low + size)
+        return tuple(lines) if len(lines) <= geometry.index_sets else None

@@ -1,0 +1,249 @@
+"""Classification of instruction fetches in L1, in every context.
+
+A line fetched past a transfer may or may not be there, but its miss is charged there, whether it
+happens or not: it is *paid* (``cache.must`` has the argument), and neither charged nor
+counted as there when it is fetched again.
+
+An operation that drops one line at most, any line, is charged one miss: the potential of the line
+that it drops, whichever that is. It leaves what is paid, and first misses, as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from cache.events import UNSEEN, Event, Events
+from cache.fetch import Fetch, FetchModel, redirects
+from cache.flow import FlowOrder
+from cache.geometry import Hierarchy
+from cache.lines import Target
+from cache.locked import NOT_LOCKED, LockedLines
+from cache.maintenance import cache_operation
+from cache.may import presence
+from cache.must import MustVerdict, Residency
+from cache.persistence import LoopScopes, persistent_lines, scope_of
+from cache.reference import AT_HOME, UNCACHED, Hit, Kind, Reference
+from quoll.cfg.cfg import Block
+from quoll.inlining.supergraph import Supergraph
+
+__all__ = ["FetchClasses", "classify_fetches"]
+
+NOT_CACHED, LOCKED = MustVerdict(False, False), MustVerdict(True, False)
+
+
+@dataclass(frozen=True, slots=True)
+class FetchClasses:
+    """References per node (inside) and per edge (past a transfer), and first misses per loop.
+
+    ``leaving`` are those past each exit node.
+    """
+
+    nodes: tuple[tuple[Reference, ...], ...]
+    edges: tuple[tuple[Reference, ...], ...]
+    loops: dict[int, tuple[Reference, ...]]
+    leaving: dict[int, tuple[Reference, ...]]
+
+
+class _Part(NamedTuple):
+    """A fetch, the loop in which it misses at most once, and what it does to the cache."""
+
+    fetch: Fetch
+    scope: int | None
+    event: Event | None
+    held: bool = False  # locked: it hits, and changes nothing
+
+
+def _events(parts: Sequence[_Part]) -> list[Event]:
+    return [part.event for part in parts if part.event is not None]
+
+
+def classify_fetches(
+    graph: Supergraph, flow: FlowOrder, scopes: LoopScopes, hierarchy: Hierarchy
+) -> FetchClasses:
+    """Classify every instruction fetch of ``graph``."""
+    return _Classifier(graph, flow, scopes, hierarchy).run()
+
+
+class _Classifier:
+    def __init__(
+        self, graph: Supergraph, flow: FlowOrder, scopes: LoopScopes, hierarchy: Hierarchy
+    ) -> None:
+        self.graph, self.flow, self.scopes, self.hierarchy = graph, flow, scopes, hierarchy
+        self.policy = hierarchy.policy
+        self.model = FetchModel(graph, hierarchy)
+        self.locked = self._locked()
+        self.redirecting = [redirects(graph, e) for e in range(len(graph.edges))]
+        # by the identity of a fetch: the model makes those of a block once
+        self.parts: dict[tuple[int, int | None], _Part] = {}
+        self.interned: dict[tuple[int, Kind, Hit, bool, int | None], Reference] = {}
+        self.missing: dict[int, dict[int, Reference]] = {}  # loop -> line -> first miss
+
+    def run(self) -> FetchClasses:
+        persistent = self._persistent()
+        inside, past = [], []
+        for index, node in enumerate(self.graph.nodes):
+            fetches, loops = self.model.of(node.block), self.scopes.around[index]
+            inside.append([self._part(f, loops, persistent) for f in fetches.inside])
+            past.append([self._part(f, loops, persistent) for f in fetches.past])
+        within = [_events(parts) for parts in inside]
+        along = [
+            (UNSEEN,)
+            if self.graph.passed(index)
+            else _events(past[edge.src])
+            if self.redirecting[index]
+            else ()
+            for index, edge in enumerate(self.graph.edges)
+        ]
+        events = Events(within, along)
+        geometry, initial = self.hierarchy.l1i, self.hierarchy.initial_i
+        residency = Residency(
+            self.flow, geometry, self.policy, events, lambda edge: {}, initial.held.lines()
+        )
+        missing = presence(self.flow, self.hierarchy, geometry, initial, events)
+        nodes: list[tuple[Reference, ...]] = []
+        edges: list[tuple[Reference, ...]] = [()] * len(self.graph.edges)
+        leaving: dict[int, tuple[Reference, ...]] = {}
+        exits = frozenset(self.graph.exits)
+        for index in range(len(self.graph.nodes)):
+            here, beyond = within[index], _events(past[index])
+            found, absent = residency.inside(index, here), missing.inside(index, here)
+            nodes.append(self._classify(inside[index], found, absent, Kind.FETCH))
+            found, absent = residency.past(index, beyond), missing.past(index, beyond)
+            after = self._classify(past[index], found, absent, Kind.PREFETCH)
+            if index in exits:
+                leaving[index] = after
+            for edge in self.graph.successors[index]:
+                if self.redirecting[edge]:
+                    edges[edge] = after
+        loops_out = {loop: tuple(lines.values()) for loop, lines in self.missing.items()}
+        return FetchClasses(tuple(nodes), tuple(edges), loops_out, leaving)
+
+    def _locked(self) -> LockedLines:
+        """The lines that are locked, unless some operation may drop one or code is not seen."""
+        operations = [cache_operation(i) for n in self.graph.nodes for i in n.block.insns]
+        dropped = any(operation.forget_i or operation.drop_i for operation in operations)
+        unseen = any(map(self.graph.passed, range(len(self.graph.edges))))
+        return NOT_LOCKED if dropped or unseen else self.hierarchy.locked_i
+
+    def _holds(self, fetch: Fetch) -> bool:
+        return bool(self.locked) and fetch.fixed and self.locked.holds_line(fetch.line)
+
+    def _part(
+        self, fetch: Fetch, loops: tuple[int, ...], persistent: Sequence[frozenset[int]]
+    ) -> _Part:
+        scope = scope_of(fetch.line, loops, persistent) if fetch.fixed and loops else None
+        key = id(fetch), scope
+        part = self.parts.get(key)
+        if part is None:
+            part = self.parts[key] = self._made(fetch, scope)
+        return part
+
+    def _made(self, fetch: Fetch, scope: int | None) -> _Part:
+        if fetch.forget or fetch.drop:
+            operation = Event(None, forget=fetch.forget, empties=fetch.empties, drop=fetch.drop)
+            return _Part(fetch, None, operation)
+        if self._holds(fetch):
+            return _Part(fetch, None, None, held=True)
+        if fetch.memory in UNCACHED:
+            return _Part(fetch, scope, None)
+        event = Event(
+            Target((fetch.line,)),
+            certain=fetch.certain,
+            pays=fetch.fixed and not fetch.dropped,
+            first=scope is not None,
+        )
+        return _Part(fetch, scope, event)
+
+    def _persistent(self) -> list[frozenset[int]]:
+        """Per loop the lines that miss at most once in it."""
+        geometry = self.hierarchy.l1i
+        ways = self.policy.persistent(geometry.free_ways)
+        touched: dict[int, frozenset[int] | None] = {}
+        for node in self.graph.nodes:
+            if id(node.block) not in touched:
+                touched[id(node.block)] = self._touched(node.block)
+        found = []
+        for loop in self.scopes.loops:
+            blocks = {id(self.graph.nodes[n].block) for n in self.scopes.executed[loop.index]}
+            usable = loop.index in self.scopes.eligible
+            lines = persistent_lines((touched[b] for b in blocks), geometry.sets, ways)
+            found.append(lines if usable else frozenset[int]())
+        return found
+
+    def _touched(self, block: Block) -> frozenset[int] | None:
+        fetches = self.model.of(block)
+        every = fetches.inside + fetches.past
+        if any(f.forget for f in every):
+            return None
+        return frozenset(
+            f.line for f in every if f.memory not in UNCACHED and not f.drop and not self._holds(f)
+        )
+
+    def _classify(
+        self,
+        parts: Sequence[_Part],
+        verdicts: Sequence[MustVerdict] | None,
+        absences: Sequence[bool] | None,
+        kind: Kind,
+    ) -> tuple[Reference, ...]:
+        """The references of a node or past it, from what is told of their events."""
+        if verdicts is None or absences is None:
+            return ()
+        found: list[Reference] = []
+        told = zip(verdicts, absences, strict=True)
+        for part in parts:
+            verdict, absent = LOCKED if part.held else NOT_CACHED, False
+            if part.event is not None:
+                verdict, absent = next(told)
+            if part.fetch.drop:
+                found.append(self._dropped(part.fetch))
+            elif not part.fetch.forget:
+                found.append(self._reference(part, kind, verdict, absent=absent))
+        return tuple(found)
+
+    def _dropped(self, fetch: Fetch) -> Reference:
+        """The one miss that an operation on a single line may cause later."""
+        l2 = self.hierarchy.beyond_l1(None, None)
+        if l2 is not None and all(self._l2(line) is Hit.AH for line in self.model.lines()):
+            l2 = Hit.AH
+        return Reference(fetch.insn, Kind.PREFETCH, None, None, 1, True, Hit.NC, l2)
+
+    def _l2(self, line: int) -> Hit | None:
+        size = self.hierarchy.l1i.line_bytes
+        return self.hierarchy.beyond_l1(line * size, line * size + size - 1)
+
+    def _reference(
+        self, part: _Part, kind: Kind, verdict: MustVerdict, *, absent: bool
+    ) -> Reference:
+        fetch, scope, l1 = part.fetch, part.scope, Hit.NC
+        if fetch.memory in UNCACHED:
+            l1 = UNCACHED[fetch.memory]
+        elif verdict.resident:
+            l1 = Hit.AH
+        elif scope is not None:
+            l1 = Hit.FM
+        paid = verdict.paid and l1 is Hit.NC
+        if absent and l1 is Hit.NC and not paid:
+            l1 = Hit.AM
+        key = (id(fetch), kind, l1, paid, scope)
+        reference = self.interned.get(key)
+        if reference is None:
+            address = fetch.line * self.hierarchy.l1i.line_bytes
+            reference = self.interned[key] = Reference(
+                insn=fetch.insn,
+                kind=kind,
+                low=address,
+                high=address,
+                words=fetch.words,
+                cacheable=fetch.memory not in UNCACHED,
+                l1=l1,
+                l2=self._l2(fetch.line),
+                uncached=fetch.memory not in AT_HOME,
+                scope=scope if l1 is Hit.FM else None,
+                paid=paid,
+            )
+        if reference.scope is not None:
+            self.missing.setdefault(reference.scope, {}).setdefault(fetch.line, reference)
+        return reference

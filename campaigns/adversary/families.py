@@ -1,0 +1,49 @@
+"""The families of hostile programs, and the program that a seed and an index determine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from campaigns.adversary import (
+    frames,
+    interrupts,
+    maintenance,
+    mappings,
+    modes,
+    stores,
+    tables,
+    unmodelled,
+)
+from campaigns.adversary.program import ARM, THUMB, Program, Writer
+
+__all__ = ["FAMILIES", "draw", "family_of"]
+
+FAMILIES: dict[str, Callable[[Writer], Program]] = {
+    "frames": frames.generate,
+    "stores": stores.generate,
+    "modes": modes.generate,
+    "interrupts": interrupts.generate,
+    "tables": tables.generate,
+    "mappings": mappings.generate,
+    "maintenance": maintenance.generate,
+    "preempted": interrupts.nested,
+    "unmodelled": unmodelled.generate,
+}
+
+SHARES = {
+    "frames": 4, "stores": 3, "modes": 3, "interrupts": 2, "tables": 3, "mappings": 2,
+    "maintenance": 1, "preempted": 1, "unmodelled": 1,
+}  # fmt: skip
+TURN = tuple(name for name, share in SHARES.items() for _ in range(share))
+
+
+def family_of(index: int) -> str:
+    """The family of program ``index``, where all families take turns."""
+    return TURN[index * 7 % len(TURN)]
+
+
+def draw(family: str, seed: int, index: int) -> Program:
+    """Program ``index`` of a family: two thirds are ARM code, the others Thumb code."""
+    board = THUMB if index % 3 == 2 else ARM
+    return FAMILIES[family](Writer(Random(f"{family} {seed} {index}"), board))

@@ -1,0 +1,196 @@
+"""What the analysis says of a hostile program: its graph, its loop bounds, its bounds in cycles."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from campaigns.adversary.program import Program
+from loopbounds.bounds import BoundOptions
+from loopbounds.nusmv import query as nusmv
+from loopbounds.proof.prove import Budget
+from quoll.arm.insn import Insn
+from quoll.image.image import Image
+from wcet.analysis.analyse import Options, analyse
+from wcet.analysis.prepared import PreparedPaths
+from wcet.analysis.raw_memory import Extra
+from wcet.analysis.result import Result
+from wcet.analysis.stages import Stages
+from wcet.platforms.platform import DIRECTORY
+
+__all__ = ["Claims", "Product", "remember_answers"]
+
+BUDGET = Budget(seconds=1, queries=5, query=nusmv.Limits(seconds=1))
+SECOND = """
+[[memory]]
+name = "the same RAM again"
+virtual = [0xE0000000, 0xE7FFFFFF]
+physical = {physical}
+kind = "cached"
+fixed = true
+"""
+
+
+@dataclass(frozen=True)
+class Loaded(Extra):
+    """An image that was read before, in place of what is loaded beside an ELF."""
+
+    loaded: Image | None = None
+
+    def image(self, elf: Path) -> Image:
+        """The image."""
+        assert self.loaded is not None
+        return self.loaded
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What a report says of one entry, context by context."""
+
+    result: Result
+    name: str
+
+    @property
+    def paths(self) -> Sequence[PreparedPaths]:
+        """The paths from every start, the entry's first."""
+        return self.result.entries[self.name].paths
+
+    @property
+    def cycles(self) -> int:
+        """The bound."""
+        return self.result.entries[self.name].cycles
+
+    @functools.cached_property
+    def insns(self) -> dict[int, Insn]:
+        """Every instruction of its graphs."""
+        return {
+            insn.addr: insn
+            for paths in self.paths
+            for node in paths.graph.nodes
+            for insn in node.block.insns
+        }
+
+    @functools.cached_property
+    def steps(self) -> frozenset[tuple[int, int]]:
+        """Pairs of addresses of which the second may be executed after the first."""
+        found: set[tuple[int, int]] = set()
+        for paths in self.paths:
+            nodes = paths.graph.nodes
+            for node in nodes:
+                insns = node.block.insns
+                found.update((a.addr, b.addr) for a, b in pairwise(insns))
+            for edge in paths.graph.edges:
+                found.add((nodes[edge.src].block.last.addr, nodes[edge.dst].block.addr))
+        return frozenset(found)
+
+    @functools.cached_property
+    def ends(self) -> frozenset[int]:
+        """Addresses of instructions after which a path may end."""
+        return frozenset(
+            paths.graph.nodes[n].block.last.addr for paths in self.paths for n in paths.graph.exits
+        )
+
+    @functools.cached_property
+    def loops(self) -> dict[int, tuple[int, bool, frozenset[int]]]:
+        """By header address: the bound, whether one context reaches it, what runs in the loop."""
+        found: dict[int, tuple[int, bool, frozenset[int]]] = {}
+        for paths in self.paths:
+            graph = paths.graph
+            for bound in paths.bounds:
+                loop = graph.loops[bound.loop]
+                header = graph.nodes[loop.header].block.addr
+                body = frozenset(
+                    i.addr for n in graph.executed(loop) for i in graph.nodes[n].block.insns
+                )
+                if bound.bound is None:
+                    continue
+                rounds = bound.bound + graph.apart(loop)
+                more, exact, inside = found.get(header, (0, bound.exact is True, frozenset()))
+                exact = exact and bound.exact is True and (not more or more == rounds)
+                found[header] = max(more, rounds), exact, inside | body
+        return found
+
+    @property
+    def pending(self) -> bool:
+        """Whether the bound is of paths on which an interrupt is pending."""
+        return len(self.paths) > 1 or any(
+            ": pending: " in text for text in self.result.entries[self.name].assumptions
+        )
+
+    def lists(self, text: str) -> bool:
+        """Whether an assumption of the report contains ``text``."""
+        return any(text in assumption for assumption in self.result.assumptions)
+
+    def assumes(self, name: str) -> bool:
+        """Whether the report lists an assumption of that name."""
+        return any(
+            text.startswith(f"{name}:") or f": {name}:" in text for text in self.result.assumptions
+        )
+
+
+class Product:
+    """The analysis of the programs of one ELF."""
+
+    def __init__(self, elf: Path, folder: Path) -> None:
+        self._elf, self._folder = elf, folder
+        self.image = Image.load(elf)
+
+    def analyse(self, program: Program, number: str) -> Result:
+        """Raises what the analysis raises."""
+        options = Options(
+            entries=("all",) if program.handler else (f"p{number}",),
+            platform=self._platform(program, number),
+            l2=None,
+            facts=(),
+            neighbouring_facts=False,
+            ends=(),
+            solver="highs",
+            time_limit=20.0,
+            bounds=BoundOptions(budget=BUDGET, workers=1),
+            extra=Loaded(loaded=self.image),
+        )
+        return analyse(self._elf, options, Stages(verbose=False))
+
+    def _platform(self, program: Program, number: str) -> str:
+        """The board's own, or one with the entries of this program, or with two windows."""
+        board = program.board
+        if not program.handler and program.windows == 1:
+            return board.platform
+        text = (DIRECTORY / f"{board.platform}.toml").read_text()
+        if program.handler:
+            before, _, rest = text.partition("[entries]\n")
+            _, _, rest = rest.partition("\n\n")
+            entries = f"""syscall = {{ vector = 0, symbols = ["p{number}"] }}
+interrupt = {{ vector = 0, symbols = ["h{number}"] }}
+"""
+            text = f"{before}[entries]\n{entries}\n{rest}"
+        if program.windows == 2:
+            text += SECOND.format(physical="0x40000000" if board.thumb else "0x80000000")
+        path = self._folder / f"{board.platform}-{bool(program.handler):d}-{program.windows}.toml"
+        path.write_text(text)
+        return str(path)
+
+
+def remember_answers() -> None:
+    """Ask NuSMV once for each model and its checks: the same text has the same answer."""
+    plain = nusmv.ask
+    if plain.__module__ == __name__:
+        return
+    known: dict[object, object] = {}
+
+    def ask(model: str, checks: Sequence[nusmv.Check], limits: nusmv.Limits, solver: Path):  # type: ignore[no-untyped-def]
+        key = (model, tuple(checks))
+        if key not in known:
+            answers = plain(model, checks, limits, solver)
+            if any(
+                a.verdict in (nusmv.CheckVerdict.FAILED, nusmv.CheckVerdict.EXPIRED)
+                for a in answers
+            ):
+                return answers
+            known[key] = answers
+        return known[key]
+
+    nusmv.ask = ask

@@ -1,0 +1,208 @@
+"""Each fixed defect is found again when its fix is taken back.
+
+    make campaign-adversary_reverts ARGS='--programs 600 --seed 1'
+
+Every patch in ``reverts/`` puts one defect back. It is applied to a copy of the last commit. There
+the families of hostile programs that are named for its item run until one of them finds something
+that they do not find without the patch; failing that, the tests that are named for it run until one
+fails. Prints a table; ends with status 1 if a patch does not apply or its defect is not found.
+
+Names of patches (their beginnings) may be given to run only these.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+__all__ = ["FOUND_BY", "FoundBy", "copied", "main"]
+
+ROOT = Path(__file__).resolve().parents[2]
+PATCHES = Path(__file__).with_name("reverts")
+LIMIT = 1800  # seconds for one command
+FINDING = re.compile(r"^(\w+ seed \d+ index \d+: [a-z]+):", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundBy:
+    """What finds the defects of an item: families of programs, then tests (files, if there)."""
+
+    families: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+# By the number that the name of a patch begins with.
+FOUND_BY = {
+    "01": FoundBy((), (
+        "tests/wcet/analysis/test_request_key.py", "tests/quoll/kept/test_identity.py",
+        "tests/quoll/kept/test_versions.py", "tests/wcet/analysis/test_prepared.py",
+    )),
+    "02": FoundBy((), (
+        "tests/quoll/kept/test_store.py", "tests/loopbounds/test_kept_answers.py",
+        "tests/pipeline/test_native.py", "tests/wcet/analysis/test_prepared.py",
+    )),
+    "03": FoundBy(("interrupts", "preempted"), (
+        "tests/wcet/analysis/test_interrupts.py", "tests/quoll/preemption/test_pending.py",
+        "tests/quoll/preemption/test_segments.py",
+    )),
+    "04": FoundBy(("modes",), ("tests/wcet/analysis/test_masked_paths.py", "tests/quoll/inlining/test_expand.py")),
+    "05": FoundBy(("mappings",), (
+        "tests/quoll/domain/test_abstract_names.py", "tests/loopbounds/test_names.py",
+        "tests/cache/test_data.py", "tests/quoll/image/test_memory_map.py",
+    )),
+    "06": FoundBy(("frames",), (
+        "tests/quoll/test_frames_stored_by_callees.py", "tests/quoll/indirect/test_frames_executed.py",
+        "tests/quoll/indirect/test_frames.py",
+    )),
+    "07": FoundBy(("interrupts", "preempted"), (
+        "tests/quoll/preemption/test_pending.py", "tests/wcet/analysis/test_interrupts.py",
+    )),
+    "08": FoundBy(("modes",), ("tests/wcet/analysis/test_masked_paths.py",)),
+    "09": FoundBy(("maintenance",), ("tests/wcet/analysis/test_masked_paths.py",)),
+    "10": FoundBy(("unmodelled", "stores"), ("tests/loopbounds/test_exact_unmodelled.py",)),
+    "11": FoundBy((), ("tests/quoll/image/test_instruction_set.py",)),
+    "12": FoundBy((), ("tests/wcet/platforms/test_processor.py",)),
+    "13": FoundBy((), ("tests/quoll/facts/test_guidance.py", "tests/quoll/extraction/test_extract_ends.py")),
+    "14": FoundBy((), ("tests/wcet/analysis/test_parametric.py",)),
+    "15": FoundBy(("frames",), (
+        "tests/quoll/test_frames_stored_by_callees.py", "tests/quoll/extraction/test_extract_returns.py",
+        "tests/quoll/indirect/test_frames.py",
+    )),
+    "16": FoundBy((), ("tests/wcet/platforms/test_cortex_a8.py",)),
+    "17": FoundBy((), ("tests/loopbounds/test_smv.py", "tests/loopbounds/test_terms.py")),
+    "18": FoundBy((), (
+        "tests/loopbounds/test_failing_solver.py", "tests/loopbounds/test_nusmv.py",
+    )),
+    "19": FoundBy((), ("tests/wcet/test_ended.py", "tests/loopbounds/test_nusmv.py")),
+    "20": FoundBy((), (
+        "tests/wcet/test_hostile_input.py", "tests/wcet/test_bad_input.py",
+        "tests/quoll/kept/test_store.py",
+    )),
+}  # fmt: skip
+
+
+def main() -> int:
+    """Run what the arguments ask for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="patches, by the beginning of their names")
+    parser.add_argument("--programs", type=int, default=600, help="of each family")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    patches = [
+        path
+        for path in sorted(PATCHES.glob("*.patch"))
+        if not options.names or path.name.startswith(tuple(options.names))
+    ]
+    bad = 0
+    print("| patch | found by | seconds |\n|---|---|---|", flush=True)
+    for path in patches:
+        begun = time.perf_counter()
+        found = again(path, options.programs, options.seed)
+        bad += found is None
+        seconds = time.perf_counter() - begun
+        print(f"| {path.stem} | {found or '**not found**'} | {seconds:.0f} |", flush=True)
+    print(f"{len(patches)} patches, {bad} not found")
+    return 1 if bad or not patches else 0
+
+
+def again(patch: Path, programs: int, seed: int) -> str | None:
+    """What finds the defect; None if nothing does, or the patch does not apply."""
+    by = FOUND_BY.get(patch.name[:2])
+    if by is None:
+        print(f"{patch.name}: no item {patch.name[:2]} in the table", file=sys.stderr)
+        return None
+    with copied() as folder:
+        applied = subprocess.run(
+            ["git", "apply", "--whitespace=nowarn", str(patch)],
+            cwd=folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if applied.returncode:
+            print(f"{patch.name}: {applied.stderr.strip()[:500]}", file=sys.stderr)
+            return None
+        for family in by.families:
+            found = findings(folder, family, programs, seed) - as_it_is(family, programs, seed)
+            if found:
+                return f"{min(found, key=index_of)} ({len(found)} of {programs} programs)"
+        for test in by.tests:
+            failed = failing(folder, test)
+            if failed is not None and failing_as_it_is(test) is None:
+                return failed
+    return None
+
+
+def index_of(finding: str) -> int:
+    """The index of the program in the line that ``show`` prints."""
+    return int(finding.split()[4].rstrip(":"))
+
+
+@contextmanager
+def copied() -> Iterator[Path]:
+    """A copy of the last commit, with what was built and installed beside it."""
+    with tempfile.TemporaryDirectory(prefix="revert-") as name:
+        folder = Path(name)
+        archive = subprocess.run(
+            ["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True
+        )
+        subprocess.run(["tar", "x"], cwd=folder, input=archive.stdout, check=True)
+        subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
+        for built in (".venv", "build"):
+            if (ROOT / built).exists() and not (folder / built).exists():
+                (folder / built).symlink_to(ROOT / built)
+        yield folder
+
+
+def findings(folder: Path, family: str, programs: int, seed: int) -> set[str]:
+    """What the campaign finds with the code in ``folder``: family, seed, index and kind."""
+    arguments = ["--family", family, "--programs", str(programs), "--seed", str(seed)]
+    done = run(folder, ["-m", "campaigns.adversary", "--no-source", *arguments])
+    if done.returncode not in (0, 1) or "programs, " not in done.stdout:
+        raise RuntimeError(f"the campaign failed: {done.stderr[-2000:]}")
+    return set(FINDING.findall(done.stdout))
+
+
+@cache
+def as_it_is(family: str, programs: int, seed: int) -> frozenset[str]:
+    """What the campaign finds without any patch: nothing, as it should be."""
+    with copied() as folder:
+        return frozenset(findings(folder, family, programs, seed))
+
+
+def failing(folder: Path, test: str) -> str | None:
+    """The first test of a file that fails with the code in ``folder``."""
+    if not (folder / test).exists():
+        return None
+    done = run(folder, ["-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", test])
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
+    return failed[1] if failed else None
+
+
+@cache
+def failing_as_it_is(test: str) -> str | None:
+    """The same without any patch: a test that fails anyway finds nothing."""
+    with copied() as folder:
+        return failing(folder, test)
+
+
+def run(folder: Path, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Python with the code in ``folder`` and a cache folder of its own."""
+    cache_home = folder / ".cache-of-this-run"
+    cache_home.mkdir(exist_ok=True, mode=0o700)
+    environment = {**os.environ, "PYTHONPATH": str(folder), "XDG_CACHE_HOME": str(cache_home)}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT, check=False,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""Random programs with many calls: shared contexts, unrolled loops, against what is executed.
+
+python -m campaigns.call_strings [FIRST [LAST]]        seeds, the last one excluded
+"""
+
+from __future__ import annotations
+
+import sys
+
+from quoll.errors import UnboundedLoop
+from quoll.inlining.vivu import Vivu
+from tests.testing.wcet.programs import check
+from tests.wcet.analysis.test_call_strings import analysed, calling_program
+
+LEVELS = ("-O0", "-O1", "-O2", "-Os")
+VIVUS = (*map(Vivu, (2, 1, 0)), Vivu(unroll=True))
+
+
+def main() -> None:
+    """Print a row per program; stops with AssertionError where a bound is not one."""
+    given = [int(a) for a in sys.argv[1:]]
+    seeds = range(*[*given, *(40, 70)[len(given) :]])
+    for seed in seeds:
+        elf = calling_program(seed, LEVELS[seed % len(LEVELS)])
+        row = []
+        try:
+            whole = analysed(elf).entries["main"]
+        except UnboundedLoop:
+            print(seed, "has a loop without a bound", flush=True)
+            continue
+        for vivu in VIVUS:
+            try:
+                result = analysed(elf, vivu)
+            except UnboundedLoop:
+                row.append("no bound")
+                continue
+            entry = result.entries["main"]
+            assert vivu.unroll or entry.cycles >= whole.cycles, (seed, vivu)
+            assert entry.path.unrealisable is None, (seed, vivu)
+            check(result, seed, inputs=3, states=2)
+            row.append(f"{entry.cycles / whole.cycles:.3f} ({len(entry.graph.contexts)})")
+        print(seed, whole.cycles, f"({len(whole.graph.contexts)})", *row, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""Tables that stand in ``docs/``, between ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tests.testing.harness import build
+
+__all__ = ["markdown", "replace"]
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def replace(document: str, name: str, text: str) -> None:
+    """Put ``text`` between the marks ``name`` of a document. Raises ValueError without these."""
+    path: Path = build.ROOT / "docs" / document
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
+    whole = path.read_text(encoding="utf-8")
+    before, rest = whole.split(begin)
+    _, after = rest.split(end)
+    path.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")

@@ -1,0 +1,104 @@
+"""Tables of the kernel beside those of caches: ``make campaign-kernel_tables``, ``ARGS=--write``.
+
+Bounds with translations charged (``docs/pipeline.md``) and shared contexts (``docs/contexts.md``),
+and what is known of data addresses under the facts that are shipped (``docs/caches.md``). With
+``--write`` they replace those there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from campaigns.documented import markdown
+from campaigns.documented import replace as replace_table
+from loopbounds.bounds import BoundOptions
+from quoll.errors import UsageError
+from quoll.inlining.vivu import Vivu
+from quoll.kept.store import Store
+from tests.testing.harness import build
+from wcet.analysis.analyse import Options, Run, analyse
+from wcet.analysis.stages import Stages
+from wcet.commands.cache import on_worst_path, report
+
+KERNEL = build.ROOT / "build/bilby/kzm-after/kernel.elf"
+POOLS = build.ROOT / "kernels/bilby/pools.facts"
+TRANSLATIONS = ("entry", "translations assumed", "charged", "of that TLB")
+CONTEXTS = ("entry", "K", "cycles", "contexts", "blocks")
+ADDRESSES = (
+    *("entry", "exact line", "within 4 KiB", "named region", "symbolic hit", "unknown", "cycles"),
+    "cycles without the facts",
+)
+LENGTHS = (None, 2, 1, 0)
+SHARED = ("interrupt", "data-abort", "syscall")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="into docs/")
+    write = parser.parse_args().write
+    build.kernel()
+    for document, name, head, rows in (
+        ("pipeline.md", "translations", TRANSLATIONS, translations()),
+        ("contexts.md", "contexts", CONTEXTS, contexts()),
+        ("caches.md", "addresses", ADDRESSES, addresses()),
+    ):
+        text = markdown(head, rows)
+        print(text, flush=True)
+        if write:
+            replace_table(document, name, text)
+    return 0
+
+
+def options(**changed: Any) -> Options:
+    plain = Options(
+        entries=("all",), platform="kzm", l2=None, facts=(), neighbouring_facts=True, ends=(),
+        solver="cbc", time_limit=60.0, bounds=BoundOptions(store=Store.of_user()),
+        store=Store.of_user(),
+    )  # fmt: skip
+    return replace(plain, **changed)
+
+
+def translations() -> Iterator[tuple[str, ...]]:
+    """Entry, bound with translations assumed, and charged, and the difference."""
+    assumed, charged = (
+        analyse(KERNEL, options(tlb=tlb), Stages(verbose=False)).entries
+        for tlb in (None, "last-page")
+    )
+    for name, entry in assumed.items():
+        more = charged[name].cycles
+        yield name, f"{entry.cycles:,}", f"{more:,}", f"{more - entry.cycles:,}"
+
+
+def contexts() -> Iterator[tuple[str, ...]]:
+    """Entry, K, bound, contexts, blocks."""
+    for name in SHARED:
+        for length in LENGTHS:
+            label = "full" if length is None else str(length)
+            wanted = options(entries=(name,), vivu=Vivu(length))
+            try:
+                entry = analyse(KERNEL, wanted, Stages(verbose=False)).entries[name]
+            except UsageError:
+                yield name, label, "refused", "", ""
+                continue
+            used = {node.context for node in entry.paths[0].graph.nodes}
+            blocks = len(entry.paths[0].graph.nodes)
+            yield name, label, f"{entry.cycles:,}", f"{len(used):,}", f"{blocks:,}"
+
+
+def addresses() -> Iterator[tuple[str, ...]]:
+    """Entry, the shares of data references in the order of ``SHARES``, the bound, and without."""
+    wanted = options(facts=(POOLS,))
+    run = Run.begin(KERNEL, wanted, Stages(verbose=False))
+    plain = analyse(KERNEL, options(), Stages(verbose=False)).entries
+    for name, result in analyse(KERNEL, wanted, Stages(verbose=False)).entries.items():
+        shares = report(run, on_worst_path(run, name, result), 0)["data_shares"]
+        bounds = (f"{result.cycles:,}", f"{plain[name].cycles:,}")
+        yield name, *(f"{100 * share:.1f} %" for share in shares.values()), *bounds
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,244 @@
+"""User constraints with their places found in a supergraph.
+
+A place denotes the nodes, in every context, whose block contains an instruction at one of its
+addresses; its count is the sum of theirs (rule 29). A block executes as a whole except for its
+conditional instructions, so a place at one of those is refused: the constraint would be applied
+to executions of the block in which the instruction does nothing. A line whose instructions stand
+in several blocks, one of which also carries other instructions, is refused for the same reason:
+the compiler may have moved a part of the line under different control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from quoll.arm.insn import Flow, Insn
+from quoll.assumptions import stated
+from quoll.cfg.cfg import Block
+from quoll.errors import FactsError
+from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, Linear, Require, Source
+from quoll.facts.places import find_place
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
+
+__all__ = [
+    "Constraint",
+    "Locate",
+    "Located",
+    "locate_in",
+    "resolve_constraints",
+    "unused_constraints",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A place: its address, or the start of each range of a line, and what belongs to it."""
+
+    addresses: tuple[int, ...]
+    covers: Callable[[int], bool]  # of an instruction's address
+    line: bool  # written as file.c:LINE
+
+
+Counted = Conflict | Consistent | AtMost | Linear | Require
+Locate = Callable[[str, Source], Located]  # raises FactsError for a place that does not exist
+
+
+def locate_in(image: Image) -> Locate:
+    """Places of a binary."""
+
+    def locate(text: str, source: Source) -> Located:
+        place = find_place(image, text, source)
+        return Located(
+            place.addresses, lambda addr: place.covers(image, addr), place.line is not None
+        )
+
+    return locate
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A fact about counts, with nodes for places and entry addresses for functions."""
+
+    fact: Counted
+    a: frozenset[int]
+    b: frozenset[int]  # for Conflict and Consistent
+    function: int | None
+    caller: int | None
+    weights: tuple[tuple[int, int], ...] = ()  # for Linear: the factor of each node in a
+
+    @property
+    def holds_in_parts(self) -> bool:
+        """Whether it holds of every part of a path of which it holds.
+
+        In a part, an invocation that is cut short is exempt from what it may not satisfy; a count
+        over the whole path has no such exemption.
+        """
+        if isinstance(self.fact, Require):
+            return False
+        return self.function is not None or not isinstance(self.fact, Linear) or self.fact.monotone
+
+    def __str__(self) -> str:
+        return f"{self.fact.source}: {self.fact}"
+
+
+def resolve_constraints(graph: Supergraph, facts: Facts, locate: Locate) -> tuple[Constraint, ...]:
+    """The constraints that have an effect on this graph.
+
+    A constraint whose places or function do not occur in this graph is left out; see
+    ``unused_constraints``. Raises FactsError where a place does not exist or cannot be counted,
+    or a fact relates a block to itself.
+    """
+    blocks = BlockCopies(graph)
+    kept = []
+    for fact in facts.facts:
+        if isinstance(fact, Counted):
+            constraint = resolve_one(graph, fact, locate, blocks)
+            if effective(constraint):
+                kept.append(constraint)
+    return tuple(kept)
+
+
+def unused_constraints(
+    facts: Facts, per_entry: Iterable[tuple[Constraint, ...]], assumptions: Iterable[str]
+) -> tuple[Fact, ...]:
+    """The constraints of ``facts`` that have an effect in none of the analysed entries.
+
+    Those in functions analysed once for all their calls are among the ``assumptions``.
+    """
+    used = {constraint.fact.source for constraints in per_entry for constraint in constraints}
+    listed = frozenset(assumptions)
+    return tuple(
+        fact
+        for fact in facts.facts
+        if isinstance(fact, Counted) and fact.source not in used and stated(fact) not in listed
+    )
+
+
+class BlockCopies:
+    """The blocks of a graph, by first address and end, and the nodes that are copies of each."""
+
+    def __init__(self, graph: Supergraph) -> None:
+        self._nodes: dict[tuple[int, int], list[int]] = {}
+        self._blocks: dict[tuple[int, int], Block] = {}
+        for n, node in enumerate(graph.nodes):
+            extent = node.block.addr, node.block.end
+            self._nodes.setdefault(extent, []).append(n)
+            self._blocks.setdefault(extent, node.block)
+        self._at: dict[int, list[tuple[int, int]]] = {}
+        for key, block in self._blocks.items():
+            for insn in block.insns:
+                self._at.setdefault(insn.addr, []).append(key)
+
+    def covering(self, place: Located) -> list[tuple[Block, list[int]]]:
+        """Each block with an instruction of ``place``, and its nodes."""
+        addresses = filter(place.covers, self._at) if place.line else place.addresses
+        keys = dict.fromkeys(key for a in addresses for key in self._at.get(a, ()))
+        return [(self._blocks[key], self._nodes[key]) for key in keys]
+
+
+def resolve_one(
+    graph: Supergraph, fact: Counted, locate: Locate, blocks: BlockCopies
+) -> Constraint:
+    """One fact; nodes outside of the invocations it is about are dropped."""
+    places = places_of(fact)
+    scope = (None, None) if isinstance(fact, Require) else (fact.function, fact.caller)
+    function, caller = (entry_of(fact, name, locate) for name in scope)
+    if function is not None and graph.merged:
+        raise FactsError(
+            f"'{fact}' speaks of single invocations, which shared contexts do not tell apart",
+            where=str(fact.source),
+            hint="analyse with full call strings: leave out --call-string",
+        )
+    inside = contexts_inside(graph, function, caller)
+    sets = []
+    for text in places:
+        place = locate(text, fact.source)
+        found = blocks.covering(place)
+        check_countable(fact, text, place, [block for block, _ in found])
+        nodes = (n for _, copies in found for n in copies)
+        sets.append(frozenset(n for n in nodes if inside[graph.nodes[n].context]))
+    if isinstance(fact, Linear):
+        return linear(fact, sets, function, caller)
+    a, b = sets[0], sets[1] if len(sets) > 1 else frozenset[int]()
+    if a & b:
+        raise FactsError(
+            f"'{fact}' relates the block at {graph.nodes[min(a & b)].block.addr:#x} to itself",
+            where=str(fact.source),
+            hint="both places are in one basic block and always execute together",
+        )
+    return Constraint(fact, a, b, function, caller)
+
+
+def places_of(fact: Counted) -> tuple[str, ...]:
+    """The places whose executions a fact counts."""
+    if isinstance(fact, Linear):
+        return tuple(place for _, place in fact.terms)
+    return (fact.place,) if isinstance(fact, (AtMost, Require)) else (fact.a, fact.b)
+
+
+def linear(
+    fact: Linear, sets: list[frozenset[int]], function: int | None, caller: int | None
+) -> Constraint:
+    """The factor of a node is the sum of those of its places."""
+    weights: dict[int, int] = {}
+    for (factor, _), nodes in zip(fact.terms, sets, strict=True):
+        for node in nodes:
+            weights[node] = weights.get(node, 0) + factor
+    nodes = frozenset(weights)
+    return Constraint(fact, nodes, frozenset(), function, caller, tuple(sorted(weights.items())))
+
+
+def effective(constraint: Constraint) -> bool:
+    """Whether any row would come of it: a conflict needs both of its places."""
+    if isinstance(constraint.fact, Conflict):
+        return bool(constraint.a and constraint.b)
+    return bool(constraint.a or constraint.b)
+
+
+def entry_of(fact: Counted, name: str | None, locate: Locate) -> int | None:
+    """The entry address of a function named in a fact."""
+    return None if name is None else locate(name, fact.source).addresses[0]
+
+
+def check_countable(fact: Counted, text: str, place: Located, blocks: list[Block]) -> None:
+    """Refuse a place that does not execute exactly when its blocks do (rule 29)."""
+    mixed = False
+    for block in blocks:
+        here = [insn for insn in block.insns if place.covers(insn.addr)]
+        mixed |= len(here) < len(block.insns)
+        for insn in here:
+            if not runs_with_block(block, insn):
+                raise FactsError(
+                    f"'{text}' is at {insn.addr:#x}, a conditional instruction ({insn.text}): "
+                    "how often it takes effect is not how often it is reached",
+                    where=str(fact.source),
+                    hint="choose a place that a branch leads to",
+                )
+    if place.line and len(blocks) > 1 and mixed:
+        raise FactsError(
+            f"line '{text}' is in several blocks that also carry other lines, "
+            "perhaps under different control",
+            where=str(fact.source),
+            hint="choose one of the addresses: " + ", ".join(hex(b.addr) for b in blocks),
+        )
+
+
+def runs_with_block(block: Block, insn: Insn) -> bool:
+    """Unconditional, or the branch that ends the block: it executes when it is reached."""
+    return not insn.conditional or (insn is block.last and insn.flow is Flow.JUMP)
+
+
+def contexts_inside(graph: Supergraph, function: int | None, caller: int | None) -> list[bool]:
+    """Per context: whether it belongs to an invocation that the fact is about."""
+    if function is None:
+        return [True] * len(graph.contexts)
+    inside: list[bool] = []
+    for context in graph.contexts:
+        if context.function == function:
+            parent = None if context.parent is None else graph.contexts[context.parent].function
+            inside.append(caller is None or parent == caller)
+        else:
+            inside.append(context.parent is not None and inside[context.parent])
+    return inside

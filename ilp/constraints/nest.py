@@ -1,0 +1,253 @@
+"""The loop nest of a supergraph, checked, and how often it lets each node execute.
+
+IPET bounds cycles only through their loops, and the path builder walks the nest, so both rest on
+these properties, which ``LoopNest.build`` verifies:
+
+    a loop is entered at its header only, by exactly its entry edges
+    loops are nested or disjoint, and a parent comes before its children
+    without all back edges the graph is acyclic
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from loopbounds.proof.bound import SOLVER_FAILED, LoopBound
+from quoll.errors import ControlFlowError, UnansweredLoop, UnboundedLoop
+from quoll.graph.scc import components
+from quoll.inlining.supergraph import Supergraph, SuperLoop
+
+__all__ = ["LoopNest", "checked_bounds", "topological_order", "totals"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopNest:
+    """Which loop is the innermost of each node, and how often everything can execute.
+
+    A path may start inside a loop (at a preemption point); ``started`` holds those loops.
+    """
+
+    graph: Supergraph
+    bounds: tuple[int, ...]  # per loop: header executions per entry (rule 18)
+    innermost: tuple[int | None, ...]  # per node
+    started: frozenset[int]
+    leaving: tuple[frozenset[int], ...]  # per loop: nodes that reach its outside past no header
+    entered: Mapping[int, int]  # per part of the graph: most entries on one path
+
+    @staticmethod
+    def build(graph: Supergraph, bounds: Sequence[int]) -> LoopNest:
+        """Verify the nest. Raises ControlFlowError naming the loop that is not natural."""
+        innermost: list[int | None] = [None] * len(graph.nodes)
+        for loop in graph.loops:
+            verify_loop(graph, loop)
+            for node in loop.nodes:
+                if innermost[node] != loop.parent:
+                    raise ControlFlowError(
+                        "two loops overlap without one containing the other",
+                        where=hex(graph.nodes[loop.header].block.addr),
+                        hint="give a loop bound to a region with one entry",
+                    )
+                innermost[node] = loop.index
+        topological_order(graph)
+        started = frozenset(loop.index for loop in graph.loops if graph.entry in loop.nodes)
+        exits = frozenset(graph.exits)
+        leaving = tuple(leaving_nodes(graph, loop, exits) for loop in graph.loops)
+        nest = LoopNest(graph, tuple(bounds), tuple(innermost), started, leaving, {})
+        return replace(nest, entered=nest.entries_of_parts())
+
+    def passes(self, loop: int, node: int) -> int:
+        """Most passes through the body of ``loop`` per entry in which ``node`` executes.
+
+        The bound for the header. Another node may execute in one pass more when the path starts
+        inside, as the first pass is a part of one; and it executes in one less when control
+        leaves the loop only through the header, which then executes once more than the node.
+        """
+        header = self.graph.loops[loop].header
+        if node == header:
+            return self.bounds[loop]
+        partial = loop in self.started and header != self.graph.entry
+        return max(0, self.bounds[loop] + partial - (node not in self.leaving[loop]))
+
+    def most_node(self, node: int, inside: Callable[[int], bool] = lambda _: True) -> int:
+        """Most executions of ``node``: the product of the passes of the loops around it.
+
+        Between two executions of a node the header of a loop around it executes (the graph is
+        reducible). With ``inside``, a predicate on header nodes that holds from some depth of
+        the nest inwards, only loops it accepts count: executions per entry of that region.
+        A shared context multiplies by how often all of its callers enter it.
+        """
+        product, loop = 1, self.innermost[node]
+        while loop is not None and inside(self.graph.loops[loop].header):
+            product *= self.passes(loop, node)
+            loop = self.graph.loops[loop].parent
+        return product * (self.entered[self.graph.part_of(node)] if loop is None else 1)
+
+    def entries_of_parts(self) -> Mapping[int, int]:
+        """Most entries of each part: what its callers can execute, callers first."""
+        graph = self.graph
+        calls: dict[int, list[int]] = {}
+        for e, edge in enumerate(graph.edges):
+            if graph.origin(e) is None:
+                calls.setdefault(graph.part_of(edge.dst), []).append(e)
+        entered = dict.fromkeys(graph.part, 1)
+        nest = replace(self, entered=entered)
+        for part in parts_in_order(graph):
+            if part in calls:
+                entered[part] = sum(nest.most_node(graph.edges[e].src) for e in calls[part])
+        return entered
+
+    def most_edge(self, edge: int) -> int:
+        """Most traversals of ``edge`` on one path."""
+        e = self.graph.edges[edge]
+        return min(self.most_node(e.src), self.most_node(e.dst))
+
+    def chain(self, node: int) -> tuple[int, ...]:
+        """The loops around ``node``, innermost first."""
+        loops: list[int] = []
+        loop = self.innermost[node]
+        while loop is not None:
+            loops.append(loop)
+            loop = self.graph.loops[loop].parent
+        return tuple(loops)
+
+
+def parts_in_order(graph: Supergraph) -> list[int]:
+    """The parts of the graph, each after those that call it."""
+    callees: dict[int, set[int]] = {part: set() for part in graph.part}
+    for e, edge in enumerate(graph.edges):
+        if graph.origin(e) is None:
+            callees[graph.part_of(edge.src)].add(graph.part_of(edge.dst))
+    parts = sorted(callees)
+    number = {part: i for i, part in enumerate(parts)}
+    successors = [sorted(number[c] for c in callees[part]) for part in parts]
+    order = [parts[i] for component in components(successors) for i in component]
+    return order[::-1]
+
+
+def verify_loop(graph: Supergraph, loop: SuperLoop) -> None:
+    """Entry and back edges are exactly the edges into the header; no other edge enters."""
+    into_header = set(graph.predecessors[loop.header])
+    backs = {e for e in into_header if graph.origin(e) in loop.nodes}
+    if set(loop.backs) != backs or set(loop.entries) != into_header - backs:
+        raise ControlFlowError(
+            "the edges into a loop header are not its entry and back edges",
+            where=hex(graph.nodes[loop.header].block.addr),
+        )
+    for node in loop.nodes:
+        for e in graph.predecessors[node]:
+            if node != loop.header and graph.origin(e) not in loop.nodes:
+                raise ControlFlowError(
+                    "a loop is entered other than at its header (irreducible control flow)",
+                    where=hex(graph.nodes[node].block.addr),
+                    hint="exclude the extra entry, or compile the function without jump threading",
+                )
+
+
+def leaving_nodes(graph: Supergraph, loop: SuperLoop, exits: frozenset[int]) -> frozenset[int]:
+    """Nodes of ``loop`` other than its header from which it can be left, or the path can end,
+    before the header executes again."""
+    found = {
+        n
+        for n in loop.nodes
+        if n in exits or any(graph.edges[e].dst not in loop.nodes for e in graph.successors[n])
+    }
+    found.discard(loop.header)
+    pending = list(found)
+    while pending:
+        for e in graph.predecessors[pending.pop()]:
+            src = graph.edges[e].src
+            if src in loop.nodes and src != loop.header and src not in found:
+                found.add(src)
+                pending.append(src)
+    return frozenset(found)
+
+
+def topological_order(graph: Supergraph) -> list[int]:
+    """All nodes, each after its predecessors in its part, back edges left out.
+
+    Raises ControlFlowError if a cycle contains no back edge: nothing would bound it.
+    """
+    backs = {e for loop in graph.loops for e in loop.backs}
+    following: list[list[int]] = [[] for _ in graph.nodes]
+    waiting = [0] * len(graph.nodes)
+    for e, edge in enumerate(graph.edges):
+        origin = graph.origin(e)
+        if e not in backs and origin is not None:
+            following[origin].append(edge.dst)
+            waiting[edge.dst] += 1
+    order = [n for n, count in enumerate(waiting) if count == 0]
+    for node in order:
+        for dst in following[node]:
+            waiting[dst] -= 1
+            if waiting[dst] == 0:
+                order.append(dst)
+    if len(order) < len(graph.nodes):
+        stuck = next(n for n, count in enumerate(waiting) if count)
+        raise ControlFlowError(
+            "a cycle of the graph belongs to no loop, so nothing bounds it",
+            where=hex(graph.nodes[stuck].block.addr),
+        )
+    return order
+
+
+def checked_bounds(
+    graph: Supergraph,
+    bounds: Sequence[LoopBound],
+    place: Callable[[int], str] = hex,
+    per_iteration: Callable[[int], int | None] = lambda _: None,
+) -> tuple[int, ...]:
+    """One number per loop: the least of its bounds.
+
+    Raises UnboundedLoop naming every loop that has none, with its reason and, where
+    ``per_iteration`` knows them, the cycles of one more iteration (over all contexts, at most);
+    UnansweredLoop if that is so because the solver failed.
+    """
+    least: dict[int, int] = {}
+    reasons: dict[int, str] = {}
+    for b in bounds:
+        if b.bound is None:
+            reasons[b.loop] = b.reason
+        else:
+            least[b.loop] = min(b.bound, least.get(b.loop, b.bound))
+    missing = [loop for loop in graph.loops if loop.index not in least]
+    if missing:
+        cycles: dict[str, list[int | None]] = {}
+        failures: dict[str, dict[str, None]] = {}  # what failed, and for which loops
+        for loop in missing:
+            at = place(graph.nodes[loop.header].block.addr)
+            reason = reasons.get(loop.index, "")
+            if reason.startswith(SOLVER_FAILED):
+                failures.setdefault(reason, {})[at] = None
+                continue
+            text = reason if reason.startswith(at) else f"{at}: {reason or 'not bounded'}"
+            cycles.setdefault(text, []).append(per_iteration(loop.index))
+        texts = [f"{', '.join(places)}: {failure}" for failure, places in failures.items()]
+        texts += [text + per_element(known) for text, known in cycles.items()]
+        count = len(cycles) + len({at for places in failures.values() for at in places})
+        raise (UnansweredLoop if failures else UnboundedLoop)(
+            f"{count} loop{'s have' if count > 1 else ' has'} no bound: " + "; ".join(texts),
+            hint="state in a facts file: loop PLACE at most N; or, for a bound as a function of n, "
+            "loop PLACE at most n + 1",
+        )
+    return tuple(least[loop.index] for loop in graph.loops)
+
+
+def per_element(cycles: Sequence[int | None]) -> str:
+    """What one more iteration costs in the contexts of a loop, if that is known of all."""
+    known = [c for c in cycles if c is not None]
+    if len(known) < len(cycles):
+        return ""
+    return f"; unbounded because of this loop: {max(known)} cycles per element"
+
+
+def totals(graph: Supergraph, bounds: Sequence[LoopBound]) -> dict[int, int]:
+    """Totals over the loop around; not where a part of a graph has lost that loop."""
+    found: dict[int, int] = {}
+    for b in bounds:
+        parent = graph.loops[b.loop].parent
+        if b.total is None or parent is None:
+            continue
+        if graph.nodes[graph.loops[parent].header].block.addr == b.around:
+            found[b.loop] = min(b.total, found.get(b.loop, b.total))
+    return found

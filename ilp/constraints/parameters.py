@@ -1,0 +1,171 @@
+"""Loops whose bound has a name instead of a number: ``loop PLACE at most NAME + N`` (rule 27).
+
+A number in another fact holds whatever the parameter is, and so does a proof that is exact or no
+more than N. Another proof may be far too large to be of use: it stands beside the name, and holds
+where a number is given (``numbered``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ilp.constraints.constraint import Locate, locate_in, resolve_constraints
+from loopbounds.places import facts_of_loops
+from loopbounds.proof.bound import LoopBound
+from quoll.assumptions import LOOP_FACT, Assumption
+from quoll.errors import UsageError
+from quoll.facts import AtMost, Facts, LoopFact, LoopParameter, Source
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph, SuperLoop
+
+__all__ = [
+    "Parameter",
+    "Visits",
+    "loop_parameters",
+    "numbered",
+    "open_loops",
+    "refuse_unknown",
+    "visits",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A loop's bound: ``name + plus`` header executions per entry.
+
+    With ``nodes``: these execute ``name + plus`` times on the whole path, and every turn of the
+    loop passes one of them.
+    """
+
+    name: str
+    plus: int
+    source: Source | None = None  # the fact that says so
+    nodes: frozenset[int] = frozenset()
+
+    def bound(self, value: int) -> int:
+        """Header executions per entry, for a value of the name."""
+        return value + self.plus + bool(self.nodes)
+
+    def __str__(self) -> str:
+        most = f"{self.name} + {self.plus}" if self.plus else self.name
+        return f"{most} in total" if self.nodes else most
+
+
+@dataclass(frozen=True, slots=True)
+class Visits:
+    """These nodes together execute at most ``most`` times on a path, as ``assumption`` says."""
+
+    nodes: frozenset[int]
+    most: int
+    assumption: Assumption
+
+
+def loop_parameters(graph: Supergraph, image: Image, facts: Facts) -> dict[int, Parameter]:
+    """The parameter of each loop that a fact gives one, by loop index."""
+    if not facts.of(LoopParameter):
+        return {}
+    named = {fact.source: fact for fact in facts.of(LoopParameter) if not fact.total}
+    places = tuple(LoopFact(f.source, f.place, 1) for f in named.values())
+    found = {}
+    stated = facts_of_loops(graph, image, Facts((*places, *facts.of(LoopFact))), in_part=True)
+    for loop, about in enumerate(stated):
+        for fact in about:
+            if (parameter := named.get(fact.source)) is not None:
+                found[loop] = Parameter(parameter.name, parameter.plus, fact.source)
+    for total in facts.of(LoopParameter):
+        if total.total:
+            nodes = counted_nodes(graph, total, locate_in(image))
+            for loop in bounded_by(graph, nodes):
+                found.setdefault(loop, Parameter(total.name, total.plus, total.source, nodes))
+    return found
+
+
+def counted_nodes(graph: Supergraph, fact: LoopParameter, locate: Locate) -> frozenset[int]:
+    """The nodes whose executions a fact limits. Raises FactsError where they cannot be counted."""
+    limit = AtMost(fact.source, fact.place, 1, None)
+    return frozenset(n for c in resolve_constraints(graph, Facts((limit,)), locate) for n in c.a)
+
+
+def bounded_by(graph: Supergraph, nodes: frozenset[int]) -> list[int]:
+    """The loops that cannot come back to their header without passing one of ``nodes``."""
+    return [
+        loop.index
+        for loop in graph.loops
+        if nodes & loop.nodes and (loop.header in nodes or not returns(graph, loop, nodes))
+    ]
+
+
+def returns(graph: Supergraph, loop: SuperLoop, without: frozenset[int]) -> bool:
+    """Whether a turn of the loop is possible without these nodes."""
+    seen, pending = {loop.header}, [loop.header]
+    while pending:
+        for e in graph.successors[pending.pop()]:
+            after = graph.edges[e].dst
+            if after == loop.header:
+                return True
+            if after in loop.nodes and after not in without and after not in seen:
+                seen.add(after)
+                pending.append(after)
+    return False
+
+
+def open_loops(
+    bounds: Sequence[LoopBound], parameters: Mapping[int, Parameter]
+) -> dict[int, Parameter]:
+    """The parameters of the loops that no number decides."""
+    decided = {b.loop for b in bounds if b.loop in parameters and decides(b, parameters[b.loop])}
+    return {loop: p for loop, p in parameters.items() if loop not in decided}
+
+
+def decides(bound: LoopBound, parameter: Parameter) -> bool:
+    """Whether a bound is used instead of the parameter."""
+    if bound.bound is None:
+        return False
+    return bound.method == "fact" or bool(bound.exact) or bound.bound <= parameter.bound(0)
+
+
+def numbered(
+    bounds: Sequence[LoopBound], parameters: Mapping[int, Parameter], values: Mapping[str, int]
+) -> tuple[LoopBound, ...]:
+    """``bounds`` with ``value + plus`` for the loops whose parameter has a value."""
+    still = open_loops(bounds, parameters)
+    return tuple(
+        replace(
+            b,
+            bound=p.bound(values[p.name]),
+            exact=None,
+            method="fact",
+            evidence=f"{p.source}: {p}, and {p.name} = {values[p.name]}",
+            reason="",
+        )
+        if (p := still.get(b.loop)) is not None
+        and p.name in values
+        and (b.bound is None or p.bound(values[p.name]) < b.bound)
+        else b
+        for b in bounds
+    )
+
+
+def visits(parameters: Mapping[int, Parameter], values: Mapping[str, int]) -> tuple[Visits, ...]:
+    """The limits of counted nodes whose parameter has a value."""
+    known = dict.fromkeys(p for p in parameters.values() if p.nodes and p.name in values)
+    return tuple(
+        Visits(
+            p.nodes,
+            values[p.name] + p.plus,
+            LOOP_FACT.text(evidence=f"{p.source}: {p}, and {p.name} = {values[p.name]}"),
+        )
+        for p in known
+    )
+
+
+def refuse_unknown(facts: Facts, names: Iterable[str]) -> None:
+    """Raise UsageError for a name that is the parameter of no loop."""
+    known = dict.fromkeys(fact.name for fact in facts.of(LoopParameter))
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"no fact has a loop with the parameter '{name}'",
+                hint=f"there are: {', '.join(known)}" if known else "there are none",
+            )

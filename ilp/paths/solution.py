@@ -1,0 +1,42 @@
+"""The answer of the integer program: a proven bound and the counts that reach it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["PathStep", "Solution", "WorstPath"]
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """``cycles`` is the proven dual bound (rule 23); counts are integers, re-checked exactly.
+
+    Counts are empty when a time limit left none that satisfy every row.
+    """
+
+    cycles: int
+    optimal: bool  # the counts reach ``cycles``
+    nodes: tuple[int, ...]  # executions per node
+    edges: tuple[int, ...]  # traversals per edge
+    solver: str  # name and version
+    method: str = ""  # what the bound rests on, as ``ilp.solvers.solve`` names it
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """One execution of a node on the worst path; ``edge`` is the edge taken out of it."""
+
+    node: int
+    edge: int | None  # None at the end of the path
+
+
+@dataclass(frozen=True, slots=True)
+class WorstPath:
+    """Contiguous steps from the entry to an exit, and the reason if they are not an execution.
+
+    With a reason the steps may break a constraint or a bound, or be absent.
+    """
+
+    steps: tuple[PathStep, ...]
+    cycles: int  # sum of the costs of the steps; equals Solution.cycles when realisable
+    unrealisable: str | None  # rule 26

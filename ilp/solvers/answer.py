@@ -1,0 +1,47 @@
+"""What a solver says, before any of it is believed, and what a solver has to offer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ilp.solvers.model import Model
+
+__all__ = ["Answer", "Solver", "Status"]
+
+
+class Status(Enum):
+    """How a solver ended."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    STOPPED = "stopped"  # time limit
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The claim of a solver, in floating point; the model's constant is not included in it."""
+
+    status: Status
+    values: npt.NDArray[np.float64] | None  # per variable; None: no solution found
+    bound: float | None  # no solution exceeds it: the dual bound; None: nothing proved
+    duals: npt.NDArray[np.float64] | None  # per row, >= 0 on <= rows; of the relaxation only
+
+
+class Solver(Protocol):
+    """A program that maximises a model."""
+
+    @property
+    def name(self) -> str:
+        """Name and version."""
+
+    def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
+        """Maximise, variables being real numbers if ``relaxed``; gaps are 0.
+
+        ``seconds`` limits the wall time; None: no limit. Raises SolverError if the solver is
+        missing, was killed, or answers something that is none of ``Status``.
+        """

@@ -1,0 +1,184 @@
+"""CBC, the solver inside PuLP's wheel: the only file that runs it.
+
+Its program is called directly. PuLP's own interface splits the command line at spaces in paths,
+reads counts from text with eight digits, and does not hand on the dual bound; for 50,000
+variables it takes 1.0 s to build and write what ``to_mps`` writes in a fraction of that. Here the
+solution is read from the binary file that CBC saves, which holds doubles. CBC's integer
+preprocessing is off: it has turned a feasible program into counts that break a row.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ilp.solvers.answer import Answer, Status
+from ilp.solvers.model import Model
+from ilp.solvers.model_text import to_mps
+from quoll.errors import SolverError
+from quoll.processes import children
+from quoll.processes.children import content_of, path_of, unnamed
+
+__all__ = ["Cbc"]
+
+GRACE = 10.0  # seconds that CBC may take beyond its limit, for reading and cleaning up
+FOLDERS = {
+    ("Linux", "x86_64"): "linux/i64/cbc",
+    ("Linux", "aarch64"): "linux/arm64/cbc",
+    ("Darwin", "x86_64"): "osx/i64/cbc",
+    ("Darwin", "arm64"): "osx/i64/cbc",
+}
+
+
+@dataclass(frozen=True)
+class Cbc:
+    """``path`` is the program; None: the one in PuLP's wheel."""
+
+    path: Path | None = None
+
+    @cached_property
+    def program(self) -> Path:
+        """The program that is run. Raises SolverError if there is none."""
+        found = self.path or bundled()
+        if not os.access(found, os.X_OK):
+            raise SolverError(
+                f"the CBC solver is missing: {found}",
+                hint="install it again with 'make setup', or use --solver highs",
+            )
+        return found
+
+    @property
+    def name(self) -> str:
+        """Name and version."""
+        return named(self.program)
+
+    def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
+        """See ``ilp.solvers.answer.Solver``."""
+        content = to_mps(replace(model, constant=0), relaxed=relaxed)
+        with files_in_memory(content) as (mps, text, binary):
+            command = [str(self.program), path_of(mps), "-max"]
+            if seconds is not None:
+                command += ["-timeMode", "elapsed", "-sec", f"{seconds:.3f}"]
+            if relaxed:
+                command += ["-initialSolve"]
+            else:
+                command += ["-preprocess", "off", "-ratioGap", "0", "-allowableGap", "0", "-solve"]
+            command += ["-saveSolution", path_of(binary), "-solution", path_of(text)]
+            limit = None if seconds is None else seconds + GRACE
+            log = run(command, timeout=limit, files=(mps, text, binary))
+            if log is None:
+                return Answer(Status.STOPPED, None, None, None)
+            verdict = content_of(text).decode("ascii", "replace").partition("\n")[0]
+            if "read with 0 errors" not in log or not verdict:
+                raise failure(log)
+            return read_answer(model, verdict, log, content_of(binary), relaxed=relaxed)
+
+
+@cache
+def named(program: Path) -> str:
+    """Name and version, as the program says: asked once, not for each start of paths."""
+    output = run([str(program), "-quit"], timeout=GRACE)
+    version = re.search(r"Version: (\S+)", output or "")
+    return f"CBC {version[1]}" if version else "CBC"
+
+
+def bundled() -> Path:
+    """Where PuLP's wheel keeps the program; PuLP itself is not imported (0.2 s)."""
+    spec = find_spec("pulp")
+    folder = FOLDERS.get((platform.system(), platform.machine()))
+    if spec is None or spec.origin is None or folder is None:
+        raise SolverError(
+            f"there is no CBC solver for {platform.system()} on {platform.machine()}",
+            hint="install PuLP with 'make setup', or use --solver highs",
+        )
+    return Path(spec.origin).parent / "solverdir" / "cbc" / folder
+
+
+@contextmanager
+def files_in_memory(model: str) -> Iterator[tuple[int, int, int]]:
+    """Open files for the model and both solutions, of which nothing is ever left."""
+    try:
+        with unnamed("model", model) as mps, unnamed("text") as text, unnamed("binary") as binary:
+            yield mps, text, binary
+    except OSError as error:
+        raise SolverError(f"cannot write the solver's input: {error}") from error
+
+
+def run(command: list[str], *, timeout: float | None, files: Sequence[int] = ()) -> str | None:
+    """What the program prints; None if it had to be stopped. Raises SolverError if it fails."""
+    try:
+        done = children.run(command, seconds=timeout, most=timeout, files=files)
+    except OSError as error:
+        raise SolverError(f"cannot run the CBC solver {command[0]}: {error.strerror}") from error
+    if done.status is None:
+        return None
+    if done.status < 0:
+        raise SolverError(
+            f"the CBC solver was killed by signal {-done.status}",
+            hint="if memory ran out, analyse fewer entries at a time, or use --solver highs",
+        )
+    log = done.output + done.errors
+    if done.status > 0:
+        raise failure(log)
+    return log
+
+
+def failure(log: str) -> SolverError:
+    """The error for a run that ended without an answer."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    telling = [line for line in lines if not line.startswith("Total time")]
+    return SolverError(
+        f"the CBC solver failed: {telling[-1] if telling else 'it printed nothing'}",
+        hint="use --solver highs, and report this model (--lp FILE)",
+    )
+
+
+def read_answer(model: Model, verdict: str, log: str, binary: bytes, *, relaxed: bool) -> Answer:
+    """The answer behind the first line of CBC's solution file."""
+    words = verdict.lower()
+    if words.startswith(("infeasible", "integer infeasible")):
+        return Answer(Status.INFEASIBLE, None, None, None)
+    if words.startswith("optimal"):
+        values, duals, objective = read_binary(model, binary)
+        return Answer(Status.OPTIMAL, values, objective, duals if relaxed else None)
+    if words.startswith("stopped"):
+        if relaxed or "no integer solution" in words:
+            return Answer(Status.STOPPED, None, None if relaxed else upper_bound(log), None)
+        values, _, _ = read_binary(model, binary)
+        return Answer(Status.STOPPED, values, upper_bound(log), None)
+    raise failure(f"{log}\n{verdict or 'its solution file is empty'}")
+
+
+def upper_bound(log: str) -> float | None:
+    """The dual bound of an interrupted search; CBC rounds it to the three digits it prints."""
+    printed = re.findall(r"^Upper bound: +(-?[\d.]+(?:e[+-]?\d+)?)", log, re.MULTILINE)
+    return float(printed[-1]) + 0.001 if printed else None
+
+
+def read_binary(
+    model: Model, data: bytes
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float]:
+    """Values, row duals and objective from the file of ``-saveSolution``.
+
+    Layout (CbcSolver.cpp, saveSolution): rows and columns as 32-bit integers, then as doubles the
+    objective, row activities, row duals, column values, reduced costs.
+    """
+    rows, columns = len(model.rows), len(model.names)
+    if len(data) < 8 or tuple(np.frombuffer(data, dtype="<i4", count=2)) != (rows, columns):
+        raise SolverError("the CBC solver saved no solution", hint="is there memory left?")
+    figures = np.frombuffer(data, dtype="<f8", offset=8)
+    if len(figures) != 1 + 2 * rows + 2 * columns:
+        raise SolverError("the CBC solver's solution is cut off", hint="is there memory left?")
+    duals = figures[1 + rows : 1 + 2 * rows]
+    values = figures[1 + 2 * rows : 1 + 2 * rows + columns]
+    return values, duals, float(figures[0])

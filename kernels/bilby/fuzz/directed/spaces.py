@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Address spaces: mapping, unmapping, space numbers, instructions."""
+
+from __future__ import annotations
+
+from kernels.bilby.fuzz.script import DIRECTORY, NODE, TCB, Script
+from kernels.bilby.spec.layout import API, WINDOW
+
+MIB = 1 << 20
+WRITE, EXECUTE, UNCACHED = API["RIGHT_WRITE"], API["MAP_EXECUTE"], API["MAP_UNCACHED"]
+ROOM = 0x001C0000  # in the first thread's space: below its page table, unused
+
+
+def _map_frame(
+    script: Script, frame: int, address: int, space: int = DIRECTORY, *, rights: int = 3,
+    flags: int = 0, error: str = "NONE",
+) -> None:  # fmt: skip
+    script.invoke(frame, "FRAME_MAP", [address, rights, flags], [space], error)
+
+
+def old_instructions_are_forgotten(script: Script) -> None:
+    """A frame was executed; what is made of its memory next must not find its instructions."""
+    region = script.make("UNTYPED", 12)
+    frame = script.make("FRAME_4K", region=region)
+    _map_frame(script, frame, ROOM, rights=1, flags=EXECUTE)
+    script.syscall("YIELD")
+    script.revoke(region)
+    script.make("FRAME_4K", region=region)
+
+
+def mappings_are_checked(script: Script) -> None:
+    frame, table = script.make("FRAME_4K"), script.make("PAGE_TABLE")
+    large = script.make("FRAME_64K")
+    read_only = script.copy(frame, 1)
+    _map_frame(script, read_only, ROOM, rights=WRITE, error="NO_RIGHT")
+    _map_frame(script, read_only, ROOM, rights=1)
+    _map_frame(script, script.copy(read_only), ROOM + 0x30000, rights=1)
+    _map_frame(script, frame, ROOM, error="ALREADY_MAPPED")
+    _map_frame(script, frame, WINDOW, error="RANGE")
+    _map_frame(script, frame, ROOM + 0x10000 + 64, error="ALIGNMENT")
+    _map_frame(script, large, ROOM + 0x1000, error="ALIGNMENT")
+    _map_frame(script, large, ROOM, error="ALREADY_MAPPED")
+    _map_frame(script, large, ROOM + 0x10000)
+    _map_frame(script, frame, ROOM + 0x1F000, error="ALREADY_MAPPED")
+    _map_frame(script, frame, ROOM + 0x21000, flags=UNCACHED)
+    script.invoke(table, "PAGE_TABLE_MAP", [WINDOW], [DIRECTORY], "RANGE")
+    script.invoke(table, "PAGE_TABLE_MAP", [4096], [DIRECTORY], "ALIGNMENT")
+    script.invoke(table, "PAGE_TABLE_MAP", [MIB], [DIRECTORY], "ALREADY_MAPPED")
+    script.invoke(table, "PAGE_TABLE_MAP", [2 * MIB], [DIRECTORY])
+    script.invoke(table, "PAGE_TABLE_MAP", [3 * MIB], [DIRECTORY], "ALREADY_MAPPED")
+
+
+def devices_are_mapped_as_devices(script: Script) -> None:
+    device = script.copy(API["ROOT_UART_FRAME"])
+    _map_frame(script, device, ROOM, flags=EXECUTE, error="NO_RIGHT")
+    _map_frame(script, device, ROOM)
+
+
+def unmapping_reaches_the_tlb(script: Script) -> None:
+    """Each kind of mapping was used, and is taken away in every way."""
+    table, frame = script.make("PAGE_TABLE"), script.make("FRAME_4K")
+    large, section = script.make("FRAME_64K"), script.copy(API["ROOT_FRAME_1M"])
+    copy = script.copy(frame)
+    script.invoke(table, "PAGE_TABLE_MAP", [2 * MIB], [DIRECTORY])
+    _map_frame(script, frame, 2 * MIB)
+    _map_frame(script, large, 2 * MIB + 0x10000)
+    _map_frame(script, copy, ROOM)
+    _map_frame(script, section, 3 * MIB)
+    for _ in range(2):
+        script.syscall("YIELD")
+    script.invoke(frame, "FRAME_UNMAP")
+    script.delete(copy)
+    script.invoke(section, "FRAME_UNMAP")
+    script.invoke(table, "PAGE_TABLE_UNMAP")
+    script.invoke(large, "FRAME_UNMAP")
+    script.delete(table)
+
+
+def a_table_that_was_used_is_deleted(script: Script) -> None:
+    table, frame = script.make("PAGE_TABLE"), script.make("FRAME_4K")
+    script.invoke(table, "PAGE_TABLE_MAP", [2 * MIB], [DIRECTORY])
+    _map_frame(script, frame, 2 * MIB + 0xFF000)
+    script.syscall("YIELD")
+    script.delete(table)
+    script.invoke(frame, "FRAME_UNMAP")
+
+
+def a_space_is_deleted_while_it_is_used(script: Script) -> None:
+    space = script.space()
+    table, frame = script.make("PAGE_TABLE"), script.make("FRAME_4K")
+    script.invoke(table, "PAGE_TABLE_MAP", [4 * MIB], [space])
+    _map_frame(script, frame, 4 * MIB, space)
+    buffer = script.make("FRAME_4K")
+    thread = script.thread(frame=buffer, space=space)
+    script.syscall("YIELD")
+    assert script.runs(thread)
+    script.revoke(space)
+    script.delete(space)
+    script.syscall("YIELD")
+    assert script.runs(TCB)
+    script.syscall("YIELD")
+
+
+def space_numbers_are_reused(script: Script) -> None:
+    """After the last number comes the first again, and its old translations are gone."""
+    host, table = script.run.host, script.run.table
+    host.write(table["last_asid"], 253)
+    threads = []
+    for _ in range(4):
+        space = script.space()
+        page_table, frame = script.make("PAGE_TABLE"), script.make("FRAME_4K")
+        script.invoke(page_table, "PAGE_TABLE_MAP", [4 * MIB], [space])
+        _map_frame(script, frame, 4 * MIB, space)
+        threads.append(script.thread(space=space))
+    for _ in range(12):
+        script.syscall("YIELD")
+    script.invoke(TCB, "TCB_SET_PRIORITY", [200])
+    for _ in range(6):
+        script.syscall("YIELD")
+
+
+def a_stale_mapping_is_harmless(script: Script) -> None:
+    """A space is deleted; the next one may get its number, and maps others in the same places."""
+    frames, tables = [], []
+    for _ in range(2):
+        space = script.space()
+        tables.append(script.make("PAGE_TABLE"))
+        frames.append(script.make("FRAME_4K"))
+        script.invoke(tables[-1], "PAGE_TABLE_MAP", [4 * MIB], [space])
+        _map_frame(script, frames[-1], 4 * MIB, space)
+        if len(frames) == 1:
+            script.delete(space)
+    script.invoke(frames[0], "FRAME_UNMAP")
+    script.invoke(tables[0], "PAGE_TABLE_UNMAP")
+    _map_frame(script, frames[0], 4 * MIB + 0x1000, space)
+    script.invoke(tables[1], "PAGE_TABLE_UNMAP")
+    script.invoke(tables[1], "PAGE_TABLE_MAP", [5 * MIB], [space])
+
+
+def a_cnode_that_nobody_reaches_has_a_table(script: Script) -> None:
+    """It holds all capabilities of its region, its own too: nobody can delete it any more."""
+    region, space = API["ROOT_UNTYPED"] + 2, script.space()
+    node, table = script.make("CNODE", 4, region=2), script.make("PAGE_TABLE", region=2)
+    frame = script.make("FRAME_4K")
+    script.invoke(table, "PAGE_TABLE_MAP", [4 * MIB], [space])
+    _map_frame(script, frame, 4 * MIB, space)
+    thread = script.thread(space=space)
+    for index, slot in enumerate((region, table, node)):
+        script.invoke(node, "CNODE_MOVE", [index, 4, slot, 32], [NODE])
+    script.syscall("YIELD")
+    assert script.runs(thread)
+    script.invoke(frame, "FRAME_UNMAP")
+    script.delete(space)
+    script.syscall("YIELD")
+
+
+def _make_pool(script: Script, region: int, error: str = "NONE") -> int:
+    pool = script.slots()
+    script.invoke(API["ROOT_ASID_CONTROL"], "ASID_MAKE_POOL", [pool, 32], [region, NODE], error)
+    return pool
+
+
+def numbers_go_with_their_pool(script: Script) -> None:
+    """Threads run in spaces of a second pool, which is deleted, and then made once more."""
+    used, unused, later = (script.make("UNTYPED", 12) for _ in range(3))
+    if not script.run.kernel.pools:
+        _make_pool(script, unused, "INVALID_CAPABILITY")
+        return
+    script.make("ENDPOINT", region=used)
+    _make_pool(script, used, "NO_MEMORY")
+    pool = _make_pool(script, unused)
+    spaces = [script.make("PAGE_DIRECTORY") for _ in range(3)]
+    for space in spaces:
+        script.invoke(pool, "ASID_ASSIGN", [], [space])
+        script.invoke(pool, "ASID_ASSIGN", [], [space], "INVALID_CAPABILITY")
+    threads = [script.thread(space=space) for space in spaces]
+    for thread in threads:
+        script.syscall("YIELD")
+        assert script.runs(thread)
+    script.delete(pool)
+    for _ in range(5):
+        script.syscall("YIELD")
+    again = _make_pool(script, later)
+    script.invoke(again, "ASID_ASSIGN", [], [spaces[0]], "INVALID_CAPABILITY")
+    script.invoke(again, "ASID_ASSIGN", [], [script.make("PAGE_DIRECTORY")])

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Notifications and interrupt lines."""
+
+from __future__ import annotations
+
+from kernels.bilby.fuzz.run import PREEMPT_LINE
+from kernels.bilby.fuzz.script import NODE, TCB, Script
+from kernels.bilby.spec.layout import API, message
+
+CONTROL = API["ROOT_IRQ_CONTROL"]
+
+
+def signals_add_up_and_are_taken(script: Script) -> None:
+    notification = script.make("NOTIFICATION")
+    badged = [script.mint(notification, 1 << i) for i in range(3)]
+    script.syscall("SEND", badged[0])
+    script.syscall("SEND", badged[1])
+    script.syscall("RECEIVE", notification)
+    script.syscall("SEND", badged[2])
+    script.syscall("RECEIVE", notification)
+    script.thread()
+    script.syscall("RECEIVE", notification)
+    script.syscall("NB_SEND", badged[1])
+    script.syscall("YIELD")
+    assert script.runs(TCB)
+
+
+def sending_without_waiting(script: Script) -> None:
+    script.thread()
+    script.syscall("NB_SEND", script.make("ENDPOINT"))
+    assert script.runs(TCB)
+
+
+def _line(script: Script, number: int, error: str = "NONE") -> int:
+    handler = script.slots()
+    script.invoke(CONTROL, "IRQ_GET", [number, handler, 32], [NODE], error)
+    return handler
+
+
+def a_line_is_given_once_at_a_time(script: Script) -> None:
+    handler = _line(script, 5)
+    _line(script, 5, "ILLEGAL_OPERATION")
+    script.delete(handler)
+    _line(script, 5)
+
+
+def a_line_has_one_notification(script: Script) -> None:
+    handler = _line(script, 6)
+    first, second = script.make("NOTIFICATION"), script.make("NOTIFICATION")
+    script.invoke(handler, "IRQ_SET_NOTIFICATION", [], [first])
+    script.invoke(handler, "IRQ_SET_NOTIFICATION", [], [second], "SLOT_OCCUPIED")
+    script.delete(script.copy(handler))
+    script.invoke(handler, "IRQ_CLEAR_NOTIFICATION")
+    script.invoke(handler, "IRQ_SET_NOTIFICATION", [], [second])
+    script.delete(handler)
+
+
+def a_line_is_masked_until_acknowledged(script: Script) -> None:
+    handler, notification = _line(script, 7), script.make("NOTIFICATION")
+    script.invoke(handler, "IRQ_SET_NOTIFICATION", [], [notification])
+    script.invoke(handler, "IRQ_ACKNOWLEDGE")
+    script.interrupt(7)
+    script.syscall("RECEIVE", notification)
+    script.interrupt(7)
+    script.invoke(handler, "IRQ_ACKNOWLEDGE")
+    script.syscall("RECEIVE", notification)
+    assert script.runs(TCB)
+
+
+def a_signal_comes_as_its_receiver_begins_to_wait(script: Script) -> None:
+    """An interrupt that is pending at its end wakes whom a receive has just blocked."""
+    handler, notification = _line(script, PREEMPT_LINE), script.make("NOTIFICATION")
+    script.thread()
+    script.run.host.write(script.thread_of(TCB).buffer + 4 * API["BUFFER_CAPS"], notification)
+    script.meanwhile(
+        "CALL", handler, message(0, 1, 0, API["LABEL_IRQ_SET_NOTIFICATION"]), force=False
+    )
+    script.interrupt_at_the_end("RECEIVE", notification)
+    script.meanwhile("YIELD", 0, force=False)
+
+
+def revoking_interrupt_control_takes_the_lines(script: Script) -> None:
+    handler = _line(script, 8)
+    script.revoke(CONTROL)
+    script.invoke(handler, "IRQ_ACKNOWLEDGE", error="INVALID_CAPABILITY")
+    _line(script, 8)
+
+
+def signalling_needs_the_right(script: Script) -> None:
+    deaf = script.copy(script.make("NOTIFICATION"), API["RIGHT_RECEIVE"])
+    script.syscall("SEND", deaf)
+    script.invoke(_line(script, 9), "IRQ_SET_NOTIFICATION", [], [deaf], "NO_RIGHT")

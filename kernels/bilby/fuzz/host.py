@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The kernel's host build, one operation at a time: ``kernels/bilby/check/host/serve.h``."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.testing.harness import build
+
+SYSCALL, INTERRUPT, FAULT, WRITE, READ, RESET, PUBLISHED, EXIT, ATTEMPT = range(1, 10)
+GOOD, FAILED, PANIC, NO = range(4)
+FORCE_EACH = 1
+
+PAGE = 4096
+PC = 0x00101004  # after the SVC of every system call that is driven
+
+
+class CheckFailure(AssertionError):
+    """An invariant does not hold, a sanitizer stopped the kernel, or it panicked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one operation did to the kernel window."""
+
+    changes: dict[int, int]  # word by address
+    tests: int  # how often pending interrupts were tested
+    current: int  # address of the current thread
+
+
+class Host:
+    """A running host build and a mirror of its memory, read on demand."""
+
+    def __init__(self, program: Path) -> None:
+        self._process = subprocess.Popen(
+            [str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        self._pages: dict[int, list[int]] = {}
+        self.current = 0
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                with suppress(BrokenPipeError):  # what it never read, if it ended by itself
+                    pipe.close()
+
+    def finish(self) -> None:
+        """Let the host build end by itself, so that it writes down its coverage."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=60)
+
+    def _read(self, count: int) -> bytes:
+        assert self._process.stdout is not None
+        data = self._process.stdout.read(count)
+        if len(data) != count:
+            assert self._process.stderr is not None
+            stderr = self._process.stderr.read().decode(errors="replace")
+            raise CheckFailure(f"the host build ended:\n{stderr[:4000]}")
+        return data
+
+    def request(
+        self, operation: int, *arguments: int, writes: Mapping[int, int] | None = None
+    ) -> tuple[int, Answer]:
+        """One operation; its status (GOOD or NO) and effect. Raises CheckFailure.
+
+        ``writes``: words by address, written before as a user would.
+        """
+        assert self._process.stdin is not None
+        pairs = [word for pair in (writes or {}).items() for word in pair]
+        padded = [operation, *arguments, *[0] * (8 - len(arguments)), len(pairs) // 2, *pairs]
+        for address, value in (writes or {}).items():
+            self._note(address, value)
+        try:
+            self._process.stdin.write(struct.pack(f"<{len(padded)}I", *padded))
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            self._read(1)  # raises, with what the host build said
+        status, count, tests, current, length = struct.unpack("<5I", self._read(20))
+        words = struct.unpack(f"<{2 * count}I", self._read(8 * count))
+        text = self._read(length).decode()
+        changes = dict(zip(words[::2], words[1::2], strict=True))
+        if status in (FAILED, PANIC):
+            raise CheckFailure(text)
+        self.current = current
+        return status, Answer(changes, tests, current)
+
+    def _perform(
+        self, operation: int, *arguments: int, writes: Mapping[int, int] | None = None
+    ) -> Answer:
+        _, answer = self.request(operation, *arguments, writes=writes)
+        for address, value in answer.changes.items():
+            self._note(address, value)
+        return answer
+
+    def _note(self, address: int, value: int) -> None:
+        page = self._pages.get(address // PAGE)
+        if page is not None:
+            page[address % PAGE // 4] = value
+
+    def syscall(
+        self,
+        number: int,
+        registers: list[int],
+        force: bool = False,
+        writes: Mapping[int, int] | None = None,
+    ) -> Answer:
+        """``registers``: r0 to r5. They and the pc are set first, and are not among the changes."""
+        for index, value in [*enumerate(registers), (7, number), (15, PC)]:
+            self._note(self.current + 4 * index, value)
+        arguments = [*registers, number, FORCE_EACH if force else 0]
+        return self._perform(SYSCALL, *arguments, writes=writes)
+
+    def attempt(self, number: int, registers: list[int], test: int) -> Answer:
+        """A system call that is preempted at a test of pending interrupts, and left so."""
+        return self._perform(ATTEMPT, *registers, number, test)
+
+    def interrupt(self, line: int) -> Answer:
+        return self._perform(INTERRUPT, line)
+
+    def fault(self, kind: int, address: int, status: int) -> Answer:
+        return self._perform(FAULT, kind, address, status)
+
+    def write(self, address: int, value: int) -> None:
+        self._perform(WRITE, writes={address: value})
+
+    def reset(self) -> None:
+        """Back to the state after boot."""
+        self._pages.clear()
+        self.request(RESET)
+
+    def is_published(self, address: int, size: int) -> bool:
+        """New memory is clean in the data cache and nothing older of it can be executed."""
+        return self.request(PUBLISHED, address, size)[0] == GOOD
+
+    def word(self, address: int) -> int:
+        page = self._pages.get(address // PAGE)
+        if page is None:
+            base = address // PAGE * PAGE
+            _, answer = self.request(READ, base, PAGE // 4)
+            page = list(answer.changes.values())
+            self._pages[address // PAGE] = page
+        return page[address % PAGE // 4]
+
+    def words(self, address: int, count: int) -> list[int]:
+        return [self.word(address + 4 * i) for i in range(count)]
+
+
+def program(preset: str = "after", kind: str = "sanitized", pin: str = "") -> Path:
+    """The host build of a preset, up to date; ``pin``: what is locked, as in the Makefile."""
+    build.make("kernels/bilby/check", f"PRESET={preset}", f"KIND={kind}", f"PIN={pin}")
+    return build.ROOT / "build" / "bilby" / folder(preset, kind, pin) / "serve"
+
+
+def folder(preset: str, kind: str, pin: str) -> str:
+    return "-".join(part for part in ("host", preset, pin, kind) if part not in ("", "sanitized"))
+
+
+@contextmanager
+def running(path: Path) -> Iterator[Host]:
+    host = Host(path)
+    try:
+        yield host
+    finally:
+        host.close()

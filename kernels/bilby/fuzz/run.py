@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Random sequences of operations on the host build, each compared with the specification."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kernels.bilby.fuzz.draw import Operation
+from kernels.bilby.fuzz.generate import Generator
+from kernels.bilby.fuzz.host import PC, CheckFailure, Host
+from kernels.bilby.spec import calls, layout
+from kernels.bilby.spec.boot import after_boot
+from kernels.bilby.spec.layout import API, message
+from kernels.bilby.spec.refinement import Mismatch, Refinement
+from kernels.bilby.spec.state import Kernel
+
+PREEMPT_LINE = 63
+SEQUENCE = 250  # operations, then everything starts again
+
+
+@dataclass(slots=True)
+class Statistics:
+    """How many operations ran, and how many did what they were meant to."""
+
+    operations: int = 0
+    succeeded: int = 0
+    preemption_tests: int = 0
+    by_name: Counter[str] = field(default_factory=Counter)
+    errors: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def success(self) -> float:
+        return self.succeeded / max(self.operations, 1)
+
+
+def symbols(program: Path) -> dict[str, int]:
+    done = subprocess.run(["nm", program], capture_output=True, text=True, check=True)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    return {row[2]: int(row[0], 16) for row in rows if len(row) == 3}
+
+
+class Run:
+    """One host build, one specification, in step."""
+
+    def __init__(self, host: Host, table: dict[str, int], seed: int, preset: str = "after") -> None:
+        layout.use(preset)
+        self.host = host
+        self.table = table
+        self.seed = seed
+        self.statistics = Statistics()
+        self.history: list[str] = []
+        self.first_thread = 0
+        self.is_lazy = "scheduler_is_lazy" in table
+
+    def start(self, sequence: int) -> None:
+        self.host.reset()
+        self.history.clear()
+        if not self.first_thread:
+            self.first_thread = self.host.word(self.table["current_thread"])
+        self.kernel: Kernel = after_boot(
+            self.host.word, self.first_thread, self.table["irq_slots"], self.is_lazy
+        )
+        variables = (self.table["kernel_data_start"], self.table["kernel_data_end"])
+        self.refinement = Refinement(self.kernel, self.host.word, variables)
+        if sequence % 2 and "last_asid" in self.table:
+            self.host.write(self.table["last_asid"], 252)  # as after many spaces: reuse is near
+        self.generator = Generator(random.Random(f"{self.seed}/{sequence}"), self.kernel)
+
+    def step(self, operation: Operation, force: bool) -> None:
+        self.history.append(str(operation))
+        if operation.kind == "syscall":
+            self.syscall(operation, force)
+        elif operation.kind == "fault":
+            kind, (address, status) = operation.number, operation.registers[:2]
+            changes = self.host.fault(kind, address, status)
+            caller = self.kernel.current
+            assert caller is not None
+            if kind != API["FAULT_DATA_ABORT"]:
+                address = caller.regs[15]
+            if kind == API["FAULT_UNDEFINED"]:
+                status = 0
+            calls.fault(self.kernel, kind, address, status)
+            self.refinement.check(changes.changes, changes.current, self.table["idle_thread"])
+        else:
+            self.interrupt(operation.number)
+        self.statistics.operations += 1
+        self.statistics.by_name[operation.name] += 1
+
+    def syscall(self, operation: Operation, force: bool) -> None:
+        caller = self.kernel.current
+        assert caller is not None
+        writes = {}
+        if caller.buffer:
+            writes = {caller.buffer + 4 * i: value for i, value in operation.buffer.items()}
+            self.kernel.given = writes
+        calls.syscall(self.kernel, operation.number, operation.registers, PC)
+        answer = self.host.syscall(operation.number, operation.registers, force, writes)
+        self.refinement.check(answer.changes, answer.current, self.table["idle_thread"])
+        self.statistics.preemption_tests += answer.tests
+        for frame in self.kernel.new_frames:
+            if not self.host.is_published(frame.address, frame.size):
+                raise Mismatch(f"the new frame at {frame.address:#x} is not published")
+        error = caller.regs[1] >> 12 if caller.regs[0] == 0 else 0
+        failed = caller.regs[0] >> 31 or (
+            operation.number == API["SYS_CALL"] and caller.regs[1] == message(0, 0, 0, error) != 0
+        )
+        self.statistics.succeeded += not failed
+        if failed:
+            self.statistics.errors[error or caller.regs[0] & 0xFF] += 1
+
+    def interrupt(self, line: int) -> None:
+        answer = self.host.interrupt(line)
+        calls.interrupt(self.kernel, line)
+        self.refinement.check(answer.changes, answer.current, self.table["idle_thread"])
+
+    def is_stuck(self) -> bool:
+        """Nobody runs and no interrupt can change that."""
+        if self.kernel.current is not None:
+            return False
+        lines = self.kernel.issued - self.kernel.masked
+        return not any(self.kernel.irq_slots[line].cap for line in lines)
+
+    def run(self, operations: int, force_every: int = 1) -> Statistics:
+        """Raises CheckFailure or Mismatch with the sequence that led there."""
+        sequence = 0
+        while self.statistics.operations < operations:
+            self.start(sequence)
+            try:
+                for _ in range(SEQUENCE):
+                    if self.is_stuck() or self.statistics.operations >= operations:
+                        break
+                    number = self.statistics.operations
+                    self.step(self.generator.next(), number % force_every == 0)
+                self.refinement.check_everything()
+            except (CheckFailure, Mismatch) as failure:
+                last = "\n".join(self.history[-12:])
+                raise type(failure)(
+                    f"seed {self.seed}, sequence {sequence}, operation {len(self.history)}:\n"
+                    f"{failure}\nafter\n{last}"
+                ) from failure
+            sequence += 1
+        return self.statistics

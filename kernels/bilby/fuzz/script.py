@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Sequences of operations by hand, in step with the specification, preempted everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kernels.bilby.fuzz.draw import Operation
+from kernels.bilby.fuzz.host import PC, Host
+from kernels.bilby.fuzz.run import Run, symbols
+from kernels.bilby.spec.invocation import E
+from kernels.bilby.spec.layout import API, has_field, message
+from kernels.bilby.spec.state import Thread
+
+NODE, TCB, DIRECTORY = (API[f"ROOT_{name}"] for name in ("CNODE", "TCB", "PAGE_DIRECTORY"))
+REGISTERS = API["MESSAGE_REGISTERS"]
+ANY_WORD = 0x1234
+LOOKUPS = 2  # of a deletion: the CNode, and the slot below it
+
+
+class Script:
+    """All threads share the first thread's CNode, so an address means the same to each."""
+
+    def __init__(self, host: Host, path: Path, preset: str = "after") -> None:
+        self.run = Run(host, symbols(path), 0, preset)
+        self.run.start(0)
+        self._next = API["ROOT_FREE"]
+        self.in_step = True
+
+    def slots(self, count: int = 1) -> int:
+        """The first of some empty slots."""
+        self._next += count
+        return self._next - count
+
+    def thread_of(self, slot: int) -> Thread:
+        cap = self.run.kernel.thread(self.run.first_thread).slots["cspace"].cap
+        assert cap is not None
+        found = self.run.kernel.cnode(cap["object"]).slots[slot].cap
+        assert found is not None
+        return self.run.kernel.thread(found["object"])
+
+    def runs(self, slot: int) -> bool:
+        return self.run.kernel.current is self.thread_of(slot)
+
+    # ---- system calls
+
+    def syscall(
+        self,
+        name: str,
+        address: int = 0,
+        sent: int = 0,
+        words: Sequence[int] = (),
+        buffer: Mapping[int, int] | None = None,
+    ) -> None:
+        padded = [*words[:REGISTERS], *[ANY_WORD] * (REGISTERS - len(words))]
+        number = API[f"SYS_{name}"]
+        registers = [address, sent, *padded]
+        self.run.step(Operation("syscall", number, registers, dict(buffer or {}), name), True)
+
+    def fault(self, kind: str, address: int = 0x1000, status: int = 5) -> None:
+        number = API[f"FAULT_{kind}"]
+        self.run.step(Operation("fault", number, [address, status, 0, 0, 0, 0], name=kind), True)
+
+    def interrupt(self, line: int) -> None:
+        self.run.step(Operation("interrupt", line, name="interrupt"), True)
+
+    def invoke(
+        self,
+        address: int,
+        label: str,
+        words: Sequence[int] = (),
+        caps: Sequence[int] = (),
+        error: str = "NONE",
+        length: int | None = None,
+    ) -> None:
+        """A call on an object; fails if the error is not this one."""
+        caller = self.run.kernel.current
+        assert caller is not None
+        buffer = {API["BUFFER_WORDS"] + i: words[i] for i in range(REGISTERS, len(words))}
+        buffer |= {API["BUFFER_CAPS"] + i: cap for i, cap in enumerate(caps)}
+        sent = message(len(words) if length is None else length, len(caps), 0,
+                       API[f"LABEL_{label}"])  # fmt: skip
+        self.syscall("CALL", address, sent, words, buffer)
+        if self.run.kernel.current is caller:
+            assert caller.regs[1] == message(0, 0, 0, E[error]), f"{label}: {caller.regs[1]:#x}"
+
+    # ---- between two attempts: only the invariants are checked from there on
+
+    def begin(self, label: str, slot: int, test: int, node: int = NODE) -> bool:
+        """Delete, revoke or recycle, preempted at a test of what it does; whether it was.
+
+        Where lookups are kept, it was preempted after each of them before.
+        """
+        self.in_step = False
+        sent = message(2, 0, 0, API[f"LABEL_{label}"])
+        registers = [node, sent, slot, 32, ANY_WORD, ANY_WORD]
+        if self.keeps_lookups:
+            self.begin_lookups(LOOKUPS, "CALL", node, sent, [slot, 32])
+        return self._attempt(registers, test)
+
+    def _attempt(self, registers: list[int], test: int) -> bool:
+        """Whether the call was preempted: it is to be made again."""
+        caller = self.run.host.current
+        self.run.host.attempt(API["SYS_CALL"], registers, test)
+        return self.run.host.word(caller + 4 * 15) < PC
+
+    @property
+    def keeps_lookups(self) -> bool:
+        """A call can be preempted after each address that it looks up."""
+        return has_field("tcb", "lookups")
+
+    def begin_lookups(
+        self, count: int, name: str, address: int, sent: int = 0, words: Sequence[int] = ()
+    ) -> None:
+        """A call, preempted after each of its first lookups and left so."""
+        self.in_step = False
+        registers = [address, sent, *words, *[ANY_WORD] * (REGISTERS - len(words))]
+        for _ in range(count):
+            self.run.host.attempt(API[f"SYS_{name}"], registers, 1)
+
+    def interrupt_at_the_end(self, name: str, address: int) -> None:
+        """A call of one lookup; an interrupt comes when it is done, but for who runs next."""
+        self.in_step = False
+        registers = [address, 0, *[ANY_WORD] * REGISTERS]
+        self.run.host.attempt(API[f"SYS_{name}"], registers, 2 if self.keeps_lookups else 1)
+
+    def begin_retype(self, kind: str, region: int, test: int) -> bool:
+        """One object, preempted at a test and left so; whether it was."""
+        return self._attempt(self._retype(kind, region, 1), test)
+
+    def meanwhile_retype(self, kind: str, region: int, count: int = 1) -> None:
+        """The same thread makes other objects of that region instead."""
+        self.run.host.syscall(API["SYS_CALL"], self._retype(kind, region, count))
+
+    def meanwhile_delete(self, slot: int) -> None:
+        sent = message(2, 0, 0, API["LABEL_CNODE_DELETE"])
+        self.run.host.syscall(API["SYS_CALL"], [NODE, sent, slot, 32, ANY_WORD, ANY_WORD])
+
+    def _retype(self, kind: str, region: int, count: int) -> list[int]:
+        """The registers of the call; what is in none stands in the message buffer."""
+        self.in_step = False
+        caller = self.run.kernel.current
+        assert caller is not None
+        words = [API[f"TYPE_{kind}"], 0, 0, 0, self.slots(count), count]
+        buffer = {API["BUFFER_WORDS"] + i: words[i] for i in range(REGISTERS, len(words))}
+        for i, value in (buffer | {API["BUFFER_CAPS"]: NODE}).items():
+            self.run.host.write(caller.buffer + 4 * i, value)
+        sent = message(len(words), 1, 0, API["LABEL_UNTYPED_RETYPE"])
+        return [region, sent, *words[:REGISTERS]]
+
+    def meanwhile(
+        self, name: str, address: int, sent: int = 0, words: Sequence[int] = (), force: bool = True
+    ) -> None:
+        """Whoever runs now makes a system call, of words that fit into registers."""
+        self.in_step = False
+        registers = [address, sent, *words, *[ANY_WORD] * (REGISTERS - len(words))]
+        self.run.host.syscall(API[f"SYS_{name}"], registers, force)
+
+    def meanwhile_fault(self, kind: str) -> None:
+        """Whoever runs now faults."""
+        self.run.host.fault(API[f"FAULT_{kind}"], 0x1000, 5)
+
+    # ---- objects
+
+    def make(self, kind: str, size: int = 0, count: int = 1, region: int = 1) -> int:
+        """New objects; the slot of the first capability."""
+        first = self.slots(count)
+        words = [API[f"TYPE_{kind}"], size, 0, 0, first, count]
+        untyped = region if region >= API["ROOT_UNTYPED"] else API["ROOT_UNTYPED"] + region
+        self.invoke(untyped, "UNTYPED_RETYPE", words, [NODE])
+        return first
+
+    def space(self, region: int = 1) -> int:
+        """A page directory that can be used."""
+        directory = self.make("PAGE_DIRECTORY", region=region)
+        if self.run.kernel.pools:
+            self.invoke(API["ROOT_ASID_POOL"], "ASID_ASSIGN", [], [directory])
+        return directory
+
+    def copy(self, source: int, rights: int = 7, error: str = "NONE") -> int:
+        to = self.slots()
+        self.invoke(NODE, "CNODE_COPY", [to, 32, source, 32, rights], [NODE], error)
+        return to
+
+    def mint(self, source: int, data: int, error: str = "NONE") -> int:
+        to = self.slots()
+        self.invoke(NODE, "CNODE_MINT", [to, 32, source, 32, 7, data], [NODE], error)
+        return to
+
+    def delete(self, slot: int) -> None:
+        self.invoke(NODE, "CNODE_DELETE", [slot, 32])
+
+    def revoke(self, slot: int) -> None:
+        self.invoke(NODE, "CNODE_REVOKE", [slot, 32])
+
+    def recycle(self, slot: int, error: str = "NONE") -> None:
+        self.invoke(NODE, "CNODE_RECYCLE", [slot, 32], error=error)
+
+    def configure(
+        self, thread: int, frame: int = 0, space: int = DIRECTORY, handler: int = 0
+    ) -> None:
+        caps = [NODE, space, frame] if frame else [NODE, space]
+        self.invoke(thread, "TCB_CONFIGURE", [handler, 0], caps)
+
+    def start(self, thread: int, priority: int) -> None:
+        self.invoke(thread, "TCB_SET_PRIORITY", [priority])
+        self.invoke(thread, "TCB_RESUME")
+
+    def thread(
+        self, priority: int = 255, frame: int = 0, space: int = DIRECTORY, handler: int = 0
+    ) -> int:
+        """A thread that is ready to run."""
+        slot = self.make("TCB")
+        self.configure(slot, frame, space, handler)
+        self.start(slot, priority)
+        return slot

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""System calls, faults and interrupts: what each does to the abstract state."""
+
+from __future__ import annotations
+
+from kernels.bilby.spec.invocation import E, Invocation, Refused, lookup
+from kernels.bilby.spec.invocations import perform
+from kernels.bilby.spec.ipc import (
+    FAILED,
+    fail,
+    raise_fault,
+    receive_endpoint,
+    reply,
+    send,
+    signal,
+    wait,
+)
+from kernels.bilby.spec.layout import API, message
+from kernels.bilby.spec.state import Kernel, Slot, Thread
+
+
+def invoke_object(kernel: Kernel, thread: Thread, slot: Slot) -> None:
+    sent = thread.regs[1]
+    code = E["NONE"]
+    try:
+        perform(read_invocation(kernel, thread, slot, sent))
+    except Refused as refused:
+        code = refused.code
+    thread.regs[0] = 0
+    thread.regs[1] = message(0, 0, 0, code)
+
+
+def read_invocation(kernel: Kernel, thread: Thread, slot: Slot, sent: int) -> Invocation:
+    length, count = sent & 0x7F, sent >> 7 & 3
+    if length > API["MESSAGE_WORDS_MAX"]:
+        raise Refused("RANGE")
+    if (length > API["MESSAGE_REGISTERS"] or count) and not thread.buffer:
+        raise Refused("TRUNCATED")
+    call = Invocation(kernel, thread, slot, sent >> 12, length)
+    for i in range(count):
+        found = lookup(kernel, thread, kernel.buffer_word(thread, API["BUFFER_CAPS"] + i))
+        if found is None:
+            raise Refused("LOOKUP_FAILED")
+        call.extra.append(found)
+    return call
+
+
+def invoke(kernel: Kernel, thread: Thread, *, blocking: bool, call: bool) -> None:
+    slot = lookup(kernel, thread, thread.regs[0])
+    if slot is None:
+        fail(thread, "LOOKUP_FAILED")
+        return
+    cap = slot.cap
+    if cap is None:
+        fail(thread, "INVALID_CAPABILITY")
+    elif cap.kind in ("endpoint", "notification") and not cap["can_send"]:
+        fail(thread, "NO_RIGHT")
+    elif cap.kind == "endpoint":
+        send(
+            kernel,
+            thread,
+            kernel.endpoint(cap["object"]),
+            cap["badge"],
+            blocking=blocking,
+            call=call,
+            may_grant=bool(cap["can_grant"]),
+        )
+    elif cap.kind == "notification":
+        thread.regs[0] = thread.regs[1] = 0
+        signal(kernel, kernel.notification(cap["object"]), cap["badge"])
+    elif not call:
+        fail(thread, "ILLEGAL_OPERATION")
+    else:
+        invoke_object(kernel, thread, slot)
+
+
+def receive(kernel: Kernel, thread: Thread, address: int) -> None:
+    slot = lookup(kernel, thread, address)
+    if slot is None:
+        fail(thread, "LOOKUP_FAILED")
+        return
+    cap = slot.cap
+    if cap is None or cap.kind not in ("endpoint", "notification"):
+        fail(thread, "INVALID_CAPABILITY")
+    elif not cap["can_receive"]:
+        fail(thread, "NO_RIGHT")
+    elif cap.kind == "endpoint":
+        if thread.slots["caller"].cap is not None:
+            kernel.empty(thread.slots["caller"])
+        receive_endpoint(kernel, thread, kernel.endpoint(cap["object"]), bool(cap["can_grant"]))
+    else:
+        wait(kernel, thread, kernel.notification(cap["object"]))
+
+
+def syscall(kernel: Kernel, number: int, registers: list[int], pc: int) -> None:
+    """The current thread makes a system call; ``registers`` are r0 to r5."""
+    thread = kernel.current
+    assert thread is not None
+    kernel.begin()
+    kernel.touch(thread)
+    thread.regs[0:6] = registers
+    thread.regs[7] = number
+    thread.regs[15] = pc
+    if number == API["SYS_CALL"]:
+        invoke(kernel, thread, blocking=True, call=True)
+    elif number == API["SYS_SEND"]:
+        invoke(kernel, thread, blocking=True, call=False)
+    elif number == API["SYS_NB_SEND"]:
+        invoke(kernel, thread, blocking=False, call=False)
+    elif number == API["SYS_RECEIVE"]:
+        receive(kernel, thread, thread.regs[0])
+    elif number == API["SYS_REPLY"]:
+        error = reply(kernel, thread)
+        thread.regs[0] = FAILED | E[error] if error != "NONE" else 0
+    elif number == API["SYS_REPLY_RECEIVE"]:
+        address = thread.regs[0]
+        reply(kernel, thread)
+        receive(kernel, thread, address)
+    elif number == API["SYS_YIELD"]:
+        kernel.scheduler.append(thread)
+    else:
+        thread.regs[0] = FAILED | E["INVALID_SYSCALL"]
+    kernel.scheduler.run()
+    for line in sorted(kernel.raised - kernel.masked):
+        take(kernel, line)
+
+
+def fault(kernel: Kernel, kind: int, address: int, status: int) -> None:
+    """The current thread faults; for an undefined instruction the address is its own pc."""
+    assert kernel.current is not None
+    kernel.begin()
+    raise_fault(kernel, kernel.current, kind, address, status)
+    kernel.scheduler.run()
+
+
+def take(kernel: Kernel, line: int) -> None:
+    """The line signals its notification, and is masked until acknowledged."""
+    kernel.raised.discard(line)
+    kernel.masked.add(line)
+    cap = kernel.irq_slots[line].cap
+    if cap is not None and cap.kind == "notification":
+        signal(kernel, kernel.notification(cap["object"]), cap["badge"])
+    kernel.scheduler.run()
+
+
+def interrupt(kernel: Kernel, line: int) -> None:
+    """A line is raised; if it is masked, nothing happens before it is acknowledged."""
+    kernel.begin()
+    kernel.raised.add(line)
+    if line not in kernel.masked:
+        take(kernel, line)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Operations on objects: which there are, by kind of capability and label."""
+
+from __future__ import annotations
+
+from kernels.bilby.spec import cnodes, lines, numbers, spaces, threads, untyped
+from kernels.bilby.spec.invocation import Invocation, Refused
+from kernels.bilby.spec.layout import API
+
+OPERATIONS = {
+    ("asid_control", API["LABEL_ASID_MAKE_POOL"]): numbers.make_pool,
+    ("asid_pool", API["LABEL_ASID_ASSIGN"]): numbers.assign,
+    ("untyped", API["LABEL_UNTYPED_RETYPE"]): untyped.retype,
+    ("cnode", API["LABEL_CNODE_COPY"]): cnodes.copy,
+    ("cnode", API["LABEL_CNODE_MINT"]): cnodes.mint,
+    ("tcb", API["LABEL_TCB_CONFIGURE"]): threads.configure,
+    ("tcb", API["LABEL_TCB_WRITE_REGISTERS"]): threads.write_registers,
+    ("tcb", API["LABEL_TCB_RESUME"]): threads.resume,
+    ("tcb", API["LABEL_TCB_SET_PRIORITY"]): threads.set_priority,
+    ("page_table", API["LABEL_PAGE_TABLE_MAP"]): spaces.map_table,
+    ("frame", API["LABEL_FRAME_MAP"]): spaces.map_frame,
+    ("irq_control", API["LABEL_IRQ_GET"]): lines.get_line,
+    ("irq_handler", API["LABEL_IRQ_SET_NOTIFICATION"]): lines.set_notification,
+    ("irq_handler", API["LABEL_IRQ_ACKNOWLEDGE"]): lines.acknowledge,
+    ("irq_handler", API["LABEL_IRQ_CLEAR_NOTIFICATION"]): lines.clear_notification,
+    ("cnode", API["LABEL_CNODE_MOVE"]): cnodes.move,
+    ("cnode", API["LABEL_CNODE_MUTATE"]): cnodes.mutate,
+    ("cnode", API["LABEL_CNODE_ROTATE"]): cnodes.rotate,
+    ("cnode", API["LABEL_CNODE_DELETE"]): cnodes.delete_one,
+    ("cnode", API["LABEL_CNODE_REVOKE"]): cnodes.revoke,
+    ("cnode", API["LABEL_CNODE_RECYCLE"]): cnodes.recycle_one,
+    ("tcb", API["LABEL_TCB_SUSPEND"]): threads.suspend_thread,
+    ("frame", API["LABEL_FRAME_UNMAP"]): spaces.unmap,
+    ("page_table", API["LABEL_PAGE_TABLE_UNMAP"]): spaces.unmap_one_table,
+}
+
+
+def perform(call: Invocation) -> None:
+    """Raises Refused with the error code of the API, or changes the state."""
+    operation = OPERATIONS.get((call.cap.kind, call.label))
+    if operation is None:
+        raise Refused("ILLEGAL_OPERATION")
+    operation(call)

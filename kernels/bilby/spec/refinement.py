@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Memory against the abstract state: every changed word is accounted for, and is as specified.
+
+After an operation, each word that changed must belong to an object that the specification
+touched, to a buffer word that it wrote, to memory that it made into objects, or to the
+kernel's own variables; and each object that it touched must read as the specification says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kernels.bilby.spec.layout import SIZES, WINDOW, decode_cap, has_field, offset
+from kernels.bilby.spec.state import (
+    CNode,
+    Endpoint,
+    Kernel,
+    Memory,
+    Notification,
+    Object,
+    Pool,
+    Slot,
+    State,
+    Table,
+    Thread,
+)
+
+LINK = ~0xF
+Read = Callable[[int], int]
+
+
+class Mismatch(AssertionError):
+    """The kernel did something else than the specification."""
+
+
+def expect(what: str, got: object, wanted: object) -> None:
+    if got != wanted:
+        text = [f"{v:#x}" if isinstance(v, int) else str(v) for v in (got, wanted)]
+        raise Mismatch(f"{what}: the kernel has {text[0]}, the specification {text[1]}")
+
+
+def check_slot(read: Read, slot: Slot) -> None:
+    where = f"slot {slot.address:#x}"
+    kind, fields = decode_cap(read(slot.address), read(slot.address + 4))
+    expect(where, kind, "null" if slot.cap is None else slot.cap.kind)
+    for name, value in (slot.cap.fields if slot.cap else {}).items():
+        expect(f"{where}, {kind}.{name}", fields[name], value)
+    prev = slot.prev.address if slot.prev else 0
+    following = slot.next.address if slot.next else 0
+    expect(f"{where}, previous", read(slot.address + offset("slot", "prev")) & LINK, prev)
+    expect(f"{where}, next", read(slot.address + offset("slot", "next")) & LINK, following)
+
+
+def check_thread(read: Read, kernel: Kernel, thread: Thread) -> None:
+    def get(name: str) -> int:
+        return read(thread.address + offset("tcb", name))
+
+    where = f"thread {thread.address:#x}"
+    for i, value in enumerate(thread.regs):
+        expect(f"{where}, register {i}", read(thread.address + 4 * i), value)
+    expect(f"{where}, state", State(get("state")), thread.state)
+    expect(f"{where}, priority", get("priority"), thread.priority)
+    expect(f"{where}, buffer", get("buffer"), thread.buffer)
+    expect(f"{where}, fault", get("fault"), thread.fault)
+    if thread.fault:
+        info = thread.address + offset("tcb", "fault_info")
+        expect(f"{where}, fault_info", (read(info), read(info + 4)), thread.fault_info)
+    expect(f"{where}, fault_handler", get("fault_handler"), thread.fault_handler)
+    if thread.waits_on is not None:
+        expect(f"{where}, waits_on", get("waits_on"), thread.waits_on.address)
+        check_neighbours(get, where, "wait", thread.waits_on.queue, thread)
+    if kernel.scheduler.ordered:
+        queued = kernel.scheduler.is_queued(thread)
+        expect(f"{where}, queued", get("queued"), int(queued))
+        if queued:
+            check_neighbours(get, where, "sched", kernel.scheduler.queue(thread), thread)
+    if thread.state is State.SEND:
+        expect(f"{where}, send_badge", get("send_badge"), thread.send_badge)
+        expect(f"{where}, send_call", get("send_call"), int(thread.send_call))
+    if thread.state in (State.SEND, State.RECEIVE):
+        expect(f"{where}, may_grant", get("may_grant"), int(thread.may_grant))
+
+
+def check_neighbours(
+    get: Callable[[str], int], where: str, kind: str, queue: list[Thread], thread: Thread
+) -> None:
+    at = queue.index(thread)
+    before = queue[at - 1].address if at else 0
+    after = queue[at + 1].address if at + 1 < len(queue) else 0
+    expect(f"{where}, {kind}_prev", get(f"{kind}_prev"), before)
+    expect(f"{where}, {kind}_next", get(f"{kind}_next"), after)
+
+
+def check_queue(read: Read, kind: str, item: Endpoint | Notification) -> None:
+    queue = [thread.address for thread in item.queue]
+    ends = (queue[0], queue[-1]) if queue else (0, 0)
+    got = tuple(read(item.address + offset(kind, name)) for name in ("head", "tail"))
+    expect(f"{kind} {item.address:#x}, ends of its queue", got, ends)
+
+
+def check_endpoint(read: Read, item: Endpoint) -> None:
+    check_queue(read, "endpoint", item)
+    state = 0 if not item.queue else 1 if item.sending else 2
+    expect(f"endpoint {item.address:#x}, state", read(item.address), state)
+
+
+def check_notification(read: Read, item: Notification) -> None:
+    where = f"notification {item.address:#x}"
+    check_queue(read, "notification", item)
+    pending = read(item.address + offset("notification", "pending"))
+    signalled = read(item.address + offset("notification", "signalled"))
+    expect(f"{where}, pending", pending, item.pending)
+    expect(f"{where}, signalled", signalled, int(item.signalled))
+
+
+def check_table(read: Read, table: Table, changed: set[int]) -> None:
+    """The descriptors that changed, and all that are specified."""
+    count = WINDOW >> 20 if table.is_directory else 256
+    indices = {(a - table.address) // 4 for a in changed} | set(table.descriptors)
+    for index in indices:
+        if 0 <= index < count:
+            got = read(table.address + 4 * index)
+            wanted = table.descriptors.get(index, 0)
+            expect(f"table {table.address:#x}, descriptor {index}", got, wanted)
+
+
+def check_pool(read: Read, pool: Pool, changed: set[int]) -> None:
+    places = {(address - pool.address) // 4 for address in changed} | set(pool.spaces)
+    for number in places:
+        where = f"pool {pool.address:#x}, number {number}"
+        expect(where, read(pool.address + 4 * number), pool.spaces.get(number, 0))
+
+
+class Owners:
+    """Which object a word of memory belongs to."""
+
+    def __init__(self) -> None:
+        self._small: dict[int, int] = {}  # by 16 bytes
+        self._large: dict[int, int] = {}  # by 4 KiB
+
+    def add(self, address: int, size: int) -> None:
+        if size < 4096:
+            self._small.update(dict.fromkeys(range(address // 16, (address + size) // 16), address))
+        else:
+            self._large.update(
+                dict.fromkeys(range(address // 4096, (address + size) // 4096), address)
+            )
+
+    def forget(self, address: int) -> None:
+        """An object or slot that is no more; its memory has no owner."""
+        for table, unit in ((self._small, 16), (self._large, 4096)):
+            at = address // unit
+            while table.get(at) == address:
+                del table[at]
+                at += 1
+
+    def find(self, address: int) -> int | None:
+        found = self._small.get(address // 16)
+        return self._large.get(address // 4096) if found is None else found
+
+
+def size_of(item: Object | Slot) -> int:
+    match item:
+        case Slot():
+            return SIZES["slot"]
+        case Thread():
+            return SIZES["tcb"]
+        case Endpoint():
+            return SIZES["endpoint"]
+        case Notification():
+            return SIZES["notification"]
+        case Table():
+            return SIZES["page_directory" if item.is_directory else "page_table"]
+        case Memory():
+            return item.size
+        case Pool():
+            return SIZES["asid_pool"]
+        case CNode():
+            return 0  # its slots are
+
+
+def is_kept_lookup(at: int) -> bool:
+    """A byte of a thread: of what it keeps of the addresses that it looked up."""
+    return has_field("tcb", "lookups") and at >= offset("tcb", "lookups")
+
+
+class Refinement:
+    """Checks one kernel against one abstract state, operation by operation."""
+
+    def __init__(self, kernel: Kernel, read: Read, variables: tuple[int, int]) -> None:
+        self.kernel = kernel
+        self.read = read
+        self.variables = variables
+        self.owners = Owners()
+
+    def learn(self) -> None:
+        """What is no more, and what is new: objects first, a thread's slots are inside it."""
+        for address in reversed(self.kernel.died):
+            self.owners.forget(address)
+        for address in self.kernel.died:
+            self.owners.forget(address)
+        self.kernel.died.clear()
+        new = self.kernel.new
+        for item in sorted(new, key=lambda item: isinstance(item, Slot)):
+            self.owners.add(item.address, size_of(item))
+        new.clear()
+
+    def check(self, changes: dict[int, int], current: int, idle: int) -> None:
+        kernel = self.kernel
+        kernel.scheduler.resolve(None if current == idle else current)
+        self.learn()
+        self.check_accounted(changes)
+        for address in kernel.touched:
+            if address in kernel.slots:
+                check_slot(self.read, kernel.slots[address])
+            self.check_object(kernel.objects.get(address), set(changes))
+        for address, value in kernel.written.items():
+            expect(f"buffer word {address:#x}", self.read(address), value)
+        wanted = idle if kernel.current is None else kernel.current.address
+        expect("the current thread", current, wanted)
+
+    def check_accounted(self, changes: dict[int, int]) -> None:
+        kernel = self.kernel
+        for address, value in changes.items():
+            if self.variables[0] <= address < self.variables[1]:
+                continue
+            if address in kernel.written:
+                continue
+            owner = self.owners.find(address)
+            if owner is not None and owner in kernel.touched:
+                continue
+            if any(base <= address < end for base, end in kernel.died_now):
+                continue
+            inside = any(base <= address < end for base, end in kernel.cleared)
+            if inside and (value == 0 or owner in kernel.touched):
+                continue
+            if owner is not None and self.is_unspecified(owner, address):
+                continue
+            raise Mismatch(f"{address:#x} became {value:#x}; the specification does not touch it")
+
+    def is_unspecified(self, owner: int, address: int) -> bool:
+        """A space's hardware number, which any switch may change; kept lookups; lazy queues."""
+        match self.kernel.objects.get(owner):
+            case Table(is_directory=True):
+                return address == owner + offset("page_directory", "asid") & ~3
+            case Thread() if is_kept_lookup(address - owner):
+                return True
+            case Thread() if not self.kernel.scheduler.ordered:
+                names = ("queued", "sched_next", "sched_prev")
+                return address - owner in [offset("tcb", name) for name in names]
+            case _:
+                return False
+
+    def check_object(self, item: Object | None, changed: set[int]) -> None:
+        match item:
+            case Thread():
+                check_thread(self.read, self.kernel, item)
+            case Endpoint():
+                check_endpoint(self.read, item)
+            case Notification():
+                check_notification(self.read, item)
+            case Table():
+                own = {a for a in changed if item.address <= a < item.address + size_of(item)}
+                check_table(self.read, item, own)
+            case Pool():
+                own = {a for a in changed if item.address <= a < item.address + size_of(item)}
+                check_pool(self.read, item, own)
+            case _:
+                pass
+
+    def check_everything(self) -> None:
+        """All objects and slots: once in a while, at the cost of reading them all."""
+        for slot in self.kernel.slots.values():
+            check_slot(self.read, slot)
+        for item in self.kernel.objects.values():
+            self.check_object(item, set())
+
+
+__all__ = ["Mismatch", "Refinement", "has_field"]

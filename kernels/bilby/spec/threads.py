@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Threads: configuration, registers, running and stopping, priority."""
+
+from __future__ import annotations
+
+from kernels.bilby.spec.invocation import Invocation, Refused
+from kernels.bilby.spec.ipc import copy_to, derive, set_pc, suspend
+from kernels.bilby.spec.layout import API, RAM, WINDOW
+from kernels.bilby.spec.state import Cap, State
+
+FRAME_BITS = (12, 16, 20, 24)
+
+
+def suspend_thread(call: Invocation) -> None:
+    suspend(call.kernel, call.kernel.thread(call.cap["object"]))
+
+
+def check_buffer(frame: Cap | None, offset: int) -> None:
+    if frame is None or frame.kind != "frame":
+        raise Refused("INVALID_CAPABILITY")
+    if frame["device"]:
+        raise Refused("ILLEGAL_OPERATION")
+    if not frame["can_write"]:
+        raise Refused("NO_RIGHT")
+    if offset % API["IPC_BUFFER_BYTES"]:
+        raise Refused("ALIGNMENT")
+    if offset >> FRAME_BITS[frame["size"]]:
+        raise Refused("RANGE")
+
+
+def configure(call: Invocation) -> None:
+    kernel, thread = call.kernel, call.kernel.thread(call.cap["object"])
+    call.require(2, 2)
+    if any(thread.slots[name].cap for name in ("cspace", "vspace", "buffer_frame")):
+        raise Refused("ILLEGAL_OPERATION")
+    kinds = [slot.cap.kind if slot.cap else None for slot in call.extra]
+    if kinds[:2] != ["cnode", "page_directory"]:
+        raise Refused("INVALID_CAPABILITY")
+    space = call.extra[1].cap
+    assert space is not None
+    assert kernel.spaces is not None
+    if kernel.spaces.directory(kernel, space) is None:
+        raise Refused("INVALID_CAPABILITY")
+    if len(call.extra) == 3:
+        check_buffer(call.extra[2].cap, call.word(1))
+    kernel.touch(thread)
+    kernel.init_thread(thread)
+    for name, source in zip(("cspace", "vspace", "buffer_frame"), call.extra, strict=False):
+        copy_to(kernel, thread.slots[name], derive(kernel, source.cap), source)
+    thread.fault_handler = call.word(0)
+    if len(call.extra) == 3:
+        frame = call.extra[2].cap
+        kept = thread.slots["buffer_frame"].cap
+        assert frame is not None
+        assert kept is not None
+        if "buffer" in kept.fields:
+            kept.fields["buffer"] = 1
+        thread.buffer = (frame["base"] << 12) - RAM + WINDOW + call.word(1)
+
+
+def write_registers(call: Invocation) -> None:
+    thread = call.kernel.thread(call.cap["object"])
+    call.require(17)
+    if thread.state is not State.INACTIVE:
+        raise Refused("ILLEGAL_OPERATION")
+    set_pc(thread, call.word(0), call.word(2))
+    thread.regs[13] = call.word(1)
+    thread.regs[0:13] = [call.word(3 + i) for i in range(13)]
+    thread.regs[14] = call.word(16)
+    call.kernel.touch(thread)
+
+
+def resume(call: Invocation) -> None:
+    thread = call.kernel.thread(call.cap["object"])
+    if thread.state is not State.INACTIVE or thread.slots["cspace"].cap is None:
+        raise Refused("ILLEGAL_OPERATION")
+    thread.fault = 0
+    call.kernel.wake(thread)
+
+
+def set_priority(call: Invocation) -> None:
+    kernel, thread = call.kernel, call.kernel.thread(call.cap["object"])
+    call.require(1)
+    priority = call.word(0)
+    if priority > call.caller.priority:
+        raise Refused("RANGE")
+    kernel.touch(thread)
+    kernel.scheduler.set_priority(thread, priority)

@@ -1,0 +1,272 @@
+"""Print terms as SMV expressions over unsigned words and Booleans.
+
+Every shared term becomes one DEFINE. Each operator has a form for words of any width and one for
+Booleans, which are words of one bit to us and a type of their own to NuSMV. Shifts by a variable
+are printed as stages, because NuSMV's own operators leave amounts beyond the width undefined;
+counts of bits likewise.
+
+NuSMV knows no word of more than ``WIDEST`` bits and no division by a variable. Terms with these can
+be printed, which serves as their identity, but must not be asked (``is_sayable``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from loopbounds.terms.arithmetic import result_width
+from loopbounds.terms.bit_vectors import Term, mask
+from loopbounds.terms.rewrite import walk
+
+__all__ = ["WIDEST", "IllTyped", "Printer", "is_sayable", "word"]
+
+WIDEST = 64  # bits of a word in NuSMV
+
+
+class IllTyped(Exception):
+    """A term whose parts do not fit together: a defect of whoever made it."""
+
+
+def is_sayable(terms: Iterable[Term]) -> bool:
+    """Whether NuSMV knows all parts of ``terms``."""
+    return not any(
+        t.width > WIDEST or (t.op in ("udiv", "urem") and t.args[1].constant is None)
+        for t in walk(terms)
+    )
+
+
+def word(value: int, width: int) -> str:
+    """A constant; Booleans are width 1."""
+    if width == 1:
+        return "TRUE" if value else "FALSE"
+    return f"0ud{width}_{value}"
+
+
+def check_type(term: Term) -> None:
+    """Raise IllTyped unless the widths of a term and of its arguments belong together."""
+    widths = [a.width for a in term.args]
+    if not _fits(term, widths):
+        raise IllTyped(f"{term.op} of {term.width} bits has arguments of {widths} bits")
+
+
+def _fits(term: Term, widths: list[int]) -> bool:
+    op, width = term.op, term.width
+    if op == "linear":
+        return len(term.factors) == len(widths) and all(w == width for w in widths)
+    if op in ("zext", "sext"):
+        return len(widths) == 1 and widths[0] < width
+    if op == "extract":
+        return len(widths) == 1 and term.value >= 0 and term.value + width <= widths[0]
+    if op == "concat":
+        return len(widths) == 2 and sum(widths) == width
+    if op == "ite":
+        return widths == [1, width, width]
+    if op in ("shl", "lshr", "ashr"):
+        return len(widths) == 2 and widths[0] == width
+    if op == "and" and width == 1:
+        return len(widths) > 0 and all(w == 1 for w in widths)
+    if op in ("clz", "popcount"):
+        return widths == [width]
+    if op == "not":
+        return widths == [width] == [1]
+    return len(widths) == 2 and widths[0] == widths[1] and width == result_width(op, widths)
+
+
+class Printer:
+    """Names terms one by one; ``lines`` are the DEFINEs made so far."""
+
+    def __init__(self, names: Mapping[Term, str]) -> None:
+        self._names = dict(names)
+        self.lines: list[str] = []
+
+    def define(self, terms: Iterable[Term]) -> list[str]:
+        """The names (or constants) that stand for ``terms``. Raises IllTyped."""
+        terms = list(terms)
+        for term in walk(terms):
+            if term not in self._names:
+                self._names[term] = self._name(term)
+        return [self._names[t] for t in terms]
+
+    def _name(self, term: Term) -> str:
+        if term.constant is not None:
+            return word(term.value, term.width)
+        if term.op == "sym":
+            raise IllTyped(f"symbol {term.name} is not part of the model")
+        check_type(term)
+        args = [self._names[a] for a in term.args]
+        return self._line(self._expression(term, args))
+
+    def _line(self, expression: str) -> str:
+        name = f"t{len(self.lines)}"
+        self.lines.append(f"  {name} := {expression};")
+        return name
+
+    def _expression(self, term: Term, args: list[str]) -> str:
+        op, width = term.op, term.args[0].width
+        if op == "linear":
+            return _parity(term, args) if width == 1 else self._sum(term, args)
+        if op == "and":
+            return " & ".join(args)
+        if op in _BOOLEAN and width == 1:
+            return _BOOLEAN[op].format(*args)
+        if op in _INFIX:
+            return f"{args[0]} {_INFIX[op]} {args[1]}"
+        if op == "slt":
+            return f"signed({args[0]}) < signed({args[1]})"
+        if op == "ite":
+            return f"{args[0]} ? {args[1]} : {args[2]}"
+        if op == "zext":
+            if width == 1:
+                return f"{args[0]} ? {word(1, term.width)} : {word(0, term.width)}"
+            return f"extend({args[0]}, {term.width - width})"
+        if op == "sext":
+            if width == 1:
+                return f"{args[0]} ? {word(mask(term.width), term.width)} : {word(0, term.width)}"
+            return f"unsigned(extend(signed({args[0]}), {term.width - width}))"
+        if op == "extract":
+            return self._bits(args[0], term.value, term.width)
+        if op == "concat":
+            high, low = (self._as_word(t, a) for t, a in zip(term.args, args, strict=True))
+            return f"{high} :: {low}"
+        if op in ("shl", "lshr", "ashr"):
+            return self._shift_of_bit(term, args) if width == 1 else self._shift(term, args)
+        if op in ("udiv", "urem"):
+            return self._division(term, args)
+        if op == "clz":
+            return self._leading_zeros(args[0], width)
+        if op == "popcount":
+            return self._bit_count(args[0], width)
+        if op in ("sborrow", "scarry"):
+            return self._overflow(op, args, width)
+        raise IllTyped(f"no SMV for operator {op}")
+
+    def _sum(self, term: Term, args: list[str]) -> str:
+        width, text = term.width, ""
+        for factor, a in zip(term.factors, args, strict=True):
+            if factor == 0:
+                continue
+            negative = factor >= 1 << (width - 1)
+            size = (-factor if negative else factor) & mask(width)
+            text += f" {'-' if negative else '+'} {_product(a, size, width)}"
+        text = text[3:] if text.startswith(" + ") else word(0, width) + text  # no sign of its own
+        return f"{text} + {word(term.value, width)}" if term.value else text
+
+    @staticmethod
+    def _as_word(term: Term, name: str) -> str:
+        return f"word1({name})" if term.width == 1 else name
+
+    @staticmethod
+    def _bits(name: str, low: int, width: int) -> str:
+        text = f"{name}[{low + width - 1}:{low}]"
+        return f"({text} = 0ud1_1)" if width == 1 else text
+
+    @staticmethod
+    def _shift_of_bit(term: Term, args: list[str]) -> str:
+        """A Boolean is shifted out by anything but 0; its copies come from above as its sign."""
+        if term.op == "ashr":
+            return args[0]
+        amount = term.args[1]
+        stays = f"!{args[1]}" if amount.width == 1 else f"{args[1]} = {word(0, amount.width)}"
+        return f"{args[0]} & {stays}"
+
+    def _shift(self, term: Term, args: list[str]) -> str:
+        """Stages of 1, 2, 4 ... places, and everything shifted out when a higher bit is set."""
+        op, width, (value, amount) = term.op, term.width, args
+        smv = "<<" if op == "shl" else ">>"
+        if op == "ashr":
+            value = f"signed({value})"
+        constant = term.args[1].constant
+        out = word(0, width)
+        if op == "ashr":
+            sign = self._bits(args[0], width - 1, 1)
+            out = f"({sign} ? {word(mask(width), width)} : {out})"
+        if constant is not None:
+            if constant >= width:
+                return out
+            shifted = f"({value} {smv} {constant})"
+            return f"unsigned({shifted})" if op == "ashr" else shifted
+        amount_width = term.args[1].width
+        stages = (width - 1).bit_length()
+        for stage in range(min(stages, amount_width)):
+            test = amount if amount_width == 1 else self._bits(amount, stage, 1)
+            value = self._line(f"{test} ? ({value} {smv} {1 << stage}) : {value}")
+        inside = f"unsigned({value})" if op == "ashr" else value
+        if amount_width <= stages:
+            return inside
+        beyond = self._bits(amount, stages, amount_width - stages)
+        small = (
+            beyond
+            if amount_width - stages == 1
+            else f"{beyond} != {word(0, amount_width - stages)}"
+        )
+        return f"({small}) ? {out} : {inside}"
+
+    @staticmethod
+    def _division(term: Term, args: list[str]) -> str:
+        """A quotient by 0 is 0, and the remainder is all; NuSMV fails at a word that may be 0."""
+        if term.args[1].constant == 0:
+            return word(0, term.width) if term.op == "udiv" else args[0]
+        return f"{args[0]} {'/' if term.op == 'udiv' else 'mod'} {args[1]}"
+
+    def _leading_zeros(self, value: str, width: int) -> str:
+        """Halve the word: is its upper half 0? Other words than of 2**n bits: bit by bit."""
+        if width & (width - 1):
+            text = word(width, width)
+            for bit in range(width):
+                zeros = word(width - 1 - bit, width)
+                text = self._line(f"{self._bits(value, bit, 1)} ? {zeros} : {text}")
+            return text
+        parts, half = [], width // 2
+        while half:
+            test = f"{self._bits(value, width - half, half)} = {word(0, half)}"
+            if half == 1:
+                test = f"!{self._bits(value, width - 1, 1)}"
+            zero = self._line(test)
+            parts.append(f"({zero} ? {word(half, width)} : {word(0, width)})")
+            value = self._line(f"{zero} ? ({value} << {half}) : {value}")
+            half //= 2
+        last = self._bits(value, width - 1, 1)
+        parts.append(f"({last} ? {word(0, width)} : {word(1, width)})")
+        return " + ".join(parts)
+
+    def _bit_count(self, value: str, width: int) -> str:
+        one, zero = word(1, width), word(0, width)
+        return " + ".join(f"({self._bits(value, i, 1)} ? {one} : {zero})" for i in range(width))
+
+    def _overflow(self, op: str, args: list[str], width: int) -> str:
+        """The signs of both say which sign the result must have, and it has the other one."""
+        result = self._line(f"{args[0]} {'-' if op == 'sborrow' else '+'} {args[1]}")
+        a, b, r = (f"{x}[{width - 1}:{width - 1}]" for x in (*args, result))
+        return f"{a} {'!=' if op == 'sborrow' else '='} {b} & {r} != {a}"
+
+
+_INFIX = {"or": "|", "xor": "xor", "eq": "=", "ult": "<", "mul": "*"}
+# what a word of one bit makes of the same operators; where it is signed, 1 is -1
+_BOOLEAN = {
+    "or": "{0} | {1}",
+    "xor": "{0} xor {1}",
+    "not": "!{0}",
+    "eq": "{0} <-> {1}",
+    "ult": "!{0} & {1}",
+    "slt": "{0} & !{1}",
+    "mul": "{0} & {1}",
+    "udiv": "{0} & {1}",
+    "urem": "{0} & !{1}",
+    "clz": "!{0}",
+    "popcount": "{0}",
+    "sborrow": "!{0} & {1}",
+    "scarry": "{0} & {1}",
+}
+
+
+def _parity(term: Term, args: list[str]) -> str:
+    """A sum modulo 2."""
+    odd = [a for factor, a in zip(term.factors, args, strict=True) if factor & 1]
+    return " xor ".join([*odd, *(["TRUE"] if term.value & 1 else [])]) or "FALSE"
+
+
+def _product(name: str, factor: int, width: int) -> str:
+    if factor == 1:
+        return name
+    if factor & (factor - 1) == 0:
+        return f"({name} << {factor.bit_length() - 1})"
+    return f"({name} * {word(factor, width)})"

@@ -1,0 +1,311 @@
+"""Guess relations that make ``count <= n`` inductive. Guesses only: every one is proved later.
+
+Templates over a loop variable ``x`` with initial value ``x0`` and ``k = count - 1``:
+
+    x = x0 + s*k, x <= x0, x >= x0     affine induction
+    s*k <= x0 - x, s*k <= x - x0       progress of at least s per iteration: one, or the least seen
+    x - x0 = 0 (mod 2**j)              congruence
+    x = (x0 + s*k) & ones              words that wrap; s**-1 tells how far it is to an end
+    x <= x0 >> k, and ``shifting``     halving, doubling, count-leading-zeros loops
+    bits of x <= bits ever set - k     one bit cleared in each iteration
+    u <= v, u - u0 <= v0 - u0          compared terms: displacement within the initial distance
+    u - u0 <= v0 - u0 + s - 1          the same where the last step may go past it
+    v - u <= (v0 - u0) >> k            their distance is halved, as in a binary search
+    s*k <= v0 - u0                     the bound itself, as a term over parameters
+    what constraints say of x0         said of x
+    least x seen <= x <= most seen     where the middle of two words is taken, with sign
+
+A guess stays if it holds in every state of the runs given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from math import gcd
+from operator import or_
+
+from loopbounds.nusmv.model import COUNT, COUNT_WIDTH, LoopModel, Variable
+from loopbounds.proof.runs import ModelRun
+from loopbounds.proof.shifting import BITWISE, of_shifts
+from loopbounds.terms import bit_vectors as terms
+from loopbounds.terms import rewrite
+from loopbounds.terms.arithmetic import signed
+from loopbounds.terms.bit_vectors import Term, const, eq, mask, operation, scale, sub, ule
+from loopbounds.terms.evaluate import compile_terms
+from loopbounds.terms.interval import interval
+from loopbounds.terms.rewrite import substitute
+
+__all__ = ["candidates", "holding", "likely_bounds"]
+
+K = terms.add(COUNT, const(-1, COUNT_WIDTH))
+COUNTED = terms.negate(eq(COUNT, const(0, COUNT_WIDTH)))
+MOST = 80  # candidates
+SMALL = 15  # terms in a constraint that is made one
+
+
+def candidates(model: LoopModel, runs: Sequence[ModelRun]) -> list[Term]:
+    """Candidate invariants that survive ``runs``, over parameters, state and ``COUNT``."""
+    found: dict[Term, None] = dict.fromkeys([COUNTED, *model.constraints, *model.hints])
+    for index, variable in enumerate(model.state):
+        found.update(dict.fromkeys(_of_variable(variable, index, runs)))
+    for guess in _of_comparisons(model, runs):
+        found[guess] = None
+    found.update(dict.fromkeys(of_shifts(model, runs)))
+    found.update(dict.fromkeys(_of_pairs(model)))
+    found.update(dict.fromkeys(_as_at_first(model)))
+    found.update(dict.fromkeys(_of_ranges(model)))
+    usable = [c for c in found if c.constant is None and c.width == 1]
+    return holding(model, usable, runs)[:MOST]
+
+
+def holding(model: LoopModel, guesses: Sequence[Term], runs: Sequence[ModelRun]) -> list[Term]:
+    """The guesses that hold in every recorded state."""
+    order = [*model.parameters, *(v.symbol for v in model.state), COUNT]
+    check = compile_terms(guesses, order)
+    alive = list(range(len(guesses)))
+    for run in runs:
+        for state, count in zip(run.states, run.counts, strict=True):
+            values = check([*run.parameters, *state, count])
+            alive = [i for i in alive if values[i]]
+    return [guesses[i] for i in alive]
+
+
+def _steps(index: int, runs: Sequence[ModelRun]) -> set[int]:
+    """Differences of one variable between consecutive header executions."""
+    return {
+        after[index] - before[index]
+        for run in runs
+        for (before, i), (after, j) in zip(
+            zip(run.states, run.counts, strict=True),
+            zip(run.states[1:], run.counts[1:], strict=True),
+            strict=False,
+        )
+        if j == i + 1
+    }
+
+
+def _of_variable(variable: Variable, index: int, runs: Sequence[ModelRun]) -> Iterator[Term]:
+    x, x0 = variable.symbol, variable.initial
+    width = x.width
+    steps = {s % (1 << width) for s in _steps(index, runs)}
+    if not steps - {0}:
+        yield eq(x, x0)
+    if width == 1:
+        return
+    yield terms.negate(eq(x, const(0, width)))
+    if x not in rewrite.symbols([variable.next]):
+        return
+    k = _counter(width)
+    if len(steps) == 1:
+        yield eq(x, terms.add(x0, scale(k, steps.pop())))
+        yield from (ule(x, x0), ule(x0, x))
+        return
+    yield from _progress(x, x0, k, steps)
+    common = gcd(*steps, 1 << width)
+    if common > 1:
+        yield eq(operation("and", sub(x, x0), const(common - 1, width)), const(0, width))
+    wrap = _wrap(index, runs)
+    if 0 < wrap < mask(width):
+        for step in {s & wrap for s in steps} if _one(steps, wrap) else {1, -1}:
+            yield eq(x, operation("and", terms.add(x0, scale(k, step)), const(wrap, width)))
+    following = rewrite.walk([variable.next])
+    scaled = any(t.op == "linear" and x in t.args and 1 not in t.factors for t in following)
+    if width == COUNT_WIDTH and (scaled or {t.op for t in following} & BITWISE):
+        if any(_is_middle(t) for t in following):
+            yield from _seen(x, index, runs)
+        yield from _halved(x, x0)
+        yield from _cleared(x, index, runs)
+
+
+def _one(steps: set[int], wrap: int) -> bool:
+    """Whether a word of the bits ``wrap`` always goes on by the same."""
+    return len({s & wrap for s in steps}) == 1
+
+
+def _wrap(index: int, runs: Sequence[ModelRun]) -> int:
+    """The mask of the narrowest word that holds every value of a variable."""
+    top = max(state[index] for run in runs for state in run.states)
+    return (1 << top.bit_length()) - 1
+
+
+def _counter(width: int) -> Term:
+    if width <= COUNT_WIDTH:
+        return terms.extract(K, 0, width)
+    return terms.zext(K, width)
+
+
+def _progress(x: Term, x0: Term, k: Term, steps: set[int]) -> Iterator[Term]:
+    for down, start, end in ((-1, x, x0), (1, x0, x)):
+        least = min((down * step % (1 << x.width) for step in steps), default=1)
+        for s in sorted({1, least} - {0}):
+            yield ule(scale(k, s), sub(end, start))
+        yield ule(start, end)
+
+
+def _is_middle(t: Term) -> bool:
+    """Half the sum of two words, as in a binary search: right as long as they are small."""
+    return t.op in ("ashr", "lshr") and t.args[0].op == "linear" and len(t.args[0].args) > 1
+
+
+def _seen(x: Term, index: int, runs: Sequence[ModelRun]) -> Iterator[Term]:
+    values = [signed(state[index], x.width) for run in runs for state in run.states]
+    yield terms.sle(const(min(values), x.width), x)
+    yield terms.sle(x, const(max(values), x.width))
+
+
+def _cleared(x: Term, index: int, runs: Sequence[ModelRun]) -> Iterator[Term]:
+    """One bit less in each iteration, of those that are ever set."""
+    bits = reduce(or_, (state[index] for run in runs for state in run.states))
+    yield eq(operation("and", x, const(~bits, x.width)), const(0, x.width))
+    left = sub(const(bits.bit_count(), x.width), K)
+    yield ule(K, const(bits.bit_count(), x.width))
+    yield ule(operation("popcount", x), left)
+
+
+def _of_comparisons(model: LoopModel, runs: Sequence[ModelRun]) -> Iterator[Term]:
+    """Relations between terms that the step compares."""
+    initial = {v.symbol: v.initial for v in model.state}
+    fixed = set(model.inputs)
+    strides = _strides(model, runs)
+    turns = _turns(model, runs)
+    for u, v in _compared(model):
+        if rewrite.symbols((u, v)) & fixed:
+            continue
+        yield from (ule(u, v), ule(v, u))
+        if u.width == COUNT_WIDTH:
+            yield from (terms.sle(u, v), terms.sle(v, u))
+        u0, v0 = substitute(u, initial), substitute(v, initial)
+        for a, b, a0, b0 in ((u, v, u0, v0), (v, u, v0, u0)):
+            yield from _halved(sub(a, b), sub(a0, b0))
+            yield from _halved(_more(sub(a, b)), _more(sub(a0, b0)))
+        for a, a0, b0 in ((u, u0, v0), (v, v0, u0)):
+            if a is a0:
+                continue
+            yield ule(sub(a, a0), sub(b0, a0))
+            yield ule(sub(a0, a), sub(a0, b0))
+            for past in (s - 1 for s in strides if s > 1):
+                for on, end in ((sub(a, a0), sub(b0, a0)), (sub(a0, a), sub(a0, b0))):
+                    yield ule(on, terms.add(end, const(past, a.width)))
+            for distance in (sub(b0, a0), sub(a0, b0)):
+                yield from _reach(distance, strides)
+                for bits in (8, 16):
+                    for turn in turns[bits]:
+                        turned = scale(distance, turn)
+                        wrapped = operation("and", turned, const((1 << bits) - 1, u.width))
+                        yield from _reach(wrapped, [1])
+
+
+def _more(x: Term) -> Term:
+    return terms.add(x, const(1, x.width))
+
+
+def _halved(x: Term, x0: Term) -> Iterator[Term]:
+    if x.width == COUNT_WIDTH and x is not x0:
+        yield ule(x, operation("lshr", x0, K))
+
+
+def _reach(distance: Term, strides: Sequence[int]) -> Iterator[Term]:
+    if distance.constant is not None or distance.width > COUNT_WIDTH:
+        return
+    distance = terms.zext(distance, COUNT_WIDTH)
+    for s in strides:
+        yield ule(scale(K, s), distance)
+        if s & (s - 1) == 0:
+            yield ule(K, operation("lshr", distance, const(s.bit_length() - 1, COUNT_WIDTH)))
+            yield ule(COUNT, operation("lshr", distance, const(s.bit_length() - 1, COUNT_WIDTH)))
+    for factor, atom in zip(distance.factors, distance.args, strict=False):
+        if distance.op == "linear" and factor in strides:
+            yield from (ule(K, atom), ule(COUNT, atom))
+
+
+def _turns(model: LoopModel, runs: Sequence[ModelRun]) -> dict[int, list[int]]:
+    """Bits of a word that wraps -> what makes 1 of the odd numbers that it goes on by."""
+    found: dict[int, dict[int, None]] = {8: {1: None}, 16: {1: None}}
+    for index in range(len(model.state)):
+        bits = _wrap(index, runs).bit_length()
+        steps = _steps(index, runs)
+        if bits in found and steps and _one(steps, (1 << bits) - 1):
+            step = steps.pop() % (1 << bits)
+            if step % 2:
+                found[bits][pow(step, -1, 1 << bits)] = None
+    return {bits: list(turns) for bits, turns in found.items()}
+
+
+def _strides(model: LoopModel, runs: Sequence[ModelRun]) -> list[int]:
+    found = {1}
+    for index, variable in enumerate(model.state):
+        steps = {s % (1 << variable.symbol.width) for s in _steps(index, runs)}
+        if len(steps) == 1:
+            size = steps.pop()
+            found.add(min(size, (1 << variable.symbol.width) - size))
+    return sorted(s for s in found if 0 < s < 1 << 20)
+
+
+def _compared(model: LoopModel) -> list[tuple[Term, Term]]:
+    """Pairs under a comparison in the step, also with both sides brought to the header."""
+    pairs: dict[tuple[Term, Term], None] = {}
+    symbols = {v.symbol for v in model.state}
+    before = {v.next: v.symbol for v in model.state}
+    for t in rewrite.walk([model.again, *(v.next for v in model.state)]):
+        if t.op not in ("eq", "ult", "slt") or t.args[0].width == 1:
+            continue
+        if not rewrite.symbols(t.args) & symbols:
+            continue
+        pairs[t.args[0], t.args[1]] = None
+        if any(a in before for a in t.args):
+            a, b = (before.get(a, a) for a in t.args)
+            pairs[a, b] = None
+        first, second = (_without_constant(a) for a in t.args)
+        pairs[first, second] = None
+    return list(pairs)[:12]
+
+
+def _without_constant(t: Term) -> Term:
+    return sub(t, const(t.value, t.width)) if t.op == "linear" else t
+
+
+def _of_ranges(model: LoopModel) -> Iterator[Term]:
+    """A variable stays within what its initial and next values can be."""
+    for v in model.state:
+        if v.symbol.width == 1:
+            continue
+        ends = interval(v.initial), interval(v.next)
+        yield ule(const(min(low for low, _ in ends), v.symbol.width), v.symbol)
+        yield ule(v.symbol, const(max(high for _, high in ends), v.symbol.width))
+
+
+def likely_bounds(model: LoopModel, runs: Sequence[ModelRun]) -> list[int]:
+    """Bounds worth trying first: constants of what decides where runs start and how they go on.
+
+    And constant distances between compared terms, in strides.
+    """
+    initial = {v.symbol: v.initial for v in model.state}
+    values = rewrite.walk([*model.constraints, model.again, *initial.values()])
+    found = {t.value + d for t in values if t.op == "const" for d in (-1, 0, 1)}
+    for u, v in _compared(model):
+        distance = sub(substitute(v, initial), substitute(u, initial))
+        if distance.constant is not None:
+            for value in (distance.value, terms.neg(distance).value):
+                found |= {value // s + d for s in _strides(model, runs) for d in (0, 1, 2)}
+    return sorted(found)
+
+
+def _as_at_first(model: LoopModel) -> Iterator[Term]:
+    """What is known of a variable's initial value may hold of the variable."""
+    for v in model.state:
+        if v.initial.op == "sym":
+            for c in model.constraints:
+                if v.initial in rewrite.symbols([c]) and rewrite.size(c) <= SMALL:
+                    yield substitute(c, {v.initial: v.symbol})
+
+
+def _of_pairs(model: LoopModel) -> Iterator[Term]:
+    """Two variables that move together or against each other."""
+    combine: tuple[Callable[[Term, Term], Term], ...] = (sub, terms.add)
+    state = [v for v in model.state if v.symbol.width > 1][:6]
+    for i, first in enumerate(state):
+        for second in state[i + 1 :]:
+            if first.symbol.width == second.symbol.width:
+                for f in combine:
+                    yield eq(f(first.symbol, second.symbol), f(first.initial, second.initial))

@@ -1,0 +1,84 @@
+"""Long runs of a model, by descent: what tells the bound before anything is proved.
+
+Whoever keeps a loop going as long as it can chooses its initial values, and in each iteration
+what is read from memory. Here the choice is the same in every iteration, and is improved one bit
+at a time, from choices of which it is known that the loop goes on. A run found so is an execution
+of the model; that there is no longer one is for the model checker to say. A run that comes back
+to a state it was in before, with the same inputs, never ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loopbounds.nusmv.model import LoopModel
+from loopbounds.proof.runs import ModelRun, ModelStepper, neighbours
+
+__all__ = ["Choice", "climb"]
+
+LONG = 1 << 12  # executions, beyond which a run is long enough
+STEPS = 1 << 16  # of all runs together
+KEPT = 48  # states kept of a run
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Initial parameters, and the inputs of every step."""
+
+    parameters: tuple[int, ...]
+    inputs: tuple[int, ...]
+
+
+def climb(model: LoopModel, starts: Sequence[Choice]) -> list[ModelRun]:
+    """The longest run found from each of ``starts``; none for starts the model forbids."""
+    climber = _Climber(model)
+    found = [run for start in starts if (run := climber.best(start)) is not None]
+    return list({run.parameters: run for run in found}.values())
+
+
+class _Climber:
+    def __init__(self, model: LoopModel) -> None:
+        self._stepper = ModelStepper(model)
+        self._widths = [s.width for s in (*model.parameters, *model.inputs)]
+        self._split = len(model.parameters)
+        self._left = STEPS
+
+    def best(self, start: Choice) -> ModelRun | None:
+        words = (*start.parameters, *start.inputs)
+        run = self._run(words)
+        while run is not None and run.executions < LONG and not run.endless and self._left > 0:
+            longer = self._longer(words, run.executions)
+            if longer is None:
+                break
+            words, run = longer
+        return run
+
+    def _longer(
+        self, words: tuple[int, ...], above: int
+    ) -> tuple[tuple[int, ...], ModelRun] | None:
+        for other in neighbours(words, self._widths):
+            run = self._run(other)
+            if run is not None and run.executions > above:
+                return other, run
+        return None
+
+    def _run(self, words: tuple[int, ...]) -> ModelRun | None:
+        parameters, inputs = words[: self._split], words[self._split :]
+        state = self._stepper.start(parameters)
+        if state is None:
+            return None
+        states = [state]
+        before, count = state, 1
+        following = self._stepper.step(parameters, state, inputs)
+        while following is not None and following != before and count < LONG and self._left > 0:
+            count += 1
+            self._left -= 1
+            if count & (count - 1) == 0:  # a state to come back to (Brent)
+                before = following
+            if count <= KEPT:
+                states.append(following)
+            following = self._stepper.step(parameters, following, inputs)
+        counts = tuple(range(1, len(states) + 1))
+        again = following is not None and following == before
+        return ModelRun(parameters, tuple(states), counts, count, following is None, again)

@@ -1,0 +1,252 @@
+"""What a loop's proof and the user's facts come to, and how it is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from loopbounds.proof.bound import SOLVER_FAILED, LoopBound
+from loopbounds.proof.prove import ProofOutcome, long_runs
+from loopbounds.proof.runs import ModelRun, explore
+from loopbounds.reduction.simplify import simplified
+from loopbounds.slicing.slice import Slice
+from loopbounds.terms import bit_vectors as terms
+from loopbounds.terms import rewrite
+from quoll.assumptions import kind_of, stated
+from quoll.errors import FactsError
+from quoll.facts import ListAtMost, LoopFact
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph, SuperLoop
+
+__all__ = [
+    "assumed",
+    "is_constant",
+    "is_refutable",
+    "judge",
+    "not_asked",
+    "not_exact",
+    "refute",
+    "solver_failed",
+    "with_total",
+]
+
+REACHED, NOT_REACHED = "; reached", "; not known to be tight"
+SHOWN = 3  # states of a trace, origins of values, printed
+
+
+def judge(
+    graph: Supergraph,
+    image: Image,
+    loop: SuperLoop,
+    cut: Slice,
+    outcome: ProofOutcome,
+    listed: ListAtMost | None,
+    inner_end: bool,
+) -> LoopBound:
+    """The bound of one loop, if no fact counts it.
+
+    ``inner_end``: all loops inside are proved to end. Raises FactsError when it walks no list, and
+    a fact says that it does.
+    """
+    if outcome.failed and outcome.bound is None:
+        return replace(solver_failed(loop, outcome.failed), seconds=outcome.seconds)
+    if listed is not None and not cut.walks():
+        raise FactsError(
+            f"the loop at {listed.place} walks no list: no word of it becomes what it points to",
+            where=str(listed.source),
+            hint="state how often the loop is executed: loop PLACE at most N",
+        )
+    if outcome.bound is not None:
+        return _resting_on(listed, _proved(loop, cut, outcome, inner_end, graph.apart(loop)))
+    why, tip = _unknown(cut)
+    reason = _explanation(graph, image, loop, cut.walks(), why, tip)
+    return LoopBound(loop.index, None, None, "", "", reason, outcome.seconds, why=why)
+
+
+def is_constant(cut: Slice) -> bool:
+    """Whether nothing that is unknown decides how often the loop is executed."""
+    model = simplified(cut.model)
+    return not model.parameters and not model.inputs
+
+
+def is_refutable(cut: Slice, entered_by_all: bool) -> bool:
+    """Whether an execution of the model may refute a fact about the loop.
+
+    ``entered_by_all``: the graph is entered with any registers, and the loops inside end.
+    """
+    if not cut.model.parameters and not cut.model.inputs:
+        return True
+    alone = cut.alone() if entered_by_all and not cut.rests else None
+    return alone is not None and bool(alone.registers)
+
+
+def refute(fact: LoopFact, cut: Slice, entered_by_all: bool, entry: int, apart: int) -> None:
+    """Raise FactsError if an execution exceeds the fact.
+
+    ``entry``: address of the first block. ``apart``: iterations before those of the model.
+    """
+    _refute(fact, cut, apart)
+    if entered_by_all and not cut.rests:
+        _refute_for_some(fact, cut, entry, apart)
+
+
+def assumed(bound: LoopBound, fact: LoopFact, apart: int) -> LoopBound:
+    """What a fact makes of a loop of which more, or nothing, is proved."""
+    proved = "" if bound.bound is None else f"; proved is {bound.bound + apart}"
+    proved += "; the solver failed" if bound.failed else ""
+    evidence = f"{fact.source} (assumed, not proved{proved})"
+    unanswered = bound.reason if bound.failed else bound.unanswered
+    known = replace(bound, bound=fact.bound - apart, exact=None, method="fact", evidence=evidence)
+    return replace(known, reason="", total=None, around=None, why="", unanswered=unanswered)
+
+
+def with_total(bound: LoopBound, total: int | None, around: int | None) -> LoopBound:
+    """The bound with a total of the loop per entry of the one ``around``; None: without one."""
+    evidence = bound.evidence.removesuffix(_of_total(bound.total))
+    evidence += _of_total(total)
+    return replace(bound, total=total, around=around, evidence=evidence)
+
+
+def _of_total(total: int | None) -> str:
+    return "" if total is None else f"; {total} per entry of the loop around it"
+
+
+def not_exact(bound: LoopBound) -> LoopBound:
+    """The bound where no execution need reach it."""
+    evidence = bound.evidence.replace(REACHED, NOT_REACHED) if bound.exact else bound.evidence
+    return replace(bound, exact=None, evidence=evidence)
+
+
+def _resting_on(fact: ListAtMost | None, bound: LoopBound) -> LoopBound:
+    if fact is None:
+        return bound
+    assumes = stated(fact)
+    return replace(bound, exact=None, evidence=f"{bound.evidence}; {assumes}", assumes=assumes)
+
+
+def not_asked(loop: SuperLoop) -> LoopBound:
+    """For a loop that no path needs a bound of."""
+    return LoopBound(loop.index, None, None, "", "", "not asked for", 0.0)
+
+
+def solver_failed(loop: SuperLoop, why: str) -> LoopBound:
+    """No bound of this loop, unless a fact states one."""
+    return LoopBound(loop.index, None, None, "", "", f"{SOLVER_FAILED}: {why}", 0.0)
+
+
+def _proved(
+    loop: SuperLoop, cut: Slice, outcome: ProofOutcome, inner_end: bool, apart: int
+) -> LoopBound:
+    exact = True if outcome.tight and inner_end and _faithful(cut) else None
+    evidence = (
+        f"count <= {outcome.bound} is an invariant (k-induction with {outcome.relations} relations)"
+    )
+    evidence += REACHED if exact else NOT_REACHED
+    if cut.rests:
+        evidence += f"; rests on {', '.join(sorted(kind_of(text).name for text in cut.rests))}"
+    if apart:
+        evidence += "; counted after the first iteration"
+    unanswered = f"a lower bound: {outcome.failed}" if outcome.failed else ""
+    return LoopBound(
+        loop.index,
+        outcome.bound,
+        exact,
+        "nusmv",
+        evidence,
+        "",
+        outcome.seconds,
+        rests=tuple(sorted(cut.rests)),
+        unanswered=unanswered,
+    )
+
+
+def _faithful(cut: Slice) -> bool:
+    """Whether runs of the model are runs of the program, for the stated initial ranges."""
+    model = simplified(cut.model)
+    free = not model.inputs and all(p.name in cut.given for p in model.parameters)
+    return free and cut.says_all({p.name for p in model.parameters})
+
+
+def _refute(fact: LoopFact, cut: Slice, apart: int) -> None:
+    """A loop with a single possible execution that exceeds the fact refutes it.
+
+    ``apart``: iterations before those of the model. Where initial values or memory are free, a
+    longer execution may be one that cannot happen.
+    """
+    if cut.model.parameters or cut.model.inputs:
+        return
+    for run in explore(cut.model):
+        executions = run.executions + apart
+        if executions > fact.bound:
+            entered = "is repeated" if apart else "is entered from outside"
+            raise FactsError(
+                f"{fact.place} is executed {executions} times{'' if run.ended else ' or more'} "
+                f"whenever it {entered}, not at most {fact.bound}: {_trace(run, cut)}",
+                where=str(fact.source),
+                hint=f"state at least {executions}, or remove the fact",
+            )
+
+
+def _refute_for_some(fact: LoopFact, cut: Slice, entry: int, apart: int) -> None:
+    """Registers at the entry for which the loop is entered and exceeds the fact refute it.
+
+    They may hold any word there, but for what facts about them say, which the model has.
+    """
+    alone = cut.alone()
+    if alone is None or not alone.registers:
+        return
+    run = max(long_runs(alone.model), key=lambda r: r.executions, default=None)
+    if run is None or run.executions + apart <= fact.bound:
+        return
+    executions = run.executions + apart
+    pairs = list(zip(alone.registers, run.parameters, strict=True))
+    values = ", ".join(f"{register} = {value:#x}" for register, value in pairs)
+    said = f", or what it may begin with: 'register {pairs[0][0]} at {entry:#x} is at most M'"
+    raise FactsError(
+        f"{fact.place} is executed {executions} times{'' if run.ended else ' or more'}, not at "
+        f"most {fact.bound}, where the path begins with {values}: {_trace(run, cut)}",
+        where=str(fact.source),
+        hint=f"state at least {executions}{said}",
+    )
+
+
+def _trace(run: ModelRun, cut: Slice) -> str:
+    names = [cut.origins[v.symbol.name].name for v in cut.model.state]
+    shown = [*range(min(SHOWN, len(run.states))), len(run.states) - 1]
+    return "; ".join(
+        f"execution {run.counts[i]}: "
+        + ", ".join(f"{n} = {x:#x}" for n, x in zip(names, run.states[i], strict=True))
+        for i in dict.fromkeys(shown)
+    )
+
+
+def _explanation(
+    graph: Supergraph, image: Image, loop: SuperLoop, walks: bool, why: str, tip: str
+) -> str:
+    where = image.place(graph.nodes[loop.header].block.addr)
+    line = image.line(graph.nodes[loop.header].block.addr)
+    place = f"{line.file}:{line.line}" if line else f"{graph.nodes[loop.header].block.addr:#010x}"
+    listed = f", or 'list at {place} has at most N elements'" if walks else ""
+    return f"{where}: the loop has no bound: {why}; add 'loop {place} at most N'{listed}{tip}"
+
+
+def _unknown(cut: Slice) -> tuple[str, str]:
+    """Which values the exit depends on that nothing bounds, and the fact that would help."""
+    model = cut.model
+    deciding = rewrite.symbols([model.again])
+    for v in model.state:
+        if v.symbol in deciding:
+            deciding |= rewrite.symbols([v.initial, v.next])
+    free = [s for s in (*model.inputs, *model.parameters) if s in deciding]
+    if model.again is terms.TRUE:
+        return "no exit of it depends on anything that is known", ""
+    if not free:
+        return "its exit is decided by " + _listed([str(cut.origins[s.name]) for s in deciding]), ""
+    facts = [fact for s in free if (fact := cut.origins[s.name].fact)]
+    tip = f", or, if that word is a count, '{facts[0]}'" if facts else ""
+    return "nothing bounds " + _listed([str(cut.origins[s.name]) for s in free]), tip
+
+
+def _listed(origins: list[str]) -> str:
+    unique = list(dict.fromkeys(origins))
+    more = f" and {len(unique) - SHOWN} more" if len(unique) > SHOWN else ""
+    return ", ".join(unique[:SHOWN]) + more

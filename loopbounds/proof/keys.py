@@ -1,0 +1,73 @@
+"""What proofs and answers follow from, as hashes: equal keys have equal answers (rules 30, 31).
+
+A proof follows from its model, budget, solver and the code that proves. The answers for a graph,
+before facts that count are looked at, follow from the image, the graph, what value analysis says,
+the facts about lists, the options, the solver, and the code of this package and of those before it.
+The versions of Python and of all packages are in every key.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from loopbounds.nusmv.model import LoopModel
+from loopbounds.proof.prove import Budget
+from loopbounds.slicing.code import KnownValues
+from loopbounds.terms.bit_vectors import Term
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
+from quoll.kept.identity import LeftOut, key_of
+from quoll.kept.versions import file_version, versions
+
+__all__ = ["graph_key", "model_key", "simple_key", "total_key"]
+
+REGISTERS = range(15)  # all but the pc
+PROVING = ("quoll", "loopbounds")
+LEFT_OUT: LeftOut = {
+    "loopbounds.terms.term.Term": {"serial": "the order in which a process happens to make terms"}
+}
+
+
+def model_key(model: LoopModel, budget: Budget, solver: Path) -> str:
+    """The identity of a question: equal keys have equal answers."""
+    program = _version(solver)
+    return key_of("proof", model, budget, program, versions(*PROVING), left_out=LEFT_OUT)
+
+
+def simple_key(key: str) -> str:
+    """The identity of the question of the model with ``key`` as it is, without simpler ones."""
+    return key_of("simple", key)
+
+
+def total_key(key: str, trip: Term, outer: int) -> str:
+    """The identity of a total over a loop with bound ``outer``; ``key`` is the inner model's."""
+    return key_of("total", key, trip, outer, left_out=LEFT_OUT)
+
+
+def graph_key(
+    graph: Supergraph,
+    image: Image,
+    values: KnownValues,
+    options: object,
+    solver: Path,
+) -> str:
+    """The identity of a whole graph: equal keys have equal answers for all loops."""
+    known = [_known(graph, values, node) for node in range(len(graph.nodes))]
+    program = _version(solver)
+    return key_of("answers", graph, image.identity, known, options, program, versions(*PROVING))
+
+
+def _version(solver: Path) -> object:
+    """Of a solver that is missing: no answer is kept for it."""
+    return file_version(solver) if solver.is_file() else "missing"
+
+
+def _known(graph: Supergraph, values: KnownValues, node: int) -> tuple[object, ...]:
+    """What value analysis says of a node."""
+    insns = graph.nodes[node].block.insns
+    accesses = [i for i, insn in enumerate(insns) if insn.memory is not None]
+    return (
+        [(values.register(node, r), values.frame_register(node, r)) for r in REGISTERS],
+        [(values.access(node, i), values.frame_access(node, i)) for i in accesses],
+        values.hands_on_a_stack_address(node),
+    )

@@ -1,0 +1,36 @@
+"""How hard to try to bound a loop, and where what is found is kept."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loopbounds.nusmv.query import Limits
+from quoll.kept.store import NOWHERE, Store
+
+__all__ = ["BoundOptions", "Budget"]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one loop may use for each of its models: ``queries`` of the solver.
+
+    Seconds of processor time, for all of them and for each, are several times what proofs need:
+    how fast the machine is, and what else it does, must not change a bound.
+    """
+
+    seconds: int = 60
+    queries: int = 48
+    query: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundOptions:
+    """How hard to try, and where results are kept."""
+
+    budget: Budget = field(default_factory=Budget)
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    store: Store = NOWHERE  # of proofs and answers
+    models: Path | None = None  # folder to write the SMV models to
+    s1: bool = True  # rule 1: stores of unknown address spare live stack frames

@@ -1,0 +1,219 @@
+"""All loops of a graph, proved in rounds: each distinct question once, stored proofs first.
+
+What a loop leaves behind is unknown until it has a bound. So a loop whose model reads such a
+value waits for that bound; its model is then made again, and asked. When no loop is left that
+waits for nothing, those that wait are asked as they are. A loop for which the solver failed has no
+bound to others either: what is proved of them holds without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from loopbounds.nusmv.model import LoopModel
+from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.evidence import with_total
+from loopbounds.proof.keys import model_key, simple_key, total_key
+from loopbounds.proof.options import BoundOptions
+from loopbounds.proof.prove import ProofOutcome, Question, prove_simple
+from loopbounds.proof.store import KeptProof, write_model
+from loopbounds.proof.triangular import Total, total_over
+from loopbounds.proof.workers import answer_all
+from loopbounds.reduction.simplify import simplified
+from loopbounds.slicing.code import CellStep, Code
+from loopbounds.slicing.scopes import Scopes
+from loopbounds.slicing.slice import Slice, slice_loops
+from loopbounds.terms.bit_vectors import Term
+from quoll.kept.store import Store
+
+__all__ = ["Progress", "Rounds"]
+
+Progress = Callable[[int, int, str], None]  # questions answered, all questions, place
+
+
+@dataclass(slots=True)
+class Rounds:
+    """``run`` gives ``slices``, ``outcomes`` and ``keys``, by loop index."""
+
+    code: Code
+    options: BoundOptions
+    solver: Path
+    progress: Progress | None
+    slices: dict[int, Slice] = field(default_factory=dict)
+    outcomes: dict[int, ProofOutcome] = field(default_factory=dict)
+    keys: dict[int, str] = field(default_factory=dict)  # of the proofs; of totals under -1 - loop
+
+    @property
+    def store(self) -> Store:
+        """Where proofs are kept."""
+        return self.options.store
+
+    def run(self, loops: Sequence[int]) -> None:
+        """Answer ``loops``; others are unknown to them."""
+        code, asked = self.code, self.outcomes
+        scopes = Scopes(code)
+        pending, wanted = list(loops), set(loops)
+        while pending:
+            new = slice_loops(scopes, pending)
+            changed = [i for i in pending if i not in asked or new[i].model != self.slices[i].model]
+            self.slices |= {i: new[i] for i in changed}
+            ready = self._ready(changed, wanted)
+            if not ready:
+                return
+            asked |= self._answers(ready)
+            code.bounds |= {i: b for i in ready if (b := asked[i].bound) is not None}
+            for i in ready:
+                cut = self.slices[i]
+                if i in code.bounds:
+                    code.continued[i] = cut.continued
+                code.steps |= {(i, cell): CellStep(n, cut.rests) for cell, n in cut.steps().items()}
+            pending = [loop for loop in loops if self._is_open(loop)]
+
+    def _ready(self, loops: Sequence[int], wanted: set[int]) -> list[int]:
+        """Those of ``loops`` that wait for nothing, or else for nothing that matters, or all."""
+        for known in (waits, waits_in_earnest):
+            found = [
+                i for i in loops if not (known(self.slices[i]) & wanted) - self.outcomes.keys()
+            ]
+            if found:
+                return found
+        return list(loops)
+
+    def _is_open(self, loop: int) -> bool:
+        """Whether a loop is not asked yet, or may get a bound when others have theirs."""
+        outcome = self.outcomes.get(loop)
+        return outcome is None or (outcome.bound is None and not outcome.failed)
+
+    def _answers(self, loops: Sequence[int]) -> dict[int, ProofOutcome]:
+        """An outcome for each of ``loops``; each distinct question is asked once."""
+        keys = {i: self._key(self.slices[i].model) for i in loops}
+        self.keys |= keys
+        known: dict[str, ProofOutcome] = {}
+        questions: dict[str, int] = {}  # key -> first loop with that question
+        for loop, key in keys.items():
+            proof = None if key in known or key in questions else self._remembered(key)
+            if proof is not None:
+                known[key] = proof
+                write_model(self.options.models, key, proof.model)
+            elif key not in known:
+                questions.setdefault(key, loop)
+        known |= self._asked(questions)
+        return {loop: known[key] for loop, key in keys.items()}
+
+    def _key(self, model: LoopModel) -> str:
+        return model_key(model, self.options.budget, self.solver)
+
+    def _asked(self, loops: Mapping[str, int]) -> dict[str, ProofOutcome]:
+        """The answer to each question; those with the same simple model share its proof."""
+        asked = {key: Question.about(self.slices[loop].model) for key, loop in loops.items()}
+        simple = {key: simple_key(self._key(question.simple)) for key, question in asked.items()}
+        models = {simple[key]: question.simple for key, question in asked.items()}
+        places = {simple[key]: loop for key, loop in loops.items()}
+        proofs = {key: p for key in models if (p := self._remembered(key)) is not None}
+        proofs |= self._answered(
+            {
+                key: partial(prove_simple, model, self.options.budget, self.solver)
+                for key, model in models.items()
+                if key not in proofs
+            },
+            places,
+        )
+        answers = self._answered(
+            {
+                key: partial(question.lifted, proofs[simple[key]], self.options.budget, self.solver)
+                for key, question in asked.items()
+            },
+            {},
+        )
+        for key, outcome in answers.items():
+            write_model(self.options.models, key, outcome.model)
+        return answers
+
+    def _answered(
+        self, questions: Mapping[str, Callable[[], ProofOutcome]], places: Mapping[str, int]
+    ) -> dict[str, ProofOutcome]:
+        """The answer to each question, by the key that its proof is kept under.
+
+        ``places``: loops to speak of as their questions are answered.
+        """
+        found: dict[str, ProofOutcome] = {}
+        keys = list(questions)
+
+        def done(index: int, outcome: ProofOutcome) -> None:
+            key = keys[index]
+            found[key] = outcome
+            if not outcome.failed:
+                self.store.keep(key, KeptProof.of(outcome))
+            if self.progress is not None and key in places:
+                self.progress(len(found), len(keys), self._place(places[key]))
+
+        answer_all(list(questions.values()), self.options.workers, done)
+        return found
+
+    def _remembered(self, key: str) -> ProofOutcome | None:
+        known: KeptProof | None = self.store.value(key, KeptProof)
+        return None if known is None else known.outcome()
+
+    def with_totals(self, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:
+        """The bounds with totals over the loop around, where both are proved and it is less."""
+        return tuple(self._with_total(b, bounds) for b in bounds)
+
+    def _with_total(self, bound: LoopBound, bounds: Sequence[LoopBound]) -> LoopBound:
+        parent = self.code.graph.loops[bound.loop].parent
+        if parent is None or parent not in self.code.bounds or bound.loop not in self.code.bounds:
+            return bound
+        trip = self.slices[bound.loop].trips.get(parent)
+        outer, inner = bounds[parent].bound, bound.bound
+        if trip is None or outer is None or inner is None:
+            return bound
+        found = self._total(bound.loop, trip, self.code.bounds[parent])
+        if found.failed:
+            return replace(bound, unanswered=f"its total over the loop around it: {found.failed}")
+        total = found.executions
+        if total is None or total >= outer * inner:
+            return bound
+        header = self.code.graph.nodes[self.code.graph.loops[parent].header].block.addr
+        return with_total(bound, total, header)
+
+    def _total(self, loop: int, trip: Term, outer: int) -> Total:
+        """The proved total of a loop over the loop around it."""
+        key = total_key(self.keys[loop], trip, outer)
+        known: KeptProof | None = self.store.value(key, KeptProof)
+        if known is not None:
+            write_model(self.options.models, key, known.model)
+            self.keys[-1 - loop] = key
+            return Total(known.bound)
+        model, inner = self.slices[loop].model, self.code.bounds[loop]
+        found = total_over(model, trip, outer, inner, self.options.budget, self.solver)
+        if not found.failed:
+            self.store.keep(key, KeptProof(found.executions, 1, 1, found.model, 0.0))
+            write_model(self.options.models, key, found.model)
+            self.keys[-1 - loop] = key
+        return found
+
+    def failed_before(self, loop: int) -> int | None:
+        """A loop for which the solver failed, and whose bound would tell about this one."""
+        needed = waits_in_earnest(self.slices[loop])
+        for other in sorted(needed & self.outcomes.keys()):
+            found = self.outcomes[other]
+            if found.bound is None and (found.failed or self.failed_before(other) is not None):
+                return other
+        return None
+
+    def _place(self, loop: int) -> str:
+        header = self.code.graph.loops[loop].header
+        return self.code.image.place(self.code.graph.nodes[header].block.addr)
+
+
+def waits(cut: Slice) -> set[int]:
+    """Loops without a bound, one of which left a value that this one reads."""
+    return set(cut.havoc.values())
+
+
+def waits_in_earnest(cut: Slice) -> set[int]:
+    """The same, of the values that decide how long this one is repeated."""
+    model = simplified(cut.model)
+    return {cut.havoc[s] for s in (*model.inputs, *model.parameters) if s in cut.havoc}

@@ -1,0 +1,196 @@
+"""Concrete executions of a model: where candidates come from, and witnesses that bounds are met.
+
+The twin of the model checker's view (rule 19): a run is an execution that the SMV text allows.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from loopbounds.nusmv.model import LoopModel
+from loopbounds.terms.bit_vectors import Term, mask
+from loopbounds.terms.evaluate import compile_terms
+from loopbounds.terms.rewrite import walk
+
+__all__ = ["MAX_STEPS", "ModelRun", "ModelStepper", "explore", "longest", "neighbours", "runs_near"]
+
+MAX_STEPS = 1 << 16  # of one run
+ALL_STEPS = 1 << 18  # of all runs of one exploration
+MOST_RUNS = 120  # of one exploration
+KEPT = 48  # states kept from the start of a run, and as many from its end
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRun:
+    """``states[i]`` is what execution number ``counts[i]`` of the header found."""
+
+    parameters: tuple[int, ...]
+    states: tuple[tuple[int, ...], ...]
+    counts: tuple[int, ...]
+    executions: int  # of the header, so far
+    ended: bool  # the loop was left
+    endless: bool = False  # it is back in a state it was in before, so it may go on for ever
+
+
+class ModelStepper:
+    """A model as a program."""
+
+    def __init__(self, model: LoopModel) -> None:
+        self._allowed = compile_terms(model.constraints, model.parameters)
+        self._initial = compile_terms([v.initial for v in model.state], model.parameters)
+        order = [*model.parameters, *(v.symbol for v in model.state), *model.inputs]
+        self._step = compile_terms([model.again, *(v.next for v in model.state)], order)
+
+    def start(self, parameters: Sequence[int]) -> tuple[int, ...] | None:
+        """The initial state, or None when a constraint forbids these parameters."""
+        return self._initial(parameters) if all(self._allowed(parameters)) else None
+
+    def step(
+        self, parameters: Sequence[int], state: Sequence[int], inputs: Sequence[int]
+    ) -> tuple[int, ...] | None:
+        """The state at the next header execution, or None when the loop is left."""
+        again, *following = self._step([*parameters, *state, *inputs])
+        return tuple(following) if again else None
+
+
+def explore(
+    model: LoopModel, seeds: Sequence[tuple[int, ...]] = (), steps: int = MAX_STEPS
+) -> list[ModelRun]:
+    """Runs from many initial states, deterministic; ``seeds`` are parameters to try first.
+
+    ``steps``: executions in one run, at most.
+    """
+    stepper = ModelStepper(model)
+    chance = random.Random(1)
+    choices = _Choices(model, chance)
+    budget, runs = ALL_STEPS, []
+    seen: set[tuple[int, ...]] = set()
+    for parameters in _starts(model, choices, seeds):
+        if parameters in seen:
+            continue
+        seen.add(parameters)
+        state = stepper.start(parameters)
+        if state is None:
+            continue
+        for policy in range(3 if model.inputs else 1):
+            run = _run(stepper, parameters, state, choices, policy, min(budget, steps))
+            budget -= run.executions
+            runs.append(run)
+        if budget <= 0 or len(runs) >= MOST_RUNS:
+            break
+    return runs
+
+
+def runs_near(model: LoopModel, parameters: tuple[int, ...]) -> list[ModelRun]:
+    """Short runs from an initial state and from those beside it that the model allows."""
+    stepper, choices = ModelStepper(model), _Choices(model, random.Random(1))
+    runs: list[ModelRun] = []
+    for start in (parameters, *neighbours(parameters, [p.width for p in model.parameters])):
+        state = stepper.start(start)
+        if state is not None and len(runs) < MOST_RUNS:
+            policies = range(3 if model.inputs else 1)
+            runs += [_run(stepper, start, state, choices, policy, KEPT) for policy in policies]
+    return runs
+
+
+def neighbours(words: tuple[int, ...], widths: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """One word 0, or all ones, or with one bit changed, the highest first."""
+    for i, (width, word) in enumerate(zip(widths, words, strict=True)):
+        ones = mask(width)
+        for other in (0, ones, *(word ^ 1 << bit for bit in reversed(range(width)))):
+            if other != word:
+                yield (*words[:i], other, *words[i + 1 :])
+
+
+def longest(runs: Sequence[ModelRun]) -> int:
+    """The most header executions of any run: what no bound may be below."""
+    return max((r.executions for r in runs), default=1)
+
+
+def _starts(
+    model: LoopModel, choices: _Choices, seeds: Sequence[tuple[int, ...]]
+) -> Iterator[tuple[int, ...]]:
+    yield from seeds
+    extremes = [choices.values(p) for p in model.parameters]
+    for same in range(max(map(len, extremes), default=0)):
+        yield tuple(v[same % len(v)] for v in extremes)
+    for _ in range(600 if model.parameters else 1):
+        yield tuple(choices.pick(p) for p in model.parameters)
+    for seed in seeds:
+        yield from neighbours(seed, [p.width for p in model.parameters])
+
+
+class _Choices:
+    """Interesting words: corners, constants of the model and their neighbours, random ones."""
+
+    def __init__(self, model: LoopModel, chance: random.Random) -> None:
+        terms = [*model.constraints, model.again, *(v.next for v in model.state)]
+        terms += [v.initial for v in model.state]
+        found = {t.value for t in walk(terms) if t.op in ("const", "linear")}
+        found |= {mask(32) + 1 - v for v in found}
+        near = {v + d for v in found for d in (-1, 0, 1)}
+        self._constants = sorted(near)
+        self._chance = chance
+        self._order = list(model.inputs)
+        self._same = [tuple(same & mask(s.width) for s in self._order) for same in (0, 1, -1)]
+        self._values: dict[int, list[int]] = {}  # by width
+
+    def values(self, symbol: Term) -> list[int]:
+        """Corners for one symbol."""
+        known = self._values.get(symbol.width)
+        if known is None:
+            top = mask(symbol.width)
+            corners = [0, 1, 2, 3, top, top - 1, top >> 1, (top >> 1) + 1, *self._constants]
+            known = self._values[symbol.width] = sorted({v & top for v in corners})
+        return known
+
+    def pick(self, symbol: Term) -> int:
+        """One word for a symbol."""
+        kind = self._chance.random()
+        if kind < 0.4:
+            return self._chance.choice(self.values(symbol))
+        if kind < 0.5:
+            return self._chance.getrandbits(symbol.width)
+        if kind < 0.65:
+            return 1 << self._chance.randrange(symbol.width)
+        return self._chance.getrandbits(self._chance.randint(1, symbol.width))
+
+    def inputs(self, policy: int) -> Iterator[tuple[int, ...]]:
+        """Inputs to try for one step: the first that keeps the loop going is taken."""
+        if not self._order:
+            yield ()
+            return
+        if policy == 0:
+            yield from self._same
+        for _ in range(12 if policy < 2 else 1):
+            yield tuple(self.pick(s) for s in self._order)
+
+
+def _run(
+    stepper: ModelStepper,
+    parameters: tuple[int, ...],
+    state: tuple[int, ...],
+    choices: _Choices,
+    policy: int,
+    limit: int,
+) -> ModelRun:
+    head, tail, count, ended = [(1, state)], [(1, state)], 1, False
+    while count < limit and not ended:
+        for inputs in choices.inputs(policy):
+            following = stepper.step(parameters, state, inputs)
+            if following is not None:
+                break
+        if following is None:
+            ended = True
+            break
+        count, state = count + 1, following
+        if len(head) < KEPT:
+            head.append((count, state))
+        elif len(tail) < 2 * KEPT:
+            tail.append((count, state))
+        else:
+            tail = [*tail[KEPT:], (count, state)]
+    kept = head + [pair for pair in tail[-KEPT:] if pair[0] > head[-1][0]]
+    return ModelRun(parameters, tuple(s for _, s in kept), tuple(c for c, _ in kept), count, ended)

@@ -1,0 +1,77 @@
+"""Proofs and answers that are kept (``quoll.kept.store``), by what they follow from (``keys``).
+
+A proof is kept with the model it was found in; where a budget did not suffice for one, that is kept
+for this very budget, which is part of the key. The answers for a whole graph are kept too, so
+that nothing needs to be sliced to find them. Nothing is kept that rests on a failure (rule 30).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.prove import ProofOutcome
+from quoll.kept.store import Store
+
+__all__ = ["Answers", "KeptProof", "copy_models", "write_model"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptProof:
+    """What is kept of a proof: the bound, the longest run known, the relations used, the model.
+
+    None instead of a bound where there is no proof within the budget, or none at all (``endless``).
+    """
+
+    bound: int | None
+    reached: int
+    relations: int
+    model: str
+    seconds: float
+    endless: bool = False
+
+    @staticmethod
+    def of(outcome: ProofOutcome) -> KeptProof:
+        """What is kept of an answer that did not fail."""
+        known = outcome.bound, outcome.reached, outcome.relations, outcome.model
+        return KeptProof(*known, round(outcome.seconds, 3), outcome.endless)
+
+    def outcome(self) -> ProofOutcome:
+        """The answer."""
+        known = self.bound, self.reached, (), self.relations, "", self.model, self.seconds
+        return ProofOutcome(*known, self.endless)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The bounds of all loops of a graph, if no fact counts them, and the keys of their proofs.
+
+    ``refutable``: loops of which an execution may refute a fact, by index. ``constant``: those that
+    are executed equally often whenever they are entered.
+    """
+
+    bounds: tuple[LoopBound, ...]
+    models: tuple[str, ...]
+    refutable: frozenset[int]
+    constant: frozenset[int]
+
+
+def copy_models(store: Store, keys: Sequence[str], folder: Path | None) -> bool:
+    """Write the models of proofs that are kept to ``folder``; whether all of them are there."""
+    if folder is None:
+        return True
+    proofs = {key: store.value(key, KeptProof) for key in keys}
+    for key, proof in proofs.items():
+        if proof is None:
+            return False
+        write_model(folder, key, proof.model)
+    return True
+
+
+def write_model(folder: Path | None, key: str, text: str) -> None:
+    """Keep the model of a proof, if there is one, where a user wants to see it."""
+    if folder is not None and text:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{key[:16]}.smv").write_text(text)

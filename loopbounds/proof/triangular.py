@@ -1,0 +1,158 @@
+"""The total of a loop over the loop around it: triangular nests.
+
+Where the bound of an inner loop depends on how often the outer one has come round, the sum over
+all iterations of the outer loop is less than the product of the two bounds. With t the completed
+iterations of the outer loop, a line is fitted to the longest runs found for some t,
+
+    q * executions <= c + s * t,    t <= m,
+
+and proved of the model of the inner loop like a bound (rule 19). An entry of the outer loop has
+each t once at most, and for each at most one entry of the inner loop, so that
+
+    total = sum over t = 0 .. m of min(bound, (c + s*t) // q).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+from loopbounds.nusmv.model import COUNT, COUNT_WIDTH, LoopModel, Variable, at_most
+from loopbounds.proof.candidates import candidates
+from loopbounds.proof.climb import Choice, climb
+from loopbounds.proof.prove import Budget, OutOfTime, Session, SolverFailed, weed
+from loopbounds.proof.runs import ModelRun, explore, longest
+from loopbounds.reduction.coarsen import coarsen, without_large
+from loopbounds.reduction.simplify import simplified
+from loopbounds.terms import bit_vectors as terms
+from loopbounds.terms.bit_vectors import Term, const, scale, ule
+from loopbounds.terms.rewrite import substitute
+
+__all__ = ["Total", "total_over"]
+
+STEEPEST = 16  # of the denominators of slopes
+MOST = 1 << 12  # iterations of the outer loop, beyond which no sum is made
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """``executions`` of the inner header per entry of the outer loop; None: no better one known."""
+
+    executions: int | None
+    model: str = ""
+    failed: str = ""  # what the solver failed with; "" when it answered or ran out of time
+
+
+def total_over(
+    model: LoopModel, trip: Term, outer: int, inner: int, budget: Budget, solver: Path
+) -> Total:
+    """From the proved bounds of both loops and the parameter ``trip`` of the inner one's model.
+
+    Never raises for what the solver does.
+    """
+    model = simplified(model)
+    coarse = coarsen(model)
+    small = coarse if trip in coarse.parameters else without_large(model)
+    if trip not in small.parameters or not 1 < outer <= MOST or inner <= 1:
+        return Total(None)
+    points = _points(small, trip, outer)
+    line = _line(points)
+    if line is None or not line.fits(outer, inner):
+        return Total(None)
+    session = Session(small, budget, solver)
+    try:
+        for last in dict.fromkeys((max(t for t, _ in points), outer - 1)):
+            total = line.total(last, inner)
+            if total >= outer * inner:
+                continue
+            goal = terms.both(line.property(trip), at_most(inner))
+            goal = terms.both(goal, ule(trip, const(last, COUNT_WIDTH)))
+            guesses = candidates(small, _runs(small, trip, points))
+            if weed(session, small, guesses, goal)[1]:
+                return Total(total, session.text)
+    except OutOfTime:
+        return Total(None)
+    except SolverFailed as failure:
+        return Total(None, failed=str(failure))
+    return Total(None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """``q * executions <= c + s * t``."""
+
+    q: int
+    c: int
+    s: int
+
+    def fits(self, outer: int, inner: int) -> bool:
+        """Whether neither side can wrap in a word."""
+        return self.c >= 0 and self.q * inner + abs(self.s) * outer + self.c < 1 << 30
+
+    def property(self, trip: Term) -> Term:
+        """The same over words."""
+        left, right = scale(COUNT, self.q), const(self.c, COUNT_WIDTH)
+        if self.s < 0:
+            return ule(terms.add(left, scale(trip, -self.s)), right)
+        return ule(left, terms.add(right, scale(trip, self.s)))
+
+    def total(self, last: int, inner: int) -> int:
+        """The sum over t = 0 .. last."""
+        return sum(max(0, min(inner, (self.c + self.s * t) // self.q)) for t in range(last + 1))
+
+
+def _points(model: LoopModel, trip: Term, outer: int) -> list[tuple[int, int]]:
+    """(t, executions of the longest run found with it), for some t."""
+    chosen = {0, 1, 2, outer // 3, outer // 2, outer - 3, outer - 2, outer - 1}
+    found = []
+    for t in sorted(c for c in chosen if 0 <= c < outer):
+        runs = _found(_with_trip(model, trip, t))
+        if runs:
+            found.append((t, longest(runs)))
+    return found
+
+
+def _found(model: LoopModel) -> list[ModelRun]:
+    runs = explore(model)
+    best = sorted(runs, key=lambda r: -r.executions)[:2]
+    inputs = (0,) * len(model.inputs)
+    return [*runs, *climb(model, [Choice(r.parameters, inputs) for r in best])]
+
+
+def _with_trip(model: LoopModel, trip: Term, t: int) -> LoopModel:
+    value = {trip: const(t, trip.width)}
+    return replace(
+        model,
+        parameters=tuple(p for p in model.parameters if p is not trip),
+        state=tuple(
+            Variable(v.symbol, substitute(v.initial, value), substitute(v.next, value))
+            for v in model.state
+        ),
+        constraints=tuple(substitute(c, value) for c in model.constraints),
+        again=substitute(model.again, value),
+        hints=(),
+        exits=(),
+    )
+
+
+def _line(points: Sequence[tuple[int, int]]) -> _Line | None:
+    """The line above all points whose slope is that of the first and the last."""
+    if len(points) < 2 or len({n for _, n in points}) == 1:
+        return None
+    (t0, n0), (t1, n1) = points[0], points[-1]
+    slope = Fraction(n1 - n0, t1 - t0).limit_denominator(STEEPEST)
+    q, s = slope.denominator, slope.numerator
+    return _Line(q, max(q * n - s * t for t, n in points), s) if s else None
+
+
+def _runs(model: LoopModel, trip: Term, points: Sequence[tuple[int, int]]) -> list[ModelRun]:
+    """Runs of the model itself; those with the values of ``trip`` that matter come first."""
+    place = model.parameters.index(trip)
+    seeds = [
+        (*run.parameters[:place], t, *run.parameters[place:])
+        for t, _ in points
+        for run in _found(_with_trip(model, trip, t))[:4]
+    ]
+    return explore(model, seeds)

@@ -1,0 +1,114 @@
+"""Models that differ in names and order only, made the same: one question instead of several.
+
+A term's shape is what it is built like, symbols being told apart by their part in the model.
+Symbols are numbered as they are met when the terms of the model are gone through in the order of
+their shapes. Whatever the order, the result is the model with its symbols renamed one to one; a
+tie that is broken otherwise in another model costs an answer that could have been shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from zlib import crc32
+
+from loopbounds.nusmv.model import LoopModel, Variable
+from loopbounds.terms import rewrite
+from loopbounds.terms.bit_vectors import Term, sym
+
+__all__ = ["canonical"]
+
+UNORDERED = frozenset({"linear", "and", "or", "xor", "eq", "mul"})
+
+Shapes = Mapping[Term, int]
+
+
+def canonical(model: LoopModel) -> LoopModel:
+    """The same model with symbols named, and constraints ordered, by what they are for."""
+    shapes = _shapes(model)
+    state = sorted(model.state, key=lambda v: shapes[v.symbol])
+    roots = [model.again, *(t for v in state for t in (v.next, v.initial))]
+    constraints = sorted(model.constraints, key=shapes.__getitem__)
+    names = _numbered(model, [*roots, *constraints], shapes)
+
+    def named(term: Term) -> Term:
+        return rewrite.substitute(term, names)
+
+    variables = (Variable(names[v.symbol], named(v.initial), named(v.next)) for v in state)
+    return LoopModel(
+        _in_order(names[p] for p in model.parameters),
+        tuple(sorted(variables, key=lambda v: _number(v.symbol))),
+        _in_order(names[i] for i in model.inputs),
+        tuple(map(named, constraints)),
+        named(model.again),
+        tuple(named(h) for h in sorted(model.hints, key=shapes.__getitem__)),
+        tuple(named(e) for e in sorted(model.exits, key=shapes.__getitem__)),
+    )
+
+
+def _shapes(model: LoopModel) -> Shapes:
+    """By what symbols are; then, state variables told apart by where they start and go on."""
+    parts = (("p", model.parameters), ("x", [v.symbol for v in model.state]), ("i", model.inputs))
+    colors = {s: hash((crc32(kind.encode()), s.width)) for kind, own in parts for s in own}
+    moving = [t for v in model.state for t in (v.initial, v.next)]
+    first = _of_terms(moving, colors)
+    colors |= {v.symbol: hash((first[v.initial], first[v.next])) for v in model.state}
+    roots = [*moving, model.again, *model.constraints, *model.hints, *model.exits]
+    return _of_terms([*roots, *colors], colors)
+
+
+def _of_terms(roots: Iterable[Term], colors: Mapping[Term, int]) -> dict[Term, int]:
+    """Equal for equal structure, in any process."""
+    shapes: dict[Term, int] = {}
+    for t in rewrite.walk(roots):
+        known = colors.get(t)
+        if known is None:
+            parts = [hash((f, shapes[a])) for f, a in _weighted(t)]
+            if t.op in UNORDERED:
+                parts.sort()
+            known = hash((crc32(t.op.encode()), t.width, t.value, *parts))
+        shapes[t] = known
+    return shapes
+
+
+def _weighted(t: Term) -> Iterator[tuple[int, Term]]:
+    """The arguments, each with its factor in a sum."""
+    return zip(t.factors or (0,) * len(t.args), t.args, strict=True)
+
+
+def _numbered(model: LoopModel, roots: Iterable[Term], shapes: Shapes) -> dict[Term, Term]:
+    """A new name for every symbol, in the order in which they are met below ``roots``."""
+    prefix = dict.fromkeys(model.parameters, "p") | dict.fromkeys(model.inputs, "i")
+    prefix |= dict.fromkeys((v.symbol for v in model.state), "x")
+    names: dict[Term, Term] = {}
+    used = dict.fromkeys("pxi", 0)
+    for symbol in [*_met(roots, shapes), *prefix]:
+        if symbol not in names:
+            kind = prefix[symbol]
+            names[symbol] = sym(f"{kind}{used[kind]}", symbol.width)
+            used[kind] += 1
+    return names
+
+
+def _met(roots: Iterable[Term], shapes: Shapes) -> Iterator[Term]:
+    """Symbols below ``roots``, depth first."""
+    seen: set[Term] = set()
+    stack = list(roots)[::-1]
+    while stack:
+        t = stack.pop()
+        if t in seen:
+            continue
+        seen.add(t)
+        if t.op == "sym":
+            yield t
+        parts = list(_weighted(t))
+        if t.op in UNORDERED:
+            parts.sort(key=lambda part: (part[0], shapes[part[1]]))
+        stack += [a for _, a in reversed(parts)]
+
+
+def _number(symbol: Term) -> int:
+    return int(symbol.name[1:])
+
+
+def _in_order(symbols: Iterable[Term]) -> tuple[Term, ...]:
+    return tuple(sorted(symbols, key=_number))

@@ -1,0 +1,149 @@
+"""What a model takes of what is known where a loop is entered: ranges and conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass
+from itertools import combinations
+from random import Random
+
+from loopbounds.terms import bit_vectors as terms
+from loopbounds.terms import rewrite
+from loopbounds.terms.bit_vectors import TRUE, Term, const
+from loopbounds.terms.evaluate import compile_terms
+from quoll.image.memory_map import MemoryMap
+from quoll.words.strided_interval import ANY, ValueSet
+
+__all__ = ["Words", "conjuncts", "relevant", "says_all", "within"]
+
+FACTS = 40  # conditions that a model takes
+SMALL = 2000  # terms in one of them
+TRIES = 400  # of words for which conditions hold
+
+
+def within(term: Term, values: ValueSet) -> list[Term]:
+    """Membership in a strided interval, as far as bounds and powers of two express it."""
+    if values == ANY or term.constant is not None or term.width != 32:
+        return []
+    if values.exact is not None:
+        return [terms.eq(term, const(values.low, 32))]
+    found = [terms.ule(const(values.low, 32), term), terms.ule(term, const(values.high, 32))]
+    step = values.stride & -values.stride
+    if step > 1:
+        offset = terms.operation("and", term, const(step - 1, 32))
+        found.append(terms.eq(offset, const(values.low & (step - 1), 32)))
+    return [c for c in found if c is not TRUE]
+
+
+def relevant(conditions: list[Term], wanted: set[Term]) -> list[Term]:
+    """Conditions that share symbols with ``wanted``, or with each other in a chain to it."""
+    wanted = set(wanted)
+    kept: list[Term] = []
+    small = [c for whole in conditions for c in terms.conjuncts(whole)]
+    left = [c for c in small if c.constant is None and rewrite.size(c) <= SMALL]
+    for _ in range(2):
+        for c in list(left):
+            used = rewrite.symbols([c])
+            if used & wanted and len(kept) < FACTS:
+                kept.append(c)
+                left.remove(c)
+                wanted |= used
+    return kept
+
+
+def says_all(
+    constraints: Set[Term],
+    way_in: Iterable[Term],
+    deciding: Mapping[Term, Term],
+    parameters: Set[Term],
+    tried: Set[Term],
+    words: Words,
+) -> bool:
+    """Whether ``constraints`` are all that the way into a loop says of the ``parameters``.
+
+    ``deciding`` are the conditions of it that are not certain, and what they are when the loops
+    around are in their first turn. What these say of a word that the analysis lost may hang
+    together with anything (rule 39). What they say of others than those ``tried``, for which runs
+    of the model were found, must be possible: some words for which it holds are found.
+    """
+    if rewrite.symbols(conjuncts(way_in) - constraints) & parameters:
+        return False
+    moved = {c for raw, c in deciding.items() if c is not raw}
+    at_first = conjuncts(deciding.values())
+    used = rewrite.symbols(at_first)
+    if not all(map(words.is_given, used)) or rewrite.symbols(conjuncts(moved)) & parameters:
+        return False
+    others = [c for c in at_first - {TRUE} if not rewrite.symbols([c]) & tried]
+    return words.are_apart(used | parameters, used) and _are_possible(others)
+
+
+def conjuncts(conditions: Iterable[Term]) -> set[Term]:
+    """The parts of conditions that all hold."""
+    return {c for condition in conditions for c in terms.conjuncts(condition)}
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The unknown words of a graph: which are indeed any, and where those from memory are."""
+
+    is_given: Callable[[Term], bool]
+    loaded: Mapping[Term, Term]  # words that are read from memory -> address
+    cells: Mapping[Term, tuple[Term, int]]  # words that memory holds at the start: address, bytes
+    memory: MemoryMap
+
+    def are_apart(self, used: Set[Term], limited: Set[Term]) -> bool:
+        """Whether the words ``used`` from memory are no parts of each other.
+
+        A word that is read somewhere may be another one, and what it is is not free where
+        conditions on ``limited`` words say where it is.
+        """
+        read = used & self.loaded.keys()
+        cells = [self.cells[word] for word in used & self.cells.keys()]
+        if read:
+            where = rewrite.symbols([self.loaded[word] for word in read])
+            return len(read) + len(cells) == 1 and not where & (limited | read)
+        return all(self._is_apart(a, b) for a, b in combinations(cells, 2))
+
+    def _is_apart(self, a: tuple[Term, int], b: tuple[Term, int]) -> bool:
+        (at, size), (other, length) = a, b
+        distance = terms.sub(other, at).constant
+        if distance is None or not size <= distance <= (1 << 32) - length:
+            return False
+        if at.constant is None:
+            return not self.memory.meets_at((distance, distance), length, size)
+        first, second = (at.value, at.value + size - 1), (other.value, other.value + length - 1)
+        return not self.memory.meets(first, second)
+
+
+def _are_possible(conditions: Iterable[Term]) -> bool:
+    """Whether words are found for which all hold; those that share no word are tried apart."""
+    groups: list[tuple[list[Term], set[Term]]] = []
+    for condition in conditions:
+        symbols = rewrite.symbols([condition])
+        near = [group for group in groups if group[1] & symbols]
+        groups = [group for group in groups if not group[1] & symbols]
+        together = [condition, *(c for group in near for c in group[0])]
+        groups.append((together, symbols.union(*(group[1] for group in near))))
+    return all(_is_possible(*group) for group in groups)
+
+
+def _is_possible(conditions: list[Term], symbols: Set[Term]) -> bool:
+    order = sorted(symbols, key=lambda s: s.serial)
+    run = compile_terms(conditions, order)
+    numbers = {t.value for t in rewrite.walk(conditions) if t.op in ("const", "linear")}
+    near = sorted({(n + d) % (1 << 32) for n in numbers | {0} for d in (-1, 0, 1)})
+    chance = Random(1)
+    best = [chance.choice(near) & terms.mask(s.width) for s in order]
+    most = sum(run(best))
+    for _ in range(TRIES):
+        if most == len(conditions):
+            return True
+        at = chance.randrange(len(order)) if order else 0
+        tried = list(best)
+        if order:
+            word = chance.choice(near) if chance.random() < 0.7 else chance.getrandbits(32)
+            tried[at] = word & terms.mask(order[at].width)
+        holding = sum(run(tried))
+        if holding >= most:
+            best, most = tried, holding
+    return most == len(conditions)

@@ -1,0 +1,281 @@
+"""The same model, said more simply: what its constraints and its step decide is used up.
+
+Each function here keeps the lengths of all runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
+
+from loopbounds.nusmv.model import LoopModel, Variable
+from loopbounds.terms import bit_vectors as terms
+from loopbounds.terms import rewrite
+from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, conjuncts, const
+
+__all__ = ["influential", "replaced", "simplified"]
+
+ROUNDS = 2  # of using constraints in one another, and of following them to others
+NEW = 2  # symbols that a constraint may add
+SMALL = 15  # terms in a constraint that is used in others
+
+
+def simplified(model: LoopModel) -> LoopModel:
+    """All simplifications, in an order in which each helps the next."""
+    model = _with_fixed_low_bits(_without_determined_inputs(model))
+    for _ in range(ROUNDS):
+        model = _with_constraints_used(model)
+    return influential(_rebased(_with_going_on_used(_without_inner_exits(model))))
+
+
+def _without_inner_exits(model: LoopModel) -> LoopModel:
+    """Drop the exit condition of a loop inside, where what that loop leaves is not used.
+
+    A loop that ends has made its exit condition true, whatever that took.
+    """
+    for group in _sharing_inputs(model):
+        conditions = [c for part in group for c in conjuncts(part)]
+        own = rewrite.symbols(conditions) & set(model.inputs)
+        rest = [c for c in conjuncts(model.again) if c not in conditions]
+        used = rewrite.symbols([*rest, *(v.next for v in model.state)])
+        if own and not own & used:
+            model = replace(model, again=reduce(terms.both, rest, TRUE))
+    return model
+
+
+def _sharing_inputs(model: LoopModel) -> list[list[Term]]:
+    """The exits in groups that have no input in common: those of one loop inside, or of several."""
+    groups: list[list[Term]] = []
+    for part in model.exits:
+        own = rewrite.symbols([part]) & set(model.inputs)
+        joined = [g for g in groups if own & rewrite.symbols(g)]
+        groups = [g for g in groups if g not in joined]
+        groups.append([*(p for g in joined for p in g), part])
+    return groups
+
+
+def _without_determined_inputs(model: LoopModel) -> LoopModel:
+    """Replace inputs that ``again`` equates with a term: another value ends the run.
+
+    The havoc of a loop inside is such an input, where its exit fixes the value.
+    """
+    while solved := next(_determined(model), None):
+        model = _substituted(model, dict([solved]))
+    return model
+
+
+def _determined(model: LoopModel) -> Iterator[tuple[Term, Term]]:
+    """Of the model as it is: what an input is replaced by may name another one.
+
+    So a condition that was read before cannot be used after: it would bring back an input.
+    """
+    inputs = set(model.inputs)
+    return filter(None, (_solved(c, inputs) for c in conjuncts(model.again)))
+
+
+def _solved(condition: Term, inputs: set[Term]) -> tuple[Term, Term] | None:
+    """``(i, t)`` where the condition is ``i = t`` for an input ``i`` that is not in ``t``."""
+    if condition.op != "eq":
+        return None
+    difference = terms.sub(*condition.args)
+    parts = difference.args if difference.op == "linear" else (difference,)
+    factors = difference.factors if difference.op == "linear" else (1,)
+    for atom, factor in zip(parts, factors, strict=True):
+        if atom in inputs and factor in (1, terms.mask(atom.width)):
+            rest = terms.sub(difference, terms.scale(atom, factor))
+            if atom not in rewrite.symbols([rest]):
+                return atom, terms.neg(rest) if factor == 1 else rest
+    return None
+
+
+def _substituted(model: LoopModel, values: Mapping[Term, Term]) -> LoopModel:
+    """The step of a model with inputs replaced; next values matter only where it goes on."""
+    return replace(
+        model,
+        inputs=tuple(i for i in model.inputs if i not in values),
+        state=tuple(replace(v, next=rewrite.substitute(v.next, values)) for v in model.state),
+        again=rewrite.substitute(model.again, values),
+        exits=tuple(rewrite.substitute(e, values) for e in model.exits),
+    )
+
+
+def _with_fixed_low_bits(model: LoopModel) -> LoopModel:
+    """Where a variable moves by multiples of 2**j, its low j bits are those that it starts with."""
+    fixed: dict[Term, Term] = {}
+    for v in model.state:
+        step = terms.sub(v.next, v.symbol).constant
+        if step:
+            same = (step & -step) - 1
+            for t in rewrite.walk([model.again, *(w.next for w in model.state)]):
+                if t.op == "and" and t.width > 1:
+                    start = _at_start(t, v, same)
+                    fixed |= {} if start is None else {t: start}
+    if not fixed:
+        return model
+    return replace(
+        model,
+        state=tuple(replace(v, next=replaced(v.next, fixed)) for v in model.state),
+        again=replaced(model.again, fixed),
+        exits=tuple(replaced(e, fixed) for e in model.exits),
+    )
+
+
+def _at_start(masked: Term, variable: Variable, same: int) -> Term | None:
+    """Bits of ``same`` of a sum with the variable, made of where the variable starts.
+
+    None if it is anything else. Other members of the sum stay as they are, though they may be made
+    of the variable: of these the low bits may change.
+    """
+    whole, ones = masked.args
+    x = variable.symbol
+    if ones.constant is None or ones.constant > same:
+        return None
+    if whole is x:
+        return terms.operation("and", variable.initial, ones)
+    if whole.op != "linear" or x not in whole.args:
+        return None
+    factor = whole.factors[whole.args.index(x)]
+    moved = terms.scale(terms.sub(variable.initial, x), factor)
+    return terms.operation("and", terms.add(whole, moved), ones)
+
+
+def _with_constraints_used(model: LoopModel) -> LoopModel:
+    """Constraints hold throughout a run: use each in the others and in the step."""
+    small = tuple(dict.fromkeys(p for c in model.constraints for p in conjuncts(c)))
+    known = _decided(small)
+    kept = [c for c in small if known.get(c) is TRUE]
+    for c in small:
+        if c not in kept:
+            kept += conjuncts(replaced(c, known))
+    return LoopModel(
+        model.parameters,
+        tuple(
+            Variable(v.symbol, replaced(v.initial, known), replaced(v.next, known))
+            for v in model.state
+        ),
+        model.inputs,
+        tuple(dict.fromkeys(kept)),
+        replaced(model.again, known),
+        model.hints,
+        tuple(replaced(e, known) for e in model.exits),
+    )
+
+
+def _decided(constraints: tuple[Term, ...]) -> dict[Term, Term]:
+    """What the small constraints decide: terms that are true, or constant, wherever they occur."""
+    known: dict[Term, Term] = {}
+    for c in constraints:
+        if c.constant is None and rewrite.size(c) <= SMALL:
+            known[c] = TRUE
+            known[terms.negate(c)] = FALSE
+            if c.op == "eq" and c.args[1].constant is not None:
+                known[c.args[0]] = c.args[1]
+    return known
+
+
+def _with_going_on_used(model: LoopModel) -> LoopModel:
+    """Use each condition to go on in larger ones, and in next values: these matter only then."""
+    known: dict[Term, Term] = {}
+    again = TRUE
+    for c in sorted(conjuncts(model.again), key=rewrite.size):
+        for part in conjuncts(replaced(c, known)):
+            again = terms.both(again, part)
+            known |= {part: TRUE, terms.negate(part): FALSE}
+    following = (replace(v, next=replaced(v.next, known)) for v in model.state)
+    return replace(model, again=again, state=tuple(following))
+
+
+def _rebased(model: LoopModel) -> LoopModel:
+    """Count a variable from its initial value, where that makes the model smaller.
+
+    For a pointer that runs to an end which is as unknown as its start, only the distance matters.
+    """
+    for v in model.state:
+        if v.initial.constant is not None or v.symbol not in rewrite.symbols([v.next]):
+            continue
+        moved = _moved(model, v)
+        if _size(moved) < _size(model):
+            model = moved
+    return model
+
+
+def _moved(model: LoopModel, variable: Variable) -> LoopModel:
+    """The model with ``symbol`` standing for the distance from the initial value."""
+    symbol, start = variable.symbol, variable.initial
+    new = {symbol: terms.add(start, symbol)}
+
+    def moved(v: Variable) -> Variable:
+        following = rewrite.substitute(v.next, new)
+        if v.symbol is not symbol:
+            return replace(v, next=following)
+        return Variable(symbol, const(0, symbol.width), terms.sub(following, start))
+
+    return replace(
+        model,
+        state=tuple(map(moved, model.state)),
+        again=rewrite.substitute(model.again, new),
+        exits=tuple(rewrite.substitute(e, new) for e in model.exits),
+        hints=tuple(rewrite.substitute(h, new) for h in model.hints),
+    )
+
+
+def _size(model: LoopModel) -> int:
+    """Terms in the step and the start."""
+    step = [v.next for v in model.state] + [v.initial for v in model.state]
+    return sum(t.op != "const" for t in rewrite.walk([model.again, *step]))
+
+
+def influential(model: LoopModel) -> LoopModel:
+    """The model without what cannot influence how long its runs are."""
+    following = {v.symbol: v.next for v in model.state}
+    needed = _closure(rewrite.symbols([model.again]), following)
+    state = tuple(v for v in model.state if v.symbol in needed)
+    used = rewrite.symbols([model.again, *(v.next for v in state), *(v.initial for v in state)])
+    constraints = _connected(model.constraints, used)
+    used |= rewrite.symbols(constraints)
+    parameters = tuple(p for p in model.parameters if p in used)
+    known = used | {v.symbol for v in state}
+    hints = tuple(h for h in model.hints if rewrite.symbols([h]) <= known)
+    return LoopModel(
+        parameters,
+        state,
+        tuple(i for i in model.inputs if i in used),
+        constraints,
+        model.again,
+        hints,
+    )
+
+
+def _closure(start: Iterable[Term], following: Mapping[Term, Term]) -> set[Term]:
+    needed, pending = set(start), list(start)
+    while pending:
+        value = following.get(pending.pop())
+        for s in rewrite.symbols([value]) if value is not None else ():
+            if s not in needed:
+                needed.add(s)
+                pending.append(s)
+    return needed
+
+
+def _connected(constraints: tuple[Term, ...], used: set[Term]) -> tuple[Term, ...]:
+    """Constraints that share a symbol with ``used``, or with one that does, and add few."""
+    used, kept = set(used), set()
+    for _ in range(ROUNDS):
+        reached = set(used)
+        for c in constraints:
+            symbols = rewrite.symbols([c])
+            if symbols & used and len(symbols - used) <= NEW:
+                kept.add(c)
+                reached |= symbols
+        used = reached
+    return tuple(c for c in constraints if c in kept)
+
+
+def replaced(term: Term, known: Mapping[Term, Term]) -> Term:
+    """``term`` with everything in ``known`` replaced."""
+    done = dict(known)
+    for t in rewrite.walk([term]):
+        if t not in done:
+            done[t] = rewrite.rebuild(t, [done[a] for a in t.args])
+    return done[term]

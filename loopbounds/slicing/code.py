@@ -1,0 +1,230 @@
+"""The code that loops are sliced from: the acyclic supergraph and the effect of each block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from loopbounds.slicing.acyclic import Acyclic
+from loopbounds.slicing.cell import SP, Cell
+from loopbounds.slicing.effects import FLAG, BlockEffect, block_effect
+from loopbounds.terms.bit_vectors import Term, sub
+from quoll.assumptions import Assumption
+from quoll.cfg.cfg import Block
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
+from quoll.words.strided_interval import ANY, ValueSet
+
+__all__ = ["CellStep", "Code", "Continued", "KnownValues", "NothingKnown"]
+
+FRAMES = 1 << 16  # bytes above the stack pointer that may be live frames
+
+
+class KnownValues(Protocol):
+    """What value analysis answers, for every execution of the node in its context."""
+
+    def register(self, node: int, register: int, /) -> ValueSet:
+        """The values of a general register when a node begins."""
+
+    def access(self, node: int, insn: int, /) -> ValueSet | None:
+        """First addresses that an instruction of the node's block accesses; None: no access."""
+
+    def frame_register(self, node: int, register: int, /) -> ValueSet | None:
+        """How far a register is above sp at the entry of its part, plus ``BIAS``; None: unknown."""
+
+    def frame_access(self, node: int, insn: int, /) -> ValueSet | None:
+        """The same for the first addresses that an instruction accesses."""
+
+    def hands_on_a_stack_address(self, node: int, /) -> bool:
+        """Whether the part of ``node`` may be handed an address in a caller's stack."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellStep:
+    """What every iteration of a loop adds to a cell."""
+
+    amount: int
+    rests: frozenset[Assumption]  # named assumptions
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """What holds of the header's cells whenever an iteration that starts there comes back.
+
+    ``leaves``: each symbol of the conditions, its cell, and what an iteration adds to that.
+    """
+
+    conditions: tuple[Term, ...]
+    leaves: dict[Term, tuple[Cell, int]]
+    rests: frozenset[Assumption]  # named assumptions
+
+
+class NothingKnown:
+    """Any word, anywhere."""
+
+    def register(self, node: int, register: int, /) -> ValueSet:
+        """Any word."""
+        return ANY
+
+    def access(self, node: int, insn: int, /) -> ValueSet | None:
+        """Any address."""
+        return ANY
+
+    def frame_register(self, node: int, register: int, /) -> ValueSet | None:
+        """It is not known to be near the stack."""
+        return None
+
+    def frame_access(self, node: int, insn: int, /) -> ValueSet | None:
+        """It is not known to be near the stack."""
+        return None
+
+    def hands_on_a_stack_address(self, node: int, /) -> bool:
+        """The caller's stack is not part of the program."""
+        return False
+
+
+@dataclass(slots=True)
+class Code:
+    """Read-only for its users; effects are computed when first asked for."""
+
+    graph: Supergraph
+    acyclic: Acyclic
+    image: Image
+    values: KnownValues
+    bounds: dict[int, int] = field(default_factory=dict)  # proved so far, by loop index
+    steps: dict[tuple[int, Cell], CellStep] = field(
+        default_factory=dict
+    )  # by loop and cell, if known
+    continued: dict[int, Continued] = field(default_factory=dict)  # by loop, if bounded
+    s1: bool = True  # rule 1: stores of unknown address spare live stack frames
+    lists: dict[int, int] = field(default_factory=dict)  # loop -> elements of what it walks
+    _effects: dict[int, BlockEffect] = field(default_factory=dict)  # by block
+    _at: dict[int, BlockEffect] = field(default_factory=dict)  # by node
+    _stores: tuple[int, ...] | None = None  # nodes that store elsewhere than near sp
+    _stacks: tuple[tuple[int, int], ...] | None = None
+    _written: dict[int, frozenset[int]] = field(default_factory=dict)
+    _one_way_out: dict[int, bool] = field(default_factory=dict)
+
+    def effect(self, node: int) -> BlockEffect:
+        """What the block of ``node`` does."""
+        known = self._at.get(node)
+        if known is None:
+            known = self._at[node] = self._effect_of(self.graph.nodes[node].block)
+        return known
+
+    def _effect_of(self, block: Block) -> BlockEffect:
+        known = self._effects.get(id(block))
+        if known is None:
+            known = self._effects[id(block)] = block_effect(block)
+        return known
+
+    def written(self, loop: int) -> frozenset[int]:
+        """Registers that some block of a loop writes."""
+        known = self._written.get(loop)
+        if known is None:
+            nodes = self.graph.loops[loop].nodes
+            known = frozenset(r for node in nodes for r in self.effect(node).registers)
+            passed = [callee for e in self.passed_in(loop) for callee in self.graph.passed(e)]
+            for callee in passed:
+                known |= frozenset(range(FLAG + 4)) - callee.gives_back
+            self._written[loop] = known
+        return known
+
+    def passed_in(self, loop: int) -> list[int]:
+        """The edges of a loop along which a function runs that is not looked at."""
+        nodes = self.graph.loops[loop].nodes
+        return [e for n in nodes for e in self.graph.successors[n] if self.graph.passed(e)]
+
+    def has_one_way_out(self, loop: int) -> bool:
+        """Whether a single edge leaves a loop: it is taken if the loop ends."""
+        known = self._one_way_out.get(loop)
+        if known is None:
+            graph, nodes = self.graph, self.graph.loops[loop].nodes
+            out = sum(graph.edges[e].dst not in nodes for n in nodes for e in graph.successors[n])
+            known = self._one_way_out[loop] = out == 1
+        return known
+
+    def passes(self, edge: int, register: int) -> bool:
+        """Whether a function that is not looked at may change ``register`` along ``edge``."""
+        passed = self.graph.passed(edge)
+        return bool(passed) and any(register not in callee.gives_back for callee in passed)
+
+    def stored_before(self, node: int) -> bool:
+        """Whether a store may run before ``node`` that is not at a distance from sp."""
+        order, loops = self.acyclic.order, self.graph.loops
+        around = {n for loop in loops if node in loop.nodes for n in loop.nodes}
+        return any(n in around or order[n] <= order[node] for n in self._storing())
+
+    def _storing(self) -> tuple[int, ...]:
+        if self._stores is None:
+            self._stores = tuple(
+                n
+                for n in range(len(self.graph.nodes))
+                for store in self.effect(n).stores
+                if sub(store.address, store.sp).constant is None
+            )
+        return self._stores
+
+    def steady(self, address: int, size: int) -> bool:
+        """Whether memory there only changes by stores of this program: a section of the image."""
+        section = self.image.section_at(address)
+        return section is not None and address + size <= section.addr + section.size
+
+    def is_frame(self, address: Term, stack_pointer: Term) -> bool:
+        """Whether an address is within the live stack frames at a stack pointer."""
+        distance = sub(address, stack_pointer).constant
+        if distance is None or distance >= FRAMES:
+            return False
+        if address.constant is None:
+            return True
+        return any(
+            bottom <= stack_pointer.value <= address.value < top for bottom, top in self.stacks()
+        )
+
+    def near_stack(self, value: int) -> bool:
+        """Whether a constant may be an address in a stack."""
+        names = self.image.memory.names(value, 1)
+        return any(bottom <= name <= top for bottom, top in self.stacks() for name in names)
+
+    def stacks(self) -> tuple[tuple[int, int], ...]:
+        """Lowest address and end of each stack that code switches to."""
+        if self._stacks is None:
+            tops = sorted(set(self._stack_tops()))
+            self._stacks = tuple((self._bottom(top), top) for top in tops)
+        return self._stacks
+
+    def _bottom(self, top: int) -> int:
+        """Where the stack below ``top`` ends: the object it is, if it has a symbol."""
+        found = self.image.symbol_at(top - 1)
+        if found is None or found[0].addr + found[0].size < top:
+            return top - FRAMES
+        return found[0].addr
+
+    def _stack_tops(self) -> Iterator[int]:
+        """The constants that the stack pointer is computed from."""
+        for node in self.graph.nodes:
+            if not any(SP in insn.writes for insn in node.block.insns):
+                continue
+            effect = self._effect_of(node.block)
+            value = effect.registers.get(SP)
+            for part in () if value is None else _chosen(value):
+                if part in effect.loads and effect.loads[part].address.constant is not None:
+                    load = effect.loads[part]
+                    loaded = self.image.constant(load.address.value, load.size)
+                    if loaded is not None:
+                        yield loaded
+            if value is not None and value.constant is not None:
+                yield value.value
+
+
+def _chosen(value: Term) -> Iterator[Term]:
+    """The words that a value may be, or is computed from; not what chooses between them."""
+    seen = {value}
+    pending = [value]
+    while pending:
+        term = pending.pop()
+        yield term
+        parts = term.args[1:] if term.op == "ite" else term.args
+        pending += [part for part in parts if part not in seen]
+        seen.update(parts)

@@ -1,0 +1,298 @@
+"""What one basic block does, as terms over its entry state: computed once, for all contexts.
+
+Entry values are the symbols ``register_symbol(n)``; what a load reads and what an instruction
+leaves unknown are symbols too, one per event, to be replaced by whoever knows the context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from loopbounds.terms import bit_vectors as terms
+from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, both, const, either, ite, negate, sym
+from quoll.arm.insn import Insn
+from quoll.arm.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
+from quoll.arm.semantics import lift
+from quoll.cfg.cfg import Block
+from quoll.errors import ControlFlowError
+
+__all__ = ["FLAG", "SP", "BlockEffect", "Load", "StoreEffect", "block_effect", "register_symbol"]
+
+SP = 13
+STACK_POINTER = Var(Space.REG, SP, 4)
+FLAG = 16  # registers from this number on are flags: one bit in a byte
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """``symbol`` stands for ``size`` bytes read at ``address``."""
+
+    position: int  # among the loads and stores of the block
+    insn: int  # index into the block
+    symbol: Term
+    address: Term
+    size: int
+    sp: Term  # when its instruction begins
+
+
+@dataclass(frozen=True, slots=True)
+class StoreEffect:
+    """``value`` is written to ``address`` where ``guard`` holds."""
+
+    position: int
+    insn: int  # index into the block
+    address: Term
+    value: Term
+    guard: Term
+    sp: Term  # when its instruction begins
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return self.value.width // 8
+
+
+@dataclass(frozen=True, slots=True)
+class BlockEffect:
+    """``leaves``: control goes elsewhere than to the next instruction in memory."""
+
+    registers: dict[int, Term]  # those written
+    loads: dict[Term, Load]
+    stores: tuple[StoreEffect, ...]
+    unknown: frozenset[Term]
+    leaves: Term
+
+    def on_edge(self, register: int, falls_through: bool) -> Term | None:
+        """What a written register holds on one kind of edge out of the block; None: unwritten."""
+        term = self.registers.get(register)
+        if term is None or term.op != "ite":
+            return term
+        condition, yes, no = term.args
+        for side, holds in ((condition, True), (negate(condition), False)):
+            if side is self.leaves:
+                chosen = no if falls_through is holds else yes
+                return None if chosen is register_symbol(register) else chosen
+        return term
+
+
+@cache
+def register_symbol(number: int) -> Term:
+    """The value of a register at block entry; flags are one bit wide."""
+    return sym(f"entry{number}", 1 if number >= FLAG else 32)
+
+
+def entry_value(number: int) -> Term:
+    """A register at block entry in the width that ops use."""
+    symbol = register_symbol(number)
+    return terms.zext(symbol, 8) if number >= FLAG else symbol
+
+
+def block_effect(block: Block) -> BlockEffect:
+    """Run the ops of ``block`` symbolically."""
+    run = _Run()
+    for insn in block.insns:
+        run.instruction(insn)
+    return run.effect()
+
+
+_Variables = dict[Var, Term]
+
+
+class _Run:
+    """Symbolic state while going through a block; conditional parts merge under guards."""
+
+    def __init__(self) -> None:
+        self._state: _Variables = {}
+        self._loads: dict[Term, Load] = {}
+        self._stores: list[StoreEffect] = []
+        self._unknown: set[Term] = set()
+        self._leaves = FALSE
+        self._events = 0
+        self._insn = -1
+        self._guard = TRUE
+        self._sp = entry_value(SP)
+
+    def effect(self) -> BlockEffect:
+        registers = {
+            v.offset: terms.extract(t, 0, 1) if v.offset >= FLAG else t
+            for v, t in self._state.items()
+            if v.space is Space.REG and t is not entry_value(v.offset)
+        }
+        return BlockEffect(
+            registers, self._loads, tuple(self._stores), frozenset(self._unknown), self._leaves
+        )
+
+    def instruction(self, insn: Insn) -> None:
+        self._insn += 1
+        self._sp = self._in(self._state, STACK_POINTER)
+        ops = lift(insn)
+        arriving: dict[int, list[tuple[Term, _Variables]]] = {0: [(TRUE, self._state)]}
+        self._leaves = FALSE
+        for index, op in enumerate([*ops, None]):
+            self._merge(arriving.get(index, []))
+            if op is None or self._guard is FALSE:
+                continue
+            if op.code in (OpCode.BRANCH, OpCode.CBRANCH):
+                target = op.ins[0].offset
+                if target <= index:
+                    raise ControlFlowError(
+                        "this instruction repeats inside itself", where=f"{insn.addr:#x}"
+                    )
+                taken = self._bit(op.ins[1]) if op.code is OpCode.CBRANCH else TRUE
+                arriving.setdefault(target, []).append(
+                    (both(self._guard, taken), dict(self._state))
+                )
+                arriving.setdefault(index + 1, []).append(
+                    (both(self._guard, negate(taken)), dict(self._state))
+                )
+            elif op.code in (OpCode.GOTO, OpCode.TRAP):
+                self._leaves = either(self._leaves, self._guard)
+                arriving.setdefault(len(ops), []).append((self._guard, dict(self._state)))
+            else:
+                self._one(op)
+                arriving.setdefault(index + 1, []).append((self._guard, self._state))
+        self._state = {v: t for v, t in self._state.items() if v.space is Space.REG}
+
+    def _merge(self, arriving: list[tuple[Term, _Variables]]) -> None:
+        """Join the states that reach an op; they exclude each other and together are all."""
+        alive = [(guard, state) for guard, state in arriving if guard is not FALSE]
+        if not alive:
+            self._guard, self._state = FALSE, {}
+            return
+        self._guard, merged = alive[0]
+        for guard, state in alive[1:]:
+            self._guard = either(self._guard, guard)
+            merged = {
+                v: ite(guard, self._in(state, v), self._in(merged, v))
+                for v in merged.keys() | state.keys()
+                if v.space is Space.REG or (v in merged and v in state)
+            }
+        self._state = merged
+
+    @staticmethod
+    def _in(state: _Variables, var: Var) -> Term:
+        known = state.get(var)
+        return entry_value(var.offset) if known is None else known
+
+    def _read(self, var: Var) -> Term:
+        if var.space is Space.CONST:
+            return const(var.offset, 8 * var.size)
+        return self._in(self._state, var)
+
+    def _bit(self, var: Var) -> Term:
+        return terms.extract(self._read(var), 0, 1)
+
+    def _fresh(self, kind: str, width: int) -> Term:
+        self._events += 1
+        return sym(f"{kind}{self._events}", width)
+
+    def _one(self, op: Op) -> None:
+        if op.code is OpCode.STORE:
+            self._events += 1
+            address, value = map(self._read, op.ins)
+            store = StoreEffect(self._events, self._insn, address, value, self._guard, self._sp)
+            self._stores.append(store)
+            return
+        assert op.out is not None
+        width = 8 * op.out.size
+        if op.code is OpCode.LOAD:
+            symbol = self._fresh("load", width)
+            address = self._read(op.ins[0])
+            self._loads[symbol] = Load(
+                self._events, self._insn, symbol, address, op.out.size, self._sp
+            )
+            result = symbol
+        else:
+            known = _result(op.code, [self._read(v) for v in op.ins], width)
+            result = self._any(op.out) if known is None else known
+        self._state[op.out] = result
+
+    def _any(self, out: Var) -> Term:
+        flag = out.space is Space.REG and out.offset >= FLAG
+        symbol = self._fresh("any", 1 if flag else 8 * out.size)
+        self._unknown.add(symbol)
+        return terms.zext(symbol, 8 * out.size)
+
+
+def _result(code: OpCode, args: list[Term], width: int) -> Term | None:
+    """The term for a pure op; None where its value is not expressed (any word)."""
+    if code in UNKNOWN_CODES:
+        return None
+    a, b = args[0], args[-1]
+    if code in _COMPARISONS:
+        return terms.zext(_COMPARISONS[code](a, b), width)
+    if code in _WORDS:
+        return _WORDS[code](a, b)
+    if code in _SHIFTS:
+        amount = _amount(b, a.width)
+        if code is OpCode.INT_LEFT:
+            return terms.shl(a, amount)
+        return terms.operation(_SHIFTS[code], a, amount)
+    if code in _FLAGS:
+        x, y = terms.extract(a, 0, 1), terms.extract(b, 0, 1)
+        return terms.zext(_FLAGS[code](x, y), width)
+    if code is OpCode.COPY:
+        return a
+    if code is OpCode.INT_ZEXT:
+        return terms.zext(a, width)
+    if code is OpCode.INT_SEXT:
+        return terms.sext(a, width)
+    if code is OpCode.PIECE:
+        return terms.concat(a, b)
+    if code is OpCode.SUBPIECE and b.constant is not None:
+        kept = min(width, a.width - 8 * b.value)
+        return terms.zext(terms.extract(a, 8 * b.value, kept), width) if kept > 0 else None
+    if code in (OpCode.LZCOUNT, OpCode.POPCOUNT):
+        name = "clz" if code is OpCode.LZCOUNT else "popcount"
+        counted = terms.operation(name, a)
+        return counted if a.width == width else terms.extract(terms.zext(counted, 64), 0, width)
+    if code in (OpCode.INT_DIV, OpCode.INT_REM) and b.constant:
+        return terms.operation("udiv" if code is OpCode.INT_DIV else "urem", a, b)
+    return None
+
+
+def _amount(amount: Term, width: int) -> Term:
+    """A shift amount in the width of what is shifted; too large stays too large."""
+    if amount.width <= width:
+        return terms.zext(amount, width)
+    low = terms.extract(amount, 0, width)
+    beyond = terms.extract(amount, width, amount.width - width)
+    return ite(terms.eq(beyond, const(0, beyond.width)), low, const(-1, width))
+
+
+_Binary = Callable[[Term, Term], Term]
+
+_COMPARISONS: dict[OpCode, _Binary] = {
+    OpCode.INT_EQUAL: terms.eq,
+    OpCode.INT_NOTEQUAL: lambda a, b: negate(terms.eq(a, b)),
+    OpCode.INT_LESS: terms.ult,
+    OpCode.INT_LESSEQUAL: terms.ule,
+    OpCode.INT_SLESS: terms.slt,
+    OpCode.INT_SLESSEQUAL: terms.sle,
+    OpCode.INT_CARRY: terms.carry,
+    OpCode.INT_SCARRY: lambda a, b: terms.operation("scarry", a, b),
+    OpCode.INT_SBORROW: lambda a, b: terms.operation("sborrow", a, b),
+}
+_WORDS: dict[OpCode, _Binary] = {
+    OpCode.INT_ADD: terms.add,
+    OpCode.INT_SUB: terms.sub,
+    OpCode.INT_2COMP: lambda a, b: terms.neg(a),
+    OpCode.INT_NEGATE: lambda a, b: terms.negate(a),
+    OpCode.INT_XOR: lambda a, b: terms.operation("xor", a, b),
+    OpCode.INT_AND: lambda a, b: terms.operation("and", a, b),
+    OpCode.INT_OR: lambda a, b: terms.operation("or", a, b),
+    OpCode.INT_MULT: lambda a, b: terms.operation("mul", a, b),
+}
+_SHIFTS = {
+    OpCode.INT_LEFT: "shl",
+    OpCode.INT_RIGHT: "lshr",
+    OpCode.INT_SRIGHT: "ashr",
+}
+_FLAGS: dict[OpCode, _Binary] = {
+    OpCode.BOOL_NEGATE: lambda a, b: negate(a),
+    OpCode.BOOL_XOR: lambda a, b: terms.operation("xor", a, b),
+    OpCode.BOOL_AND: both,
+    OpCode.BOOL_OR: either,
+}

@@ -1,0 +1,406 @@
+"""Values at a point of the code as terms, on demand: gated SSA over the acyclic supergraph.
+
+A ``Scope`` is one pass through a part of the code: an iteration of a loop, from its header on, or
+the whole graph from its entry. What the start holds are *leaves*, one symbol per register or
+memory cell asked for. Where paths meet, values are joined under the conditions that lead there
+(gating). A loop inside the scope is passed once, its last iteration: what it may change is *havoc*
+at its header, any word at all; what it saves and restores keeps its value (rule 20).
+
+Memory is followed for cells that nothing but the program's own stores can change: constant
+addresses in the image and live stack frames. Any other load is an *input*, any word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loopbounds.slicing.cell import SP, Cell, WordOrigin, cell_name, cell_width
+from loopbounds.slicing.code import Code
+from loopbounds.slicing.loaded_words import AFTER, LoadedWords
+from loopbounds.slicing.trips import Trips
+from loopbounds.terms import rewrite
+from loopbounds.terms.bit_vectors import (
+    FALSE,
+    TRUE,
+    Term,
+    add,
+    both,
+    const,
+    either,
+    ite,
+    negate,
+    sub,
+    sym,
+)
+from quoll.cfg.cfg import EdgeKind
+
+if TYPE_CHECKING:
+    from loopbounds.slicing.scopes import Scopes
+
+__all__ = ["Places", "Scope"]
+
+GATED = 40  # nodes between a join and its dominator, beyond which a join is a free choice
+LARGE = 400  # terms in a value, beyond which it is replaced by an unknown word
+
+FRAME_POINTERS = range(4, 12)
+
+
+@dataclass(frozen=True, slots=True)
+class CellAddress:
+    """A constant, or a constant distance from sp."""
+
+    from_sp: bool
+    amount: int
+
+    def term(self, scope: Scope) -> Term:
+        """The word, at the start of a scope."""
+        amount = const(self.amount, 32)
+        return add(scope.leaf(SP), amount) if self.from_sp else amount
+
+
+Places = tuple[tuple[int, CellAddress], ...]  # of registers
+
+
+class Scope:
+    """Values within one pass from ``start``; ``loop`` is the loop passed, None for the graph."""
+
+    def __init__(
+        self,
+        code: Code,
+        loop: int | None,
+        scopes: Scopes,
+        known_start: bool = False,
+        places: Places = (),
+    ) -> None:
+        self.code = code
+        self.loop = loop
+        self.scopes = scopes
+        self.known_start = known_start  # what the loop does not change is known from outside
+        self._places = dict(places)  # registers at the start
+        loops = code.graph.loops
+        self.start = code.graph.entry if loop is None else loops[loop].header
+        self._nodes = None if loop is None else loops[loop].nodes
+        self.leaves: dict[Term, Cell] = {}
+        self.origin: dict[Term, WordOrigin] = {}  # of inputs and havoc
+        self._at: dict[tuple[int, Cell], Term] = {}
+        self._after: dict[tuple[int, Term], Term] = {}
+        self._edges: dict[int, Term] = {}
+        self._reach: dict[tuple[int, tuple[int, ...]], dict[int, Term] | None] = {}
+        self._changes: dict[tuple[int, Cell], bool] = {}
+        self._incoming: dict[int, list[int]] = {}
+        self.memory = LoadedWords(self)
+        self.trips = Trips(self)
+
+    # --- Registers and memory cells at node boundaries --------------------------------------
+
+    def at(self, node: int, cell: Cell) -> Term:
+        """The value of ``cell`` when ``node`` begins."""
+        key = node, cell
+        known = self._at.get(key)
+        if known is None:
+            known = self._at[key] = self._find(node, cell)
+        return known
+
+    def after(self, node: int, cell: Cell) -> Term:
+        """The value of ``cell`` when ``node`` has run."""
+        if isinstance(cell, int):
+            written = self.code.effect(node).registers.get(cell)
+            return self.at(node, cell) if written is None else self._value(node, written)
+        return self.memory.before(node, AFTER, *cell)
+
+    def along(self, edge: int, cell: Cell) -> Term:
+        """The value of ``cell`` when control takes ``edge``."""
+        taken = self.code.graph.edges[edge]
+        if not isinstance(cell, int):
+            if self.memory.passed(edge, *cell):
+                return self.input(
+                    taken.src, f"passed{edge}_{cell_name(cell)}", cell_width(cell), frame=True
+                )
+            return self.after(taken.src, cell)
+        if self.code.passes(edge, cell):
+            return self.input(
+                taken.src, f"passed{edge}_{cell_name(cell)}", cell_width(cell), frame=True
+            )
+        falls_through = taken.kind is EdgeKind.FALLTHROUGH
+        written = self.code.effect(taken.src).on_edge(cell, falls_through)
+        if written is None:
+            return self.at(taken.src, cell)
+        return self._value(taken.src, written)
+
+    def _value(self, node: int, effect: Term) -> Term:
+        key = node, effect
+        known = self._after.get(key)
+        if known is None:
+            known = self._after[key] = self.instance(node, effect)
+        return known
+
+    def instance(self, node: int, term: Term) -> Term:
+        """A term of the effect of ``node``'s block, in this scope."""
+        effect = self.code.effect(node)
+        values: dict[Term, Term] = {}
+        for symbol in rewrite.symbols_of(term):
+            if symbol in effect.loads:
+                values[symbol] = self.memory.loaded(node, effect.loads[symbol])
+            elif symbol in effect.unknown:
+                values[symbol] = self.input(node, symbol.name, symbol.width, frame=True)
+            else:
+                values[symbol] = self.at(node, int(symbol.name.removeprefix("entry")))
+        return self._limited(node, rewrite.substitute(term, values))
+
+    def _limited(self, node: int, term: Term) -> Term:
+        if len(term.args) and rewrite.size(term) > LARGE:
+            lost = self.scopes.taint.of_term(self, term)
+            return self.input(node, f"large{term.serial}", term.width, frame=lost)
+        return term
+
+    def _find(self, node: int, cell: Cell) -> Term:
+        """The value at the nearest place above that decides it."""
+        while True:
+            loop = self.code.acyclic.headers.get(node)
+            if loop is not None and loop != self.loop and self._changed(loop, cell):
+                return self._changed_value(loop, node, cell)
+            if node == self.start:
+                return self._leaf(cell)
+            edges = self.incoming(node)
+            if len(edges) != 1:
+                return self.joined(node, edges, cell)
+            node = self.code.graph.edges[edges[0]].src
+            changed = isinstance(cell, int) and cell in self.code.effect(node).registers
+            if changed or not isinstance(cell, int) or self.code.graph.passed(edges[0]):
+                return self.along(edges[0], cell)
+            known = self._at.get((node, cell))
+            if known is not None:
+                return known
+
+    def _changed_value(self, loop: int, header: int, cell: Cell) -> Term:
+        """A cell that a loop changes, when its header runs for the last time."""
+        value = None if self.is_plain else self.trips.left(loop, header, cell)
+        if value is not None:
+            return value
+        return self.input(header, f"havoc_{cell_name(cell)}", cell_width(cell), cell=cell)
+
+    def places(self, loop: int) -> Places:
+        """Registers that are constants, or at a constant distance from sp, at loop entries."""
+        header, entries = self.code.graph.loops[loop].header, self.code.graph.loops[loop].entries
+        if self.start == header:
+            return ()
+        found = []
+        for register in (*FRAME_POINTERS, SP):
+            values = {self.along(e, register) for e in entries}
+            away = {sub(self.along(e, register), self.along(e, SP)) for e in entries}
+            for at_sp, known in ((False, values), (True, away)):
+                amount = known.pop().constant if len(known) == 1 else None
+                if amount is not None:
+                    found.append((register, CellAddress(at_sp, amount)))
+                    break
+        return tuple(found)
+
+    def incoming(self, node: int) -> list[int]:
+        """Edges from inside the scope, back edges left out."""
+        known = self._incoming.get(node)
+        if known is None:
+            order, edges = self.code.acyclic.order, self.code.graph.edges
+            known = self._incoming[node] = [
+                e
+                for e in self.code.acyclic.predecessors[node]
+                if order[edges[e].src] >= 0 and (self._nodes is None or edges[e].src in self._nodes)
+            ]
+        return known
+
+    def _leaf(self, cell: Cell) -> Term:
+        if self.known_start and isinstance(cell, int):
+            known = self.scopes.start_value(self, cell)
+            if known is not None:
+                return known
+        if isinstance(cell, int) and cell in self._places:
+            return self._places[cell].term(self)
+        return self.leaf(cell)
+
+    def leaf(self, cell: Cell) -> Term:
+        """What a cell holds at the start, of which nothing is known."""
+        symbol = sym(f"leaf_{self.loop}_{cell_name(cell)}", cell_width(cell))
+        self.leaves[symbol] = cell
+        return symbol
+
+    def input(
+        self,
+        node: int,
+        name: str,
+        width: int,
+        *,
+        cell: Cell | None = None,
+        frame: bool = False,
+        given: bool = False,
+        most: int | None = None,
+        parts: Callable[[], tuple[Term, ...]] | None = None,
+    ) -> Term:
+        symbol = sym(f"{name}_{node}_{self.loop}", width)
+        self.origin.setdefault(symbol, WordOrigin(node, cell, frame, given, most, parts))
+        return symbol
+
+    def after_iteration(self, cell: Cell) -> Term:
+        """The value of ``cell`` when an iteration has come back to the header of this loop."""
+        assert self.loop is not None
+        edges = self.code.graph.loops[self.loop].backs
+        return self.joined(self.start, edges, cell)
+
+    def next_visit(self, cell: Cell) -> Term:
+        """What the header finds in ``cell`` the next time; the address of one may have moved."""
+        if isinstance(cell, int):
+            return self.after_iteration(cell)
+        assert self.loop is not None
+        edges = self.code.graph.loops[self.loop].backs
+        return self._join(self.start, edges, lambda e: self.memory.carried(e, *cell))
+
+    def at_entries(self, header: int, edges: Sequence[int], cell: Cell) -> Term:
+        """The value of ``cell`` when a loop is entered, seen from outside."""
+        if header == self.start:
+            return self._leaf(cell)
+        return self.joined(header, edges, cell)
+
+    def entered(self, node: int) -> Term:
+        """What holds when ``node`` is reached, given that its dominator is."""
+        edges = self.incoming(node)
+        if len(edges) == 1:
+            return self.taken(edges[0])
+        guards = self._guards(node, edges)
+        condition = FALSE
+        for guard in guards:
+            condition = either(condition, guard)
+        return condition
+
+    def unknown(self, node: int, cell: Cell) -> Term:
+        """Any word, standing for ``cell`` at ``node``."""
+        return self.input(node, f"unknown_{cell_name(cell)}", cell_width(cell), frame=True)
+
+    def choice(self, node: int, edge: int) -> Term:
+        """A free choice of an edge out of ``node``."""
+        return self.input(node, f"way{edge}", 1)
+
+    def is_given(self, symbol: Term) -> bool:
+        """Whether nothing is known of a word because nothing can be: it is there at the start."""
+        return symbol in self.leaves or self.origin[symbol].given
+
+    def knows(self, symbol: Term) -> bool:
+        """Whether a symbol is one of this scope."""
+        return symbol in self.leaves or symbol in self.origin
+
+    def source(self, symbol: Term) -> tuple[int, Cell | None]:
+        """The node a symbol belongs to, and the cell it holds when that node begins, if any."""
+        if symbol in self.leaves:
+            return self.start, self.leaves[symbol]
+        origin = self.origin[symbol]
+        return origin.node, origin.cell
+
+    # --- Joins ------------------------------------------------------------------------------
+
+    def _join(self, node: int, edges: Sequence[int], value: Callable[[int], Term]) -> Term:
+        values = [value(e) for e in edges]
+        if all(v is values[0] for v in values[1:]):
+            return values[0]
+        guards = self._guards(node, edges)
+        merged = values[-1]
+        for guard, v in zip(guards[:-1], values[:-1], strict=True):
+            merged = ite(guard, v, merged)
+        return self._limited(node, merged)
+
+    def joined(self, node: int, edges: Sequence[int], cell: Cell) -> Term:
+        """The value of ``cell`` when control comes to ``node`` along one of ``edges``."""
+        return self._join(node, edges, lambda e: self.along(e, cell))
+
+    def _guards(self, node: int, edges: Sequence[int]) -> list[Term]:
+        """Which edge was taken into a join; conditions from its dominator on, or free choices."""
+        key = node, tuple(edges)
+        if key not in self._reach:
+            self._reach[key] = self._reached(node, edges)
+        reach = self._reach[key]
+        if reach is None:
+            return [self.input(node, f"choice{e}", 1) for e in edges]
+        graph = self.code.graph
+        return [both(reach[graph.edges[e].src], self.taken(e)) for e in edges]
+
+    def _reached(self, node: int, edges: Sequence[int]) -> dict[int, Term] | None:
+        """For each node between what dominates ``edges`` and ``node``: when it is passed."""
+        acyclic, graph = self.code.acyclic, self.code.graph
+        stack = [graph.edges[e].src for e in edges]
+        top = acyclic.common_dominator(stack)
+        between = set(stack)
+        stack = [n for n in between if n != top]
+        while stack:
+            for e in self.incoming(stack.pop()):
+                source = graph.edges[e].src
+                if source not in between:
+                    between.add(source)
+                    if source != top:
+                        stack.append(source)
+                if len(between) > GATED:
+                    return None
+        reach = {top: TRUE}
+        for n in sorted(between - {top}, key=lambda n: acyclic.order[n]):
+            condition = FALSE
+            for e in self.incoming(n):
+                condition = either(condition, both(reach[graph.edges[e].src], self.taken(e)))
+            reach[n] = condition
+        return reach
+
+    def taken(self, edge: int) -> Term:
+        """When control takes ``edge`` out of its node; several that are alike are choices."""
+        known = self._edges.get(edge)
+        if known is None:
+            known = self._edges[edge] = self._taken(edge)
+        return known
+
+    def _taken(self, edge: int) -> Term:
+        graph = self.code.graph
+        source = graph.edges[edge].src
+        leaves = self.leaving(source)
+        if graph.edges[edge].kind is EdgeKind.FALLTHROUGH:
+            return negate(leaves)
+        others = [
+            e for e in graph.successors[source] if graph.edges[e].kind is not EdgeKind.FALLTHROUGH
+        ]
+        if len(others) == 1:
+            return leaves
+        return both(leaves, self.input(source, f"way{edge}", 1))
+
+    def leaving(self, node: int) -> Term:
+        """When control goes elsewhere than to the next instruction in memory."""
+        return self.instance(node, self.code.effect(node).leaves)
+
+    # --- Loops inside -----------------------------------------------------------------------
+
+    def _changed(self, loop: int, cell: Cell) -> bool:
+        """Whether a pass through a loop may leave ``cell`` with another value."""
+        key = loop, cell
+        known = self._changes.get(key)
+        if known is None:
+            self._changes[key] = True  # while it is being computed
+            if isinstance(cell, int):
+                known = self._register_changed(loop, cell)
+            else:
+                known = self.memory.changed(loop, *cell)
+            self._changes[key] = known
+        return known
+
+    def _register_changed(self, loop: int, register: int) -> bool:
+        if self.scopes.kept(loop, register, self):
+            return False
+        if register == SP or self.is_plain:
+            return True
+        inner = self.scopes.of_loop(loop)
+        changed = not inner.keeps(register)
+        self.memory.used |= inner.memory.used
+        return changed
+
+    def keeps(self, register: int) -> bool:
+        """Whether an iteration of this loop leaves a register as it was."""
+        assert self.loop is not None
+        start = self.at(self.start, register)
+        return all(self.along(e, register) is start for e in self.code.graph.loops[self.loop].backs)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is taken from outside the loop but places of registers."""
+        return self.loop is not None and not self.known_start

@@ -1,0 +1,323 @@
+"""Memory cells within a scope: which store a load reads, and which stores cannot matter.
+
+Followed are cells that nothing but the program's own stores changes: constant addresses in a
+section of the image, and live stack frames. Whatever may alias a cell ends what is known of it
+(rule 20), except that, by assumption S1 (rule 1), a store of unknown address spares live stack
+frames; an address that may be computed from a stack address is not unknown in that sense. A word
+may have several names (rule 34): constant addresses are those of its home, and addresses that
+differ name different words by the memory map, by their places in pages, or by assumption S3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from loopbounds.slicing.cell import SP, cell_name
+from loopbounds.slicing.effects import FLAG, Load, StoreEffect
+from loopbounds.terms import bit_vectors as terms
+from loopbounds.terms import rewrite
+from loopbounds.terms.bit_vectors import TRUE, Term, ite, sub
+from loopbounds.terms.interval import interval
+from quoll.assumptions import Assumption
+from quoll.domain.abstract_memory import S1, S3, S4
+from quoll.image.memory_map import Span, same_in_page
+
+if TYPE_CHECKING:
+    from loopbounds.slicing.gated_ssa import Scope
+
+__all__ = ["AFTER", "LoadedWords"]
+
+WORDS = 1 << 32
+AFTER = 1 << 30  # every event of a block
+ARGUMENTS = (0, 1, 2, 3, 12)
+STACK_ARGUMENTS = range(0, 64, 4)  # bytes above sp that may hold arguments, as for values
+
+
+class LoadedWords:
+    """The memory of one scope."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._code = scope.code
+        self._loads: dict[tuple[int, Term], Term] = {}
+        self._hands_on: dict[int, bool] = {}
+        self.addresses: dict[Term, Term] = {}  # of words that are any
+        self.used: set[Assumption] = set()  # named assumptions
+
+    def loaded(self, node: int, load: Load) -> Term:
+        """What a load of the block of ``node`` reads."""
+        key = node, load.symbol
+        known = self._loads.get(key)
+        if known is None:
+            known = self._loads[key] = self._load(node, load)
+        return known
+
+    def load_of(self, node: int, symbol: Term) -> Load | None:
+        """The load of the block of ``node`` that a symbol stands for, whole."""
+        loads = self._code.effect(node).loads
+        return next(
+            (load for s, load in loads.items() if self._loads.get((node, s)) is symbol), None
+        )
+
+    def _load(self, node: int, load: Load) -> Term:
+        address = self._at_home(self._scope.instance(node, load.address), load.size)
+        if address.constant is not None:
+            value = self._code.image.constant(address.value, load.size)
+            if value is not None:
+                return terms.const(value, 8 * load.size)
+        if self._followed(node, address, load):
+            return self.before(node, load.position, address, load.size)
+        frame = self._tainted(address)
+        name = load.symbol.name
+        given = not self._code.stored_before(node)
+        word = self._scope.input(node, name, 8 * load.size, frame=frame, given=given)
+        self.addresses[word] = address
+        return word
+
+    def _followed(self, node: int, address: Term, load: Load) -> bool:
+        """Whether only stores of the program change the cell, and its address is one place."""
+        if address.constant is not None:
+            return self._code.steady(address.value, load.size)
+        if not rewrite.symbols([address]) <= self._scope.leaves.keys():
+            return False
+        return self._in_frame(node, address, load)
+
+    def _in_frame(self, node: int, address: Term, access: Load | StoreEffect | None) -> bool:
+        """Whether an address is in a frame live before or after the block, or at the access."""
+        effect = self._code.effect(node)
+        pointers = [self._scope.at(node, SP)]
+        for sp in (effect.registers.get(SP), access.sp if access else None):
+            # Where sp itself is loaded, what it becomes depends on the answer.
+            if sp is not None and not rewrite.symbols([sp]) & effect.loads.keys():
+                pointers.append(self._scope.instance(node, sp))
+        return any(self._code.is_frame(address, pointer) for pointer in pointers)
+
+    def before(self, node: int, position: int, address: Term, size: int) -> Term:
+        """``size`` bytes at ``address``, as they are before event ``position`` of ``node``."""
+        guarded: list[tuple[Term, Term]] = []
+        found: Term | None = None
+        for store in reversed(self._code.effect(node).stores):
+            if store.position >= position:
+                continue
+            offset = self._offset(node, store, address, size)
+            if offset is None:
+                continue
+            if offset < 0 or offset + size > store.size:
+                found = self._mixed(node, store, address, size)
+                break
+            whole = self._scope.instance(node, store.value)
+            value = terms.extract(whole, 8 * offset, 8 * size)
+            guard = self._scope.instance(node, store.guard)
+            if guard is TRUE:
+                found = value
+                break
+            guarded.append((guard, value))
+        if found is None:
+            found = self._scope.at(node, (address, size))
+        for guard, value in reversed(guarded):
+            found = ite(guard, value, found)
+        return found
+
+    def carried(self, edge: int, address: Term, size: int) -> Term:
+        """What the header finds in a cell when control has come back to it along ``edge``.
+
+        The address is over what the header finds in registers: it moves where these do.
+        """
+        scope = self._scope
+        bases = {leaf: scope.along(edge, scope.leaves[leaf]) for leaf in rewrite.symbols([address])}
+        moved = rewrite.substitute(address, bases)
+        node = self._code.graph.edges[edge].src
+        if moved is not address:
+            one_place = rewrite.symbols([moved]) <= scope.leaves.keys()
+            if not one_place or not self._in_frame(node, moved, None):
+                name = f"moved{edge}_{cell_name((address, size))}"
+                return scope.input(node, name, 8 * size, frame=True)
+        return scope.along(edge, (moved, size))
+
+    def _mixed(self, node: int, store: StoreEffect, address: Term, size: int) -> Term:
+        """A cell that a store may hit, or a part of: any word, made of the old and the new one."""
+
+        def parts() -> tuple[Term, Term]:
+            old = self.before(node, store.position, address, size)
+            return old, self._scope.instance(node, store.value)
+
+        name = f"after{store.position}_{cell_name((address, size))}"
+        frame = self._in_frame(node, address, store)  # what a dead frame left is unknown
+        return self._scope.input(node, name, 8 * size, frame=frame, parts=parts)
+
+    def changed(self, loop: int, address: Term, size: int) -> bool:
+        """Whether a store in a loop may hit a cell, whose address the loop does not change."""
+        if any(self.passed(edge, address, size) for edge in self._code.passed_in(loop)):
+            return True
+        return any(
+            self._offset(node, store, address, size) is not None
+            for node in self._code.graph.loops[loop].nodes
+            for store in self._code.effect(node).stores
+        )
+
+    def passed(self, edge: int, address: Term, size: int) -> bool:
+        """Whether a function that a fact replaces may change a cell along ``edge`` (rule 2).
+
+        Under S1 it spares live frames, unless it may have been handed an address in one.
+        """
+        passed = self._code.graph.passed(edge)
+        if all(replacement.preserves for replacement in passed):
+            return False
+        node = self._code.graph.edges[edge].src
+        if any(SP not in replacement.gives_back for replacement in passed):
+            return True
+        if any(span.base not in ARGUMENTS for callee in passed for span in callee.stores):
+            return True  # a known place above sp
+        if not self._code.s1 or not self._in_frame(node, address, None):
+            return True
+        if self.hands_on(node):
+            return True
+        self.used.add(S1)
+        return False
+
+    def hands_on(self, node: int) -> bool:
+        """Whether what ``node`` calls may be given an address in a stack (``quoll.domain.havoc``)."""
+        known = self._hands_on.get(node)
+        if known is None:
+            self._hands_on[node] = True  # while it is being found
+            known = self._hands_on[node] = any(map(self._tainted, self._arguments(node)))
+        return known
+
+    def _arguments(self, node: int) -> Iterator[Term]:
+        """What registers and the words above sp hold when ``node`` has run."""
+        for register in ARGUMENTS:
+            yield self._scope.after(node, register)
+        sp = self._scope.after(node, SP)
+        for offset in STACK_ARGUMENTS:
+            address = terms.add(sp, terms.const(offset, 32))
+            if rewrite.symbols([address]) <= self._scope.leaves.keys():
+                yield self.before(node, AFTER, address, 4)
+            else:
+                yield sp
+
+    def _offset(self, node: int, store: StoreEffect, address: Term, size: int) -> int | None:
+        """Where in the stored bytes the cell begins; None: disjoint; -1: partly, or not known."""
+        target = self._at_home(self._scope.instance(node, store.address), store.size)
+        distance = sub(address, target)
+        if distance.constant is not None and distance.value < store.size:
+            return distance.value
+        away = interval(distance, self._ranges(distance))
+        ways = list(self._ways_apart(node, store, away, address, size))
+        if ways:
+            if all(assumed for assumed in ways):
+                self.used.add(S3)
+            return None
+        if distance.constant is not None and store.size > WORDS - distance.value - size:
+            return -1
+        return None if self._spared(node, store, target, address) else -1
+
+    def _ways_apart(
+        self, node: int, store: StoreEffect, away: tuple[int, int], address: Term, size: int
+    ) -> Iterator[bool]:
+        """The ways in which a store is known not to hit a cell: whether each one assumes S3.
+
+        ``away``: the least and most that the cell may lie above where the store begins.
+        """
+        memory = self._code.image.memory
+        if store.size <= away[0] and away[1] <= WORDS - size:
+            if address.constant is None:
+                yield from self._distant(away, size, store.size)
+            elif (hit := _hit(address.value, away, store.size)) is None:
+                yield True
+            elif not memory.meets(hit, cell := _span(address.value, size)):
+                yield memory.assumes_apart(hit, cell)
+        if (known := self._known(node, store, address)) is None:
+            return
+        place, hit = known
+        cell = _span(place, size)
+        if hit[1] >= WORDS or cell[1] >= WORDS:
+            return
+        if address.constant is not None:
+            if not memory.meets(hit, cell):
+                yield memory.assumes_apart(hit, cell)
+        elif hit[1] < cell[0] or cell[1] < hit[0]:  # both are distances
+            above = (place - hit[0]) % WORDS
+            yield from self._distant((above, above), size, hit[1] - hit[0] + 1)
+
+    def _distant(self, away: tuple[int, int], size: int, stored: int) -> Iterator[bool]:
+        """The same where only the distance is known."""
+        if not self._code.image.memory.meets_at(away, size, stored):
+            yield same_in_page((0, stored - 1), (away[0], away[1] + size - 1))
+
+    def _at_home(self, address: Term, size: int) -> Term:
+        """The name of a word at a constant address that stands for all of its names."""
+        if address.constant is None:
+            return address
+        return terms.const(self._code.image.home(address.value, size), 32)
+
+    def _ranges(self, term: Term) -> dict[Term, tuple[int, int]]:
+        """What is known of symbols: by value analysis, or as the trip of a bounded loop."""
+        found: dict[Term, tuple[int, int]] = {}
+        for symbol in rewrite.symbols([term]):
+            node, cell = self._scope.source(symbol)
+            if isinstance(cell, int) and cell < FLAG:
+                values = self._code.values.register(node, cell)
+                found[symbol] = values.low, values.high
+            elif symbol in self._scope.origin and self._scope.origin[symbol].most is not None:
+                found[symbol] = 0, self._scope.origin[symbol].most or 0
+        return found
+
+    def _known(self, node: int, store: StoreEffect, address: Term) -> tuple[int, Span] | None:
+        """By value analysis: where a cell is, and what the access of the instruction may hit.
+
+        Both are addresses, or both distances from sp.
+        """
+        values = self._code.values
+        if address.constant is not None:
+            place: int | None = address.value
+            known = values.access(node, store.insn)
+        else:
+            place = self._above_entry(node, address)
+            known = values.frame_access(node, store.insn)
+        memory = self._code.graph.nodes[node].block.insns[store.insn].memory
+        if place is None or known is None or memory is None:
+            return None
+        return place, (known.low, known.high + memory.size * memory.count - 1)
+
+    def _above_entry(self, node: int, address: Term) -> int | None:
+        """How far a cell is above sp at the entry of the part of ``node``, as values say it."""
+        symbols = rewrite.symbols([address])
+        if len(symbols) != 1:
+            return None
+        [symbol] = symbols
+        distance = sub(address, symbol).constant
+        at, cell = self._scope.source(symbol)
+        part = self._code.graph.part_of
+        if distance is None or not isinstance(cell, int) or cell >= FLAG or part(at) != part(node):
+            return None
+        base = self._code.values.frame_register(at, cell)
+        if base is None or base.low != base.high:
+            return None
+        return (base.low + distance) % WORDS
+
+    def _spared(self, node: int, store: StoreEffect, target: Term, address: Term) -> bool:
+        """S1 (rule 1); a known address is not one of a stack whose place is unknown."""
+        if not self._code.s1:
+            return False
+        if not self._in_frame(node, address, store):
+            return False
+        if target.constant is not None and address.constant is not None:
+            return False
+        if self._tainted(target):
+            return False
+        self.used.add(S1 if target.constant is None else S4)
+        return True
+
+    def _tainted(self, term: Term) -> bool:
+        return self._scope.scopes.taint.of_term(self._scope, term)
+
+
+def _span(first: int, size: int) -> Span:
+    return first, first + size - 1
+
+
+def _hit(address: int, away: tuple[int, int], stored: int) -> Span | None:
+    """What a store may hit that begins ``away`` below an address; None if that wraps around."""
+    low, high = (address - away[1]) % WORDS, (address - away[0]) % WORDS + stored - 1
+    return (low, high) if low <= high < WORDS else None

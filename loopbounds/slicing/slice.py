@@ -1,0 +1,451 @@
+"""From a loop of the supergraph to its model: what decides how often the header runs.
+
+Backwards from the loop's exits: the condition under which an iteration leads back to the header,
+the cells it reads at the header, what an iteration leaves in those, and so on until nothing new
+is read. Cells that an iteration does not change, and the values at entry, are followed up the
+whole graph to where they come from; what is not known there is a parameter of the model, within
+the range that value analysis gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from functools import reduce
+from itertools import islice
+
+from loopbounds.nusmv.model import LoopModel, Variable
+from loopbounds.reduction.constraints import Words, conjuncts, relevant, says_all, within
+from loopbounds.reduction.lists import ELEMENTS, RANK, ranked
+from loopbounds.reduction.simplify import simplified
+from loopbounds.slicing.cell import Cell, HeaderCell
+from loopbounds.slicing.code import Code, Continued
+from loopbounds.slicing.described import Described, described
+from loopbounds.slicing.effects import FLAG
+from loopbounds.slicing.gated_ssa import Scope
+from loopbounds.slicing.iteration import Iteration
+from loopbounds.slicing.scopes import Scopes
+from loopbounds.terms import bit_vectors as terms
+from loopbounds.terms import rewrite
+from loopbounds.terms.bit_vectors import TRUE, Term, both, const, sym
+from quoll.assumptions import Assumption
+from quoll.words.strided_interval import ANY, ValueSet
+
+__all__ = ["Alone", "Slice", "slice_loops"]
+
+CELLS = 24  # cells of a slice, beyond which the others are any word in each iteration
+CHAIN = 60  # dominators above a loop whose conditions are looked at
+ARGUMENTS = range(13)  # registers that may hold any word when an entry begins
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """A loop that registers at the entry of the graph decide, and nothing else that is unknown.
+
+    ``constraints`` of the model hold just when the loop is entered, so that each of its runs is
+    one of the program, if the loops inside end. Parameters are called by their registers.
+    """
+
+    model: LoopModel
+    registers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """``model`` of a loop. ``given``: parameters that may indeed be any word (rule 22).
+
+    The others, and all inputs, are words that the analysis lost. ``origins`` says for each symbol
+    of the model, by name, what it stands for.
+    """
+
+    model: LoopModel
+    given: frozenset[str]
+    origins: dict[str, Described]
+    rests: frozenset[Assumption]  # named assumptions (rules 1, 34)
+    havoc: dict[Term, int]  # symbols -> the loop without a bound that leaves them behind
+    trips: dict[int, Term]  # loop -> parameter: iterations that it has completed
+    cells: dict[Term, Cell]  # what the state variables are
+    alone: Callable[[], Alone | None]  # the model, if registers at the entry decide everything
+    continued: Continued
+    walks: Callable[[], bool]  # it follows the links of one list
+    says_all: Callable[[Set[str]], bool]  # the model has every condition about these parameters
+
+    def steps(self) -> dict[Cell, int]:
+        """What an iteration that comes back to the header adds to cells, where it is constant."""
+        found: dict[Cell, int] = {}
+        for v in simplified(self.model).state:
+            step = terms.sub(v.next, v.symbol).constant
+            if step is not None and v.symbol in self.cells:
+                found[self.cells[v.symbol]] = step
+        return found
+
+
+def slice_loops(scopes: Scopes, loops: Sequence[int]) -> dict[int, Slice]:
+    """The model of each of ``loops``, with the bounds known by now.
+
+    Begun again until what was assumed of stack addresses holds, which is looked at now and then;
+    loops that assumed what does not hold come first, which may lead them to assume more.
+    """
+    scopes.renew()
+    slices: dict[int, Slice] = {}
+    assumed: dict[int, frozenset[HeaderCell]] = {}
+    pending = list(loops)
+    while pending:
+        loop = pending.pop(0)
+        slices[loop] = _Slicer(scopes.code, scopes, loop, scopes.code.lists.get(loop)).build()
+        assumed[loop] = scopes.taint.newly_assumed()
+        if not pending or len(slices).bit_count() == 1:
+            failed = scopes.taint.failed()
+            if failed:
+                scopes.restart(scopes.taint.tainted)
+                pending = sorted(loops, key=lambda i: not assumed.get(i, frozenset()) & failed)
+                slices.clear()
+    return slices
+
+
+class _Slicer:
+    def __init__(self, code: Code, scopes: Scopes, loop: int, most: int | None) -> None:
+        self._code, self._loop = code, code.graph.loops[loop]
+        self._scope: Scope = scopes.of_loop(loop)
+        self._whole: Scope = scopes.whole
+        self._given: frozenset[str] = frozenset()
+        self._havoc: dict[Term, int] = {}
+        self._known_trips: dict[int, Term] = {}
+        self._scopes, self._most = scopes, most  # elements of the list that the loop walks
+        self._walks = False
+        self._address = code.graph.nodes[self._loop.header].block.addr
+        self._cells: dict[Term, Cell] = {}
+        self._parameters: dict[str, Term] = {}  # by their names in the model
+        self._constraints: set[Term] = set()
+        self._changing: dict[Term, Term] = {}  # leaf -> value after an iteration
+        self._fixed: dict[Term, Term] = {}  # leaf -> value at entry
+        self._lost: set[Term] = set()  # leaves that are any word in each iteration
+
+    def build(self) -> Slice:
+        iteration = Iteration(self._code, self._scope, self._loop)
+        self._again, self._exits = iteration.again, iteration.exits
+        self._close()
+        initial = {leaf: self._entry(self._scope.leaves[leaf]) for leaf in self._changing}
+        model, origins = self._assemble(initial)
+        rests = frozenset(self._scope.memory.used | self._whole.memory.used)
+        return Slice(
+            model,
+            self._given,
+            origins,
+            rests,
+            self._havoc,
+            self._known_trips,
+            self._cells,
+            lambda: self._alone(initial),
+            self._continued(rests),
+            self._is_walk,
+            self._says_all,
+        )
+
+    def _is_walk(self) -> bool:
+        if self._most is None:
+            other = _Slicer(self._code, self._scopes, self._loop.index, 0)
+            other.build()
+            self._walks = other._walks
+        return self._walks
+
+    def _continued(self, rests: frozenset[Assumption]) -> Continued:
+        """The parts of the condition to go on that only read what moves by constants."""
+        steps = {leaf: terms.sub(after, leaf).constant for leaf, after in self._changing.items()}
+        steps |= dict.fromkeys(self._fixed, 0)
+        leaves = {
+            leaf: (self._scope.leaves[leaf], step)
+            for leaf, step in steps.items()
+            if step is not None
+        }
+        conditions = (c for c in terms.conjuncts(self._again) if c.constant is None)
+        held = tuple(c for c in conditions if rewrite.symbols([c]) <= leaves.keys())
+        used = rewrite.symbols(held)
+        return Continued(held, {leaf: leaves[leaf] for leaf in leaves if leaf in used}, rests)
+
+    # --- What the step reads -----------------------------------------------------------------
+
+    def _close(self) -> None:
+        """Follow what the step reads until it reads nothing new."""
+        pending = [self._again]
+        seen: set[Term] = set()
+        addresses = {} if self._most is None else self._scope.memory.addresses
+        while pending:
+            for leaf in sorted(rewrite.symbols([pending.pop()]) - seen, key=lambda t: t.serial):
+                seen.add(leaf)
+                if leaf in addresses:
+                    pending.append(addresses[leaf])
+                if leaf not in self._scope.leaves:
+                    continue
+                cell = self._scope.leaves[leaf]
+                if len(self._changing) >= CELLS:
+                    self._lost.add(leaf)
+                    continue
+                after = self._scope.next_visit(cell)
+                if after is leaf:
+                    self._fixed[leaf] = self._entry(cell)
+                else:
+                    self._changing[leaf] = after
+                    pending.append(after)
+
+    # --- The start --------------------------------------------------------------------------
+
+    def _entry(self, cell: Cell) -> Term:
+        """The value of a cell when the loop is entered, over leaves and inputs of the graph."""
+        if not isinstance(cell, int):
+            address = self._global_address(cell[0])
+            if address is None:
+                return self._whole.unknown(self._loop.header, cell)
+            cell = address, cell[1]
+        return self._whole.at_entries(self._loop.header, self._loop.entries, cell)
+
+    def _global_address(self, address: Term) -> Term | None:
+        """An address over leaves of this loop, at its first visit, over leaves of the graph."""
+        values: dict[Term, Term] = {}
+        for leaf in rewrite.symbols([address]):
+            cell = self._scope.leaves.get(leaf)
+            if cell is None:
+                return None
+            values[leaf] = self._entry(cell)
+        result = rewrite.substitute(address, values)
+        return result if rewrite.symbols([result]) <= self._whole.leaves.keys() else None
+
+    def _conditions(self, wanted: set[Term]) -> list[Term]:
+        """Conditions that hold whenever the loop is entered, about ``wanted`` symbols."""
+        if not wanted:
+            return []
+        return relevant(self._way_in(CHAIN), wanted)
+
+    def _alone(self, initial: dict[Term, Term]) -> Alone | None:
+        """Every condition on the way from the entry counts, whatever it is about."""
+        steps = [
+            rewrite.substitute(t, self._fixed) for t in (self._again, *self._changing.values())
+        ]
+        conditions = [] if self._lost else self._way_in()
+        parameters = rewrite.symbols([*steps, *initial.values(), *conditions]) - initial.keys()
+        registers = {s: self._whole.leaves.get(s) for s in _sorted(parameters)}
+        if self._lost or any(cell not in ARGUMENTS for cell in registers.values()):
+            return None
+        again, *following = steps
+        conditions += self._ranges(initial) + self._parameter_ranges(parameters)
+        state = tuple(
+            Variable(leaf, value, after)
+            for (leaf, value), after in zip(initial.items(), following, strict=True)
+        )
+        model = LoopModel(tuple(registers), state, (), tuple(conditions), again)
+        return Alone(model, tuple(f"r{cell}" for cell in registers.values()))
+
+    def _way_in(self, most: int | None = None) -> list[Term]:
+        """What holds just when the loop is entered, or the nearest ``most`` parts of that."""
+        return [self._whole.entered(node) for node, _ in islice(self._above(), most)]
+
+    def _above(self) -> Iterator[tuple[int, int]]:
+        """The nodes that dominate the loop, the nearest first, each with its own dominator."""
+        node = self._loop.header
+        while (above := self._code.acyclic.dominator[node]) != node:
+            yield node, above
+            node = above
+
+    def _certain(self) -> list[Term]:
+        """What holds of the way in once loops that have one way out have been left."""
+        loops = [
+            loop
+            for loop in self._code.graph.loops
+            if self._loop.header not in loop.nodes and self._code.has_one_way_out(loop.index)
+        ]
+        return [
+            self._whole.entered(node)
+            for node, above in self._above()
+            if any(above in loop.nodes for loop in loops)
+        ]
+
+    def _deciding(self) -> dict[Term, Term]:
+        """Parts of the way in that are not certain, and what they are in first turns."""
+        parts = conjuncts(self._way_in()) - conjuncts(self._certain())
+        return {part: self._in_first_turns(part) for part in parts}
+
+    def _in_first_turns(self, term: Term) -> Term:
+        """A term of the whole graph when all loops around this one are in their first turn."""
+        loops = self._code.graph.loops
+        for _ in loops:
+            found: dict[Term, Term] = {}
+            for symbol in rewrite.symbols([term]) & self._whole.origin.keys():
+                origin = self._whole.origin[symbol]
+                around = self._code.acyclic.headers.get(origin.node)
+                if around is None or self._loop.header not in loops[around].nodes:
+                    continue
+                if origin.most is not None:
+                    found[symbol] = const(0, symbol.width)
+                elif origin.cell is not None:
+                    entries = loops[around].entries
+                    found[symbol] = self._whole.at_entries(origin.node, entries, origin.cell)
+            if not found:
+                break
+            term = rewrite.substitute(term, found)
+        return term
+
+    def _says_all(self, deciding: Set[str]) -> bool:
+        whole = self._whole
+        cells = {s: cell for s, cell in whole.leaves.items() if not isinstance(cell, int)}
+        words = Words(whole.is_given, whole.memory.addresses, cells, self._code.image.memory)
+        return says_all(
+            self._constraints,
+            self._way_in(),
+            self._deciding(),
+            set(self._parameters.values()),
+            {symbol for name, symbol in self._parameters.items() if name in deciding},
+            words,
+        )
+
+    # --- The model --------------------------------------------------------------------------
+
+    def _assemble(self, initial: dict[Term, Term]) -> tuple[LoopModel, dict[str, Described]]:
+        starts = list(initial.values())
+        exits = [rewrite.substitute(t, self._fixed) for t in self._exits]
+        steps = [
+            rewrite.substitute(t, self._fixed) for t in (self._again, *self._changing.values())
+        ]
+        leaves = list(self._changing)
+        local = self._scope.origin.keys() | self._lost
+        inputs = _sorted(rewrite.symbols(steps) & local)
+        trips = self._trips(self._scope, inputs)
+        known = {*leaves, *inputs, *self._fixed}
+        rounds = self._rounds(self._scope, inputs)
+        trips += [
+            rewrite.substitute(c, self._fixed) for c in rounds if rewrite.symbols([c]) <= known
+        ]
+        steps[0] = reduce(both, trips, steps[0])
+        exits += trips
+        known = set(leaves) | set(inputs)
+        wanted = rewrite.symbols([*starts, *self._fixed.values(), *steps]) - known
+        conditions = self._rounds(self._whole, rewrite.symbols([*starts, *steps]))
+        wanted |= rewrite.symbols(conditions)
+        conditions += self._conditions(wanted)
+        conditions += self._ranges(initial)
+        wanted |= rewrite.symbols(conditions)
+        conditions += self._parameter_ranges(wanted)
+        parameters = _sorted(rewrite.symbols([*starts, *steps, *conditions]) - known)
+        self._constraints = set(conditions)
+        names = _rename("x", leaves) | _rename("i", inputs) | _rename("p", parameters)
+        self._parameters = {names[p].name: p for p in parameters}
+        self._given = frozenset(names[p].name for p in parameters if self._whole.is_given(p))
+        scopes = (self._scope, self._whole)
+        origins = {
+            names[s].name: described(next(x for x in scopes if x.knows(s)), s)
+            for s in (*leaves, *inputs, *parameters)
+        }
+        self._cells = {names[leaf]: self._scope.leaves[leaf] for leaf in leaves}
+        self._known_trips = {
+            self._code.acyclic.headers[origin.node]: names[p]
+            for p in parameters
+            if (origin := self._whole.origin.get(p)) is not None and origin.most is not None
+        }
+        self._havoc = {
+            names[s]: loop
+            for s in (*inputs, *parameters)
+            if (loop := self._havocked_by(s)) is not None
+        }
+
+        def named(term: Term) -> Term:
+            return rewrite.substitute(term, names)
+
+        again, *following = map(named, steps)
+        state = tuple(
+            Variable(names[leaf], named(initial[leaf]), after)
+            for leaf, after in zip(leaves, following, strict=True)
+        )
+        hints = [named(h) for h in self._hints(leaves)]
+        model = LoopModel(
+            tuple(names[p] for p in parameters),
+            state,
+            tuple(names[i] for i in inputs),
+            tuple(dict.fromkeys(c for c in map(named, conditions) if c is not TRUE)),
+            again,
+            tuple(h for h in hints if h is not TRUE),
+            tuple(map(named, exits)),
+        )
+        links = {names.get(word, word): named(a) for word, a in self._links(inputs).items()}
+        for symbol, what in ((ELEMENTS, "elements of the list"), (RANK, "elements left")):
+            origins[symbol.name] = Described(what, self._code.image.place(self._address), "")
+        return self._walked(model, links), origins
+
+    def _links(self, words: list[Term]) -> dict[Term, Term]:
+        """The addresses of words from memory, and of the words that these are computed from."""
+        addresses, found = self._scope.memory.addresses, dict[Term, Term]()
+        pending = [] if self._most is None else list(words)
+        while pending:
+            word = pending.pop()
+            if word in addresses and word not in found:
+                found[word] = addresses[word]
+                pending += rewrite.symbols([found[word]])
+        return found
+
+    def _walked(self, model: LoopModel, links: dict[Term, Term]) -> LoopModel:
+        """``model`` with what a fact says of the list that the loop walks."""
+        if self._most is None:
+            return model
+        walk = ranked(model, links, self._most)
+        self._walks = walk is not None
+        return walk or model
+
+    def _header_range(self, leaf: Term) -> ValueSet:
+        cell = self._scope.leaves[leaf]
+        if not isinstance(cell, int) or cell >= FLAG:
+            return ANY
+        return self._code.values.register(self._loop.header, cell)
+
+    def _hints(self, leaves: Iterable[Term]) -> list[Term]:
+        return [part for leaf in leaves for part in within(leaf, self._header_range(leaf))]
+
+    def _ranges(self, initial: dict[Term, Term]) -> list[Term]:
+        """What value analysis says of the cells at the header holds at the first visit too."""
+        values = initial | self._fixed
+        return [
+            part
+            for leaf, value in values.items()
+            for part in within(value, self._header_range(leaf))
+        ]
+
+    def _parameter_ranges(self, parameters: Iterable[Term]) -> list[Term]:
+        found = self._trips(self._whole, parameters)
+        for symbol in _sorted(parameters):
+            node, cell = self._whole.source(symbol)
+            if isinstance(cell, int) and cell < FLAG:
+                found += within(symbol, self._code.values.register(node, cell))
+            for header, register in self._whole.trips.counted.get(symbol, ()):
+                counted = self._whole.at(header, register)
+                found += within(counted, self._code.values.register(header, register))
+        return found
+
+    @staticmethod
+    def _trips(scope: Scope, symbols: Iterable[Term]) -> list[Term]:
+        """How often bounded loops have come round."""
+        known = [(s, scope.origin[s].most) for s in _sorted(symbols) if s in scope.origin]
+        return [terms.ule(s, const(most, 32)) for s, most in known if most is not None]
+
+    @staticmethod
+    def _rounds(scope: Scope, symbols: Iterable[Term]) -> list[Term]:
+        """That bounded loops had come round that often."""
+        return [
+            condition
+            for s in _sorted(symbols)
+            if s in scope.origin and scope.origin[s].most is not None
+            for condition in scope.trips.came_round(s)
+        ]
+
+    def _havocked_by(self, symbol: Term) -> int | None:
+        """The loop whose unknown number of iterations a symbol stands for."""
+        for scope in (self._scope, self._whole):
+            origin = scope.origin.get(symbol)
+            if origin is not None and origin.cell is not None:
+                loop = self._code.acyclic.headers[origin.node]
+                return None if loop in self._code.bounds else loop
+        return None
+
+
+def _sorted(symbols: Iterable[Term]) -> list[Term]:
+    return sorted(symbols, key=lambda t: t.serial)
+
+
+def _rename(prefix: str, symbols: list[Term]) -> dict[Term, Term]:
+    return {s: sym(f"{prefix}{i}", s.width) for i, s in enumerate(symbols)}

@@ -1,0 +1,134 @@
+"""Which words may be computed from a stack address: assumption S1 does not speak of those.
+
+What a loop changes is assumed untainted at its header, and afterwards every assumption made is
+verified at the loop's entries and back edges, under the same assumptions: by induction over an
+execution none is the first to fail. Where one fails, its cell is tainted and all is redone. What
+was verified is true of every execution, and need not be verified when more bounds are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from loopbounds.slicing.cell import SP, Cell, HeaderCell
+from loopbounds.terms.bit_vectors import Term, add, sub
+from loopbounds.terms.rewrite import symbols, walk
+
+if TYPE_CHECKING:
+    from loopbounds.slicing.gated_ssa import Scope
+    from loopbounds.slicing.scopes import Scopes
+
+__all__ = ["Taint"]
+
+
+class Taint:
+    """Answers for all scopes of one graph; ``tainted`` is known, what else is asked is assumed."""
+
+    def __init__(self, scopes: Scopes, tainted: frozenset[HeaderCell]) -> None:
+        self._scopes = scopes
+        self.tainted = tainted
+        self._assumed: dict[HeaderCell, None] = {}
+        self._holding: set[HeaderCell] = set()  # assumed and verified: so for good
+        self._told = 0
+        self._mixed: dict[tuple[Scope, Term], bool] = {}
+
+    def of_term(self, scope: Scope, term: Term) -> bool:
+        """Whether ``term`` may be computed from a stack address."""
+        for t in walk([term]):
+            if t.op in ("const", "linear") and scope.code.near_stack(t.value):
+                return True
+            if t.op == "sym" and self._of_symbol(scope, t):
+                return True
+        return False
+
+    def renew(self) -> None:
+        """Forget what was found out in other than plain scopes, but not what was verified."""
+        self._mixed = {key: m for key, m in self._mixed.items() if key[0].is_plain}
+
+    def newly_assumed(self) -> frozenset[HeaderCell]:
+        """What was assumed since this was last asked."""
+        new = list(self._assumed)[self._told :]
+        self._told = len(self._assumed)
+        return frozenset(new)
+
+    def failed(self) -> frozenset[HeaderCell]:
+        """Assumptions made so far that do not hold, and those that then do not hold either."""
+        found: set[HeaderCell] = set()
+        while new := self._failing():
+            found |= new
+            self.tainted |= new
+            self._mixed.clear()
+        if not found:
+            self._holding |= self._assumed.keys()
+            self._assumed.clear()
+            self._told = 0
+        return frozenset(found)
+
+    def _failing(self) -> set[HeaderCell]:
+        found: set[HeaderCell] = set()
+        checked = 0
+        while checked < len(self._assumed):  # checking may assume more
+            key = list(self._assumed)[checked]
+            checked += 1
+            if key not in self.tainted and self._comes_from_stack(*key):
+                found.add(key)
+        return found
+
+    def _of_symbol(self, scope: Scope, symbol: Term) -> bool:
+        cell = scope.leaves.get(symbol)
+        if cell is not None:
+            if scope.loop is not None:
+                return self._at(scope.loop, cell)
+            code = scope.code
+            return cell == SP or code.values.hands_on_a_stack_address(code.graph.entry)
+        origin = scope.origin[symbol]
+        if origin.cell is not None:
+            loop = scope.code.acyclic.headers[origin.node]
+            if scope.is_plain and not isinstance(origin.cell, int):
+                return True
+            inside = scope.trips.inside(loop, origin.node, origin.cell)
+            return inside is None or self._at(loop, inside)
+        if not origin.frame or origin.parts is None:
+            return origin.frame
+        return self._of_mixed(scope, symbol, origin.parts)
+
+    def _of_mixed(self, scope: Scope, symbol: Term, parts: Callable[[], tuple[Term, ...]]) -> bool:
+        key = scope, symbol
+        known = self._mixed.get(key)
+        if known is None:
+            self._mixed[key] = True  # while it is being found
+            known = self._mixed[key] = any(self.of_term(scope, part) for part in parts())
+        return known
+
+    def _at(self, loop: int, cell: Cell) -> bool:
+        key = loop, cell
+        if cell == SP or key in self.tainted:
+            return True
+        if key not in self._holding:
+            self._assumed[key] = None
+        return False
+
+    def _comes_from_stack(self, loop: int, cell: Cell) -> bool:
+        whole, scope = self._scopes.whole, self._scopes.of_loop(loop)
+        edges = whole.code.graph.loops[loop]
+        outer = self._outside(scope, edges.entries, cell)
+        if outer is None:
+            return True
+        outside = any(self.of_term(whole, whole.along(e, outer)) for e in edges.entries)
+        if scope.start == whole.start:
+            outside |= self.of_term(whole, whole.leaf(outer))
+        return outside or any(self.of_term(scope, scope.along(e, cell)) for e in edges.backs)
+
+    def _outside(self, scope: Scope, entries: tuple[int, ...], cell: Cell) -> Cell | None:
+        """A cell at the header of a scope as one of the whole graph, if it is a frame's."""
+        if isinstance(cell, int) or cell[0].constant is not None:
+            return cell
+        assert scope.loop is not None
+        distance = sub(cell[0], scope.at(scope.start, SP))
+        if distance.constant is None or not self._scopes.kept(scope.loop, SP, self._scopes.whole):
+            return None
+        base = self._scopes.whole.at_entries(scope.start, entries, SP)
+        address = add(base, distance)
+        known = symbols([address]) <= self._scopes.whole.leaves.keys()
+        return (address, cell[1]) if known else None

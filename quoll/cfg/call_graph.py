@@ -1,0 +1,157 @@
+"""Who calls whom, and which functions call themselves in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, replace
+
+from quoll.cfg.cfg import Cfg, Program
+from quoll.errors import ControlFlowError
+from quoll.graph.scc import components
+from quoll.image.image import Image
+
+__all__ = [
+    "Call",
+    "CallGraph",
+    "Recursion",
+    "call_graph",
+    "recursions",
+    "refuse_recursion",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """``caller`` may call ``callee`` (both entries) at the instruction ``site``."""
+
+    caller: int
+    site: int
+    callee: int
+    tail: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CallGraph:
+    """``calls[f]`` are the calls that f makes, by site; ``recursive`` the recursive components."""
+
+    calls: Mapping[int, tuple[Call, ...]]
+    order: tuple[int, ...]  # callees before callers where there is no recursion
+    recursive: tuple[frozenset[int], ...]  # functions that call one another in the end
+    cycles: tuple[tuple[Call, ...], ...]  # of each one closed chain of calls, the shortest
+
+    def callees(self, function: int) -> tuple[int, ...]:
+        """The functions that ``function`` may call, ascending."""
+        return tuple(sorted({call.callee for call in self.calls[function]}))
+
+
+@dataclass(frozen=True, slots=True)
+class Recursion:
+    """Functions that call one another in the end, and a shortest chain of such calls.
+
+    ``bounded``: every chain passes a function of which a depth is given.
+    """
+
+    functions: frozenset[int]
+    cycle: tuple[Call, ...]
+    bounded: bool
+
+
+def call_graph(program: Program) -> CallGraph:
+    """The call graph of all functions of ``program``."""
+    calls = {
+        entry: tuple(
+            sorted(
+                (
+                    Call(entry, block.last.addr, callee, block.tail)
+                    for block in cfg.blocks
+                    for callee in block.calls
+                ),
+                key=lambda call: (call.site, call.callee),
+            )
+        )
+        for entry, cfg in program.functions.items()
+    }
+    entries = sorted(calls)
+    number = {entry: i for i, entry in enumerate(entries)}
+    successors = [sorted({number[call.callee] for call in calls[entry]}) for entry in entries]
+    order: list[int] = []
+    recursive, cycles = [], []
+    for component in components(successors):
+        members = [entries[i] for i in component]
+        order.extend(members)
+        if len(members) > 1 or component[0] in successors[component[0]]:
+            recursive.append(frozenset(members))
+            cycles.append(_shortest_cycle(calls, recursive[-1], members[0]))
+    return CallGraph(calls, tuple(order), tuple(recursive), tuple(cycles))
+
+
+def _shortest_cycle(
+    calls: Mapping[int, tuple[Call, ...]], members: Set[int], start: int
+) -> tuple[Call, ...]:
+    """A shortest chain of calls inside ``members`` from ``start`` back to it."""
+    chains: list[tuple[Call, ...]] = [()]
+    seen: set[int] = set()
+    for chain in chains:
+        for call in calls[chain[-1].callee if chain else start]:
+            if call.callee == start:
+                return (*chain, call)
+            if call.callee in members and call.callee not in seen:
+                seen.add(call.callee)
+                chains.append((*chain, call))
+    raise AssertionError("a recursive component has a cycle through each member")
+
+
+def refuse_recursion(
+    program: Program,
+    image: Image,
+    bounded: Set[int] = frozenset(),
+    reasons: Mapping[int, str] | None = None,
+) -> None:
+    """Raise ControlFlowError showing the calls of the first cycle past no ``bounded`` function.
+
+    ``reasons`` say of functions why no depth of them is proved.
+    """
+    cycles = _past(program, bounded)
+    if not cycles:
+        return
+    cycle = cycles[0]
+    names = [program.functions[call.caller].name for call in cycle]
+    sites = "; ".join(f"{image.place(call.site)} calls {_name(program, call)}" for call in cycle)
+    known = reasons or {}
+    why = next((f": {known[call.caller]}" for call in cycle if call.caller in known), "")
+    raise ControlFlowError(
+        f"recursion: {' -> '.join([*names, names[0]])} ({sites}){why}",
+        where=image.place(cycle[0].caller),
+        hint="state how many activations there can be at a time: "
+        f"recursion of {names[0]} at most N",
+    )
+
+
+def recursions(program: Program) -> list[Recursion]:
+    """All recursion of ``program``."""
+    graph = call_graph(program)
+    endless = {
+        call.caller for cycle in _past(program, program.guidance.depths.keys()) for call in cycle
+    }
+    return [
+        Recursion(members, cycle, not members & endless)
+        for members, cycle in zip(graph.recursive, graph.cycles, strict=True)
+    ]
+
+
+def _past(program: Program, bounded: Set[int]) -> tuple[tuple[Call, ...], ...]:
+    """Recursion that passes no ``bounded`` function: of each component one chain of calls."""
+    return call_graph(replace(program, functions=_without_calls_of(program, bounded))).cycles
+
+
+def _without_calls_of(program: Program, functions: Set[int]) -> dict[int, Cfg]:
+    return {
+        entry: cfg
+        if entry not in functions
+        else replace(cfg, blocks=tuple(replace(b, calls=()) for b in cfg.blocks))
+        for entry, cfg in program.functions.items()
+    }
+
+
+def _name(program: Program, call: Call) -> str:
+    return program.functions[call.callee].name

@@ -1,0 +1,128 @@
+"""Control-flow graphs of functions: what the binary may execute next.
+
+``Program`` is the result of extraction: every function reachable from the entries, each a
+``Cfg`` of basic blocks. A call ends its block; so does anything else that writes the pc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from quoll.arm.insn import Insn
+from quoll.assumptions import Assumption
+from quoll.facts.applied import NO_GUIDANCE, Guidance
+from quoll.facts.contract import Contract
+
+__all__ = ["Block", "Cfg", "Edge", "EdgeKind", "JumpTable", "Program", "Unresolved"]
+
+
+class EdgeKind(Enum):
+    """Why control may pass from one block to another."""
+
+    FALLTHROUGH = "fallthrough"  # next in memory: no branch, branch not taken, call not made
+    TAKEN = "taken"  # direct branch
+    INDIRECT = "indirect"  # resolved jump through a table or computed address
+    ACROSS = "across"  # from a call to where it returns; a supergraph has CALL and RETURN instead,
+    # except for callees that a fact replaces
+    CALL = "call"  # supergraph only: call site to callee entry (tail calls too)
+    RETURN = "return"  # supergraph only: callee's returning block to where its call returns
+
+    __hash__ = object.__hash__  # in C: there are millions of edges
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A basic block: ``insns`` run one after another, the last one may transfer control."""
+
+    index: int  # position in Cfg.blocks
+    insns: tuple[Insn, ...]
+    calls: tuple[int, ...] = ()  # callee entries the last instruction may transfer to
+    tail: bool = False  # ``calls`` are tail calls: the callee returns to our caller
+    returns: bool = False  # the last instruction may return to the caller
+    exits: bool = False  # a path may end after the last instruction (return to user, end point)
+    passes: tuple[int, ...] = ()  # callees that a fact replaces: passed along ACROSS, or RETURN
+    comes_back: tuple[int, ...] = ()  # words in lr when it calls, if not the address after it
+    by_values: bool = False  # its targets were found by what calls before it leave alone
+
+    @property
+    def addr(self) -> int:
+        """Address of the first instruction."""
+        return self.insns[0].addr
+
+    @property
+    def end(self) -> int:
+        """Address after the last instruction."""
+        return self.insns[-1].next
+
+    @property
+    def last(self) -> Insn:
+        """The instruction that decides where control goes."""
+        return self.insns[-1]
+
+    @property
+    def returned_to(self) -> tuple[int, ...]:
+        """Where calls of the last instruction come back."""
+        return tuple(word & ~1 for word in self.comes_back) or (self.end,)
+
+
+class Edge(NamedTuple):
+    """An edge between blocks of one function, by block index. A named tuple, as is ``Insn``."""
+
+    src: int
+    dst: int
+    kind: EdgeKind
+
+
+@dataclass(frozen=True, slots=True)
+class JumpTable:
+    """A resolved indirect jump or call: the places its target was read from, if any."""
+
+    addr: int  # of the branch
+    table: int | None  # address of the first entry, None for computed targets
+    targets: tuple[int, ...]  # one per entry, in table order; duplicates kept
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """A place where extraction does not know what comes next."""
+
+    addr: int
+    where: str  # printed place
+    reason: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cfg:
+    """One function: ``blocks[0]`` holds the entry. Blocks are sorted by address after it.
+
+    ``whole`` is what it was before facts left something out.
+    """
+
+    entry: int
+    name: str
+    thumb: bool
+    blocks: tuple[Block, ...]
+    edges: tuple[Edge, ...]
+    returns: bool  # False: proved, or stated by the user, never to return
+    whole: Cfg | None = None
+
+    def successors(self, block: int) -> list[Edge]:
+        """Outgoing edges of ``block``, in order of ``edges``."""
+        return [e for e in self.edges if e.src == block]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """All functions reachable from ``entries``, keyed by entry address."""
+
+    functions: Mapping[int, Cfg]
+    entries: tuple[int, ...]
+    jump_tables: tuple[JumpTable, ...] = ()
+    unresolved: tuple[Unresolved, ...] = ()
+    assumptions: tuple[Assumption, ...] = field(default=())
+    guidance: Guidance = NO_GUIDANCE
+    left: Mapping[int, Contract] = field(default_factory=dict)  # to callers, by function

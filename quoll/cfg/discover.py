@@ -1,0 +1,453 @@
+"""One function under construction: what control flow reaches from its entry.
+
+A ``FunctionBuilder`` decodes along direct control flow only. Whoever owns it tells it what
+indirect transfers do and which callees return; each answer may uncover more code. Blocks belong
+to every function that reaches them, so functions that share a tail, or fall through into one
+another, each hold a copy and each is complete by itself. Bytes are code because control reaches
+them, whatever mapping symbols say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from typing import NamedTuple
+
+from quoll.arm.decode import ARM_LENGTH, decode, it_conditions, known_words
+from quoll.arm.insn import LR, Cond, Flow, Insn
+from quoll.arm.moved import moved
+from quoll.cfg.cfg import EdgeKind, Unresolved
+from quoll.cfg.link_register import sets_lr_by_convention
+from quoll.errors import ControlFlowError, InputError
+from quoll.image.image import Image
+from quoll.image.memory_window import Window
+
+__all__ = ["Callee", "FunctionBuilder", "falls_through"]
+
+COMPARE_AND_BRANCH = ("cbz", "cbnz")
+ENDS_BY_TRAP = ("udf", "bkpt")
+NOTHING: Mapping[int, Set[int]] = {}
+
+
+class Callee(NamedTuple):
+    """The entry of a function and its instruction set."""
+
+    entry: int
+    thumb: bool
+
+
+def falls_through(insn: Insn) -> bool:
+    """Whether the next instruction in memory may follow without the transfer being made."""
+    goes_on = insn.flow in (Flow.NEXT, Flow.WAIT)
+    return goes_on or insn.conditional or insn.mnemonic in COMPARE_AND_BRANCH
+
+
+class _Pending(NamedTuple):
+    """An address to explore, and why."""
+
+    addr: int
+    thumb: bool
+    it: tuple[Cond, ...]
+
+
+class FunctionBuilder:
+    """Grows monotonically: instructions, edges and callees are only added; a claimed return may
+    be refuted.
+
+    ``sites`` are the indirect transfers, whose effect the owner decides; ``version`` counts
+    changes, so that a decision can be repeated when the code around it has grown. ``inline`` are
+    jumps that are no tail calls; ``linked`` are jumps that call, with the words that lr holds then.
+    Control may go on after the ends of paths that are ``going_on``.
+    ``leaders`` start blocks, ``edges`` lead from an instruction to one of them.
+    """
+
+    def __init__(
+        self,
+        image: Image,
+        callee: Callee,
+        ends: frozenset[int],
+        is_function: Callable[[int], bool],
+        returning: Set[int],
+        inline: Set[int] = frozenset(),
+        linked: Mapping[int, Set[int]] = NOTHING,
+        fragments: Set[int] = frozenset(),
+        apart: Set[int] = frozenset(),
+        replaced: Set[int] = frozenset(),
+        going_on: Set[int] = frozenset(),
+    ) -> None:
+        self.entry, self.thumb = callee.entry, callee.thumb
+        self.insns: dict[int, Insn] = {}
+        self.sites: set[int] = set()
+        self.settled: set[int] = set()  # sites that need no proof
+        self.by_values: set[int] = set()  # sites whose targets values of the function have told
+        self.keeps_lr = True  # lr is only written by calls and by loads from the stack
+        self.calls: dict[int, set[int]] = {}
+        self.tails: set[int] = set()
+        self.returns: set[int] = set()
+        self.exits: set[int] = set()
+        self.callees: dict[Callee, set[int]] = {}  # and the instructions that call it
+        self.passes: dict[int, set[int]] = {}  # callees that a fact replaces
+        self.unresolved: dict[int, Unresolved] = {}
+        self._unknown_calls: set[int] = set()  # unresolved, but they come back here
+        self.version = 0
+        self._image = image
+        self._ends, self._going_on = ends, going_on
+        self._is_function = is_function
+        self._window = Window(image)
+        self._returning = returning
+        self._inline, self.linked = inline, dict(linked)
+        self._fragments, self._apart, self._replaced = fragments, apart, replaced
+        self._tail_returns: set[int] = set()
+        self._new_callees: list[Callee] = []
+        self._new_inlined: list[int] = []
+        self.edges: set[tuple[int, int, EdgeKind]] = set()
+        self.leaders = {callee.entry}
+        self._it: dict[int, tuple[Cond, ...]] = {}  # of instructions in IT blocks
+        self._pending = [_Pending(callee.entry, callee.thumb, ())]
+
+    @property
+    def growing(self) -> bool:
+        """Whether something is left to explore."""
+        return bool(self._pending)
+
+    @property
+    def may_return(self) -> bool:
+        """Whether a return was found, or something not understood that may return (rule 3)."""
+        unknown = self.unresolved.keys() - self._unknown_calls
+        return bool(self.returns or self._tail_returns or unknown)
+
+    def before(self, insn: Insn) -> Insn | None:
+        """The instruction that always runs just before ``insn``, if there is one."""
+        if insn.addr in self.leaders:
+            return None
+        for size in (2, 4) if insn.thumb else (4,):
+            previous = self.insns.get(insn.addr - size)
+            if previous is not None and previous.next == insn.addr:
+                return previous
+        return None
+
+    def is_called(self, addr: int) -> bool:
+        """Whether a ``bl`` that counts as a jump leads to ``addr``."""
+        return any(
+            target == addr and kind is EdgeKind.TAKEN and self.insns[source].flow is Flow.CALL
+            for source, target, kind in self.edges
+        )
+
+    def take_new_callees(self) -> list[Callee]:
+        """The callees found since the last time."""
+        new, self._new_callees = self._new_callees, []
+        return new
+
+    def take_new_inlined(self) -> list[int]:
+        """The branch targets found since the last time."""
+        new, self._new_inlined = self._new_inlined, []
+        return new
+
+    def returns_at(self, insn: int) -> None:
+        """The instruction ``insn`` may return to the caller."""
+        if insn not in self.returns:
+            self.returns.add(insn)
+            self.version += 1
+
+    def returns_not_at(self, insn: int) -> None:
+        """What the form of the instruction ``insn`` claimed is refuted by values."""
+        if insn in self.returns:
+            self.returns.discard(insn)
+            self.version += 1
+
+    def explore(self) -> None:
+        """Decode everything reached so far."""
+        while self._pending:
+            at = self._pending.pop()
+            self._run(at.addr, at.thumb, at.it)
+            self.version += 1
+
+    def jump(self, insn: int, target: Callee, kind: EdgeKind) -> None:
+        """Control may pass without a call to ``target``: a tail call if a function starts there.
+
+        A jump back to the entry is a loop, and a jump that does not leave sp and lr for the callee
+        is no tail call: what it reaches is part of this function.
+        """
+        own = target.entry == self.entry or insn in self._inline
+        if target.entry in self._replaced and insn in self._inline:
+            place = self._image.place(target.entry)
+            self.refuse(
+                insn,
+                f"the jump to {place} does not leave sp and lr as a call does",
+                "where it comes back is not known: do not replace the function by a bound",
+            )
+        elif target.entry in self._replaced or (not own and self._is_function(target.entry)):
+            self.call(insn, target, tail=insn not in self.linked)
+        else:
+            self._new_inlined.append(target.entry)
+            self.branch(insn, target, kind)
+
+    def branch(self, insn: int, target: Callee, kind: EdgeKind) -> None:
+        """Control may pass inside this function from the instruction ``insn`` to ``target``."""
+        edge = (insn, target.entry, kind)
+        if edge in self.edges:
+            return
+        if not self._is_code(insn, target):
+            return
+        self.edges.add(edge)
+        self.leaders.add(target.entry)
+        self._pending.append(_Pending(target.entry, target.thumb, ()))
+        self.version += 1
+
+    def call(self, insn: int, callee: Callee, *, tail: bool) -> None:
+        """The instruction ``insn`` may call ``callee``, whose return is ours if ``tail``."""
+        if callee.entry in self._replaced:
+            self._pass_over(insn, callee.entry, tail=tail)
+            return
+        if not self._is_code(insn, callee):
+            return
+        if callee not in self.callees:
+            self._new_callees.append(callee)
+        sites = self.callees.setdefault(callee, set())
+        if insn in sites:
+            return
+        sites.add(insn)
+        self.calls.setdefault(insn, set()).add(callee.entry)
+        self.version += 1
+        if tail:
+            self.tails.add(insn)
+        if callee.entry in self._returning:
+            self._come_back(insn)
+
+    def _pass_over(self, insn: int, callee: int, *, tail: bool) -> None:
+        """A call of a function that a fact replaces: it comes back, and that is all."""
+        passed = self.passes.setdefault(insn, set())
+        if callee in passed:
+            return
+        passed.add(callee)
+        self.version += 1
+        if tail:
+            self.tails.add(insn)
+        self._come_back(insn)
+
+    def _is_part(self, target: Callee) -> bool:
+        return target.entry in self._fragments and target.entry not in self._apart
+
+    def _is_long_jump(self, insn: Insn, target: Callee) -> bool:
+        """Whether ``bl`` only jumps, as GCC does in Thumb code to reach beyond 2 KiB.
+
+        It does when the target is inside the function that holds the instruction.
+        """
+        if not (insn.thumb and target.thumb) or self._is_function(target.entry):
+            return False
+        if target.entry in self._apart or target.entry in self._replaced:
+            return False
+        symbol = self._image.symbols.function_around(insn.addr)
+        return symbol is not None and symbol.addr < target.entry < symbol.addr + symbol.size
+
+    def returned(self, callee: Callee) -> None:
+        """``callee`` may return: explore what follows the calls of it."""
+        for insn in sorted(self.callees.get(callee, ())):
+            self._come_back(insn)
+
+    def _come_back(self, insn: int) -> None:
+        if insn in self.tails:
+            self._tail_returns.add(insn)
+        else:
+            self.continue_after(insn)
+
+    def continue_after(self, insn: int) -> None:
+        """Control comes back from the call ``insn``: to where lr says, or after it."""
+        call = self.insns[insn]
+        for word in sorted(self.linked.get(insn, (call.next | call.thumb,))):
+            self.branch(insn, Callee(word & ~1, bool(word & 1)), EdgeKind.ACROSS)
+
+    def _is_code(self, insn: int, target: Callee) -> bool:
+        """Whether code of that instruction set may start at ``target``; if not, refuse ``insn``."""
+        place = self._image.place
+        what: str | None = "which is not code"
+        if self._window.is_code(*target):
+            wrong = self._image.contradiction(target.entry, thumb=target.thumb)
+            name = "Thumb" if target.thumb else "ARM"
+            what = f"as {name} code, but {wrong}" if wrong else None
+        if what is not None:
+            self.refuse(
+                insn,
+                f"control may pass to {place(target.entry)}, {what}",
+                "state the real targets: targets of PLACE are PLACE, ...",
+            )
+        return what is None
+
+    def refuse(self, insn: int, reason: str, hint: str) -> None:
+        """What happens at the instruction ``insn`` is not known."""
+        if insn not in self.unresolved:
+            self.unresolved[insn] = Unresolved(insn, self._image.place(insn), reason, hint)
+            self.version += 1
+
+    def refuse_call(self, insn: int, reason: str, hint: str, link: int | None = None) -> None:
+        """What the instruction ``insn`` calls is not known, but where control comes back."""
+        self._unknown_calls.add(insn)
+        self.refuse(insn, reason, hint)
+        if link is not None:
+            self.linked[insn] = {link}
+        self.continue_after(insn)
+
+    def exception_returns(self) -> set[int]:
+        """The exception returns at which paths end."""
+        insns = self.insns
+        return {site for site in self.exits if insns[site].flow is Flow.EXCEPTION_RETURN}
+
+    def reached_by_calls(self) -> set[int]:
+        """The instructions that are reached through a ``bl`` that counts as a jump."""
+        after: dict[int, list[int]] = {}
+        pending: list[int] = []
+        for source, target, kind in self.edges:
+            after.setdefault(source, []).append(target)
+            if kind is EdgeKind.TAKEN and self.insns[source].flow is Flow.CALL:
+                pending.append(target)
+        reached: set[int] = set()
+        while pending:
+            addr = pending.pop()
+            insn = self.insns.get(addr)
+            if insn is None or addr in reached:
+                continue
+            reached.add(addr)
+            pending.extend(after.get(addr, ()))
+            if insn.flow is Flow.NEXT and addr not in self.exits:
+                pending.append(insn.next)
+        return reached
+
+    def refuse_exit(self, insn: int) -> None:
+        """Where control goes after the exception return ``insn`` is not known."""
+        self.exits.discard(insn)
+        self.refuse(
+            insn,
+            f"{self.insns[insn].text} leaves by an exception return inside a function that is "
+            "called: what it restores may be any context",
+            "state it, if a path ends there: path ends at PLACE",
+        )
+
+    def _run(self, addr: int, thumb: bool, it: tuple[Cond, ...]) -> None:
+        """Decode one instruction after another until control may go elsewhere."""
+        came_from: int | None = None
+        insns, ends = self.insns, self._ends
+        while True:
+            if not thumb:
+                came_from, addr = self._straight(came_from, addr)
+            known = insns.get(addr)
+            if known is not None:
+                self.leaders.add(addr)
+                self._meet(known, thumb, it)
+                return
+            insn = self._decode(addr, thumb, it, came_from)
+            if insn is None:
+                return
+            insns[addr] = insn
+            if LR in insn.writes and not sets_lr_by_convention(insn):
+                self.keeps_lr = False
+            if it:
+                self._it[addr] = it
+            if thumb:
+                it = it[1:] or it_conditions(insn)
+            plain = insn.flow is Flow.NEXT and addr not in ends
+            if not plain and self._ends_here(insn):
+                return
+            came_from, addr = addr, addr + len(insn.raw)
+            if not plain:
+                self.edges.add((came_from, addr, EdgeKind.FALLTHROUGH))
+                self.leaders.add(addr)
+
+    def _straight(self, came_from: int | None, addr: int) -> tuple[int | None, int]:
+        """Add ARM instructions that were seen elsewhere, up to one that does more than go on.
+
+        Returns the last one and where that is. Most code is such, and passes here quickly.
+        """
+        insns, ends, words = self.insns, self._ends, known_words
+        code, at = self._window.code, addr - self._window.start
+        if addr % ARM_LENGTH or at < 0:
+            return came_from, addr
+        while addr not in insns and addr not in ends:
+            known = words.get(code[at : at + ARM_LENGTH])
+            if known is None or not known[1]:
+                break
+            insns[addr] = moved(known[0], addr)
+            came_from = addr
+            addr += ARM_LENGTH
+            at += ARM_LENGTH
+        return came_from, addr
+
+    def _meet(self, known: Insn, thumb: bool, it: tuple[Cond, ...]) -> None:
+        """Control reaches an instruction again: it must be the same one."""
+        if known.thumb != thumb:
+            self.refuse(
+                known.addr,
+                "control reaches this address as ARM and as Thumb code",
+                "one of the branches to it is resolved wrongly: state its targets",
+            )
+        elif self._it.get(known.addr, ()) != it:
+            self.refuse(
+                known.addr, "a branch leads into an IT block", "that is unpredictable: rewrite it"
+            )
+
+    def _decode(
+        self, addr: int, thumb: bool, it: tuple[Cond, ...], came_from: int | None
+    ) -> Insn | None:
+        code = self._window.at(addr, thumb)
+        if code is not None:
+            try:
+                return decode(code, addr, thumb, it)
+            except InputError:  # the code ends inside the instruction
+                pass
+        if came_from is None:
+            raise ControlFlowError(
+                "there is no code here", where=self._image.place(addr), hint="check the address"
+            )
+        self.refuse(
+            came_from,
+            f"control runs on to {self._image.place(addr)}, which is not code",
+            "state that the call before it never returns: FUNCTION never returns",
+        )
+        return None
+
+    def _ends_here(self, insn: Insn) -> bool:
+        """Record what ``insn`` does; whether the next instruction is not reached from it."""
+        flow = insn.flow
+        if insn.addr in self._ends and flow is not Flow.EXCEPTION_RETURN:
+            self.exits.add(insn.addr)
+            if insn.addr not in self._going_on:
+                return True
+        if flow is Flow.NEXT:
+            return False
+        if flow is Flow.EXCEPTION_RETURN:
+            self.exits.add(insn.addr)
+        elif flow is Flow.CALL:
+            assert insn.target is not None
+            target = Callee(insn.target, insn.target_thumb)
+            if self._is_part(target) or self._is_long_jump(insn, target):
+                self.keeps_lr = False
+                self.jump(insn.addr, target, EdgeKind.TAKEN)
+            else:
+                self.call(insn.addr, target, tail=False)
+        elif flow is Flow.JUMP:
+            assert insn.target is not None
+            self.jump(insn.addr, Callee(insn.target, insn.target_thumb), EdgeKind.TAKEN)
+        elif flow in (Flow.INDIRECT, Flow.INDIRECT_CALL):
+            self.sites.add(insn.addr)
+        elif flow is Flow.TRAP and insn.mnemonic in ENDS_BY_TRAP:
+            return not insn.conditional
+        elif flow is Flow.WAIT:
+            self.refuse(
+                insn.addr,
+                f"{insn.text} waits for an interrupt or an event: its duration is not known",
+                "if the path ends here, state it: path must end at PLACE, or --end PLACE; or state "
+                "what the function around it takes: function NAME takes at most N cycles",
+            )
+        elif flow is Flow.TRAP:
+            self.refuse(
+                insn.addr,
+                f"{insn.text} raises an exception inside the analysed code",
+                "analyse its handler as an entry of its own and end this path here, or state what "
+                "the function around it takes: function NAME takes at most N cycles",
+            )
+            return False
+        else:
+            self.refuse(
+                insn.addr,
+                f"{insn.text} is no known instruction",
+                "state that the call before it never returns, or end the path before it",
+            )
+        return not falls_through(insn)

@@ -1,0 +1,94 @@
+"""Where lr holds a return address by convention: untouched since entry, or reloaded from the stack.
+
+This tells ``bx lr`` as a return from ``bx lr`` through a computed address; compilers use lr as a
+scratch register in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quoll.arm.insn import LR, PC, SP, Cond, Flow, Insn
+from quoll.cfg.cfg import Cfg
+
+__all__ = [
+    "computed_address",
+    "holds_return_address",
+    "is_jump_through",
+    "link_before",
+    "sets_lr_by_convention",
+]
+
+ADDITION, SUBTRACTION = 0x28, 0x24  # bits 27 to 20 of add and sub of a constant (A8.8.5, A8.8.222)
+ARM_PIPELINE = 8  # pc reads as the address plus this (A2.3)
+WORD = 1 << 32
+
+
+def link_before(insn: Insn, before: Callable[[Insn], Insn | None]) -> int | None:
+    """The address that ``adr lr`` leaves before the transfer ``insn``, where that comes back.
+
+    ``before`` gives the instruction that always runs just before one. None if lr is set in another
+    way, or where another condition decides.
+    """
+    at: Insn | None = insn
+    while at is not None and (at := before(at)) is not None:
+        if at.sets_flags and insn.conditional:
+            return None
+        if LR in at.writes:
+            always = at.cond in (insn.cond, Cond.AL)
+            return computed_address(at) if always else None
+    return None
+
+
+def computed_address(insn: Insn) -> int | None:
+    """What ``add`` or ``sub`` of the pc and a constant gives in ARM code (A5.2.4)."""
+    operation = insn.encoding >> 20 & 0xFF
+    if insn.thumb or insn.sources != (PC,) or operation not in (ADDITION, SUBTRACTION):
+        return None
+    turn = 2 * (insn.encoding >> 8 & 15)
+    constant = (insn.encoding & 0xFF) << 32 >> turn
+    constant = constant >> 32 | constant % WORD
+    pc = insn.addr + ARM_PIPELINE
+    return (pc + constant if operation == ADDITION else pc - constant) % WORD
+
+
+def holds_return_address(cfg: Cfg, block: int) -> bool:
+    """Whether lr is a return address before the last instruction of ``block``, on every path."""
+    after = [True] * len(cfg.blocks)  # greatest fixed point: meet is conjunction
+    before = [True] * len(cfg.blocks)
+    pending = list(range(len(cfg.blocks)))
+    successors: list[list[int]] = [[] for _ in cfg.blocks]
+    for edge in cfg.edges:
+        successors[edge.src].append(edge.dst)
+    while pending:
+        at = pending.pop()
+        state = _run(cfg.blocks[at].insns, before[at])
+        if state == after[at]:
+            continue
+        after[at] = state
+        for following in successors[at]:
+            if before[following]:
+                before[following] = False
+                pending.append(following)
+    return _run(cfg.blocks[block].insns[:-1], before[block])
+
+
+def _run(insns: tuple[Insn, ...], state: bool) -> bool:
+    for insn in insns:
+        if LR in insn.writes:
+            reloaded = insn.memory is not None and insn.memory.base == SP
+            state = reloaded and (state or not insn.conditional)
+    return state
+
+
+def is_jump_through(insn: Insn) -> bool:
+    """Whether ``insn`` always goes where a register says that is neither lr nor the pc."""
+    register = bool(insn.sources) and insn.sources[0] not in (LR, PC)
+    return insn.mnemonic == "bx" and register and not insn.conditional
+
+
+def sets_lr_by_convention(insn: Insn) -> bool:
+    """Calls, ``mov lr, pc`` before one, and loads from the stack."""
+    if insn.memory is not None:
+        return insn.memory.base == SP
+    return insn.flow is not Flow.NEXT or insn.sources == (PC,)

@@ -1,0 +1,128 @@
+"""What an indirect transfer does, as far as its encoding and its neighbour tell.
+
+These are the forms that need no values: a literal, and the return idioms of the ARM procedure
+call standard. A return recognised by its form only is an assumption of the result until values
+confirm it (``quoll.indirect.returns``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quoll.arm.insn import LR, PC, SP, Access, Cond, Flow, Insn, Shift
+from quoll.cfg.cfg import Block
+from quoll.cfg.discover import Callee
+from quoll.image.image import Image
+
+__all__ = ["TransferEffect", "by_form", "callee_at", "is_call", "links", "literal"]
+
+FRAME_POINTER = 11
+ARM_PIPELINE, THUMB_PIPELINE = 8, 4  # pc reads as the address plus this (A2.3)
+
+
+@dataclass(frozen=True, slots=True)
+class TransferEffect:
+    """Where an indirect transfer may go: ``targets``, and back to the caller if ``returns``."""
+
+    targets: tuple[Callee, ...] = ()
+    returns: bool = False
+    table: int | None = None  # address of the first entry the targets were read from
+
+
+def callee_at(value: int, *, thumb: bool, interworks: bool = True) -> Callee:
+    """The code that a branch to ``value`` runs: bit 0 selects Thumb if the branch interworks."""
+    return Callee(value & ~1, bool(value & 1) if interworks else thumb)
+
+
+def links(before: Insn | None, insn: Insn) -> bool:
+    """Whether ``mov lr, pc`` before ``insn`` makes it a call (ARM code before ARMv5T)."""
+    return (
+        before is not None
+        and before.mnemonic == "mov"
+        and not before.thumb
+        and before.writes == {LR}
+        and before.sources == (PC,)
+        and before.cond in (insn.cond, Cond.AL)
+        and before.next == insn.addr
+    )
+
+
+def is_call(block: Block) -> bool:
+    """Whether the indirect transfer ending ``block`` is a call by its form."""
+    before = block.insns[-2] if len(block.insns) > 1 else None
+    return block.last.flow is Flow.INDIRECT_CALL or links(before, block.last)
+
+
+def by_form(
+    image: Image, before: Insn | None, insn: Insn, *, keeps_lr: bool
+) -> TransferEffect | None:
+    """The effect of the indirect transfer ``insn``; ``before`` always runs just before it.
+
+    With ``keeps_lr`` the function computes nothing in lr, so that it is a return address.
+    """
+    if _is_literal(insn) and insn.transfers == (PC,):
+        return _literal(image, insn)
+    if insn.flow is Flow.INDIRECT and (_is_return(insn, keeps_lr) or _pops_for(before, insn)):
+        return TransferEffect(returns=True)
+    if insn.mnemonic == "bx" and insn.sources == (PC,):
+        pc = (insn.addr + (THUMB_PIPELINE if insn.thumb else ARM_PIPELINE)) & ~3
+        return TransferEffect((Callee(pc, False),))
+    return None
+
+
+def _is_literal(insn: Insn) -> bool:
+    memory = insn.memory
+    return (
+        memory is not None
+        and insn.mnemonic == "ldr"
+        and memory.base == PC
+        and memory.index is None
+        and memory.size == 4
+        and len(insn.transfers) == 1
+    )
+
+
+def _literal_place(insn: Insn) -> int:
+    assert insn.memory is not None
+    pc = (insn.addr + (THUMB_PIPELINE if insn.thumb else ARM_PIPELINE)) & ~3
+    return (pc + insn.memory.displacement) & 0xFFFFFFFF
+
+
+def literal(image: Image, insn: Insn) -> int | None:
+    """The constant that ``insn`` loads from a literal pool; None if it does something else."""
+    return image.constant(_literal_place(insn), 4) if _is_literal(insn) else None
+
+
+def _literal(image: Image, insn: Insn) -> TransferEffect | None:
+    value = literal(image, insn)
+    if value is None:
+        return None
+    return TransferEffect((callee_at(value, thumb=insn.thumb),), table=_literal_place(insn))
+
+
+def _is_return(insn: Insn, keeps_lr: bool) -> bool:
+    memory = insn.memory
+    if memory is None:
+        by_lr = insn.mnemonic in ("bx", "mov") and insn.sources == (LR,)
+        return by_lr and keeps_lr and insn.shift is Shift.NONE
+    if memory.access is not Access.LOAD or PC not in insn.transfers:
+        return False
+    if memory.base == SP:
+        return memory.index is None and (memory.writeback or SP in insn.transfers)
+    return memory.base == FRAME_POINTER and SP in insn.transfers
+
+
+def _pops_for(before: Insn | None, insn: Insn) -> bool:
+    """``pop {r3}; bx r3``: how Thumb code of ARMv4T returns."""
+    if before is None or before.memory is None or insn.mnemonic not in ("bx", "mov"):
+        return False
+    memory = before.memory
+    return (
+        memory.access is Access.LOAD
+        and memory.base == SP
+        and memory.writeback
+        and before.next == insn.addr
+        and not before.conditional
+        and bool(insn.sources)
+        and insn.sources[0] in before.transfers
+    )

@@ -1,0 +1,329 @@
+"""Values inside one function, for any caller: registers at entry are symbols.
+
+Callees are not entered. After a call the registers that the callee preserves are as before, and
+so are the registers saved in our frame, but for what it stores there by its contract: ``preserved``
+and ``left`` say what a function leaves, so that every callee can be checked instead of trusting
+the procedure call standard (rules 1 and 35).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from quoll.arm.insn import LR, SP, Access, Flow, Insn
+from quoll.assumptions import F1, Assumption
+from quoll.cfg.cfg import Block, Cfg, EdgeKind
+from quoll.cfg.transfers import is_call
+from quoll.domain.abstract_machine import Environment
+from quoll.domain.abstract_memory import S1, live_frames
+from quoll.domain.abstract_state import FLAG, MODE, State, entry_register, entry_state
+from quoll.domain.compiled import Given, compile_block
+from quoll.domain.havoc import hands_on_a_stack_address
+from quoll.domain.steps import CompiledBlock
+from quoll.domain.terms import (
+    BIAS,
+    MASK,
+    SIGN,
+    TAINT,
+    Anchored,
+    Fact,
+    Term,
+    entry_symbol,
+    on_stack,
+    shift_fact,
+)
+from quoll.domain.transfer import BlockOutcome
+from quoll.domain.value_domain import ValueDomain
+from quoll.facts.applied import CALLEE_SAVED
+from quoll.facts.contract import STANDARD, UNKNOWN, Contract, Span, spans
+from quoll.graph.fixpoint import Fixpoint, solve
+from quoll.graph.weak_topological_order import FlowGraph, WeakOrder
+from quoll.image.image import Image
+from quoll.words.strided_interval import ValueSet, meet
+
+__all__ = ["CALLEE_SAVED", "BlockCode", "Callees", "LocalValues", "environment_of"]
+
+BLOCKS_KEPT = 1 << 13
+WORD = 4  # bytes
+Callees = Callable[[int], Contract]  # by entry
+
+Key = tuple[tuple[int, bytes, bool, int, bool], ...]  # what instructions are compiled from
+
+_without_facts: dict[Key, CompiledBlock] = {}
+
+
+class BlockCode:
+    """Compiled blocks, compiled once unless there are too many.
+
+    ``given`` and ``elsewhere`` as for ``compile_block``. Without them all share what is compiled.
+    """
+
+    def __init__(
+        self, given: Given | None = None, elsewhere: tuple[int, int] | None = None
+    ) -> None:
+        self._given, self._elsewhere = given, elsewhere
+        self._known = {} if given or elsewhere else _without_facts
+
+    def __call__(self, insns: tuple[Insn, ...]) -> CompiledBlock:
+        """The compiled form of ``insns``."""
+        key = tuple((i.addr, i.raw, i.thumb, int(i.cond), i.sets_flags) for i in insns)
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= BLOCKS_KEPT:
+                self._known.clear()
+            known = self._known[key] = compile_block(insns, self._given, self._elsewhere)
+        return known
+
+    def stated(self, address: int, register: int, known: ValueSet) -> ValueSet:
+        """``known`` of a register, with what facts say where the instruction there executes."""
+        for about, words in (self._given or {}).get(address, ()):
+            if about == register:
+                known = meet(known, words) or known
+        return known
+
+
+def environment_of(image: Image) -> Environment:
+    """The constants and the ordinary memory of ``image``."""
+
+    def ordinary(addr: int) -> bool:
+        segment = image.segment_at(addr)
+        return segment is not None and image.constant(addr, 1) is None
+
+    return Environment(image.constant, ordinary, image.memory)
+
+
+def procedure_call_standard(entry: int) -> Contract:
+    """What a function leaves if it keeps to the standard (AAPCS 6.1.1)."""
+    return STANDARD
+
+
+class LocalValues:
+    """States at the start of the blocks of ``cfg``, which may still be incomplete.
+
+    With ``keeps_tables`` neither a call nor a store to an array of which no end is known changes a
+    word of the frame that holds the address of a constant, as compilers spill that of a jump
+    table: that is an assumption, which whoever asks must list.
+    Raises ControlFlowError for an instruction without semantics.
+    """
+
+    def __init__(
+        self,
+        cfg: Cfg,
+        image: Image,
+        code: BlockCode | None = None,
+        callees: Callees = procedure_call_standard,
+        *,
+        keeps_tables: bool = False,
+    ) -> None:
+        self.cfg, self.image, self.callees = cfg, image, callees
+        self.code = code or BlockCode()
+        self._spilled = _Spilled(image, keeps=keeps_tables)
+        self.stored: set[int] = set()  # symbols of words of the frame that calls may store
+        self.environment = replace(environment_of(image), spilled=self._spilled)
+        edges = [e for e in cfg.edges if e.kind not in (EdgeKind.CALL, EdgeKind.RETURN)]
+        successors: list[list[int]] = [[] for _ in cfg.blocks]
+        for index, edge in enumerate(edges):
+            successors[edge.src].append(index)
+        self.entering: list[list[int]] = [[] for _ in cfg.blocks]
+        for index, edge in enumerate(edges):
+            self.entering[edge.dst].append(index)
+        self.graph = FlowGraph(0, [e.src for e in edges], [e.dst for e in edges], successors)
+        self.kinds = [e.kind for e in edges]
+        self.order = WeakOrder.of(self.graph)
+        self.domain = ValueDomain(
+            self.graph,
+            self.order,
+            [self.code(block.insns) for block in cfg.blocks],
+            self.kinds,
+            self.environment,
+            {EdgeKind.ACROSS: _Calls(self)},
+        )
+        self.domain.noting = True
+        self.fixpoint: Fixpoint[State] = solve(
+            self.graph, self.order, self.domain, entry_state(self.environment.names)
+        )
+
+    @property
+    def spills_tables(self) -> bool:
+        """Whether the address of a constant was forgotten, or kept by assumption."""
+        return self._spilled.met
+
+    @property
+    def assumptions(self) -> frozenset[Assumption]:
+        """The named assumptions (rule 1) that the states rest on."""
+        return frozenset(self.environment.used)
+
+    def outcome(self, block: int) -> BlockOutcome | None:
+        """What comes out of ``block``; None if it is never reached."""
+        state = self.fixpoint.states[block]
+        return None if state is None else self.domain.outcome(block, state)
+
+    def preserved(self) -> frozenset[int]:
+        """The callee-saved registers that hold their entry value at every return."""
+        kept = CALLEE_SAVED
+        for block in self.cfg.blocks:
+            if not block.returns and not (block.tail and block.calls):
+                continue
+            outcome = self.outcome(block.index)
+            if outcome is None or outcome.leave is None:
+                continue
+            state = outcome.leave.state
+            kept &= {r for r in CALLEE_SAVED if state.term(r) == entry_symbol(r) << 32}
+            if block.tail:
+                for callee in block.calls:
+                    kept &= self.callees(callee).preserved
+        return kept
+
+    def may_be_stored_by_a_call(self, term: Term) -> bool:
+        """Whether this is a word of the frame that a callee may have stored."""
+        return term >> 32 in self.stored
+
+    def left(self) -> Contract:
+        """Where the function stores, its callees included; it need not give anything back."""
+        found: list[Span] = []
+        elsewhere = False
+        for block in self.cfg.blocks:
+            for fact, size in self._stores(block):
+                span = None if fact is None else _span(fact, size)
+                elsewhere |= span is None
+                if span is not None:
+                    found.append(span)
+                elif fact is not None and on_stack(fact):
+                    self.environment.used.add(F1.text())
+        return Contract(CALLEE_SAVED, spans(found), elsewhere)
+
+    def _stores(self, block: Block) -> Iterator[tuple[Fact | None, int]]:
+        """The first addresses of what ``block`` and its callees store, and how many bytes."""
+        outcome = self.outcome(block.index)
+        if outcome is None:
+            return
+        for index, address in outcome.accesses().items():
+            memory = block.insns[index].memory
+            if memory is None or memory.access in (Access.STORE, Access.SWAP):
+                size = WORD if memory is None else memory.size * memory.count
+                yield self._relative(address.fact, address.term), size
+        if outcome.leave is None or not (block.calls or block.passes or is_call(block)):
+            return
+        state = outcome.leave.state
+        contract = called(block, self.callees)
+        for base, low, high in contract.stores:
+            where = self._relative(state.fact(base), state.term(base))
+            yield None if where is None else shift_fact(where, low & MASK), high - low
+        if contract.elsewhere:
+            yield None, 0
+
+    def _relative(self, fact: Fact, term: Term | None) -> Fact | None:
+        """``fact`` from what a register held at entry; None if it is not that."""
+        if isinstance(fact, Anchored):
+            return fact
+        register = None if term is None else entry_register(term >> 32, self.environment.names)
+        if register is None or term is None:
+            return None
+        offset = (term & MASK) ^ BIAS
+        return Anchored(entry_symbol(register), ValueSet(offset, offset, 0))
+
+
+class _Calls:
+    """What calls leave. It refers to parts of the values only, or those would outlive their use."""
+
+    def __init__(self, values: LocalValues) -> None:
+        self._cfg, self._callees = values.cfg, values.callees
+        self._sources, self._positions = values.graph.sources, values.order.position
+        self._names, self._used = values.environment.names, values.environment.used
+        self._spilled, self._links = values.environment.spilled, _links(values.cfg)
+        self._stored = values.stored
+
+    def __call__(self, edge: int, outcome: BlockOutcome) -> State | None:
+        """The state after the call that ``edge`` passes."""
+        leave = outcome.leave
+        if leave is None:
+            return None
+        source = self._sources[edge]
+        contract = called(self._cfg.blocks[source], self._callees)
+        kept = contract.preserved
+        before = leave.state
+        names, position = self._names, self._positions[source]
+        registers = [
+            before.registers[r] if r in kept else names.of(position, ("call", r)) << 32
+            for r in range(FLAG)
+        ]
+        flags = [None] * (MODE - FLAG)
+        self._used.add(S1)
+        live = live_frames(before.frames, before.term(SP), before.facts)
+        frames = {key: cell for key, cell in live.items() if self._survives(cell)}
+        if contract.elsewhere and hands_on_a_stack_address(before):
+            self._used.add(F1.text())
+        for base, low, high in contract.stores:
+            where = before.fact(base)
+            if _ends_known(where):
+                self._overwrite(frames, position, shift_fact(where, low & MASK), high - low)
+            elif on_stack(where):
+                self._used.add(F1.text())
+        return State(
+            (*registers, *flags, before.registers[MODE]), frames, {}, before.banks, before.facts
+        )
+
+    def _overwrite(self, frames: dict[int, object], position: int, fact: Fact, size: int) -> None:
+        """The cells of ``frames`` that ``size`` bytes at ``fact`` may be a part of are stored."""
+        assert isinstance(fact, Anchored)
+        first = fact.offsets.low - BIAS - 3
+        reach = fact.offsets.high - fact.offsets.low + size + 3
+        for key in [k for k in frames if k >> 32 == fact.base and (k - first) & MASK < reach]:
+            symbol = self._names.of(position, ("stored", key))
+            self._stored.add(symbol)
+            frames[key] = symbol << 32
+
+    def _survives(self, cell: object) -> bool:
+        """Whether a cell holds a callee-saved register as at entry, or a return address."""
+        saved = type(cell) is int and (cell in SAVED or cell in self._links)
+        return saved or (self._spilled is not None and self._spilled(cell))
+
+
+def called(block: Block, callees: Callees) -> Contract:
+    """What the callees of ``block`` leave; those that facts replace are not looked at."""
+    contract = STANDARD if block.calls and not block.passes else UNKNOWN
+    for callee in block.calls:
+        contract = contract.and_also(callees(callee))
+    return contract
+
+
+def _ends_known(fact: Fact) -> bool:
+    """Whether this is an address from a register at entry, and the first and last are known."""
+    if not isinstance(fact, Anchored) or fact.base == TAINT:
+        return False
+    return fact.offsets.high - fact.offsets.low < SIGN
+
+
+def _span(fact: Fact, size: int) -> Span | None:
+    """``size`` bytes at ``fact``, counted from what a register held at entry."""
+    if not (_ends_known(fact) and isinstance(fact, Anchored)):
+        return None
+    register = fact.base - entry_symbol(0)
+    if not 0 <= register <= LR:
+        return None
+    return Span(register, fact.offsets.low - BIAS, fact.offsets.high - BIAS + size)
+
+
+class _Spilled:
+    """Whether the address of a word that is never written is kept, if a cell holds that."""
+
+    def __init__(self, image: Image, *, keeps: bool) -> None:
+        self._image, self._keeps = image, keeps
+        self.met = False
+
+    def __call__(self, cell: object) -> bool:
+        """Whether ``cell`` is kept."""
+        if type(cell) is not int or cell >> 32 or self._image.constant(cell, WORD) is None:
+            return False
+        self.met = True
+        return self._keeps
+
+
+def _links(cfg: Cfg) -> frozenset[int]:
+    """Return addresses that ``bl`` leaves to code that counts as part of the function."""
+    ends = [b.last for b in cfg.blocks if b.last.flow is Flow.CALL and not b.calls]
+    return frozenset(insn.next | insn.thumb for insn in ends)
+
+
+SAVED = frozenset(entry_symbol(register) << 32 for register in (*CALLEE_SAVED, LR))

@@ -1,0 +1,150 @@
+"""What a call leaves when its callee is not looked at (rule 2), and what a shared callee is given.
+
+Registers that it is not known to give back, the flags and its callers' memory are unknown
+afterwards. Under S1 (rule 1) its stores spare live stack frames, unless it was handed an
+address in a stack: then they may be meant for a frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from quoll.arm.insn import SP
+from quoll.domain.abstract_machine import Environment
+from quoll.domain.abstract_memory import S1, live_frames
+from quoll.domain.abstract_state import BEFORE, FLAG, MODE, State, entry_state
+from quoll.domain.terms import (
+    BIAS,
+    ENTRY_SP,
+    MASK,
+    TAINT,
+    TAINTED,
+    Anchored,
+    Fact,
+    Term,
+    describe,
+    is_marked,
+    on_stack,
+    plus,
+)
+from quoll.facts.applied import Replacement
+from quoll.words.strided_interval import ANY
+
+__all__ = ["after_call", "entered", "hands_on_a_stack_address"]
+
+ARGUMENTS = (0, 1, 2, 3, 12)
+STACK_ARGUMENTS = 64  # bytes above sp that may hold arguments
+
+
+def after_call(
+    before: State, environment: Environment, position: int, callees: Sequence[Replacement]
+) -> State:
+    """The state after one of ``callees`` was entered in ``before``.
+
+    New symbols belong to ``position``.
+    """
+    preserves = all(callee.preserves for callee in callees)
+    keeps_mode = all(callee.keeps_mode for callee in callees)
+    gives_back = frozenset.intersection(*(callee.gives_back for callee in callees))
+    names = environment.names
+    handed = hands_on_a_stack_address(before)
+    facts = dict(before.facts)
+    registers = list(before.registers)
+    for register in set(range(FLAG)) - gives_back:
+        symbol = names.of(position, ("passed", register))
+        registers[register] = symbol << 32
+        facts.pop(symbol, None)
+        if handed:
+            facts[symbol] = TAINTED
+    registers[FLAG:MODE] = [None] * (MODE - FLAG)
+    if not keeps_mode:
+        registers[MODE] = None
+    banks = before.banks if keeps_mode else {}
+    if preserves:
+        return State(tuple(registers), before.frames, before.globals, banks, facts)
+    frames: Mapping[int, object] = {}
+    if not handed and SP in gives_back:
+        frames = live_frames(before.frames, before.term(SP), before.facts)
+    if frames:
+        environment.used.add(S1)
+    kept = dict(frames)
+    for callee in callees:
+        for base, low, high in callee.stores:
+            _overwrite(kept, before.fact(base), low, high)
+    for at in [k for k, cell in before.frames.items() if is_marked(cell, before.facts)]:
+        if at not in kept:
+            symbol = names.of(position, ("passed", at))
+            facts[symbol] = TAINTED
+            kept[at] = symbol << 32
+    return State(tuple(registers), kept, {}, banks, facts)
+
+
+def _overwrite(frames: dict[int, object], where: Fact, low: int, high: int) -> None:
+    """Forget the cells that bytes ``low`` to before ``high`` from ``where`` are a part of."""
+    if not on_stack(where) or not isinstance(where, Anchored):
+        return
+    first = where.offsets.low - BIAS + low - 3
+    reach = where.offsets.high - where.offsets.low + high - low + 3
+    for key in list(frames):
+        same = where.base == key >> 32 and (key - first) & MASK < reach
+        if same or where.base == TAINT:
+            del frames[key]
+
+
+def entered(before: State, environment: Environment) -> State:
+    """What a shared context may take from one of its callers, which calls in ``before``.
+
+    sp and lr are symbols, as at the entry of an analysis. Of the other registers, and of arguments
+    on the stack, the caller tells what words they may be; one that may be an address in its stack
+    is marked. Words at constant addresses and registers of other
+    modes keep what has a meaning everywhere: constants, and stacks at constant addresses.
+    """
+    names, facts = environment.names, dict[int, Fact]()
+    mode = before.registers[MODE]
+    state = entry_state(names, mode if isinstance(mode, int) else None)
+    registers = list(state.registers)
+
+    def argument(symbol: int, term: Term | None) -> Term:
+        fact = TAINTED if term is None else describe(term, before.facts)
+        if isinstance(fact, Anchored) and fact.base not in environment.stacks:
+            fact = TAINTED if on_stack(fact) else ANY
+        if fact != ANY:
+            facts[symbol] = fact
+        return symbol << 32
+
+    for register in range(SP):
+        symbol = names.of(BEFORE, ("handed", register))
+        registers[register] = argument(symbol, before.term(register))
+    frames: dict[int, object] = {}
+    sp = before.term(SP)
+    for offset in range(0, STACK_ARGUMENTS, 4):
+        symbol = names.of(BEFORE, ("argument", offset))
+        cell = before.frames.get(plus(sp, offset))
+        frames[ENTRY_SP << 32 | offset] = argument(symbol, cell if type(cell) is int else None)
+
+    def everywhere(cells: Mapping[int, object]) -> dict[int, object]:
+        known = environment.stacks
+        return {
+            at: cell
+            for at, cell in cells.items()
+            if type(cell) is int and (cell >> 32 == 0 or cell >> 32 in known)
+        }
+
+    return State(
+        tuple(registers), frames, everywhere(before.globals), everywhere(before.banks), facts
+    )
+
+
+def hands_on_a_stack_address(state: State) -> bool:
+    """Of a state at a call: whether an argument, or a known word outside of stacks, may be an
+    address in a stack.
+    """
+    words = [state.term(register) for register in ARGUMENTS]
+    words += [cell for cell in state.globals.values() if type(cell) is int]
+    sp = state.term(SP)
+    words += [
+        cell
+        for at, cell in state.frames.items()
+        if type(cell) is int and (at >> 32 != sp >> 32 or (at - sp) & MASK < STACK_ARGUMENTS)
+    ]
+    return any(on_stack(describe(word, state.facts)) for word in words)

@@ -1,0 +1,1 @@
+"""quoll/extraction."""

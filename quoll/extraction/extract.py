@@ -1,0 +1,155 @@
+"""Extraction: from entries to a ``Program``, every function that they may reach.
+
+A call is passed only when its callee may return, and a function may return when something in it
+does: functions that never return are what remains, the greatest fixed point of rule 3. What stays
+undecided is listed in ``Program.unresolved``; nothing is dropped.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from quoll.assumptions import stated
+from quoll.cfg.cfg import Cfg, EdgeKind, JumpTable, Program
+from quoll.cfg.discover import Callee
+from quoll.errors import UsageError
+from quoll.extraction.statements import Statements
+from quoll.extraction.work_list import Growth
+from quoll.facts import Facts, RegionFact
+from quoll.image.image import Image
+from quoll.inlining.cuts import guided
+
+__all__ = ["extract"]
+
+NO_FACTS = Facts()
+
+
+def extract(
+    image: Image,
+    entries: Iterable[int],
+    facts: Facts = NO_FACTS,
+    ends: frozenset[int] | None = None,
+) -> Program:
+    """All code reachable from ``entries``, as functions.
+
+    An entry may carry the Thumb bit; without it the symbols decide. A path ends after the
+    instructions at ``ends``, and control does not go on there. None: nobody says where; then every
+    exception return is taken to end one, which is listed, and else only those that no call leads
+    to. What the facts say is read-only holds what is loaded there. Raises UsageError when an entry
+    is not code, FactsError when a fact names a place that does not exist.
+    """
+    fixed = [fact for fact in facts.of(RegionFact) if fact.kind == "read-only"]
+    image = image.holding((fact.low, fact.high) for fact in fixed)
+    statements = Statements(image, facts)
+    growth = Growth(image, statements, ends)
+    roots = [_entry(image, addr) for addr in entries]
+    image.begin_lines()
+    with _not_collected():
+        for root in roots:
+            growth.start(root)
+        growth.run()
+        program = _program(growth, statements, tuple(dict.fromkeys(root.entry for root in roots)))
+        growth.functions.clear()  # they refer back to it
+    given = tuple(stated(fact) for fact in fixed)
+    program = replace(program, assumptions=(*given, *program.assumptions))
+    return guided(program, image, facts)
+
+
+@contextmanager
+def _not_collected() -> Iterator[None]:
+    """Cyclic garbage is not looked for: hardly any is made.
+
+    To look through all that stays, again and again, takes a tenth. It is not looked through at
+    once in the end either: what is new then counts as old.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.unfreeze()
+        if enabled:
+            gc.enable()
+
+
+def _entry(image: Image, addr: int) -> Callee:
+    """The function at ``addr``, checked to be code of the instruction set that bit 0 asks for."""
+    thumb = bool(addr & 1) or image.thumb_at(addr) is True
+    wrong = image.contradiction(addr & ~1, thumb=True) if addr & 1 else None
+    addr &= ~1
+    problem = _no_entry(image, addr, thumb)
+    if problem:
+        raise UsageError(problem, where=image.place(addr), hint="name a function")
+    if wrong:
+        raise UsageError(
+            f"the odd address {addr | 1:#x} stands for Thumb code, but {wrong}",
+            where=image.place(addr),
+            hint="name the function, or give its even address",
+        )
+    return Callee(addr, thumb)
+
+
+def _no_entry(image: Image, addr: int, thumb: bool) -> str | None:
+    """Why no function can start at ``addr``."""
+    if not image.is_executable(addr):
+        return "the entry is not code"
+    kinds = {s.kind for s in image.symbols.at(addr)}
+    if kinds == {"object"} or (image.is_marked_data(addr) and "func" not in kinds):
+        return "the entry is data"
+    return "the entry is not aligned" if addr % (2 if thumb else 4) else None
+
+
+def _program(growth: Growth, statements: Statements, entries: tuple[int, ...]) -> Program:
+    """What was found, without functions that became part of all their callers."""
+    reached = sorted(_reached(growth, entries))
+    built = [growth.functions[entry] for entry in reached]
+    functions: dict[int, Cfg] = {f.entry: growth.cfg(f) for f in built}
+    unresolved = {addr: u for f in built for addr, u in f.unresolved.items()}
+    sites = {site for f in built for site in f.sites}
+    used = {addr for cfg in functions.values() for addr in _going_on(cfg)} | unresolved.keys()
+    statements.check({addr: insn for f in built for addr, insn in f.insns.items()})
+    assumptions = [
+        *growth.assumptions,
+        *(text for entry in reached for text in growth.unproved(entry)),
+        *statements.assumptions(functions),
+        *growth.exits(reached),
+    ]
+    return Program(
+        functions,
+        entries,
+        tuple(
+            growth.tables[addr] if addr in used else JumpTable(addr, None, ())
+            for addr in sorted(growth.tables)
+            if addr in sites
+        ),
+        tuple(unresolved[addr] for addr in sorted(unresolved)),
+        tuple(dict.fromkeys(assumptions)),
+        statements.guidance(),
+        {entry: growth.left_by(entry) for entry in reached},
+    )
+
+
+def _going_on(cfg: Cfg) -> Iterator[int]:
+    """The transfers after which control goes on in ``cfg``, jumps by address and calls.
+
+    A jump can be dead in one function and alive in another, which may not be part of the result.
+    """
+    for edge in cfg.edges:
+        if edge.kind is EdgeKind.INDIRECT:
+            yield cfg.blocks[edge.src].last.addr
+    yield from (block.last.addr for block in cfg.blocks if block.calls)
+
+
+def _reached(growth: Growth, entries: tuple[int, ...]) -> set[int]:
+    reached: set[int] = set()
+    pending = list(entries)
+    while pending:
+        entry = pending.pop()
+        if entry not in reached:
+            reached.add(entry)
+            pending.extend(callee.entry for callee in growth.functions[entry].callees)
+    return reached

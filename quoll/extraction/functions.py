@@ -1,0 +1,188 @@
+"""The functions under construction: started, started again, or made parts of their callers."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Set
+from dataclasses import dataclass, field
+
+from quoll.arm.insn import Insn
+from quoll.assumptions import Assumption
+from quoll.cfg.blocks import built
+from quoll.cfg.cfg import Cfg
+from quoll.cfg.discover import Callee, FunctionBuilder
+from quoll.cfg.link_register import is_jump_through
+from quoll.extraction.statements import Statements
+from quoll.image.image import Image
+
+__all__ = ["Functions", "Progress", "function_name"]
+
+LONGEST_HELPER = 16  # instructions of a function that may become part of its callers
+
+
+@dataclass(slots=True)
+class Progress:
+    """What was asked of a function, and answered, since it was started last.
+
+    Transfers are known by their addresses. A version is that of the function.
+    """
+
+    formed: set[int] = field(default_factory=set)  # transfers whose form was looked at
+    by_form: set[int] = field(default_factory=set)  # returns and calls to be confirmed
+    asked: int | None = None  # the version at which values, or the quick proof, were asked
+    left: tuple[int, Set[int]] = (-1, frozenset())  # version, transfers left to values then
+    nearby_says: Set[int] = frozenset()  # transfers that the code before decided, last
+    claimed: bool = False  # whether values are to check what its form claims
+    lost: Insn | None = None  # where its frame is followed to, last
+    unproved: dict[int, Assumption] = field(default_factory=dict)  # by return
+    cfg: tuple[tuple[int, bool], Cfg] | None = None  # as last built: version, whether it returns
+
+    def undecided(self, function: FunctionBuilder) -> Set[int]:
+        """The transfers of which neither the form nor the code just before them says enough.
+
+        Where that code has said something, it is asked again in the end. What the form claims is
+        left to the quick proof first.
+        """
+        claims = function.returns & self.by_form
+        version, left = self.left
+        if version != function.version:
+            left = function.sites - function.settled - self.nearby_says - claims
+        return left | claims if self.claimed else left
+
+
+class Functions:
+    """The functions under construction, who calls them, and how far each has come."""
+
+    def __init__(
+        self,
+        image: Image,
+        statements: Statements,
+        ends: frozenset[int],
+        going_on: frozenset[int],
+    ) -> None:
+        self.functions: dict[int, FunctionBuilder] = {}
+        self.roots: set[int] = set()
+        self.returning: set[int] = set()
+        self._image = image
+        self._named = {s.addr for s in image.symbols.symbols if s.kind == "func"}
+        self._statements = statements
+        self._ends, self._going_on = ends, going_on
+        self._progress: dict[int, Progress] = {}
+        self._callers: dict[Callee, set[int]] = {}
+        self._sharers: dict[int, set[int]] = {}  # branch target -> functions holding it
+        self._inline: dict[int, set[int]] = {}  # function -> jumps that are no tail calls
+        self._linked: dict[int, dict[int, frozenset[int]]] = {}  # -> jumps that call, lr by jump
+        self._fragments: set[int] = set()  # targets of bl that are no functions
+        self._apart: dict[int, set[int]] = {}  # function -> targets of bl that are functions for it
+        self._queue: deque[int] = deque()
+
+    def start(self, root: Callee) -> None:
+        """Begin at a function that nobody needs to call."""
+        self.roots.add(root.entry)
+        self.require(root)
+
+    def require(self, callee: Callee) -> None:
+        """Make sure that ``callee`` is a function; those that held its code call it instead."""
+        known = self.functions.get(callee.entry)
+        if known is not None:
+            if known.thumb != callee.thumb:
+                known.refuse(
+                    callee.entry,
+                    "the function is called as ARM and as Thumb code",
+                    "one of its callers is resolved wrongly: state its targets",
+                )
+                self._queue.append(known.entry)
+            return
+        self._start(callee)
+        for sharer in sorted(self._sharers.pop(callee.entry, set()) - {callee.entry}):
+            self._restart(sharer)
+
+    def _start(self, callee: Callee) -> None:
+        self.functions[callee.entry] = FunctionBuilder(
+            self._image,
+            callee,
+            self._ends,
+            self._is_function,
+            self.returning,
+            frozenset(self._inline.get(callee.entry, ())),
+            self._linked.get(callee.entry, {}),
+            self._fragments,
+            frozenset(self._apart.get(callee.entry, ())),
+            self._statements.replaced.keys(),
+            self._going_on,
+        )
+        self._progress[callee.entry] = Progress()
+        self._queue.append(callee.entry)
+
+    def _restart(self, entry: int) -> None:
+        function = self.functions[entry]
+        self._start(Callee(function.entry, function.thumb))
+
+    def _is_function(self, addr: int) -> bool:
+        return addr not in self._fragments and (addr in self.functions or self._has_symbol(addr))
+
+    def _has_symbol(self, addr: int) -> bool:
+        return addr in self._named
+
+    def _is_fragment(self, function: FunctionBuilder, *, own: bool = False) -> bool:
+        """Whether ``function`` could be a part of the functions that call it, and is made one.
+
+        Assembly calls pieces of itself that may return for their caller. The helpers of Thumb
+        code that call through a register, or return through a table, depend on their caller.
+        What is the function's ``own`` is explained by its callers only if it is such a helper.
+        """
+        entry = function.entry
+        callers = self._callers.get(Callee(entry, function.thumb), set())
+        helper = len(function.insns) <= LONGEST_HELPER and not function.calls
+        stays = entry in self.roots or self._is_apart(entry) or self._is_part_and_called(entry)
+        if stays or not callers or ((own or self._has_symbol(entry)) and not helper):
+            return False
+        self._fragments.add(entry)
+        for caller in sorted(callers - self._fragments):
+            self._restart(caller)
+        return True
+
+    def _sets_apart(self, function: FunctionBuilder, insn: Insn) -> bool:
+        """Whether ``insn`` is called to call through a register, and is made a function again.
+
+        What it calls is not known, but what follows its call is.
+        """
+        if not is_jump_through(insn) or not function.is_called(insn.addr):
+            return False
+        self._apart.setdefault(function.entry, set()).add(insn.addr)
+        self._restart(function.entry)
+        return True
+
+    def _is_apart(self, entry: int) -> bool:
+        return any(entry in targets for targets in self._apart.values())
+
+    def _stands(self, entry: int) -> bool:
+        """Whether the function can be asked now: it stands for itself, and nothing is pending."""
+        alone = entry not in self._fragments or self._is_apart(entry)
+        return (alone or self._is_part_and_called(entry)) and not self.functions[entry].growing
+
+    def _is_part_and_called(self, entry: int) -> bool:
+        """Whether a function that was made part of its callers is called through a register."""
+        if entry not in self._fragments:
+            return False
+        callers = self._callers.get(Callee(entry, self.functions[entry].thumb), set())
+        return any(entry in called for c in callers for called in self.functions[c].calls.values())
+
+    def cfg(self, function: FunctionBuilder) -> Cfg:
+        """The function as it is known now."""
+        returns = function.entry in self.returning
+        key = function.version, returns
+        progress = self._progress[function.entry]
+        if progress.cfg is None or progress.cfg[0] != key:
+            name = function_name(self._image, function.entry)
+            progress.cfg = key, built(function, name, returns=returns)
+        return progress.cfg[1]
+
+
+def function_name(image: Image, entry: int) -> str:
+    """What the function at ``entry`` is called: its symbol, or the nearest one and an offset."""
+    found = image.symbol_at(entry)
+    if found is None:
+        return f"0x{entry:08x}"
+    symbol, offset = found
+    return f"{symbol.name}+0x{offset:x}" if offset else symbol.name

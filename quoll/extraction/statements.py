@@ -1,0 +1,158 @@
+"""What the user states that extraction must know: targets, functions that never return or that
+a bound replaces, and places where paths end.
+
+Every statement that is used is an assumption of the result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from quoll.arm.insn import Flow, Insn
+from quoll.assumptions import STANDARD, UNCHANGED, Assumption, stated
+from quoll.cfg.cfg import Cfg
+from quoll.cfg.discover import Callee
+from quoll.cfg.transfers import TransferEffect
+from quoll.errors import FactsError
+from quoll.facts import Facts, NeverReturns, PathEnd, RecursionFact, Replaced, Returns, Targets
+from quoll.facts.applied import Depth, Guidance, Replacement
+from quoll.facts.places import find_place, resolve
+from quoll.image.image import Image
+
+__all__ = ["Statements"]
+
+ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
+INDIRECT = (Flow.INDIRECT, Flow.INDIRECT_CALL)
+STATE_TARGETS = "state them: targets of PLACE are PLACE, ..."
+STATE_RETURN = "state it, if that is so: PLACE returns to its caller"
+
+
+class Statements:
+    """The facts that extraction uses, with their places found.
+
+    Raises FactsError when a place does not exist.
+    """
+
+    def __init__(self, image: Image, facts: Facts) -> None:
+        self._image = image
+        self.never: Mapping[int, NeverReturns] = {
+            addr & ~1: fact
+            for fact in facts.of(NeverReturns)
+            for addr in resolve(image, fact.function, fact.source)
+        }
+        self._targets = [
+            (find_place(image, fact.place, fact.source), fact, self._callees(fact))
+            for fact in facts.of(Targets)
+        ]
+        self._returns = {
+            addr & ~1: fact
+            for fact in facts.of(Returns)
+            for addr in resolve(image, fact.place, fact.source)
+        }
+        self.replaced: Mapping[int, Replaced] = {
+            _function_address(image, fact): fact for fact in facts.of(Replaced)
+        }
+        for addr, fact in self.replaced.items():
+            if addr in self.never:
+                raise FactsError(
+                    f"{fact.function} is replaced by a bound, but said never to return",
+                    where=str(fact.source),
+                    hint="end the path before its calls: path must end at PLACE",
+                )
+        self.ends: Mapping[int, PathEnd] = {
+            addr & ~1: fact
+            for fact in facts.of(PathEnd)
+            for addr in resolve(image, fact.place, fact.source)
+        }
+        self._depths = {
+            resolve(image, fact.function, fact.source)[0]: fact for fact in facts.of(RecursionFact)
+        }
+        self.used: dict[Assumption, None] = {}
+
+    @property
+    def going_on(self) -> frozenset[int]:
+        """The ends of paths behind which control may go on."""
+        return frozenset(addr for addr, fact in self.ends.items() if not fact.must)
+
+    def _callees(self, fact: Targets) -> tuple[Callee, ...]:
+        addrs = [a for text in fact.targets for a in resolve(self._image, text, fact.source)]
+        return tuple(Callee(a & ~1, bool(a & 1) or self._image.thumb_at(a) is True) for a in addrs)
+
+    def effect(self, insn: Insn) -> TransferEffect | None:
+        """What is stated about the indirect transfer ``insn``."""
+        for place, fact, callees in self._targets:
+            if place.covers(self._image, insn.addr):
+                self.used.setdefault(stated(fact))
+                return TransferEffect(callees)
+        return None
+
+    def returns(self, insn: Insn) -> Assumption | None:
+        """What is stated about the return ``insn``, that values do not prove to be one."""
+        fact = self._returns.get(insn.addr)
+        return None if fact is None else stated(fact, STANDARD)
+
+    def hint(self, insn: Insn, *, returns: bool = False) -> str:
+        """The facts that would help: in a writable section literals and tables are not known."""
+        state, section = (
+            STATE_RETURN if returns else STATE_TARGETS,
+            self._image.section_at(insn.addr),
+        )
+        if section is None or self._image.constant(insn.addr, insn.size) is not None:
+            return state
+        last = section.addr + section.size - 1
+        return (
+            f"{state}; or, if nothing is stored to {section.name}, which the ELF says is writable: "
+            f"region NAME from {section.addr:#x} to {last:#x} is read-only"
+        )
+
+    def assumptions(self, functions: Mapping[int, Cfg]) -> list[Assumption]:
+        """The statements used for a program of ``functions``."""
+        never = [self.never[f] for f in sorted(functions) if f in self.never]
+        blocks = [block for cfg in functions.values() for block in cfg.blocks]
+        passed = {callee for block in blocks for callee in block.passes}
+        bounds = [fact for addr, fact in self.replaced.items() if addr in passed]
+        ends = {self.ends[b.last.addr] for b in blocks if b.exits and b.last.addr in self.ends}
+        return [
+            *self.used,
+            *(stated(fact) for fact in never),
+            *(stated(fact, STANDARD, UNCHANGED) for fact in bounds),
+            *sorted(stated(fact) for fact in ends),
+        ]
+
+    def guidance(self) -> Guidance:
+        """What stands in for the functions that are replaced, and how deep others may recur."""
+        return Guidance(
+            replaced={
+                addr: Replacement(fact.cycles, fact.preserves, stated(fact))
+                for addr, fact in self.replaced.items()
+            },
+            depths={
+                addr: Depth(fact.activations, stated(fact)) for addr, fact in self._depths.items()
+            },
+            never=frozenset(self.never),
+        )
+
+    def check(self, insns: Mapping[int, Insn]) -> None:
+        """A statement about targets that meets reached code meets an indirect transfer there."""
+        places = [(place, fact) for place, fact, _ in self._targets] + [
+            (find_place(self._image, fact.place, fact.source), fact)
+            for fact in self._returns.values()
+        ]
+        for place, fact in places:
+            covered = [insn for addr, insn in insns.items() if place.covers(self._image, addr)]
+            if covered and not any(insn.flow in INDIRECT for insn in covered):
+                first = covered[0]
+                raise FactsError(
+                    f"{fact.place} is no indirect jump or call",
+                    where=str(fact.source),
+                    hint=f"there is {first.text} at {self._image.place(first.addr)}",
+                )
+
+
+def _function_address(image: Image, fact: Replaced) -> int:
+    """Where a replaced function is, which may be outside of the image (in ROM)."""
+    if ADDRESS.fullmatch(fact.function):
+        return int(fact.function, 16) & ~1
+    symbol = image.symbol(fact.function)
+    return resolve(image, fact.function, fact.source)[0] if symbol is None else symbol.addr

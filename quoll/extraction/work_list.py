@@ -1,0 +1,450 @@
+"""Functions growing together until nothing changes: the work behind extraction.
+
+Direct flow is followed first. Then indirect transfers whose form says nothing are decided by
+values. Only when the graphs stand still are the claims made from form checked, by following the
+frame if that is enough, else by values; each answer may uncover more code, and then all this is
+repeated for the functions that grew. What remains undecided is refused, which keeps it in sight
+to the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+
+from quoll.arm.insn import LR, SP, Flow, Insn
+from quoll.assumptions import EXCEPTION_RETURN, RETURN_BY_FORM, TAIL_CALL_BY_FORM, Assumption
+from quoll.cfg.cfg import Block, Cfg, EdgeKind, JumpTable
+from quoll.cfg.discover import Callee, FunctionBuilder
+from quoll.cfg.link_register import holds_return_address, link_before
+from quoll.cfg.transfers import TransferEffect, by_form, links
+from quoll.extraction.examine import Examined, examined
+from quoll.extraction.functions import Functions
+from quoll.extraction.statements import Statements
+from quoll.facts.contract import Contract
+from quoll.image.image import Image
+from quoll.indirect.local_code import Nearby
+from quoll.indirect.returns import Confirmed, Confirmer, Doubt, Ending
+from quoll.processes.parallel import spread
+
+__all__ = ["Growth"]
+
+SPREAD = 1000  # instructions whose values are worth another process, or one per known function
+
+
+class Growth(Functions):
+    """Asks the functions under construction what their transfers do, and uses the answers."""
+
+    def __init__(self, image: Image, statements: Statements, ends: frozenset[int] | None) -> None:
+        given = ends or frozenset()
+        super().__init__(
+            image, statements, given | statements.ends.keys(), statements.going_on - given
+        )
+        self._ends_stated = ends is not None
+        self.tables: dict[int, JumpTable] = {}
+        self.assumptions: dict[Assumption, None] = {}
+        self._confirmer = Confirmer(image)
+        self._nearby = Nearby(image)
+        self._open: set[int] = set()  # functions with transfers that their form does not decide
+        self._hidden: set[int] = set()  # those of them that the code around does not decide either
+        self._unchecked: set[int] = set()  # functions that have changed since values were asked
+
+    def run(self) -> None:
+        """Grow until nothing changes."""
+        while True:
+            while self._queue:
+                self._grow(self.functions[self._queue.popleft()])
+            self._image.settle_lines()
+            if self._open:
+                ask, self._open = self._open, set()
+                self._ask_nearby(ask)
+            elif self._hidden:
+                ask, self._hidden = self._hidden, set()
+                self._ask_values(ask)
+            elif self._unchecked:
+                ask, self._unchecked = self._unchecked, set()
+                self._check(ask)
+            elif not self._refuse_exception_returns():
+                return
+
+    def _refuse_exception_returns(self) -> bool:
+        """Refuse exception returns that calls may lead to, if no statement ends the path there.
+
+        What is restored may be a context of this kernel, so that control may well come back to
+        what follows the call. Whether there was one.
+        """
+        if not self._ends_stated:
+            return False
+        pending = [
+            callee
+            for function in self.functions.values()
+            for insn, callees in function.calls.items()
+            if insn not in function.tails
+            for callee in callees
+        ]
+        called: set[int] = set()
+        while pending:
+            entry = pending.pop()
+            if entry not in called:
+                called.add(entry)
+                function = self.functions[entry]
+                pending.extend(c for insn in function.tails for c in function.calls.get(insn, ()))
+        refused = False
+        for function in self.functions.values():
+            sites = function.exception_returns() - self._ends
+            if function.entry not in called:
+                sites &= function.reached_by_calls()
+            for site in sorted(sites):
+                function.refuse_exit(site)
+                self._queue.append(function.entry)
+                refused = True
+        return refused
+
+    def _examine(
+        self, entries: Set[int], *, prove: bool
+    ) -> Iterator[tuple[FunctionBuilder, Examined]]:
+        """What functions say of themselves; those that have changed meanwhile are left out.
+
+        Transfers that are refused are not asked for again: graphs only grow, and more ways to a
+        transfer leave less to know of its target.
+        """
+        functions = [self.functions[e] for e in sorted(entries) if self._stands(e)]
+        versions = [function.version for function in functions]
+
+        def examine(index: int) -> Examined:
+            function = functions[index]
+            by_form = self._progress[function.entry].by_form
+            returns = function.returns - function.settled
+            provable = prove and returns <= by_form
+            return examined(
+                self.cfg(function),
+                function.sites
+                - function.settled
+                - (function.returns & by_form)
+                - function.unresolved.keys(),
+                returns if provable else None,
+                self._nearby,
+                self._confirmer,
+            )
+
+        weights = [len(function.insns) for function in functions]
+        answers = spread(examine, weights, self._worth())
+        for function, version, found in zip(functions, versions, answers, strict=True):
+            if self.functions[function.entry] is not function:
+                continue
+            if function.version == version:
+                yield function, found
+            else:
+                self._queue.append(function.entry)
+
+    def _worth(self) -> int:
+        """Instructions that are worth another process, which costs more the more is in memory."""
+        return max(SPREAD, len(self.functions))
+
+    def _grow(self, function: FunctionBuilder) -> None:
+        function.explore()
+        progress = self._progress[function.entry]
+        for site in sorted(function.sites - progress.formed):
+            self._ask_form(function, function.insns[site])
+        for target in function.take_new_inlined():
+            self._sharers.setdefault(target, set()).add(function.entry)
+        for callee in function.take_new_callees():
+            self._callers.setdefault(callee, set()).add(function.entry)
+            self.require(callee)
+            if callee.entry in self._fragments:
+                self._open.add(callee.entry)
+        self._note_return(function)
+        if function.growing:
+            self._queue.append(function.entry)
+        if function.version != progress.asked:
+            self._unchecked.add(function.entry)
+
+    def _note_return(self, function: FunctionBuilder) -> None:
+        entry = function.entry
+        never = entry in self._statements.never
+        if not function.may_return or entry in self.returning or never:
+            return
+        self.returning.add(entry)
+        for callee in (Callee(entry, False), Callee(entry, True)):
+            for caller in sorted(self._callers.get(callee, ())):
+                self.functions[caller].returned(callee)
+                self._queue.append(caller)
+
+    def _ask_form(self, function: FunctionBuilder, insn: Insn) -> None:
+        """Apply what is stated of an indirect transfer, or what its form says."""
+        progress = self._progress[function.entry]
+        progress.formed.add(insn.addr)
+        before = function.before(insn)
+        stated = self._statements.effect(insn)
+        keeps_lr = function.keeps_lr or self._keeps_lr(function, insn)
+        effect = stated or by_form(self._image, before, insn, keeps_lr=keeps_lr)
+        calls = insn.flow is Flow.INDIRECT_CALL or links(before, insn)
+        if effect is None:
+            self._open.add(function.entry)
+            return
+        if stated or not (effect.returns or links(before, insn)):
+            function.settled.add(insn.addr)
+        else:
+            progress.by_form.add(insn.addr)
+        self._apply(function, insn, effect, calls=calls)
+
+    def _keeps_lr(self, function: FunctionBuilder, insn: Insn) -> bool:
+        if LR not in insn.sources or insn.memory is not None:
+            return False
+        cfg = self.cfg(function)
+        block = next(b.index for b in cfg.blocks if b.last.addr == insn.addr)
+        return holds_return_address(cfg, block)
+
+    def _apply(
+        self, function: FunctionBuilder, insn: Insn, effect: TransferEffect, *, calls: bool
+    ) -> None:
+        if effect.returns:
+            function.returns_at(insn.addr)
+        if effect.targets:
+            targets = tuple(t.entry for t in effect.targets)
+            self.tables[insn.addr] = JumpTable(insn.addr, effect.table, targets)
+        for target in effect.targets:
+            if calls:
+                function.call(insn.addr, target, tail=False)
+            else:
+                function.jump(insn.addr, target, EdgeKind.INDIRECT)
+
+    def _ask_nearby(self, entries: Set[int]) -> None:
+        """Decide open transfers by the code just before them, where that is enough."""
+        for function, found in self._examine(entries, prove=False):
+            self._apply_nearby(function, found)
+            stands = self.functions[function.entry] is function
+            if found.undecided and stands and not self._come_back(function, found.undecided):
+                self._hidden.add(function.entry)
+            self._queue.append(function.entry)
+
+    def _come_back(self, function: FunctionBuilder, sites: Set[int]) -> bool:
+        """Go on after calls that values are to decide, if values were asked of the function once.
+
+        Else they are asked again for each call that the one before uncovers. What is called is
+        decided when the function has stopped to grow.
+        """
+        insns = [function.insns[site] for site in sorted(sites)]
+        calls = all(
+            insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn) for insn in insns
+        )
+        if not calls or self._progress[function.entry].asked is None:
+            return False
+        for insn in insns:
+            function.continue_after(insn.addr)
+        return True
+
+    def _apply_nearby(self, function: FunctionBuilder, found: Examined) -> None:
+        """Use what the code just before the transfers of a function says."""
+        self._nearby.learn(found.used)
+        self.assumptions.update(dict.fromkeys(sorted(found.used.assumptions)))
+        progress = self._progress[function.entry]
+        progress.left = function.version, found.undecided
+        progress.nearby_says = found.answers.keys() - found.undecided
+        for site, answer in sorted(found.answers.items()):
+            if answer is not None:
+                self._decide(function, function.insns[site], answer)
+            if self.functions[function.entry] is not function:
+                return
+
+    def _check(self, entries: Set[int]) -> None:
+        """Check all that was decided of functions, now that nothing grows."""
+        for function, found in self._examine(entries, prove=True):
+            entry, progress = function.entry, self._progress[function.entry]
+            progress.asked = function.version
+            progress.unproved = {}
+            self._apply_nearby(function, found)
+            if self.functions[entry] is not function or function.version != progress.asked:
+                self._queue.append(entry)
+            elif found.frame is None:
+                self._hidden.add(entry)
+                progress.claimed = True
+                progress.lost = found.lost
+            else:
+                self.assumptions.update(dict.fromkeys(sorted(found.frame.assumes)))
+                self._note_left(function, found.frame.left)
+
+    def _ask_values(self, entries: Set[int]) -> None:
+        """Decide open transfers by the values of functions, and check what their form claims."""
+        functions = [self.functions[e] for e in sorted(entries) if self._stands(e)]
+        versions = [function.version for function in functions]
+        cfgs = [self.cfg(function) for function in functions]
+        weights = [len(function.insns) for function in functions]
+
+        def values(index: int) -> Confirmed | str:
+            function = functions[index]
+            return self._confirmer(cfgs[index], self._progress[function.entry].undecided(function))
+
+        for function, version, cfg, confirmed in zip(
+            functions, versions, cfgs, spread(values, weights, self._worth()), strict=True
+        ):
+            if self.functions[function.entry] is not function:
+                continue
+            if function.version == version:
+                self._apply_values(function, cfg, confirmed)
+            else:
+                self._hidden.add(function.entry)
+
+    def _apply_values(
+        self, function: FunctionBuilder, cfg: Cfg, confirmed: Confirmed | str
+    ) -> None:
+        """Use the values of a function."""
+        entry, progress = function.entry, self._progress[function.entry]
+        progress.asked = function.version
+        progress.unproved = {}
+        undecided, checked = progress.undecided(function), progress.claimed
+        progress.claimed = False
+        if not checked:
+            self._unchecked.add(entry)
+        if isinstance(confirmed, str):
+            for site in sorted(undecided):
+                self._doubt(function, function.insns[site], Doubt(confirmed))
+            return
+        self.assumptions.update(dict.fromkeys(sorted(confirmed.assumptions)))
+        endings = [(b, e) for b in cfg.blocks if (e := confirmed.endings.get(b.index)) is not None]
+        if self._corrects_tail_calls(function, endings):
+            self._restart(entry)
+            return
+        for block, ending in endings:
+            if ending.effect is not None:
+                if not isinstance(ending.effect, Doubt) and function.calls:
+                    function.by_values.add(block.last.addr)
+                self._decide(function, block.last, ending.effect)
+            if self.functions[entry] is not function:
+                return
+        if checked and function.version == progress.asked:
+            assumed = progress.unproved.keys()
+            self._note_left(function, self._confirmer.left_by(cfg, confirmed, assumed))
+        self._queue.append(entry)
+
+    def _corrects_tail_calls(
+        self, function: FunctionBuilder, endings: Sequence[tuple[Block, Ending]]
+    ) -> bool:
+        """Whether jumps to functions were misunderstood: calls, or jumps inside the function.
+
+        A jump with an address of code in lr is a call that comes back there.
+        """
+        inline = self._inline.setdefault(function.entry, set())
+        linked = self._linked.setdefault(function.entry, {})
+        found = False
+        for block, ending in endings:
+            at = block.last.addr
+            if not (block.calls and block.comes_back):
+                wrong = block.tail and self._is_no_tail_call(function, block, ending)
+            else:
+                wrong = ending.link is None or not ending.link <= linked.get(at, frozenset())
+            if wrong and ending.link is not None:
+                linked[at] = ending.link | linked.get(at, frozenset())
+            elif wrong:
+                linked.pop(at, None)
+                inline.add(at)
+            found |= wrong
+        return found
+
+    def _note_left(self, function: FunctionBuilder, left: Contract) -> None:
+        """Callers that counted on more are looked at again."""
+        if self._confirmer.note(function.entry, left):
+            callee = Callee(function.entry, function.thumb)
+            self._unchecked |= self._callers.get(callee, set())
+
+    def _is_no_tail_call(self, function: FunctionBuilder, block: Block, ending: Ending) -> bool:
+        """Whether a jump to functions that may return does not leave sp and lr for them."""
+        insn = block.last
+        if not block.passes and not any(callee in self.returning for callee in block.calls):
+            return False
+        if SP not in ending.kept:
+            return True
+        if LR in ending.kept:
+            return False
+        if not holds_return_address(self.cfg(function), block.index):
+            return True
+        self._progress[function.entry].unproved[insn.addr] = TAIL_CALL_BY_FORM.text(
+            insn=insn.text, place=self._image.place(insn.addr)
+        )
+        return False
+
+    def _decide(
+        self, function: FunctionBuilder, insn: Insn, answer: tuple[TransferEffect, bool] | Doubt
+    ) -> None:
+        """Apply what was found of the transfer ``insn``."""
+        if isinstance(answer, Doubt):
+            self._doubt(function, insn, answer)
+            return
+        effect, calls = answer
+        if self._overshoots(function, insn, effect):
+            reason = "some targets are outside the function and start no other"
+            self._doubt(function, insn, Doubt(reason))
+            return
+        if not effect.returns:
+            function.returns_not_at(insn.addr)
+            self._progress[function.entry].by_form.discard(insn.addr)
+        self._apply(function, insn, effect, calls=calls or insn.flow is Flow.INDIRECT_CALL)
+
+    def _overshoots(self, function: FunctionBuilder, insn: Insn, effect: TransferEffect) -> bool:
+        """Whether a computed jump among many places leaves its function in an unlikely way.
+
+        Following all of them would be sound, but it drowns the one thing that is not known in
+        errors about code that is never reached in this way.
+        """
+        around = [self._image.symbols.function_around(a) for a in (insn.addr, function.entry)]
+        extents = [range(s.addr, s.addr + s.size) for s in around if s]
+        if not extents or len(effect.targets) < 2 or effect.table is not None:
+            return False
+        return not all(
+            any(t.entry in extent for extent in extents) or self._has_symbol(t.entry)
+            for t in effect.targets
+        )
+
+    def _doubt(self, function: FunctionBuilder, insn: Insn, doubt: Doubt) -> None:
+        """Values do not tell what ``insn`` does."""
+        progress, stated = self._progress[function.entry], self._statements.returns(insn)
+        if stated is not None:
+            function.returns_at(insn.addr)
+            progress.unproved[insn.addr] = stated
+            return
+        if insn.addr in progress.by_form:
+            function.returns_at(insn.addr)
+            if doubt.balanced:
+                progress.unproved[insn.addr] = RETURN_BY_FORM.text(
+                    insn=insn.text, place=self._image.place(insn.addr)
+                )
+            elif not doubt.dead and not self._is_fragment(function):
+                reason = f"{insn.text} is not proved to return to the caller: {doubt.reason}"
+                lost = progress.lost
+                if lost is not None and lost.addr != insn.addr:
+                    place = self._image.place(lost.addr)
+                    reason += f"; its frame is not followed beyond {lost.text} at {place}"
+                function.refuse(insn.addr, reason, self._statements.hint(insn, returns=True))
+            return
+        if doubt.dead:
+            self.tables.setdefault(insn.addr, JumpTable(insn.addr, None, ()))
+            return
+        calls = insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn)
+        explained = not (calls or doubt.bounded) and self._is_fragment(function, own=doubt.loaded)
+        if explained or self._sets_apart(function, insn):
+            return
+        reason = f"the targets of {insn.text} are not known: {doubt.reason}"
+        link = None if calls else link_before(insn, function.before)
+        if calls or link is not None:
+            function.refuse_call(insn.addr, reason, self._statements.hint(insn), link)
+        else:
+            hint = self._statements.hint(insn, returns=LR in insn.sources)
+            function.refuse(insn.addr, reason, hint)
+
+    def left_by(self, entry: int) -> Contract:
+        """What the function at ``entry`` leaves to its callers."""
+        return self._confirmer.contract(entry)
+
+    def exits(self, entries: Sequence[int]) -> list[Assumption]:
+        """What is assumed of exception returns, where nobody says what ends paths."""
+        if self._ends_stated:
+            return []
+        found = [self.functions[entry] for entry in entries]
+        sites = {s: f.insns[s] for f in found for s in f.exception_returns() - self._ends}
+        return [
+            EXCEPTION_RETURN.text(insn=insn.text, place=self._image.place(site))
+            for site, insn in sorted(sites.items())
+        ]
+
+    def unproved(self, entry: int) -> list[Assumption]:
+        """What is assumed of the function at ``entry`` because values did not prove it."""
+        return list(self._progress[entry].unproved.values())

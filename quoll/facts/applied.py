@@ -1,0 +1,132 @@
+"""What the user's guidance took out of a graph or put in its place; what would refute it.
+
+Carried by programs and supergraphs, so that a recorded execution that contradicts a fact is
+answered with the fact (rule 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from quoll.assumptions import Assumption, restated, rests_on
+from quoll.facts import (
+    Branch,
+    Fact,
+    Facts,
+    Ignore,
+    IgnoreEdge,
+    PathEnd,
+    PathStart,
+    RecursionFact,
+    Replaced,
+)
+from quoll.facts.contract import CALLEE_SAVED, Span
+
+__all__ = [
+    "CALLEE_SAVED",
+    "NO_GUIDANCE",
+    "Depth",
+    "Guidance",
+    "Removed",
+    "Replacement",
+    "Required",
+    "unused_guidance",
+]
+
+GUIDING = (Branch, Ignore, IgnoreEdge, PathEnd, PathStart, RecursionFact, Replaced)
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Control does not pass from the instruction at ``source`` to that at ``target``.
+
+    None stands for any other end: ``source`` None for an ignored block or function, ``target``
+    None for whatever the instruction does but go on to the next one.
+    """
+
+    source: int | None
+    target: int | None
+    fact: Assumption
+
+    def explains(self, source: int, target: int | None) -> bool:
+        """Whether an execution that goes from ``source`` to ``target`` (None: ends) refutes it."""
+        return self.source in (None, source) and self.target in (None, target)
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """Every path executes one of ``addresses``, where any of them is in the graph."""
+
+    addresses: frozenset[int]
+    fact: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """The function takes at most ``cycles``; ``preserves``: its callers' memory.
+
+    It leaves the registers ``gives_back`` as they were, and the processor mode if ``keeps_mode``.
+    ``settled``: it was analysed, and the cycles of all its memory accesses are among ``cycles``.
+    ``stores``: known places of its callers' frames that it may store to (``quoll.facts.contract``).
+    """
+
+    cycles: int
+    preserves: bool
+    fact: str
+    gives_back: frozenset[int] = CALLEE_SAVED
+    keeps_mode: bool = True
+    settled: bool = False
+    stores: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """At most so many activations of a recursive function at a time.
+
+    ``fact`` states it; None if it is proved, with ``evidence``.
+    """
+
+    activations: int
+    fact: Assumption | None
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Guidance:
+    """All of it; ``replaced``, ``depths`` and functions that ``never`` return by entry address.
+
+    ``cut`` are the last instructions of blocks that facts took a way on from, in every context.
+    """
+
+    removed: tuple[Removed, ...] = ()
+    required: tuple[Required, ...] = ()
+    replaced: Mapping[int, Replacement] = field(default_factory=dict)
+    depths: Mapping[int, Depth] = field(default_factory=dict)
+    cut: frozenset[int] = frozenset()
+    never: frozenset[int] = frozenset()
+
+    def restated(self, text: Callable[[str], str]) -> Guidance:
+        """The same with every fact as ``text`` gives it."""
+        return Guidance(
+            tuple(replace(r, fact=restated(r.fact, text)) for r in self.removed),
+            tuple(replace(r, fact=text(r.fact)) for r in self.required),
+            {at: replace(r, fact=text(r.fact)) for at, r in self.replaced.items()},
+            {
+                at: replace(d, fact=d.fact and restated(d.fact, text))
+                for at, d in self.depths.items()
+            },
+            self.cut,
+            self.never,
+        )
+
+
+NO_GUIDANCE = Guidance()
+
+
+def unused_guidance(facts: Facts, assumptions: Iterable[str]) -> tuple[Fact, ...]:
+    """The facts that change the graph but are not among the ``assumptions`` of any result."""
+    listed = list(assumptions)
+    return tuple(
+        fact for fact in facts.facts if isinstance(fact, GUIDING) and not rests_on(fact, listed)
+    )

@@ -1,0 +1,141 @@
+"""Places as people write them: an address, a symbol, an offset into one, or a source line.
+
+    0xf0010010    schedule    schedule+0x10    sched.c:41    src/sched.c:41
+
+A place that the binary does not have is an error that offers near ones, never a silent no-op
+(rule 29): after a rebuild a fact must not quietly stop to apply.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from quoll.errors import FactsError, InputError
+from quoll.facts import Source
+from quoll.image.dwarf_lines import SourceLine
+from quoll.image.image import Image
+
+__all__ = ["Place", "find_place", "resolve"]
+
+ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
+LINE = re.compile(r"(?P<file>.+\.[A-Za-z]+):(?P<line>[0-9]{1,18})")
+OFFSET = re.compile(r"(?P<symbol>.+)\+(?P<offset>0[xX][0-9a-fA-F]{1,8}|[0-9]{1,18})")
+OFFERED = 3  # alternatives named in an error
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """``addresses`` are where it starts, ascending; ``line`` is set for a source line.
+
+    A line usually has several ranges of code, and each range holds several instructions.
+    """
+
+    addresses: tuple[int, ...]
+    line: SourceLine | None
+
+    def covers(self, image: Image, addr: int) -> bool:
+        """Whether the instruction at ``addr`` is at this place, or belongs to its line."""
+        if self.line is not None:
+            return image.line(addr) == self.line
+        return addr in self.addresses or addr | 1 in self.addresses
+
+
+def resolve(image: Image, text: str, source: Source | None = None) -> tuple[int, ...]:
+    """The addresses that ``text`` denotes: one, or the start of each range of a line.
+
+    ``source`` is the fact that names the place. Raises FactsError with near alternatives.
+    """
+    return find_place(image, text, source).addresses
+
+
+def find_place(image: Image, text: str, source: Source | None = None) -> Place:
+    """As ``resolve``, remembering that a place is a line."""
+    where = str(source) if source else None
+    text = text.strip()
+    if ADDRESS.fullmatch(text):
+        return Place((_loaded(image, int(text, 16), text, where),), None)
+    if match := LINE.fullmatch(text):
+        return _line(image, match["file"], int(match["line"]), where)
+    if image.symbols.named(text):
+        return Place((_symbol(image, text, where),), None)
+    if match := OFFSET.fullmatch(text):
+        addr = _symbol(image, match["symbol"], where) + int(match["offset"], 0)
+        return Place((_within(image, match["symbol"], addr, text, where),), None)
+    return Place((_symbol(image, text, where),), None)
+
+
+def _loaded(image: Image, addr: int, text: str, where: str | None) -> int:
+    if image.segment_at(addr) is None:
+        spans = ", ".join(f"0x{s.addr:08x}-0x{s.addr + s.size:08x}" for s in image.segments[:8])
+        raise FactsError(
+            f"there is nothing at {text}", where=where, hint=f"what is loaded: {spans}"
+        )
+    wrong = image.contradiction(addr & ~1, thumb=True) if addr & 1 else None
+    if wrong:
+        raise FactsError(
+            f"the odd address {addr:#x} stands for Thumb code, but {wrong}",
+            where=where,
+            hint=f"give the even address, {addr & ~1:#x}",
+        )
+    return addr
+
+
+def _within(image: Image, name: str, addr: int, text: str, where: str | None) -> int:
+    """``addr`` if it is inside the symbol: an offset that runs out of it is a mistake."""
+    symbol = image.symbol(name)
+    if symbol and symbol.size and addr >= symbol.addr + symbol.size:
+        raise FactsError(
+            f"{text} is outside {name}", where=where, hint=f"{name} has 0x{symbol.size:x} bytes"
+        )
+    return _loaded(image, addr, text, where)
+
+
+def _symbol(image: Image, name: str, where: str | None) -> int:
+    try:
+        symbol = image.symbol(name)
+    except InputError as fault:
+        raise FactsError(fault.message, where=where, hint=fault.hint) from fault
+    if symbol is None:
+        near = get_close_matches(name, list(image.symbols.names()), OFFERED, 0.6)
+        raise FactsError(
+            f"there is no symbol {name}",
+            where=where,
+            hint=f"near: {', '.join(near)}" if near else "write 0xADDRESS or file.c:LINE",
+        )
+    return symbol.addr
+
+
+def _line(image: Image, file: str, number: int, where: str | None) -> Place:
+    table = image.lines
+    if table.problem:
+        raise FactsError(f"the line table is damaged: {table.problem}", where=where)
+    paths = [p for p in table.paths_named(file) if table.lines_with_code(p)]
+    if len(paths) > 1:
+        raise FactsError(
+            f"{file} is the name of {len(paths)} files",
+            where=where,
+            hint=f"write one of {', '.join(sorted(paths))}",
+        )
+    if not paths:
+        names = sorted({p.rpartition("/")[2] for p in table.paths})
+        near = get_close_matches(file.rpartition("/")[2], names, OFFERED, 0.6)
+        hint = f"near: {', '.join(near)}" if near else "was the kernel compiled with -g?"
+        raise FactsError(f"there is no code from {file}", where=where, hint=hint)
+    addresses = table.addresses(paths[0], number)
+    if not addresses:
+        raise FactsError(
+            f"line {number} of {file} has no code",
+            where=where,
+            hint=_near_lines(image, file, number, table.lines_with_code(paths[0])),
+        )
+    return Place(addresses, SourceLine(paths[0], number))
+
+
+def _near_lines(image: Image, file: str, number: int, lines: tuple[int, ...]) -> str:
+    at = bisect_left(lines, number)
+    near = lines[max(at - 1, 0) : at + 1]
+    offers = (f"{n} at {image.place(image.addresses_of_line(file, n)[0])}" for n in near if n)
+    return f"near lines with code: {'; '.join(offers)}"

@@ -1,0 +1,248 @@
+"""The fixed-point engine: every abstract interpretation of a graph runs here.
+
+States flow along edges in weak topological order; heads of components widen after some joins,
+one descending pass narrows, and a last pass over every edge checks the result (rule 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Generic, Protocol, TypeVar
+
+from quoll.errors import WcetError
+from quoll.graph.weak_topological_order import FlowGraph, WeakOrder
+
+__all__ = ["Ascent", "Domain", "Fixpoint", "count_in_edges", "solve"]
+
+S = TypeVar("S")
+
+JOINS_BEFORE_WIDENING = 2
+VISITS = 10_000  # of one node; only a domain whose widening does not end can need more
+
+
+class Domain(Protocol[S]):
+    """What the engine needs to know of a domain. Bottom (unreachable) is None."""
+
+    def transfer(self, edge: int, state: S) -> S | None:
+        """What holds at the target of ``edge`` when ``state`` holds at the start of its source.
+
+        None if the edge cannot be taken from ``state``.
+        """
+
+    def join(self, node: int, a: S, b: S) -> S:
+        """A state that covers both at the start of ``node``; ``a`` is the one already there.
+
+        Whatever comes to ``node`` along a backward edge passes here, if need be joined with itself.
+        """
+
+    def widen(self, node: int, old: S, new: S) -> S:
+        """A state that covers both; repeated widening of a state ends after finitely many steps."""
+
+    def leq(self, a: S, b: S) -> bool:
+        """Whether ``b`` covers ``a``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixpoint(Generic[S]):
+    """``states[n]`` holds whenever control is at the start of ``n``; None: never reached.
+
+    ``dead`` are the edges that no execution takes: their source is not reached, or the transfer
+    from its state is infeasible. ``late`` are those of them that were taken while ascending.
+    """
+
+    states: tuple[S | None, ...]
+    dead: frozenset[int]
+    visits: int  # nodes processed, repetitions included
+    narrowed: bool
+    late: frozenset[int] = frozenset()
+
+
+def solve(graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S) -> Fixpoint[S]:
+    """The states of all nodes when ``entry`` holds at the start of the entry node.
+
+    Raises WcetError if the states do not cover each other along some edge, which is an error of
+    the domain, never of the input.
+    """
+    ascent = Ascent(graph, order, domain)
+    ascent.run({graph.entry: entry})
+    if ascent.widened:
+        narrowed = _narrow(graph, order, domain, entry, ascent.states)
+        dead, uncovered = _check(graph, domain, {graph.entry: entry}, narrowed)
+        if uncovered is None:
+            late = dead & ascent.taken
+            return Fixpoint(tuple(narrowed), dead, ascent.visits, True, late)
+    return ascent.result()
+
+
+class Ascent(Generic[S]):
+    """The ascending iteration, which can go on from further starts once it is finished.
+
+    ``in_edges``: what ``count_in_edges`` says of the graph, if that is known. ``likely``: states of
+    which some are expected to come again; one that says the same as what was found replaces it.
+    """
+
+    def __init__(
+        self,
+        graph: FlowGraph,
+        order: WeakOrder,
+        domain: Domain[S],
+        in_edges: Sequence[int] | None = None,
+        likely: Sequence[S | None] | None = None,
+    ) -> None:
+        self.graph, self.order, self.domain, self.likely = graph, order, domain, likely
+        self.states: list[S | None] = [None] * len(graph.successors)
+        self.starts: dict[int, S] = {}
+        self.in_edges = list(count_in_edges(graph, order) if in_edges is None else in_edges)
+        self.joins = [0] * len(graph.successors)
+        self.widened = False
+        self.visits = 0
+        self.taken: set[int] = set()
+
+    def run(self, starts: Mapping[int, S]) -> None:
+        """Iterate until nothing changes when control may also start at the nodes ``starts``.
+
+        What holds there then is given with each; a node is given once.
+        """
+        graph, position, nodes = self.graph, self.order.position, self.order.nodes
+        seen = [0] * len(graph.successors)
+        for node, start in starts.items():
+            self.starts[node] = start
+            self.in_edges[node] += 1
+            old = self.states[node]
+            self.states[node] = start if old is None else self.domain.join(node, old, start)
+        queue = sorted(position[node] for node in starts)
+        queued = set(queue)
+        while queue:
+            at = heappop(queue)
+            queued.discard(at)
+            node = nodes[at]
+            state = self._recognised(node)
+            self.visits += 1
+            seen[node] += 1
+            if seen[node] > VISITS:
+                raise WcetError(f"the fixed point does not end at node {node}")
+            for edge in graph.successors[node]:
+                out = self.domain.transfer(edge, state)
+                if out is None:
+                    continue
+                self.taken.add(edge)
+                target = graph.targets[edge]
+                if not self._arrive(target, out, position[target] <= at):
+                    continue
+                if position[target] not in queued:
+                    queued.add(position[target])
+                    heappush(queue, position[target])
+
+    def result(self) -> Fixpoint[S]:
+        """The states, checked along every edge. Raises WcetError as ``solve`` does."""
+        dead, uncovered = _check(self.graph, self.domain, self.starts, self.states)
+        if uncovered is not None:
+            raise WcetError(
+                f"the fixed point does not hold along the edge {uncovered}",
+                hint="this is an error of the analysis, please report it",
+            )
+        return Fixpoint(tuple(self.states), dead, self.visits, False)
+
+    def _recognised(self, node: int) -> S:
+        """The state of ``node``: the likely one if it says the same."""
+        state = self.states[node]
+        assert state is not None
+        likely = None if self.likely is None else self.likely[node]
+        if likely is None or likely is state:
+            return state
+        if self.domain.leq(likely, state) and self.domain.leq(state, likely):
+            self.states[node] = likely
+            return likely
+        return state
+
+    def _arrive(self, node: int, out: S, backwards: bool) -> bool:
+        """Add ``out`` to the state of ``node``; False if it was covered already."""
+        old = self.states[node]
+        if old is None:
+            self.states[node] = self.domain.join(node, out, out) if backwards else out
+            return True
+        if self.in_edges[node] == 1 and not backwards:
+            self.states[node] = out
+            return out != old
+        if self.domain.leq(out, old):
+            return False
+        if backwards and self.joins[node] >= JOINS_BEFORE_WIDENING:
+            self.states[node] = self.domain.widen(node, old, out)
+            self.widened = True
+        else:
+            self.joins[node] += backwards
+            self.states[node] = self.domain.join(node, old, out)
+        return True
+
+
+def count_in_edges(graph: FlowGraph, order: WeakOrder) -> list[int]:
+    """For each node, how many edges lead to it from nodes that are reached."""
+    count = [0] * len(graph.successors)
+    for node in order.nodes:
+        for edge in graph.successors[node]:
+            count[graph.targets[edge]] += 1
+    return count
+
+
+def _narrow(
+    graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S, wide: Sequence[S | None]
+) -> list[S | None]:
+    """One descending pass: every state recomputed from its predecessors, without widening.
+
+    Where that says nothing more the state stays the same object, which domains recognise.
+    """
+    states: list[S | None] = [None] * len(graph.successors)
+    states[graph.entry] = entry
+    for node in order.nodes:
+        if order.is_head(node):
+            for edge in _backward_edges(graph, order, node):
+                source = wide[graph.sources[edge]]
+                out = None if source is None else domain.transfer(edge, source)
+                if out is not None:
+                    _merge(domain, states, node, domain.join(node, out, out))
+        state, old = states[node], wide[node]
+        if state is None:
+            continue
+        if old is not None and domain.leq(old, state):
+            state = states[node] = old
+        for edge in graph.successors[node]:
+            target = graph.targets[edge]
+            if order.position[target] > order.position[node]:
+                out = domain.transfer(edge, state)
+                if out is not None:
+                    _merge(domain, states, target, out)
+    return states
+
+
+def _merge(domain: Domain[S], states: list[S | None], node: int, out: S) -> None:
+    old = states[node]
+    states[node] = out if old is None else domain.join(node, old, out)
+
+
+def _backward_edges(graph: FlowGraph, order: WeakOrder, head: int) -> list[int]:
+    inside = order.nodes[order.position[head] : order.end[head]]
+    return [e for n in inside for e in graph.successors[n] if graph.targets[e] == head]
+
+
+def _check(
+    graph: FlowGraph, domain: Domain[S], starts: Mapping[int, S], states: Sequence[S | None]
+) -> tuple[frozenset[int], str | None]:
+    """One pass over every edge (rule 5): the dead edges, and an edge that is not covered."""
+    for node, start in starts.items():
+        known = states[node]
+        if known is None or not domain.leq(start, known):
+            return frozenset(), f"into {node}"
+    dead: list[int] = []
+    for node, edges in enumerate(graph.successors):
+        state = states[node]
+        for edge in edges:
+            out = None if state is None else domain.transfer(edge, state)
+            if out is None:
+                dead.append(edge)
+                continue
+            target = states[graph.targets[edge]]
+            if target is None or not domain.leq(out, target):
+                return frozenset(), f"{node} -> {graph.targets[edge]}"
+    return frozenset(dead), None

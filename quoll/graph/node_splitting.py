@@ -1,0 +1,116 @@
+"""Node splitting: an irreducible region becomes loops with one header each.
+
+A strongly connected region that can be entered at several nodes keeps one of them, h, as its
+header. What the other entries reach inside the region before h is copied, and control from
+outside enters the copies, which lead on to h. The same is then done inside what is left without
+h, and inside the copies. Every walk of the result is a walk of the original graph and the other
+way round (compare Janssen and Corporaal, "Making Graphs Reducible with Controlled Node
+Splitting", 1997, which chooses among splits with more care).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from quoll.graph.dominators import reverse_postorder
+from quoll.graph.scc import components
+
+__all__ = ["Split", "TooManyCopies", "split_nodes"]
+
+
+class TooManyCopies(Exception):
+    """Splitting would exceed the limit; ``region`` are original nodes of an irreducible part."""
+
+    def __init__(self, region: list[int]) -> None:
+        super().__init__(f"irreducible region of {len(region)} nodes")
+        self.region = region
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A reducible graph: node ``n`` is a copy of the original node ``origin[n]``.
+
+    The first nodes are the original ones, in their order.
+    """
+
+    successors: tuple[tuple[int, ...], ...]
+    origin: tuple[int, ...]
+
+
+def split_nodes(successors: Sequence[Sequence[int]], root: int, limit: int) -> Split:
+    """Make the graph reached from ``root`` reducible with at most ``limit`` copies.
+
+    Raises TooManyCopies.
+    """
+    reached = set(reverse_postorder(successors, root))
+    splitter = _Splitter(successors, root, reached, limit)
+    splitter.reduce(reached)
+    return Split(tuple(tuple(s) for s in splitter.successors), tuple(splitter.origin))
+
+
+class _Splitter:
+    """The graph while nodes are added to it."""
+
+    def __init__(
+        self, successors: Sequence[Sequence[int]], root: int, reached: set[int], limit: int
+    ) -> None:
+        self.successors = [list(s) for s in successors]
+        self.origin = list(range(len(successors)))
+        self._predecessors: list[set[int]] = [set() for _ in successors]
+        for node in reached:
+            for after in successors[node]:
+                self._predecessors[after].add(node)
+        self._root = root
+        self._most = len(successors) + limit
+
+    def reduce(self, nodes: set[int]) -> None:
+        """Make the part on ``nodes`` reducible."""
+        work = [nodes]
+        while work:
+            for region in map(set, components(self.successors, work.pop())):
+                if len(region) == 1:
+                    continue
+                heads = {n for n in region if n == self._root or self._predecessors[n] - region}
+                header = self._choose(region, heads)
+                if len(heads) > 1:
+                    work.append(self._copy(region, header, heads - {header}))
+                work.append(region - {header})
+
+    def _choose(self, region: set[int], heads: set[int]) -> int:
+        """The root if control starts here; else what needs the fewest copies, lowest of equals."""
+        if self._root in heads or len(heads) == 1:
+            return self._root if self._root in heads else min(heads)
+        return min(sorted(heads), key=lambda h: len(self._reached(region - {h}, heads - {h})))
+
+    def _reached(self, inside: set[int], start: set[int]) -> set[int]:
+        reached: set[int] = set()
+        pending = list(start)
+        while pending:
+            node = pending.pop()
+            if node not in reached:
+                reached.add(node)
+                pending.extend(after for after in self.successors[node] if after in inside)
+        return reached
+
+    def _copy(self, region: set[int], header: int, heads: set[int]) -> set[int]:
+        """Copy what ``heads`` reach before ``header``; control from outside enters the copies."""
+        originals = sorted(self._reached(region - {header}, heads))
+        if len(self.successors) + len(originals) > self._most:
+            raise TooManyCopies(sorted({self.origin[n] for n in region}))
+        copy = {node: len(self.successors) + i for i, node in enumerate(originals)}
+        for node in originals:
+            self.origin.append(self.origin[node])
+            self.successors.append([copy.get(after, after) for after in self.successors[node]])
+            self._predecessors.append(set())
+        for node in copy.values():
+            for after in self.successors[node]:
+                self._predecessors[after].add(node)
+        for head in heads:
+            for node in self._predecessors[head] - region - set(copy.values()):
+                self.successors[node] = [
+                    copy[head] if after == head else after for after in self.successors[node]
+                ]
+                self._predecessors[head].discard(node)
+                self._predecessors[copy[head]].add(node)
+        return set(copy.values())

@@ -1,0 +1,348 @@
+"""An ELF file (plus raw memory) as the analyses see it: bytes, symbols, code and source lines.
+
+    image = Image.load("kernel.elf")
+    image.read(0xF0010000, 4)        bytes, or None where nothing is loaded
+    image.constant(0xF0010000, 4)    little-endian value if the section is not writable, else None
+    image.symbol("schedule")         Symbol, or None
+    image.place(0xF0010010)          '0xf0010010 <schedule+0x10> sched.c:41'
+
+Addresses are the virtual ones the code runs at.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from quoll.errors import InputError
+from quoll.image.attributes import BuildAttributes, parse_attributes
+from quoll.image.dwarf_lines import DebugSections, LineTable, SourceLine, decode_lines
+from quoll.image.elf import LARGEST_FILE, WORD, ElfFile, LoadSegment, RawSymbol, Section, parse_elf
+from quoll.image.inputs import Unreadable, read_input
+from quoll.image.memory_map import NO_MAP, MemoryMap, Span
+from quoll.image.symbols import Symbol, SymbolTable, symbol_table
+from quoll.kept.identity import key_of
+from quoll.processes.parallel import begun
+
+__all__ = ["Image", "RawMemory", "SourceLine", "Symbol"]
+
+NO_PATH = {"quoll.image.image.RawMemory": {"path": "the bytes are walked, wherever they stood"}}
+# What is not in the identity of an image, as it follows from ``sha256`` alone.
+DERIVED = frozenset((
+    "entry", "symbols", "attributes", "segments", "sections", "lines", "_debug", "_begun",
+    "_unsettled", "_code", "_dumped", "_segment_addrs", "_section_addrs",
+))  # fmt: skip
+LONG = 1 << 20  # bytes of a line table that are worth another process
+
+
+@dataclass(frozen=True, slots=True)
+class RawMemory:
+    """Bytes dumped from a running system: they replace what the ELF has at ``addr``."""
+
+    addr: int
+    path: str
+    writable: bool = True
+    executable: bool = True
+
+
+class Image:
+    """What is loaded, from one ELF file and any number of raw dumps over it."""
+
+    def __init__(
+        self, elf: ElfFile, sha256: str, raw: tuple[tuple[RawMemory, bytes], ...] = ()
+    ) -> None:
+        self.sha256 = sha256  # of the file; of the file, all dumps and more symbols, if any
+        self.entry = elf.entry  # bit 0 set where it is Thumb code
+        self.symbols: SymbolTable = symbol_table(elf.symbols)
+        self.attributes: BuildAttributes = parse_attributes(elf.attributes)
+        self.segments: tuple[LoadSegment, ...] = _overlay(elf.segments, raw)
+        self.sections: tuple[Section, ...] = elf.sections
+        self._debug: DebugSections = elf.debug
+        self._begun: Callable[[], LineTable] | None = None
+        self._unsettled = elf.unsettled
+        self._code: dict[int, bytes] = {}  # by start
+        self._dumped = tuple((r.addr, r.addr + len(data)) for r, data in raw)
+        self._listed: frozenset[int] = frozenset()  # addresses of names without instruction set
+        self.memory: MemoryMap = NO_MAP
+        self._fixed: tuple[Span, ...] = ()
+        self._changing: frozenset[Span] = frozenset()
+        self._segment_addrs = [s.addr for s in self.segments]
+        self._section_addrs = [s.addr for s in self.sections]
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        raw: tuple[RawMemory, ...] = (),
+        symbols: tuple[RawSymbol, ...] = (),
+    ) -> Image:
+        """Read the ELF at ``path``; it gets ``symbols`` beside its own.
+
+        Raises InputError naming the file and what is wrong.
+        """
+        data = _file_bytes(path)
+        digest = hashlib.sha256(data).hexdigest()
+        dumps = tuple((r, _file_bytes(r.path)) for r in raw)
+        for dump, content in dumps:
+            if not content or dump.addr + len(content) > WORD:
+                raise InputError(f"{dump.path}: {len(content)} bytes do not fit at 0x{dump.addr:x}")
+        if dumps or symbols:
+            digest = key_of("image", digest, dumps, symbols, left_out=NO_PATH)
+        elf = parse_elf(data, str(path))
+        elf = replace(elf, symbols=(*elf.symbols, *symbols))
+        image = cls(elf, digest, dumps)
+        image._listed = frozenset(symbol.value for symbol in symbols)
+        return image
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What tells it from every other image: all that was read, and all that was said since."""
+        return tuple(item for item in sorted(vars(self).items()) if item[0] not in DERIVED)
+
+    @property
+    def cpu(self) -> str | None:
+        """Tag_CPU_name of the build attributes: ``ARM1136JF-S``, or ``6J`` from GCC 12."""
+        return self.attributes.cpu
+
+    @cached_property
+    def lines(self) -> LineTable:
+        """The DWARF line table, decoded on first use."""
+        finished, self._begun = self._begun, None
+        return finished() if finished else self._decoded_lines()
+
+    def _decoded_lines(self) -> LineTable:
+        return decode_lines(self._debug, self.is_executable)
+
+    def begin_lines(self) -> None:
+        """Decode a long line table in another process while something else is done here."""
+        waits = len(self._debug.line) >= LONG and self._begun is None
+        if waits and "lines" not in self.__dict__:
+            self._begun = begun(self._decoded_lines)
+
+    def settle_lines(self) -> None:
+        """Wait for the line table that was begun: it is to be there before processes are forked."""
+        if self._begun:
+            _ = self.lines
+
+    def read(self, addr: int, count: int) -> bytes | None:
+        """``count`` bytes at ``addr`` as they are when the image has been loaded."""
+        parts: list[bytes] = []
+        while count > 0:
+            segment = self.segment_at(addr)
+            if segment is None:
+                return None
+            start = addr - segment.addr
+            take = min(count, segment.size - start)
+            part = segment.data[start : start + take]
+            parts.append(part.ljust(take, b"\0"))
+            addr, count = addr + take, count - take
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def holding(self, spans: Iterable[Span]) -> Image:
+        """This image, where no store changes what is loaded in ``spans``."""
+        fixed = copy.copy(self)
+        fixed._fixed = (*self._fixed, *spans)
+        return fixed
+
+    def changing(self, spans: Iterable[Span]) -> Image:
+        """This image, where stores change what is loaded in ``spans``, whatever sections say."""
+        changed = copy.copy(self)
+        changed._changing = self._changing | frozenset(spans)
+        return changed
+
+    def mapped(self, memory: MemoryMap) -> Image:
+        """This image, in the memory that a platform describes."""
+        changed = copy.copy(self)
+        changed.memory = memory
+        return changed
+
+    @property
+    def view(self) -> object:
+        """What is said of this image beside its bytes, as part of keys (rule 30)."""
+        return self.memory, self._fixed, sorted(self._changing)
+
+    def overwritten(self, span: Span) -> tuple[Span, ...]:
+        """Where a store to ``span`` hits what ``constant`` takes for unchanged, by any name."""
+        return tuple(
+            (low, high)
+            for low, high in self.memory.images(*span)
+            if any(self._constant_at(addr) for addr in range(low, high + 1))
+        )
+
+    def home(self, addr: int, size: int) -> int:
+        """The name of a word that stands for all of them: one in a section, if there is one."""
+        names = self.memory.names(addr, size)
+        if len(names) == 1:
+            return addr
+        return min(names, key=lambda name: (self.section_at(name) is None, name))
+
+    def constant(self, addr: int, count: int) -> int | None:
+        """Little-endian value of ``count`` bytes that no store changes (rules 1, S2), or None."""
+        if any(not self._constant_at(addr + i) for i in range(count)):
+            return None
+        if self._unsettled and not self._unsettled.isdisjoint(range(addr - 3, addr + count)):
+            return None
+        content = self.read(addr, count)
+        return None if content is None else int.from_bytes(content, "little")
+
+    def _constant_at(self, addr: int) -> bool:
+        if any(low <= addr <= high for low, high in self._changing):
+            return False
+        segment = self.segment_at(addr)
+        if segment is not None and any(low <= addr <= high for low, high in self._fixed):
+            return True
+        if segment is None or addr - segment.addr >= len(segment.data):
+            return False
+        section = self.section_at(addr)
+        if section is not None:
+            return section.stored and not section.writable
+        return not segment.writable
+
+    def segment_at(self, addr: int) -> LoadSegment | None:
+        """The segment that loads the byte at ``addr``."""
+        at = bisect_right(self._segment_addrs, addr) - 1
+        if at < 0 or addr - self.segments[at].addr >= self.segments[at].size:
+            return None
+        return self.segments[at]
+
+    def section_at(self, addr: int) -> Section | None:
+        """The section holding ``addr``: None without section headers and in a raw dump."""
+        at = bisect_right(self._section_addrs, addr) - 1
+        if at < 0 or addr - self.sections[at].addr >= self.sections[at].size:
+            return None
+        if any(low <= addr < high for low, high in self._dumped):
+            return None
+        return self.sections[at]
+
+    def is_executable(self, addr: int) -> bool:
+        """Whether the byte is in an executable section, or segment where there are none."""
+        segment = self.segment_at(addr)
+        if segment is None:
+            return False
+        section = self.section_at(addr)
+        return segment.executable if section is None else section.executable
+
+    def code_around(self, addr: int) -> tuple[int, bytes] | None:
+        """The executable section or segment that holds ``addr``: its start and stored bytes."""
+        segment = self.segment_at(addr)
+        if segment is None or not self.is_executable(addr):
+            return None
+        section = self.section_at(addr)
+        if section is None:
+            return segment.addr, segment.data
+        start = max(section.addr, segment.addr)
+        if start not in self._code:
+            end = section.addr + section.size
+            self._code[start] = segment.data[start - segment.addr : end - segment.addr]
+        return start, self._code[start]
+
+    def physical(self, addr: int) -> int | None:
+        """The physical address at which the byte at ``addr`` is loaded."""
+        segment = self.segment_at(addr)
+        return None if segment is None else segment.physical + addr - segment.addr
+
+    def symbol(self, name: str) -> Symbol | None:
+        """The symbol of that name; a global one before local ones.
+
+        Raises InputError when several local symbols share the name.
+        """
+        named = self.symbols.named(name)
+        candidates = [s for s in named if not s.local] or list(named)
+        if len({(s.addr, s.thumb) for s in candidates}) > 1:
+            places = ", ".join(self.place(s.addr) for s in candidates)
+            raise InputError(f"several symbols are named {name}: {places}", hint="use an address")
+        return candidates[-1] if candidates else None
+
+    def symbol_at(self, addr: int) -> tuple[Symbol, int] | None:
+        """The symbol that covers ``addr`` and the offset into it."""
+        symbol = self.symbols.covering(addr, self._floor(addr))
+        return None if symbol is None else (symbol, addr - symbol.addr)
+
+    def _floor(self, addr: int) -> int:
+        """Below this address symbols do not speak of ``addr``."""
+        part = self.section_at(addr) or self.segment_at(addr)
+        return part.addr if part else addr
+
+    def line(self, addr: int) -> SourceLine | None:
+        """The source line that the instruction at ``addr`` was compiled from."""
+        return self.lines.line(addr)
+
+    def addresses_of_line(self, file: str, line: int) -> tuple[int, ...]:
+        """Where code of ``line`` starts, in every recorded file that is or ends in ``file``."""
+        paths = self.lines.paths_named(file)
+        return tuple(sorted({a for p in paths for a in self.lines.addresses(p, line)}))
+
+    def place(self, addr: int) -> str:
+        """``addr`` for people: ``0xf0010010 <schedule+0x10> sched.c:41``."""
+        text = f"0x{addr:08x}"
+        if found := self.symbol_at(addr):
+            symbol, offset = found
+            text += f" <{symbol.name}+0x{offset:x}>" if offset else f" <{symbol.name}>"
+        line = self.line(addr)
+        return f"{text} {line}" if line else text
+
+    def thumb_at(self, addr: int) -> bool | None:
+        """Instruction set at ``addr`` by mapping symbols, else by the symbol there, else None."""
+        kind = self.symbols.mapping(addr, self._floor(addr))
+        if kind in ("a", "t"):
+            return kind == "t"
+        functions = {s.thumb for s in self.symbols.at(addr) if s.kind == "func"}
+        return functions.pop() if len(functions) == 1 else None
+
+    def contradiction(self, addr: int, *, thumb: bool) -> str | None:
+        """What says that code at ``addr`` is not of this instruction set, if something does."""
+        here = "ARM" if thumb else "Thumb"
+        kind = self.symbols.mapping(addr, self._floor(addr))
+        if kind in ("a", "t"):
+            wrong = (kind == "t") != thumb
+            return f"its mapping symbol ${kind} says that it is {here} code" if wrong else None
+        functions = {s.thumb for s in self.symbols.at(addr) if s.kind == "func"}
+        if functions == {not thumb} and addr not in self._listed:
+            return f"its symbol says that it is {here} code"
+        return None
+
+    def is_marked_data(self, addr: int) -> bool:
+        """Whether mapping symbols say that ``addr`` is data; control flow may know better."""
+        return self.symbols.mapping(addr, self._floor(addr)) == "d"
+
+
+def _file_bytes(path: str | Path) -> bytes:
+    try:
+        return read_input(path, LARGEST_FILE)
+    except Unreadable as fault:
+        raise InputError(f"{path} {fault}") from fault
+
+
+def _overlay(
+    segments: tuple[LoadSegment, ...], raw: tuple[tuple[RawMemory, bytes], ...]
+) -> tuple[LoadSegment, ...]:
+    """``segments`` with each dump cut out of them and put in its place, later dumps on top."""
+    pieces = list(segments)
+    for dump, data in raw:
+        low, high = dump.addr, dump.addr + len(data)
+        kept = [part for s in pieces for part in (_cut(s, 0, low), _cut(s, high, WORD)) if part]
+        kept.append(LoadSegment(low, low, len(data), data, dump.writable, dump.executable))
+        pieces = sorted(kept, key=lambda s: s.addr)
+    return tuple(pieces)
+
+
+def _cut(segment: LoadSegment, low: int, high: int) -> LoadSegment | None:
+    """The part of ``segment`` between two addresses."""
+    start = max(segment.addr, low)
+    end = min(segment.addr + segment.size, high)
+    if start >= end:
+        return None
+    skip = start - segment.addr
+    return LoadSegment(
+        start,
+        segment.physical + skip,
+        end - start,
+        segment.data[skip : end - segment.addr],
+        segment.writable,
+        segment.executable,
+    )

@@ -1,0 +1,243 @@
+"""What virtual addresses mean: which physical words they name, and what these are to the caches.
+
+memory.images(0x80001000, 0x80001003)   every name of a word: there may be several (rule 34)
+memory.meets(a, b)                      whether two ranges share a byte
+memory.assumes_apart(a, b)              whether it is only assumed that they share none (S3)
+
+The names of a word follow from regions with a physical address that no address-space switch
+changes. Addresses elsewhere may mean anything: neither a hit nor the absence of an access to the
+caches is ever concluded from them, and that none of them is another name of a word is assumption
+S3. It is not needed for addresses that differ within a page: whatever is mapped is mapped by pages.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import pairwise
+
+from quoll.errors import FactsError
+from quoll.facts import RegionFact
+
+__all__ = [
+    "NO_MAP",
+    "Cacheability",
+    "MemoryMap",
+    "MemoryRegion",
+    "Mirror",
+    "RegionKind",
+    "Span",
+    "same_in_page",
+    "words_in_page",
+]
+
+GRANULE = 1024  # bytes of the smallest page of any ARM core: the tiny pages before ARMv6
+WORDS = 1 << 32
+Span = tuple[int, int]  # first and last byte
+
+
+class RegionKind(Enum):
+    """Memory type of a region. Cached is write-back, allocated by reads only."""
+
+    CACHED = "cached"
+    UNCACHED = "uncached"
+    DEVICE = "device"
+    TCM = "tcm"  # on the chip, as fast as a hit
+
+
+class Cacheability(Enum):
+    """Whether an access goes through the caches."""
+
+    ALWAYS = "always"
+    NEVER = "never"
+    MAYBE = "maybe"
+    ON_CHIP = "on chip"  # never, and at no cost
+
+    __hash__ = object.__hash__  # in C: members are keys
+
+
+CACHEABILITY = {
+    RegionKind.CACHED: Cacheability.ALWAYS,
+    RegionKind.UNCACHED: Cacheability.NEVER,
+    RegionKind.DEVICE: Cacheability.NEVER,
+    RegionKind.TCM: Cacheability.ON_CHIP,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRegion:
+    """Virtual addresses ``low`` to ``high``, both included, of one memory type.
+
+    ``physical`` is the address that ``low`` translates to, where the platform fixes it.
+    ``fixed`` says that no address-space switch changes the translation.
+    """
+
+    name: str
+    low: int
+    high: int
+    kind: RegionKind
+    physical: int | None
+    fixed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """Physical addresses ``low`` to ``high``, both included, are the memory from ``of`` on."""
+
+    low: int
+    high: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryMap:
+    """Disjoint regions in ascending order, and physical memory that answers at two addresses."""
+
+    regions: tuple[MemoryRegion, ...]
+    mirrors: tuple[Mirror, ...] = ()
+    # Virtual ranges (first, last) that name the same bytes as those from a third address on.
+    _shared: tuple[tuple[int, int, int], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        pieces = [piece for region in self.regions for piece in self._pieces(region)]
+        shared = tuple(
+            (a + low - at, a + high - at, b + low - other)
+            for i, (a, at, size) in enumerate(pieces)
+            for j, (b, other, length) in enumerate(pieces)
+            if i != j and (low := max(at, other)) <= (high := min(at + size, other + length) - 1)
+        )
+        object.__setattr__(self, "_shared", shared)
+
+    def _pieces(self, region: MemoryRegion) -> list[tuple[int, int, int]]:
+        """The region as (virtual address, physical address, bytes), mirrors taken back."""
+        if region.physical is None or not region.fixed:
+            return []
+        shift = region.low - region.physical
+        low, end = region.physical, region.physical + region.high - region.low + 1
+        cuts = {low, end}
+        for mirror in self.mirrors:
+            cuts |= {at for at in (mirror.low, mirror.high + 1) if low < at < end}
+        found = []
+        for first, last in pairwise(sorted(cuts)):
+            known = next((m for m in self.mirrors if m.low <= first <= m.high), None)
+            at = first if known is None else first - known.low + known.of
+            found.append((first + shift, at, last - first))
+        return found
+
+    def images(self, low: int, high: int) -> tuple[Span, ...]:
+        """The ranges that name the bytes ``low`` to ``high``, or some of them; itself first."""
+        if not self._shared:
+            return ((low, high),)
+        others = (
+            (other + max(low, first) - first, other + min(high, last) - first)
+            for first, last, other in self._shared
+            if first <= high and low <= last
+        )
+        return ((low, high), *others)
+
+    def names(self, addr: int, size: int) -> tuple[int, ...]:
+        """The addresses at which the whole of ``size`` bytes at ``addr`` is found; itself first."""
+        if not self._shared:
+            return (addr,)
+        found = self.images(addr, addr + size - 1)
+        return tuple(low for low, high in found if high - low == size - 1)
+
+    def tells(self, span: Span) -> bool:
+        """Whether it is known which physical bytes a range names, and stays so."""
+        at = span[0]
+        while at <= span[1]:
+            region = self.region(at)
+            if region is None or region.physical is None or not region.fixed:
+                return False
+            at = region.high + 1
+        return True
+
+    def meets(self, a: Span, b: Span) -> bool:
+        """Whether two ranges share a byte, by their addresses or by the map."""
+        return any(low <= b[1] and b[0] <= high for low, high in self.images(*a))
+
+    def assumes_apart(self, a: Span, b: Span) -> bool:
+        """Whether nothing but S3 says that two ranges, which do not meet, are different memory."""
+        return same_in_page(a, b) and not (self.tells(a) and self.tells(b))
+
+    def meets_at(self, distance: Span, size: int, stored: int) -> bool:
+        """Whether the map may make one memory of words whose addresses are not known.
+
+        ``size`` bytes lie at a ``distance``, first and last, from ``stored`` bytes.
+        """
+        shifts = {other - first for first, _, other in self._shared}
+        first, last = distance[0] - stored + 1, distance[1] + size - 1
+        return any((shift - first) % WORDS <= last - first for shift in shifts)
+
+    def region(self, addr: int) -> MemoryRegion | None:
+        """The region that ``addr`` lies in."""
+        at = bisect_right(self.regions, addr, key=lambda r: r.low) - 1
+        if at < 0 or addr > self.regions[at].high:
+            return None
+        return self.regions[at]
+
+    def cacheability(self, low: int, high: int) -> Cacheability:
+        """Of an access whose bytes all lie in ``low`` to ``high``, both included."""
+        kinds: set[Cacheability] = set()
+        at = low
+        while at <= high:
+            region = self.region(at)
+            if region is None:
+                return Cacheability.MAYBE
+            kinds.add(CACHEABILITY[region.kind])
+            at = region.high + 1
+        return kinds.pop() if len(kinds) == 1 else Cacheability.MAYBE
+
+    def fixed(self, addr: int) -> bool:
+        """Whether ``addr`` keeps its translation when the address space is switched."""
+        region = self.region(addr)
+        return region is not None and region.fixed
+
+    def physical(self, addr: int) -> int | None:
+        """The physical address, where the platform fixes it."""
+        region = self.region(addr)
+        if region is None or region.physical is None:
+            return None
+        return addr - region.low + region.physical
+
+    def with_facts(self, facts: Iterable[RegionFact]) -> MemoryMap:
+        """The map with what facts say of addresses that it leaves open.
+
+        Raises FactsError for a fact that contradicts it. Their translation may change. A
+        read-only region says nothing of caches.
+        """
+        regions = list(self.regions)
+        for fact in facts:
+            if fact.kind == "read-only":
+                continue
+            kind, at = RegionKind(fact.kind), fact.low
+            for region in sorted(regions, key=lambda r: r.low):
+                if region.high < at or region.low > fact.high:
+                    continue
+                if region.kind is not kind:
+                    raise FactsError(
+                        f"{fact.name} overlaps {region.name!r}, which is {region.kind.value}",
+                        where=str(fact.source),
+                    )
+                if at < region.low:
+                    regions.append(MemoryRegion(fact.name, at, region.low - 1, kind, None, False))
+                at = region.high + 1
+            if at <= fact.high:
+                regions.append(MemoryRegion(fact.name, at, fact.high, kind, None, False))
+        return MemoryMap(tuple(sorted(regions, key=lambda r: r.low)), self.mirrors)
+
+
+def same_in_page(a: Span, b: Span) -> bool:
+    """Whether two ranges may be one memory as far as their places in pages go."""
+    return (b[0] - a[0]) % GRANULE <= a[1] - a[0] or (a[0] - b[0]) % GRANULE <= b[1] - b[0]
+
+
+def words_in_page(span: Span) -> Iterable[int]:
+    """The words of a page that a range may be in, whichever page it is."""
+    first, last = span[0] // 4, span[1] // 4
+    return {word % (GRANULE // 4) for word in range(first, min(last + 1, first + GRANULE // 4))}
+
+
+NO_MAP = MemoryMap(())

@@ -1,0 +1,127 @@
+"""Symbols of an image by name and by address, and what mapping symbols say of its bytes.
+
+Mapping symbols ($a, $t, $d) start ARM code, Thumb code and data (AAELF32, section 5.5.5).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from quoll.image.elf import RawSymbol
+
+__all__ = ["Mapping", "Symbol", "SymbolTable", "symbol_table"]
+
+KINDS = {0: "notype", 1: "object", 2: "func", 10: "func"}  # STT_*; 10 is STT_GNU_IFUNC
+FUNCTIONS = 2
+UNDEFINED, RESERVED = 0, 0xFF00
+LOCAL = 0
+FARTHEST = 64  # symbols looked at below an address for one that covers it
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A name for ``size`` bytes (0: unknown) at ``addr``, which has the Thumb bit cleared."""
+
+    name: str
+    addr: int
+    size: int
+    kind: str  # func, object or notype
+    thumb: bool
+    local: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """From ``addr`` on the bytes are ARM code (a), Thumb code (t) or data (d)."""
+
+    addr: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolTable:
+    """``symbols`` ascend by address; of several at one address the best name stands last."""
+
+    symbols: tuple[Symbol, ...]
+    mappings: tuple[Mapping, ...]
+    _addrs: list[int] = field(repr=False)
+    _mapping_addrs: list[int] = field(repr=False)
+    _names: dict[str, tuple[Symbol, ...]] = field(repr=False)
+
+    def named(self, name: str) -> tuple[Symbol, ...]:
+        """All symbols of that name: files may each have a local one."""
+        return self._names.get(name, ())
+
+    def names(self) -> Iterable[str]:
+        """Every name."""
+        return self._names.keys()
+
+    def at(self, addr: int) -> tuple[Symbol, ...]:
+        """The symbols whose address is ``addr``, best name last."""
+        low, high = bisect_left(self._addrs, addr), bisect_right(self._addrs, addr)
+        return self.symbols[low:high]
+
+    def covering(self, addr: int, floor: int) -> Symbol | None:
+        """The nearest symbol not below ``floor`` whose extent includes ``addr``.
+
+        A symbol of unknown size extends to the next symbol.
+        """
+        top = bisect_right(self._addrs, addr) - 1
+        nearest = self._addrs[top] if top >= 0 else -1
+        for at in range(top, max(top - FARTHEST, -1), -1):
+            symbol = self.symbols[at]
+            if symbol.addr < floor:
+                return None
+            if symbol.addr + symbol.size > addr or (not symbol.size and symbol.addr == nearest):
+                return symbol
+        return None
+
+    def function_around(self, addr: int) -> Symbol | None:
+        """The function symbol of known size that includes ``addr``."""
+        top = bisect_right(self._addrs, addr) - 1
+        for at in range(top, max(top - FARTHEST, -1), -1):
+            symbol = self.symbols[at]
+            if symbol.kind == "func" and symbol.addr + symbol.size > addr:
+                return symbol
+        return None
+
+    def mapping(self, addr: int, floor: int) -> str | None:
+        """What the last mapping symbol between ``floor`` and ``addr`` says: a, t, d or None."""
+        at = bisect_right(self._mapping_addrs, addr) - 1
+        if at < 0 or self.mappings[at].addr < floor:
+            return None
+        return self.mappings[at].kind
+
+
+def symbol_table(rows: Iterable[RawSymbol]) -> SymbolTable:
+    """Sort and index the defined symbols of code and data among ``rows``."""
+    symbols: list[Symbol] = []
+    mappings: list[Mapping] = []
+    for row in rows:
+        if row.section == UNDEFINED or row.section >= RESERVED or row.kind not in KINDS:
+            continue
+        if row.name[:2] in ("$a", "$t", "$d") and row.name[2:3] in ("", "."):
+            mappings.append(Mapping(row.value, row.name[1]))
+        elif row.name and not row.name.startswith("$"):
+            symbols.append(_symbol(row))
+    symbols.sort(key=lambda s: (s.addr, s.kind == "func", s.size, not s.local, s.name))
+    mappings.sort(key=lambda m: m.addr)
+    names: dict[str, tuple[Symbol, ...]] = {}
+    for symbol in symbols:
+        names[symbol.name] = (*names.get(symbol.name, ()), symbol)
+    return SymbolTable(
+        tuple(symbols),
+        tuple(mappings),
+        [s.addr for s in symbols],
+        [m.addr for m in mappings],
+        names,
+    )
+
+
+def _symbol(row: RawSymbol) -> Symbol:
+    kind = KINDS[row.kind]
+    thumb = kind == "func" and bool(row.value & 1)
+    addr = row.value & ~1 if thumb else row.value
+    return Symbol(row.name, addr, row.size, kind, thumb, row.binding == LOCAL)

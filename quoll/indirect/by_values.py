@@ -1,0 +1,163 @@
+"""What an indirect transfer does: return, call or jump, and where to, by values alone.
+
+A write of the pc is a return if the word written is lr as it was at entry. It is a call if lr
+then holds the address of the next instruction. Where the word is not one constant, some index
+selects it (``quoll.indirect.tables``): the index is a symbol with few values at some place before,
+on which the written word depends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from quoll.arm.insn import LR, Insn
+from quoll.cfg.cfg import EdgeKind
+from quoll.domain.abstract_state import State, entry_register
+from quoll.domain.function_values import LocalValues
+from quoll.domain.terms import describe, entry_symbol
+from quoll.domain.transfer import Leave, run
+from quoll.indirect.relevant_instructions import Needs
+from quoll.indirect.tables import (
+    LARGEST_TABLE,
+    Interpreter,
+    PathPiece,
+    TransferPath,
+    links,
+    one_of_few,
+    selected,
+    target_of,
+)
+from quoll.words.strided_interval import ANY, ValueSet
+
+__all__ = ["Resolution", "Unknown", "resolve"]
+
+CHAIN = 6  # blocks before the one that transfers, among which the index may be bounded
+WORK = 10_000  # instructions interpreted for one transfer; a jump by a table takes a few dozen
+RETURN_ADDRESS = entry_symbol(LR) << 32
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """``kind`` is "return", "jump" or "call". Targets have bit 0 set if they are Thumb code.
+
+    ``targets`` are one per table entry, in table order, without those that cannot be selected;
+    duplicates are kept. ``table`` is the address of the first entry, None for computed targets.
+    """
+
+    kind: str
+    targets: tuple[int, ...] = ()
+    table: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Why a transfer is not resolved.
+
+    ``reached`` is False if it is never made: the code around it, as far as it is known, excludes
+    that. Once all else is resolved it needs no targets. ``bounded``: the function itself says
+    that the target is one of so many words. ``loaded``: the target is a word of which nothing is
+    known, so it is no register of the caller's. ``stored``: the
+    word was stored there: by a call perhaps, or it is a number or another register at entry.
+    """
+
+    reason: str
+    reached: bool = True
+    bounded: bool = False
+    loaded: bool = False
+    stored: bool = False
+
+
+def resolve(values: LocalValues, block: int) -> Resolution | Unknown:
+    """What the pc write at the end of ``block`` does, as far as the function is known now."""
+    outcome = values.outcome(block)
+    last = values.cfg.blocks[block].last
+    if outcome is None:
+        return Unknown("the instruction is not reached", False)
+    if outcome.leave is None:
+        return Unknown("the transfer is never made", False)
+    leave = outcome.leave
+    if leave.target == RETURN_ADDRESS:
+        return Resolution("return")
+    kind = "call" if links(last, leave) else "jump"
+    constant = target_of(leave, values.environment)
+    if constant is not None:
+        return Resolution(kind, (constant,))
+    interpreter = Interpreter(values.code, values.environment)
+    paths = ((path, interpreter.follow(path, path.state)) for path in _paths(values, block))
+    nearest = next(paths)  # the transfer alone: its block is reached
+    found = selected(interpreter, chain([nearest], paths)) or one_of_few(interpreter, *nearest)
+    if found is not None:
+        return Resolution(kind, found.targets, found.table)
+    return _unknown(values, leave)
+
+
+def _paths(values: LocalValues, block: int) -> Iterator[TransferPath]:
+    """Paths that end with the transfer, the shortest first: each starts where it would differ.
+
+    One starts with each block, too, as conditions on the way there may say what an index is.
+    """
+    blocks, graph = values.cfg.blocks, values.graph
+    transfer = blocks[block].last
+    needs = Needs(transfer, memory=True)
+    rest: tuple[PathPiece, ...] = ()
+    edge_after: EdgeKind | None = None
+    work = 0
+    for _ in range(CHAIN):
+        state = values.fixpoint.states[block]
+        if state is None:
+            return
+        insns = blocks[block].insns
+        if edge_after is not None:
+            needs.branch(insns[-1])
+        for start in range(len(insns) - 1, -1, -1):
+            if start and insns[start] is not transfer and not needs.includes(insns[start]):
+                continue
+            if work > WORK:
+                return
+            work += len(insns)
+            before = _before(values, block, state, insns[:start])
+            if before is not None:
+                piece = _piece(values, block, insns[start:], edge_after)
+                yield TransferPath(before, (piece, *rest))
+        entering = values.entering[block]
+        if len(entering) != 1 or values.kinds[entering[0]] is EdgeKind.ACROSS or block == 0:
+            return
+        rest = (_piece(values, block, insns, edge_after), *rest)
+        edge_after = values.kinds[entering[0]]
+        block = graph.sources[entering[0]]
+
+
+def _piece(
+    values: LocalValues, block: int, insns: tuple[Insn, ...], after: EdgeKind | None
+) -> PathPiece:
+    # symbols of the piece must not be those that an earlier part of the block has made
+    site = values.order.position[block] + len(values.order.nodes) * len(insns)
+    return PathPiece(insns, site, after)
+
+
+def _before(values: LocalValues, block: int, state: State, insns: tuple[Insn, ...]) -> State | None:
+    """The state after the first instructions of a block."""
+    if not insns:
+        return state
+    position = values.order.position[block]
+    return run(values.code(insns), state, values.environment, position).fall
+
+
+def _unknown(values: LocalValues, leave: Leave) -> Unknown:
+    fact = describe(leave.target, leave.state.facts)
+    register = entry_register(leave.target >> 32, values.environment.names)
+    if register is not None:
+        reason = f"the target depends on r{register} as it was when the function was entered"
+        return Unknown(reason, stored=True)
+    if values.may_be_stored_by_a_call(leave.target):
+        reason = "a function that is called stores where the word that is loaded lies"
+        return Unknown(reason, loaded=True, stored=True)
+    if isinstance(fact, ValueSet) and fact != ANY:
+        bounded = fact.size <= LARGEST_TABLE
+        return Unknown(f"the target is one of {fact}", bounded=bounded, stored=True)
+    return Unknown(
+        "the target is not known: it does not come from constants and an index with few values",
+        loaded=fact is ANY or isinstance(fact, ValueSet),
+    )

@@ -1,0 +1,55 @@
+"""Computed jumps whose index is a difference of leading zeros, as in libgcc's division.
+
+Which target is taken depends on the magnitudes of two words that were compared before, and only
+the comparison keeps the difference in its range. So the state at the start of a path is split into
+cases, each word in 0, 1, 2 to 3, 4 to 7, and so on: all cases together are the state. In each the
+leading zeros are one number; the comparison excludes the cases in which its outcome is another.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from quoll.domain.abstract_state import State
+from quoll.domain.terms import MASK, RIGID
+from quoll.indirect.tables import Interpreter, Selection, TransferPath, target_of
+from quoll.words.strided_interval import ANY, ValueSet, progression
+
+__all__ = ["by_magnitude"]
+
+OPERANDS = 2
+CASES = (ValueSet(0, 0, 0), *(progression(1 << n, (2 << n) - 1, 1) for n in range(32)))
+
+
+def by_magnitude(interpreter: Interpreter, path: TransferPath) -> Selection | None:
+    """The target in each possible case; None if it is not constant in one of them."""
+    symbols = _operands(path)
+    if len(symbols) != OPERANDS:
+        return None
+    targets: list[int] = []
+    before = path.state
+    for case in product(CASES, repeat=OPERANDS):
+        facts = {**before.facts, **dict(zip(symbols, case, strict=True))}
+        chosen = State(before.registers, before.frames, before.globals, before.banks, facts)
+        leave = interpreter.follow(path, chosen)
+        if leave is None:
+            continue
+        target = target_of(leave, interpreter.environment)
+        if target is None:
+            return None
+        targets.append(target)
+    return Selection(tuple(sorted(set(targets))), None) if targets else None
+
+
+def _operands(path: TransferPath) -> tuple[int, ...]:
+    """Symbols at the start of ``path`` of registers whose leading zeros it counts.
+
+    They may be any words: to split what is known of them already would lose that.
+    """
+    registers = {
+        insn.sources[0] for piece in path.pieces for insn in piece.insns if insn.mnemonic == "clz"
+    }
+    terms = [path.state.term(register) for register in sorted(registers)]
+    free = all(t >> 32 >= RIGID and t & MASK == 0 for t in terms)
+    unknown = all(path.state.facts.get(t >> 32, ANY) is ANY for t in terms)
+    return tuple(dict.fromkeys(t >> 32 for t in terms)) if free and unknown else ()

@@ -1,0 +1,290 @@
+"""Indirect transfers that the code just before them decides, whatever the rest of a function does.
+
+The last instructions on the one way to a transfer are interpreted from a state in which nothing
+is known. What is found holds in every execution, so that no fixed point over the whole function
+is needed. Most jump tables are found in this way: the comparison with the size of the table stands
+next to the jump.
+
+Where not even a fixed point could tell the target, because it comes from memory that is written
+or through a call (``quoll.indirect.reaching_definitions``), that is said at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+from quoll.arm.insn import LR, PC, Flow, Insn
+from quoll.assumptions import Assumption
+from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
+from quoll.cfg.link_register import computed_address
+from quoll.cfg.transfers import TransferEffect, callee_at, is_call, literal
+from quoll.domain.abstract_machine import Environment
+from quoll.domain.abstract_state import FLAG, State
+from quoll.domain.function_values import BlockCode, environment_of
+from quoll.domain.transfer import run
+from quoll.image.image import Image
+from quoll.indirect.conditional_paths import on_the_way
+from quoll.indirect.leading_zeros import by_magnitude
+from quoll.indirect.reaching_definitions import MAY_BE_WRITTEN, may_decide, opaque_origin
+from quoll.indirect.relevant_instructions import Needs
+from quoll.indirect.returns import Doubt
+from quoll.indirect.tables import (
+    Interpreter,
+    PathPiece,
+    Selection,
+    TransferPath,
+    links,
+    selected,
+    target_of,
+)
+
+__all__ = ["Nearby", "Used"]
+
+CHAIN = 6  # blocks before the one that transfers
+WAYS = 32  # to one transfer
+STARTS = 24  # places from which the code is interpreted
+SMALL = 32  # instructions of a function
+ANYTHING, COMPUTED = -1, -2  # positions of symbols made before a path starts
+
+# An effect, whether it is a call, and the named assumptions that this rests on
+_Interpreted = tuple[TransferEffect, bool, frozenset[Assumption]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What answers rest on: named assumptions (rule 1), and code that was interpreted."""
+
+    assumptions: set[Assumption] = field(default_factory=set)
+    interpreted: dict[Hashable, _Interpreted] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """The one way to a transfer: its block first, each with the edge on which it is left."""
+
+    blocks: tuple[tuple[Block, EdgeKind | None], ...]
+
+    @staticmethod
+    def of(cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block) -> _Chain:
+        return _Chain(((block, None),)).extended(cfg, into)
+
+    def extended(self, cfg: Cfg, into: Mapping[int, Sequence[Edge]]) -> _Chain:
+        """With what comes before, up to where several edges meet."""
+        found = list(self.blocks)
+        block = found[-1][0]
+        while len(found) < CHAIN and block.index != 0:
+            entering = into.get(block.index, ())
+            if len(entering) != 1 or entering[0].kind is EdgeKind.ACROSS:
+                break
+            block = cfg.blocks[entering[0].src]
+            found.append((block, entering[0].kind))
+        return _Chain(tuple(found))
+
+    def ways(self, cfg: Cfg, into: Mapping[int, Sequence[Edge]]) -> list[_Chain]:
+        """This chain after each of the edges that meet at its start; none if one is not known."""
+        block = self.blocks[-1][0]
+        entering = into.get(block.index, ())
+        known = block.index != 0 and all(edge.kind is not EdgeKind.ACROSS for edge in entering)
+        if not known or len(self.blocks) == CHAIN or not 1 < len(entering) <= WAYS:
+            return []
+        return [
+            _Chain((*self.blocks, (cfg.blocks[edge.src], edge.kind))).extended(cfg, into)
+            for edge in entering
+        ]
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for equal code."""
+        return tuple((block.addr, len(block.insns), edge) for block, edge in self.blocks)
+
+
+class Nearby:
+    """Decides transfers of the functions of one image."""
+
+    def __init__(self, image: Image) -> None:
+        self._image = image
+        self._code = BlockCode()
+        self._known: dict[Hashable, _Interpreted] = {}
+
+    def learn(self, used: Used) -> None:
+        """Keep what was found where nothing else is kept: in another process."""
+        self._known.update(used.interpreted)
+
+    def __call__(
+        self, cfg: Cfg, sites: Set[int], used: Used
+    ) -> dict[int, tuple[TransferEffect, bool] | Doubt | None]:
+        """For each of the indirect transfers at ``sites`` its effect, and whether it is a call.
+
+        A Doubt if that cannot be known; None if the values of the whole function may tell.
+        ``used`` collects what the answers rest on.
+        """
+        if not sites:
+            return {}
+        # values of a small function cost little, and may show that the transfer is never made
+        small = sum(len(block.insns) for block in cfg.blocks) <= SMALL
+        into: dict[int, list[Edge]] = {}
+        for edge in cfg.edges:
+            into.setdefault(edge.dst, []).append(edge)
+        found: dict[int, tuple[TransferEffect, bool] | Doubt | None] = {}
+        for block in cfg.blocks:
+            if block.last.addr in sites:
+                found[block.last.addr] = self._decided(cfg, into, block, used, small=small)
+        return found
+
+    def _decided(
+        self,
+        cfg: Cfg,
+        into: Mapping[int, Sequence[Edge]],
+        block: Block,
+        used: Used,
+        *,
+        small: bool,
+    ) -> tuple[TransferEffect, bool] | Doubt | None:
+        """Most calls are made through what a caller handed over, and that is quickly seen."""
+        reason = opaque_origin(cfg, into, block, self._image)
+        if reason is not None and (not small or self._is_hopeless(cfg, into, block, reason)):
+            return Doubt(reason)
+        chain = _Chain.of(cfg, into, block)
+        return self._constant(cfg, chain, used) or self._each_way(cfg, into, chain, used)
+
+    def _is_hopeless(
+        self, cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block, reason: str
+    ) -> bool:
+        """Whether the values of a small function would not show more than ``reason`` either.
+
+        What they say of a jump may make a function without a symbol a part of its callers.
+        """
+        if is_call(block) and not reason.endswith(MAY_BE_WRITTEN):
+            return True
+        named = any(symbol.kind == "func" for symbol in self._image.symbols.at(cfg.entry))
+        return (named or is_call(block)) and not may_decide(cfg, into, self._image)
+
+    def _constant(self, cfg: Cfg, chain: _Chain, used: Used) -> tuple[TransferEffect, bool] | None:
+        """What the code before the transfer says, whatever comes before that."""
+        key = chain.key
+        if key not in self._known:
+            self._known[key] = self._interpreted(chain)
+        found = used.interpreted[key] = self._known[key]
+        if found is None:
+            return None
+        effect, calls, assumptions = found
+        if not calls and _links_elsewhere(cfg, chain.blocks[0][0], self._image):
+            return None
+        used.assumptions.update(assumptions)
+        return effect, calls
+
+    def _each_way(
+        self, cfg: Cfg, into: Mapping[int, Sequence[Edge]], chain: _Chain, used: Used
+    ) -> tuple[TransferEffect, bool] | None:
+        """The targets of a jump on all ways to it, as where a helper serves several tables."""
+        answers = [self._constant(cfg, way, used) for way in chain.ways(cfg, into)]
+        effects = [answer[0] for answer in answers if answer is not None and not answer[1]]
+        if not effects or len(effects) < len(answers):
+            return None
+        targets = tuple(target for effect in effects for target in effect.targets)
+        tables = [effect.table for effect in effects if effect.table is not None]
+        return TransferEffect(
+            targets, table=min(tables) if len(tables) == len(effects) else None
+        ), False
+
+    def _interpreted(self, chain: _Chain) -> _Interpreted:
+        environment = environment_of(self._image)
+        interpreter = Interpreter(self._code, environment)
+        last = chain.blocks[0][0].last
+        best: tuple[Selection, bool] | None = None
+        paths: list[tuple[TransferPath, bool]] = []
+        for path in _paths(chain, interpreter):
+            leave = interpreter.follow(path, path.state)
+            if leave is None:
+                return None
+            calls = is_call(chain.blocks[0][0]) or links(last, leave)
+            paths.append((path, calls))
+            constant = target_of(leave, environment)
+            if constant is None:
+                found = selected(interpreter, [(path, leave)])
+            else:
+                found = Selection((constant,), None)
+            if found is not None and (best is None or found.distinct < best[0].distinct):
+                best = found, calls
+            if constant is not None or (found is not None and found.table is not None):
+                break
+        else:
+            best = _by_magnitude(interpreter, paths) or best
+        if best is None or environment.stacks:  # pointers into a stack switched to are not known
+            return None
+        choice, calls = best
+        targets = tuple(callee_at(target, thumb=last.thumb) for target in choice.targets)
+        return TransferEffect(targets, table=choice.table), calls, frozenset(environment.used)
+
+
+def _by_magnitude(
+    interpreter: Interpreter, paths: Sequence[tuple[TransferPath, bool]]
+) -> tuple[Selection, bool] | None:
+    """The longest path knows most of the words that were compared."""
+    for path, calls in reversed(paths):
+        found = by_magnitude(interpreter, path)
+        if found is not None:
+            return found, calls
+    return None
+
+
+def _links_elsewhere(cfg: Cfg, transfer: Block, image: Image) -> bool:
+    """Whether lr may hold the address after a transfer that is no call by its form."""
+    after = transfer.last.next
+    for block in cfg.blocks:
+        for insn in block.insns[:-2] if is_call(block) else block.insns:
+            if LR not in insn.writes or PC not in insn.reads:
+                continue
+            constant = literal(image, insn)
+            if constant is None:
+                constant = computed_address(insn)
+            if constant is None or constant & ~1 == after:
+                return True
+    return False
+
+
+def _paths(chain: _Chain, interpreter: Interpreter) -> Iterator[TransferPath]:
+    """Paths that end with the transfer, the shortest first: each starts where it would differ.
+
+    A masked index has few values right after the masking, for which a path starts there, too.
+    """
+    transfer = chain.blocks[0][0].last
+    needs = Needs(transfer, memory=False)
+    rest: tuple[PathPiece, ...] = ()
+    anything = _anything(interpreter.environment)
+    starts = 0
+    for position, (block, after) in enumerate(chain.blocks):
+        insns = block.insns
+        if after is not None:
+            needs.branch(block.last)
+        for start in range(len(insns) - 1, -1, -1):
+            if insns[start] is not transfer and not needs.includes(insns[start]):
+                continue
+            starts += 1
+            if starts > STARTS:
+                return
+            if insns[start].flow is Flow.NEXT and insns[start].memory is None:
+                code = interpreter.code(insns[start : start + 1])
+                computed = run(code, anything, interpreter.environment, COMPUTED).fall
+                if computed is not None and insns[start + 1 :]:
+                    yield TransferPath(
+                        computed, (_piece(insns[start + 1 :], position, after), *rest)
+                    )
+            yield TransferPath(anything, (_piece(insns[start:], position, after), *rest))
+        rest = (_piece(insns, position, after), *rest)
+
+
+def _piece(insns: tuple[Insn, ...], position: int, after: EdgeKind | None) -> PathPiece:
+    executed = insns if after is None else on_the_way(insns, after)
+    return PathPiece(executed, position + CHAIN * len(insns), after)
+
+
+def _anything(environment: Environment) -> State:
+    """Nothing is known.
+
+    Not even sp is an address of the stack here, so that no word of it is remembered: any of the
+    other registers may point to it, which S1 says of no pointer (rule 1).
+    """
+    symbols = [environment.names.of(ANYTHING, register) for register in range(FLAG)]
+    return State((*(s << 32 for s in symbols), None, None, None, None, None), {}, {}, {}, {})

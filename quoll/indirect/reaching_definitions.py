@@ -1,0 +1,206 @@
+"""Where the target of an indirect transfer comes from, along the definitions of registers.
+
+This is asked only in order not to ask for values: a target that is loaded from memory that may be
+written, that a call leaves in a register, or that the caller handed over, is not known by values
+either. Nor is what a call is made through after it lay on the stack during another one: values
+keep only saved registers and return addresses there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from quoll.arm.insn import LR, PC, SP, Access, Cond, Flow, Insn, Shift
+from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
+from quoll.cfg.discover import falls_through
+from quoll.cfg.transfers import is_call, literal
+from quoll.domain.function_values import CALLEE_SAVED
+from quoll.image.image import Image
+
+__all__ = ["MAY_BE_WRITTEN", "may_decide", "opaque_origin"]
+
+WORD = 4  # bytes of an address
+STACK = -1  # in place of a register
+MAY_BE_WRITTEN = "which may be written"
+
+
+def opaque_origin(
+    cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block, image: Image
+) -> str | None:
+    """Why the target of the transfer ending ``block`` cannot be known; None if it may be.
+
+    ``into`` are the edges into each block.
+    """
+    return _Origin(cfg, into, image).of_transfer(block)
+
+
+def may_decide(cfg: Cfg, into: Mapping[int, Sequence[Edge]], image: Image) -> bool:
+    """Whether values may exclude a block of ``cfg``, or know what is loaded as it was stored.
+
+    They cannot where nothing is stored but on the stack, and one transfer at most is conditional,
+    on whether a word of which nothing can be known is some number.
+    """
+    conditional = []
+    for block in cfg.blocks:
+        if any(_stores(insn) for insn in block.insns):
+            return True
+        if block.last.flow is not Flow.NEXT and falls_through(block.last):
+            conditional.append(block)
+    if len(conditional) > 1:
+        return True
+    return any(not _Origin(cfg, into, image).is_undecidable(block) for block in conditional)
+
+
+def _stores(insn: Insn) -> bool:
+    memory = insn.memory
+    stores = memory is not None and memory.access in (Access.STORE, Access.SWAP)
+    return stores and memory is not None and memory.base != SP
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a register holds before the instruction at ``position`` of ``block``.
+
+    With ``load`` it is the address less that offset from which something is loaded. ``STACK`` is
+    some word of the stack. ``left`` is the edge on which the block is left after that, None if it
+    is not.
+    """
+
+    block: Block
+    position: int
+    register: int
+    load: int | None
+    left: EdgeKind | None = None
+
+
+class _Origin:
+    def __init__(self, cfg: Cfg, into: Mapping[int, Sequence[Edge]], image: Image) -> None:
+        self._cfg, self._into, self._image = cfg, into, image
+        self._calls = False
+        self._seen: set[tuple[int, int, int | None]] = set()
+        self._pending: list[_Asked] = []
+
+    def of_transfer(self, block: Block) -> str | None:
+        """Why the target of the transfer that ends ``block`` cannot be known, if so."""
+        insn, last = block.last, len(block.insns) - 1
+        self._calls = is_call(block)
+        if insn.memory is not None:
+            self._loaded(block, last, insn)
+        elif len(insn.sources) == 1 and insn.shift is Shift.NONE and insn.sources[0] != PC:
+            self._pending.append(_Asked(block, last, insn.sources[0], None))
+        return self._answered()
+
+    def is_undecidable(self, block: Block) -> bool:
+        """Whether ``block`` ends with a choice by equality, and nothing is known of the word."""
+        last = block.last
+        if last.cond not in (Cond.EQ, Cond.NE):
+            return False
+        for index in range(len(block.insns) - 2, -1, -1):
+            insn = block.insns[index]
+            if insn.sets_flags:
+                plain = len(insn.sources) == 1 and insn.shift is Shift.NONE
+                if insn.mnemonic != "cmp" or insn.conditional or not plain:
+                    return False
+                self._pending.append(_Asked(block, index, insn.sources[0], None))
+                return self._answered() is not None
+        return False
+
+    def _answered(self) -> str | None:
+        while self._pending:
+            reason = self._answer(self._pending.pop())
+            if reason is not None:
+                return reason
+        return None
+
+    def _answer(self, asked: _Asked) -> str | None:
+        block, register = asked.block, asked.register
+        for index in range(asked.position - 1, -1, -1):
+            insn = block.insns[index]
+            if insn is block.last and asked.left is EdgeKind.FALLTHROUGH and _skipped(insn):
+                continue
+            if _may_tell(insn, register) and not _differ(block, index, asked.left):
+                return None
+            if register in insn.writes:
+                return self._defined(asked, index, insn)
+        if block.index == 0 and register == LR:
+            return None
+        if block.index == 0:
+            place = "the stack" if register == STACK else f"r{register}"
+            return f"the target depends on {place} as it was when the function was entered"
+        for edge in self._into.get(block.index, ()):
+            before = self._cfg.blocks[edge.src]
+            if edge.kind is EdgeKind.ACROSS and register not in CALLEE_SAVED:
+                return f"the target comes from the call at {self._image.place(before.last.addr)}"
+            if (edge.src, register, asked.load) not in self._seen:
+                self._seen.add((edge.src, register, asked.load))
+                end = len(before.insns)
+                self._pending.append(_Asked(before, end, register, asked.load, edge.kind))
+        return None
+
+    def _defined(self, asked: _Asked, index: int, insn: Insn) -> str | None:
+        """Why what ``insn`` puts into the register cannot be known, if so."""
+        if insn.memory is not None:
+            constant = literal(self._image, insn)
+            if constant is None:
+                if asked.register in insn.transfers:
+                    self._loaded(asked.block, index, insn)
+            elif asked.load is not None:
+                return self._written((constant + asked.load) & 0xFFFFFFFF)
+            return None
+        plain = len(insn.sources) == 1 and insn.shift is Shift.NONE
+        if plain and insn.sources[0] not in (PC, SP):
+            if insn.mnemonic == "mov":
+                self._pending.append(_Asked(asked.block, index, insn.sources[0], asked.load))
+            elif insn.mnemonic in ("add", "sub", "bic"):
+                self._pending.append(_Asked(asked.block, index, insn.sources[0], None))
+        return None
+
+    def _loaded(self, block: Block, index: int, insn: Insn) -> None:
+        """What a load gives depends on its address."""
+        memory = insn.memory
+        assert memory is not None
+        if memory.access is not Access.LOAD or memory.index is not None or insn.mnemonic != "ldr":
+            return
+        if memory.base == SP and self._calls:
+            self._pending.append(_Asked(block, index, STACK, None))
+        elif memory.base not in (None, PC, SP):
+            assert memory.base is not None
+            offset = memory.displacement if memory.pre_indexed else 0
+            self._pending.append(_Asked(block, index, memory.base, offset))
+
+    def _written(self, addr: int) -> str | None:
+        if self._image.constant(addr, WORD) is not None:
+            return None
+        return f"the target is read from {self._image.place(addr)}, {MAY_BE_WRITTEN}"
+
+
+def _skipped(last: Insn) -> bool:
+    """Whether the block goes on after ``last`` only if its condition is false."""
+    return last.flow is Flow.INDIRECT and last.conditional
+
+
+def _differ(block: Block, index: int, left: EdgeKind | None) -> bool:
+    """Whether the comparison at ``index`` found two words different where ``block`` is left so.
+
+    That a word is not some other one leaves it as unknown as it was.
+    """
+    last = block.last
+    if last.flow is not Flow.JUMP or any(insn.sets_flags for insn in block.insns[index + 1 :]):
+        return False
+    different = {EdgeKind.TAKEN: Cond.NE, EdgeKind.FALLTHROUGH: Cond.EQ}
+    return (
+        left is not None
+        and block.insns[index].mnemonic == "cmp"
+        and last.cond is different.get(left)
+    )
+
+
+def _may_tell(insn: Insn, register: int) -> bool:
+    """Whether values may learn what ``register`` holds from ``insn`` without its being written.
+
+    A comparison with another register may be one with an address.
+    """
+    if register == STACK:
+        return insn.memory is not None and insn.memory.access in (Access.STORE, Access.SWAP)
+    return insn.mnemonic == "cmp" and len(insn.sources) == 2 and register in insn.sources

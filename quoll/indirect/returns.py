@@ -1,0 +1,210 @@
+"""What values say of the transfers of one function, as far as it is known.
+
+Each claim that extraction makes from the form of the code is checked here: that a return loads
+the return address, that a jump to a function leaves sp and lr as they were, and which registers
+a function gives back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+
+from quoll.arm.insn import LR, SP, Flow
+from quoll.assumptions import SPILLED_TABLE, Assumption
+from quoll.cfg.cfg import Cfg, Edge, EdgeKind
+from quoll.cfg.transfers import TransferEffect, callee_at, is_call
+from quoll.domain.function_values import CALLEE_SAVED, BlockCode, LocalValues
+from quoll.domain.terms import describe, entry_symbol, plain
+from quoll.errors import WcetError
+from quoll.facts.contract import STANDARD, Contract
+from quoll.image.image import Image
+from quoll.indirect.by_values import Resolution, resolve
+from quoll.indirect.reaching_definitions import opaque_origin
+
+__all__ = ["Confirmed", "Confirmer", "Doubt", "Ending"]
+
+GIVEN_BACK = (*CALLEE_SAVED, LR)
+WAYS_BACK = 2  # of an interval of two words both are members
+NEVER = ("the instruction is not reached", "the transfer is never made")
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why a transfer is not understood."""
+
+    reason: str
+    dead: bool = False  # by what is known it is never made
+    balanced: bool = False  # it leaves sp as it was at entry, and nothing speaks against a return
+    bounded: bool = False  # the target is one of few words, whoever calls the function
+    loaded: bool = False  # nothing is known of the target, and it leaves sp as it was
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What values say of a block that ends with a transfer.
+
+    ``kept``: the registers, of those saved by callees and lr, that are as they were at entry.
+    ``effect``: what an undecided transfer does, and whether it is a call. ``link``: the words that
+    lr holds then, addresses of code; None if that is not known.
+    """
+
+    kept: frozenset[int]
+    effect: tuple[TransferEffect, bool] | Doubt | None
+    link: frozenset[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """The values in one function, as far as extraction needs them.
+
+    ``left`` says where the function stores. ``assumptions`` are the named ones that all this rests
+    on (rule 1).
+    """
+
+    endings: Mapping[int, Ending]  # by block: undecided transfers, returns and tail calls
+    left: Contract
+    assumptions: frozenset[Assumption]
+
+
+class Confirmer:
+    """Computes values, function by function; what functions leave is shared.
+
+    A contract starts as that of the procedure call standard, without stores into callers' frames,
+    and only weakens: the greatest fixed point, in which each function is right if the ones that
+    it calls are.
+    """
+
+    def __init__(self, image: Image) -> None:
+        self._image = image
+        self._code = BlockCode()
+        self._contracts: dict[int, Contract] = {}
+
+    def __call__(self, cfg: Cfg, undecided: Set[int]) -> Confirmed | str:
+        """The values of ``cfg``, whose transfers at ``undecided`` are open; why there are none."""
+        try:
+            values = LocalValues(cfg, self._image, self._code, self.contract)
+        except WcetError as fault:
+            return str(fault)
+        endings = {
+            block.index: Ending(
+                frozenset(r for r in GIVEN_BACK if _holds(values, block.index, r)),
+                _effect(values, block.index) if block.last.addr in undecided else None,
+                _link(values, block.index) if block.calls else None,
+            )
+            for block in cfg.blocks
+            if block.tail or block.returns or block.comes_back or block.last.addr in undecided
+        }
+        left = values.left()
+        assumptions = values.assumptions
+        if values.spills_tables:
+            spilled = self._through_spilled_tables(cfg, endings)
+            endings |= {index: ending for index, (ending, _) in spilled.items()}
+            assumptions |= {text for _, text in spilled.values()}
+        return Confirmed(endings, left, assumptions)
+
+    def _through_spilled_tables(
+        self, cfg: Cfg, endings: Mapping[int, Ending]
+    ) -> dict[int, tuple[Ending, Assumption]]:
+        """Jumps through tables whose address was spilled to the stack, with their assumptions."""
+        unknown = [
+            index
+            for index, ending in endings.items()
+            if isinstance(ending.effect, Doubt)
+            and not (ending.effect.dead or cfg.blocks[index].returns or is_call(cfg.blocks[index]))
+        ]
+        if not unknown:
+            return {}
+        values = LocalValues(cfg, self._image, self._code, self.contract, keeps_tables=True)
+        found = {}
+        for index in unknown:
+            effect, last = _effect(values, index), cfg.blocks[index].last
+            if isinstance(effect, Doubt) or effect[0].table is None or effect[1]:
+                continue
+            text = SPILLED_TABLE.text(
+                insn=last.text,
+                place=self._image.place(last.addr),
+                table=self._image.place(effect[0].table),
+            )
+            found[index] = Ending(endings[index].kept, effect), text
+        return found
+
+    def contract(self, entry: int) -> Contract:
+        """What the function at ``entry`` leaves, as far as it is known."""
+        return self._contracts.get(entry, STANDARD)
+
+    def left_by(self, cfg: Cfg, confirmed: Confirmed, assumed: Set[int]) -> Contract:
+        """What ``cfg`` leaves: callee-saved registers, sp among them, that every return gives back.
+
+        The returns at ``assumed`` are assumed to give back everything.
+        """
+        kept = CALLEE_SAVED
+        for block in cfg.blocks:
+            if block.last.addr in assumed or not (block.returns or block.tail):
+                continue
+            kept &= confirmed.endings[block.index].kept
+            if block.tail:
+                for callee in block.calls:
+                    kept &= self.contract(callee).preserved
+        return confirmed.left.giving_back(kept)
+
+    def note(self, entry: int, left: Contract) -> bool:
+        """Whether the function leaves less than was believed."""
+        before = self.contract(entry)
+        self._contracts[entry] = before.and_also(left)
+        return self._contracts[entry] != before
+
+
+def _effect(values: LocalValues, block: int) -> tuple[TransferEffect, bool] | Doubt:
+    """What the indirect transfer ending ``block`` does, and whether it is a call."""
+    found = resolve(values, block)
+    thumb = values.cfg.blocks[block].last.thumb
+    if not isinstance(found, Resolution):
+        dead = found.reason in NEVER
+        reason = found.reason if dead else _origin(values, block) or found.reason
+        balanced = not dead and _holds(values, block, SP)
+        loaded = balanced and found.loaded
+        return Doubt(reason, dead, balanced and not found.stored, found.bounded, loaded)
+    targets = tuple(callee_at(target, thumb=thumb) for target in found.targets)
+    return TransferEffect(targets, found.kind == "return", found.table), found.kind == "call"
+
+
+def _origin(values: LocalValues, block: int) -> str | None:
+    """Why the target of the transfer ending ``block`` cannot be known, where that is seen."""
+    into: dict[int, list[Edge]] = {}
+    for edge in values.cfg.edges:
+        into.setdefault(edge.dst, []).append(edge)
+    return opaque_origin(values.cfg, into, values.cfg.blocks[block], values.image)
+
+
+def _link(values: LocalValues, block: int) -> frozenset[int] | None:
+    """The addresses of code that lr holds when ``block`` transfers control, if they are few."""
+    outcome = values.outcome(block)
+    if outcome is None or outcome.leave is None:
+        return frozenset()
+    state = outcome.leave.state
+    words = plain(describe(state.term(LR), state.facts))
+    if words.size > WAYS_BACK:
+        return _left_by_calls(values.cfg, block)
+    if not all(values.image.is_executable(word & ~1) for word in words):
+        return None
+    return frozenset(words)
+
+
+def _left_by_calls(cfg: Cfg, block: int) -> frozenset[int] | None:
+    """What lr holds if nothing leads to ``block`` but jumps by ``bl``, and it leaves lr alone."""
+    into = [edge for edge in cfg.edges if edge.dst == block]
+    sources = [cfg.blocks[edge.src].last for edge in into if edge.kind is EdgeKind.TAKEN]
+    linked = len(sources) == len(into) and all(insn.flow is Flow.CALL for insn in sources)
+    alone = not any(LR in insn.writes for insn in cfg.blocks[block].insns[:-1])
+    if not (block and linked and alone):
+        return None
+    return frozenset(insn.next | insn.thumb for insn in sources)
+
+
+def _holds(values: LocalValues, block: int, register: int) -> bool:
+    """Whether ``register`` is as it was at entry when ``block`` transfers control."""
+    outcome = values.outcome(block)
+    if outcome is None or outcome.leave is None:
+        return True
+    return outcome.leave.state.term(register) == entry_symbol(register) << 32

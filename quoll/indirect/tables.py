@@ -1,0 +1,226 @@
+"""The values of an index select the targets of an indirect transfer.
+
+The code from some place up to the transfer is interpreted once for each value of a symbol that
+has few; each time the word written must be one constant. So tables of addresses, of offsets, of
+bytes, and computed jumps are all one case, and entries come from non-writable memory only
+(rule 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from quoll.arm.insn import LR, Flow, Insn
+from quoll.cfg.cfg import EdgeKind
+from quoll.domain.abstract_machine import Environment
+from quoll.domain.abstract_state import FLAG, State
+from quoll.domain.condition import decide
+from quoll.domain.steps import CompiledBlock
+from quoll.domain.terms import RIGID, Facts, Rotated, describe, plain
+from quoll.domain.transfer import Address, BlockOutcome, Leave, run
+from quoll.words.strided_interval import ANY, ValueSet
+
+__all__ = [
+    "LARGEST_TABLE",
+    "Interpreter",
+    "PathPiece",
+    "Selection",
+    "TransferPath",
+    "links",
+    "one_of_few",
+    "selected",
+    "target_of",
+]
+
+LARGEST_TABLE = 4096  # values of an index
+LARGEST_INTERVAL = 64  # targets that no index is known for
+LONGEST_INSTRUCTION = 4  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """One target per value of the index, in its order; ``table`` is where the first was read."""
+
+    targets: tuple[int, ...]
+    table: int | None
+
+    @property
+    def distinct(self) -> int:
+        """How many different targets there are."""
+        return len(set(self.targets))
+
+
+@dataclass(frozen=True, slots=True)
+class PathPiece:
+    """Instructions of one block; ``after`` is the edge to the next piece, None at the transfer.
+
+    ``site`` names the symbols made here: no other piece of the path has it.
+    """
+
+    insns: tuple[Insn, ...]
+    site: int
+    after: EdgeKind | None
+
+
+@dataclass(frozen=True, slots=True)
+class TransferPath:
+    """Code from some place to the transfer, and the state at its start."""
+
+    state: State
+    pieces: tuple[PathPiece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """What interpreting a path needs besides the path."""
+
+    code: Callable[[tuple[Insn, ...]], CompiledBlock]
+    environment: Environment
+
+    def follow(
+        self, path: TransferPath, state: State, accesses: list[dict[int, Address]] | None = None
+    ) -> Leave | None:
+        """Interpret ``path`` from ``state``; None if the transfer is not made.
+
+        ``accesses`` collects the addresses of data accesses, piece by piece.
+        """
+        for piece in path.pieces:
+            noting = accesses is not None
+            code = self.code(piece.insns)
+            outcome = run(code, state, self.environment, piece.site, noting=noting)
+            if accesses is not None:
+                accesses.append(outcome.accesses())
+            if piece.after is None:
+                return outcome.leave
+            following = _along(outcome, piece.after)
+            if following is None:
+                return None
+            state = following
+        raise AssertionError("a path ends with a transfer")
+
+
+def _along(outcome: BlockOutcome, edge: EdgeKind) -> State | None:
+    if edge is EdgeKind.FALLTHROUGH:
+        return outcome.fall
+    return None if outcome.leave is None else outcome.leave.state
+
+
+def links(insn: Insn, leave: Leave) -> bool:
+    """Whether lr holds the address after ``insn`` when it transfers control."""
+    return insn.flow is Flow.INDIRECT_CALL or leave.state.term(LR) in (insn.next, insn.next | 1)
+
+
+def target_of(leave: Leave, environment: Environment) -> int | None:
+    """The one place that ``leave`` goes to, if that is known; bit 0 is set for Thumb code."""
+    words = _words(leave.target, leave.state.facts).exact
+    thumb = decide(leave.thumb, leave.state.facts, environment.stacks)
+    if words is None or thumb is None:
+        return None
+    return words | 1 if thumb else words & ~3
+
+
+def _words(term: int, facts: Facts) -> ValueSet:
+    return plain(describe(term, facts))
+
+
+def selected(
+    interpreter: Interpreter, paths: Iterable[tuple[TransferPath, Leave | None]]
+) -> Selection | None:
+    """Targets and table, from the shortest path on which something selects among them.
+
+    Each path is given with how it ends, None if the transfer is not made.
+
+    An offset loaded from a table selects too, but its interval hides gaps between the entries; so
+    a longer path, which includes the load, is better.
+    """
+    best: Selection | None = None
+    for path, leave in paths:
+        found = None if leave is None else _by_index(interpreter, path, leave)
+        if found is None:
+            continue
+        if best is None or found.distinct < best.distinct:
+            best = found
+        if found.table is not None:
+            break
+    return best
+
+
+def _by_index(interpreter: Interpreter, path: TransferPath, leave: Leave) -> Selection | None:
+    """Targets and table, if one symbol at the start of ``path`` selects the target."""
+    for symbol in _symbols(path.state):
+        if leave.target >> 32 == symbol:
+            continue  # the target itself: its interval may hold words that no table has
+        fact = leave.state.facts.get(symbol, path.state.facts.get(symbol, ANY))
+        members = fact.members if isinstance(fact, Rotated) else plain(fact)
+        if members.size <= LARGEST_TABLE:
+            origin = fact.origin if isinstance(fact, Rotated) else 0
+            found = _select(interpreter, path, symbol, [origin + x for x in members])
+            if found is not None:
+                return found
+    return None
+
+
+def one_of_few(
+    interpreter: Interpreter, path: TransferPath, leave: Leave | None
+) -> Selection | None:
+    """The members of the interval of the word written, if they are likely to be the targets.
+
+    Of two words the interval is the set. More may hide gaps, which only add targets that control
+    never reaches; so they must be few, and as far apart as whole instructions.
+    """
+    if leave is None or leave.target >> 32 < RIGID:
+        return None
+    symbol = leave.target >> 32
+    members = plain(leave.state.facts.get(symbol, ANY))
+    apart = members.stride > 0 and members.stride % LONGEST_INSTRUCTION == 0
+    if members.size != 2 and not (apart and members.size <= LARGEST_INTERVAL):
+        return None
+    return _select(interpreter, path, symbol, list(members))
+
+
+def _symbols(state: State) -> list[int]:
+    """The existential symbols that a state mentions, registers first."""
+    found: dict[int, None] = {}
+    cells = [*state.frames.values(), *state.globals.values()]
+    words = [c[1] if isinstance(c, tuple) else c for c in cells]
+    for term in (*state.registers[:FLAG], *words):
+        assert type(term) is int
+        if term >> 32 >= RIGID:
+            found.setdefault(term >> 32)
+    return list(found)
+
+
+def _select(
+    interpreter: Interpreter, path: TransferPath, symbol: int, indices: Sequence[int]
+) -> Selection | None:
+    """The target for each value of ``symbol``; None if one of them is not constant."""
+    targets: list[int] = []
+    loads: list[list[dict[int, Address]]] = []
+    for index in indices:
+        facts = {**path.state.facts, symbol: ValueSet.of(index)}
+        before = path.state
+        chosen = State(before.registers, before.frames, before.globals, before.banks, facts)
+        accesses: list[dict[int, Address]] = []
+        leave = interpreter.follow(path, chosen, accesses)
+        if leave is None:
+            continue
+        constant = target_of(leave, interpreter.environment)
+        if constant is None:
+            return None
+        targets.append(constant)
+        loads.append(accesses)
+    return Selection(tuple(targets), _table(loads)) if targets else None
+
+
+def _table(loads: list[list[dict[int, Address]]]) -> int | None:
+    """The lowest address of the first load whose address depends on the index."""
+    for piece in range(len(loads[0])):
+        for index in loads[0][piece]:
+            addresses = (accesses[piece].get(index) for accesses in loads)
+            facts = {address.fact for address in addresses if address is not None}
+            exact = [f.exact for f in facts if isinstance(f, ValueSet)]
+            addrs = [addr for addr in exact if addr is not None]
+            if len(addrs) > 1:
+                return min(addrs)
+    return None

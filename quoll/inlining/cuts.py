@@ -1,0 +1,329 @@
+"""Guidance applied: graphs without the branches, blocks, edges and functions that facts exclude.
+
+Each fact that removes something is an assumption of the result, and what it removed is kept
+(``quoll.facts.applied``): an execution that takes it refutes the fact (rule 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from quoll.arm.insn import Flow, Insn
+from quoll.assumptions import Assumption, stated
+from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, Program
+from quoll.cfg.discover import falls_through
+from quoll.errors import FactsError
+from quoll.facts import (
+    Branch,
+    Facts,
+    Ignore,
+    IgnoreEdge,
+    Require,
+)
+from quoll.facts.applied import Removed, Required
+from quoll.facts.places import Place, find_place
+from quoll.image.image import Image
+from quoll.inlining.expand import without_edges
+from quoll.inlining.supergraph import Supergraph
+
+__all__ = ["guided", "guided_in_contexts"]
+
+Removal = Branch | Ignore | IgnoreEdge
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A fact with its place: ``source`` picks the blocks it speaks of, ``target`` where to."""
+
+    fact: Removal
+    source: Callable[[int], bool]  # of an instruction's address
+    target: Callable[[int], bool]
+
+    @property
+    def text(self) -> Assumption:
+        """As printed with the assumptions."""
+        return stated(self.fact)
+
+
+def guided(program: Program, image: Image, facts: Facts) -> Program:
+    """``program`` without what facts exclude everywhere, and with what they require noted.
+
+    Facts about one function's invocations wait for ``guided_in_contexts``. Raises FactsError for
+    a place that does not exist or where there is no such branch. An entry that is ignored is only
+    ignored where it is called.
+    """
+    cuts = [_cut(image, f) for f in facts.facts if isinstance(f, Removal) and not _scoped(f)]
+    required = tuple(
+        Required(_covered(program, find_place(image, f.place, f.source), image), stated(f))
+        for f in facts.of(Require)
+    )
+    if not cuts and not required:
+        return program
+    removed: dict[Removed, None] = {}
+    used: dict[Assumption, None] = {}
+    taken: set[int] = set()
+    functions = dict(program.functions)
+    for cut in cuts:
+        if isinstance(cut.fact, Branch):
+            _require_one_branch(functions.values(), cut, image)
+        for entry, cfg in functions.items():
+            found = list(_removed(cfg, cut, image))
+            if found:
+                functions[entry] = _without(cfg, found)
+                taken.update(cfg.blocks[loss.block].last.addr for loss, _ in found)
+                removed.update(dict.fromkeys(r for _, r in found))
+                used[cut.text] = None
+    functions = _reachable(functions, program.entries, {u.addr for u in program.unresolved})
+    insns = {i.addr for cfg in functions.values() for b in cfg.blocks for i in b.insns}
+    functions = {e: replace(cfg, whole=program.functions[e]) for e, cfg in functions.items()}
+    return replace(
+        program,
+        functions=functions,
+        jump_tables=tuple(t for t in program.jump_tables if t.addr in insns),
+        unresolved=tuple(u for u in program.unresolved if u.addr in insns),
+        assumptions=(*program.assumptions, *used),
+        guidance=replace(
+            program.guidance, removed=tuple(removed), required=required, cut=frozenset(taken)
+        ),
+    )
+
+
+def guided_in_contexts(graph: Supergraph, image: Image, facts: Facts) -> Supergraph:
+    """``graph`` without the branches that facts exclude within invocations of one function.
+
+    Raises as ``guided`` does.
+    """
+    dead: dict[int, None] = {}
+    no_exits: set[int] = set()
+    removed: dict[Removed, None] = {}
+    for fact in facts.of(Branch):
+        if fact.function is None:
+            continue
+        cut = _cut(image, fact)
+        inside = _inside(graph, image, fact)
+        for n, node in enumerate(graph.nodes):
+            if not inside[node.context] or not cut.source(node.block.last.addr):
+                continue
+            _check_branch(node.block, cut, image)
+            falls = EdgeKind.FALLTHROUGH
+            ways = [e for e in graph.successors[n] if (graph.edges[e].kind is falls) == fact.taken]
+            dead.update(dict.fromkeys(ways))
+            for e in ways:
+                target = graph.nodes[graph.edges[e].dst].block.addr
+                removed[Removed(node.block.last.addr, target, cut.text)] = None
+            if not fact.taken and n in graph.exits:
+                no_exits.add(n)
+                removed[Removed(node.block.last.addr, None, cut.text)] = None
+    if not dead and not no_exits:
+        return graph
+    guidance = replace(graph.guidance, removed=(*graph.guidance.removed, *removed))
+    return without_edges(graph, dead, image, no_exits=no_exits, guidance=guidance)
+
+
+def _scoped(fact: Removal) -> bool:
+    return isinstance(fact, Branch) and fact.function is not None
+
+
+def _cut(image: Image, fact: Removal) -> _Cut:
+    def covers(text: str) -> Callable[[int], bool]:
+        place = find_place(image, text, fact.source)
+        return lambda addr: place.covers(image, addr)
+
+    if isinstance(fact, IgnoreEdge):
+        return _Cut(fact, covers(fact.start), covers(fact.end))
+    return _Cut(fact, covers(fact.place), lambda _: True)
+
+
+def _covered(program: Program, place: Place, image: Image) -> frozenset[int]:
+    insns = (i for cfg in program.functions.values() for b in cfg.blocks for i in b.insns)
+    return frozenset(i.addr for i in insns if place.covers(image, i.addr))
+
+
+def _inside(graph: Supergraph, image: Image, fact: Branch) -> list[bool]:
+    """Per context: whether it belongs to an invocation that the fact is about."""
+    assert fact.function is not None
+    (function,) = find_place(image, fact.function, fact.source).addresses
+    caller = fact.caller and find_place(image, fact.caller, fact.source).addresses[0]
+    contexts = graph.contexts
+    inside = [context.function != function and context.parent is not None for context in contexts]
+    for index, context in enumerate(contexts):
+        if context.function == function:
+            above = {contexts[c].function for c, _ in context.callers}
+            inside[index] = caller is None or above == {caller}
+    while True:  # greatest fixed point: a shared context is inside if all of its callers are
+        lost = [
+            index
+            for index, context in enumerate(contexts)
+            if inside[index]
+            and context.function != function
+            and not all(inside[c] for c, _ in context.callers)
+        ]
+        if not lost:
+            return inside
+        for index in lost:
+            inside[index] = False
+
+
+def _is_branch(insn: Insn) -> bool:
+    """Whether ``insn`` may transfer control, and may not."""
+    ways = (Flow.NEXT, Flow.WAIT, Flow.TRAP, Flow.UNDEFINED)
+    return insn.flow not in ways and falls_through(insn)
+
+
+def _require_one_branch(cfgs: Iterable[Cfg], cut: _Cut, image: Image) -> None:
+    """Raise FactsError where the place is reached but no conditional branch, or several are."""
+    blocks = [b for cfg in cfgs for b in cfg.blocks]
+    here = [b for b in blocks if any(cut.source(i.addr) for i in b.insns)]
+    branches = {b.last.addr for b in here if cut.source(b.last.addr) and _is_branch(b.last)}
+    if here and not branches:
+        _check_branch(here[0], cut, image)
+    if len(branches) > 1:
+        raise FactsError(
+            f"several branches are at {cut.fact.source.text.split()[2]}",
+            where=str(cut.fact.source),
+            hint=f"choose one of {', '.join(image.place(b) for b in sorted(branches))}",
+        )
+
+
+def _check_branch(block: Block, cut: _Cut, image: Image) -> None:
+    if not _is_branch(block.last) or not cut.source(block.last.addr):
+        insn = next(i for i in block.insns if cut.source(i.addr))
+        raise FactsError(
+            f"there is no conditional branch, but {insn.text}, at {image.place(insn.addr)}",
+            where=str(cut.fact.source),
+            hint=f"the branch that ends its block is {block.last.text} at "
+            f"{image.place(block.last.addr)}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """What one block of a function loses: edges, callees, or its returns and ends of paths."""
+
+    block: int
+    edge: Edge | None = None
+    callee: int | None = None
+    ends: bool = False
+
+
+def _removed(cfg: Cfg, cut: _Cut, image: Image) -> Iterator[tuple[_Loss, Removed]]:
+    fact = cut.fact
+    for block in cfg.blocks:
+        last = block.last.addr
+        if isinstance(fact, Branch):
+            if cut.source(last) and _is_branch(block.last):
+                yield from _branch(cfg, block, fact.taken, cut.text)
+            continue
+        source = last if isinstance(fact, IgnoreEdge) else None
+        if source is not None and not any(cut.source(i.addr) for i in block.insns):
+            continue
+        where = cut.target if isinstance(fact, IgnoreEdge) else cut.source
+        for edge in cfg.successors(block.index):
+            target = cfg.blocks[edge.dst]
+            named = [target.insns[0]] if isinstance(fact, IgnoreEdge) else target.insns
+            if any(where(insn.addr) for insn in named):
+                yield _Loss(block.index, edge=edge), Removed(source, target.addr, cut.text)
+        for callee in (*block.calls, *block.passes):
+            if where(callee):
+                yield _Loss(block.index, callee=callee), Removed(source, callee, cut.text)
+
+
+def _branch(
+    cfg: Cfg, block: Block, taken: bool, text: Assumption
+) -> Iterator[tuple[_Loss, Removed]]:
+    last = block.last.addr
+    for edge in cfg.successors(block.index):
+        if (edge.kind is EdgeKind.FALLTHROUGH) == taken:
+            target = cfg.blocks[edge.dst].addr
+            yield _Loss(block.index, edge=edge), Removed(last, target, text)
+    if taken:
+        return
+    for callee in (*block.calls, *block.passes):
+        yield _Loss(block.index, callee=callee), Removed(last, callee, text)
+    if block.returns or block.exits:
+        yield _Loss(block.index, ends=True), Removed(last, None, text)
+
+
+def _without(cfg: Cfg, losses: list[tuple[_Loss, Removed]]) -> Cfg:
+    edges = {loss.edge for loss, _ in losses}
+    callees = {(loss.block, loss.callee) for loss, _ in losses}
+    ends = {loss.block for loss, _ in losses if loss.ends}
+    blocks = tuple(
+        replace(
+            block,
+            calls=tuple(c for c in block.calls if (block.index, c) not in callees),
+            passes=tuple(c for c in block.passes if (block.index, c) not in callees),
+            returns=block.returns and block.index not in ends,
+            exits=block.exits and block.index not in ends,
+        )
+        for block in cfg.blocks
+    )
+    return replace(cfg, blocks=blocks, edges=tuple(e for e in cfg.edges if e not in edges))
+
+
+def _reachable(
+    functions: dict[int, Cfg], entries: tuple[int, ...], unresolved: set[int]
+) -> dict[int, Cfg]:
+    """The functions that are still called, without blocks that are no longer reached.
+
+    A call whose callees no longer return, or that calls nothing, does not come back.
+    """
+    while True:
+        functions = {e: _trimmed(cfg, functions, unresolved) for e, cfg in functions.items()}
+        returning = {e: _returns(cfg, functions, unresolved) for e, cfg in functions.items()}
+        if all(cfg.returns == returning[e] for e, cfg in functions.items()):
+            break
+        functions = {e: replace(cfg, returns=returning[e]) for e, cfg in functions.items()}
+    reached: set[int] = set()
+    pending = list(entries)
+    while pending:
+        entry = pending.pop()
+        if entry not in reached:
+            reached.add(entry)
+            pending.extend(c for b in functions[entry].blocks for c in b.calls)
+    return {e: cfg for e, cfg in functions.items() if e in reached}
+
+
+def _returns(cfg: Cfg, functions: dict[int, Cfg], unresolved: set[int]) -> bool:
+    """Whether ``cfg`` may still return; what is not understood may (rule 3)."""
+    return cfg.returns and any(
+        b.returns
+        or b.last.addr in unresolved
+        or (b.tail and any(functions[c].returns for c in b.calls))
+        for b in cfg.blocks
+    )
+
+
+def _trimmed(cfg: Cfg, functions: dict[int, Cfg], unresolved: set[int]) -> Cfg:
+    """``cfg`` without ACROSS edges of calls that do not come back, and what is not reached."""
+    edges = [
+        e
+        for e in cfg.edges
+        if e.kind is not EdgeKind.ACROSS
+        or cfg.blocks[e.src].last.addr in unresolved
+        or _back(cfg.blocks[e.src], functions)
+    ]
+    reached: set[int] = set()
+    pending = [0]
+    while pending:
+        at = pending.pop()
+        if at not in reached:
+            reached.add(at)
+            pending.extend(e.dst for e in edges if e.src == at)
+    keep = sorted(reached)
+    number = {old: new for new, old in enumerate(keep)}
+    return replace(
+        cfg,
+        blocks=tuple(replace(cfg.blocks[old], index=number[old]) for old in keep),
+        edges=tuple(
+            Edge(number[e.src], number[e.dst], e.kind)
+            for e in edges
+            if e.src in number and e.dst in number
+        ),
+    )
+
+
+def _back(block: Block, functions: dict[int, Cfg]) -> bool:
+    """Whether control may come back after the call at the end of ``block``."""
+    return bool(block.passes) or any(functions[c].returns for c in block.calls)

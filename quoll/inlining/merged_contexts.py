@@ -1,0 +1,142 @@
+"""Supergraphs with shared contexts, taken apart: what a call of another part leaves behind.
+
+    summaries(program)    per function what its callers can count on when it has returned
+    pieces(graph)         every part as a graph of its own, with an edge past each call that
+                          leaves it; ``passed`` of these edges gives the summary
+
+A stage that cannot match calls with returns works on pieces: it loses what the callee does, and
+what the callers of a part have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, replace
+
+from quoll.cfg.cfg import EdgeKind, Program
+from quoll.facts.applied import Replacement
+from quoll.facts.contract import Contract
+from quoll.inlining.merged_loops import loops_of_parts
+from quoll.inlining.supergraph import SuperEdge, Supergraph
+
+__all__ = ["ContextPart", "PartStep", "pieces", "steps_over_parts", "summaries"]
+
+CHANGES_MODE = ("cps", "msr", "srs", "rfe")
+
+
+@dataclass(frozen=True, slots=True)
+class PartStep:
+    """From the node ``call``, which calls into another part, to ``after``, where that returns."""
+
+    call: int
+    after: int
+    callee: int  # the context that heads the other part
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPart:
+    """A part as a graph; ``nodes`` and ``loops`` are the indices in the whole."""
+
+    graph: Supergraph
+    nodes: tuple[int, ...]
+    loops: tuple[int, ...]
+
+    def asked(self, loops: Set[int]) -> frozenset[int]:
+        """Those of ``loops``, indices in the whole, that are here, as indices here."""
+        return frozenset(here for here, loop in enumerate(self.loops) if loop in loops)
+
+
+def summaries(program: Program) -> Mapping[int, Replacement]:
+    """What each function leaves: the registers that it is known to give back, and the mode.
+
+    It is given back where nothing that the function may call has an instruction that changes it.
+    """
+    changes = {
+        entry
+        for entry, cfg in program.functions.items()
+        if any(i.mnemonic.startswith(CHANGES_MODE) for b in cfg.blocks for i in b.insns)
+    }
+    while True:
+        more = {
+            entry
+            for entry, cfg in program.functions.items()
+            if entry not in changes and any(c in changes for b in cfg.blocks for c in b.calls)
+        }
+        if not more:
+            break
+        changes |= more
+    nothing = Contract(frozenset())
+    left = {entry: program.left.get(entry, nothing) for entry in program.functions}
+    return {
+        entry: Replacement(0, False, "", known.preserved, entry not in changes, stores=known.stores)
+        for entry, known in left.items()
+    }
+
+
+def steps_over_parts(graph: Supergraph) -> list[PartStep]:
+    """The calls that leave their part and come back, in the order of their return edges."""
+    steps = {
+        PartStep(edge.call, edge.dst, graph.part_of(edge.src)): None
+        for edge in graph.edges
+        if edge.call is not None
+    }
+    return list(steps)
+
+
+def pieces(graph: Supergraph) -> list[ContextPart]:
+    """The parts that are entered, by the contexts that head them."""
+    steps: dict[int, list[PartStep]] = {}
+    for step in steps_over_parts(graph):
+        steps.setdefault(graph.part_of(step.call), []).append(step)
+    starts = {graph.part_of(graph.entry): graph.entry}
+    members: dict[int, list[int]] = {}
+    for edge in graph.edges:
+        if edge.kind is EdgeKind.CALL and graph.part_of(edge.src) != graph.part_of(edge.dst):
+            starts[graph.part_of(edge.dst)] = edge.dst
+    for node in range(len(graph.nodes)):
+        members.setdefault(graph.part_of(node), []).append(node)
+    return [
+        _piece(graph, members[part], start, steps.get(part, []))
+        for part, start in sorted(starts.items())
+    ]
+
+
+def _piece(graph: Supergraph, members: list[int], start: int, steps: list[PartStep]) -> ContextPart:
+    number = {node: i for i, node in enumerate(members)}
+    kept = [
+        (i, graph.edges[i])
+        for node in members
+        for i in graph.successors[node]
+        if graph.edges[i].dst in number
+    ]
+    edges = [SuperEdge(number[e.src], number[e.dst], e.kind) for _, e in kept]
+    crossings: dict[int, tuple[Replacement, ...]] = {
+        len(kept) + i: (graph.summaries[graph.contexts[step.callee].function],)
+        for i, step in enumerate(steps)
+    }
+    crossings |= {new: passed for new, (old, _) in enumerate(kept) if (passed := graph.passed(old))}
+    edges += [SuperEdge(number[s.call], number[s.after], EdgeKind.ACROSS) for s in steps]
+    successors: list[list[int]] = [[] for _ in members]
+    predecessors: list[list[int]] = [[] for _ in members]
+    for index, edge in enumerate(edges):
+        successors[edge.src].append(index)
+        predecessors[edge.dst].append(index)
+    contexts = tuple(replace(c, others=()) for c in graph.contexts)
+    nodes = tuple(graph.nodes[n] for n in members)
+    loops = loops_of_parts(contexts, nodes, edges, predecessors, number[start])
+    by_header = {loop.header: loop.index for loop in graph.loops}
+    return ContextPart(
+        Supergraph(
+            contexts,
+            nodes,
+            tuple(edges),
+            tuple(map(tuple, successors)),
+            tuple(map(tuple, predecessors)),
+            number[start],
+            tuple(number[n] for n in graph.exits if n in number),
+            loops,
+            crossings=crossings,
+        ),
+        tuple(members),
+        tuple(by_header[members[loop.header]] for loop in loops),
+    )

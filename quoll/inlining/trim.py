@@ -1,0 +1,288 @@
+"""Supergraphs without what is on no path from the entry to an exit.
+
+Control that gets where no exit can be reached has not left the paths: it stays there, for ever, or
+the path ends there and nobody said so. The first block of such a place stays in the graph as one of
+its ``stops``, for facts and values to exclude it; no bound is given beside one (rule 33). There is
+none where a fact excludes the way on. Nor where values do and nothing goes round: an instruction
+all of whose successors are excluded is never executed.
+
+A return edge of a merged context is usable only where its call can be reached and made; beyond
+that, reachability does not match calls with returns, which keeps more than necessary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from quoll.cfg.cfg import EdgeKind
+from quoll.errors import ControlFlowError, InfeasibleError
+from quoll.facts.applied import NO_GUIDANCE, Guidance, Replacement
+from quoll.image.image import Image
+from quoll.inlining.merged_loops import loops_of_parts
+from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph, parts_of
+
+__all__ = [
+    "Draft",
+    "nodes_kept",
+    "nodes_to_cycles",
+    "refuse_stops",
+    "trimmed",
+    "without_edges",
+]
+
+NAMED = 8  # places named in an error
+
+
+@dataclass(slots=True)
+class Draft:
+    """A supergraph while it grows."""
+
+    contexts: list[Context] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    edges: list[SuperEdge] = field(default_factory=list)
+    exits: list[int] = field(default_factory=list)
+    guidance: Guidance = NO_GUIDANCE
+    summaries: Mapping[int, Replacement] = field(default_factory=dict)
+    cut: set[int] = field(default_factory=set)  # nodes that a fact took a way on from
+    stops: list[int] = field(default_factory=list)
+    left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)
+
+
+def without_edges(
+    graph: Supergraph,
+    dead: Iterable[int],
+    image: Image | None = None,
+    *,
+    no_exits: Iterable[int] = (),
+    guidance: Guidance | None = None,
+) -> Supergraph:
+    """``graph`` without the edges at the indices ``dead`` and what only they lead to (rule 4).
+
+    Contexts keep their numbers; nodes and edges are numbered anew, in the same order. ``image``
+    names places in errors; without it they are bare addresses. No path ends at ``no_exits`` any
+    more; ``guidance`` takes the place of the graph's: it has the facts that exclude the edges,
+    which otherwise values do. Raises ControlFlowError when no exit is left.
+    """
+    removed = set(dead)
+    kept = [edge for i, edge in enumerate(graph.edges) if i not in removed]
+    exits = [n for n in graph.exits if n not in set(no_exits)]
+    draft = Draft(
+        list(graph.contexts),
+        list(graph.nodes),
+        kept,
+        exits,
+        guidance or graph.guidance,
+        graph.summaries,
+        stops=list(graph.stops),
+        left_out=_with_left_out(graph.left_out, graph.nodes, (graph.edges[i] for i in removed)),
+    )
+    if guidance is not None:
+        draft.cut = {graph.edges[i].src for i in removed} | set(no_exits)
+    return trimmed(draft, graph.entry, image, lambda lost: nodes_to_cycles(lost, _pairs(draft)))
+
+
+def nodes_kept(whole: Supergraph, part: Supergraph) -> tuple[int, ...] | None:
+    """For each node of ``part``, a trimmed ``whole``, its number there.
+
+    None if they have merged contexts, or other nodes.
+    """
+    number = {id(node): n for n, node in enumerate(whole.nodes)}
+    found = [number.get(id(node)) for node in part.nodes]
+    if whole.merged or part.merged or len(number) < len(whole.nodes):
+        return None
+    kept = tuple(n for n in found if n is not None)
+    return kept if len(kept) == len(found) else None
+
+
+def trimmed(
+    draft: Draft,
+    entry: int,
+    image: Image | None,
+    stays: Callable[[set[int]], set[int]] | None = None,
+) -> Supergraph:
+    """Leave out what is not on a path from the entry to an exit; number the rest; find loops.
+
+    Of the nodes from which no exit can be reached, ``stays`` gives those where control may stay:
+    all, if it is None. Raises as ``without_edges`` does.
+    """
+    forward = _forward(draft, entry)
+    exits = [n for n in draft.exits if forward[n]]
+    if not exits and draft.guidance.removed:
+        facts = dict.fromkeys(removed.fact for removed in draft.guidance.removed)
+        raise InfeasibleError(
+            "no end of a path is reachable from here",
+            where=_at(image, draft.nodes[entry].block.addr),
+            hint=f"without these facts one may be: {'; '.join(facts)}",
+        )
+    if not exits:
+        raise ControlFlowError(
+            "no end of a path is reachable from here",
+            where=_at(image, draft.nodes[entry].block.addr),
+            hint="name the exits: instructions after which control is back in user mode",
+        )
+    before = [n for n in draft.stops if forward[n]]
+    backward = _backward(draft, [*exits, *before])
+    found = _stops(draft, forward, backward, stays)
+    stops = sorted({*before, *found})
+    keep = [n for n in range(len(draft.nodes)) if forward[n] and (backward[n] or n in found)]
+    number = {old: new for new, old in enumerate(keep)}
+    usable = _usable(draft)
+    edges = tuple(
+        SuperEdge(number[e.src], number[e.dst], e.kind, None if e.call is None else number[e.call])
+        for e in draft.edges
+        if e.src in number and e.dst in number and e.src not in found
+        if e.call is None or (e.call in number and usable(e))
+    )
+    contexts, nodes = tuple(draft.contexts), tuple(draft.nodes[n] for n in keep)
+    successors: list[list[int]] = [[] for _ in keep]
+    predecessors: list[list[int]] = [[] for _ in keep]
+    for index, edge in enumerate(edges):
+        successors[edge.src].append(index)
+        predecessors[edge.dst].append(index)
+    return Supergraph(
+        contexts,
+        nodes,
+        edges,
+        tuple(map(tuple, successors)),
+        tuple(map(tuple, predecessors)),
+        number[entry],
+        tuple(number[n] for n in exits),
+        loops_of_parts(contexts, nodes, edges, predecessors, number[entry]),
+        tuple(number[n] for n in stops),
+        draft.guidance,
+        summaries=draft.summaries,
+        left_out={
+            number[node]: addresses
+            for node, addresses in _with_left_out(
+                draft.left_out,
+                draft.nodes,
+                (e for e in draft.edges if e.dst not in number or e.src in found),
+            ).items()
+            if node in number
+        },
+    )
+
+
+def _with_left_out(
+    known: Mapping[int, frozenset[int]], nodes: Sequence[Node], edges: Iterable[SuperEdge]
+) -> dict[int, frozenset[int]]:
+    """``known`` with where transfers along ``edges``, which are left out, lead, too."""
+    found = dict(known)
+    for edge in edges:
+        if edge.kind is EdgeKind.FALLTHROUGH:
+            continue
+        found[edge.src] = found.get(edge.src, frozenset()) | {nodes[edge.dst].block.addr}
+    return found
+
+
+def _usable(draft: Draft) -> Callable[[SuperEdge], bool]:
+    """Whether the call that a return edge belongs to is there."""
+    if not any(context.others for context in draft.contexts):
+        return lambda edge: True
+    parts = parts_of(tuple(draft.contexts))
+    made = {(e.src, draft.nodes[e.dst].context) for e in draft.edges if e.kind is EdgeKind.CALL}
+
+    def usable(edge: SuperEdge) -> bool:
+        return (edge.call, parts[draft.nodes[edge.src].context]) in made
+
+    return usable
+
+
+def _forward(draft: Draft, entry: int) -> bytearray:
+    """Which nodes are reached from ``entry``."""
+    following: list[list[SuperEdge]] = [[] for _ in draft.nodes]
+    for edge in draft.edges:
+        following[edge.src].append(edge)
+    usable = _usable(draft)
+    waiting: dict[int, list[int]] = {}  # call -> where it returns to, once it is reached
+    reached = bytearray(len(draft.nodes))
+    pending = [entry]
+    while pending:
+        node = pending.pop()
+        if reached[node]:
+            continue
+        reached[node] = 1
+        pending.extend(waiting.pop(node, ()))
+        for edge in following[node]:
+            if edge.call is None or (reached[edge.call] and usable(edge)):
+                pending.append(edge.dst)
+            elif usable(edge):
+                waiting.setdefault(edge.call, []).append(edge.dst)
+    return reached
+
+
+def _backward(draft: Draft, exits: list[int]) -> bytearray:
+    """Which nodes reach one of ``exits``."""
+    before: list[list[int]] = [[] for _ in draft.nodes]
+    for edge in draft.edges:
+        before[edge.dst].append(edge.src)
+    reached = bytearray(len(draft.nodes))
+    pending = list(exits)
+    while pending:
+        node = pending.pop()
+        if not reached[node]:
+            reached[node] = 1
+            pending.extend(before[node])
+    return reached
+
+
+def _stops(
+    draft: Draft,
+    forward: bytearray,
+    backward: bytearray,
+    stays: Callable[[set[int]], set[int]] | None,
+) -> set[int]:
+    """The nodes where control leaves the paths for good, but for those that facts excuse."""
+    lost = {n for n, there in enumerate(forward) if there and not backward[n]}
+    if not lost:
+        return lost
+    if draft.cut:
+        excused = _backward(draft, sorted(draft.cut))
+        lost = {n for n in lost if not excused[n]}
+    there = lost if stays is None else stays(lost)
+    return {e.dst for e in draft.edges if forward[e.src] and backward[e.src] and e.dst in there}
+
+
+def _pairs(draft: Draft) -> Iterator[tuple[int, int]]:
+    return ((edge.src, edge.dst) for edge in draft.edges)
+
+
+def nodes_to_cycles(nodes: set[int], edges: Iterable[tuple[int, int]]) -> set[int]:
+    """Those of ``nodes`` from which ``edges`` between them lead round and round."""
+    onward = dict.fromkeys(nodes, 0)
+    before: dict[int, list[int]] = {n: [] for n in nodes}
+    for src, dst in edges:
+        if src in onward and dst in onward:
+            onward[src] += 1
+            before[dst].append(src)
+    pending = [n for n, count in onward.items() if count == 0]
+    while pending:
+        node = pending.pop()
+        del onward[node]
+        for source in before[node]:
+            onward[source] -= 1
+            if onward[source] == 0:
+                pending.append(source)
+    return set(onward)
+
+
+def refuse_stops(graph: Supergraph, image: Image) -> None:
+    """Raise ControlFlowError where control may get to places from which no path ends."""
+    if not graph.stops:
+        return
+    stops = dict.fromkeys(graph.nodes[n].block.addr for n in graph.stops)
+    first, *others = map(image.place, sorted(stops))
+    also = "".join(f"; also {place}" for place in others[: NAMED - 1])
+    more = f"; and {len(others) - NAMED + 1} more" if len(others) >= NAMED else ""
+    entry = image.place(graph.nodes[graph.entry].block.addr)
+    raise ControlFlowError(
+        f"control gets here from {entry}, but from here to no end of a path{also}{more}",
+        where=first,
+        hint="if the path ends here, state it: path must end at PLACE, or --end PLACE; "
+        "if control never gets here: ignore PLACE",
+    )
+
+
+def _at(image: Image | None, addr: int) -> str:
+    return image.place(addr) if image else f"0x{addr:08x}"

@@ -1,0 +1,94 @@
+"""Virtual unrolling: the first iteration of every loop gets vertices of its own.
+
+Source: Martin, Alt, Wilhelm, Ferdinand, "Analysis of Loops" (1998). A loop is copied; its back
+edges lead into the copy, which stands for all iterations but the first. Loops inside are there
+twice then, and each of them is unrolled itself: d nested loops make 2**d copies of the innermost.
+Every walk of the result is a walk of the shape and the other way round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from quoll.cfg.cfg import EdgeKind
+from quoll.errors import ControlFlowError
+from quoll.graph.loops import find_loops
+from quoll.inlining.function_shape import Shape
+from quoll.inlining.supergraph import Turn
+
+__all__ = ["unrolled"]
+
+COPIES_PER_BLOCK = 64  # six nested loops
+
+_Step = tuple[int, EdgeKind | None]  # where to; None: it is where a call returns to
+
+
+def unrolled(shape: Shape) -> Shape:
+    """``shape`` with the first iterations of its loops apart; ``turns`` says which vertex is what.
+
+    Raises ControlFlowError if that takes more than ``COPIES_PER_BLOCK`` vertices per block.
+    """
+    unroller = _Unroller(shape)
+    loops = find_loops([[dst for dst, _ in steps] for steps in unroller.steps], 0)
+    bodies = [set(loop.nodes) for loop in loops]
+    for index in reversed(range(len(loops))):  # inner loops first
+        copies = unroller.unroll(loops[index].header, bodies[index])
+        around = loops[index].parent
+        while around is not None:
+            bodies[around] |= copies
+            around = loops[around].parent
+    return unroller.shape()
+
+
+class _Unroller:
+    """The graph while vertices are added to it."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self._most = COPIES_PER_BLOCK * len(shape.cfg.blocks)
+        self.blocks = list(shape.blocks)
+        self.turns: list[tuple[Turn, ...]] = [() for _ in shape.blocks]
+        self.steps: list[list[_Step]] = [[(v, None) for v in after] for after in shape.across]
+        for src, dst, kind in shape.edges:
+            self.steps[src].append((dst, kind))
+
+    def unroll(self, header: int, body: set[int]) -> set[int]:
+        """Copy the loop for its later iterations; gives the copies."""
+        if len(self.blocks) + len(body) > self._most:
+            name = self._shape.cfg.name
+            raise ControlFlowError(
+                f"the first iterations of the nested loops of {name} need more than {self._most:,} "
+                "copies of its blocks",
+                where=f"{self._shape.cfg.entry:#010x} <{name}>",
+                hint="leave out --unroll",
+            )
+        originals = sorted(body)
+        copy = {v: len(self.blocks) + i for i, v in enumerate(originals)}
+        address = self._shape.cfg.blocks[self.blocks[header]].addr
+        for v in originals:
+            self.blocks.append(self.blocks[v])
+            self.turns.append((Turn(address, False), *self.turns[v]))
+            self.steps.append([(copy.get(dst, dst), kind) for dst, kind in self.steps[v]])
+        for v in originals:
+            self.turns[v] = (Turn(address, True), *self.turns[v])
+            self.steps[v] = [
+                (copy[header] if dst == header else dst, kind) for dst, kind in self.steps[v]
+            ]
+        return set(copy.values())
+
+    def shape(self) -> Shape:
+        """The result."""
+        callers = self._shape.cfg.blocks
+        return replace(
+            self._shape,
+            blocks=tuple(self.blocks),
+            edges=tuple(
+                (src, dst, kind)
+                for src, steps in enumerate(self.steps)
+                for dst, kind in steps
+                if kind is not None
+            ),
+            across=tuple(tuple(dst for dst, kind in steps if kind is None) for steps in self.steps),
+            callers=tuple(v for v, block in enumerate(self.blocks) if callers[block].calls),
+            turns=tuple(self.turns),
+        )

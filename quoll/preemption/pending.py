@@ -1,0 +1,130 @@
+"""What an interrupt that is pending decides (rule 21).
+
+A preemption point reads a device to learn whether an interrupt is pending. While one is, at least
+one of the registers that the platform names reads as non-zero, until the interrupt is taken. Value
+analysis under that assumption tells which branches are then decided; nothing is recognised by the
+form of the code.
+
+The assumption holds from the arrival of the interrupt on. Of a path on which the interrupt has
+arrived, the part that matters begins at the entry, or with the last test that did not see it: the
+*negative* test, which read the device just before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from quoll.arm.insn import Access, MemoryAccess
+from quoll.domain.abstract_state import State
+from quoll.errors import ControlFlowError
+from quoll.graph.fixpoint import Fixpoint
+from quoll.inlining.supergraph import Supergraph
+from quoll.values.values import Resumed, Values
+from quoll.words.strided_interval import ValueSet, meet
+
+__all__ = ["PendingTests", "find_pending_tests"]
+
+WORD = 4  # bytes
+ARRAY = 4096  # bytes that a store to an array of device registers may span; more is not known
+NON_ZERO = ValueSet(1, 2**32 - 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingTests:
+    """``reads``: nodes that read one of the registers. ``negative``: the edges that a test takes
+    only while nothing is pending. ``dead``: all edges that cannot be taken while an interrupt is
+    pending, from the entry or from where a negative edge leads to.
+    """
+
+    reads: tuple[int, ...]
+    negative: frozenset[int]
+    dead: frozenset[int]
+
+
+def find_pending_tests(values: Values, registers: Sequence[int]) -> PendingTests | None:
+    """The tests of ``values.graph``; None if nothing in it reads a register.
+
+    ``registers`` are addresses of words, of which at least one is not 0 while an interrupt is
+    pending: each in turn is assumed to be it, and what is dead in all these cases is dead.
+    The assumption decides nothing before the first read, so that is where values are computed
+    again from. It decides by loads of a whole register only: nothing is known of what a byte or an
+    access across its end reads, nor of one whose address is not known (rule 36). Loads whose
+    address is known under the assumption only are among ``reads``, as they decide too.
+
+    None too if the code stores to a register: it may acknowledge the interrupt, whereupon the
+    register reads as 0. Raises ControlFlowError for a register in memory of the ELF.
+    """
+    for register in registers:
+        if any(map(values.is_memory, range(register, register + WORD))):
+            raise ControlFlowError(
+                f"the pending register {register:#010x} of the platform is in a section of this "
+                "ELF, whose words do not change by themselves",
+                hint="name a register of the interrupt controller in 'pending', or none",
+            )
+    reads = values.reading(registers)
+    if not reads or _acknowledges(values, registers):
+        return None
+    cases: list[Resumed] = []
+    for register in registers:
+        cases.append(values.resumed({register: NON_ZERO}, like=cases[-1] if cases else None))
+    every = frozenset(range(len(values.graph.edges)))  # steps over parts are none of these
+    before, first = _before_any(values.graph, reads)
+    seen: set[int] = set()
+    new = first
+    while True:
+        found = [case.start(sorted(new)) for case in cases]
+        seen |= new
+        dead = frozenset.intersection(every, *(case.dead for case in found)) - before
+        negative = frozenset(e for e in dead - values.dead_edges if _decided(values, found, e))
+        new = {values.graph.edges[e].dst for e in negative} - seen
+        if not new:
+            return PendingTests(tuple(sorted(values.reading(registers))), negative, dead)
+
+
+def _before_any(graph: Supergraph, reads: frozenset[int]) -> tuple[frozenset[int], set[int]]:
+    """The edges on paths from the entry that pass none of the nodes ``reads``, and where they end.
+
+    That is at those of ``reads`` which may be the first.
+    """
+    pending, seen = [graph.entry], {graph.entry}
+    found: set[int] = set()
+    while pending:
+        node = pending.pop()
+        if node in reads:
+            continue
+        for edge in graph.successors[node]:
+            found.add(edge)
+            target = graph.edges[edge].dst
+            if target not in seen:
+                seen.add(target)
+                pending.append(target)
+    return frozenset(found), seen & reads
+
+
+def _acknowledges(values: Values, registers: Sequence[int]) -> bool:
+    """Whether a store may hit one of ``registers``, of those to known addresses or arrays there."""
+    return any(
+        insn.memory is not None
+        and insn.memory.access in (Access.STORE, Access.SWAP)
+        and _may_hit(values.access(index, i), insn.memory, registers)
+        for index, node in enumerate(values.graph.nodes)
+        if values.reached(index)
+        for i, insn in enumerate(node.block.insns)
+    )
+
+
+def _may_hit(addresses: ValueSet | None, access: MemoryAccess, registers: Sequence[int]) -> bool:
+    if addresses is None or addresses.high - addresses.low >= ARRAY:
+        return False
+    length = access.size * access.count
+    return any(
+        meet(addresses, ValueSet(register - length + 1, register + WORD - 1, 1)) is not None
+        for register in registers
+    )
+
+
+def _decided(values: Values, cases: Sequence[Fixpoint[State]], edge: int) -> bool:
+    """Whether the source of ``edge`` is reached while an interrupt is pending."""
+    source = values.graph.edges[edge].src
+    return any(case.states[source] is not None for case in cases)

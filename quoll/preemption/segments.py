@@ -1,0 +1,310 @@
+"""Paths on which an interrupt is pending, one graph for each place where they may start (rule 21).
+
+The first segment starts at the entry. Every read of a pending register starts another one: the
+interrupt arrives just after it, so the test it belongs to is negative, and all later ones are
+positive. The nodes from the read to the negative edge are therefore copied: in the copy control
+takes negative edges only, in the rest none.
+
+    read (copy) -> ... -> negative edge -> rest of the graph, where tests are positive
+
+A segment may start inside a loop. Loops keep their headers, so that a bound of the loop in the
+whole graph (header executions per entry from outside) also bounds what is left of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from quoll.errors import ControlFlowError
+from quoll.facts import Facts, PathStart
+from quoll.facts.places import find_place
+from quoll.image.image import Image
+from quoll.inlining.supergraph import SuperEdge, Supergraph, SuperLoop
+from quoll.inlining.trim import nodes_to_cycles
+from quoll.preemption.pending import PendingTests
+from quoll.values.values import SymbolicAddress, Values
+from quoll.words.strided_interval import ValueSet
+
+__all__ = ["Segment", "SegmentValues", "from_place", "segments", "undivided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """``nodes`` and ``loops`` give the numbers that those of ``graph`` had in the whole graph."""
+
+    start: int | None  # address of the block that reads the device; None: the entry
+    graph: Supergraph
+    nodes: tuple[int, ...]
+    loops: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentValues:
+    """What values say of a segment: what they say of the whole graph."""
+
+    values: Values
+    segment: Segment
+
+    def register(self, node: int, register: int) -> ValueSet:
+        """What r0 to lr may hold at the start of ``node``."""
+        return self.values.register(self.segment.nodes[node], register)
+
+    def access(self, node: int, insn: int) -> ValueSet | None:
+        """First addresses of the data access of an instruction; None if it makes none."""
+        return self.values.access(self.segment.nodes[node], insn)
+
+    def origin(self, node: int, insn: int) -> SymbolicAddress | None:
+        """The same address relative to a symbol."""
+        return self.values.origin(self.segment.nodes[node], insn)
+
+    def images(self, edge: int) -> Mapping[int, int]:
+        """How symbols change along an edge; nothing is known where the whole graph has two."""
+        taken, whole = self.segment.graph.edges[edge], self.values.graph
+        source, target = self.segment.nodes[taken.src], self.segment.nodes[taken.dst]
+        same = [
+            e
+            for e in whole.successors[source]
+            if whole.edges[e].dst == target and whole.edges[e].kind is taken.kind
+        ]
+        return self.values.images(same[0]) if len(same) == 1 else {}
+
+
+def undivided(graph: Supergraph) -> Segment:
+    """All of ``graph``: no interrupt is assumed."""
+    nodes, loops = range(len(graph.nodes)), range(len(graph.loops))
+    return Segment(None, graph, tuple(nodes), tuple(loops))
+
+
+def from_place(graph: Supergraph, facts: Facts, image: Image) -> tuple[Segment, ...]:
+    """The rest of the paths from each place where facts let them start, in every context."""
+    places = [find_place(image, f.place, f.source) for f in facts.of(PathStart)]
+    found = []
+    for number, node in enumerate(graph.nodes):
+        if any(place.covers(image, i.addr) for place in places for i in node.block.insns):
+            builder = _Builder(graph, graph.successors)
+            found.append(builder.finish(builder.place(number), node.block.addr, image))
+    return tuple(found)
+
+
+def segments(values: Values, tests: PendingTests, image: Image) -> Iterator[Segment]:
+    """The segment of the entry, then those of the reads.
+
+    A read that no negative edge follows starts none: all that depends on it ends the path.
+    Raises ControlFlowError when a test runs in a loop of its own, and where code that is reached
+    while an interrupt is pending does not end before none is.
+    """
+    graph = values.graph
+    rest = [[e for e in edges if e not in tests.dead] for edges in graph.successors]
+    entry = _Builder(graph, rest)
+    yield entry.finish(entry.place(graph.entry), None, image)
+    for read in tests.reads:
+        test = _test_of(values, tests.negative, read)
+        if not test.nodes:
+            continue
+        _refuse_cycle(graph, test, image)
+        builder = _Builder(graph, rest)
+        yield builder.finish(builder.copy(test, read), graph.nodes[read].block.addr, image)
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """What runs between a read and the negative edges that control comes to first."""
+
+    nodes: frozenset[int]
+    inside: frozenset[int]  # edges between them
+    negative: frozenset[int]  # edges out of them
+
+
+def _test_of(values: Values, negative: frozenset[int], read: int) -> _Test:
+    graph = values.graph
+    found = values.resumed({}, negative).start([read])
+    live = frozenset(range(len(graph.edges))) - found.dead - negative
+    taken = [e for e in negative if found.states[graph.edges[e].src] is not None]
+    nodes = {graph.edges[e].src for e in taken}
+    pending = list(nodes)
+    while pending:
+        for edge in graph.predecessors[pending.pop()]:
+            source = graph.edges[edge].src
+            if edge in live and source not in nodes:
+                nodes.add(source)
+                pending.append(source)
+    inside = (e for n in nodes for e in graph.successors[n] if graph.edges[e].dst in nodes)
+    return _Test(frozenset(nodes), live.intersection(inside), frozenset(taken))
+
+
+def _refuse_cycle(graph: Supergraph, test: _Test, image: Image) -> None:
+    waiting = dict.fromkeys(test.nodes, 0)
+    for edge in test.inside:
+        waiting[graph.edges[edge].dst] += 1
+    order = [n for n, count in waiting.items() if count == 0]
+    for node in order:
+        for edge in graph.successors[node]:
+            if edge in test.inside:
+                target = graph.edges[edge].dst
+                waiting[target] -= 1
+                if waiting[target] == 0:
+                    order.append(target)
+    if len(order) < len(test.nodes):
+        stuck = min(n for n, count in waiting.items() if count)
+        raise ControlFlowError(
+            "between a read of the interrupt controller and the branch that it decides runs a loop",
+            where=image.place(graph.nodes[stuck].block.addr),
+            hint="a preemption point has to read each pending register once, then branch",
+        )
+
+
+class _Builder:
+    """A segment while it grows: nodes are (number in the whole graph, whether copied)."""
+
+    def __init__(self, graph: Supergraph, rest: Sequence[Sequence[int]]) -> None:
+        self.graph = graph
+        self.rest = rest  # node -> edges out of it, where copies are left
+        self.numbers: dict[tuple[int, bool], int] = {}
+        self.edges: list[SuperEdge] = []
+
+    def place(self, root: int) -> int:
+        """Add ``root`` and what it reaches along edges of the rest; its number."""
+        pending = [root]
+        while pending:
+            node = pending.pop()
+            if (node, False) in self.numbers:
+                continue
+            self._number(node, False)
+            pending += [self.graph.edges[e].dst for e in self.rest[node]]
+        return self.numbers[root, False]
+
+    def copy(self, test: _Test, read: int) -> int:
+        """Add a copy of ``test`` and what its negative edges lead to; the number of ``read``."""
+        for node in sorted(test.nodes):
+            self._number(node, True)
+        for e in sorted(test.inside):
+            edge = self.graph.edges[e]
+            self._edge(edge.src, True, edge, True)
+        for e in sorted(test.negative):
+            edge = self.graph.edges[e]
+            self.place(edge.dst)
+            self._edge(edge.src, True, edge, False)
+        return self.numbers[read, True]
+
+    def _number(self, node: int, copy: bool) -> int:
+        return self.numbers.setdefault((node, copy), len(self.numbers))
+
+    def _edge(self, node: int, copy: bool, edge: SuperEdge, into_copy: bool) -> None:
+        source, target = self.numbers[node, copy], self.numbers[edge.dst, into_copy]
+        self.edges.append(SuperEdge(source, target, edge.kind))
+
+    def finish(self, entry: int, start: int | None, image: Image) -> Segment:
+        """The segment from ``entry``: all that control comes to, and the loops that remain."""
+        for node, copy in list(self.numbers):
+            if not copy:
+                for e in self.rest[node]:
+                    self._edge(node, False, self.graph.edges[e], False)
+        origin = [node for node, _ in self.numbers]
+        ends = set(self.graph.exits)
+        exits = [n for (node, copy), n in self.numbers.items() if node in ends and not copy]
+        keep = self._reached(entry, exits, image)
+        number = {old: new for new, old in enumerate(keep)}
+        edges = tuple(
+            SuperEdge(number[e.src], number[e.dst], e.kind)
+            for e in self.edges
+            if e.src in number and e.dst in number
+        )
+        successors: list[list[int]] = [[] for _ in keep]
+        predecessors: list[list[int]] = [[] for _ in keep]
+        for index, edge in enumerate(edges):
+            successors[edge.src].append(index)
+            predecessors[edge.dst].append(index)
+        nodes = tuple(origin[old] for old in keep)
+        loops = _loops(self.graph, nodes, edges, predecessors, self._headers(number))
+        graph = Supergraph(
+            self.graph.contexts,
+            tuple(self.graph.nodes[n] for n in nodes),
+            edges,
+            tuple(map(tuple, successors)),
+            tuple(map(tuple, predecessors)),
+            number[entry],
+            tuple(number[n] for n in exits if n in number),
+            tuple(loop for _, loop in loops),
+            (),
+            self.graph.guidance,
+        )
+        return Segment(start, graph, nodes, tuple(index for index, _ in loops))
+
+    def _reached(self, entry: int, exits: Iterable[int], image: Image) -> list[int]:
+        """What control passes from ``entry`` to an end. None goes round for ever (rule 33).
+
+        A node that leads to no end and to no cycle is on no path: every way on from it is dead
+        while an interrupt is pending.
+        """
+        pairs = [(e.src, e.dst) for e in self.edges]
+        forward = _closure([entry], pairs)
+        kept = forward & _closure(exits, [(dst, src) for src, dst in pairs])
+        stays = nodes_to_cycles(forward - kept, pairs)
+        if stays or entry not in kept:
+            origin = [self.graph.nodes[node].block.addr for node, _ in self.numbers]
+            raise ControlFlowError(
+                "no end of a path is reachable while an interrupt is pending (rule 33)",
+                where=image.place(min(origin[n] for n in stays or {entry})),
+                hint="what waits there until none is pending waits for ever, as interrupts are "
+                "masked; if it is the end of the path, name it with 'path must end at' or --end",
+            )
+        return sorted(kept)
+
+    def _headers(self, number: dict[int, int]) -> dict[int, int]:
+        """The node of each loop header that is not a copy."""
+        found = {}
+        for loop in self.graph.loops:
+            old = self.numbers.get((loop.header, False))
+            if old in number:
+                found[loop.index] = number[old]
+        return found
+
+
+def _closure(start: Iterable[int], pairs: Iterable[tuple[int, int]]) -> set[int]:
+    following: dict[int, list[int]] = {}
+    for src, dst in pairs:
+        following.setdefault(src, []).append(dst)
+    reached: set[int] = set()
+    pending = list(start)
+    while pending:
+        node = pending.pop()
+        if node not in reached:
+            reached.add(node)
+            pending += following.get(node, ())
+    return reached
+
+
+def _loops(
+    whole: Supergraph,
+    nodes: tuple[int, ...],
+    edges: tuple[SuperEdge, ...],
+    predecessors: list[list[int]],
+    headers: dict[int, int],
+) -> list[tuple[int, SuperLoop]]:
+    """The loops of the whole graph that still go round, with their old numbers.
+
+    The copies of nodes of a loop belong to it: they are part of its first turn.
+    """
+    kept: list[tuple[int, SuperLoop]] = []
+    copies: dict[int, list[int]] = {}
+    for n, old in enumerate(nodes):
+        copies.setdefault(old, []).append(n)
+    new: dict[int, int | None] = {}  # old number -> innermost kept loop from there outwards
+    for loop in whole.loops:  # outer loops come first
+        parent = None if loop.parent is None else new[loop.parent]
+        new[loop.index] = parent
+        header = headers.get(loop.index)
+        if header is None:
+            continue
+        inside = frozenset(n for old in loop.nodes for n in copies.get(old, ()))
+        backs = tuple(e for e in predecessors[header] if edges[e].src in inside)
+        body = [(edges[e].src, edges[e].dst) for n in inside for e in predecessors[n]]
+        goes_round = _closure([header], body)
+        if not any(edges[e].src in goes_round for e in backs):
+            continue
+        entries = tuple(e for e in predecessors[header] if edges[e].src not in inside)
+        new[loop.index] = len(kept)
+        made = SuperLoop(len(kept), header, entries, backs, inside, parent)
+        kept.append((loop.index, made))
+    return kept

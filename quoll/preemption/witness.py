@@ -1,0 +1,238 @@
+"""Executions as witnesses: a recorded run must be a path of the supergraph.
+
+This is the first independent check that no edge is missing: what really ran is looked up in the
+graph, instruction by instruction. A path found here is also what facts and costs are tested on.
+An execution that does what the user's guidance excludes refutes it (rule 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from quoll.arm.decode import decode
+from quoll.arm.insn import Flow, Insn
+from quoll.errors import FactsError, WcetError
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
+
+__all__ = ["MissingEdge", "RefutedFact", "Visit", "follow", "follow_prefix"]
+
+
+class MissingEdge(WcetError):
+    """An execution left the graph: the graph is incomplete, or a fact excluded what happens."""
+
+
+class RefutedFact(MissingEdge, FactsError):
+    """An execution does what a fact says never happens."""
+
+    exit_status = FactsError.exit_status
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A node that was executed, and the edge by which it was left (None: the path ended).
+
+    ``start`` is the position of its first instruction in the execution.
+    """
+
+    node: int
+    edge: int | None
+    start: int = 0
+
+
+def follow(graph: Supergraph, image: Image, pcs: Sequence[int]) -> tuple[Visit, ...]:
+    """The path of ``graph`` that executes the instructions at ``pcs``, from entry to an exit.
+
+    The path ends at the first exit after which nothing in the graph runs; what the recorder saw
+    after that (an idle thread in a privileged mode) is no part of it: the blocks of the path have
+    fewer instructions than ``pcs`` then. What runs in a function that a fact replaces is passed
+    over, up to where its call returns. Contexts make successors with equal addresses rare;
+    where several nodes fit, all are kept until the execution tells them apart. Raises MissingEdge
+    at the first instruction or edge that the graph does not have, RefutedFact if a fact took it.
+    """
+    path = _Follower(graph, image, pcs).run()
+    for required in graph.guidance.required:
+        inside = [n for n in graph.nodes if _covers(n.block.insns, required.addresses)]
+        passed = (graph.nodes[v.node].block.insns for v in path)
+        if inside and not any(_covers(insns, required.addresses) for insns in passed):
+            raise RefutedFact(
+                f"this execution refutes '{required.fact}': it does not pass there",
+                where=image.place(pcs[0]),
+                hint="remove the fact, or leave out the executions that it is not about",
+            )
+    return path
+
+
+def follow_prefix(graph: Supergraph, image: Image, pcs: Sequence[int]) -> tuple[Visit, ...]:
+    """As ``follow``, but as far as the graph has edges for it.
+
+    The last visit has no edge, whether the path may end there or the execution goes on elsewhere.
+    """
+    follower = _Follower(graph, image, pcs)
+    try:
+        return follower.run()
+    except RefutedFact:
+        raise
+    except MissingEdge:
+        return follower.so_far()
+
+
+def _covers(insns: Sequence[Insn], addresses: frozenset[int]) -> bool:
+    return any(insn.addr in addresses for insn in insns)
+
+
+_Calls = tuple[int, "_Calls"] | None  # nodes that called shared contexts, the last one first
+_Point = tuple[int, _Calls]  # a node, and the calls that are open
+
+
+class _Follower:
+    """The nodes in which an execution can be, step by step."""
+
+    def __init__(self, graph: Supergraph, image: Image, pcs: Sequence[int]) -> None:
+        self.graph, self.image, self.pcs = graph, image, pcs
+        self.exits = frozenset(graph.exits)
+        # Per step: point -> (predecessor, edge), and where in the execution the step starts.
+        self.trail: list[tuple[dict[_Point, tuple[_Point, int]], int]] = []
+
+    def run(self) -> tuple[Visit, ...]:
+        graph, pcs = self.graph, self.pcs
+        current: dict[_Point, tuple[_Point, int]] = {(graph.entry, None): ((-1, None), -1)}
+        at = 0
+        while True:
+            current = self._executed(current, at)
+            self.trail.append((current, at))
+            at += len(graph.nodes[next(iter(current))[0]].block.insns)
+            ends = [point for point in current if point[0] in self.exits]
+            current, after = self._following(current, at)
+            if ends and not current:
+                return self._path(min(ends, key=lambda point: point[0]))
+            if at == len(pcs):
+                raise self._missing(at, "the execution ends here, where no path may end")
+            if not current:
+                place = self.image.place(pcs[at])
+                message = f"the execution goes on at {place}, to which there is no edge"
+                raise self._missing(at, message)
+            at = after
+
+    def so_far(self) -> tuple[Visit, ...]:
+        """The path up to where it was lost; empty if it never was in the graph."""
+        return self._path(min(self.trail[-1][0])) if self.trail else ()
+
+    def _following(
+        self, current: dict[_Point, tuple[_Point, int]], at: int
+    ) -> tuple[dict[_Point, tuple[_Point, int]], int]:
+        """Where the execution may be after ``current``, and its position then."""
+        graph, pcs = self.graph, self.pcs
+        if at >= len(pcs):
+            return {}, at
+        edges = [(point, e) for point in current for e in graph.successors[point[0]]]
+        direct: dict[_Point, tuple[_Point, int]] = {}
+        for point, e in edges:
+            edge = graph.edges[e]
+            if graph.nodes[edge.dst].block.addr == pcs[at] and not graph.passed(e):
+                calls = self._calls(point[1], e)
+                if calls is not None:
+                    direct[edge.dst, calls or None] = point, e
+        if direct:
+            return direct, at
+        for point, e in edges:
+            if graph.passed(e):
+                after = self._returned(graph.edges[e].dst, at)
+                if after is not None:
+                    self._check_replaced(e, at, after)
+                    return {(graph.edges[e].dst, point[1]): (point, e)}, after
+        return {}, at
+
+    def _calls(self, calls: _Calls, e: int) -> _Calls | tuple[()]:
+        """The calls of shared contexts that are open after edge ``e``: () for none.
+
+        None if the edge returns to another call than the last.
+        """
+        edge = self.graph.edges[e]
+        if edge.call is not None:
+            return (calls[1] or ()) if calls is not None and calls[0] == edge.call else None
+        if self.graph.origin(e) is None:
+            return edge.src, calls
+        return calls or ()
+
+    def _returned(self, node: int, at: int) -> int | None:
+        """The first position from ``at`` on at which ``node`` starts."""
+        addr = self.graph.nodes[node].block.addr
+        return next((i for i in range(at, len(self.pcs)) if self.pcs[i] == addr), None)
+
+    def _check_replaced(self, edge: int, start: int, end: int) -> None:
+        """An instruction takes at least a cycle, but a branch, which may be folded away."""
+        graph = self.graph
+        called = self.pcs[start] if end > start else None
+        block = graph.nodes[graph.edges[edge].src].block
+        if called not in block.passes:
+            return
+        replacement = graph.guidance.replaced[called]
+        least = sum(self._is_plain(pc) for pc in self.pcs[start:end])
+        if least > replacement.cycles:
+            raise RefutedFact(
+                f"this execution refutes '{replacement.fact}': it runs {end - start} instructions "
+                f"there, {least} of which are no branches",
+                where=self.image.place(called),
+                hint="give the function more cycles",
+            )
+
+    def _is_plain(self, pc: int) -> bool:
+        code = self.image.read(pc, 4) or self.image.read(pc, 2)
+        if code is None:
+            return False
+        return decode(code, pc, self.image.thumb_at(pc) is True).flow is Flow.NEXT
+
+    def _executed(
+        self, candidates: dict[_Point, tuple[_Point, int]], at: int
+    ) -> dict[_Point, tuple[_Point, int]]:
+        """The candidates whose block is what runs from position ``at`` on."""
+        graph, pcs = self.graph, self.pcs
+        fitting = {
+            point: came
+            for point, came in candidates.items()
+            if all(
+                at + i < len(pcs) and pcs[at + i] == insn.addr
+                for i, insn in enumerate(graph.nodes[point[0]].block.insns)
+            )
+        }
+        lengths = {len(graph.nodes[node].block.insns) for node, _ in fitting}
+        if len(lengths) != 1:
+            raise MissingEdge(
+                f"the execution leaves the middle of the block at {self.image.place(pcs[at])}",
+                where=self.image.place(pcs[at]),
+            )
+        return fitting
+
+    def _missing(self, at: int, message: str) -> MissingEdge:
+        """The error for a step that the graph does not have, naming the fact that took it.
+
+        Blocks that only lead to what a fact took are gone too, so the fact may be refuted later.
+        """
+        removed = self.graph.guidance.removed
+        for source, target in self._steps(at - 1) if removed else ():
+            fact = next((r.fact for r in removed if r.explains(source, target)), None)
+            if fact is not None:
+                to = "ends" if target is None else f"goes on at {self.image.place(target)}"
+                return RefutedFact(
+                    f"this execution refutes '{fact}': it {to}",
+                    where=self.image.place(source),
+                    hint="remove the fact",
+                )
+        return MissingEdge(message, where=self.image.place(self.pcs[at - 1]))
+
+    def _steps(self, start: int) -> Iterator[tuple[int, int | None]]:
+        yield from pairwise(self.pcs[start:])
+        yield self.pcs[-1], None
+
+    def _path(self, end: _Point) -> tuple[Visit, ...]:
+        """Walk back from the exit ``end`` in the last step."""
+        point, visits = end, [Visit(end[0], None, self.trail[-1][1])]
+        for (step, _), (_, start) in zip(
+            reversed(self.trail[1:]), reversed(self.trail[:-1]), strict=True
+        ):
+            point, edge = step[point]
+            visits.append(Visit(point[0], edge, start))
+        return tuple(reversed(visits))

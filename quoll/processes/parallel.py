@@ -1,0 +1,126 @@
+"""Independent pieces of work, spread over the processors.
+
+Processes are forked, so that they see everything made so far without a copy; only their results
+travel. A process that fails is of no consequence: its share is done here. None outlives this one.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import chain
+from typing import Any, TypeVar
+
+from quoll.processes.children import die_with
+
+__all__ = ["begun", "spread"]
+
+PORTIONS = 32  # of the work of one process, at least, unless single pieces are more
+MOST = 64  # processes; then the numbers of all portions fit into a pipe, which holds 64 KiB
+NUMBER = 2  # bytes
+T = TypeVar("T")
+
+
+def spread(work: Callable[[int], T], weights: Sequence[int], worth: int) -> list[T]:
+    """``work(i)`` for the index of each weight; in one process if they sum to less than ``worth``.
+
+    ``work`` must not depend on what it has done for other indices. Results are pickled. Each
+    process begins with one of the heaviest portions; who has finished takes the next.
+    """
+    count = min(_processors(), MOST) if sum(weights) >= worth else 1
+    portions = _portions(weights, count)
+    if count == 1:
+        return [work(index) for index in range(len(weights))]
+    rest = _numbers(range(count, len(portions)))
+
+    def share(first: int) -> dict[int, T]:
+        taken = chain(range(first, min(first + 1, len(portions))), _taken(rest))
+        return {index: work(index) for number in taken for index in portions[number]}
+
+    others = [_forked(partial(share, first)) for first in range(1, min(count, len(portions)))]
+    results = share(0)
+    os.close(rest)
+    for pipe in others:
+        results.update((_received(*pipe) if pipe else None) or {})
+    return [results[i] if i in results else work(i) for i in range(len(weights))]
+
+
+def begun(work: Callable[[], T]) -> Callable[[], T]:
+    """``work()``, done in another process while this one goes on, if there is a processor for it.
+
+    What is returned waits for the result, which is pickled; it must be called once. In a process
+    that was forked meanwhile it does the work.
+    """
+    here = os.getpid()
+    pipe = _forked(lambda: [work()]) if _processors() > 1 else None
+
+    def finished() -> T:
+        found = _received(*pipe) if pipe is not None and os.getpid() == here else None
+        return work() if found is None else found[0]
+
+    return finished
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+
+
+def _portions(weights: Sequence[int], count: int) -> list[list[int]]:
+    """Indices in some portions for each of ``count``, the heaviest first; light ones share one."""
+    enough = (sum(weights) + len(weights)) // (count * PORTIONS)
+    portions: list[list[int]] = []
+    filled = enough
+    for index in sorted(range(len(weights)), key=lambda i: -weights[i]):
+        if filled >= enough:
+            portions.append([])
+            filled = 0
+        portions[-1].append(index)
+        filled += weights[index] + 1
+    return portions
+
+
+def _numbers(numbers: Iterable[int]) -> int:
+    """A pipe from which all processes that have it take ``numbers``, each of them once."""
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "wb") as pipe:
+        pipe.write(b"".join(number.to_bytes(NUMBER) for number in numbers))
+    return reader
+
+
+def _taken(reader: int) -> Iterator[int]:
+    while number := os.read(reader, NUMBER):
+        yield int.from_bytes(number)
+
+
+def _forked(work: Callable[[], object]) -> tuple[int, int] | None:
+    """A process that does ``work``: its number and where its result is read; None without."""
+    here = os.getpid()
+    reader, writer = os.pipe()
+    try:
+        child = os.fork()
+    except OSError:
+        os.close(reader)
+        os.close(writer)
+        return None
+    if child:
+        os.close(writer)
+        return child, reader
+    status = 1
+    with suppress(BaseException):
+        die_with(here)
+        os.close(reader)
+        with os.fdopen(writer, "wb") as pipe:
+            pickle.dump(work(), pipe)
+        status = 0
+    os._exit(status)
+
+
+def _received(child: int, reader: int) -> Any:
+    """What the process has found; None if it failed."""
+    with os.fdopen(reader, "rb") as pipe:
+        content = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return None if status else pickle.loads(content)

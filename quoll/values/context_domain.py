@@ -1,0 +1,213 @@
+"""The domain of values in calling contexts: what passes along the edges of a supergraph.
+
+Where it starts, what memory is like under facts, and how calls and returns are passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from copy import copy
+from dataclasses import dataclass, field, replace
+
+from quoll.arm.insn import SP, Flow, Insn
+from quoll.cfg.cfg import EdgeKind
+from quoll.domain.abstract_machine import Environment
+from quoll.domain.abstract_state import State, entry_state
+from quoll.domain.condition import words
+from quoll.domain.function_values import BlockCode, environment_of
+from quoll.domain.havoc import after_call, entered
+from quoll.domain.steps import CompiledBlock
+from quoll.domain.terms import describe
+from quoll.domain.transfer import BlockOutcome, run
+from quoll.domain.value_domain import ValueDomain
+from quoll.facts.applied import Replacement
+from quoll.facts.regions import Regions
+from quoll.graph.weak_topological_order import FlowGraph, WeakOrder
+from quoll.image.image import Image
+from quoll.inlining.merged_contexts import PartStep
+from quoll.inlining.supergraph import Supergraph
+from quoll.words.strided_interval import ValueSet
+
+__all__ = ["ContextDomain", "Entry", "environment_in", "flow_of", "start_of"]
+
+INDIRECT = (Flow.INDIRECT, Flow.INDIRECT_CALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is known when the entry is reached: the processor mode (CPSR bits 4 to 0), registers."""
+
+    mode: int | None = None
+    registers: Mapping[int, ValueSet] = field(default_factory=dict)
+
+
+def flow_of(graph: Supergraph, steps: Sequence[PartStep]) -> FlowGraph:
+    """The graph with a step past each call of another part in place of that part's returns."""
+    first = len(graph.edges)
+    successors = [[e for e in edges if graph.edges[e].call is None] for edges in graph.successors]
+    for index, step in enumerate(steps):
+        successors[step.call].append(first + index)
+    sources = [*(e.src for e in graph.edges), *(s.call for s in steps)]
+    targets = [*(e.dst for e in graph.edges), *(s.after for s in steps)]
+    return FlowGraph(graph.entry, sources, targets, successors)
+
+
+def environment_in(image: Image, regions: Regions) -> Environment:
+    """Cached regions are ordinary memory; read-only ones hold what the image says."""
+    fixed = regions.of_kind("read-only")
+    environment = environment_of(image.holding((r.low, r.high) for r in fixed))
+    ordinary = environment.ordinary
+    cached = regions.of_kind("cached")
+    if cached:
+        environment.ordinary = lambda addr: (
+            ordinary(addr) or any(r.low <= addr <= r.high for r in cached)
+        )
+    return environment
+
+
+def start_of(entry: Entry, environment: Environment) -> State:
+    state = entry_state(environment.names, entry.mode)
+    registers, facts = list(state.registers), dict(state.facts)
+    for register, known in entry.registers.items():
+        symbol = environment.names.of(-1, ("given", register))
+        exact = known.exact
+        registers[register] = symbol << 32 if exact is None else exact
+        if exact is None:
+            facts[symbol] = known
+        elif register == SP:
+            registers[register] = environment.stack(exact) << 32
+    return State(tuple(registers), {}, {}, {}, facts)
+
+
+class ContextDomain(ValueDomain):
+    """Transfer on a supergraph: an indirect transfer goes only where the word written says."""
+
+    noting = True
+
+    def __init__(
+        self,
+        graph: Supergraph,
+        steps: Sequence[PartStep],
+        flow: FlowGraph,
+        order: WeakOrder,
+        blocks: Sequence[CompiledBlock],
+        environment: Environment,
+        code: BlockCode,
+    ) -> None:
+        kinds = [*(edge.kind for edge in graph.edges), *(EdgeKind.ACROSS for _ in steps)]
+        self.steps = steps
+        self._graph = graph
+        super().__init__(flow, order, blocks, kinds, environment, self._special())
+        self._closed: frozenset[int] = frozenset()
+        self._like: ContextDomain | None = None  # the same but for an assumption
+        self._about: Set[int] = frozenset()  # words that it, or the one of ``_like``, is about
+        self._nodes = graph.nodes
+        self.code = code
+        self._indirect_sources = [n.block.last.flow in INDIRECT for n in graph.nodes]
+
+    def _special(self) -> Mapping[EdgeKind, Callable[[int, BlockOutcome], State | None]]:
+        return {
+            EdgeKind.INDIRECT: self._indirect,
+            EdgeKind.CALL: self._call,
+            EdgeKind.ACROSS: self._passed,
+            EdgeKind.RETURN: self._passed,
+        }
+
+    def assuming(self, given: Mapping[int, ValueSet], closed: frozenset[int]) -> ContextDomain:
+        """The same where words of a device read as ``given`` and nothing passes ``closed``."""
+        domain = copy(self)
+        domain.environment = replace(self.environment, given=given)
+        domain.special = domain._special()
+        domain._closed = closed
+        domain._about = frozenset({*given, *self.environment.given})
+        domain._like = self
+        domain._outcomes, domain._climbs = {}, {}
+        domain.noting = False
+        return domain
+
+    def outcome(self, node: int, state: State) -> BlockOutcome:
+        """What comes out of ``node``; where the assumption decides nothing, as without it."""
+        return self._known(node, state) or super().outcome(node, state)
+
+    def _known(self, node: int, state: State) -> BlockOutcome | None:
+        """What is known to come out of ``node`` from this very state."""
+        known = self._outcomes.get(node)
+        if known is not None and known[0] is state:
+            return known[1]
+        if self._like is None or self._depends(node):
+            return None
+        return self._like._known(node, state)
+
+    def _depends(self, node: int) -> bool:
+        """Whether ``node`` loads a word that the assumption is about, as far as was seen."""
+        words = self.environment.loaded.get(self.order.position[node])
+        return words is not None and not words.isdisjoint(self._about)
+
+    def restricted(self, graph: Supergraph, kept: Sequence[int]) -> ContextDomain:
+        """The same on a graph of the nodes ``kept``, without merged contexts."""
+        whole, order = self.order, self.order.restricted(kept)
+        positions = {
+            whole.position[old]: order.position[new]
+            for new, old in enumerate(kept)
+            if whole.position[old] >= 0
+        }
+        known = self.environment
+        environment = replace(
+            known,
+            names=known.names.renumbered(positions),
+            limits={positions[p]: found for p, found in known.limits.items() if p in positions},
+            loaded={positions[p]: found for p, found in known.loaded.items() if p in positions},
+        )
+        blocks = [self.blocks[old] for old in kept]
+        domain = ContextDomain(graph, (), flow_of(graph, ()), order, blocks, environment, self.code)
+        outcomes = self._outcomes
+        domain._outcomes = {new: outcomes[old] for new, old in enumerate(kept) if old in outcomes}
+        return domain
+
+    def transfer(self, edge: int, state: State) -> State | None:
+        """The state along ``edge``."""
+        return None if edge in self._closed else super().transfer(edge, state)
+
+    def before(self, node: int, state: State, insns: tuple[Insn, ...]) -> State:
+        """The state after the first instructions of ``node``."""
+        if not insns:
+            return state
+        position = self.order.position[node]
+        fall = run(self.code(insns), state, self.environment, position).fall
+        return state if fall is None else fall
+
+    def _passed(self, edge: int, outcome: BlockOutcome) -> State | None:
+        """Along a return, or past a function that a fact replaces."""
+        if outcome.leave is None:
+            return None
+        passed = self._passes(edge)
+        if not passed:
+            return outcome.leave.state
+        position = self.order.position[self.graph.sources[edge]]
+        return after_call(outcome.leave.state, self.environment, position, passed)
+
+    def _passes(self, edge: int) -> tuple[Replacement, ...]:
+        graph = self._graph
+        if edge < len(graph.edges):
+            return graph.passed(edge)
+        callee = graph.contexts[self.steps[edge - len(graph.edges)].callee].function
+        return (graph.summaries[callee],)
+
+    def _call(self, edge: int, outcome: BlockOutcome) -> State | None:
+        """Into the callee; a shared context takes only what all its callers have in common."""
+        state = self._indirect(edge, outcome)
+        if state is None or self._graph.origin(edge) is not None:
+            return state
+        return entered(state, self.environment)
+
+    def _indirect(self, edge: int, outcome: BlockOutcome) -> State | None:
+        leave = outcome.leave
+        if leave is None:
+            return None
+        if self._indirect_sources[self.graph.sources[edge]]:
+            target = describe(leave.target, leave.state.facts)
+            addr = self._nodes[self.graph.targets[edge]].block.addr
+            possible = words(target, self.environment.stacks)
+            if addr not in possible and addr | 1 not in possible:
+                return None
+        return leave.state

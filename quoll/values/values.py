@@ -1,0 +1,462 @@
+"""Values in every calling context: registers, data addresses, and edges that cannot be taken.
+
+    values = analyse(graph, image)
+    values.register(node, 3)     what r3 may hold when control is at the start of the node
+    values.access(node, 2)       first addresses of the data access of its third instruction
+    values.dead_edges            edges that no execution takes in their context (rule 4)
+
+The supergraph has every call in it, so that nothing is assumed of callees: registers are saved
+and restored by the code itself. Constants come from non-writable memory; what a store to a known
+place writes, by any name, is none. S1 to S4 (rules 1, 34) are listed in ``assumptions`` where a
+store made use of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import NamedTuple
+
+from quoll.assumptions import Assumption
+from quoll.domain.abstract_machine import Environment
+from quoll.domain.abstract_memory import S3
+from quoll.domain.abstract_state import State, images
+from quoll.domain.condition import words
+from quoll.domain.function_values import BlockCode
+from quoll.domain.havoc import hands_on_a_stack_address
+from quoll.domain.terms import (
+    BIAS,
+    ENTRY_SP,
+    MASK,
+    SIGN,
+    Anchored,
+    Fact,
+    Term,
+    describe,
+    entry_symbol,
+)
+from quoll.domain.transfer import Address, BlockOutcome
+from quoll.errors import ControlFlowError
+from quoll.facts.regions import NO_REGIONS, Regions
+from quoll.graph.fixpoint import Ascent, Fixpoint, count_in_edges, solve
+from quoll.graph.weak_topological_order import WeakOrder
+from quoll.image.image import Image
+from quoll.image.memory_map import Span, words_in_page
+from quoll.inlining.merged_contexts import steps_over_parts
+from quoll.inlining.supergraph import Supergraph
+from quoll.inlining.trim import nodes_kept
+from quoll.values.context_domain import ContextDomain, Entry, environment_in, flow_of, start_of
+from quoll.values.landing import landings
+from quoll.words.arithmetic import add, subtract
+from quoll.words.strided_interval import ANY, ValueSet, join
+
+__all__ = ["Entry", "Resumed", "SymbolicAddress", "Values", "analyse"]
+
+SP = 13
+
+
+class SymbolicAddress(NamedTuple):
+    """An address as a symbol plus a constant; the symbol is a word that is followed, not known.
+
+    Equal symbols are equal words, as long as ``Values.images`` does not say otherwise.
+    """
+
+    symbol: int
+    offset: int  # bytes, may be negative
+
+
+def analyse(
+    graph: Supergraph,
+    image: Image,
+    entry: Entry | None = None,
+    regions: Regions = NO_REGIONS,
+    *,
+    returning: bool = True,
+) -> Values:
+    """The values of ``graph``, under what facts say of memory.
+
+    ``returning``: calls come back in it, so that every transfer has its edges.
+
+    Raises ControlFlowError for an instruction without semantics, for one that a store to a known
+    place changes, and for a transfer that goes where no edge of the graph leads.
+    """
+    fixed = image.holding((r.low, r.high) for r in regions.of_kind("read-only"))
+    changed: frozenset[Span] = frozenset()
+    while True:
+        found = _under(graph, image.changing(changed), entry or Entry(), regions)
+        more = _overwritten(found.environment, fixed) - changed
+        if not more:
+            break
+        changed |= more
+        _refuse_changed_code(graph, image, more)
+    found.environment.changed = changed
+    if returning:
+        found.assume_landings(image)
+    return found
+
+
+def _under(graph: Supergraph, image: Image, entry: Entry, regions: Regions) -> Values:
+    """The values, where constants are what ``image`` says."""
+    environment = environment_in(image, regions)
+    steps = steps_over_parts(graph)
+    flow = flow_of(graph, steps)
+    order = WeakOrder.of(flow)
+    code = BlockCode(
+        {at: tuple((p.register, p.known) for p in known) for at, known in regions.pointers.items()},
+        regions.elsewhere,
+    )
+    compiled = {id(node.block): node.block for node in graph.nodes}
+    blocks = {key: code(block.insns) for key, block in compiled.items()}
+    bodies = [blocks[id(node.block)] for node in graph.nodes]
+    domain = ContextDomain(graph, steps, flow, order, bodies, environment, code)
+    found = solve(flow, order, domain, start_of(entry, environment))
+    for node, state in enumerate(found.states):
+        if state is not None and not graph.successors[node]:
+            domain.outcome(node, state)  # for what it stores: nothing is asked behind it
+    return Values(graph, domain, found)
+
+
+def _overwritten(environment: Environment, image: Image) -> frozenset[Span]:
+    """Constants that stores to known places write; that they write no other is S3 (rule 34)."""
+    stored = environment.use.stored
+    if _assumes_constants_apart(environment):
+        environment.used.add(S3)
+    return frozenset(part for span in stored for part in image.overwritten(span))
+
+
+def _assumes_constants_apart(environment: Environment) -> bool:
+    """Whether nothing but S3 says that stores to known places write no constant that was read."""
+    places: dict[int, list[Span]] = {}  # by place in a page
+    for (addr, size), value in environment.constants.items():
+        if value is not None:
+            for word in words_in_page((addr, addr + size - 1)):
+                places.setdefault(word, []).append((addr, addr + size - 1))
+    return any(
+        environment.map.assumes_apart(span, constant)
+        for span in environment.use.stored
+        for word in words_in_page(span)
+        for constant in places.get(word, ())
+    )
+
+
+def _refuse_changed_code(graph: Supergraph, image: Image, spans: Iterable[Span]) -> None:
+    """Raise ControlFlowError if an instruction of ``graph`` is among what stores write."""
+    for low, high in spans:
+        for node in graph.nodes:
+            for insn in node.block.insns:
+                if low < insn.addr + insn.size and insn.addr <= high:
+                    raise ControlFlowError(
+                        f"a store to {image.place(low)} changes this instruction, and code that "
+                        "changes is not analysed",
+                        where=image.place(insn.addr),
+                        hint="end the path before it, or give the code as it is then with --raw",
+                    )
+
+
+class Resumed:
+    """Values of the same graph from other starts, under an assumption: see ``Values.resumed``.
+
+    ``likely`` are states to be recognised.
+    """
+
+    def __init__(
+        self,
+        known: Fixpoint[State],
+        domain: ContextDomain,
+        in_edges: Sequence[int],
+        likely: Sequence[State | None],
+    ) -> None:
+        self._known, self.domain = known, domain
+        self._ascent = Ascent(domain.graph, domain.order, domain, in_edges, likely)
+
+    @property
+    def states(self) -> Sequence[State | None]:
+        """What is known so far."""
+        return self._ascent.states
+
+    def start(self, nodes: Iterable[int]) -> Fixpoint[State]:
+        """The states when control starts at ``nodes`` also, with what was known there."""
+        states = self._known.states
+        self._ascent.run({n: state for n in nodes if (state := states[n]) is not None})
+        return self._ascent.result()
+
+
+class Values:
+    """The result: states at the start of every node, queried by node index."""
+
+    def __init__(self, graph: Supergraph, domain: ContextDomain, fixpoint: Fixpoint[State]) -> None:
+        self.graph, self._domain, self._fixpoint = graph, domain, fixpoint
+        self._accesses: dict[int, dict[int, Address]] = {}
+        self._images: dict[int, Mapping[int, Term]] = {}
+        self._in_edges: Sequence[int] | None = None
+        self._stacks: dict[int, ValueSet] = {}
+        self._calls: dict[int, list[int]] = {}  # shared context -> edges that call it
+        for index, edge in enumerate(graph.edges):
+            if graph.origin(index) is None:
+                self._calls.setdefault(graph.part_of(edge.dst), []).append(index)
+        self._dead = frozenset(e for e in fixpoint.dead if e < len(graph.edges)) | _dead_returns(
+            graph, domain, fixpoint
+        )
+
+    def assume_landings(self, image: Image) -> None:
+        """Add what is assumed of transfers to the assumptions. Raises as ``landings`` does."""
+        found = landings(self.graph, image, self._domain, self._fixpoint.states)
+        self.environment.used.update(found)
+
+    def resumed(
+        self,
+        given: Mapping[int, ValueSet],
+        closed: frozenset[int] = frozenset(),
+        like: Resumed | None = None,
+    ) -> Resumed:
+        """Values once more, from nodes to be chosen, when words of a device read as ``given``.
+
+        Nothing passes the edges ``closed``. ``like``: another such case, done before and similar.
+        """
+        domain = (self._domain if like is None else like.domain).assuming(given, closed)
+        if self._in_edges is None:
+            self._in_edges = count_in_edges(domain.graph, domain.order)
+        likely = self._fixpoint.states if like is None else like.states
+        return Resumed(self._fixpoint, domain, self._in_edges, likely)
+
+    def reading(self, words: Iterable[int]) -> frozenset[int]:
+        """The nodes that load one of ``words``, by whatever instruction, from a known address.
+
+        The address may be known under an assumption only: those of ``resumed`` count too.
+        """
+        wanted, position = frozenset(words), self._domain.order.position
+        found = self._domain.environment.loaded
+        return frozenset(
+            node
+            for node in range(len(self.graph.nodes))
+            if self.reached(node) and not wanted.isdisjoint(found.get(position[node], ()))
+        )
+
+    def is_memory(self, address: int) -> bool:
+        """Whether a byte holds what was stored there last, or what the image says."""
+        environment = self._domain.environment
+        return environment.ordinary(address) or environment.read(address, 1) is not None
+
+    def within(self, graph: Supergraph) -> Values | None:
+        """The values of this graph without its dead edges, where computing them again gives these.
+
+        That is so if none of these edges was ever taken (but that another head of a loop may
+        widen). The states were checked along the edges that are left (rule 5). None if they
+        have to be computed.
+        """
+        kept = None if self._fixpoint.late else nodes_kept(self.graph, graph)
+        if kept is None:
+            return None
+        states = tuple(self._fixpoint.states[node] for node in kept)
+        domain = self._domain.restricted(graph, kept)
+        return Values(graph, domain, Fixpoint(states, frozenset(), 0, self._fixpoint.narrowed))
+
+    @property
+    def dead_edges(self) -> frozenset[int]:
+        """Edges that cannot be taken in their context, those out of unreached nodes included."""
+        return self._dead
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """The named assumptions (rule 1) that the values rest on."""
+        return tuple(sorted(self._domain.environment.used))
+
+    @property
+    def environment(self) -> Environment:
+        """What all blocks share."""
+        return self._domain.environment
+
+    @property
+    def changed(self) -> frozenset[Span]:
+        """Where stores to known places write what sections say is never written."""
+        return self._domain.environment.changed
+
+    @property
+    def unknown(self) -> frozenset[int]:
+        """Instructions of whose accesses nothing was known but that a fact is about these."""
+        return frozenset(self._domain.environment.unknown)
+
+    @property
+    def visits(self) -> int:
+        """Nodes interpreted until nothing changed, repetitions included."""
+        return self._fixpoint.visits
+
+    def given_back(self) -> frozenset[int]:
+        """Registers r0 to lr that hold at every return of the entry what they held at the entry."""
+        kept = frozenset(range(15))
+        for node in self.graph.exits:
+            state = self._fixpoint.states[node]
+            if state is None:
+                continue
+            leave = self._domain.outcome(node, state).leave
+            if leave is None:
+                return frozenset()
+            kept &= {r for r in kept if leave.state.term(r) == entry_symbol(r) << 32}
+        return kept
+
+    def reached(self, node: int) -> bool:
+        """Whether some execution may reach ``node``, as far as values tell."""
+        return self._fixpoint.states[node] is not None
+
+    def register(self, node: int, register: int) -> ValueSet:
+        """What r0 to lr may hold at the start of ``node``; any word if it is never reached."""
+        state = self._fixpoint.states[node]
+        if state is None:
+            return ANY
+        known = self._words(state.fact(register), node)
+        return self._domain.code.stated(self.graph.nodes[node].block.addr, register, known)
+
+    def operand(self, node: int, insn: int, register: int) -> ValueSet:
+        """What r0 to lr may hold just before an instruction of ``node``."""
+        state = self._fixpoint.states[node]
+        if state is None:
+            return ANY
+        before = self._domain.before(node, state, self.graph.nodes[node].block.insns[:insn])
+        return self._words(before.fact(register), node)
+
+    def access(self, node: int, insn: int) -> ValueSet | None:
+        """First addresses of the data access of an instruction, in this context.
+
+        None if the instruction makes no access, or is never executed. ANY if nothing is known.
+        """
+        known = self._node_accesses(node).get(insn)
+        return None if known is None else self._words(known.fact, node)
+
+    def frame_register(self, node: int, register: int) -> ValueSet | None:
+        """How far above sp at the entry of its part a register is when ``node`` begins.
+
+        With ``BIAS`` added; None if that is not known.
+        """
+        state = self._fixpoint.states[node]
+        return None if state is None else _above_entry(state.fact(register))
+
+    def frame_access(self, node: int, insn: int) -> ValueSet | None:
+        """As ``frame_register`` for the first address of the data access of an instruction."""
+        known = self._node_accesses(node).get(insn)
+        return None if known is None else _above_entry(known.fact)
+
+    def origin(self, node: int, insn: int) -> SymbolicAddress | None:
+        """The first address of the data access of an instruction, relative to a symbol.
+
+        None if it is a constant, or differs between ways through the block.
+        """
+        known = self._node_accesses(node).get(insn)
+        if known is None or known.term is None or known.term >> 32 == 0:
+            return None
+        return SymbolicAddress(known.term >> 32, (known.term + SIGN & MASK) - SIGN)
+
+    def images(self, edge: int) -> Mapping[int, Term]:
+        """How symbols change along ``edge``: for each one at its target the term of the source.
+
+        A term is ``symbol << 32 | constant``. Symbols that are not listed mean nothing there.
+        """
+        known = self._images.get(edge)
+        if known is None:
+            known = self._images[edge] = self._find_images(edge)
+        return known
+
+    def _find_images(self, edge: int) -> Mapping[int, Term]:
+        taken = self.graph.edges[edge]
+        before, after = self._fixpoint.states[taken.src], self._fixpoint.states[taken.dst]
+        if before is None or after is None:
+            return {}
+        out = self._domain.transfer(edge, before)
+        return {} if out is None else images(out, after)
+
+    def stack(self, node: int) -> Iterator[tuple[int, ValueSet]]:
+        """Words on stacks of known place at the start of ``node``: address, what it may hold."""
+        state = self._fixpoint.states[node]
+        stacks = self._domain.environment.stacks
+        for key, cell in [] if state is None else sorted(state.frames.items()):
+            if state is not None and type(cell) is int and key >> 32 in stacks:
+                known = self._words(describe(cell, state.facts), node)
+                if known != ANY:
+                    yield stacks[key >> 32] + key & MASK, known
+
+    def explain(self, edge: int) -> str:
+        """Why ``edge`` is dead: the instruction that decides, and the values it decides by."""
+        source = self.graph.edges[edge].src
+        state = self._fixpoint.states[source]
+        if state is None:
+            return "not reached"
+        outcome = self._domain.outcome(source, state)
+        block = self.graph.nodes[source].block
+        if outcome.decision is None:
+            target = None if outcome.leave is None else outcome.leave.target
+            return (
+                "no such target"
+                if target is None
+                else f"goes to {self._show(target, outcome, source)}"
+            )
+        deciding = [i for i, insn in enumerate(block.insns) if insn.sets_flags]
+        index = deciding[-1] if deciding else len(block.insns) - 1
+        before = self._domain.before(source, state, block.insns[:index])
+        known = (
+            f"r{register} = {self._words(before.fact(register), source)}"
+            for register in sorted(block.insns[index].reads - {15})
+        )
+        return f"{block.insns[index].text}: {', '.join(known) or 'decided before'}"
+
+    def _show(self, term: int, outcome: BlockOutcome, node: int) -> str:
+        assert outcome.leave is not None
+        return str(self._words(describe(term, outcome.leave.state.facts), node))
+
+    def _words(self, fact: Fact, node: int) -> ValueSet:
+        part = self.graph.part_of(node)
+        if isinstance(fact, Anchored) and fact.base == ENTRY_SP and part != self.graph.part[0]:
+            return subtract(add(fact.offsets, self._stack(part)), ValueSet.of(BIAS))
+        return words(fact, self._domain.environment.stacks)
+
+    def _stack(self, part: int) -> ValueSet:
+        """sp when a shared context is entered, over all of its callers."""
+        known = self._stacks.get(part)
+        if known is None:
+            calls = [(self.graph.edges[e].src, s) for e, s in self._calling(part)]
+            found = [self._words(state.fact(SP), node) for node, state in calls]
+            known = self._stacks[part] = reduce(join, found) if found else ANY
+        return known
+
+    def _calling(self, part: int) -> Iterator[tuple[int, State]]:
+        """The edges that call a shared context, and the states in which they do."""
+        for edge in self._calls.get(part, ()):
+            source = self.graph.edges[edge].src
+            state = self._fixpoint.states[source]
+            leave = None if state is None else self._domain.outcome(source, state).leave
+            if leave is not None and edge not in self._dead:
+                yield edge, leave.state
+
+    def hands_on_a_stack_address(self, node: int) -> bool:
+        """Whether the part of ``node`` may be handed an address in a caller's stack."""
+        calling = self._calling(self.graph.part_of(node))
+        return any(hands_on_a_stack_address(state) for _, state in calling)
+
+    def _node_accesses(self, node: int) -> dict[int, Address]:
+        known = self._accesses.get(node)
+        if known is None:
+            state = self._fixpoint.states[node]
+            known = {} if state is None else self._domain.outcome(node, state).accesses()
+            self._accesses[node] = known
+        return known
+
+
+def _above_entry(fact: Fact) -> ValueSet | None:
+    """The offsets of a fact from sp at entry."""
+    return fact.offsets if isinstance(fact, Anchored) and fact.base == ENTRY_SP else None
+
+
+def _dead_returns(
+    graph: Supergraph, domain: ContextDomain, fixpoint: Fixpoint[State]
+) -> frozenset[int]:
+    """The returns out of shared contexts whose source is never left, or whose call is not made."""
+    first = len(graph.edges)
+    dead = {(s.call, s.after, s.callee) for i, s in enumerate(domain.steps)
+            if first + i in fixpoint.dead}  # fmt: skip
+    found: set[int] = set()
+    for index, edge in enumerate(graph.edges):
+        if edge.call is None:
+            continue
+        state = fixpoint.states[edge.src]
+        left = state is not None and domain.outcome(edge.src, state).leave is not None
+        if not left or (edge.call, edge.dst, graph.part_of(edge.src)) in dead:
+            found.add(index)
+    return frozenset(found)

@@ -1,0 +1,193 @@
+"""Arithmetic on value sets: each function contains the result for all members, modulo 2**bits.
+
+Shift amounts of the width of a word or more shift everything out, as p-code has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import gcd
+
+from quoll.words.strided_interval import ValueSet, join, meet, progression, wrap
+
+__all__ = [
+    "add",
+    "bit_and",
+    "bit_not",
+    "bit_or",
+    "bit_xor",
+    "halves",
+    "leading_zeros",
+    "multiply",
+    "negate",
+    "shift_left",
+    "shift_right",
+    "shift_right_signed",
+    "sign_extend",
+    "subpiece",
+    "subtract",
+]
+
+
+def add(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
+    """{x + y}."""
+    return wrap(a.low + b.low, a.high + b.high, gcd(a.stride, b.stride), bits)
+
+
+def subtract(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
+    """{x - y}."""
+    return wrap(a.low - b.high, a.high - b.low, gcd(a.stride, b.stride), bits)
+
+
+def negate(a: ValueSet, bits: int = 32) -> ValueSet:
+    """{-x}."""
+    return wrap(-a.high, -a.low, a.stride, bits)
+
+
+def bit_not(a: ValueSet, bits: int = 32) -> ValueSet:
+    """{~x}."""
+    ones = (1 << bits) - 1
+    return ValueSet(ones - a.high, ones - a.low, a.stride)
+
+
+def multiply(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
+    """{x * y}."""
+    stride = gcd(gcd(a.stride * b.low, b.stride * a.low), a.stride * b.stride)
+    return wrap(a.low * b.low, a.high * b.high, stride, bits)
+
+
+def bit_and(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
+    """{x & y}."""
+    if a.stride == 0:
+        a, b = b, a
+    if b.stride == 0:
+        aligned = _clear_low_bits(a, b.low, bits)
+        if aligned is not None:
+            return aligned
+    (ones_a, free_a), (ones_b, free_b) = _known(a, bits), _known(b, bits)
+    may = (ones_a | free_a) & (ones_b | free_b)
+    result = _from_bits(ones_a & ones_b, may)
+    return _at_most(result, min(a.high, b.high))
+
+
+def bit_or(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
+    """{x | y}."""
+    (ones_a, free_a), (ones_b, free_b) = _known(a, bits), _known(b, bits)
+    must = ones_a | ones_b
+    result = _from_bits(must, must | free_a | free_b)
+    return _at_least(result, max(a.low, b.low))
+
+
+def bit_xor(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
+    """{x ^ y}."""
+    (ones_a, free_a), (ones_b, free_b) = _known(a, bits), _known(b, bits)
+    free = free_a | free_b
+    must = (ones_a ^ ones_b) & ~free
+    return _from_bits(must, must | free)
+
+
+def shift_left(a: ValueSet, amount: ValueSet, bits: int = 32) -> ValueSet:
+    """{x << n}."""
+    return _over_amounts(amount, bits, lambda n: wrap(a.low << n, a.high << n, a.stride << n, bits))
+
+
+def shift_right(a: ValueSet, amount: ValueSet, bits: int = 32) -> ValueSet:
+    """{x >> n}, zeros shifted in."""
+    return _over_amounts(amount, bits, lambda n: _shift_down(a.low, a.high, a.stride, n))
+
+
+def shift_right_signed(a: ValueSet, amount: ValueSet, bits: int = 32) -> ValueSet:
+    """{x >> n}, copies of the sign bit shifted in."""
+    return _over_amounts(amount, bits, lambda n: _shift_signed(a, n, bits))
+
+
+def sign_extend(a: ValueSet, source: int, bits: int = 32) -> ValueSet:
+    """Members of ``source`` bits, sign-extended to ``bits``."""
+    offset = (1 << bits) - (1 << source)
+    positive, negative = halves(a, source)
+    if negative is None:
+        return a
+    moved = ValueSet(negative.low + offset, negative.high + offset, negative.stride)
+    return moved if positive is None else join(positive, moved)
+
+
+def subpiece(a: ValueSet, low_bit: int, bits: int) -> ValueSet:
+    """{bits ``low_bit`` to ``low_bit + bits - 1`` of x}."""
+    piece = _shift_down(a.low, a.high, a.stride, low_bit)
+    return wrap(piece.low, piece.high, piece.stride, bits)
+
+
+def leading_zeros(a: ValueSet, bits: int = 32) -> ValueSet:
+    """{number of zeros above the highest one of x}."""
+    return progression(bits - a.high.bit_length(), bits - a.low.bit_length(), 1)
+
+
+def halves(a: ValueSet, bits: int = 32) -> tuple[ValueSet | None, ValueSet | None]:
+    """The members without and with the sign bit."""
+    sign = 1 << (bits - 1)
+    return meet(a, ValueSet(0, sign - 1, 1)), meet(a, ValueSet(sign, 2 * sign - 1, 1))
+
+
+def _over_amounts(amount: ValueSet, bits: int, shift: Callable[[int], ValueSet]) -> ValueSet:
+    result: ValueSet | None = None
+    for n in amount:
+        shifted = shift(min(n, bits))
+        result = shifted if result is None else join(result, shifted)
+        if n >= bits:
+            break
+    assert result is not None
+    return result
+
+
+def _shift_down(low: int, high: int, stride: int, n: int) -> ValueSet:
+    """{x >> n} of integers; the stride survives if the bits shifted out are all equal."""
+    return progression(low >> n, high >> n, stride >> n if stride % (1 << n) == 0 else 1)
+
+
+def _shift_signed(a: ValueSet, n: int, bits: int) -> ValueSet:
+    positive, negative = halves(a, bits)
+    modulus = 1 << bits
+    parts = []
+    if positive is not None:
+        parts.append(_shift_down(positive.low, positive.high, positive.stride, n))
+    if negative is not None:
+        down = _shift_down(negative.low - modulus, negative.high - modulus, negative.stride, n)
+        parts.append(wrap(down.low, down.high, down.stride, bits))
+    return parts[0] if len(parts) == 1 else join(parts[0], parts[1])
+
+
+def _known(a: ValueSet, bits: int) -> tuple[int, int]:
+    """Bits that are one in all members, and bits that are not the same in all members.
+
+    All bits above the highest one in which the ends differ are common, and all below the lowest
+    one of the stride.
+    """
+    if a.stride == 0:
+        return a.low, 0
+    free = (1 << (a.low ^ a.high).bit_length()) - (a.stride & -a.stride)
+    return a.low & ~free, free
+
+
+def _from_bits(must: int, may: int) -> ValueSet:
+    """The set of words with all ones of ``must`` and no ones outside ``may``."""
+    free = may & ~must
+    return ValueSet(must, may, free & -free)
+
+
+def _at_most(a: ValueSet, bound: int) -> ValueSet:
+    return progression(a.low, min(a.high, bound), a.stride)
+
+
+def _at_least(a: ValueSet, bound: int) -> ValueSet:
+    if bound <= a.low or a.stride == 0:
+        return a
+    return progression(a.low - (a.low - bound) // a.stride * a.stride, a.high, a.stride)
+
+
+def _clear_low_bits(a: ValueSet, mask: int, bits: int) -> ValueSet | None:
+    """a & mask for a mask that clears only the lowest bits: monotone, so the ends map."""
+    cleared = (1 << bits) - mask
+    if mask == 0 or cleared & (cleared - 1):
+        return None
+    stride = a.stride if a.stride % cleared == 0 else cleared
+    return progression(a.low & mask, a.high & mask, stride)

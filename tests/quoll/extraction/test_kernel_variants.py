@@ -1,0 +1,50 @@
+"""The shipped kernel at levels of optimisation that it is not shipped with: nothing is unresolved.
+
+``make campaign-extraction ARGS=kernel`` tries all levels, and Clang; see docs/extraction.md.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from campaigns.corpora_kernel import build_kernel
+from campaigns.extraction import entries_of
+from loopbounds.bounds import BoundOptions
+from loopbounds.proof.prove import Budget
+from quoll.extraction.extract import extract
+from quoll.image.image import Image
+from quoll.inlining.verify import verify_program
+from wcet.analysis.analyse import Options, analyse
+from wcet.analysis.stages import Stages
+
+OPTIONS = Options(
+    entries=("interrupt", "undefined"),
+    platform="kzm",
+    l2=None,
+    facts=(),
+    neighbouring_facts=False,
+    ends=(),
+    solver="highs",
+    time_limit=60.0,
+    bounds=BoundOptions(budget=Budget(seconds=10), workers=1),
+)
+
+
+@pytest.mark.parametrize("level", ["O0", "Os"])
+def test_everything_is_resolved_and_bounded(level: str, tmp_path: Path) -> None:
+    """No fact is given; the system call takes too long for a test."""
+    elf = build_kernel(tmp_path, "gcc", level)
+    image = Image.load(elf)
+    program = extract(image, entries_of(image))
+    verify_program(program)
+    (idle,) = program.unresolved
+    assert "<idle_loop+0x4>" in idle.where
+    assert "waits for an interrupt" in idle.reason
+    assert len(program.functions) > 80
+    assert len([table for table in program.jump_tables if len(table.targets) > 1]) > 4
+    entries = analyse(elf, OPTIONS, Stages(verbose=False)).entries
+    assert entries["undefined"].cycles > entries["interrupt"].cycles > 10_000
+    assert entries["undefined"].bounds
+    assert all(bound.method == "nusmv" for e in entries.values() for bound in e.bounds)

@@ -1,0 +1,314 @@
+"""Facts files: reading, printing back, and every way of being wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quoll.errors import FactsError
+from quoll.facts import (
+    AtMost,
+    Branch,
+    Conflict,
+    Consistent,
+    Fact,
+    Facts,
+    Ignore,
+    IgnoreEdge,
+    Linear,
+    LoopFact,
+    LoopParameter,
+    NeverReturns,
+    PathEnd,
+    PathStart,
+    PointsInto,
+    RecursionFact,
+    RegionFact,
+    Replaced,
+    Require,
+    Returns,
+    Source,
+    Targets,
+    UnknownPointsInto,
+    load,
+    parse,
+)
+
+NOWHERE = Source("-", 0, "")
+SYMBOLS = st.from_regex(r"[A-Za-z_$.][A-Za-z0-9_$.]{0,8}", fullmatch=True)
+ADDRESSES = st.integers(0, 2**32 - 1).map(hex)
+PLACES = st.one_of(
+    SYMBOLS,
+    ADDRESSES,
+    st.builds("{}+{:#x}".format, SYMBOLS, st.integers(0, 4096)),
+    st.builds("{}.c:{}".format, st.from_regex(r"[a-z][a-z0-9_/-]{0,8}", fullmatch=True),
+              st.integers(1, 9999)),
+)  # fmt: skip
+FUNCTIONS = st.one_of(SYMBOLS, ADDRESSES)
+SCOPES = st.one_of(st.tuples(FUNCTIONS, st.none()), st.tuples(FUNCTIONS, FUNCTIONS))
+FACTORS = st.integers(-9, 9).filter(bool)
+COUNTS = st.integers(0, 2**40)
+NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,5}", fullmatch=True)
+
+
+def facts() -> st.SearchStrategy[Fact]:
+    """Every form, with every kind of place."""
+    return st.one_of(
+        st.builds(
+            RegionFact,
+            st.just(NOWHERE),
+            NAMES,
+            st.integers(0, 1000),
+            st.integers(1000, 2**32 - 1),
+            st.sampled_from(["cached", "device", "read-only", "tcm", "uncached"]),
+        ),
+        st.builds(
+            PointsInto,
+            st.just(NOWHERE),
+            st.none() | st.integers(0, 14),
+            PLACES,
+            NAMES,
+            st.sampled_from([1, 4, 256]),
+        ),
+        st.builds(UnknownPointsInto, st.just(NOWHERE), NAMES),
+        st.builds(LoopFact, st.just(NOWHERE), PLACES, st.integers(1, 2**40)),
+        st.builds(
+            LoopParameter,
+            st.just(NOWHERE),
+            PLACES,
+            st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,5}", fullmatch=True),
+            st.integers(0, 99),
+            st.booleans(),
+        ),
+        st.builds(lambda a, b, s: Conflict(NOWHERE, a, b, *s), PLACES, PLACES, SCOPES),
+        st.builds(lambda a, b, s: Consistent(NOWHERE, a, b, *s), PLACES, PLACES, SCOPES),
+        st.builds(
+            lambda p, n, s: AtMost(NOWHERE, p, n, *s),
+            PLACES,
+            COUNTS,
+            st.one_of(SCOPES, st.just((None, None))),
+        ),
+        st.builds(lambda p, t: Targets(NOWHERE, p, tuple(t)), PLACES, st.lists(PLACES, min_size=1)),
+        st.builds(NeverReturns, st.just(NOWHERE), FUNCTIONS),
+        st.builds(Returns, st.just(NOWHERE), PLACES),
+        st.builds(
+            lambda p, t, s: Branch(NOWHERE, p, t, *s),
+            PLACES,
+            st.booleans(),
+            st.one_of(SCOPES, st.just((None, None))),
+        ),
+        st.builds(Ignore, st.just(NOWHERE), PLACES),
+        st.builds(IgnoreEdge, st.just(NOWHERE), PLACES, PLACES),
+        st.builds(Require, st.just(NOWHERE), PLACES),
+        st.builds(
+            lambda t, r, n, s: Linear(NOWHERE, tuple((f, p) for p, f in t.items()), r, n, *s),
+            st.dictionaries(PLACES, FACTORS, min_size=1, max_size=3),
+            st.sampled_from(["<=", ">=", "="]),
+            st.integers(0, 99),
+            st.one_of(SCOPES, st.just((None, None))),
+        ),
+        st.builds(PathEnd, st.just(NOWHERE), PLACES, st.booleans()),
+        st.builds(PathStart, st.just(NOWHERE), PLACES),
+        st.builds(RecursionFact, st.just(NOWHERE), FUNCTIONS, st.integers(1, 2**40)),
+        st.builds(Replaced, st.just(NOWHERE), FUNCTIONS, st.integers(1, 2**40), st.booleans()),
+    )
+
+
+def without_source(fact: Fact) -> tuple[object, ...]:
+    return (type(fact), *(getattr(fact, f) for f in fact.__slots__ if f != "source"))
+
+
+def attempt(text: str) -> tuple[Facts | None, str]:
+    """The facts, or the message of the refusal."""
+    try:
+        return parse(text, "x.facts"), ""
+    except FactsError as error:
+        return None, str(error)
+
+
+@given(facts())
+def test_a_printed_fact_reads_back_as_itself(fact: Fact) -> None:
+    (back,) = parse(str(fact), "x.facts").facts
+    assert without_source(back) == without_source(fact)
+    assert back.source == Source("x.facts", 1, str(fact))
+
+
+@given(st.lists(facts(), max_size=6))
+def test_a_printed_file_reads_back_unless_it_contradicts_itself(items: list[Fact]) -> None:
+    text = "".join(f"  {fact}   # why\n\n" for fact in items)
+    read, error = attempt(text)
+    if read is None:
+        assert "contradicts" in error
+        return
+    assert [without_source(f) for f in read.facts] == [without_source(f) for f in items]
+    assert [f.source.line for f in read.facts] == [1 + 2 * i for i in range(len(items))]
+
+
+@given(st.text(alphabet="loop atmsneverxcui+:0x1 #,\n\t", max_size=60))
+def test_any_text_is_read_or_refused_with_its_line(text: str) -> None:
+    read, error = attempt(text)
+    assert read is not None or error.startswith("x.facts:")
+
+
+def test_all_forms_by_hand() -> None:
+    text = """\
+# kernel.facts
+loop sched.c:41 at most 0x10
+decode conflicts with cancel+0x24 in invoke when called from syscall
+0xf0001000 is consistent with b in f   # reason
+x executes at most 1 time
+x executes at most 3 times in f
+y.c:7 never executes in g when called from 0x8000
+targets of dispatch+8 are a,b , c
+panic never returns
+loop never executes
+loop dequeue at most waiting+1
+branch at a+8 is always taken
+branch at x.c:9 is never taken in f when called from g
+ignore panic
+ignore edge a -> b+4
+require y.c:3
+path must end at 0x8000
+function memcpy takes at most 0x100 cycles
+function rom takes at most 1 cycle and preserves memory
+ignore executes at most 2 times
+restore.S:9 returns to its caller
+"""
+    s = [Source("k", n, line) for n, line in enumerate(text.split("\n"), 1)]
+    got = parse(text, "k")
+    assert [without_source(f) for f in got.facts] == [
+        without_source(f)
+        for f in (
+            LoopFact(s[1], "sched.c:41", 16),
+            Conflict(s[2], "decode", "cancel+0x24", "invoke", "syscall"),
+            Consistent(s[3], "0xf0001000", "b", "f"),
+            AtMost(s[4], "x", 1, None),
+            AtMost(s[5], "x", 3, "f"),
+            AtMost(s[6], "y.c:7", 0, "g", "0x8000"),
+            Targets(s[7], "dispatch+8", ("a", "b", "c")),
+            NeverReturns(s[8], "panic"),
+            AtMost(s[9], "loop", 0, None),
+            LoopParameter(s[10], "dequeue", "waiting", 1),
+            Branch(s[11], "a+8", True),
+            Branch(s[12], "x.c:9", False, "f", "g"),
+            Ignore(s[13], "panic"),
+            IgnoreEdge(s[14], "a", "b+4"),
+            Require(s[15], "y.c:3"),
+            PathEnd(s[16], "0x8000", must=True),
+            Replaced(s[17], "memcpy", 256, False),
+            Replaced(s[18], "rom", 1, True),
+            AtMost(s[19], "ignore", 2, None),
+            Returns(s[20], "restore.S:9"),
+        )
+    ]
+    assert [f.bound for f in got.of(LoopFact)] == [16]
+    assert [f.source.line for f in got.facts] == list(range(2, 22))
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("loop f at most", "expected: loop PLACE at most N"),
+        ("loop f at most -3", "expected: loop PLACE at most N"),
+        ("loop f at most 0", "at least 1 per entry"),
+        ("loop f at most 3 in g", "expected: loop PLACE at most N"),
+        ("a conflicts with b", "expected: PLACE conflicts with PLACE in FUNCTION"),
+        ("a conflicts b in f", "expected: PLACE conflicts with PLACE in FUNCTION"),
+        ("a is b in f", "expected: PLACE is consistent with PLACE in FUNCTION"),
+        ("a is consistent with b in f.c:3", "expected: PLACE is consistent with PLACE"),
+        ("a executes 3 times", "expected: PLACE executes at most N times"),
+        ("a executes at most 3 times when called from g", "expected: PLACE executes at most"),
+        ("a never runs", "expected: FUNCTION never returns"),
+        ("targets of a are", "expected: targets of PLACE are"),
+        ("a returns to b", "expected: PLACE returns to its caller"),
+        (
+            "hello world",
+            "PLACE executes at most NAME [+ N] times; loop PLACE at most N; PLACE conflicts",
+        ),
+        ("loop f at most n - 1", "expected: loop PLACE at most NAME [+ N]"),
+        ("loop 12 at most 4", "expected: loop PLACE at most N"),
+    ],
+)
+def test_a_malformed_line_is_named_with_what_was_expected(line: str, expected: str) -> None:
+    with pytest.raises(FactsError, match=r"^my\.facts:3: ") as caught:
+        parse(f"\n# fine\n{line}\n", "my.facts")
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("loop f at most 3", "loop f at most 4"),
+        ("loop f at most 3", "loop f at most n"),
+        ("loop f at most n", "loop f at most n + 1"),
+        ("f never executes", "f executes at most 4 times"),
+        ("f executes at most 2 times in g", "f executes at most 4 times in g"),
+        ("a conflicts with b in f", "b is consistent with a in f"),
+        ("targets of a are b, c", "targets of a are b"),
+    ],
+)
+def test_contradictions_name_both_lines(first: str, second: str) -> None:
+    with pytest.raises(FactsError, match=r"^k:2: .* contradicts .* at k:1"):
+        parse(f"{first}\n{second}", "k")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "loop f at most 3\nloop f at most 0x3",
+        "f executes at most 4 times\nf executes at most 2 times in g",
+        "a conflicts with b in f\na is consistent with b in f when called from g",
+        "targets of a are b, c\ntargets of a are c, b",
+    ],
+)
+def test_repetitions_and_different_scopes_do_not_contradict(text: str) -> None:
+    assert len(parse(text, "k").facts) == 2
+
+
+def test_load_reads_files_in_order_and_finds_contradictions_between_them(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.facts", tmp_path / "two.facts"
+    one.write_text("\ufeffloop f at most 3\r\n")
+    two.write_text("f never returns")
+    assert [type(f) for f in load([one, two]).facts] == [LoopFact, NeverReturns]
+    assert load([]) == Facts()
+    two.write_text("loop f at most 5")
+    with pytest.raises(FactsError, match=r"two\.facts:1: .*one\.facts:1"):
+        load([one, two])
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FactsError, match=r"none\.facts: .*No such file"):
+        load([tmp_path / "none.facts"])
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(FactsError, match="not UTF-8"):
+        load([tmp_path / "binary"])
+
+
+@pytest.mark.parametrize(
+    ("text", "means"),
+    [
+        ("count(f)<=3", "count(f) <= 3"),
+        ("2 * count( f ) + count(x.c:7) <= 0x10 in g", "2*count(f) + count(x.c:7) <= 16 in g"),
+        ("count(f) = 2*count(f+4)", "count(f) - 2*count(f+4) = 0"),
+        ("3 >= count(a) + 1", "-count(a) >= -2"),
+        ("count(a) + count(a) - count(b) <= count(b)", "2*count(a) - 2*count(b) <= 0"),
+        ("-count(a) + 5 >= 1 in f when called from g", "-count(a) >= -4 in f when called from g"),
+    ],
+)
+def test_linear_constraints_have_their_counts_on_the_left(text: str, means: str) -> None:
+    (fact,) = parse(text, "k").facts
+    assert str(fact) == means
+    (again,) = parse(means, "k").facts
+    assert str(again) == means
+
+
+@pytest.mark.parametrize(
+    "text", ["count(f) < 3", "count(f)", "count(f) <= x", "2*f <= 3 count(f)", "count() <= 1",
+             "count(f) - count(f) <= 3", "count(f) <= 3 in", "count(f) * count(g) <= 3"],
+)  # fmt: skip
+def test_what_is_not_linear_is_refused(text: str) -> None:
+    with pytest.raises(FactsError, match=r"is not a fact|is about no count"):
+        parse(text, "k")

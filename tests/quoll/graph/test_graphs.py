@@ -1,0 +1,164 @@
+"""Dominators, components, loops and node splitting against definitions, on random graphs."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quoll.graph.dominators import dominators, reverse_postorder
+from quoll.graph.loops import find_loops, retreating_edges
+from quoll.graph.node_splitting import TooManyCopies, split_nodes
+from quoll.graph.scc import components
+
+Graph = list[list[int]]
+
+
+@st.composite
+def graphs(draw: st.DrawFn, most: int = 9) -> Graph:
+    n = draw(st.integers(1, most))
+    node = st.integers(0, n - 1)
+    return [draw(st.lists(node, max_size=3, unique=True)) for _ in range(n)]
+
+
+def reached(graph: Graph, root: int, without: int | None = None) -> set[int]:
+    """Nodes on some path from the root that avoids one node."""
+    seen: set[int] = set()
+    pending = [root] if root != without else []
+    while pending:
+        at = pending.pop()
+        if at not in seen:
+            seen.add(at)
+            pending.extend(n for n in graph[at] if n != without)
+    return seen
+
+
+@given(graphs())
+def test_dominance_is_its_definition(graph: Graph) -> None:
+    tree = dominators(graph, 0)
+    live = reached(graph, 0)
+    for b in range(len(graph)):
+        if b not in live:
+            assert tree.idom[b] == -1
+            continue
+        strict = {a for a in live if a != b and b not in reached(graph, 0, a)}
+        for a in live:
+            assert tree.dominates(a, b) == (a == b or a in strict)
+        if b != 0:
+            assert tree.idom[b] in strict
+            assert strict <= {a for a in live if tree.dominates(a, tree.idom[b])}
+
+
+@given(graphs())
+def test_reverse_postorder_visits_what_is_reached(graph: Graph) -> None:
+    order = reverse_postorder(graph, 0)
+    assert order[0] == 0
+    assert len(order) == len(set(order))
+    assert set(order) == reached(graph, 0)
+
+
+@given(graphs(), st.sets(st.integers(0, 8)))
+def test_components_are_mutual_reach(graph: Graph, part: set[int]) -> None:
+    nodes = part & set(range(len(graph)))
+    inside = [[a for a in s if a in nodes] if n in nodes else [] for n, s in enumerate(graph)]
+    found = components(graph, nodes)
+    assert sorted(n for c in found for n in c) == sorted(nodes)
+    reach = {n: reached(inside, n) for n in nodes}
+    place = {n: i for i, c in enumerate(found) for n in c}
+    for a in nodes:
+        for b in nodes:
+            assert (place[a] == place[b]) == (a in reach[b] and b in reach[a])
+            if b in reach[a]:
+                assert place[b] <= place[a]
+
+
+@given(graphs())
+def test_loops_are_their_definition(graph: Graph) -> None:
+    live = reached(graph, 0)
+    tree = dominators(graph, 0)
+    backs = {(t, h) for t in live for h in graph[t] if tree.dominates(h, t)}
+    loops = find_loops(graph, 0)
+    assert [loop.header for loop in loops] == list(dict.fromkeys(lp.header for lp in loops))
+    assert {(t, loop.header) for loop in loops for t in loop.tails} == backs
+    reversed_: Graph = [[p for p in live if n in graph[p]] for n in range(len(graph))]
+    for loop in loops:
+        body = {loop.header}
+        for tail in loop.tails:
+            body |= reached(reversed_, tail, loop.header)
+        assert loop.nodes == body
+    for i, loop in enumerate(loops):
+        around = [j for j, o in enumerate(loops) if j != i and loop.header in o.nodes]
+        if not retreating_edges(graph, 0):
+            innermost = min(around, key=lambda j: len(loops[j].nodes), default=None)
+            assert loop.parent == innermost
+            assert all(j < i for j in around)
+
+
+def is_reducible(graph: Graph, root: int) -> bool:
+    """Whether T1 and T2 (drop a self-loop, merge into the only predecessor) leave one node."""
+    live = reached(graph, root)
+    successors = {n: {a for a in graph[n] if a != n} for n in live}
+    changed = True
+    while changed:
+        changed = False
+        for node in sorted(successors):
+            before = [p for p in successors if node in successors[p]]
+            if node != root and len(before) == 1:
+                merged = successors.pop(node)
+                successors[before[0]] = (successors[before[0]] | merged) - {node, before[0]}
+                changed = True
+    return len(successors) == 1
+
+
+@given(graphs())
+def test_retreating_edges_say_what_is_irreducible(graph: Graph) -> None:
+    assert (not retreating_edges(graph, 0)) == is_reducible(graph, 0)
+
+
+def walks(graph: Graph, labels: list[int], length: int) -> set[tuple[int, ...]]:
+    """The label sequences of all walks of a length from node 0."""
+    found: set[tuple[int, ...]] = set()
+    pending: deque[tuple[int, tuple[int, ...]]] = deque([(0, (labels[0],))])
+    while pending:
+        node, word = pending.popleft()
+        found.add(word)
+        if len(word) < length:
+            pending.extend((a, (*word, labels[a])) for a in graph[node])
+    return found
+
+
+@settings(max_examples=300)
+@given(graphs(most=7))
+def test_splitting_keeps_the_walks_and_makes_loops(graph: Graph) -> None:
+    split = split_nodes(graph, 0, limit=10_000)
+    after = [list(s) for s in split.successors]
+    assert is_reducible(after, 0)
+    assert split.origin[: len(graph)] == tuple(range(len(graph)))
+    if is_reducible(graph, 0):
+        assert after == graph
+    identity = list(range(len(graph)))
+    assert walks(after, list(split.origin), 6) == walks(graph, identity, 6)
+    for node, following in enumerate(after):
+        assert [split.origin[a] for a in following] == graph[split.origin[node]]
+
+
+def test_the_smallest_irreducible_graph() -> None:
+    split = split_nodes([[1, 2], [2], [1, 3], []], 0, limit=1)
+    assert split.origin == (0, 1, 2, 3, 2)
+    assert split.successors == ((1, 4), (2,), (1, 3), (), (1, 3))
+
+
+def test_the_limit_of_copies_names_the_region() -> None:
+    with pytest.raises(TooManyCopies) as caught:
+        split_nodes([[1, 2], [2], [1, 3], []], 0, limit=0)
+    assert caught.value.region == [1, 2]
+
+
+def test_deep_graphs_do_not_recurse() -> None:
+    n = 200_000
+    chain: Graph = [[i + 1] for i in range(n - 1)] + [[0]]
+    assert len(components(chain)) == 1
+    (loop,) = find_loops(chain, 0)
+    assert (loop.header, loop.tails, len(loop.nodes)) == (0, (n - 1,), n)

@@ -1,0 +1,135 @@
+"""The reader of recordings, on files made here from the format's description."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quoll.errors import InputError
+from quoll.image.trace import End, RecordedAccess, Trace
+
+HEADER = b"QUOLLTRC" + struct.pack("<4I", 1, 0xF0000000, 0xFFFFFFFF, 0xFFFF0000)
+CONTINUED = 0
+
+
+@dataclass(frozen=True)
+class Run:
+    """An execution as a test states it; ``cuts`` are the instructions where a new chunk starts."""
+
+    pcs: list[int]
+    accesses: list[RecordedAccess]
+    end: End
+    cuts: list[int]
+
+    def chunks(self) -> bytes:
+        edges = [0, *self.cuts, len(self.pcs)]
+        return b"".join(
+            chunk(
+                self.pcs[first:last],
+                [a for a in self.accesses if first <= a.index < last],
+                self.end if last == len(self.pcs) else CONTINUED,
+            )
+            for first, last in pairwise(edges)
+        )
+
+
+def chunk(pcs: list[int], accesses: list[RecordedAccess], end: int) -> bytes:
+    rows = [struct.pack("<3I", a.index, a.addr, a.size | a.store << 8) for a in accesses]
+    head = b"EXEC" + struct.pack("<3I", len(pcs), len(accesses), end)
+    return head + struct.pack(f"<{len(pcs)}I", *pcs) + b"".join(rows)
+
+
+def trailer(runs: list[Run], limit_reached: int = 0) -> bytes:
+    instructions = sum(len(run.pcs) for run in runs)
+    accesses = sum(len(run.accesses) for run in runs)
+    return b"DONE" + struct.pack("<I3Q", limit_reached, len(runs), instructions, accesses)
+
+
+def recording(runs: list[Run]) -> bytes:
+    return HEADER + b"".join(run.chunks() for run in runs) + trailer(runs)
+
+
+WORDS = st.integers(0, 2**32 - 1)
+
+
+@st.composite
+def run_strategy(draw: st.DrawFn) -> Run:
+    pcs = draw(st.lists(WORDS, min_size=1, max_size=8))
+    indices = sorted(draw(st.lists(st.integers(0, len(pcs) - 1), max_size=8)))
+    accesses = [
+        RecordedAccess(index, draw(WORDS), draw(st.sampled_from([1, 2, 4, 8])), draw(st.booleans()))
+        for index in indices
+    ]
+    inner = st.integers(1, len(pcs) - 1) if len(pcs) > 1 else st.nothing()
+    cuts = sorted(draw(st.sets(inner)))
+    return Run(pcs, accesses, draw(st.sampled_from(End)), cuts)
+
+
+def read(data: bytes, folder: Path) -> Trace:
+    file = folder / "trace"
+    file.write_bytes(data)
+    return Trace.read(file)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("traces")
+
+
+ONE = Run([0xFFFF0008, 0xF0010000], [RecordedAccess(1, 0x80000001, 2, True)], End.OUTSIDE, [1])
+
+
+@given(runs=st.lists(run_strategy(), max_size=4))
+def test_what_was_recorded_is_read(runs: list[Run], folder: Path) -> None:
+    executions = read(recording(runs), folder).executions
+    assert [(list(e.pcs), list(e.accesses()), e.end) for e in executions] == [
+        (run.pcs, run.accesses, run.end) for run in runs
+    ]
+
+
+def test_the_header_says_what_is_kernel(folder: Path) -> None:
+    trace = read(recording([]), folder)
+    assert (trace.low, trace.high, trace.vectors) == (0xF0000000, 0xFFFFFFFF, 0xFFFF0000)
+
+
+def test_every_beginning_of_a_recording_is_refused(folder: Path) -> None:
+    whole = recording([ONE, ONE])
+    for length in range(len(whole)):
+        with pytest.raises(InputError):
+            read(whole[:length], folder)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "not a recording"),
+        (b"\x7fELF" + bytes(100), "not a recording"),
+        (HEADER.replace(b"\x01", b"\x02", 1) + trailer([]), "version 2"),
+        (recording([ONE]) + b"\0", "damaged"),
+        (HEADER + ONE.chunks() + trailer([]), "damaged"),
+        (HEADER + ONE.chunks() + trailer([ONE], limit_reached=1), "limit"),
+        (HEADER + chunk([1], [], CONTINUED) + trailer([]), "damaged"),
+        (HEADER + chunk([1], [], 9) + trailer([ONE]), "damaged"),
+        (HEADER + chunk([], [], End.OUTSIDE) + trailer([Run([], [], End.OUTSIDE, [])]), "damaged"),
+        (recording([Run([1], [RecordedAccess(1, 0, 4, False)], End.OUTSIDE, [])])[:-24], "cut off"),
+        (HEADER + chunk([1], [RecordedAccess(1, 0, 4, False)], End.OUTSIDE), "damaged"),
+        (
+            HEADER + chunk([1, 2], [RecordedAccess(i, 0, 4, False) for i in (1, 0)], End.OUTSIDE),
+            "damaged",
+        ),
+    ],
+)
+def test_what_is_not_a_whole_recording_is_refused(data: bytes, message: str, folder: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        read(data, folder)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        Trace.read(tmp_path / "none")

@@ -1,0 +1,307 @@
+"""Indirect transfers of compiled and hand-written code, checked against executions."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path as File
+from typing import Any
+
+import pytest
+
+from quoll.arm.decode import decode, it_conditions
+from quoll.arm.insn import Cond, Flow, Insn
+from quoll.arm.interpreter import ByteMemory, ConcreteMachine
+from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
+from quoll.domain.function_values import BlockCode, LocalValues
+from quoll.image.image import Image
+from quoll.indirect.by_values import Resolution, Unknown, resolve
+from quoll.indirect.tables import Interpreter, TransferPath
+from tests.testing.quoll.building import build
+from tests.testing.quoll.sketch import assemble
+
+HERE = File(__file__).parent
+STOP = 0xF000_0000  # the return address of the outermost call
+FUNCTIONS = (
+    *("dense", "offset", "masked", "negative", "inside"),
+    *("bounded", "wrapped", "chosen", "argument", "main"),
+)
+IDIOMS = ("computed", "offsets", "early", "pushed", "moved", "split", "linked", "tail")
+
+
+def code_at(image: Image, addr: int) -> bytes:
+    """The bytes of one instruction, which may be the last two of the image."""
+    raw = image.read(addr, 4) or image.read(addr, 2)
+    assert raw is not None
+    return raw
+
+
+class Growing:
+    """A function whose graph grows by what ``resolve`` says, the way extraction uses it.
+
+    Calls are taken to return. What is not resolved is in ``unknown``.
+    """
+
+    def __init__(self, image: Image, entry: int, thumb: bool, code: BlockCode) -> None:
+        self.image, self.entry, self.thumb, self.code = image, entry, thumb, code
+        self.found: dict[int, Resolution] = {}
+        self.unknown: dict[int, Unknown] = {}
+        while self._round():
+            pass
+
+    def _round(self) -> bool:
+        self.cfg = self._graph()
+        self.values = LocalValues(self.cfg, self.image, self.code)
+        before = dict(self.found)
+        for block in self.cfg.blocks:
+            if block.last.flow in (Flow.INDIRECT, Flow.INDIRECT_CALL):
+                result = resolve(self.values, block.index)
+                addr = block.last.addr
+                if isinstance(result, Resolution):
+                    self.found[addr] = result
+                    self.unknown.pop(addr, None)
+                elif result.reached:
+                    self.unknown[addr] = result
+        return self.found != before
+
+    def _after(self, insn: Insn) -> list[tuple[int, EdgeKind]]:
+        after: list[tuple[int, EdgeKind]] = []
+        cond = insn.conditional or insn.mnemonic in ("cbz", "cbnz")
+        result = self.found.get(insn.addr)
+        if insn.flow is Flow.NEXT or cond:
+            after.append((insn.next, EdgeKind.FALLTHROUGH))
+        if insn.flow is Flow.JUMP and insn.target is not None:
+            after.append((insn.target, EdgeKind.TAKEN))
+        calls = insn.flow in (Flow.CALL, Flow.INDIRECT_CALL)
+        if calls or (result is not None and result.kind == "call"):
+            after.append((insn.next, EdgeKind.ACROSS))
+        elif result is not None and result.kind == "jump":
+            after += [(t & ~1, EdgeKind.INDIRECT) for t in dict.fromkeys(result.targets)]
+        return after
+
+    def _graph(self) -> Cfg:
+        insns: dict[int, Insn] = {}
+        edges: set[tuple[int, int, EdgeKind]] = set()
+        leaders = {self.entry}
+        work: list[tuple[int, tuple[Cond, ...]]] = [(self.entry, ())]
+        while work:
+            addr, it = work.pop()
+            if addr in insns:
+                continue
+            raw = code_at(self.image, addr)
+            insn = insns[addr] = decode(raw, addr, self.thumb, it)
+            for target, kind in self._after(insn):
+                edges.add((addr, target, kind))
+                if insn.flow is not Flow.NEXT:
+                    leaders.add(target)
+                following = it[1:] or it_conditions(insn)
+                work.append((target, following if target == insn.next else ()))
+        return self._blocks(insns, edges, leaders)
+
+    def _blocks(
+        self, insns: dict[int, Insn], edges: set[tuple[int, int, EdgeKind]], leaders: set[int]
+    ) -> Cfg:
+        groups: list[list[Insn]] = []
+        for addr in sorted(insns):
+            before = groups[-1][-1] if groups else None
+            starts = addr in leaders or before is None or before.next != addr
+            if starts or (before is not None and before.flow is not Flow.NEXT):
+                groups.append([])
+            groups[-1].append(insns[addr])
+        groups.sort(key=lambda g: (g[0].addr != self.entry, g[0].addr))
+        index = {group[0].addr: i for i, group in enumerate(groups)}
+        blocks = tuple(
+            Block(i, tuple(g), returns=self._returns(g[-1])) for i, g in enumerate(groups)
+        )
+        last = {block.last.addr: block.index for block in blocks}
+        found = {Edge(last[s], index[t], k) for s, t, k in edges if s in last}
+        return Cfg(self.entry, "f", self.thumb, blocks, tuple(sorted(found, key=str)), True)
+
+    def _returns(self, insn: Insn) -> bool:
+        result = self.found.get(insn.addr)
+        return result is not None and result.kind == "return"
+
+
+@cache
+def functions(
+    source: str, names: tuple[str, ...], options: tuple[tuple[str, object], ...]
+) -> tuple[Image, Mapping[str, Growing]]:
+    language = "c" if source.endswith(".c") else "asm"
+    text = (HERE / source).read_text()
+    image = Image.load(build(text, "-fno-inline", language=language, **dict(options)))  # type: ignore[arg-type]
+    code = BlockCode()
+    grown: dict[str, Growing] = {}
+    for name in names:
+        symbol = image.symbol(name)
+        assert symbol is not None
+        grown[name] = Growing(image, symbol.addr & ~1, symbol.thumb, code)
+    return image, grown
+
+
+def options(**chosen: object) -> tuple[tuple[str, object], ...]:
+    return tuple(sorted(chosen.items()))
+
+
+C_OPTIONS = [
+    options(optimise=optimise, thumb=thumb, cpu=cpu)
+    for optimise in ("-O0", "-O1", "-O2", "-Os")
+    for thumb, cpu in ((False, "arm1136jf-s"), (True, "cortex-a8"))
+]
+
+
+def execute(
+    image: Image, functions: Mapping[str, Growing], entry: str, arguments: list[int]
+) -> tuple[int, list[str]]:
+    """Run a function; how many indirect transfers were made, and which were not foreseen."""
+    foreseen = {a: r for f in functions.values() for a, r in f.found.items()}
+    background = lambda addr: (image.read(addr, 1) or b"\0")[0]  # noqa: E731
+    machine = ConcreteMachine(ByteMemory(background=background), lambda op: 0)
+    start = functions[entry]
+    machine.registers[:4] = arguments
+    machine.registers[13:16] = [0x7000_0000, STOP, start.entry]
+    machine.thumb = start.thumb
+    it: tuple[Cond, ...] = ()
+    frames: list[tuple[int, int]] = []
+    made, wrong = 0, []
+    for _ in range(3000):
+        at = machine.registers[15]
+        if at == STOP:
+            return made, wrong
+        raw = code_at(image, at)
+        insn = decode(raw, at, machine.thumb, it)
+        it = it[1:] or it_conditions(insn)
+        machine.step(insn)
+        now = machine.registers[15] | machine.thumb
+        if insn.flow not in (Flow.INDIRECT, Flow.INDIRECT_CALL) or now & ~1 == insn.next:
+            continue
+        made += 1
+        result = foreseen.get(at)
+        if result is not None and result.kind != "return" and now not in result.targets:
+            wrong.append(f"{at:#x} went to {now:#x}, not one of {result}")
+        if result is not None and result.kind == "return" and now & ~1 in frames:
+            wrong.append(f"{at:#x} returned to {now:#x}")
+    raise AssertionError("the execution does not end")
+
+
+@pytest.mark.parametrize("chosen", C_OPTIONS, ids=lambda o: " ".join(map(str, dict(o).values())))
+def test_compiled_switches(chosen: tuple[tuple[str, object], ...]) -> None:
+    image, grown = functions("switches.c", FUNCTIONS, chosen)
+    unknown = {f"{n}: {u.reason}" for n, f in grown.items() for u in f.unknown.values()}
+    assert unknown == {
+        "argument: the target depends on r0 as it was when the function was entered"
+        if dict(chosen)["optimise"] != "-O0"
+        else next(u for u in unknown if u.startswith("argument"))
+    }
+    rng = random.Random(3)
+    made = 0
+    for name in FUNCTIONS[:-2]:
+        for a in [*range(-5, 22), rng.randrange(1 << 31)]:
+            count, wrong = execute(image, grown, name, [a & 0xFFFFFFFF, 5, 0, 0])
+            assert not wrong, name
+            made += count
+    assert made > 400
+
+
+@pytest.mark.parametrize("chosen", C_OPTIONS, ids=lambda o: " ".join(map(str, dict(o).values())))
+def test_tables_are_as_long_as_their_switch(chosen: tuple[tuple[str, object], ...]) -> None:
+    """Seven to eleven entries each: an index range that is too wide shows here."""
+    _, grown = functions("switches.c", FUNCTIONS, chosen)
+    for name, low, high in (
+        ("dense", 7, 7),
+        ("offset", 6, 10),
+        ("masked", 7, 8),
+        ("bounded", 5, 5),
+    ):
+        sizes = [len(r.targets) for r in grown[name].found.values() if r.kind != "return"]
+        assert sizes
+        assert all(low <= size <= high for size in sizes), (name, sizes)
+
+
+def test_saved_registers_are_verified() -> None:
+    for chosen in C_OPTIONS:
+        _, grown = functions("switches.c", FUNCTIONS, chosen)
+        for name, function in grown.items():
+            assert function.values.preserved() == frozenset([*range(4, 12), 13]), name
+
+
+def test_idioms() -> None:
+    image, grown = functions("idioms.S", (*IDIOMS, "leaf", "main"), options())
+    assert not any(f.unknown for f in grown.values()), {n: f.unknown for n, f in grown.items()}
+    shape = {
+        name: sorted((r.kind, len(r.targets), r.table is not None) for r in f.found.values())
+        for name, f in grown.items()
+    }
+    assert shape["computed"] == [("jump", 4, False), ("return", 0, False)]
+    assert shape["offsets"] == [("jump", 4, True), ("return", 0, False)]
+    assert shape["early"] == [("jump", 3, True), ("return", 0, False)]
+    assert shape["pushed"] == [("jump", 2, False), ("return", 0, False), ("return", 0, False)]
+    assert shape["moved"] == [("return", 0, False)]
+    assert shape["split"] == [("jump", 4, True), ("return", 0, False)]
+    assert shape["linked"] == [("call", 2, True), ("return", 0, False)]
+    assert ("jump", 1, False) in shape["tail"]
+    for name in IDIOMS:
+        for a in range(8):
+            assert execute(image, grown, name, [a, a * 3, 0, 0])[1] == []
+
+
+WRITABLE_TABLE = """
+int g(int x) { return x; }
+int h(int x) { return -x; }
+int (*table[4])(int) = {g, h, g, h};
+int main(unsigned i, int x) { return table[i & 3](x) + 1; }
+"""
+CLOBBERED = """
+        .text
+        .global main
+main:   push    {r4, lr}
+        mov     r4, #0
+        ldr     lr, [r0]
+        str     r1, [sp, #4]
+        pop     {r4, pc}
+"""
+
+
+def grow(source: str, language: str) -> Growing:
+    image = Image.load(build(source, language=language))
+    symbol = image.symbol("main")
+    assert symbol is not None
+    return Growing(image, symbol.addr, symbol.thumb, BlockCode())
+
+
+def test_writable_table_is_not_believed() -> None:
+    (unknown,) = grow(WRITABLE_TABLE, "c").unknown.values()
+    assert "not known" in unknown.reason
+
+
+def test_overwritten_return_address_is_no_return() -> None:
+    (unknown,) = grow(CLOBBERED, "asm").unknown.values()
+    assert "depends on r1" in unknown.reason
+
+
+def test_lost_register_is_not_preserved() -> None:
+    source = ".text\n.global main\nmain: mov r5, #1\n add sp, sp, #8\n bx lr\n"
+    assert grow(source, "asm").values.preserved() == frozenset({4, 6, 7, 8, 9, 10, 11})
+
+
+@pytest.mark.parametrize("count", [800, 6000])  # the second: more at once than all may be
+def test_the_work_for_a_transfer_behind_much_code_is_limited(
+    monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """Each instruction changes what the next one needs; a path could start at any of them."""
+    some = range(count)
+    lines = "".join(f" eor r4, r4, r1, ror #{1 + n % 31}\n str r4, [sp, r2]\n" for n in some)
+    image = assemble(f"main: push {{r4, lr}}\n sub sp, sp, #64\n{lines} ldr pc, [sp, r4]\n")
+    followed: list[int] = []
+    follow = Interpreter.follow
+
+    def counting(self: Interpreter, path: TransferPath, *more: Any) -> Any:
+        followed.append(sum(len(piece.insns) for piece in path.pieces))
+        return follow(self, path, *more)
+
+    monkeypatch.setattr(Interpreter, "follow", counting)
+    symbol = image.symbol("main")
+    assert symbol is not None
+    grown = Growing(image, symbol.addr, False, BlockCode())
+    assert len(grown.unknown) == 1
+    assert 0 < len(followed) < 20

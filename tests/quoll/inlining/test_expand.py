@@ -1,0 +1,459 @@
+"""Virtual inlining against a naive expansion by strings of calls, and loops drawn by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quoll.arm.decode import decode
+from quoll.cfg.call_graph import call_graph
+from quoll.cfg.cfg import Block, Edge, EdgeKind, Program
+from quoll.errors import ControlFlowError
+from quoll.image.image import Image
+from quoll.inlining.context_count import Counting
+from quoll.inlining.expand import expand, without_edges
+from quoll.inlining.supergraph import Supergraph
+from quoll.inlining.verify import InvariantError, verify_program, verify_supergraph
+from quoll.inlining.vivu import Vivu
+from tests.testing.quoll.building import build
+from tests.testing.quoll.sketch import assemble, extracted
+
+Point = tuple[tuple[int, ...], int]  # call sites from the root, block address
+Step = tuple[Point, Point, EdgeKind]
+
+
+def expanded(image: Image, program: Program, name: str = "main") -> Supergraph:
+    """The verified expansion of a function."""
+    symbol = image.symbol(name)
+    assert symbol
+    graph = expand(program, symbol.addr, image)
+    verify_supergraph(graph, program)
+    return graph
+
+
+def naive(program: Program, entry: int) -> tuple[set[Step], set[Point]]:
+    """Steps and exits on paths from the entry to an exit, by search over explicit call strings.
+
+    Also the steps off these paths: to where no exit is reached from.
+
+    The string of a point is (site, function, site, function, ...) with the return point of each
+    call looked up in the function that made it.
+    """
+    steps: set[Step] = set()
+    exits: set[Point] = set()
+    owner: dict[tuple[int, ...], int] = {(): entry}
+    pending: list[Point] = [((), entry)]
+    seen: set[Point] = set()
+    while pending:
+        point = pending.pop()
+        if point in seen:
+            continue
+        seen.add(point)
+        string, addr = point
+        cfg = program.functions[owner[string]]
+        block = next(b for b in cfg.blocks if b.addr == addr)
+        after: list[tuple[Point, EdgeKind]] = []
+        for edge in cfg.successors(block.index):
+            if edge.kind is not EdgeKind.ACROSS:
+                after.append(((string, cfg.blocks[edge.dst].addr), edge.kind))
+        for callee in block.calls:
+            inner = (*string, block.last.addr, callee)
+            owner[inner] = callee
+            after.append(((inner, callee), EdgeKind.CALL))
+        if block.exits:
+            exits.add(point)
+        if block.returns:
+            back = return_points(program, entry, string)
+            if back is None:
+                exits.add(point)
+            else:
+                after.extend((p, EdgeKind.RETURN) for p in back)
+        steps.update((point, to, kind) for to, kind in after)
+        pending.extend(to for to, _ in after)
+    useful = set(exits)
+    grown = True
+    while grown:
+        more = {a for a, b, _ in steps if b in useful} - useful
+        useful |= more
+        grown = bool(more)
+    return {(a, b, k) for a, b, k in steps if a in useful}, exits
+
+
+def return_points(program: Program, entry: int, string: tuple[int, ...]) -> list[Point] | None:
+    """Where a return from the context ``string`` leads; None out of the root."""
+    while string:
+        outer, site = string[:-2], string[-2]
+        cfg = program.functions[outer[-1] if outer else entry]
+        block = next(b for b in cfg.blocks if b.last.addr == site)
+        if not block.tail:
+            return [
+                (outer, cfg.blocks[e.dst].addr)
+                for e in cfg.successors(block.index)
+                if e.kind is EdgeKind.ACROSS
+            ]
+        string = outer
+    return None
+
+
+def as_points(graph: Supergraph) -> tuple[set[Step], set[Point]]:
+    """The supergraph with its numbers replaced by what they stand for."""
+    strings: list[tuple[int, ...]] = []
+    for context in graph.contexts:
+        if context.parent is None:
+            strings.append(())
+        else:
+            assert context.call_site is not None
+            strings.append((*strings[context.parent], context.call_site, context.function))
+    points = [(strings[n.context], n.block.addr) for n in graph.nodes]
+    steps = {(points[e.src], points[e.dst], e.kind) for e in graph.edges}
+    return steps, {points[n] for n in graph.exits}
+
+
+CALLS = """
+__attribute__((noinline)) static int leaf(int x) { return x > 3 ? x * 5 : x; }
+__attribute__((noinline)) static int twice(int x) { return leaf(x) + leaf(x + 1); }
+__attribute__((noinline, noreturn)) static void stop(void) { for (;;) ; }
+__attribute__((noinline)) static int tail(int x) { if (x == 9) stop(); return twice(x + 2); }
+int main(int n)
+{
+    int sum = 0;
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < i; j++)
+            sum += twice(j);
+        if (sum > 100)
+            return tail(sum);
+    }
+    return tail(sum) + 1;
+}
+"""
+
+
+@pytest.mark.parametrize("optimise", ["-O0", "-O1", "-O2", "-Os"])
+@pytest.mark.parametrize("thumb", [False, True])
+def test_compiled_programs_expand_as_the_naive_expansion(optimise: str, thumb: bool) -> None:
+    cpu = "cortex-a8" if thumb else "arm1136jf-s"
+    image = Image.load(build(CALLS, optimise=optimise, thumb=thumb, cpu=cpu))
+    program = extracted(image)
+    assert program.unresolved == ()
+    graph = expanded(image, program)
+    assert as_points(graph) == naive(program, program.entries[0])
+    assert 1 <= len(graph.stops) <= 2
+    assert len(graph.contexts) > 5
+
+
+def test_contexts_loops_and_their_edges() -> None:
+    image = assemble(
+        """
+        main:   push {r4, lr}
+        outer:  bl work
+        inner:  subs r0, r0, #1
+                bne inner
+                subs r4, r4, #1
+                bne outer
+                pop {r4, pc}
+                .type work, %function
+        work:   subs r1, r1, #1
+                bne work
+                bx lr
+        """
+    )
+    graph = expanded(image, extracted(image))
+    headers = [image.place(graph.nodes[lp.header].block.addr)[11:].split()[0] for lp in graph.loops]
+    assert sorted(headers) == ["<inner>", "<outer>", "<work>"]
+    outer, *inside = graph.loops
+    assert headers[0] == "<outer>"
+    assert [lp.parent for lp in inside] == [0, 0]
+    assert all(lp.nodes < outer.nodes for lp in inside)
+    assert [len(lp.entries) for lp in graph.loops] == [1, 1, 1]
+    assert [len(lp.backs) for lp in graph.loops] == [1, 1, 1]
+    work = next(lp for lp, h in zip(graph.loops, headers, strict=True) if h == "<work>")
+    assert graph.edges[work.entries[0]].kind is EdgeKind.CALL
+    assert len(graph.contexts) == 2
+    assert [c.function for c in graph.call_string(1)] == [c.function for c in graph.contexts]
+
+
+def test_tail_calls_return_to_the_caller_of_the_caller() -> None:
+    image = assemble(
+        """
+        main:   push {lr}
+                bl first
+                pop {pc}
+                .type first, %function
+        first:  b second
+                .type second, %function
+        second: bx lr
+        """
+    )
+    program = extracted(image)
+    graph = expanded(image, program)
+    assert [e.kind for e in graph.edges] == [EdgeKind.CALL, EdgeKind.CALL, EdgeKind.RETURN]
+    assert as_points(graph) == naive(program, program.entries[0])
+
+
+def test_a_call_comes_back_to_the_addresses_in_lr() -> None:
+    image = assemble(
+        """
+        main:   push {r4, lr}
+                cmp r0, #0
+                adr lr, one
+                adreq lr, two
+                b leaf
+        one:    mov r0, #1
+        two:    pop {r4, pc}
+                .type leaf, %function
+        leaf:   bx lr
+        """
+    )
+    program = extracted(image)
+    graph = expanded(image, program)
+    returns = [e for e in graph.edges if e.kind is EdgeKind.RETURN]
+    assert len(returns) == 2
+    assert as_points(graph) == naive(program, program.entries[0])
+
+
+def test_removed_edges_take_what_only_they_reach() -> None:
+    image = Image.load(build(CALLS, optimise="-O1"))
+    program = extracted(image)
+    graph = expanded(image, program)
+    assert without_edges(graph, ()) == graph
+    for loop in graph.loops:
+        smaller = without_edges(graph, loop.backs, image)
+        verify_supergraph(smaller, program, complete=False)
+        assert len(smaller.loops) < len(graph.loops)
+        steps, _ = as_points(smaller)
+        assert steps < as_points(graph)[0]
+    with pytest.raises(ControlFlowError, match="no end of a path is reachable"):
+        without_edges(graph, range(len(graph.edges)), image)
+
+
+def test_recursion_shows_its_cycle() -> None:
+    image = Image.load(
+        build(
+            """
+            __attribute__((noinline)) int odd(int n);
+            __attribute__((noinline)) int even(int n) { return n ? odd(n - 1) * 3 : 1; }
+            __attribute__((noinline)) int odd(int n) { return n ? even(n - 1) + 1 : 0; }
+            int main(int n) { return even(n) + 1; }
+            """,
+            optimise="-O1",
+        )
+    )
+    program = extracted(image)
+    (cycle,) = call_graph(program).cycles
+    assert len(cycle) == 2
+    assert cycle[0].callee == cycle[1].caller
+    with pytest.raises(
+        ControlFlowError, match=r"recursion: (even|odd) -> \w+ -> (even|odd) .* calls odd"
+    ):
+        expanded(image, program)
+
+
+def test_unresolved_branches_and_missing_exits_are_refused() -> None:
+    image = assemble("main: push {lr}\nblx r3\npop {pc}")
+    with pytest.raises(ControlFlowError, match=r"targets of blx r3 .*targets of PLACE"):
+        expanded(image, extracted(image))
+    image = assemble("main: b main")
+    with pytest.raises(ControlFlowError, match=r"<main> .*no end of a path"):
+        expanded(image, extracted(image))
+
+
+IRREDUCIBLE = """
+        main:   cmp r0, #0
+                beq second
+        first:  subs r1, r1, #1
+        second: subs r2, r2, #1
+                bne first
+                bx lr
+"""
+
+
+def test_irreducible_loops_are_split() -> None:
+    image = assemble(IRREDUCIBLE)
+    program = extracted(image)
+    graph = expanded(image, program)
+    blocks = [n.block.addr for n in graph.nodes]
+    assert len(blocks) == len(set(blocks)) + 1
+    assert len(graph.loops) == 1
+    assert {(a[1], b[1], k) for a, b, k in as_points(graph)[0]} == {
+        (a[1], b[1], k) for a, b, k in naive(program, program.entries[0])[0]
+    }
+
+
+def test_loops_too_entangled_name_their_blocks() -> None:
+    """Every block of a complete graph may jump to every other, through a stated table."""
+    names = [f"n{i}" for i in range(14)]
+    text = "main: bx r0\n" + "\n".join(f"{n}: bx r0" for n in names) + "\nout: bx lr"
+    image = assemble(text)
+    program = extracted_with_jumps(image, ["main", *names], [*names, "out"])
+    with pytest.raises(ControlFlowError, match=r"several entries need too many copies: .*<n7>"):
+        expanded(image, program)
+
+
+def extracted_with_jumps(image: Image, sites: list[str], targets: list[str]) -> Program:
+    """Extraction with the same targets stated for several indirect jumps."""
+    from quoll.facts import Facts, Source, Targets
+
+    facts = (Targets(Source("k.facts", 1, "fact"), site, tuple(targets)) for site in sites)
+    return extracted(image, facts=Facts(tuple(facts)))
+
+
+def returning(addr: int) -> Block:
+    """A block that is one ``bx lr``."""
+    return Block(0, (decode(b"\x1e\xff\x2f\xe1", addr, False),), returns=True)
+
+
+def damaged(program: Program) -> list[Program]:
+    """Programs that each break an invariant."""
+    entry = program.entries[0]
+    cfg = program.functions[entry]
+    edge = cfg.edges[0]
+    variants = [
+        replace(cfg, edges=cfg.edges[1:]),
+        replace(cfg, edges=(*cfg.edges, edge)),
+        replace(cfg, edges=(*cfg.edges, Edge(edge.src, edge.dst, EdgeKind.RETURN))),
+        replace(cfg, blocks=cfg.blocks[::-1]),
+        replace(cfg, returns=False),
+        replace(cfg, entry=entry + 4),
+        replace(cfg, blocks=(*cfg.blocks, returning(cfg.blocks[-1].end + 400))),
+        replace(cfg, blocks=(*cfg.blocks[:-1], replace(cfg.blocks[-1], returns=False))),
+        replace(cfg, blocks=tuple(replace(b, calls=()) for b in cfg.blocks)),
+        replace(cfg, blocks=tuple(replace(b, calls=(4,)) for b in cfg.blocks)),
+        replace(cfg, blocks=tuple(replace(b, insns=b.insns[::-1]) for b in cfg.blocks)),
+    ]
+    return [Program({**program.functions, entry: variant}, program.entries) for variant in variants]
+
+
+def test_the_verifier_notices_damage() -> None:
+    image = Image.load(build(CALLS, optimise="-O1"))
+    program = extracted(image)
+    for variant in damaged(program):
+        with pytest.raises(InvariantError):
+            verify_program(variant)
+
+
+def test_the_verifier_notices_damaged_supergraphs() -> None:
+    image = Image.load(build(CALLS, optimise="-O1"))
+    program = extracted(image)
+    graph = expanded(image, program)
+    a, b = graph.edges[0], graph.edges[-1]
+    variants = [
+        replace(graph, edges=graph.edges[1:]),
+        replace(graph, edges=(replace(a, dst=b.dst), *graph.edges[1:])),
+        replace(graph, edges=(replace(a, kind=EdgeKind.RETURN), *graph.edges[1:])),
+        replace(graph, exits=()),
+        replace(graph, exits=(graph.entry,)),
+        replace(graph, loops=graph.loops[1:]),
+        replace(graph, loops=tuple(replace(lp, entries=lp.backs) for lp in graph.loops)),
+        replace(graph, contexts=tuple(replace(c, call_site=1) for c in graph.contexts)),
+        replace(graph, successors=graph.successors[::-1]),
+        replace(graph, entry=graph.exits[0]),
+        replace(graph, nodes=tuple(replace(n, context=0) for n in graph.nodes)),
+    ]
+    for variant in variants:
+        with pytest.raises(InvariantError):
+            verify_supergraph(variant, program)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> str:
+    """Assembly of functions f0.. that call lower ones, loop, branch, tail-call and stop."""
+    count = draw(st.integers(1, 5))
+    text = []
+    for i in range(count):
+        size = draw(st.integers(1, 5))
+        body = [f".type f{i}, %function", f"f{i}: push {{lr}}"]
+        for j in range(size):
+            body.append(f"f{i}_{j}: cmp r0, #{j}")
+            options = ["loop", "skip", "stop", "return", "exit", "spin"]
+            options += ["call", "maybe", "tail"] * (i > 0)
+            kind = draw(st.sampled_from(options))
+            label = f"f{i}_{draw(st.integers(0, size - 1))}"
+            callee = f"f{draw(st.integers(0, max(i - 1, 0)))}"
+            body.append(
+                {
+                    "loop": f"bne {label}",
+                    "skip": f"b {label}",
+                    "stop": ".word 0xe7f000f0",
+                    "return": "popeq {pc}",
+                    "exit": "movseq pc, lr",
+                    "spin": f"beq {label}\n bl f{i}_spin\n f{i}_{j}x: nop",
+                    "call": f"bl {callee}",
+                    "maybe": f"bleq {callee}",
+                    "tail": f"bne f{i}_{j}x\n pop {{lr}}\n b {callee}\n f{i}_{j}x: nop",
+                }[kind]
+            )
+        body.append(
+            draw(st.sampled_from(["pop {pc}", "movs pc, lr", "b .", f"pop {{lr}}\n b f{i}"]))
+        )
+        body.append(f".type f{i}_spin, %function\nf{i}_spin: b .")
+        text.append("\n".join(body))
+    return f"main: b f{count - 1}\n" + "\n".join(text)
+
+
+@settings(max_examples=60, deadline=None)
+@given(programs())
+def test_random_programs_expand_as_the_naive_expansion(text: str) -> None:
+    image = assemble(text)
+    program = extracted(image)
+    steps, exits = naive(program, program.entries[0])
+    if not exits:
+        with pytest.raises(ControlFlowError, match="no end of a path"):
+            expanded(image, program)
+        return
+    graph = expanded(image, program)
+    assert as_points(graph) == (steps, exits)
+    assert all(a.header != b.header for a, b in pairwise(graph.loops))
+
+
+def shared_naive(program: Program, entry: int, length: int) -> tuple[set[Point], set[Point]]:
+    """Points on paths from the entry, and exits, by search over whole call strings; then of each
+    string only the last ``length`` sites and the function are kept.
+
+    Tail calls count as sites, but what they call is told apart by the string of its caller.
+    """
+    steps, exits = naive(program, entry)
+    points = {p for a, b, _ in steps for p in (a, b)} | exits
+    return {shortened(program, entry, p, length) for p in points}, {
+        shortened(program, entry, p, length) for p in exits
+    }
+
+
+def shortened(program: Program, entry: int, point: Point, length: int) -> Point:
+    string, addr = point
+    sites, functions = string[::2], (entry, *string[1::2])
+    tail = 0
+    for site, caller in zip(reversed(sites), reversed(functions[:-1]), strict=True):
+        blocks = program.functions[caller].blocks
+        if not next(b for b in blocks if b.last.addr == site).tail:
+            break
+        tail += 1
+    head = len(sites) - tail
+    if head == 0:
+        return (-1, *string), addr
+    kept = sites[max(0, head - length) : head]
+    return (functions[head], *kept, -2, *string[2 * head :]), addr
+
+
+@settings(max_examples=40, deadline=None)
+@given(programs(), st.integers(0, 3))
+def test_shared_contexts_are_those_of_shortened_strings(text: str, length: int) -> None:
+    image = assemble(text)
+    program = extracted(image)
+    entry = program.entries[0]
+    points, exits = shared_naive(program, entry, length)
+    if not exits:
+        return
+    graph = expand(program, entry, image, Vivu(length))
+    verify_supergraph(graph, program)
+    whole = expand(program, entry, image)
+    assert len(graph.contexts) <= len(whole.contexts)
+    assert {n.block.addr for n in graph.nodes} == {n.block.addr for n in whole.nodes}
+    assert len(graph.nodes) == len(points)
+    counted = Counting(program, image, Vivu(length)).of(entry)
+    assert counted.contexts == len(graph.contexts)
+    assert len(graph.exits) == len(exits)
+    assert expand(program, entry, image, Vivu(99)) == whole

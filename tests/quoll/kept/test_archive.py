@@ -1,0 +1,113 @@
+"""Values as text and back, and texts that are something else."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quoll.cfg.cfg import EdgeKind
+from quoll.extraction.extract import extract
+from quoll.image.image import Image
+from quoll.inlining.expand import expand
+from quoll.inlining.supergraph import Context, SuperEdge
+from quoll.kept.archive import Damaged, from_text, to_text
+from tests.testing.quoll.building import build
+
+PROGRAM = """\
+int g(int a) { return a * 3; }
+int main(int a) { return a ? g(a) : g(1); }
+"""
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.text(), st.binary(), st.floats(allow_nan=False)
+)
+VALUES = st.recursive(
+    st.one_of(SCALARS, st.sampled_from(EdgeKind)),
+    lambda inner: st.one_of(
+        st.lists(inner).map(tuple),
+        st.frozensets(SCALARS),
+        st.dictionaries(st.one_of(st.text(), st.integers()), inner),
+        st.builds(Context, inner, inner, inner),
+        st.builds(SuperEdge, inner, inner, inner),
+    ),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(VALUES.filter(lambda v: "frozenset" not in repr(v)))
+def test_what_is_read_is_what_was_written(value: object) -> None:
+    assert repr(from_text(to_text(value))) == repr(value), "1, True and 1.0 are told apart"
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.frozensets(st.one_of(st.text(), st.integers())))
+def test_sets_are_written_in_one_order(value: frozenset[object]) -> None:
+    again = frozenset(reversed(list(value)))
+    assert to_text(value) == to_text(again)
+    assert from_text(to_text(value)) == value
+
+
+def test_a_supergraph_survives() -> None:
+    image = Image.load(build(PROGRAM, "-fno-inline"))
+    main = image.symbol("main")
+    assert main is not None
+    graph = expand(extract(image, [main.addr]), main.addr, image)
+    again = from_text(to_text(graph))
+    assert again == graph
+    assert len({id(n.block) for n in again.nodes}) == len({id(n.block) for n in graph.nodes})
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """Not of this project's packages."""
+
+    x: int
+
+
+@pytest.mark.parametrize("value", [Foreign(1), object(), [1], {1}, MappingProxyType({1: [2]})])
+def test_what_cannot_be_kept_is_refused(value: object) -> None:
+    with pytest.raises(TypeError, match="cannot be kept"):
+        to_text(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[",
+        "[]",
+        "{}",
+        "[1]",
+        '[["t",1,2]]',
+        '[["t",[5]]]',
+        '[["x",1]]',
+        '[["d","os:stat_result",1],["t",[0]]]',
+        '[["d","quoll.kept.archive:json",1],["t",[0]]]',
+        '[["d","quoll.kept.archive:to_text",1],["t",[0]]]',
+        '[["d","quoll.nothing:Here",1],["t",[0]]]',
+        '[["d","quoll.inlining.supergraph:Context",1],["t",[0]]]',
+        '[["e","quoll.cfg.cfg:EdgeKind","sideways"],["t",[0]]]',
+        '[["b","zz"],["t",[0]]]',
+    ],
+)
+def test_other_texts_are_damaged(text: str) -> None:
+    with pytest.raises(Damaged):
+        from_text(text)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_any_change_of_a_part_is_a_value_or_damage(data: st.DataObject) -> None:
+    parts = json.loads(to_text((Context(None, 4, 8), EdgeKind.CALL, b"ab", {"k": (1, 2)})))
+    part = data.draw(st.sampled_from(parts))
+    part[data.draw(st.integers(0, len(part) - 1))] = data.draw(
+        st.one_of(st.integers(-3, 9), st.text(max_size=3), st.none(), st.just([0]), st.just([]))
+    )
+    with suppress(Damaged):
+        from_text(json.dumps(parts))

@@ -1,0 +1,109 @@
+"""Work in several processes gives what it gives in one, even if a process fails."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from quoll.extraction import work_list as growth
+from quoll.extraction.extract import extract
+from quoll.image.image import Image
+from quoll.processes.parallel import begun, spread
+from tests.testing.quoll.building import build
+
+HERE = os.getpid()
+PRINTS = """
+int siprintf(char *, const char *, ...);
+void qsort(void *, int, int, int (*)(const void *, const void *));
+int main(int n, int (*order)(const void *, const void *)) {
+    char text[40];
+    qsort(text, siprintf(text, "%d", n), 1, order);
+    return text[0];
+}
+"""
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+@pytest.mark.parametrize("worth", [0, 1000])
+def test_results_keep_their_order(worth: int) -> None:
+    assert spread(square, [1, 5, 2, 9, 1], worth) == [0, 1, 4, 9, 16]
+    assert spread(square, [], worth) == []
+
+
+def test_other_processes_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    processes = spread(lambda _: os.getpid(), [3, 3], 0)
+    assert HERE in processes
+    assert len(set(processes)) == 2
+
+
+def test_each_of_many_pieces_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
+    weights = [n % 7 * (900 if n % 500 == 0 else 1) for n in range(5000)]
+    done = spread(lambda number: (number, os.getpid()), weights, 0)
+    assert [number for number, _ in done] == list(range(5000))
+    assert len({process for _, process in done}) == 3
+
+
+def test_what_a_failed_process_was_to_do_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails_elsewhere(number: int) -> int:
+        if os.getpid() != HERE:
+            os._exit(3)
+        return number
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
+    assert spread(fails_elsewhere, [1, 1, 1, 1], 0) == [0, 1, 2, 3]
+
+
+def test_an_error_is_raised_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(number: int) -> int:
+        raise ValueError(number)
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    with pytest.raises(ValueError, match="0"):
+        spread(fails, [1, 1], 0)
+
+
+@pytest.mark.parametrize("processors", [{0}, {0, 1}])
+def test_work_that_is_begun_elsewhere(
+    processors: set[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: processors)
+    finished = begun(os.getpid)
+    assert (finished() == HERE) == (len(processors) == 1)
+    assert begun(lambda: 5 if os.getpid() == HERE else os._exit(3))() == 5
+    finished = begun(lambda: 6)
+    assert spread(lambda _: finished() if os.getpid() != HERE else 6, [1, 1], 0) == [6, 6]
+    assert finished() == 6
+
+
+def test_a_line_table_decoded_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    path = build("int main(int n) {\n    return n + 1;\n}\n")
+    expected, other = Image.load(path).lines, Image.load(path)
+    monkeypatch.setattr("quoll.image.image.LONG", 1)
+    other.begin_lines()
+    monkeypatch.setattr("quoll.image.image.decode_lines", None)  # not here any more
+    other.settle_lines()
+    assert other.lines == expected
+    assert expected.lines
+
+
+def test_extraction_is_the_same_in_one_process_and_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Formatted output has jump tables, arrays on the stack, returns not proved and pointers."""
+    link = ("-lc", "-lgcc", "-Wl,--unresolved-symbols=ignore-all")
+    image = Image.load(build(PRINTS, link=link))
+    entries = [s.addr | s.thumb for s in image.symbols.symbols if s.kind == "func"]
+    monkeypatch.setattr(growth, "SPREAD", 0)
+    programs = []
+    for count in (1, 2):
+        processors = set(range(count))
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, found=processors: found)
+        programs.append(extract(image, entries))
+    assert programs[0] == programs[1]
+    assert any(len(table.targets) > 50 for table in programs[0].jump_tables)
+    assert programs[0].unresolved

@@ -1,0 +1,349 @@
+"""Concrete walks: a path with addresses through concrete caches, checked against the classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from cache.classify import classify
+from cache.geometry import Geometry, Hierarchy
+from cache.initial import UNKNOWN_CONTENTS, Contents, Initial
+from cache.locked import NOT_LOCKED, LockedLines
+from cache.maintenance import UNKNOWN, cache_operation
+from cache.policy import Policy
+from cache.reference import Classification, Hit, Kind, Reference
+from cache.simulator import Cache, CacheOutcome, FetchUnit
+from pipeline.charge import due_cycles, entry_cycles
+from pipeline.timing import MemoryLatencies
+from quoll.arm.insn import Access, Insn
+from quoll.cfg.cfg import EdgeKind
+from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
+from tests.testing.cache.graphs import (
+    CODE,
+    DATA,
+    DEVICE,
+    FOREIGN,
+    LOADS,
+    Program,
+    Words,
+    random_program,
+)
+
+STEPS = 24  # of a walk, one node each
+STREAMING = 0.2  # of the programs are mostly loads through one pointer
+LOCKING = 0.25  # of the cases have lines that are locked
+MISS = 96  # cycles of one in memory that is cached
+LATENCIES = MemoryLatencies(
+    access=32, l2_hit=None, line_rest=64, dirty_l1_victims=True, dirty_l2_victims=False
+)
+NOTHING_LOCKED = (NOT_LOCKED, NOT_LOCKED)
+L1 = Geometry(16384, 4, 32)
+ONE_WAY = Geometry(4096, 1, 32)
+MEMORY = MemoryMap(
+    (
+        MemoryRegion("ram", 0xF0000000, 0xF7FFFFFF, RegionKind.CACHED, 0x80000000, True),
+        MemoryRegion("device", DEVICE, DEVICE + 0xFFFFF, RegionKind.DEVICE, None, True),
+    )
+)
+
+
+def hierarchy(fetch_ahead: int) -> Hierarchy:
+    """L1 caches as on the i.MX31, no L2."""
+    return Hierarchy(L1, L1, None, MEMORY, fetch_ahead, aligned=True)
+
+
+@dataclass
+class Tally:
+    """Per kind what was charged and what happened, and what the walk covered.
+
+    Fetches in misses, loads and stores in cycles.
+    """
+
+    charged: dict[str, int] = field(default_factory=lambda: {"fetch": 0, "load": 0, "store": 0})
+    happened: dict[str, int] = field(default_factory=lambda: {"fetch": 0, "load": 0, "store": 0})
+    hits: int = 0  # claimed and confirmed
+    first: int = 0  # first misses met
+    paid: int = 0
+    symbolic: int = 0  # hits at unknown addresses
+    missing: int = 0  # claimed to miss and confirmed
+    streams: int = 0  # executions of loads that miss once per line
+
+
+class Walk:
+    """One execution of a program on concrete caches."""
+
+    def __init__(
+        self, program: Program, classes: Classification, ahead: int, geometry: Geometry,
+        policy: Policy, random: Random, locked: tuple[LockedLines, LockedLines] = NOTHING_LOCKED,
+        initial: tuple[Initial, Initial] = (UNKNOWN_CONTENTS, UNKNOWN_CONTENTS),
+    ) -> None:  # fmt: skip
+        self.program, self.classes, self.ahead, self.random = program, classes, ahead, random
+        self.memory = replace(
+            LATENCIES,
+            dirty_l1_victims=not geometry.write_through,
+            write_allocate=geometry.write_allocate,
+            write_through=geometry.write_through,
+            stores_pay=initial[1].clean,
+        )
+        # Where stores pay for what loads cost, or the other way around, they are summed up.
+        self.stores = "load" if geometry.write_allocate or initial[1].clean else "store"
+        self.icache, self.dcache = (
+            Cache(geometry, policy, random, lines.lines()) for lines in locked
+        )
+        every = range(4 * 128 // geometry.sets)
+        pools = [
+            [b // 32 + geometry.sets * k + i for k in every for i in range(8)] for b in (CODE, DATA)
+        ]
+        for cache, lines, state in zip((self.icache, self.dcache), pools, initial, strict=True):
+            dirty = not state.clean and not geometry.write_through
+            if state.contents is not Contents.COLD:
+                cache.pollute(lines, random.choice([0.0, 0.5, 1.0]), dirty=dirty)
+            cache.hold(frozenset(state.held.lines()), dirty=dirty)
+        self.fetch = FetchUnit(self.icache)
+        self.entered: set[int] = set()  # lines of the run of which an instruction was executed
+        self.waiting: list[int] = []  # lines that missed and of which none was executed yet
+        self.foreign_cached = random.random() < 0.5
+        self.words = Words(program, random)
+        self.tally = Tally()
+
+    def run(self, steps: int) -> Tally:
+        graph = self.program.graph
+        node = graph.entry
+        self._charge_once(self.classes.start_misses)
+        self._redirect(graph.nodes[node].block.addr)
+        for _ in range(steps):
+            self._block(node)
+            self._compare()
+            if not graph.successors[node]:
+                break
+            edge = self.random.choice(graph.successors[node])
+            self._edge(edge)
+            self.words.follow(edge)
+            node = graph.edges[edge].dst
+        return self.tally
+
+    def _compare(self) -> None:
+        """What was charged covers what happened; a line fetched ahead is charged when entered."""
+        self.tally.happened["fetch"] = self.fetch.misses - len(self.waiting)
+        for kind, charged in self.tally.charged.items():
+            assert self.tally.happened[kind] <= charged, (kind, self.tally)
+
+    def _redirect(self, addr: int) -> None:
+        self.fetch.redirect(addr)
+        self.entered.clear()
+
+    def _fetch_to(self, addr: int) -> None:
+        before = set(self.fetch.log)
+        self.fetch.fetch_to(addr)
+        self.waiting += [n for n, hit in self.fetch.log.items() if n not in before and not hit]
+
+    def _edge(self, edge: int) -> None:
+        graph = self.program.graph
+        self._charge_once(self.classes.first_misses[edge])
+        for reference in self.classes.prefetches[edge]:
+            self._charge(reference)
+            assert reference.low is not None
+            line = reference.low // 32
+            if reference.l1 is Hit.AH:
+                assert self.fetch.log.get(line, True), f"claimed to hit: {reference}"
+        taken = graph.edges[edge]
+        if taken.kind is not EdgeKind.FALLTHROUGH:
+            self.waiting.clear()
+            self._redirect(graph.nodes[taken.dst].block.addr)
+
+    def _charge_once(self, references: tuple[Reference, ...]) -> None:
+        for reference in references:
+            if reference.kind in (Kind.FETCH, Kind.PREFETCH):
+                self.tally.charged["fetch"] += 1
+            else:
+                self.tally.charged["load"] += entry_cycles(reference, self.memory)
+
+    def _block(self, node: int) -> None:
+        references = self.classes.references[node]
+        for index, insn in enumerate(self.program.graph.nodes[node].block.insns):
+            self._fetch_to(insn.next)
+            self._fetch_to(insn.next + self.random.randint(0, self.ahead))
+            line = insn.addr // 32
+            entering = line not in self.entered
+            self.entered.add(line)
+            self.waiting = [n for n in self.waiting if n != line]
+            here = [r for r in references if r.insn == index]
+            for reference in here:
+                self._charge(reference)
+                if reference.kind is Kind.FETCH:
+                    self._fetched(reference, line, entering=entering)
+            executed = not insn.conditional or self.random.random() < 0.5
+            if insn.memory is not None and executed:
+                self._data(node, index, insn, [r for r in here if r.kind is not Kind.FETCH])
+            elif executed:
+                self._maintain(insn)
+
+    def _fetched(self, reference: Reference, line: int, *, entering: bool) -> None:
+        """Check a fetch of the line that is executed, or of one behind it that may be fetched."""
+        assert reference.low is not None
+        own = reference.low // 32 == line
+        hit = self.fetch.log.get(reference.low // 32)
+        assert hit is not None or not own
+        if hit is None or (own and not entering):
+            return
+        if reference.l1 is Hit.AH:
+            assert hit, f"claimed to hit: {reference}"
+            self.tally.hits += 1
+        if reference.l1 is Hit.AM:
+            assert not hit, f"claimed to miss: {reference}"
+            self.tally.missing += 1
+
+    def _charge(self, reference: Reference) -> None:
+        self.tally.first += reference.l1 is Hit.FM
+        self.tally.paid += reference.paid
+        self.tally.streams += reference.l1 is Hit.PL
+        if reference.kind is Kind.STORE:
+            self.tally.charged[self.stores] += due_cycles(reference, self.memory)
+        elif reference.kind is Kind.LOAD:
+            self.tally.charged["load"] += due_cycles(reference, self.memory)
+        elif reference.kind in (Kind.FETCH, Kind.PREFETCH) and reference.due:
+            self.tally.charged["fetch"] += 1
+
+    def _data(self, node: int, index: int, insn: Insn, here: list[Reference]) -> None:
+        memory = insn.memory
+        assert memory is not None
+        addr = self.words.address(node, index, insn)
+        size = memory.size * memory.count
+        loads = [r for r in here if r.kind is Kind.LOAD]
+        stores = [r for r in here if r.kind is Kind.STORE]
+        if memory.access is Access.PRELOAD and self.random.random() < 0.5:
+            return
+        lines = L1.lines(addr, size)
+        assert len(lines) <= max(len(loads), len(stores)), (hex(addr), here)
+        for position, line in enumerate(lines):
+            low, high = max(addr, line * 32), min(addr + size, line * 32 + 32)
+            words, cached = (high - 1) // 4 - low // 4 + 1, self._is_cached(line * 32)
+            if memory.access is not Access.STORE:
+                self._load(line, words, cached, loads[min(position, len(loads) - 1)])
+            if memory.access in (Access.STORE, Access.SWAP):
+                self._store(line, words, cached, stores[min(position, len(stores) - 1)])
+
+    def _is_cached(self, addr: int) -> bool:
+        """Whether the line at ``addr`` is cached memory; an access may lie half in another kind."""
+        if addr < FOREIGN + 8192:
+            return self.foreign_cached
+        return not DEVICE <= addr < DEVICE + 0x100000
+
+    def _load(self, line: int, words: int, cached: bool, reference: Reference) -> None:
+        if not cached:
+            assert reference.l1 is not Hit.AH or reference.uncached
+            self.tally.happened["load"] += words * LATENCIES.uncached_word
+            return
+        outcome = self.dcache.load(line)
+        self._misses("load", reference, outcome)
+        if reference.l1 is Hit.AH:
+            assert outcome.hit, f"claimed to hit: {reference}"
+            self.tally.hits += 1
+            self.tally.symbolic += reference.symbolic
+
+    def _store(self, line: int, words: int, cached: bool, reference: Reference) -> None:
+        past = words * self.memory.uncached_word
+        if not cached:
+            assert reference.l1 is not Hit.AH or reference.uncached, f"claimed to hit: {reference}"
+            self.tally.happened[self.stores] += past
+            return
+        outcome = self.dcache.store(line)
+        if self.memory.write_through or not (outcome.hit or self.memory.write_allocate):
+            self.tally.happened[self.stores] += past
+        if self.memory.write_allocate:
+            self._misses(self.stores, reference, outcome)
+        if reference.l1 is Hit.AH:
+            assert outcome.hit, f"claimed to hit: {reference}"
+            self.tally.hits += 1
+        if reference.l1 is Hit.AM:
+            assert not outcome.hit, f"claimed to miss: {reference}"
+            self.tally.missing += 1
+
+    def _misses(self, kind: str, reference: Reference, outcome: CacheOutcome) -> None:
+        """A line that may be filled, and one that is written back to make room."""
+        victim = 0 if outcome.victim is None else self.memory.write_back
+        self.tally.happened[kind] += victim + (0 if outcome.hit else MISS)
+        if reference.kind is Kind.LOAD and reference.l1 is Hit.AM:
+            assert not outcome.hit, f"claimed to miss: {reference}"
+            self.tally.missing += 1
+
+    def _maintain(self, insn: Insn) -> None:
+        """Effects of the operations in ``MAINTENANCE``, written down from the manual."""
+        if insn.mnemonic != "mcr":
+            return
+        word = int.from_bytes(insn.raw, "little")
+        register = (word >> 16 & 15, word & 15, word >> 5 & 7)
+        code, data = (b // 32 + self.random.randrange(16) for b in (CODE, DATA))
+        match register:
+            case (7, 5, 0):
+                self.icache.invalidate_all()
+            case (7, 5, 1):
+                self.icache.invalidate(code)
+            case (7, 5, 4):
+                self._redirect(insn.next)
+            case (7, 6, 0):
+                self.dcache.invalidate_all()
+            case (7, 10, 0):
+                self.dcache.clean_all()
+            case (7, 10, 1):
+                self.dcache.clean(data)
+            case (7, 14, 0):
+                self.dcache.clean_all()
+                self.dcache.invalidate_all()
+            case (9, 0, 0):  # lockdown: any line may go
+                self.dcache.invalidate(data)
+                self.icache.invalidate(code)
+                assert cache_operation(insn) is UNKNOWN
+            case (7, 10, 4) | (13, 0, 1):
+                pass
+            case other:
+                raise AssertionError(f"no concrete effect for {other} in {insn.text}")
+
+
+def locked_lines(random: Random, base: int, geometry: Geometry) -> LockedLines:
+    """Lines near ``base``, at most one of each set."""
+    first = base // 32 + random.randrange(8)
+    count = random.randint(1, min(8, geometry.sets))
+    return LockedLines.of([(first * 32, (first + count) * 32)], 32)
+
+
+def initial_state(random: Random, base: int, geometry: Geometry) -> Initial:
+    """Most often unknown; else clean or cold, and perhaps some lines that are held."""
+    if random.random() < 0.6:
+        return UNKNOWN_CONTENTS
+    held = locked_lines(random, base, geometry) if random.random() < 0.5 else NOT_LOCKED
+    return Initial(random.choice(list(Contents)), held)
+
+
+def check(random: Random, policy: Policy | None = None) -> Tally:
+    """One random program, walked on a cache of the policy that was analysed.
+
+    "One-way" is walked on caches of every policy, its own direct-mapped cache among them.
+    """
+    ahead = random.choice([0, 8, 48])
+    if random.random() < STREAMING:
+        program = random_program(random, maintenance=False, blocks=4, text=LOADS, steady=True)
+    else:
+        program = random_program(random, maintenance=random.random() < 0.5)
+    policy = policy or random.choice(list(Policy))
+    geometry = random.choice([L1, L1, Geometry(1024, 2, 32), Geometry(2048, 4, 32)])
+    caches = hierarchy(ahead)
+    if random.random() < LOCKING:
+        geometry = replace(geometry, locked_ways=1)
+        code, data = (locked_lines(random, base, geometry) for base in (CODE, DATA))
+        caches = replace(caches, locked_i=code, locked_d=data)
+    else:
+        states = (initial_state(random, base, geometry) for base in (CODE, DATA))
+        caches = replace(caches, initial_i=next(states), initial_d=next(states))
+    geometry = replace(
+        geometry, write_allocate=random.random() < 0.25, write_through=random.random() < 0.15
+    )
+    caches = replace(caches, l1i=geometry, l1d=geometry, policy=policy)
+    classes = classify(program.graph, program, caches)
+    if policy is Policy.ONE_WAY:
+        policy = random.choice(list(Policy))
+        one_way = replace(geometry, size=geometry.size // geometry.ways, ways=1, locked_ways=0)
+        geometry = random.choice([one_way, geometry])
+    locked = caches.locked_i, caches.locked_d
+    initial = caches.initial_i, caches.initial_d
+    return Walk(program, classes, ahead, geometry, policy, random, locked, initial).run(STEPS)

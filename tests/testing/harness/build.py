@@ -1,0 +1,41 @@
+"""What tests need built: made on demand, once at a time, never stale."""
+
+from __future__ import annotations
+
+import fcntl
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def make(folder: str, *arguments: str) -> None:
+    """Runs ``make`` in a folder of the checkout; does nothing when all is up to date.
+
+    The lock keeps test processes that run at the same time from building the same files.
+    """
+    (ROOT / "build").mkdir(exist_ok=True)
+    with (ROOT / "build" / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        command = ["make", "--silent", "--no-print-directory", "-C", folder, *arguments]
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, f"{' '.join(command)}:\n{done.stdout}{done.stderr}"
+
+
+def recorder() -> Path:
+    """The QEMU plugin that records executions."""
+    make("kernels/recorder")
+    return ROOT / "build" / "recorder" / "librecorder.so"
+
+
+def kernel(name: str = "kzm-after") -> Path:
+    """The kernel of a build, ``BOARD-PRESET``; its programs and facts are beside it."""
+    board, preset = name.split("-", 1)
+    make("kernels/bilby", f"BOARD={board}", f"PRESET={preset}")
+    return ROOT / "build" / "bilby" / name / "kernel.elf"

@@ -1,0 +1,91 @@
+"""Runs kernels in QEMU, with a time limit, and records what they execute."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+from subprocess import CompletedProcess
+
+from quoll.image.image import Image
+from quoll.image.trace import Trace
+from tests.testing.harness import build
+
+# Far more than any run needs; a kernel that hangs must not hang the tests. The
+# kernel's own script has a limit of 120 s, which has to be the one that strikes.
+SECONDS = 150
+
+# One instruction takes 1 ns of virtual time, so that every run is the same.
+KZM = [
+    *["qemu-system-arm", "-M", "kzm", "-nographic", "-no-reboot"],
+    *["-icount", "shift=0,sleep=off"],
+    *["-semihosting-config", "enable=on,target=native,userspace=on"],
+]
+
+
+def run(command: list[str], seconds: float = SECONDS) -> CompletedProcess[str]:
+    """Runs a command to its end and returns what it printed, both streams together.
+
+    Kills it, and everything it started, at the time limit; that is a failed test.
+    """
+    with subprocess.Popen(
+        command,
+        cwd=build.ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            output, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+            raise AssertionError(f"{command[0]} ran over {seconds} s:\n{output}") from None
+    return CompletedProcess(command, process.returncode, output, "")
+
+
+def plugin(trace: Path, **options: int) -> list[str]:
+    """QEMU's arguments to record into ``trace``; options as in ``kernels/recorder/recorder.c``."""
+    numbers = "".join(f",{name}={number}" for name, number in options.items())
+    return ["-plugin", f"{_escaped(build.recorder())},out={_escaped(trace)}{numbers}"]
+
+
+def _escaped(path: Path) -> str:
+    """QEMU takes a comma as the end of an option, and two as one comma."""
+    return str(path).replace(",", ",,")
+
+
+def run_elf(elf: Path, trace: Path | None = None, **options: int) -> CompletedProcess[str]:
+    """Runs a bare-metal program on the KZM board until it ends QEMU itself."""
+    recording = plugin(trace, **options) if trace else []
+    return run([*KZM, "-kernel", str(elf), *recording])
+
+
+def run_bilby(
+    build_name: str = "kzm-after", program: str = "tests", trace: Path | None = None
+) -> CompletedProcess[str]:
+    """Boots the kernel with a user-level program, and records it when given a file."""
+    build.kernel(build_name)
+    recording = plugin(trace) if trace else []
+    return run([str(build.ROOT / "kernels/bilby/run"), build_name, program, *recording])
+
+
+def preemption_starts(image: Image) -> frozenset[int]:
+    """Where a preemption point goes on because nothing is pending (rule 21)."""
+    names = (n for n in image.symbols.names() if n.startswith("preemption_start_"))
+    return frozenset(s.addr for s in map(image.symbol, names) if s is not None)
+
+
+def record(trace: Path, build_name: str = "kzm-after", program: str = "tests") -> Trace:
+    """What the kernel executes while the program runs; ``trace`` is the file to use.
+
+    Only what a bound is about: nothing that passed a preemption point.
+    """
+    done = run_bilby(build_name, program, trace)
+    assert done.returncode == 0, f"{program} ended with {done.returncode}:\n{done.stdout}"
+    image = Image.load(build.kernel(build_name))
+    return Trace.read(trace).without(preemption_starts(image))

@@ -1,0 +1,337 @@
+"""Random small programs, expanded by the real virtual inlining, with costs, bounds and facts."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+
+from ilp.constraints.constraint import Constraint, Locate, Located, resolve_constraints
+from loopbounds.proof.bound import LoopBound
+from pipeline.costs import Cause, Costs
+from quoll.arm.insn import Cond, Flow, Insn, Shift
+from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, Program
+from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, Linear, Require, Source
+from quoll.inlining.expand import expand, without_edges
+from quoll.inlining.supergraph import Supergraph
+
+__all__ = [
+    "Case",
+    "FunctionDraft",
+    "expanded",
+    "insn",
+    "locate_among",
+    "loop_bounds",
+    "random_case",
+]
+
+
+def insn(addr: int, flow: Flow = Flow.NEXT, cond: Cond = Cond.AL) -> Insn:
+    """An instruction of which only the place, the condition and the effect on control matter."""
+    empty: frozenset[int] = frozenset()
+    return Insn(
+        addr, bytes(4), False, "op", "op", cond, flow, None, False, False, False, empty, empty,
+        Shift.NONE, None, (),
+    )  # fmt: skip
+
+
+@dataclass
+class FunctionDraft:
+    """One function while it grows. Blocks are one instruction long, 0x10 bytes apart.
+
+    ``flows[b]`` is the flow of the instruction; ``nest[b]`` the headers around block b.
+    """
+
+    entry: int
+    edges: list[tuple[int, int, EdgeKind]] = field(default_factory=list)
+    flows: list[Flow] = field(default_factory=list)
+    calls: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    tails: set[int] = field(default_factory=set)
+    returns: set[int] = field(default_factory=set)
+    exits: set[int] = field(default_factory=set)
+    nest: list[frozenset[int]] = field(default_factory=list)
+    around: frozenset[int] = frozenset()
+
+    def block(self, flow: Flow = Flow.NEXT) -> int:
+        """A new block."""
+        self.flows.append(flow)
+        self.nest.append(self.around)
+        return len(self.flows) - 1
+
+    def edge(self, src: int, dst: int, kind: EdgeKind = EdgeKind.TAKEN) -> None:
+        """A new edge, once."""
+        if (src, dst, kind) not in self.edges:
+            self.edges.append((src, dst, kind))
+
+    def cfg(self) -> Cfg:
+        """The function."""
+        blocks = tuple(
+            Block(
+                b,
+                (insn(self.entry + 0x10 * b, flow),),
+                calls=self.calls.get(b, ()),
+                tail=b in self.tails,
+                returns=b in self.returns,
+                exits=b in self.exits,
+            )
+            for b, flow in enumerate(self.flows)
+        )
+        edges = tuple(Edge(*e) for e in self.edges)
+        return Cfg(self.entry, f"f{self.entry:x}", False, blocks, edges, bool(self.returns))
+
+
+def expanded(functions: list[FunctionDraft]) -> Supergraph:
+    """Virtual inlining from the first function."""
+    program = Program({f.entry: f.cfg() for f in functions}, (functions[0].entry,))
+    return expand(program, functions[0].entry, SimpleNamespace(place=hex))  # type: ignore[arg-type]
+
+
+class FunctionWriter:
+    """Writes one function from random statements."""
+
+    def __init__(self, rng: random.Random, draft: FunctionDraft, callees: list[int]) -> None:
+        self.rng, self.draft, self.callees = rng, draft, callees
+        self.room = rng.randint(2, 7)  # statements left
+
+    def write(self, *, root: bool) -> None:
+        """The whole body."""
+        d = self.draft
+        first = d.block()
+        last = self.sequence(first)
+        if last is not None:
+            if self.callees and not root and self.rng.random() < 0.1:
+                d.calls[last], d.flows[last] = (self.rng.choice(self.callees),), Flow.JUMP
+                d.tails.add(last)
+            else:
+                d.returns.add(last)
+        plain = [b for b, f in enumerate(d.flows) if b not in d.calls and f is Flow.NEXT]
+        for _ in range(self.rng.choice((0, 0, 1, 2))):
+            src, dst = self.rng.choice(plain), self.rng.randrange(len(d.flows))
+            if src < dst and d.nest[dst] <= d.nest[src] and src not in d.returns:
+                d.edge(src, dst)
+
+    def sequence(self, at: int) -> int | None:
+        """Statements after block ``at``; the last block, or None if control does not get there."""
+        for _ in range(self.rng.randint(1, 3)):
+            if self.room <= 0:
+                break
+            self.room -= 1
+            kinds = (self._if, self._if, self._loop, self._while, self._call, self._call)
+            after = self.rng.choice((*kinds, self._leave))(at)
+            if after is None:
+                return None
+            at = after
+        return at
+
+    def next(self, src: int) -> int:
+        """A new block after ``src``."""
+        block = self.draft.block()
+        self.draft.edge(src, block, EdgeKind.FALLTHROUGH)
+        return block
+
+    def _if(self, at: int) -> int | None:
+        ends = [self.sequence(self.next(at)), at if self.rng.random() < 0.4 else None]
+        if ends[1] is None:
+            ends[1] = self.sequence(self.next(at))
+        live = [end for end in ends if end is not None]
+        if not live:
+            return None
+        join = self.draft.block()
+        for end in live:
+            self.draft.edge(end, join)
+        return join
+
+    def _loop(self, at: int) -> int | None:
+        """do { body } while (...)"""
+        d, outer = self.draft, self.draft.around
+        header = len(d.flows)
+        d.around = outer | {header}
+        end = self.sequence(self.next(at))
+        d.around = outer
+        if end is None:
+            return None
+        d.edge(end, header)
+        return self.next(end)
+
+    def _while(self, at: int) -> int | None:
+        d, outer = self.draft, self.draft.around
+        header = len(d.flows)
+        d.around = outer | {header}
+        self.next(at)
+        end = self.sequence(self.next(header))
+        d.around = outer
+        if end is not None:
+            d.edge(end, header)
+        return self.next(header)
+
+    def _call(self, at: int) -> int:
+        d = self.draft
+        if not self.callees:
+            return self.next(at)
+        call = self.next(at)
+        d.flows[call] = Flow.CALL
+        number = 2 if self.rng.random() < 0.15 else 1
+        d.calls[call] = tuple(dict.fromkeys(self.rng.choices(self.callees, k=number)))
+        after = d.block()
+        d.edge(call, after, EdgeKind.ACROSS)
+        return after
+
+    def _leave(self, at: int) -> int:
+        """if (...) the path ends, or the function returns"""
+        d = self.draft
+        out = self.next(at)
+        kind = self.rng.random()
+        if kind < 0.4:
+            d.returns.add(out)
+        elif kind < 0.7:
+            d.exits.add(out)
+            d.flows[out] = Flow.EXCEPTION_RETURN
+        else:
+            d.exits.add(out)  # a named end point
+            d.flows[out] = Flow.TRAP
+        return self.next(at)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program with everything that the integer program is built from."""
+
+    graph: Supergraph
+    costs: Costs
+    bounds: tuple[int, ...]
+    constraints: tuple[Constraint, ...]
+
+    @property
+    def loop_bounds(self) -> tuple[LoopBound, ...]:
+        """The bounds as the stage before gives them."""
+        return loop_bounds(self.bounds)
+
+
+def loop_bounds(bounds: tuple[int, ...]) -> tuple[LoopBound, ...]:
+    """One proved bound per loop."""
+    return tuple(LoopBound(i, b, True, "nusmv", "", "", 0.0) for i, b in enumerate(bounds))
+
+
+# How often each form of fact is drawn.
+PAIRS = ("conflict", "conflict", "consistent", "consistent", "most", "total")
+FORMS = (*PAIRS, "linear", "linear", "require")
+
+
+def random_case(seed: int, forms: Sequence[str] = FORMS) -> Case:
+    """A case; some start in the middle, some recur. Raises ControlFlowError if none can end."""
+    rng = random.Random(seed)
+    drafts = [FunctionDraft(0x1000 * (i + 1)) for i in range(rng.choice((1, 2, 2, 3, 3, 4)))]
+    for i, draft in enumerate(drafts):
+        callees = [d.entry for d in drafts[i + 1 :]]
+        FunctionWriter(rng, draft, callees).write(root=i == 0)
+    graph = expanded(drafts)
+    if rng.random() < 0.12:
+        graph = without_edges(replace(graph, entry=rng.randrange(len(graph.nodes))), [])
+    if rng.random() < 0.15:
+        graph = as_recursion(rng, graph)
+    by_header = {
+        addr: rng.choice((1, 2, 2, 3))
+        for addr in sorted({graph.nodes[loop.header].block.addr for loop in graph.loops})
+    }
+    bounds = tuple(by_header[graph.nodes[loop.header].block.addr] for loop in graph.loops)
+    costs = Costs(
+        tuple(causes(rng, 9) for _ in graph.nodes), tuple(causes(rng, 3) for _ in graph.edges)
+    )
+    return Case(graph, costs, bounds, random_constraints(rng, graph, forms))
+
+
+def as_recursion(rng: random.Random, graph: Supergraph) -> Supergraph:
+    """The graph with the contexts of one function said to be activations of another."""
+    first, second = (c.function for c in rng.choices(graph.contexts, k=2))
+    contexts = tuple(
+        replace(c, function=first) if c.function == second else c for c in graph.contexts
+    )
+    return replace(graph, contexts=contexts)
+
+
+def causes(rng: random.Random, most: int) -> tuple[int, ...]:
+    """Cycles by cause; zero for most causes."""
+    cycles = [0] * len(Cause)
+    cycles[rng.randrange(len(Cause))] = rng.randint(0, most)
+    cycles[rng.randrange(len(Cause))] += rng.choice((0, 0, 1))
+    return tuple(cycles)
+
+
+def random_constraints(
+    rng: random.Random, graph: Supergraph, forms: Sequence[str]
+) -> tuple[Constraint, ...]:
+    """None to three facts of random form about random places and functions of the graph."""
+    contexts = sorted({node.context for node in graph.nodes})
+    facts: list[Fact] = []
+    lines: dict[str, tuple[int, ...]] = {}
+    for number in range(rng.choice((0, 1, 1, 1, 2, 2, 3))):
+        context = graph.contexts[rng.choice(contexts)]
+        parent = None if context.parent is None else graph.contexts[context.parent].function
+        function = hex(context.function)
+        caller = hex(parent) if parent and rng.random() < 0.2 else None
+        below = [
+            n.block.addr
+            for n in graph.nodes
+            if any(c.function == context.function for c in graph.call_string(n.context))
+        ]
+        source = Source("random", number, "")
+        a, b = (place(rng, below, lines) for _ in range(2))
+        form = rng.choice(forms)
+        if form == "conflict":
+            facts.append(Conflict(source, a, b, function, caller))
+        elif form == "consistent":
+            facts.append(Consistent(source, a, b, function, caller))
+        elif form == "most":
+            facts.append(AtMost(source, a, rng.randint(0, 2), function, caller))
+        elif form == "linear":
+            scoped = (function, caller) if rng.random() < 0.7 else (None, None)
+            facts.append(random_linear(rng, source, (a, b), *scoped))
+        elif form == "require":
+            facts.append(Require(source, a))
+        else:
+            facts.append(AtMost(source, a, rng.randint(0, 4), None))
+    pairs = (Conflict, Consistent)
+    kept = [f for f in facts if not isinstance(f, pairs) or not overlap(f, lines)]
+    return resolve_constraints(graph, Facts(tuple(kept)), locate_among(lines))
+
+
+def random_linear(
+    rng: random.Random,
+    source: Source,
+    places: tuple[str, str],
+    function: str | None,
+    caller: str | None,
+) -> Linear:
+    """One or two counts with small factors; most often satisfied by executing nothing."""
+    chosen = places if rng.random() < 0.8 else places[:1]
+    terms = tuple((rng.choice((-2, -1, 1, 1, 2, 3)), place) for place in chosen)
+    relation, least = rng.choice((("<=", 0), ("<=", 0), ("<=", -1), (">=", -3), ("=", -1)))
+    number = rng.randint(least, least + 4)
+    return Linear(source, terms, relation, number, function, caller)
+
+
+def place(rng: random.Random, addresses: list[int], lines: dict[str, tuple[int, ...]]) -> str:
+    """A line of one or two of the addresses."""
+    chosen = tuple(sorted(set(rng.choices(addresses, k=rng.choice((1, 1, 1, 2))))))
+    name = f"l.c:{len(lines) + 1}"
+    lines[name] = chosen
+    return name
+
+
+def overlap(fact: Fact, lines: Mapping[str, tuple[int, ...]]) -> bool:
+    """Whether the two places of a fact share a block."""
+    assert isinstance(fact, (Conflict, Consistent))
+    return bool(set(lines[fact.a]) & set(lines[fact.b]))
+
+
+def locate_among(lines: Mapping[str, tuple[int, ...]]) -> Locate:
+    """Places for ``resolve_constraints``: lines of the table, and addresses."""
+
+    def locate(text: str, source: Source) -> Located:
+        if text in lines:
+            return Located(lines[text], lambda addr: addr in lines[text], True)
+        addr = int(text, 16)
+        return Located((addr,), lambda at: at == addr, False)
+
+    return locate

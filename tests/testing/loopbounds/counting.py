@@ -1,0 +1,126 @@
+"""The oracle: run a function under the interpreter, and count header executions per entry."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from loopbounds.bounds import BoundOptions, Progress, bound_loops
+from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.prove import Budget
+from quoll.arm.insn import LR, PC, SP
+from quoll.arm.interpreter import ByteMemory, ConcreteMachine
+from quoll.extraction.extract import extract
+from quoll.facts import Facts
+from quoll.image.image import Image
+from quoll.inlining.expand import expand
+from quoll.inlining.supergraph import Supergraph
+from quoll.values.values import Values, analyse
+
+__all__ = ["Program", "load"]
+
+RETURN = 0xFFFF_0000
+STACK = 0x0200_0000
+STEPS = 20_000
+NO_FACTS = Facts()
+
+
+class Program:
+    """A function of an ELF: its graph, its loop bounds, and its executions."""
+
+    def __init__(self, path: Path, function: str) -> None:
+        self.image = Image.load(path)
+        symbol = self.image.symbol(function)
+        assert symbol is not None
+        self.entry = symbol.addr
+        whole = expand(extract(self.image, [self.entry]), self.entry, self.image)
+        self.values: Values = analyse(whole, self.image)
+        self.graph: Supergraph = whole
+        self._insns = {i.addr: i for n in whole.nodes for i in n.block.insns}
+
+    def bounds(
+        self,
+        facts: Facts = NO_FACTS,
+        options: BoundOptions | None = None,
+        progress: Progress | None = None,
+        called: bool = False,
+    ) -> tuple[LoopBound, ...]:
+        """Of every loop, with value analysis."""
+        options = options or BoundOptions(Budget(seconds=60), workers=1)
+        return bound_loops(
+            self.graph, self.image, self.values, facts, options, progress, called=called
+        )
+
+    def counts(
+        self, arguments: tuple[int, ...], background: Callable[[int], int] = lambda addr: 0
+    ) -> Mapping[int, int]:
+        """Most header executions per entry, by header address, in the first ``STEPS`` steps.
+
+        Without calls a context is a function, so that addresses tell nodes apart.
+        """
+        bodies = {
+            self.graph.nodes[loop.header].block.addr: {
+                insn.addr for n in loop.nodes for insn in self.graph.nodes[n].block.insns
+            }
+            for loop in self.graph.loops
+        }
+        running = dict.fromkeys(bodies, 0)
+        most = dict.fromkeys(bodies, 0)
+        for at in self._pcs(arguments, background):
+            for header, body in bodies.items():
+                if at not in body:
+                    running[header] = 0
+                elif at == header:
+                    running[header] += 1
+                    most[header] = max(most[header], running[header])
+        return most
+
+    def totals(self, arguments: tuple[int, ...]) -> Mapping[int, int]:
+        """Most header executions of each inner loop per entry of the loop around it."""
+        nodes, found = self.graph.nodes, dict[int, int]()
+        around = {
+            nodes[loop.header].block.addr: {
+                insn.addr
+                for n in self.graph.loops[loop.parent].nodes
+                for insn in nodes[n].block.insns
+            }
+            for loop in self.graph.loops
+            if loop.parent is not None
+        }
+        running = dict.fromkeys(around, 0)
+        for at in self._pcs(arguments, lambda addr: 0):
+            for header, body in around.items():
+                running[header] = running[header] + (at == header) if at in body else 0
+                found[header] = max(found.get(header, 0), running[header])
+        return found
+
+    def _pcs(self, arguments: tuple[int, ...], background: Callable[[int], int]) -> Iterator[int]:
+        chance = random.Random(1)  # what is not modelled is any word
+        machine = ConcreteMachine(self._memory(background), oracle=lambda _: chance.getrandbits(32))
+        machine.registers[: len(arguments)] = arguments
+        machine.registers[SP], machine.registers[LR] = STACK, RETURN
+        machine.registers[PC] = self.entry
+        for _ in range(STEPS):
+            at = machine.registers[PC]
+            if at == RETURN:
+                break
+            yield at
+            machine.step(self._insns[at])
+
+    def _memory(self, background: Callable[[int], int]) -> ByteMemory:
+        content = {
+            segment.addr + offset: byte
+            for segment in self.image.segments
+            for offset, byte in enumerate(segment.data)
+        }
+        return ByteMemory(content, background)
+
+    def header(self, bound: LoopBound) -> int:
+        """Address of the header that a bound is for."""
+        return self.graph.nodes[self.graph.loops[bound.loop].header].block.addr
+
+
+def load(path: Path, function: str = "main") -> Program:
+    """A function of the ELF at ``path``."""
+    return Program(path, function)

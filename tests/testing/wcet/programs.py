@@ -1,0 +1,211 @@
+"""Random small C programs, compiled, run by the interpreter, and replayed with caches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from ilp.paths.check import path_cycles
+from ilp.paths.solution import PathStep
+from loopbounds.bounds import BoundOptions
+from loopbounds.proof.prove import Budget
+from quoll.arm.decode import decode
+from quoll.arm.insn import LR, PC, SP, Insn
+from quoll.arm.interpreter import ByteMemory, ConcreteMachine
+from quoll.image.image import Image
+from quoll.preemption.witness import follow
+from tests.testing.quoll.building import build
+from wcet.analysis.analyse import Options, analyse
+from wcet.analysis.result import Result
+from wcet.analysis.stages import Stages
+from wcet.executions.replay import ReplayPath as Walk
+from wcet.executions.replay import StartContents, executed, random_machine, replay
+
+CODE = "-Wl,-Ttext=0xf0010000"
+STACK = 0xF0200000
+RETURN = 0xF0300000  # where the entry returns to; nothing is there
+LONGEST = 200_000  # instructions
+FLAGS = ("-fno-tree-loop-distribute-patterns", "-fno-builtin", "-fno-stack-protector")
+
+
+class Writer:
+    """Writes one program. Every loop has a counter of its own with a bound that is a number."""
+
+    def __init__(self, random: Random) -> None:
+        self.random, self.lines, self.loops = random, [], 0
+
+    def program(self) -> str:
+        """Globals, a table of constants, two or three functions, and ``main(a, b)``."""
+        numbers = ", ".join(str(self.random.randrange(256)) for _ in range(64))
+        self.lines = [
+            f"static const unsigned char table[64] = {{{numbers}}};",
+            "unsigned data[256];",
+            "struct item { unsigned char kind; short count; unsigned word; } items[16];",
+        ]
+        functions: list[str] = []
+        for number in range(self.random.randint(1, 2)):
+            name = f"f{number}"
+            self.function(f"__attribute__((noinline)) unsigned {name}", functions, 1)
+            functions.append(name)
+        self.function("unsigned main", functions, 2)
+        return "\n".join(self.lines) + "\n"
+
+    def function(self, head: str, callees: list[str], depth: int) -> None:
+        self.lines.append(f"{head}(unsigned a, unsigned b) {{")
+        self.lines.append("    unsigned x = a, local[8];")
+        self.lines += [f"    local[{i}] = b + {i};" for i in range(8)]
+        self.block(callees, depth, 1)
+        self.lines += ["    return x + local[a & 7];", "}"]
+
+    def block(self, callees: list[str], depth: int, level: int) -> None:
+        for _ in range(self.random.randint(1, 3)):
+            self.statement(callees, depth, level)
+
+    def statement(self, callees: list[str], depth: int, level: int) -> None:
+        pad, random = "    " * level, self.random
+        kind = random.choice(["work", "work", "if", "loop", "loop", "switch", "call"])
+        if kind == "loop" and depth and self.loops < 4:
+            self.loop(callees, depth, level)
+        elif kind == "if" and depth:
+            self.lines.append(f"{pad}if ({self.condition()}) {{")
+            self.block(callees, depth - 1, level + 1)
+            self.lines.append(f"{pad}}} else x = x * 3 + {random.randrange(99)};")
+        elif kind == "switch":
+            self.lines.append(f"{pad}switch (x & 7) {{")
+            for case in range(6):
+                self.lines.append(f"{pad}case {case}: {self.work()} break;")
+            self.lines.append(f"{pad}default: x++; }}")
+        elif kind == "call" and callees:
+            self.lines.append(f"{pad}x += {random.choice(callees)}(x, b);")
+        else:
+            self.lines.append(pad + self.work())
+
+    def loop(self, callees: list[str], depth: int, level: int) -> None:
+        pad, i = "    " * level, f"i{self.loops}"
+        self.loops += 1
+        bound, step = self.random.randint(1, 30), self.random.choice([1, 1, 2])
+        end = f" && {self.condition()}" if self.random.random() < 0.4 else ""
+        self.lines.append(
+            f"{pad}for (unsigned {i} = 0; {i} < {bound}{end}; {i} += {step}) {{ "
+            f"x += data[({i} * 5 + x) & 255];"
+        )
+        self.block(callees, depth - 1, level + 1)
+        self.lines.append(pad + "}")
+
+    def condition(self) -> str:
+        return self.random.choice(
+            ["x & 4", "a > b", "(int)x < 1000", "data[x & 63] != 7", "items[x & 15].kind & 1"]
+        )
+
+    def work(self) -> str:
+        n = self.random.randrange(64)
+        return self.random.choice(
+            [
+                f"data[{n}] = x ^ table[x & 63];",
+                f"local[x & 7] += data[{n}];",
+                f"x = (x << {n % 13}) ^ local[{n % 8}];",
+                "items[x & 15].count++;",
+                f"items[{n % 16}].word = x * b;",
+                "x += table[(x >> 3) & 63];",
+                f"data[(x >> 2) & 127] += {n};",
+            ]
+        )
+
+
+def program(seed: int, optimise: str, cpu: str = "arm1136jf-s", *, thumb: bool = False) -> Path:
+    """The ELF of one program; code and data stand in cached memory."""
+    source = Writer(Random(seed)).program()
+    return build(source, *FLAGS, optimise=optimise, cpu=cpu, thumb=thumb, link=(CODE,))
+
+
+def bound(elf: Path, platform: str | None = "kzm") -> Result:
+    """What the analysis finds for ``main``, with no fact. Raises UnboundedLoop and its like."""
+    options = Options(
+        entries=("main",),
+        platform=platform,
+        l2=None,
+        facts=(),
+        neighbouring_facts=False,
+        ends=(),
+        solver="highs",
+        time_limit=20.0,
+        bounds=BoundOptions(budget=Budget(seconds=4), workers=1),
+    )
+    return analyse(elf, options, Stages(verbose=False))
+
+
+class Recorder(ByteMemory):
+    """Memory of a program; ``first`` is the lowest address of each instruction's access."""
+
+    def __init__(self, image: Image, random: Random) -> None:
+        noise = random.randbytes(4096)
+        super().__init__(background=lambda addr: _byte(image, addr, noise))
+        self.at = 0
+        self.first: dict[int, int] = {}
+
+    def load(self, addr: int, size: int) -> int:
+        self.first[self.at] = min(addr, self.first.get(self.at, addr))
+        return super().load(addr, size)
+
+    def store(self, addr: int, size: int, value: int) -> None:
+        self.first[self.at] = min(addr, self.first.get(self.at, addr))
+        super().store(addr, size, value)
+
+
+def _byte(image: Image, addr: int, noise: bytes) -> int:
+    """Constants are what the ELF says; variables may hold anything."""
+    known = image.constant(addr, 1)
+    return noise[addr % len(noise)] if known is None else known
+
+
+def run(image: Image, entry: int, random: Random) -> tuple[list[int], dict[int, int]]:
+    """Addresses executed from ``entry`` until it returns, and of the first byte accessed."""
+    memory = Recorder(image, random)
+    machine = ConcreteMachine(memory, oracle=lambda op: random.getrandbits(32))
+    machine.registers[:13] = [random.choice([random.getrandbits(32), random.randrange(9)])
+                              for _ in range(13)]  # fmt: skip
+    machine.registers[SP], machine.registers[LR], machine.registers[PC] = STACK, RETURN, entry
+    decoded: dict[int, Insn] = {}
+    pcs: list[int] = []
+    while (pc := machine.registers[PC]) != RETURN:
+        assert len(pcs) < LONGEST
+        if pc not in decoded:
+            code = image.read(pc, 4)
+            assert code is not None
+            decoded[pc] = decode(code, pc, False)
+        memory.at = len(pcs)
+        pcs.append(pc)
+        machine.step(decoded[pc])
+    return pcs, memory.first
+
+
+@dataclass(frozen=True)
+class Case:
+    """One input of one program, in cycles; ``most`` over all initial states."""
+
+    bound: int
+    charged: int
+    most: int
+
+
+def check(result: Result, seed: int, inputs: int, states: int) -> list[Case]:
+    """Run and replay. Raises AssertionError where an execution exceeds bound or charge."""
+    entry = result.entries["main"]
+    cases = []
+    for number in range(inputs):
+        random = Random(f"{seed} {number}")
+        pcs, accesses = run(result.image, entry.address, random)
+        visits = follow(entry.graph, result.image, pcs)
+        path = Walk.of(entry.graph, visits)
+        charged = path_cycles(entry.costs, (PathStep(v.node, v.edge) for v in visits))
+        most = 0
+        for state in range(states):
+            steps = executed(path, accesses, result.platform, random)
+            machine = random_machine(
+                result.platform, steps, list(StartContents)[state % len(StartContents)], random
+            )
+            most = max(most, replay(machine, steps, exception=False))
+        assert most <= charged <= entry.cycles, (seed, number, most, charged, entry.cycles)
+        cases.append(Case(entry.cycles, charged, most))
+    return cases

@@ -1,0 +1,71 @@
+"""The facts about memory that are shipped with the kernel: no recorded execution refutes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quoll.extraction.extract import extract
+from quoll.facts import Facts, RegionFact, load
+from quoll.facts.regions import Regions
+from quoll.image.image import Image
+from quoll.image.trace import End, Trace
+from quoll.inlining.expand import expand
+from quoll.inlining.supergraph import Supergraph
+from quoll.preemption.witness import follow
+from quoll.values.values import Values, analyse
+from tests.testing.harness import build
+from wcet.analysis.entries import path_ends
+from wcet.platforms import platform as platforms
+
+EVERY = 8  # of the paths are followed: test_first_light follows all of them without facts
+POOLS = build.ROOT / "kernels/bilby/pools.facts"
+
+
+@pytest.fixture(scope="module")
+def facts() -> Facts:
+    return load([POOLS])
+
+
+@pytest.fixture(scope="module")
+def valued(kernel: Path, facts: Facts) -> dict[int, tuple[Supergraph, Values]]:
+    """Each entry with its values under the facts, by vector address."""
+    image, platform = Image.load(kernel), platforms.load("kzm")
+    regions = Regions.of(facts, image)
+    found = {}
+    for vector in (point.vector for point in platform.entries.values()):
+        program = extract(image, [vector], ends=path_ends(image, platform))
+        graph = expand(program, vector, image)
+        found[vector] = graph, analyse(graph, image, regions=regions)
+    return found
+
+
+def test_no_execution_refutes_the_pools(
+    kernel: Path, trace: Trace, facts: Facts, valued: dict[int, tuple[Supergraph, Values]]
+) -> None:
+    """Neither what each fact says, nor any address that values conclude from all of them."""
+    image = Image.load(kernel)
+    assert len([fact for fact in facts.facts if not isinstance(fact, RegionFact)]) <= 8
+    regions = Regions.of(facts, image)
+    unknown = frozenset().union(*(values.unknown for _, values in valued.values()))
+    seen: set[int] = set()
+    different = {(e.pcs.tobytes(), e.access_words.tobytes()): e for e in trace.executions}
+    for execution in different.values():
+        assert all(seen.holds for seen in regions.observations(image, execution, unknown))
+        seen |= {execution.pcs[access.index] for access in execution.accesses()}
+    assert set(regions.pointers) <= seen, "every fact is about an access that the tests make"
+    assert len(unknown & seen) > 500
+    paths = {e.pcs.tobytes(): e for e in different.values() if e.end is not End.STOPPED}
+    for execution in list(paths.values())[::EVERY]:
+        graph, values = valued[execution.entry]
+        visits = follow(graph, image, execution.pcs)
+        at = [(v.node, i) for v in visits for i in range(len(graph.nodes[v.node].block.insns))]
+        first: dict[int, int] = {}
+        for access in execution.accesses():
+            if access.index < len(at):
+                first[access.index] = min(access.addr, first.get(access.index, access.addr))
+        for index, address in first.items():
+            allowed = values.access(*at[index])
+            assert allowed is not None
+            assert address in allowed, image.place(execution.pcs[index])

@@ -1,0 +1,117 @@
+"""Functions analysed once for all their calls: never below inlining, and only where it is sound."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from bench.program import build as compile_program
+from bench.program import generate
+from loopbounds.bounds import BoundOptions
+from quoll.inlining.sharing import Sharing
+from tests.testing.quoll.building import build
+from wcet.analysis.analyse import Options
+from wcet.analysis.analyse import analyse as run
+from wcet.analysis.result import EntryResult
+from wcet.analysis.stages import Stages
+
+NEVER, ALWAYS = Sharing(contexts=1 << 62), Sharing(contexts=0, least=3)
+CODE = ("-Wl,-Ttext=0xf0010000",)
+
+
+def analyse(elf: Path, entry: str, sharing: Sharing) -> EntryResult:
+    options = Options(
+        (entry,), "kzm", None, (), True, (), "highs", 60.0, BoundOptions(), sharing=sharing
+    )
+    return run(elf, options, Stages(verbose=False)).entries[entry]
+
+
+def shared(entry: EntryResult) -> list[str]:
+    return [a for a in entry.assumptions if a.startswith("shared: ")]
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_shared_bound_is_never_below_that_of_full_inlining(tmp_path: Path, seed: int) -> None:
+    elf = compile_program(generate(60, seed, recursion=False), tmp_path)
+    plain, once = (analyse(elf, "entry", sharing) for sharing in (NEVER, ALWAYS))
+    assert not shared(plain)
+    assert shared(once)
+    assert len(once.graph.contexts) < len(plain.graph.contexts) == 60
+    assert plain.cycles <= once.cycles < 3 * plain.cycles
+
+
+INSIDE = """
+volatile unsigned *volatile left;
+__attribute__((noinline)) unsigned one(unsigned a) { __asm__ volatile("" ::: "memory"); return a; }
+__attribute__((noinline)) unsigned two(unsigned a) { return a % 7 + one(a); }
+__attribute__((noinline)) unsigned again(unsigned a) {
+    return *left ? again(a - 1) + one(a) : a;
+}
+__attribute__((noinline)) unsigned work(unsigned a) {
+    unsigned x = again(a);
+    if (a & 16) x += one(x);
+    if (x & 32) x += two(x);
+    return x;
+}
+unsigned main(unsigned a) { return work(a) + work(a + 1); }
+"""
+FACTS = """\
+recursion of again at most 4
+one conflicts with two in work
+"""
+
+
+def test_a_fact_about_a_shared_function_is_listed_and_not_called_unused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elf = tmp_path / "program.elf"
+    shutil.copy(build(INSIDE, "-fno-optimize-sibling-calls", link=CODE), elf)
+    elf.with_suffix(".facts").write_text(FACTS)
+    plain, once = (analyse(elf, "main", sharing) for sharing in (NEVER, ALWAYS))
+    assert capsys.readouterr().err == ""
+    assert any("<work>" in text for text in shared(once))
+    assert plain.cycles <= once.cycles
+    facts = {a for a in plain.assumptions if ".facts:" in a}
+    assert len(facts) == 2
+    assert facts <= set(once.assumptions)
+
+
+def test_a_depth_that_is_proved_is_not_called_unused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elf = tmp_path / "program.elf"
+    source = INSIDE.replace("*left", "a & 3")
+    shutil.copy(build(source, "-fno-optimize-sibling-calls", link=CODE), elf)
+    elf.with_suffix(".facts").write_text(FACTS)
+    for sharing in (NEVER, ALWAYS):
+        result = analyse(elf, "main", sharing)
+        assert capsys.readouterr().err == ""
+        assert not any("recursion of" in text for text in result.assumptions)
+
+
+ODD = """
+__attribute__((noinline)) unsigned leaf(unsigned a) { __asm__ volatile("" ::: "memory"); return a; }
+__attribute__((noinline)) unsigned plain(unsigned a) { return leaf(a) + leaf(a + 1); }
+__attribute__((noinline)) unsigned counts(unsigned a) {
+    unsigned x = 0;
+    for (unsigned i = 0; i < a; i++) x += leaf(i);
+    return x + leaf(a);
+}
+__attribute__((noinline)) unsigned spoils(unsigned a) {
+    unsigned x = leaf(a) + leaf(a + 1);
+    __asm__ volatile("mov r9, %0" :: "r"(x));
+    return x;
+}
+unsigned main(unsigned a) {
+    return plain(a) + plain(1) + counts(3) + counts(4) + spoils(a) + spoils(2);
+}
+"""
+
+
+def test_what_depends_on_callers_or_spoils_their_registers_stays_inlined() -> None:
+    elf = build(ODD, "-fno-ipa-cp", "-fno-ipa-ra", "-fno-optimize-sibling-calls", link=CODE)
+    entry = analyse(elf, "main", ALWAYS)
+    assert [text.partition("<")[2].partition(">")[0] for text in shared(entry)] == ["plain"]
+    assert sorted(b.bound for b in entry.bounds if b.bound is not None) == [3, 4]

@@ -1,0 +1,60 @@
+"""Where paths start and end: the entries that were asked for, and the exits of the platform."""
+
+from __future__ import annotations
+
+from quoll.errors import FactsError, UsageError
+from quoll.facts import PathEnd, Source
+from quoll.facts.places import resolve
+from quoll.image.image import Image
+from wcet.platforms.platform import Platform
+
+__all__ = ["ALL", "asked_ends", "find_entries", "find_entry", "path_ends"]
+
+ALL = "all"
+
+
+def find_entries(image: Image, platform: Platform, names: tuple[str, ...]) -> dict[str, int]:
+    """Address of each entry; ``all`` stands for every entry of the platform.
+
+    A name of the platform means the first of its symbols that exists, else its vector. Raises
+    UsageError for what is neither that, nor a symbol, nor an address.
+    """
+    wanted = [n for name in names for n in (platform.entries if name == ALL else [name])]
+    return {name: find_entry(image, platform, name) for name in wanted}
+
+
+def find_entry(image: Image, platform: Platform, name: str) -> int:
+    """Address of one entry."""
+    point = platform.entries.get(name)
+    if point is not None:
+        symbols = filter(None, map(image.symbol, point.symbols))
+        address = next((s.addr | s.thumb for s in symbols), point.vector)
+        if image.read(address & ~1, 2) is None:
+            raise UsageError(
+                f"entry {name}: none of the symbols {', '.join(point.symbols)} exists, and nothing "
+                f"is loaded at the vector {point.vector:#010x}",
+                hint="name a symbol or an address with --entry",
+            )
+        return address
+    try:
+        (address,) = resolve(image, name)
+    except (FactsError, ValueError) as fault:
+        raise UsageError(
+            f"no entry {name!r}: {fault}",
+            hint=f"platform {platform.name} knows {', '.join(platform.entries)}",
+        ) from fault
+    return address
+
+
+def path_ends(image: Image, platform: Platform) -> frozenset[int]:
+    """The platform's exits that this ELF has."""
+    symbols = (image.symbol(n) for n in image.symbols.names() if n.startswith(platform.exits))
+    return frozenset(s.addr for s in symbols if s is not None)
+
+
+def asked_ends(places: tuple[str, ...]) -> tuple[PathEnd, ...]:
+    """The facts that ``--end`` states, which are listed as those of files are."""
+    return tuple(
+        PathEnd(Source("--end", number, f"path must end at {place}"), place, must=True)
+        for number, place in enumerate(places, 1)
+    )

@@ -1,0 +1,70 @@
+"""On which paths an interrupt may be assumed to be pending.
+
+One that arrives while interrupts are masked waits for the rest of the path that is under way. On
+the paths of every other entry it is pending from its arrival on, and tests see it (rule 21). On the
+interrupt path it is the one that is handled: once it is acknowledged the registers may read 0, so
+nothing is assumed there and that path is bounded whole (rule 32).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from loopbounds.proof.bound import LoopBound
+from quoll.errors import ControlFlowError, UsageError
+from quoll.extraction.extract import extract
+from quoll.facts import Facts
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
+from wcet.analysis.entries import find_entry
+from wcet.platforms.platform import INTERRUPT, Platform
+
+__all__ = ["not_by_tests", "serves_interrupts"]
+
+NO_BOUND = (
+    "that it tests for interrupts is no bound: on the interrupt path one is being handled, and "
+    "once that is acknowledged the test may see none"
+)
+
+
+def serves_interrupts(
+    image: Image, platform: Platform, facts: Facts, ends: frozenset[int], address: int
+) -> bool:
+    """Whether the code at ``address`` may run on the interrupt path.
+
+    That is so for the interrupt entry and what it reaches, and where it cannot be told. Another
+    entry of the platform is asked for by its own path.
+    """
+    entries = {name: _address(image, platform, name) for name in platform.entries}
+    handler = entries.pop(INTERRUPT, None)
+    if handler is None or handler == address:
+        return handler is not None
+    if address in entries.values():
+        return False
+    try:
+        program = extract(image, [handler], facts, ends)
+    except ControlFlowError:
+        return True
+    blocks = (block for function in program.functions.values() for block in function.blocks)
+    return any(insn.addr == address for block in blocks for insn in block.insns)
+
+
+def _address(image: Image, platform: Platform, name: str) -> int | None:
+    """Of the first instruction of an entry, if the ELF has it."""
+    try:
+        return find_entry(image, platform, name) & ~1
+    except UsageError:
+        return None
+
+
+def not_by_tests(
+    graph: Supergraph, reads: Collection[int], bounds: Sequence[LoopBound]
+) -> tuple[LoopBound, ...]:
+    """``bounds`` of the interrupt path; loops without one say why their tests are none."""
+    return tuple(
+        replace(b, reason=f"{b.reason}; {NO_BOUND}")
+        if b.bound is None and not graph.loops[b.loop].nodes.isdisjoint(reads)
+        else b
+        for b in bounds
+    )

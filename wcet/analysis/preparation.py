@@ -1,0 +1,367 @@
+"""The stages before the integer program: what ``wcet.analysis.analyse`` keeps of each entry.
+
+Program -> Supergraph -> Values -> Segments -> Classification -> Costs, and LoopBounds
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from cache.classify import classify
+from cache.geometry import Hierarchy
+from loopbounds.bounds import bound_loops
+from loopbounds.proof.bound import LoopBound
+from loopbounds.recursion import find_depths, with_depths
+from pipeline.charge import charge
+from pipeline.costs import Costs
+from quoll.assumptions import F1, SHARED, Assumption, stated
+from quoll.cfg.cfg import Program
+from quoll.errors import UsageError
+from quoll.extraction.extract import extract
+from quoll.facts import PathStart
+from quoll.facts.applied import CALLEE_SAVED, Replacement
+from quoll.image.image import Image
+from quoll.image.memory_map import Span
+from quoll.inlining.cuts import guided_in_contexts
+from quoll.inlining.expand import expand, refuse_stops, without_edges
+from quoll.inlining.sharing import Modules
+from quoll.inlining.supergraph import Supergraph
+from quoll.preemption.masks import may_unmask
+from quoll.preemption.pending import PendingTests, find_pending_tests
+from quoll.preemption.segments import Segment, SegmentValues, from_place, segments, undivided
+from quoll.processes.parallel import spread
+from quoll.values.values import Values
+from quoll.values.values import analyse as analyse_values
+from wcet.analysis.analyse import Run
+from wcet.analysis.interrupts import not_by_tests, serves_interrupts
+from wcet.analysis.prepared import InfeasibleEdge, Prepared, PreparedPaths
+from wcet.analysis.presupposed import presupposed, refuse_control_writes
+
+__all__ = ["Preparation", "Valued"]
+
+SPREAD = 1000  # nodes of all starts of paths, from which on they are worth another process
+
+
+@dataclass(frozen=True, slots=True)
+class Valued:
+    """An entry with values: its graph without the edges that they exclude.
+
+    ``image`` is that of the run, less constants that the entry changes.
+    """
+
+    image: Image
+    graph: Supergraph
+    values: Values
+    infeasible: tuple[InfeasibleEdge, ...]
+    assumptions: tuple[Assumption, ...]
+    unmasking: tuple[int, ...]  # instructions after which interrupts may be unmasked
+
+
+@dataclass(frozen=True, slots=True)
+class Costed:
+    """Costs of the paths from one start, what they assume, and how long that took."""
+
+    costs: Costs
+    assumptions: tuple[Assumption, ...]
+    seconds: tuple[float, float]  # of the cache and the pipeline stage
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """The stages of one run, for any of its entries."""
+
+    run: Run
+
+    def whole_graph(self, address: int) -> Supergraph:
+        """Every path from an entry that facts do not exclude, whatever values decide."""
+        program = extract(self.run.image, [address], self.run.facts, self.run.ends)
+        return guided_in_contexts(
+            expand(
+                self.with_depths(program, address),
+                address,
+                self.run.image,
+                self.run.options.vivu,
+            ),
+            self.run.image,
+            self.run.facts,
+        )
+
+    def with_depths(self, program: Program, address: int) -> Program:
+        """``program`` with how deep its recursion goes, if it has any."""
+        run = self.run
+        depths = find_depths(program, address, run.image, run.facts, run.options.bounds)
+        return with_depths(program, address, run.image, depths)
+
+    def valued(self, name: str, address: int) -> Valued:
+        """The stages from the binary to values, for one entry.
+
+        Once more from the start where stores change what was taken for constant.
+        """
+        stage = self.run.stages.stage
+        with stage("extract", name):
+            program = extract(self.run.image, [address], self.run.facts, self.run.ends)
+        with stage("loop bounds", name):
+            program = self.with_depths(program, address)
+        program, shared = self.shared(name, program, address)
+        with stage("expand", name):
+            whole = expand(program, address, self.run.image, self.run.options.vivu)
+            plain = guided_in_contexts(whole, self.run.image, self.run.facts)
+        with stage("values", name):
+            first = analyse_values(plain, self.run.image, regions=self.run.regions)
+            infeasible = infeasible_edges(plain, first)
+            graph, values = self.without_dead_edges(plain, first)
+        if changed := first.changed | values.changed:
+            return self.changing(changed).valued(name, address)
+        unmasking = may_unmask(values)
+        run = self.run
+        assumptions = (
+            *run.platform.assumptions,
+            *presupposed(graph, run.image, run.platform, name, run.ends, unmasking),
+            *without_f1(program.assumptions, plain),
+            *(removed.fact for removed in graph.guidance.removed),
+            *values.assumptions,
+            *self.run.regions.assumptions,
+            *shared,
+        )
+        return Valued(self.run.image, graph, values, infeasible, assumptions, unmasking)
+
+    def changing(self, spans: Iterable[Span]) -> Preparation:
+        """The same, where stores change what is loaded in ``spans``."""
+        return Preparation(replace(self.run, image=self.run.image.changing(spans)))
+
+    def without_dead_edges(self, graph: Supergraph, values: Values) -> tuple[Supergraph, Values]:
+        """``graph`` without the edges that values exclude (rule 4), and its values.
+
+        Raises ControlFlowError where control may get to what is on no path (rule 33), and
+        TimingError for code that changes what is presupposed of the machine (rule 37).
+        """
+        less = graph
+        if values.dead_edges:
+            less = without_edges(graph, values.dead_edges, self.run.image)
+        refuse_stops(less, self.run.image)
+        refuse_control_writes(less, self.run.image)
+        if less is graph:
+            return graph, values
+        known = values.within(less)
+        return less, known or analyse_values(less, self.run.image, regions=self.run.regions)
+
+    def shared(
+        self, name: str, program: Program, address: int
+    ) -> tuple[Program, tuple[Assumption, ...]]:
+        """``program`` with bounds in place of functions where inlining grows too large."""
+        modules = Modules(
+            program, address, self.run.image, self.run.facts, self.run.options.sharing
+        )
+        assumptions: dict[Assumption, None] = {}
+        for function in modules.candidates():
+            with self.run.stages.stage("shared functions", name):
+                found = self.once(name, modules.program, function)
+            if found is not None:
+                modules.replace_by(function, found[0])
+                assumptions.update(dict.fromkeys(found[1]))
+        return modules.program, tuple(assumptions)
+
+    def once(
+        self, name: str, program: Program, function: int
+    ) -> tuple[Replacement, tuple[Assumption, ...]] | None:
+        """The bound of one call of a function, whoever calls it; None if its callers decide."""
+        whole = expand(program, function, self.run.image, self.run.options.vivu)
+        plain = guided_in_contexts(whole, self.run.image, self.run.facts)
+        first = analyse_values(plain, self.run.image, regions=self.run.regions)
+        graph, values = self.without_dead_edges(plain, first)
+        if first.changed or values.changed:
+            return None
+        given_back = values.given_back()
+        if not given_back >= CALLEE_SAVED or len(self.segments(graph, values)) > 1:
+            return None
+        if may_unmask(values):
+            return None
+        bounds = self.loop_bounds(graph, values, called=True)
+        if any(b.bound is None for b in bounds):
+            return None
+        platform = self.run.platform
+        hierarchy = platform.hierarchy.from_anywhere
+        classes = classify(graph, values, hierarchy, rounds_of(bounds))
+        charges = charge(graph, classes, values, hierarchy, platform.timing, called=True)
+        paths = PreparedPaths(None, graph, charges.costs, bounds)
+        result = self.run.solve(name, function, paths, False, [])
+        if result.parametric is not None:
+            return None
+        place = self.run.image.place(function)
+        text = f"{place} analysed once for all its calls: {result.cycles} cycles at most"
+        assumptions = (
+            SHARED.text(text=text),
+            *(removed.fact for removed in graph.guidance.removed),
+            *values.assumptions,
+            *(text for bound in bounds for text in bound.rests),
+            *classes.assumptions,
+            *result.assumptions,
+        )
+        return Replacement(result.cycles, False, text, given_back, settled=True), assumptions
+
+    def loop_bounds(
+        self,
+        graph: Supergraph,
+        values: Values,
+        only: frozenset[int] | None = None,
+        called: bool = False,
+    ) -> tuple[LoopBound, ...]:
+        """The bounds of all loops, or of those asked for, with the options of this run."""
+        run = self.run
+        asked = run.options.bounds
+        return bound_loops(graph, run.image, values, run.facts, asked, self.progress, only, called)
+
+    def prepare(self, name: str, address: int) -> Prepared:
+        """The stages before the integer program, for one entry."""
+        valued = self.valued(name, address)
+        if valued.image is not self.run.image:
+            return Preparation(replace(self.run, image=valued.image)).prepare(name, address)
+        graph, values = valued.graph, valued.values
+        with self.run.stages.stage("values", name):
+            parts = self.segments(graph, values)
+        with self.run.stages.stage("loop bounds", name):
+            moved = parts[0].start is not None  # by a fact
+            turning = frozenset(loop for part in parts for loop in part.loops)
+            only = None if parts[0].graph is graph else turning
+            bounds = self.loop_bounds(graph, values, only)
+            reads = values.reading(self.run.platform.pending)
+            if len(parts) == 1 and reads and self.serves_interrupts(graph):
+                bounds = not_by_tests(graph, reads, bounds)
+        prepared = self.paths(name, parts, values, bounds)
+        assumptions = (
+            *valued.assumptions,
+            *(self.run.platform.pending_assumption() if len(parts) > 1 and not moved else ()),
+            *(stated(f) for f in self.run.facts.of(PathStart) if moved),
+            *(text for bound in bounds for text in bound.rests),
+            *(a for _, more in prepared for a in more),
+        )
+        paths = tuple(paths for paths, _ in prepared)
+        shared = any(r.settled for r in graph.guidance.replaced.values())
+        unmasking = tuple(map(self.run.image.place, valued.unmasking))
+        return Prepared(
+            paths, valued.infeasible, tuple(dict.fromkeys(assumptions)), shared, unmasking
+        )
+
+    def segments(self, graph: Supergraph, values: Values) -> list[Segment]:
+        """The parts of paths to be bounded: one, unless code tests for interrupts (rule 21)."""
+        tests = self.pending_tests(graph, values)
+        starts = from_place(graph, self.run.facts, self.run.image)
+        if tests is None and not starts:
+            return [undivided(graph)]
+        if starts and (graph.merged or tests is not None):
+            raise UsageError(
+                "'path starts at' is for full call strings, and code without tests for interrupts",
+                hint="leave out --call-string, or name the place with --entry",
+            )
+        if tests is None:
+            return list(starts)
+        if graph.merged:
+            raise UsageError(
+                "code tests for interrupts, which shared contexts do not tell apart",
+                hint="leave out --call-string",
+            )
+        return list(segments(values, tests, self.run.image))
+
+    def pending_tests(self, graph: Supergraph, values: Values) -> PendingTests | None:
+        """The tests that an interrupt which is pending decides; none on its own path (rule 32)."""
+        registers = self.run.platform.pending
+        tests = find_pending_tests(values, registers) if registers else None
+        return None if tests is None or self.serves_interrupts(graph) else tests
+
+    def serves_interrupts(self, graph: Supergraph) -> bool:
+        """Whether the graph is of the interrupt path or a part of it."""
+        run = self.run
+        address = graph.nodes[graph.entry].block.addr
+        return serves_interrupts(run.image, run.platform, run.facts, run.ends, address)
+
+    def paths(
+        self, name: str, parts: Sequence[Segment], values: Values, bounds: Sequence[LoopBound]
+    ) -> list[tuple[PreparedPaths, tuple[Assumption, ...]]]:
+        """Costs of the paths from each start, and what they assume; side by side if it pays."""
+        known = [of_segment(part, bounds) for part in parts]
+        asked = [
+            partial(self.costs, name, part, SegmentValues(values, part), rounds_of(of))
+            for part, of in zip(parts, known, strict=True)
+        ]
+        weights = [len(part.graph.nodes) for part in parts]
+        self.run.stages.say(f"cache, pipeline: {name}")
+        start = time.perf_counter()
+        found = spread(lambda index: asked[index](), weights, SPREAD)
+        elapsed = time.perf_counter() - start
+        spent = [sum(costed.seconds[stage] for costed in found) for stage in (0, 1)]
+        for stage, seconds in zip(("cache", "pipeline"), spent, strict=True):
+            self.run.stages.spent(stage, elapsed * seconds / (sum(spent) or 1))
+        return [
+            (PreparedPaths(part.start, part.graph, costed.costs, of), costed.assumptions)
+            for part, of, costed in zip(parts, known, found, strict=True)
+        ]
+
+    def costs(
+        self, name: str, part: Segment, values: SegmentValues, rounds: Mapping[int, int]
+    ) -> Costed:
+        """Costs of the paths from one start."""
+        begun = time.perf_counter()
+        hierarchy = self.hierarchy_of(part)
+        classes = classify(part.graph, values, hierarchy, rounds)
+        between = time.perf_counter()
+        charges = charge(
+            part.graph,
+            classes,
+            values,
+            hierarchy,
+            self.run.platform.timing,
+            exception=part.start is None and name in self.run.platform.entries,
+        )
+        assumptions = (*classes.assumptions, *charges.costs.assumptions)
+        seconds = between - begun, time.perf_counter() - between
+        return Costed(charges.costs, assumptions, seconds)
+
+    def hierarchy_of(self, part: Segment) -> Hierarchy:
+        """The caches where a part of paths starts: given at an entry, unknown elsewhere."""
+        known = self.run.platform.hierarchy
+        return known if part.start is None else known.from_anywhere
+
+    def progress(self, answered: int, asked: int, place: str) -> None:
+        """Show how far model checking has come."""
+        self.run.stages.say(f"loop bounds: {answered} of {asked}: {place}")
+
+
+def without_f1(assumptions: Sequence[Assumption], graph: Supergraph) -> tuple[Assumption, ...]:
+    """``assumptions`` but F1, if values enter every function that is called in ``graph``.
+
+    They follow each store, and list the returns and targets that they do not confirm.
+    """
+    entered = not graph.merged and not any(r.settled for r in graph.guidance.replaced.values())
+    return tuple(text for text in assumptions if not (entered and text == F1.text()))
+
+
+def infeasible_edges(graph: Supergraph, values: Values) -> tuple[InfeasibleEdge, ...]:
+    """The dead edges out of nodes that are reached, with what decides; not what lies beyond."""
+    return tuple(
+        InfeasibleEdge(
+            graph.nodes[edge.src].block.last.addr,
+            graph.nodes[edge.dst].block.addr,
+            graph.nodes[edge.src].context,
+            values.explain(index),
+        )
+        for index in sorted(values.dead_edges)
+        if values.reached((edge := graph.edges[index]).src)
+    )
+
+
+def rounds_of(bounds: Sequence[LoopBound]) -> dict[int, int]:
+    """Most executions of a loop's header per entry, of the loops that are bounded."""
+    rounds: dict[int, int] = {}
+    for b in bounds:
+        if b.bound is not None:
+            rounds[b.loop] = min(b.bound, rounds.get(b.loop, b.bound))
+    return rounds
+
+
+def of_segment(part: Segment, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:
+    """The bounds of the loops that a segment has, under its own numbers."""
+    number = {old: new for new, old in enumerate(part.loops)}
+    return tuple(replace(b, loop=number[b.loop]) for b in bounds if b.loop in number)

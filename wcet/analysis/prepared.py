@@ -1,0 +1,149 @@
+"""What the stages before the integer program find out about an entry, kept by content (rule 30).
+
+Its key is that of the request (``wcet.analysis.request_key``) with the entry. Facts that only the
+integer program reads are not in it: after an edit of a constraint only that program is solved
+again. Facts are compared by what they say; the lines on which they stand are brought up to date
+when a record is read. A record is written only if every loop is bounded or has a parameter, no
+proof attempt may have been cut off by the clock, and no function was analysed once for all its
+calls: that solves integer programs too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from loopbounds.proof.bound import LoopBound
+from pipeline.costs import Costs
+from quoll.assumptions import Assumption, restated
+from quoll.facts import Facts, LoopParameter
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
+from quoll.kept.identity import key_of
+from wcet.analysis.request_key import matters, request_key
+from wcet.platforms.platform import Platform
+
+if TYPE_CHECKING:
+    from wcet.analysis.analyse import Options
+
+__all__ = ["InfeasibleEdge", "Kept", "Prepared", "PreparedPaths", "PreparedStore"]
+
+
+@dataclass(frozen=True, slots=True)
+class InfeasibleEdge:
+    """An edge that no execution takes in its context, and the value that decides (rule 4)."""
+
+    source: int  # address of the block it leaves
+    target: int
+    context: int  # of the source; contexts keep their numbers when edges are removed
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedPaths:
+    """The paths of an entry from one start (rule 21): all that their integer program needs.
+
+    ``start`` is the address of the block that has just read the interrupt controller; None: the
+    entry itself.
+    """
+
+    start: int | None
+    graph: Supergraph
+    costs: Costs
+    bounds: tuple[LoopBound, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An entry before its integer programs, one for each start of paths."""
+
+    paths: tuple[PreparedPaths, ...]
+    infeasible: tuple[InfeasibleEdge, ...]
+    assumptions: tuple[Assumption, ...]
+    shared: bool = False  # whether functions were analysed once for all their calls
+    unmasking: tuple[str, ...] = ()  # places after which interrupts may be unmasked
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A record: an entry, and where the facts stood that it speaks of, by what they say."""
+
+    prepared: Prepared
+    sources: Mapping[str, str]
+
+
+class PreparedStore:
+    """The records of one run; nothing is kept where models are to be written."""
+
+    def __init__(
+        self,
+        options: Options,
+        image: Image,
+        platform: Platform,
+        facts: Facts,
+        ends: Iterable[int],
+    ) -> None:
+        self._store = options.store
+        self._sources = {str(f): str(f.source) for f in reversed(facts.facts) if matters(f)}
+        self._parameters = bool(facts.of(LoopParameter))
+        self._query = options.bounds.budget.query.seconds
+        self._request = ""
+        if self._store.keeps and options.bounds.models is None:
+            self._request = request_key(options, image, platform, facts, ends)
+
+    def key(self, name: str, address: int) -> str:
+        """What a record of an entry is kept under; empty: there is none."""
+        return self._request and key_of("entry", self._request, name, address)
+
+    def get(self, name: str, address: int) -> Prepared | None:
+        """The record of an entry, if there is one."""
+        key = self.key(name, address)
+        kept: Kept | None = self._store.value(key, Kept) if key else None
+        return None if kept is None else moved(kept.prepared, kept.sources, self._sources)
+
+    def put(self, name: str, address: int, prepared: Prepared) -> None:
+        """Keep the record of an entry, if it is final."""
+        key = self.key(name, address)
+        if (
+            key
+            and not prepared.shared
+            and all(self._final(b) for p in prepared.paths for b in p.bounds)
+        ):
+            self._store.keep(key, Kept(prepared, self._sources))
+
+    def _final(self, bound: LoopBound) -> bool:
+        """Proved, or not because no proof was found in less time than any one may take."""
+        if not bound.final or (bound.bound is None and not self._parameters):
+            return False
+        return bound.method not in ("", "fact") or bound.seconds < self._query
+
+
+def moved(prepared: Prepared, then: Mapping[str, str], now: Mapping[str, str]) -> Prepared:
+    """``prepared`` with the files and lines of facts as they are now."""
+    places = {old: now[text] for text, old in then.items() if now[text] != old}
+    if not places:
+        return prepared
+    pattern = re.compile("|".join(rf"(?<![\w./-]){re.escape(old)}(?![0-9])" for old in places))
+
+    def renew(text: str) -> str:
+        return pattern.sub(lambda match: places[match[0]], text)
+
+    return replace(
+        prepared,
+        paths=tuple(
+            replace(
+                p,
+                graph=replace(p.graph, guidance=p.graph.guidance.restated(renew)),
+                bounds=tuple(_moved_bound(b, renew) for b in p.bounds),
+            )
+            for p in prepared.paths
+        ),
+        assumptions=tuple(restated(text, renew) for text in prepared.assumptions),
+    )
+
+
+def _moved_bound(bound: LoopBound, renew: Callable[[str], str]) -> LoopBound:
+    assumes = bound.assumes and restated(bound.assumes, renew)
+    return replace(bound, evidence=renew(bound.evidence), assumes=assumes)

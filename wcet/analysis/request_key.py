@@ -1,0 +1,98 @@
+"""The key of a request: what a kept answer of the stages before the integer program follows from.
+
+One function makes it (rule 31): of the typed request, the image, the platform, the facts, and the
+versions of all code that takes part. Every field is walked; ``LEFT_OUT`` names those that are not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ilp.solvers.cbc import Cbc
+from loopbounds.nusmv.query import find_solver
+from quoll.errors import SolverError
+from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, Linear, LoopParameter
+from quoll.image.image import Image
+from quoll.kept.identity import LeftOut, key_of
+from quoll.kept.versions import Version, file_version, versions
+from wcet.platforms.platform import Platform
+
+if TYPE_CHECKING:
+    from wcet.analysis.analyse import Options
+
+__all__ = ["CODE", "LEFT_OUT", "READ_BY_ILP", "matters", "request_key"]
+
+CODE = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
+KEPT = "where results are kept does not change them"
+PLATFORM = "the platform, as it is with it, is walked"
+READ = "what was read from the file is walked"
+
+FACTS = "the facts that were read are walked"
+
+
+# Every field of a request that is not in its key, and why.
+LEFT_OUT: LeftOut = {
+    "wcet.analysis.analyse.Options": {
+        "entries": "each entry has a key of its own, of its name and address",
+        "platform": PLATFORM,
+        "l2": PLATFORM,
+        "tlb": PLATFORM,
+        "facts": FACTS,
+        "neighbouring_facts": FACTS,
+        "ends": "the addresses that they name are walked",
+        "parameters": "only the integer program reads them, and it is solved anew",
+        "store": KEPT,
+        "interrupts": "the latency is computed anew from the bounds of the entries",
+    },
+    "loopbounds.proof.options.BoundOptions": {
+        "store": KEPT,
+        "models": "where they are written changes no bound, and nothing is recalled then",
+        "workers": "proofs are the same in any number of processes",
+    },
+    "wcet.analysis.raw_memory.Extra": {"names": "the symbols in these files are part of the image"},
+    "quoll.image.image.RawMemory": {"path": READ},
+    "wcet.platforms.platform.Platform": {"path": READ},
+    "quoll.facts.fact.Source": dict.fromkeys(
+        ("file", "line", "text"),
+        "facts are compared by what they say; the lines in a record are brought up to date",
+    ),
+}
+# Facts that are not in it either: only the integer program reads them, and it is solved anew.
+READ_BY_ILP = (AtMost, Conflict, Consistent, Linear, LoopParameter)
+
+
+def matters(fact: Fact) -> bool:
+    """Whether a stage before the integer program reads facts of this kind."""
+    return not isinstance(fact, READ_BY_ILP)
+
+
+def request_key(
+    options: Options, image: Image, platform: Platform, facts: Facts, ends: Iterable[int]
+) -> str:
+    """The same for two requests only if all their entries have the same answers."""
+    return key_of(
+        "request",
+        options,
+        image.identity,
+        platform,
+        tuple(fact for fact in facts.facts if matters(fact)),
+        sorted(ends),
+        versions(*CODE),
+        programs(),
+        left_out=LEFT_OUT,
+    )
+
+
+def programs() -> tuple[Version, ...]:
+    """The bytes of the solvers that are run."""
+    found = []
+    for name, find in (("NuSMV", find_solver), ("CBC", lambda: Cbc().program)):
+        try:
+            path = Path(os.path.realpath(find()))
+            found.append((name, file_version(path)))
+        except SolverError:
+            found.append((name, "absent"))
+    return tuple(found)

@@ -1,0 +1,168 @@
+"""The answer to ``wcet analyse``: everything the reports print, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ilp.constraints.constraint import Constraint
+from ilp.parametric import Parametric
+from ilp.paths.solution import PathStep, Solution, WorstPath
+from ilp.solvers.model import Model
+from loopbounds.proof.bound import LoopBound
+from pipeline.costs import Cause, Costs
+from quoll.assumptions import Assumption
+from quoll.errors import UnboundedLoop
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
+from wcet.analysis.prepared import InfeasibleEdge, PreparedPaths
+from wcet.analysis.stages import StageUse
+from wcet.analysis.survival import FactLabel
+from wcet.platforms.platform import Platform
+
+__all__ = ["EntryResult", "InterruptLatency", "Result", "Start"]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where paths of an entry may start (rule 21), and their bound in cycles.
+
+    ``place`` is the address of the block that has just read the interrupt controller in the given
+    context, when no interrupt was pending yet; None: the entry itself.
+    """
+
+    place: int | None
+    context: int
+    cycles: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntryResult:
+    """One entry: its graph, what each stage found, and the bound in cycles.
+
+    Where code tests for interrupts, ``graph`` and what follows are those of the worst start.
+
+    With ``parametric`` that is the bound; ``solution`` and ``path`` are then those for the
+    parameters in ``example``.
+    """
+
+    name: str  # as the user wrote it, or the platform's name for the vector
+    symbol: str  # printed place of the first instruction
+    address: int
+    graph: Supergraph
+    costs: Costs
+    bounds: tuple[LoopBound, ...]
+    solution: Solution
+    path: WorstPath
+    infeasible: tuple[InfeasibleEdge, ...]
+    assumptions: tuple[Assumption, ...]
+    constraints: tuple[Constraint, ...]  # those that have an effect here
+    model: Model  # the integer program that was solved
+    numbers: tuple[int, ...]  # per loop: the bound that it was solved for
+    parametric: Parametric | None = None
+    example: Mapping[str, int] = field(default_factory=dict)
+    starts: tuple[Start, ...] = ()  # the worst one first
+    paths: tuple[PreparedPaths, ...] = ()  # of every start, the entry's first
+    unmasking: tuple[str, ...] = ()  # places after which interrupts may be unmasked
+
+    @property
+    def cycles(self) -> int:
+        """The bound, in cycles of the core; a parametric one at ``example``."""
+        return self.solution.cycles
+
+    @property
+    def bound_cycles(self) -> int | None:
+        """The bound as one number; None if it is a function."""
+        return None if self.parametric else self.cycles
+
+    @property
+    def for_what(self) -> str:
+        """The parameters that cycles and path are for: " for n = 10"; "" without any."""
+        named = ", ".join(f"{name} = {value}" for name, value in self.example.items())
+        return f" for {named}" if named else ""
+
+    def rounds(self, bound: LoopBound) -> int | None:
+        """Most executions of a loop's header per entry, those in its first iteration included."""
+        if bound.bound is None:
+            return None
+        return bound.bound + self.graph.apart(self.graph.loops[bound.loop])
+
+    def charged_steps(self) -> Iterator[tuple[PathStep, tuple[int, ...]]]:
+        """The worst path: each step with its cycles by ``Cause``.
+
+        They include the edge out of the step, and for the first one the start of the path.
+        """
+        start = self.costs.start
+        for step in self.path.steps:
+            parts = [start, self.costs.nodes[step.node]]
+            if step.edge is not None:
+                parts.append(self.costs.edges[step.edge])
+            yield step, tuple(map(sum, zip(*parts, strict=True)))
+            start = (0,) * len(Cause)
+
+    def cycles_by_cause(self) -> dict[Cause, int]:
+        """Where the cycles of the bound go: counts times costs, summed over nodes and edges."""
+        total = list(self.costs.start)
+        for costs, counts in (
+            (self.costs.nodes, self.solution.nodes),
+            (self.costs.edges, self.solution.edges),
+        ):
+            for cost, count in zip(costs, counts, strict=True):
+                if count:
+                    for cause, cycles in enumerate(cost):
+                        total[cause] += count * cycles
+        return {cause: total[cause] for cause in Cause}
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptLatency:
+    """Longest masked path over all entries, plus the interrupt path (rules 21, 32). Cycles."""
+
+    longest: str  # name of the entry with the longest masked path
+    longest_cycles: int
+    interrupt: str  # name of the interrupt entry
+    interrupt_cycles: int
+    together: int  # interrupts that may be pending at once
+    assumptions: tuple[Assumption, ...]  # beside those of the entries
+
+    @property
+    def cycles(self) -> int:
+        """The masked path, then the interrupt paths: the last one's end."""
+        return self.longest_cycles + self.together * self.interrupt_cycles
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A whole run. ``latency`` is None unless every entry of the platform has a number, and none
+    may unmask interrupts before a path ends.
+
+    ``unbounded`` are the entries asked for that have no bound, and what their loops lack.
+    """
+
+    kernel: Path
+    image: Image
+    platform: Platform
+    platform_reason: str  # why this platform: asked for, or which build attribute chose it
+    facts_files: tuple[str, ...]
+    entries: Mapping[str, EntryResult]
+    latency: InterruptLatency | None
+    stages: Mapping[str, StageUse]
+    unbounded: Mapping[str, UnboundedLoop] = field(default_factory=dict)
+    facts: tuple[FactLabel, ...] = ()  # in file order
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """Every assumption of any entry and of the latency, each once, in order of first use."""
+        of_entries = (a for e in self.entries.values() for a in e.assumptions)
+        of_latency = () if self.latency is None else self.latency.assumptions
+        return tuple(dict.fromkeys((*of_entries, *of_latency)))
+
+    def function(self, address: int) -> str:
+        """Name of the function at ``address``, or the address where no symbol names it."""
+        found = self.image.symbol_at(address)
+        return found[0].name if found and found[1] == 0 else hex(address)
+
+    def microseconds(self, cycles: int) -> float:
+        """Cycles of the core as microseconds at the platform's clock."""
+        return cycles * 1e6 / self.platform.clock_hz

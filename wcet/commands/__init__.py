@@ -1,0 +1,1 @@
+"""wcet/commands."""

@@ -1,0 +1,113 @@
+"""``wcet analyse``: bound the execution time of kernel entries."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from ilp.solvers.model_text import to_lp, to_mps
+from wcet.analysis.analyse import analyse
+from wcet.analysis.result import Result
+from wcet.analysis.stages import Stages
+from wcet.atomic import publish
+from wcet.reports.json_document import to_json
+from wcet.reports.program_names import readable
+from wcet.reports.text import Style, to_text
+from wcet.request import add_analysis, add_color, colored, requested
+
+__all__ = ["add_to"]
+
+DESCRIPTION = """\
+Bound the worst-case execution time of one or more entries of a kernel.
+
+The ELF is decoded from each entry, every call is analysed in its calling context, memory
+references are classified against the board's caches, loops are bounded by model checking or
+by facts, and an integer program finds the longest path. The bound holds under the
+assumptions printed at the end of the report.
+
+A loop that nothing bounds leaves out the entries that reach it; the others are printed, and the
+exit status is 6. With the fact 'loop PLACE at most n + 1' the bound is a function of n.
+"""
+
+EXAMPLES = """\
+examples:
+  wcet analyse build/bilby/kzm-after/kernel.elf --entry all
+  wcet analyse kernel.elf --entry syscall --facts my.facts --paths full
+  wcet analyse kernel.elf --entry wake --facts queue.facts --set waiting=12
+  wcet analyse kernel.elf --entry schedule --json - | jq .entries.schedule.cycles
+"""
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    p = commands.add_parser(
+        "analyse",
+        help="bound the execution time of kernel entries",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
+    p.add_argument(
+        "--entry",
+        action="append",
+        default=[],
+        metavar="ENTRY",
+        help="a name of the platform (syscall, undefined, prefetch-abort, data-abort, interrupt), "
+        "a symbol, an address, or 'all' for every entry of the platform; repeatable (default: all)",
+    )
+    add_analysis(p)
+    p.add_argument(
+        "--paths",
+        choices=["none", "brief", "full"],
+        default="brief",
+        help="how much of each worst path to print: the functions and the blocks that cost most, "
+        "or every block in order (default: brief)",
+    )
+    p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
+    for form, text in (("lp", "LP"), ("mps", "free MPS")):
+        p.add_argument(
+            f"--{form}",
+            type=Path,
+            metavar="FILE",
+            help=f"write the integer program in {text} format; of several entries, each to a file "
+            "with its name before the suffix",
+        )
+    p.add_argument(
+        "--smv", type=Path, metavar="DIR", help="keep the model of each loop that is proved now"
+    )
+    p.add_argument("--stats", action="store_true", help="print time and memory of each stage")
+    add_color(p)
+    p.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Analyse, then print; files are written only when an entry at least has a bound."""
+    stages = Stages(verbose=not options.quiet)
+    result = analyse(options.kernel, requested(options, options.entry, options.smv), stages)
+    style = Style(color=colored(options), paths=options.paths, stats=options.stats)
+    publish(
+        options,
+        [*programs(result, options.lp, options.mps), (options.json, lambda: to_json(result))],
+        lambda: to_text(result, style),
+    )
+    for name, error in result.unbounded.items():
+        print(f"wcet: error: entry {name}: {error}", file=sys.stderr)
+    return max((error.exit_status for error in result.unbounded.values()), default=0)
+
+
+def programs(
+    result: Result, lp: Path | None, mps: Path | None
+) -> Iterator[tuple[Path, Callable[[], str]]]:
+    """The files of ``--lp`` and ``--mps``, with names that say what a variable counts."""
+    for name, entry in result.entries.items():
+        if lp or mps:
+            model = readable(entry.model, entry.graph, result.image)
+        for path, text in ((lp, to_lp), (mps, to_mps)):
+            if path:
+                several = len(result.entries) + len(result.unbounded) > 1
+                file = path.with_stem(f"{path.stem}.{name}") if several else path
+                yield file, partial(text, model)

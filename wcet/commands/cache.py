@@ -1,0 +1,286 @@
+"""``wcet cache``: which references hit, where lines compete, and what costs most."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cache.classify import classify
+from cache.reference import Classification, Hit, Kind, Reference
+from pipeline.charge import latencies
+from pipeline.timing import MemoryLatencies
+from quoll.errors import UsageError
+from quoll.inlining.supergraph import Supergraph
+from quoll.preemption.segments import SegmentValues
+from wcet.analysis.analyse import Run, analyse
+from wcet.analysis.entries import find_entry
+from wcet.analysis.preparation import rounds_of
+from wcet.analysis.result import EntryResult
+from wcet.analysis.stages import Stages
+from wcet.atomic import publish
+from wcet.numbers import whole
+from wcet.reports.reference_shares import (
+    SHARES,
+    Weighed,
+    address_kind,
+    costliest,
+    pressure,
+    weighed,
+)
+from wcet.request import add_analysis, requested
+
+__all__ = ["add_to"]
+
+SCHEMA_VERSION = 1
+DATA = (Kind.LOAD, Kind.STORE)
+CODE = (Kind.FETCH, Kind.PREFETCH)
+
+DESCRIPTION = """\
+Print how the caches are used on the worst path of each ENTRY: references by class, how many lines
+compete in a set, what is known of data addresses, and the references that cost most.
+
+With FUNCTION, print its instructions with the class of each reference in every calling context:
+  AH  always hits                   FM  misses at most once per entry of a loop
+  AM  always goes past the caches   NC  not classified: charged as a miss
+  PL  misses once per line that a loop's pointer passes
+  paid  charged before as a possible miss that did not happen, or not hit since
+"""
+
+EXAMPLES = """\
+examples:
+  wcet cache kernel.elf --entry syscall
+  wcet cache kernel.elf cspace_lookup --entry syscall
+  wcet cache kernel.elf --platform board.toml --json - | jq '.entries.interrupt.data_shares'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """An entry with its classes, executions per node on the worst path, and latencies."""
+
+    graph: Supergraph
+    classes: Classification
+    counts: tuple[int, ...]
+    memory: MemoryLatencies
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    p = commands.add_parser(
+        "cache",
+        help="which references hit, set pressure, the references that cost most",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
+    p.add_argument(
+        "function", nargs="?", metavar="FUNCTION", help="print its instructions with their classes"
+    )
+    p.add_argument(
+        "--entry",
+        action="append",
+        default=[],
+        metavar="ENTRY",
+        help="as for 'wcet analyse'; repeatable (default: all)",
+    )
+    p.add_argument(
+        "--most",
+        type=whole("--most", 1),
+        default=12,
+        metavar="N",
+        help="references that are listed (default: 12)",
+    )
+    p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
+    add_analysis(p)
+    p.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Classify, and print."""
+    wanted = requested(options, options.entry)
+    stages = Stages(verbose=not options.quiet)
+    shared = Run.begin(options.kernel, wanted, stages)
+    if options.function:
+        found = {name: classified(shared, name, addr) for name, addr in shared.entries.items()}
+        addr = find_entry(shared.image, shared.platform, options.function) & ~1
+        stages.done()
+        listing = {name: instructions(shared, entry, addr) for name, entry in found.items()}
+        if not any(listing.values()):
+            raise UsageError(
+                f"{options.function} is never executed by {', '.join(found)}",
+                hint="'wcet callgraph' shows who calls it",
+            )
+        output(options, {"entries": listing}, function_text(listing))
+        return 0
+    results = analyse(options.kernel, wanted, stages)
+    reports = {
+        name: report(shared, on_worst_path(shared, name, result), options.most)
+        for name, result in results.entries.items()
+    }
+    stages.done()
+    output(options, {"entries": reports}, summary_text(shared, reports))
+    return 0
+
+
+def classified(shared: Run, name: str, address: int) -> Classified:
+    """The classes of one entry; until its worst path is known every node counts once."""
+    valued = shared.preparation().valued(name, address)
+    with shared.stages.stage("cache", name):
+        classes = classify(valued.graph, valued.values, shared.platform.hierarchy)
+    memory = latencies(valued.graph, shared.platform.hierarchy, shared.platform.timing.memory)
+    return Classified(valued.graph, classes, (1,) * len(valued.graph.nodes), memory)
+
+
+def on_worst_path(shared: Run, name: str, result: EntryResult) -> Classified:
+    """The classes of the paths from the start of the worst one, and its counts (rule 21)."""
+    valued = shared.preparation().valued(name, result.address)
+    part = next(
+        p
+        for p in shared.preparation().segments(valued.graph, valued.values)
+        if p.start == result.starts[0].place and p.graph.nodes == result.graph.nodes
+    )
+    with shared.stages.stage("cache", name):
+        values = SegmentValues(valued.values, part)
+        rounds = rounds_of(result.bounds)
+        hierarchy = shared.preparation().hierarchy_of(part)
+        classes = classify(part.graph, values, hierarchy, rounds)
+    counts = result.solution.nodes or (1,) * len(part.graph.nodes)
+    memory = latencies(part.graph, hierarchy, shared.platform.timing.memory)
+    return Classified(part.graph, classes, tuple(counts), memory)
+
+
+def report(shared: Run, entry: Classified, most: int) -> dict[str, Any]:
+    """What is printed of an entry, as JSON."""
+    hierarchy = shared.platform.hierarchy
+    references = list(weighed(entry.graph, entry.classes, entry.counts, entry.memory))
+    by_class: dict[str, Counter[str]] = {}
+    shares: Counter[str] = Counter()
+    for w in references:
+        by_class.setdefault(w.reference.kind.value, Counter())[class_of(w.reference)] += (
+            w.executions
+        )
+        if w.reference.kind in DATA:
+            kind = address_kind(w.reference, shared.regions, hierarchy.l1d.line_bytes)
+            shares[kind] += w.executions
+    total = sum(shares.values()) or 1
+    return {
+        "references": {kind: dict(classes) for kind, classes in by_class.items()},
+        "data_shares": {kind: shares[kind] / total for kind in SHARES},
+        "pressure": {
+            level: {str(n): sets for n, sets in sorted(found.items()) if sets}
+            for level, found in (
+                (
+                    "l1i",
+                    pressure(entry.classes, CODE, hierarchy.l1i.sets, hierarchy.l1i.line_bytes),
+                ),
+                (
+                    "l1d",
+                    pressure(entry.classes, DATA, hierarchy.l1d.sets, hierarchy.l1d.line_bytes),
+                ),
+            )
+        },
+        "costliest": [costly(shared, found) for found in costliest(references, most)],
+    }
+
+
+def costly(shared: Run, found: list[Weighed]) -> dict[str, Any]:
+    """One instruction among those that cost most."""
+    first = found[0]
+    return {
+        "place": shared.image.place(first.insn.addr),
+        "text": first.insn.text,
+        "kind": first.reference.kind.value,
+        "address": address_text(first.reference) if len(found) == 1 else None,
+        "contexts": len({w.node for w in found}),
+        "executions": sum(w.executions for w in found),
+        "cycles": sum(w.cycles for w in found),
+    }
+
+
+def class_of(reference: Reference) -> str:
+    """The class at L1, with L2 where it is known to hit."""
+    name = "paid" if reference.paid else reference.l1.name
+    beyond = reference.due and reference.l2 is Hit.AH
+    return f"{name} L2" if beyond else name
+
+
+def address_text(reference: Reference) -> str:
+    """What is known of the address."""
+    if reference.low is None:
+        return "unknown + constant" if reference.symbolic else "unknown"
+    if reference.low == reference.high:
+        return f"{reference.low:#x}"
+    return f"{reference.low:#x}..{reference.high:#x}"
+
+
+def instructions(shared: Run, entry: Classified, addr: int) -> list[dict[str, Any]]:
+    """The instructions of a function, each with classes and addresses over all contexts."""
+    seen: dict[int, dict[str, Any]] = {}
+    for index, node in enumerate(entry.graph.nodes):
+        if entry.graph.contexts[node.context].function & ~1 != addr:
+            continue
+        for position, insn in enumerate(node.block.insns):
+            row = seen.setdefault(
+                insn.addr,
+                {"place": shared.image.place(insn.addr), "text": insn.text, "references": {}},
+            )
+            for reference in entry.classes.references[index]:
+                if reference.insn == position:
+                    key = f"{reference.kind.value} {address_text(reference)}"
+                    classes = row["references"].setdefault(key, {})
+                    name = class_of(reference)
+                    classes[name] = classes.get(name, 0) + 1
+    return [seen[at] for at in sorted(seen)]
+
+
+def function_text(listing: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
+    """The instructions, each entry by itself."""
+    for name, rows in listing.items():
+        if not rows:
+            continue
+        yield f"entry {name}"
+        for row in rows:
+            notes = "; ".join(
+                f"{what} {' '.join(f'{n}x{c}' for c, n in sorted(classes.items()))}"
+                for what, classes in row["references"].items()
+            )
+            yield f"  {row['place'].split()[0]}  {row['text']:<34.34}  {notes}".rstrip()
+
+
+def summary_text(shared: Run, reports: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """The tables of all entries."""
+    hierarchy = shared.platform.hierarchy
+    yield f"platform  {shared.platform.name}, caches {hierarchy.policy.value}"
+    for name, found in reports.items():
+        yield ""
+        yield f"entry {name}: references on the worst path"
+        for kind, classes in found["references"].items():
+            parts = ", ".join(f"{n:,} {c}" for c, n in sorted(classes.items()))
+            yield f"  {kind:<11} {parts}"
+        shares = ", ".join(f"{k} {100 * s:.1f} %" for k, s in found["data_shares"].items())
+        yield f"  data addresses: {shares}"
+        for level, sets in found["pressure"].items():
+            parts = ", ".join(f"{n} lines in {count} sets" for n, count in sets.items())
+            yield f"  {level} competition: {parts}"
+        yield "      cycles       runs  contexts  costliest"
+        for row in found["costliest"]:
+            yield (
+                f"  {row['cycles']:>10,} {row['executions']:>10,} {row['contexts']:>9}  "
+                f"{row['place']}: {row['text']} ({row['kind']})"
+            )
+
+
+def output(options: argparse.Namespace, document: dict[str, Any], lines: Iterator[str]) -> None:
+    """The document where it is asked for, and the text."""
+    whole = {"schema_version": SCHEMA_VERSION, **document}
+    publish(
+        options,
+        [(options.json, lambda: json.dumps(whole, indent=1) + "\n")],
+        lambda: "".join(f"{line}\n" for line in lines),
+    )

@@ -1,0 +1,210 @@
+"""``wcet check-facts``: every fact against recorded executions."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from quoll.errors import InputError
+from quoll.facts import LoopParameter, UnknownPointsInto
+from quoll.image.trace import Trace
+from wcet.analysis.analyse import Run
+from wcet.analysis.prepared import Prepared
+from wcet.analysis.stages import Stages
+from wcet.analysis.survival import FactLabel, FactOutcome, Survival, labels, proved_loops
+from wcet.atomic import publish
+from wcet.executions.fact_check import FactRecord, Walks, check_facts
+from wcet.request import add_analysis, requested
+
+__all__ = ["add_to"]
+
+VIOLATED = 1  # exit status
+
+DESCRIPTION = """\
+Evaluate every fact on recorded executions of a kernel: what really ran must obey it.
+
+TRACE is a recording by kernels/recorder of the same KERNEL.ELF. Each execution that ran to its end
+is followed through the graph of its entry. Constraints are judged in every invocation, loops are
+counted from entry to entry, and an execution that takes a branch, block or target that a fact
+excludes refutes the fact. So does an access outside of where a fact about memory says that a
+pointer points, or that accesses of unknown address go, and a store into a region that is read-only.
+A violation is printed with its position, and the exit status is 1.
+
+A fact is then labelled: proved (a loop's number, by the analysis), survived N executions (that
+reached what it is about), or assumed. 'wcet analyse' prints the labels too.
+"""
+
+EXAMPLES = """\
+examples:
+  kernels/bilby/run kzm-after tests -plugin build/recorder/librecorder.so,out=tests.trace
+  wcet check-facts build/bilby/kzm-after/kernel.elf tests.trace
+  wcet check-facts kernel.elf monday.trace tuesday.trace --facts my.facts
+"""
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    p = commands.add_parser(
+        "check-facts",
+        help="evaluate every fact on recorded executions",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="what was executed")
+    p.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help="recordings")
+    p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
+    add_analysis(p)
+    p.set_defaults(run=run)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One recording."""
+
+    path: Path
+    digest: str
+    records: tuple[FactRecord, ...]
+    executions: int
+
+
+def run(options: argparse.Namespace) -> int:
+    """Follow every execution; returns the exit status."""
+    stages = Stages(verbose=not options.quiet)
+    wanted = requested(options, ["all"])
+    wanted = replace(wanted, vivu=replace(wanted.vivu, unroll=False))
+    traces = [(path, Trace.read(path)) for path in options.traces]
+    analysis = Run.begin(options.kernel, wanted, stages)
+    recorded = {execution.entry for _, trace in traces for execution in trace.executions}
+    entries = {name: a for name, a in analysis.entries.items() if a in recorded}
+    if not entries:
+        raise InputError(
+            "no execution starts at an entry of the platform",
+            hint="was this kernel recorded, and did it make system calls?",
+        )
+    prepared = {address: analysis.prepared(name, address) for name, address in entries.items()}
+    graphs = {address: analysis.preparation().whole_graph(address) for address in prepared}
+    unknown = unknown_accesses(analysis, entries)
+    walks = {address: walks_of(found) for address, found in prepared.items()}
+    checked = []
+    for path, trace in traces:
+        with stages.stage("check", path.name):
+            records, count = check_facts(
+                analysis.image,
+                analysis.facts,
+                graphs,
+                path.name,
+                trace,
+                analysis.regions,
+                unknown,
+                walks,
+            )
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        checked.append(Checked(path, digest, tuple(records), count))
+    stages.done()
+    survival = Survival(wanted.store, analysis.image)
+    for position, fact in enumerate(analysis.facts.facts):
+        found = [(c.digest, c.records[position]) for c in checked]
+        survival.add(fact, {d: FactOutcome(r.reached, r.first or None) for d, r in found})
+    bounds = [(paths.graph, paths.bounds) for p in prepared.values() for paths in p.paths]
+    proved = proved_loops(analysis.image, analysis.facts, bounds)
+    known = labelled(checked, labels(analysis.facts, survival, proved), not wanted.store.keeps)
+    write(options, checked, known)
+    return VIOLATED if any(r.broken for c in checked for r in c.records) else 0
+
+
+def walks_of(prepared: Prepared) -> Walks:
+    """How often loops go round that facts about lists bound."""
+    found: dict[int, int] = {}
+    for paths in prepared.paths:
+        for bound in paths.bounds:
+            if bound.assumes and bound.bound is not None:
+                header = paths.graph.nodes[paths.graph.loops[bound.loop].header].block.addr
+                found[header] = max(bound.bound, found.get(header, 0))
+    return found
+
+
+def unknown_accesses(analysis: Run, entries: Mapping[str, int]) -> frozenset[int]:
+    """The instructions that a fact about accesses of unknown address speaks of."""
+    if not analysis.facts.of(UnknownPointsInto):
+        return frozenset()
+    prepare = analysis.preparation()
+    found = (prepare.valued(name, address).values.unknown for name, address in entries.items())
+    return frozenset().union(*found)
+
+
+def labelled(
+    checked: Sequence[Checked], known: Sequence[FactLabel], nothing_kept: bool
+) -> list[FactLabel]:
+    """The labels of all runs; where nothing is kept, those of this one."""
+    found = []
+    for position, label in enumerate(known):
+        records = [c.records[position] for c in checked]
+        reached = sum(r.reached for r in records)
+        broken = next((r.first for r in records if r.first), "")
+        if nothing_kept and label.label == "assumed" and reached:
+            label = FactLabel(label.source, label.text, f"survived {reached:,} executions")
+        if broken:
+            label = FactLabel(label.source, label.text, f"violated: {broken}")
+        found.append(label)
+    return found
+
+
+def write(
+    options: argparse.Namespace, checked: Sequence[Checked], known: Sequence[FactLabel]
+) -> None:
+    """Text, JSON, or both."""
+    publish(
+        options,
+        [(options.json, lambda: json.dumps(as_json(checked, known), indent=1) + "\n")],
+        lambda: "\n".join(as_text(checked, known)) + "\n",
+    )
+
+
+def as_text(checked: Sequence[Checked], known: Sequence[FactLabel]) -> list[str]:
+    """The recordings, then a row per fact, then violations."""
+    rows = [f"{c.path}: {c.executions:,} executions ran to their end" for c in checked]
+    rows += ["", f"{'reached':>9}{'most':>7}  fact"]
+    for position, label in enumerate(known):
+        records = [c.records[position] for c in checked]
+        seen = [r.most for r in records if r.most is not None]
+        most = "" if not seen else f"{max(seen):,}"
+        rows.append(
+            f"{sum(r.reached for r in records):>9,}{most:>7}  "
+            f"{label.source}: {label.text}: {label.label.partition(':')[0]}"
+        )
+        fact = records[0].fact
+        if isinstance(fact, LoopParameter) and seen:
+            rows.append(f"{'':>18}{fact.name} is at least {max(seen) - fact.plus}")
+    for c in checked:
+        rows += [
+            f"VIOLATED  {r.fact.source}: {r.fact}: by {r.broken:,} executions; first {r.first}"
+            for r in c.records
+            if r.broken
+        ]
+    return rows
+
+
+def as_json(checked: Sequence[Checked], known: Sequence[FactLabel]) -> dict[str, object]:
+    """The same as JSON values."""
+    return {
+        "recordings": [
+            {"path": str(c.path), "sha256": c.digest, "executions": c.executions} for c in checked
+        ],
+        "facts": [
+            {
+                "source": label.source,
+                "fact": label.text,
+                "label": label.label.partition(":")[0],
+                "reached": sum(c.records[i].reached for c in checked),
+                "most": max((c.records[i].most or 0 for c in checked), default=0) or None,
+                "violations": sum(c.records[i].broken for c in checked),
+                "first_violation": next((f for c in checked if (f := c.records[i].first)), None),
+            }
+            for i, label in enumerate(known)
+        ],
+    }

@@ -1,0 +1,176 @@
+"""``wcet cfg``, ``disasm``, ``callgraph``: what is in a binary, on no platform."""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import gc
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from loopbounds.recursion import find_depths
+from quoll.assumptions import Assumption
+from quoll.cfg.cfg import Cfg, Program
+from quoll.errors import FactsError, SolverError, UsageError
+from quoll.extraction.extract import extract
+from quoll.facts import Facts, load
+from quoll.facts.applied import Depth
+from quoll.facts.places import resolve
+from quoll.image.image import Image
+from quoll.listing.export import call_graph_dot, cfg_dot, program_json
+from quoll.listing.listing import call_graph_text, disassembly, summary
+from wcet.analysis.raw_memory import add_memory, extra
+from wcet.atomic import publish
+from wcet.request import add_vivu, vivu_of
+
+__all__ = ["add_to"]
+
+ENTRIES = "a symbol or an address; repeatable (default: every function symbol)"
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the commands."""
+    cfg = _command(commands, "cfg", cfg_command, "summary of the control flow of a binary")
+    cfg.add_argument("--function", metavar="NAME", help="only this function; needed for --dot")
+    cfg.add_argument("--dot", metavar="FILE", help="write the function's graph for Graphviz")
+    cfg.add_argument("--svg", metavar="FILE", help="draw the function's graph (needs graphviz)")
+    cfg.add_argument("--json", metavar="FILE", help="write everything as JSON ('-': stdout)")
+    add_vivu(cfg)
+    disasm = _command(
+        commands, "disasm", disasm_command, "a function with its source, blocks, edges and loops"
+    )
+    disasm.add_argument("function", metavar="FUNCTION", help="a symbol or an address")
+    calls = _command(commands, "callgraph", callgraph_command, "who calls whom, and from where")
+    calls.add_argument("--dot", metavar="FILE", help="write the call graph for Graphviz")
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    text: str,
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=text, description=f"Print {text}.")
+    parser.add_argument("binary", type=Path, metavar="FILE.ELF", help="any little-endian ARM ELF")
+    parser.add_argument("--entry", action="append", default=[], metavar="ENTRY", help=ENTRIES)
+    parser.add_argument(
+        "--facts",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="branch targets, functions that never return, and what to leave out; repeatable",
+    )
+    add_memory(parser)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def cfg_command(options: argparse.Namespace) -> int:
+    """``wcet cfg``."""
+    vivu = vivu_of(options)
+    if (options.dot or options.svg) and not options.function:
+        raise UsageError("--dot and --svg draw one function", hint="name it with --function")
+    image, program = _program(options, [options.function] if options.function else [])
+    if options.entry:
+        program = _with_depths(program, image, load(tuple(options.facts)))
+    if options.function:
+        function = _function(image, program, options.function)
+        drawings = [
+            (options.dot, lambda: cfg_dot(function, image)),
+            (options.svg, lambda: _drawn(cfg_dot(function, image))),
+        ]
+    else:
+        drawings = []
+    publish(
+        options,
+        [
+            *drawings,
+            (options.json, lambda: json.dumps(program_json(program, image, vivu), indent=1) + "\n"),
+        ],
+        lambda: summary(program, image, vivu),
+    )
+    return 0
+
+
+def disasm_command(options: argparse.Namespace) -> int:
+    """``wcet disasm``."""
+    image, program = _program(options, [options.function])
+    function = _function(image, program, options.function)
+    publish(options, [], lambda: disassembly(function, image))
+    return 0
+
+
+def callgraph_command(options: argparse.Namespace) -> int:
+    """``wcet callgraph``."""
+    image, program = _program(options, [])
+    publish(
+        options,
+        [(options.dot, lambda: call_graph_dot(program))],
+        lambda: call_graph_text(program, image),
+    )
+    return 0
+
+
+def _program(options: argparse.Namespace, more: Sequence[str]) -> tuple[Image, Program]:
+    image = extra(options).image(options.binary)
+    named = [_address(image, name) for name in (*options.entry, *more)]
+    entries = named or [
+        symbol.addr | symbol.thumb
+        for symbol in image.symbols.symbols
+        if symbol.kind == "func" and image.is_executable(symbol.addr)
+    ]
+    program = extract(image, entries or [image.entry], load(tuple(options.facts)))
+    gc.freeze()  # it all stays to the end: no collection is to look through it
+    atexit.register(gc.unfreeze)  # libraries look for what was left
+    return image, program
+
+
+def _with_depths(program: Program, image: Image, facts: Facts) -> Program:
+    """``program`` with the depths of recursion that are proved, or stated, of all its entries."""
+    depths: dict[int, Depth] = {}
+    unknown: set[int] = set()
+    rests: dict[Assumption, None] = {}
+    for entry in program.entries:
+        found = find_depths(program, entry, image, facts)
+        unknown |= found.reasons.keys() - found.depths.keys()
+        rests |= dict.fromkeys(found.rests)
+        for function, depth in found.depths.items():
+            known = depths.setdefault(function, depth)
+            depths[function] = max(known, depth, key=lambda d: (bool(d.fact), d.activations))
+    depths = {f: depth for f, depth in depths.items() if f not in unknown}
+    known_too = {**program.guidance.depths, **depths}
+    return replace(
+        program,
+        guidance=replace(program.guidance, depths=known_too),
+        assumptions=tuple(dict.fromkeys((*program.assumptions, *rests))),
+    )
+
+
+def _address(image: Image, name: str) -> int:
+    try:
+        symbol = image.symbol(name)
+        return symbol.addr | symbol.thumb if symbol else resolve(image, name)[0]
+    except FactsError as fault:
+        raise UsageError(f"no entry {name!r}: {fault}") from fault
+
+
+def _function(image: Image, program: Program, name: str) -> Cfg:
+    return program.functions[_address(image, name) & ~1]
+
+
+def _drawn(dot: str) -> str:
+    """The graph as SVG, by Graphviz."""
+    program = shutil.which("dot")
+    if program is None:
+        raise SolverError("graphviz is not installed", hint="install graphviz, or use --dot")
+    done = subprocess.run(
+        [program, "-Tsvg"], input=dot, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SolverError(f"graphviz failed: {done.stderr.strip()}")
+    return done.stdout

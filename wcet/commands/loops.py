@@ -1,0 +1,400 @@
+"""``wcet loops``: every loop of a binary in every calling context, with its bound or why not."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from loopbounds.bounds import bound_loops
+from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.options import BoundOptions, Budget
+from loopbounds.recursion import find_depths, with_depths
+from quoll.assumptions import MEMORY_MAP, Assumption, listed, table
+from quoll.cfg.cfg import Program
+from quoll.errors import InputError, SolverError, UnboundedLoop, UsageError, WcetError
+from quoll.extraction.extract import extract
+from quoll.facts import Facts, load
+from quoll.facts.regions import Regions
+from quoll.image.image import Image
+from quoll.image.memory_map import Span
+from quoll.inlining.cuts import guided_in_contexts
+from quoll.inlining.expand import expand, without_edges
+from quoll.inlining.supergraph import Supergraph, SuperLoop
+from quoll.listing.listing import loops_text
+from quoll.preemption.pending import find_pending_tests
+from quoll.preemption.segments import segments
+from quoll.values.values import Values
+from quoll.values.values import analyse as analyse_values
+from wcet.analysis.entries import ALL, find_entries, path_ends
+from wcet.analysis.interrupts import serves_interrupts
+from wcet.analysis.raw_memory import add_memory, extra
+from wcet.analysis.stages import Stages
+from wcet.atomic import publish
+from wcet.numbers import seconds
+from wcet.platforms import platform as platforms
+from wcet.platforms.platform import Platform
+from wcet.request import add_cache, add_facts, kept
+
+__all__ = ["add_to"]
+
+DESCRIPTION = """\
+List every loop that is reached from the entries, in each calling context, with its bound: the
+most executions of its header each time it is entered from outside. Each bound comes with its
+method and evidence:
+
+  nusmv   proved by model checking; "exact" when an execution of the model reaches it for the
+          stated initial ranges, else "not known to be tight"
+  fact    stated in a facts file; assumed, and tighter than what is proved
+  pending it does not go round while an interrupt is pending: code in it tests for one, and each
+          path from the arrival of an interrupt on is bounded by itself, as 'wcet analyse' does it
+  -       none: the reason names the values that nothing bounds, and the fact that would help
+"""
+
+EXAMPLES = """\
+examples:
+  wcet loops build/bilby/kzm-after/kernel.elf
+  wcet loops program.elf --entry main --json - | jq '.loops[] | select(.bound == null)'
+  wcet loops program.elf --smv models/     then check any of them: NuSMV -source ... models/*.smv
+  wcet loops program.elf --nest            only the nesting, without bounds: fast
+
+exit status: 0, or 6 when a loop has no bound, 8 if because the solver is missing or failed (the
+listing is complete all the same)
+"""
+
+WIDTH = 24  # of the progress bar
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A loop in one context."""
+
+    entry: str
+    graph: Supergraph
+    loop: SuperLoop
+    bound: LoopBound
+
+    @property
+    def header(self) -> int:
+        """Address."""
+        return self.graph.nodes[self.loop.header].block.addr
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedEntry:
+    """An entry in all its contexts, and the bounds of its loops."""
+
+    name: str
+    graph: Supergraph
+    bounds: tuple[LoopBound, ...]
+    assumptions: tuple[Assumption, ...] = ()
+
+    def listed(self) -> list[Listed]:
+        """Its loops, one by one."""
+        pairs = zip(self.graph.loops, self.bounds, strict=True)
+        return [Listed(self.name, self.graph, loop, bound) for loop, bound in pairs]
+
+    def depths(self, image: Image) -> list[dict[str, Any]]:
+        """How deep the recursion goes that it reaches."""
+        reached = {self.graph.contexts[node.context].function for node in self.graph.nodes}
+        return [
+            {
+                "entry": self.name,
+                "function": _function(image, function),
+                "activations": depth.activations,
+                "evidence": depth.fact or depth.evidence,
+            }
+            for function, depth in sorted(self.graph.guidance.depths.items())
+            if function in reached
+        ]
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    p = commands.add_parser(
+        "loops",
+        help="the loops of a binary in every context, with bounds, methods and evidence",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("binary", type=Path, metavar="FILE.ELF", help="any little-endian ARM ELF")
+    p.add_argument(
+        "--entry",
+        action="append",
+        default=[],
+        metavar="ENTRY",
+        help="an entry of the platform, a symbol, an address, or 'all'; repeatable (default: the "
+        "entries of the platform if the ELF has them, else every function symbol, each by itself)",
+    )
+    p.add_argument(
+        "--platform",
+        metavar="NAME|FILE.toml",
+        help="names the entries and where paths end (default: by the ELF's build attributes)",
+    )
+    add_memory(p)
+    add_facts(p, "bounds to check; repeatable; program.facts beside program.elf is read too")
+    p.add_argument("--nest", action="store_true", help="only the loops of each function, nested")
+    p.add_argument("--json", metavar="FILE", help="write loops[] as JSON ('-': standard output)")
+    p.add_argument("--smv", type=Path, metavar="DIR", help="keep the proved models here")
+    p.add_argument(
+        "--time-limit",
+        type=seconds("--time-limit"),
+        default=60.0,
+        metavar="SECONDS",
+        help="processor time for each loop; a loop that needs more is not bounded (default: 60)",
+    )
+    add_cache(p)
+    p.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """List, then say by the exit status whether all are bounded."""
+    image = extra(options).image(options.binary)
+    beside = options.binary.with_suffix(".facts")
+    automatic = not options.no_facts and beside.is_file() and beside not in options.facts
+    facts = load((*([beside] if automatic else []), *options.facts))
+    platform, entries = chosen_entries(image, options)
+    if platform is not None:
+        image = image.mapped(platform.hierarchy.memory)
+    ends = None if platform is None else path_ends(image, platform)
+    program = extract(image, sorted(set(entries.values())), facts, ends)
+    if options.nest:
+        publish(options, [], lambda: loops_text(program, image))
+        return 0
+    stages = Stages(verbose=not options.quiet)
+    bounds = BoundOptions(
+        store=kept(options),
+        models=options.smv,
+        budget=Budget(seconds=max(1, round(options.time_limit))),
+    )
+    called = platform is None and not options.entry
+    listing = _Listing(image, program, ends, facts, platform, bounds, stages, called)
+    analysed = list(listing.entries(entries))
+    stages.done()
+    found = [item for entry in analysed for item in entry.listed()]
+    removed = (r.fact for entry in analysed for r in entry.graph.guidance.removed)
+    given = (text for entry in analysed for text in entry.assumptions)
+    proofs = (text for item in found for text in item.bound.assumptions)
+    regions = Regions.of(facts, image)
+    told = platform is not None and any(r.fixed and r.physical for r in image.memory.regions)
+    board = (MEMORY_MAP.text(name=platform.name),) if platform and told else ()
+    known = (*board, *regions.assumptions, *program.assumptions, *removed, *given, *proofs)
+    assumptions = listed(known)
+    depths = [depth for entry in analysed for depth in entry.depths(image)]
+    document = {
+        "loops": [as_json(image, item) for item in found],
+        "recursion": depths,
+        "assumptions": assumptions,
+        "assumption_kinds": table(assumptions),
+    }
+    lines = [
+        f"recursion: {d['entry']}: at most {d['activations']} activations of {d['function']} "
+        f"at a time: {d['evidence']}\n"
+        for d in depths
+    ]
+    lines += [f"assumed: {a}\n" for a in assumptions]
+    publish(
+        options,
+        [(options.json, lambda: json.dumps(document, indent=1) + "\n")],
+        lambda: as_text(image, found) + "".join(lines),
+    )
+    for text in dict.fromkeys(
+        f"{image.place(item.header)}: {item.bound.unanswered}"
+        for item in found
+        if item.bound.unanswered
+    ):
+        stages.warn(text)
+    if any(item.bound.failed for item in found):
+        return SolverError.exit_status
+    return UnboundedLoop.exit_status if any(item.bound.bound is None for item in found) else 0
+
+
+def chosen_entries(
+    image: Image, options: argparse.Namespace
+) -> tuple[Platform | None, dict[str, int]]:
+    """The platform, if one fits, and the addresses of the entries."""
+    try:
+        platform = (
+            platforms.load(options.platform)
+            if options.platform
+            else platforms.for_image(image.cpu, image.attributes.arch)[0]
+        )
+    except InputError:
+        if options.platform:
+            raise
+        platform = None
+    if platform is not None:
+        try:
+            return platform, find_entries(image, platform, tuple(options.entry) or (ALL,))
+        except UsageError:
+            if options.entry:
+                raise
+    names = options.entry or [
+        s.name
+        for s in image.symbols.symbols
+        if s.kind == "func" and image.is_executable(s.addr) and image.symbol(s.name) == s
+    ]
+    return None, {name: address(image, name) for name in names or [hex(image.entry)]}
+
+
+def address(image: Image, name: str) -> int:
+    """Of a symbol or a number."""
+    symbol = image.symbol(name)
+    if symbol is not None:
+        return symbol.addr | symbol.thumb
+    try:
+        return int(name, 0)
+    except ValueError:
+        raise UsageError(f"no entry {name!r}: not a symbol of {image.sha256[:8]}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """What the analyses of all entries share.
+
+    ``called``: entries are functions that others call, for which a fact may be true.
+    """
+
+    image: Image
+    program: Program
+    ends: frozenset[int] | None
+    facts: Facts
+    platform: Platform | None
+    options: BoundOptions
+    stages: Stages
+    called: bool
+
+    def entries(self, entries: Mapping[str, int]) -> Iterator[AnalysedEntry]:
+        """The loops of each entry, as the analysis of that entry sees them."""
+        for name, address in entries.items():
+            self.stages.say(f"loops of {name}")
+            try:
+                yield self._entry(name, address)
+            except WcetError as error:
+                if len(entries) == 1:
+                    raise
+                self.stages.warn(f"{name}: {error}")
+
+    def _entry(self, name: str, address: int) -> AnalysedEntry:
+        image, facts, regions = self.image, self.facts, Regions.of(self.facts, self.image)
+        program, options, called = self.program, self.options, self.called
+        depths = find_depths(program, address, image, facts, options, called=called)
+        deep = with_depths(program, address, image, depths)
+        plain = guided_in_contexts(expand(deep, address, image), image, facts)
+        first = analyse_values(plain, image, regions=regions)
+        graph = without_edges(plain, first.dead_edges, image)
+        assumptions = (*deep.assumptions, *first.assumptions)
+        if not graph.loops:
+            return AnalysedEntry(name, graph, (), assumptions)
+        values = first.within(graph) or analyse_values(graph, image, regions=regions)
+        if changed := first.changed | values.changed:
+            return self._changing(changed, address)._entry(name, address)
+        cut = self._cut(graph, values)
+        only = None if cut is None else frozenset(range(len(graph.loops))) - cut.keys()
+
+        def progress(answered: int, asked: int, place: str) -> None:
+            done = WIDTH * answered // max(asked, 1)
+            bar = "#" * done + "." * (WIDTH - done)
+            self.stages.say(f"loops of {name} [{bar}] {answered}/{asked} {place}")
+
+        found = bound_loops(
+            graph, image, values, facts, self.options, progress, only, called=self.called
+        )
+        proofs = (text for bound in found for text in bound.rests)
+        assumptions = (*deep.assumptions, *values.assumptions, *proofs)
+        if self.platform is None or not cut:
+            return AnalysedEntry(name, graph, found, assumptions)
+        bounds = tuple(cut.get(bound.loop, bound) for bound in found)
+        pending = self.platform.pending_assumption()
+        return AnalysedEntry(name, graph, bounds, (*assumptions, *pending))
+
+    def _changing(self, spans: frozenset[Span], address: int) -> _Listing:
+        """The same for one entry, where stores change what is loaded in ``spans``."""
+        image = self.image.changing(spans)
+        program = extract(image, [address], self.facts, self.ends)
+        return replace(self, image=image, program=program)
+
+    def _cut(self, graph: Supergraph, values: Values) -> dict[int, LoopBound] | None:
+        """The loops that do not go round while an interrupt is pending (rule 21), by index.
+
+        None if nothing tests for interrupts, and on the interrupt path (rule 32).
+        """
+        platform = self.platform
+        tests = find_pending_tests(values, platform.pending) if platform else None
+        if tests is None or platform is None:
+            return None
+        ends = path_ends(self.image, platform)
+        address = graph.nodes[graph.entry].block.addr
+        if serves_interrupts(self.image, platform, self.facts, ends, address):
+            return None
+        parts = list(segments(values, tests, self.image))
+        turning = {loop for part in parts for loop in part.loops}
+        reached = {node for part in parts for node in part.nodes}
+        found = {}
+        for loop in graph.loops:
+            if loop.index not in turning:
+                places = dict.fromkeys(
+                    self.image.place(graph.nodes[n].block.addr)
+                    for n in tests.reads
+                    if n in loop.nodes
+                )
+                tested = f", which is tested at {', '.join(places)}" if places else ""
+                evidence = f"does not go round while an interrupt is pending{tested}"
+                times = int(loop.header in reached)
+                found[loop.index] = LoopBound(loop.index, times, None, "pending", evidence, "", 0.0)
+        return found
+
+
+def as_json(image: Image, item: Listed) -> dict[str, Any]:
+    """One loop in one context; ``context`` lists the calls that lead there, outermost first."""
+    graph, bound = item.graph, item.bound
+    node = graph.nodes[item.loop.header]
+    line = image.line(item.header)
+    calls = [c for c in graph.call_string(node.context) if c.call_site is not None]
+    return {
+        "entry": item.entry,
+        "place": image.place(item.header),
+        "address": hex(item.header),
+        "line": f"{line.file}:{line.line}" if line else None,
+        "function": _function(image, graph.contexts[node.context].function),
+        "context": [image.place(c.call_site) for c in calls if c.call_site is not None],
+        "bound": bound.bound,
+        "exact": bound.exact,
+        "method": bound.method,
+        "evidence": bound.evidence,
+        "seconds": round(bound.seconds, 4),
+        "reason": bound.reason,
+    }
+
+
+def _function(image: Image, entry: int) -> str:
+    found = image.symbol_at(entry)
+    return found[0].name if found else hex(entry)
+
+
+def as_text(image: Image, found: list[Listed]) -> str:
+    """A line per place and answer, with the number of contexts that have it."""
+    if not found:
+        return "no loops\n"
+    groups: dict[tuple[int, int | None, str, str, str], list[Listed]] = {}
+    for item in found:
+        b = item.bound
+        groups.setdefault((item.header, b.bound, b.method, b.evidence, b.reason), []).append(item)
+    lines = [f"{'bound':>10}  {'method':<8}{'contexts':>8}{'seconds':>9}  place"]
+    for (header, bound, method, evidence, reason), items in sorted(
+        groups.items(), key=lambda g: (g[0][0], str(g[0][1:]))
+    ):
+        seconds = max(item.bound.seconds for item in items)
+        number = "-" if bound is None else f"{bound:,}"
+        lines.append(
+            f"{number:>10}  {method or '-':<8}{len(items):>8}{seconds:>9.2f}  {image.place(header)}"
+        )
+        lines.append(f"{'':>12}{reason or evidence}")
+    bounded = sum(item.bound.bound is not None for item in found)
+    exact = sum(bool(item.bound.exact) for item in found)
+    lines.append(f"{len(found)} loops in their contexts: {bounded} bounded, {exact} of them exact")
+    return "\n".join(lines) + "\n"

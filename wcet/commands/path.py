@@ -1,0 +1,259 @@
+"""``wcet path``: the worst path of one entry, as a tree, a trace, a listing, or a flame graph."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ilp.paths.outline import Outline, outline
+from pipeline.costs import Cause
+from quoll.errors import SolverError, UsageError
+from wcet import numbers
+from wcet.analysis.analyse import analyse
+from wcet.analysis.result import EntryResult, Result
+from wcet.analysis.stages import Stages
+from wcet.atomic import publish
+from wcet.reports.path_text import Folding, collapsed, loop_name, source_listing, tree
+from wcet.reports.text import CAUSES, Style, full_path
+from wcet.reports.why import Why, explain
+from wcet.request import add_analysis, add_color, colored, requested
+
+__all__ = ["add_to"]
+
+SHOWN = 12  # changes of calls printed by --why
+
+DESCRIPTION = """\
+Print the worst path of one entry of a kernel, with the cycles by cause.
+
+By default it is a tree: a row is a call, or a loop with the number of its rounds, in the order in
+which the path meets them. Parts below 1 % of the bound are folded (--min, --depth). What 'wcet
+analyse' has found out about the same kernel is used again, so that this takes about a second.
+
+--why PLACE asks why a place is on the path: it is excluded and the program solved again. If the
+bound falls by little, another path is about as long, and excluding this one is not worth a fact. If
+the place is not on the path, the answer is how long a path through it can be.
+"""
+
+EXAMPLES = """\
+examples:
+  wcet path kernel.elf --entry syscall
+  wcet path kernel.elf --entry syscall --depth 4 --min 5
+  wcet path kernel.elf --entry syscall --source | less
+  wcet path kernel.elf --entry syscall --flame syscall.folded    # speedscope, flamegraph.pl
+  wcet path kernel.elf --entry syscall --why cspace.c:33
+"""
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    p = commands.add_parser(
+        "path",
+        help="the worst path of an entry: tree, trace, source listing, flame graph, why",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
+    p.add_argument("--entry", required=True, metavar="ENTRY", help="one, as for 'wcet analyse'")
+    form = p.add_mutually_exclusive_group()
+    form.add_argument("--flat", action="store_true", help="every block in order")
+    form.add_argument(
+        "--source", action="store_true", help="the source lines on the path, with runs and cycles"
+    )
+    form.add_argument("--why", metavar="PLACE", help="why this place is on the path, or is not")
+    p.add_argument(
+        "--flame",
+        metavar="FILE",
+        help="write collapsed stacks for flame-graph viewers ('-': stdout)",
+    )
+    p.add_argument(
+        "--min",
+        type=numbers.percentage("--min"),
+        default=1.0,
+        metavar="PERCENT",
+        help="fold what is below (default: 1)",
+    )
+    p.add_argument(
+        "--depth",
+        type=numbers.whole("--depth", 0),
+        metavar="N",
+        help="fold what is deeper (default: nothing)",
+    )
+    p.add_argument(
+        "--source-dir",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="where the compiler was run: source paths may be relative to it (default: here)",
+    )
+    p.add_argument("--json", metavar="FILE", help="write the tree as JSON ('-': standard output)")
+    add_analysis(p)
+    add_color(p)
+    p.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Analyse, or recall, and print."""
+    wanted = requested(options, [options.entry])
+    result = analyse(options.kernel, wanted, stages := Stages(verbose=not options.quiet))
+    if len(result.entries) != 1:
+        raise UsageError("wcet path prints one entry", hint="name it with --entry")
+    (entry,) = result.entries.values()
+    if not entry.solution.nodes:
+        raise SolverError("the solver was stopped before it found any counts", hint="--time-limit")
+    whole = outline(entry.graph, entry.costs, entry.solution, entry.path.steps)
+    style = Style(color=colored(options), paths="full", stats=False)
+    if options.why:
+        with stages.stage("why"):
+            why = explain(result, entry, options.why, wanted)
+        stages.done()
+        document, lines = why_json(result, entry, why), why_text(result, entry, why, style)
+    else:
+        document = path_json(result, entry, whole)
+        lines = path_text(result, entry, whole, options, style)
+    publish(
+        options,
+        [
+            (options.json, lambda: json.dumps(document, indent=1) + "\n"),
+            (options.flame, lambda: "\n".join(collapsed(result, entry, whole)) + "\n"),
+        ],
+        lambda: "\n".join(lines) + "\n",
+    )
+    return 0
+
+
+def path_text(
+    result: Result,
+    entry: EntryResult,
+    whole: Outline,
+    options: argparse.Namespace,
+    style: Style,
+) -> Iterator[str]:
+    """The form asked for, below the bound and its causes."""
+    yield from heading(result, entry, whole, style)
+    if options.flat:
+        yield from full_path(result, entry, style)
+    elif options.source:
+        yield from source_listing(result, entry, whole, options.source_dir, style)
+    else:
+        folding = Folding(options.min / 100, options.depth)
+        yield from tree(result, entry, whole, folding, style)
+
+
+def heading(result: Result, entry: EntryResult, whole: Outline, style: Style) -> Iterator[str]:
+    """The bound and where it goes."""
+    yield style.bold(
+        f"worst path of {entry.name}{entry.for_what}: "
+        f"{entry.cycles:,} cycles, {result.microseconds(entry.cycles):,.1f} µs"
+    )
+    if entry.parametric:
+        yield f"bound: {entry.parametric}"
+    if whole.cycles != entry.cycles:
+        yield f"the counts known reach {whole.cycles:,} cycles ({entry.solution.method})"
+    if entry.path.unrealisable:
+        yield entry.path.unrealisable
+    parts = (
+        f"{CAUSES[c]} {whole.total[c]:,} ({whole.total[c] / whole.cycles:.1%})"
+        for c in Cause
+        if whole.total[c]
+    )
+    yield "by cause: " + ", ".join(parts)
+    yield ""
+
+
+def why_text(result: Result, entry: EntryResult, why: Why, style: Style) -> Iterator[str]:
+    """What the place is, what it costs, and what the path would be otherwise."""
+    blocks = ", ".join(result.image.place(addr) for addr in why.addresses)
+    yield style.bold(f"{why.place} in the worst path of {entry.name}{entry.for_what}")
+    yield f"  blocks: {blocks}"
+    if why.executions:
+        yield f"  on the path {why.executions:,} times; these executions take {why.own:,} cycles"
+        said = "without it"
+        if why.other is None:
+            yield "  every path that the facts allow executes it"
+            return
+    else:
+        yield "  not on the path"
+        said = "through it"
+        if why.other is None:
+            yield "  no path that the facts allow executes it"
+            return
+    fall = why.bound - why.other
+    yield (
+        f"  bound{entry.for_what} {why.bound:,}; {said} {style.bold(f'{why.other:,}')}: "
+        f"{fall:,} cycles less ({fall / why.bound:.1%})"
+    )
+    if not fall:
+        yield f"  a path {said} is equally long"
+    if why.changes:
+        yield style.dim(f"{'worst path':>12}{said:>12}{'change':>12}  call or loop, own cycles")
+    for change in why.changes[:SHOWN]:
+        yield (
+            f"{change.before:>12,}{change.after:>12,}{change.after - change.before:>+12,}  "
+            f"{stretch_text(result, entry, change.stretch.context, change.stretch.loop)}"
+        )
+    if len(why.changes) > SHOWN:
+        yield f"{'':>38}… and {len(why.changes) - SHOWN} more"
+
+
+def stretch_text(result: Result, entry: EntryResult, context: int, loop: int | None) -> str:
+    """A call by its call string, innermost first; a loop before its function."""
+    chain = entry.graph.call_string(context)
+    text = " < ".join(result.function(c.function) for c in reversed(chain))
+    if loop is None:
+        return text
+    header = entry.graph.nodes[entry.graph.loops[loop].header].block.addr
+    return f"loop {result.image.line(header) or hex(header)} in {text}"
+
+
+def why_json(result: Result, entry: EntryResult, why: Why) -> dict[str, Any]:
+    """The same as JSON values."""
+    return {
+        "entry": entry.name,
+        "place": why.place,
+        "addresses": [hex(addr) for addr in why.addresses],
+        "executions": why.executions,
+        "own_cycles": why.own,
+        "bound": why.bound,
+        "bound_without" if why.executions else "bound_through": why.other,
+        "changes": [
+            {
+                "place": stretch_text(result, entry, c.stretch.context, c.stretch.loop),
+                "before": c.before,
+                "after": c.after,
+            }
+            for c in why.changes
+        ],
+    }
+
+
+def path_json(result: Result, entry: EntryResult, whole: Outline) -> dict[str, Any]:
+    """The tree as JSON values."""
+
+    def part(at: Outline) -> dict[str, Any]:
+        context = entry.graph.contexts[at.stretch.context]
+        is_call = at.stretch.loop is None
+        return {
+            "kind": "call" if is_call else "loop",
+            "name": result.function(context.function) if is_call else loop_name(result, entry, at),
+            "context": at.stretch.context,
+            "entries": at.entries,
+            "rounds": None if is_call else at.rounds,
+            "cycles": at.cycles,
+            "own": {c.name.lower(): at.own[c] for c in Cause if at.own[c]},
+            "parts": [part(inner) for inner in at.parts],
+        }
+
+    return {
+        "entry": entry.name,
+        "cycles": entry.bound_cycles,
+        "microseconds": None if entry.parametric else result.microseconds(entry.cycles),
+        "example": dict(entry.example),
+        "example_cycles": entry.cycles if entry.parametric else None,
+        "path_unrealisable": entry.path.unrealisable,
+        "causes": {c.name.lower(): whole.total[c] for c in Cause},
+        "tree": part(whole),
+    }

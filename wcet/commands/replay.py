@@ -1,0 +1,343 @@
+"""``wcet replay``: recorded executions on the concrete machine, against the bounds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from loopbounds.proof.options import BoundOptions, Budget
+from quoll.errors import InputError, UsageError
+from quoll.facts import PathStart, load
+from quoll.image.trace import Execution, Trace
+from wcet.analysis.analyse import Options, analyse
+from wcet.analysis.raw_memory import add_memory, extra
+from wcet.analysis.result import Result
+from wcet.analysis.stages import Stages
+from wcet.atomic import publish
+from wcet.executions.pieces import cut
+from wcet.executions.replay import (
+    Replayed,
+    Subject,
+    by_path,
+    initial,
+    replay_paths,
+    takes_exception,
+)
+from wcet.executions.replay import ReplayPath as Walk
+from wcet.executions.replay_timing import Moment, moments
+from wcet.numbers import whole
+from wcet.request import add_cache, add_set, add_vivu, kept, parameters, vivu_of
+
+__all__ = ["EntryReplay", "add_to", "summarise"]
+
+SCHEMA_VERSION = 1
+EXCEEDED = 1  # exit status when an execution took longer than was bounded
+
+DESCRIPTION = """\
+Replay recorded executions of a kernel on a concrete machine, and compare with the bounds.
+
+TRACE is a recording by kernels/recorder of the same KERNEL.ELF. Every entry that it contains is
+analysed as 'wcet analyse' does. Each different path is then executed by a cycle-accurate twin of
+the board: caches with all their ways and their real replacement policies, one memory bus, a write
+buffer, the core's documented (nominal) cycles. It starts from many states: cold caches, caches
+full of another program's dirty lines, mixtures, accesses under way, any replacement counter.
+
+Two comparisons are made, and the exit status is 1 if either fails:
+  bound    the proven bound of the entry, at least every execution
+  charged  what the analysis charges for the very path that was executed, at least the same
+Ratios above 1 are how much is lost: by the path not being the worst one, and by the model of
+caches and pipeline. The column 'charged' parts the two: it is charged for the path that took most.
+"""
+
+EXAMPLES = """\
+examples:
+  kernels/bilby/run kzm-after tests -plugin build/recorder/librecorder.so,out=tests.trace
+  wcet replay tests.trace --kernel build/bilby/kzm-after/kernel.elf
+  wcet replay tests.trace --kernel kernel.elf --timing interrupt | less
+  wcet replay tests.trace --kernel build/bilby/kzm-before/kernel.elf --set queue_length=256 ...
+  wcet replay tests.trace --kernel kernel.elf --states 50 --json - | jq .entries.syscall.ratio
+"""
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    p = commands.add_parser(
+        "replay",
+        help="replay recorded executions and compare them with the bounds",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("trace", type=Path, metavar="TRACE", help="a recording by kernels/recorder")
+    p.add_argument(
+        "--kernel", type=Path, required=True, metavar="KERNEL.ELF", help="what was executed"
+    )
+    p.add_argument("--platform", metavar="NAME|FILE.toml", help="as for 'wcet analyse'")
+    p.add_argument(
+        "--facts", action="append", default=[], type=Path, metavar="FILE",
+        help="loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too",
+    )  # fmt: skip
+    add_memory(p)
+    add_vivu(p)
+    add_set(p, "every name needs one")
+    p.add_argument(
+        "--states",
+        type=whole("--states", 1, 1 << 20),
+        default=5,
+        metavar="N",
+        help="initial states per path (default: 5)",
+    )
+    p.add_argument(
+        "--seed",
+        type=whole("--seed", 0),
+        default=1,
+        metavar="N",
+        help="of everything drawn (default: 1)",
+    )
+    p.add_argument(
+        "--l2", choices=["on", "off"],
+        help="as for 'wcet analyse'; the machine then misses in it on every access",
+    )  # fmt: skip
+    p.add_argument(
+        "--timing", metavar="ENTRY",
+        help="print the replay of ENTRY that took most, instruction by instruction",
+    )  # fmt: skip
+    p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
+    add_cache(p)
+    p.set_defaults(run=run)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryReplay:
+    """All replays of one entry. Cycles; ``margins``: charged over seen, path by path."""
+
+    name: str
+    bound: int
+    executions: int
+    most: int  # cycles seen
+    charged: int | None  # for the path that took most; None if it was cut at a test
+    paths: int  # different ones, and beginnings of paths up to a test for interrupts
+    margins: tuple[float, ...]  # ascending
+    exceeding: tuple[Replayed, ...]  # above the bound, or above what their path is charged
+    timing: tuple[Moment, ...] = ()  # the replay that took most, if asked for
+
+    @property
+    def ratio(self) -> float:
+        """The bound over the most cycles seen."""
+        return self.bound / self.most
+
+    @property
+    def percentile_99(self) -> float:
+        """Of the margins."""
+        if len(self.margins) == 1:
+            return self.margins[0]
+        return quantiles(self.margins, n=100, method="inclusive")[-1]
+
+
+def summarise(
+    name: str, bound: int, paths: Sequence[Replayed], timing: tuple[Moment, ...] = ()
+) -> EntryReplay:
+    """The figures of one entry."""
+    longest = max(paths, key=lambda p: p.most)
+    return EntryReplay(
+        name,
+        bound,
+        sum(p.executions for p in paths),
+        longest.most,
+        longest.charged,
+        len(paths),
+        tuple(sorted(p.ratio for p in paths if p.ratio is not None)),
+        tuple(p for p in paths if p.exceeds(bound)),
+        timing,
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Analyse, replay, compare; returns the exit status."""
+    wanted = analysis(options)
+    trace = Trace.read(options.trace)
+    recorded = by_path(trace)
+    if not recorded:
+        raise InputError(
+            f"{options.trace} has no execution that ran to its end",
+            hint="record a program that makes system calls",
+        )
+    stages = Stages(verbose=not options.quiet)
+    result = analyse(options.kernel, wanted, stages)
+    for fact in load(map(Path, result.facts_files)).of(PathStart):
+        raise UsageError(
+            f"{fact.source}: '{fact}', but recorded executions start at entries",
+            hint="replay without this fact",
+        )
+    for error in result.unbounded.values():
+        raise error
+    for name, entry in result.entries.items():
+        if entry.parametric:
+            raise UsageError(
+                f"the bound of entry {name} is a function of {', '.join(entry.parametric.names)}",
+                hint="give each a number that no execution exceeds: "
+                + " ".join(f"--set {name}=N" for name in entry.parametric.names),
+            )
+    if options.timing is not None and options.timing not in result.entries:
+        raise UsageError(
+            f"--timing {options.timing}: no such entry", hint=f"known: {', '.join(result.entries)}"
+        )
+    missing = recorded.keys() - {entry.address for entry in result.entries.values()}
+    if missing:
+        raise InputError(
+            f"executions start at {', '.join(map(hex, sorted(missing)))}, which is no entry of "
+            f"platform {result.platform.name}",
+            hint="was this kernel recorded?",
+        )
+    found = [
+        replay_entry(result, name, recorded[entry.address], options, stages)
+        for name, entry in result.entries.items()
+        if entry.address in recorded
+    ]
+    stages.done()
+    publish(
+        options,
+        [(options.json, lambda: to_json(result, found, options))],
+        lambda: to_text(result, found, options),
+    )
+    return EXCEEDED if any(entry.exceeding for entry in found) else 0
+
+
+def analysis(options: argparse.Namespace) -> Options:
+    """What ``wcet analyse`` would be asked for: every entry of the platform."""
+    return Options(
+        entries=("all",),
+        platform=options.platform,
+        l2=None if options.l2 is None else options.l2 == "on",
+        facts=tuple(options.facts),
+        neighbouring_facts=True,
+        ends=(),
+        solver="cbc",
+        time_limit=60.0,
+        bounds=BoundOptions(store=kept(options), models=None, budget=Budget(seconds=60)),
+        vivu=vivu_of(options),
+        extra=extra(options),
+        parameters=parameters(options.set),
+    )
+
+
+def replay_entry(
+    result: Result,
+    name: str,
+    paths: Sequence[Sequence[Execution]],
+    options: argparse.Namespace,
+    stages: Stages,
+) -> EntryReplay:
+    """Replay all paths of one entry."""
+    entry = result.entries[name]
+    subject = Subject(name, entry.paths, result.image, result.platform)
+
+    def progress(done: int) -> None:
+        if done % 50 == 0:
+            stages.say(f"replay: {name}: {done} of {len(paths)} paths")
+
+    with stages.stage("replay", name):
+        replayed = replay_paths(subject, paths, options.states, options.seed, progress)
+    timing = timeline(subject, paths, replayed, options.seed) if options.timing == name else ()
+    return summarise(name, entry.cycles, replayed, timing)
+
+
+def timeline(
+    subject: Subject,
+    paths: Sequence[Sequence[Execution]],
+    replayed: Sequence[Replayed],
+    seed: int,
+) -> tuple[Moment, ...]:
+    """The replay that took most, once more, instruction by instruction."""
+    most = max(replayed, key=lambda r: r.most)
+    piece = list(cut(subject.paths, subject.image, paths))[most.number]
+    path = Walk.of(piece.paths.graph, piece.visits)
+    machine, steps, _ = initial(subject, path, piece, most.number, most.state, seed)
+    exception = takes_exception(subject, piece)
+    found = tuple(moments(machine, steps, exception=exception))
+    assert machine.finished == most.most, "both machines agree"
+    return found
+
+
+def to_text(result: Result, found: Sequence[EntryReplay], options: argparse.Namespace) -> str:
+    """One row per entry, then whatever exceeds."""
+    rows = [
+        f"kernel    {result.kernel}",
+        f"platform  {result.platform.name}; {options.states} initial states per path, "
+        f"seed {options.seed}; nominal cycles",
+        "",
+        f"{'entry':<16}{'executions':>11}{'paths':>7}{'most':>12}{'charged':>12}{'bound':>12}{'ratio':>8}"
+        f"   charged/seen per path: {'least':>6}{'median':>8}{'99 %':>8}",
+    ]
+    rows += [
+        f"{e.name:<16}{e.executions:>11,}{e.paths:>7,}{e.most:>12,}"
+        f"{'-' if e.charged is None else format(e.charged, ','):>12}{e.bound:>12,}"
+        f"{e.ratio:>8.2f}{'':>26}{e.margins[0]:>6.2f}{median(e.margins):>8.2f}"
+        f"{e.percentile_99:>8.2f}"
+        for e in found
+    ]
+    for entry in found:
+        if entry.timing:
+            rows += ["", f"the replay of {entry.name} that took most, {entry.most:,} cycles",
+                     f"{'cycle':>10}{'takes':>8}"]  # fmt: skip
+            rows += [
+                f"{m.at:>10,}{m.cycles:>8,}  {m.addr:08x}  {m.text:<34.34}  {m.reasons}".rstrip()
+                for m in entry.timing
+            ]
+        rows += [
+            f"EXCEEDED  {entry.name}: {p.most:,} cycles seen from {p.contents.value} caches; "
+            f"{charge_text(p)} this path of {p.instructions:,} instructions, "
+            f"bound {entry.bound:,}"
+            for p in entry.exceeding
+        ]
+    return "\n".join(rows) + "\n"
+
+
+def charge_text(path: Replayed) -> str:
+    """What a path was charged."""
+    return "nothing charged for" if path.charged is None else f"{path.charged:,} charged for"
+
+
+def to_json(result: Result, found: Sequence[EntryReplay], options: argparse.Namespace) -> str:
+    """The same as JSON."""
+    entries: dict[str, Any] = {
+        e.name: {
+            "executions": e.executions,
+            "paths": e.paths,
+            "most_cycles": e.most,
+            "most_charged_cycles": e.charged,
+            "bound_cycles": e.bound,
+            "ratio": e.ratio,
+            "charged_over_seen": {
+                "least": e.margins[0],
+                "median": median(e.margins),
+                "percentile_99": e.percentile_99,
+            },
+            "timing": [
+                {"cycle": m.at, "takes": m.cycles, "address": m.addr, "text": m.text,
+                 "fetch_misses": m.fetch_misses, "load_misses": m.load_misses,
+                 "stored_words": m.stored_words}
+                for m in e.timing
+            ],
+            "exceeding": [
+                {"cycles": p.most, "charged": p.charged, "caches": p.contents.value,
+                 "instructions": p.instructions}
+                for p in e.exceeding
+            ],
+        }
+        for e in found
+    }  # fmt: skip
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "kernel": {"path": str(result.kernel), "sha256": result.image.sha256},
+        "platform": result.platform.name,
+        "states": options.states,
+        "seed": options.seed,
+        "entries": entries,
+    }
+    return json.dumps(document, indent=1) + "\n"

@@ -1,0 +1,288 @@
+"""``wcet timing``: a function instruction by instruction, as a pipeline diagram."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cache.classify import classify
+from cache.reference import Kind, Reference
+from pipeline.charge import Charges, InsnTime, charge
+from pipeline.costs import Cause
+from quoll.errors import UsageError
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
+from wcet.analysis.analyse import Run
+from wcet.analysis.entries import find_entry
+from wcet.analysis.stages import Stages
+from wcet.atomic import publish
+from wcet.reports.text import CAUSES, Style
+from wcet.request import add_color, add_function, colored, requested
+
+__all__ = ["add_to"]
+
+SCHEMA_VERSION = 1
+WIDTH = 32  # columns of the diagram
+
+DESCRIPTION = """\
+Print when each instruction of a function issues, what it waits for, and what it costs beyond the
+first-level caches.
+
+FUNCTION is timed as part of ENTRY, in one of its calling contexts: the costliest, unless --context
+gives another (--contexts lists them). Without --entry the function is the entry, called from
+anywhere, with nothing known of caches and registers.
+
+Cycles count from the first issue slot of the block, all references hitting; two instructions with
+one cycle issue together. In the diagram '.' is waiting and '#' issuing. An access that may miss is
+charged in full, beside the pipeline: its cycles stand at the right. What a transfer of control
+takes beyond its own slot stands below the block, for each way out.
+"""
+
+EXAMPLES = """\
+examples:
+  wcet timing kernel.elf cspace_lookup
+  wcet timing kernel.elf cspace_lookup --entry syscall --contexts
+  wcet timing kernel.elf cspace_lookup --entry syscall --context 17
+  wcet timing kernel.elf exit_to_user --json - | jq '.blocks[].insns[].stall'
+"""
+SHORT = {
+    Kind.FETCH: "fetch",
+    Kind.PREFETCH: "prefetch",
+    Kind.LOAD: "load",
+    Kind.STORE: "store",
+    Kind.WRITE_BACK: "write-back",
+}
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    p = commands.add_parser(
+        "timing",
+        help="issue cycles, stalls and misses of a function, as a pipeline diagram",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_function(p)
+    add_color(p)
+    p.set_defaults(run=run)
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """An entry with the cycles of every node and edge, and what they are made of."""
+
+    graph: Supergraph
+    charges: Charges
+
+
+def times(shared: Run, name: str, address: int) -> Timed:
+    """The stages up to cycles, of whole paths: tests for interrupts do not divide them here."""
+    valued = shared.preparation().valued(name, address)
+    hierarchy = shared.platform.hierarchy
+    with shared.stages.stage("cache", name):
+        classes = classify(valued.graph, valued.values, hierarchy)
+    with shared.stages.stage("pipeline", name):
+        charges = charge(
+            valued.graph, classes, valued.values, hierarchy, shared.platform.timing,
+            exception=name in shared.platform.entries,
+        )  # fmt: skip
+    return Timed(valued.graph, charges)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTiming:
+    """A function in one context of an entry: its nodes in the order of their addresses."""
+
+    run: Run
+    entry: str
+    timed: Timed
+    context: int
+    nodes: tuple[int, ...]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Time, choose a context, print."""
+    name = options.function if options.entry is None else options.entry
+    stages = Stages(verbose=not options.quiet)
+    shared = Run.begin(options.kernel, requested(options, [name]), stages)
+    if len(shared.entries) != 1:
+        raise UsageError("wcet timing looks at one entry", hint="name it with --entry")
+    ((name, address),) = shared.entries.items()
+    timed = times(shared, name, address)
+    stages.done()
+    contexts = contexts_of(shared, timed, options.function, name)
+    if options.contexts:
+        rows = listed(shared, timed, contexts)
+        publish(options, [], lambda: "".join(f"{line}\n" for line in rows))
+        return 0
+    context = options.context
+    if context is None:
+        context = max(contexts, key=lambda c: cost(timed, contexts[c]))
+    if context not in contexts:
+        raise UsageError(
+            f"{options.function} has no context {context} in {name}", hint="--contexts lists them"
+        )
+    timing = FunctionTiming(shared, name, timed, context, contexts[context])
+    style = Style(color=colored(options), paths="none", stats=False)
+    publish(
+        options,
+        [(options.json, lambda: json.dumps(to_json(timing), indent=1) + "\n")],
+        lambda: "".join(f"{line}\n" for line in to_text(timing, style)),
+    )
+    return 0
+
+
+def contexts_of(shared: Run, timed: Timed, function: str, entry: str) -> dict[int, tuple[int, ...]]:
+    """Contexts of ``function`` with its nodes. Raises UsageError if the entry never calls it."""
+    addr = find_entry(shared.image, shared.platform, function) & ~1
+    found: dict[int, list[int]] = {}
+    for index, node in enumerate(timed.graph.nodes):
+        if timed.graph.contexts[node.context].function & ~1 == addr and timed.charges.explain(
+            index
+        ):
+            found.setdefault(node.context, []).append(index)
+    if not found:
+        raise UsageError(
+            f"{function} is never executed by {entry}",
+            hint="'wcet callgraph' shows who calls it; without --entry it is its own entry",
+        )
+    nodes = timed.graph.nodes
+    return {c: tuple(sorted(n, key=lambda i: nodes[i].block.addr)) for c, n in found.items()}
+
+
+def cost(timed: Timed, nodes: Sequence[int]) -> int:
+    """Cycles of the blocks of one context, each once."""
+    return sum(timed.charges.costs.node_cycles(n) for n in nodes)
+
+
+def chain(image: Image, graph: Supergraph, context: int) -> str:
+    """The calls that lead to a context, the innermost first."""
+    names: list[str] = []
+    at: int | None = context
+    while at is not None:
+        names.append(image.place(graph.contexts[at].function))
+        at = graph.contexts[at].parent
+    return " < ".join(names)
+
+
+def listed(shared: Run, timed: Timed, contexts: dict[int, tuple[int, ...]]) -> Iterator[str]:
+    """Every context, the costliest first."""
+    yield f"{'context':>8}{'cycles':>10}  blocks, each once; called from"
+    for context in sorted(contexts, key=lambda c: -cost(timed, contexts[c])):
+        cycles = cost(timed, contexts[context])
+        yield f"{context:>8}{cycles:>10,}  {chain(shared.image, timed.graph, context)}"
+
+
+def to_text(timing: FunctionTiming, style: Style) -> Iterator[str]:
+    """The diagram."""
+    image, platform, graph = timing.run.image, timing.run.platform, timing.timed.graph
+    level2 = "L2 on" if platform.l2_enabled else "L2 off"
+    core = platform.timing
+    yield f"platform  {style.bold(platform.name)}, {level2}; core {core.core}, {core.profile.value}"
+    yield f"entry     {timing.entry}"
+    yield f"context   {timing.context}: {chain(image, graph, timing.context)}"
+    costs = timing.timed.charges.costs
+    for node in timing.nodes:
+        block = graph.nodes[node].block
+        parts = ", ".join(f"{CAUSES[c]} {costs.nodes[node][c]:,}" for c in Cause
+                          if costs.nodes[node][c])  # fmt: skip
+        yield ""
+        yield style.bold(f"{image.place(block.addr)}  {costs.node_cycles(node):,} cycles: {parts}")
+        for row in timing.timed.charges.explain(node):
+            yield insn_line(row, style)
+        for edge in graph.successors[node]:
+            yield edge_line(timing, edge, style)
+
+
+def insn_line(row: InsnTime, style: Style) -> str:
+    """One instruction: cycle, address, text, diagram, reason, misses."""
+    step = row.step
+    waited = "." * max(0, min(step.stall, WIDTH - 4))
+    column = max(0, step.start - step.stall)
+    bar = " " * min(column, WIDTH - 2) + waited + "#" * max(step.issue, 1)
+    bar = bar if len(bar) <= WIDTH else bar[: WIDTH - 1] + ">"
+    notes = []
+    if step.reason:
+        notes.append(f"{step.stall} for {step.reason}" if step.stall else f"after {step.reason}")
+    notes += [reference_text(r, cycles) for r, cycles in row.references]
+    return (
+        f"{step.start:>5}  {row.insn.addr:08x}  {row.insn.text:<32.32} {bar:<{WIDTH}}  "
+        f"{style.dim('; '.join(notes))}"
+    ).rstrip()
+
+
+def reference_text(reference: Reference, cycles: int) -> str:
+    """What is known of an access, and its charge."""
+    place = "" if reference.low is None else f" {reference.low:#x}"
+    if reference.low is not None and reference.high != reference.low:
+        place += f"..{reference.high:#x}"
+    hit = "paid before" if reference.paid else reference.l1.value
+    return f"{SHORT[reference.kind]}{place} {hit}" + (f" +{cycles:,}" if cycles else "")
+
+
+def edge_line(timing: FunctionTiming, edge: int, style: Style) -> str:
+    """A way out of a block and what it adds."""
+    graph, costs = timing.timed.graph, timing.timed.charges.costs
+    taken = graph.edges[edge]
+    parts = ", ".join(
+        f"{CAUSES[c]} {costs.edges[edge][c]:,}" for c in Cause if costs.edges[edge][c]
+    )
+    place = timing.run.image.place(graph.nodes[taken.dst].block.addr)
+    return style.dim(f"       -> {taken.kind.value} {place}: {parts or '0'}")
+
+
+def to_json(timing: FunctionTiming) -> dict[str, Any]:
+    """The same as JSON; cycles by cause, and each instruction's step and references."""
+    image, graph, costs = timing.run.image, timing.timed.graph, timing.timed.charges.costs
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "platform": timing.run.platform.name,
+        "core": timing.run.platform.timing.core,
+        "profile": timing.run.platform.timing.profile.value,
+        "entry": timing.entry,
+        "context": timing.context,
+        "called": chain(image, graph, timing.context).split(" < "),
+        "blocks": [
+            {
+                "address": graph.nodes[node].block.addr,
+                "place": image.place(graph.nodes[node].block.addr),
+                "cycles": by_cause(costs.nodes[node]),
+                "insns": [insn_json(row) for row in timing.timed.charges.explain(node)],
+                "edges": [
+                    {
+                        "kind": graph.edges[edge].kind.value,
+                        "to": graph.nodes[graph.edges[edge].dst].block.addr,
+                        "cycles": by_cause(costs.edges[edge]),
+                    }
+                    for edge in graph.successors[node]
+                ],
+            }
+            for node in timing.nodes
+        ],
+    }
+
+
+def by_cause(cycles: Sequence[int]) -> dict[str, int]:
+    """Cycles under the names of the text report."""
+    return {CAUSES[cause]: cycles[cause] for cause in Cause if cycles[cause]}
+
+
+def insn_json(row: InsnTime) -> dict[str, Any]:
+    """One instruction."""
+    return {
+        "address": row.insn.addr,
+        "text": row.insn.text,
+        "cycle": row.step.start,
+        "issue": row.step.issue,
+        "stall": row.step.stall,
+        "waits_for": row.step.reason,
+        "references": [
+            {"kind": SHORT[r.kind], "low": r.low, "high": r.high, "l1": r.l1.value,
+             "cycles": cycles}
+            for r, cycles in row.references
+        ],
+    }  # fmt: skip

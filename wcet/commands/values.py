@@ -1,0 +1,153 @@
+"""``wcet values``: what is known of registers, stack and addresses in a function."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from quoll.arm.insn import LR, SP
+from quoll.errors import UsageError
+from quoll.inlining.supergraph import Supergraph
+from quoll.words.strided_interval import ANY
+from wcet.analysis.analyse import Run
+from wcet.analysis.entries import find_entry
+from wcet.analysis.preparation import Valued
+from wcet.analysis.stages import Stages
+from wcet.atomic import publish
+from wcet.request import add_function, requested
+
+__all__ = ["add_to"]
+
+SCHEMA_VERSION = 1
+NAMES = {SP: "sp", LR: "lr"}
+
+DESCRIPTION = """\
+Print what the value analysis knows at the start of each block of FUNCTION: registers, words on the
+stack, the addresses of its data accesses, and edges that cannot be taken in this context.
+
+FUNCTION is seen in one of its calling contexts of ENTRY, the first one unless --context gives
+another (--contexts lists them). Without --entry the function is the entry, called from anywhere.
+"""
+
+EXAMPLES = """\
+examples:
+  wcet values kernel.elf cspace_lookup
+  wcet values kernel.elf cspace_lookup --entry syscall --contexts
+  wcet values kernel.elf cspace_lookup --entry syscall --context 17 --json -
+"""
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    p = commands.add_parser(
+        "values",
+        help="registers, stack and addresses known at each block of a function",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_function(p)
+    p.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Analyse values, and print."""
+    asked = options.function if options.entry is None else options.entry
+    wanted = requested(options, [asked])
+    stages = Stages(verbose=not options.quiet)
+    shared = Run.begin(options.kernel, wanted, stages)
+    if len(shared.entries) != 1:
+        raise UsageError("wcet values looks at one entry", hint="name it with --entry")
+    ((name, address),) = shared.entries.items()
+    valued = shared.preparation().valued(name, address)
+    stages.done()
+    addr = find_entry(shared.image, shared.platform, options.function) & ~1
+    contexts = contexts_of(valued, addr)
+    if not contexts:
+        raise UsageError(
+            f"{options.function} is never executed by {name}",
+            hint="'wcet callgraph' shows who calls it; without --entry it is its own entry",
+        )
+    if options.contexts:
+        lines = (f"{n:>6}  {chain(shared, valued.graph, n)}" for n in contexts)
+        publish(options, [], lambda: "".join(f"{line}\n" for line in lines))
+        return 0
+    context = next(iter(contexts)) if options.context is None else options.context
+    if context not in contexts:
+        raise UsageError(
+            f"{options.function} has no context {context} in {name}", hint="--contexts lists them"
+        )
+    blocks = [block_json(shared, valued, node) for node in contexts[context]]
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "function": options.function,
+        "entry": name,
+        "context": context,
+        "called": chain(shared, valued.graph, context),
+        "blocks": blocks,
+    }
+    publish(
+        options,
+        [(options.json, lambda: json.dumps(document, indent=1) + "\n")],
+        lambda: "".join(f"{line}\n" for line in to_text(document)),
+    )
+    return 0
+
+
+def contexts_of(valued: Valued, addr: int) -> dict[int, list[int]]:
+    """Contexts of the function with the nodes that may be reached."""
+    found: dict[int, list[int]] = {}
+    for index, node in enumerate(valued.graph.nodes):
+        function = valued.graph.contexts[node.context].function & ~1
+        if function == addr and valued.values.reached(index):
+            found.setdefault(node.context, []).append(index)
+    return found
+
+
+def chain(shared: Run, graph: Supergraph, context: int) -> str:
+    """The calls that lead to a context, innermost first."""
+    calls = reversed(graph.call_string(context))
+    return " < ".join(shared.image.place(c.function & ~1).split()[1] for c in calls)
+
+
+def block_json(shared: Run, valued: Valued, node: int) -> dict[str, Any]:
+    """What is known at one block. Registers of which nothing is known are left out."""
+    values, block = valued.values, valued.graph.nodes[node].block
+    registers = {r: values.register(node, r) for r in range(15)}
+    accesses = {i: values.access(node, i) for i in range(len(block.insns))}
+    return {
+        "place": shared.image.place(block.addr),
+        "registers": {
+            NAMES.get(r, f"r{r}"): str(known) for r, known in registers.items() if known != ANY
+        },
+        "stack": {f"{addr:#x}": str(known) for addr, known in values.stack(node)},
+        "accesses": [
+            {"place": shared.image.place(block.insns[i].addr), "text": block.insns[i].text,
+             "address": str(known)}
+            for i, known in accesses.items() if known is not None
+        ],
+        "never_taken": [
+            {"target": shared.image.place(edge.target), "why": edge.why}
+            for edge in valued.infeasible
+            if edge.source == block.last.addr
+            and edge.context == valued.graph.nodes[node].context
+        ],
+    }  # fmt: skip
+
+
+def to_text(document: dict[str, Any]) -> Iterator[str]:
+    """One paragraph per block."""
+    yield f"{document['function']} in context {document['context']}: {document['called']}"
+    for block in document["blocks"]:
+        yield ""
+        yield block["place"]
+        known = ", ".join(f"{r} = {v}" for r, v in block["registers"].items())
+        yield f"  registers  {known or 'nothing is known'}"
+        if block["stack"]:
+            yield "  stack      " + ", ".join(f"[{a}] = {v}" for a, v in block["stack"].items())
+        for access in block["accesses"]:
+            yield f"  {access['place'].split()[0]}  {access['text']:<34.34}  {access['address']}"
+        for edge in block["never_taken"]:
+            yield f"  never to {edge['target']}: {edge['why']}"

@@ -1,0 +1,291 @@
+"""Facts against recorded executions: what really ran must obey every one of them (rule 28).
+
+An execution is followed through the graph of its entry (``quoll.preemption.witness``); that it
+leaves the graph may refute guidance or a statement about control. On the path found, constraints
+are judged by ``ilp.paths.check``, and the rounds of each loop are counted here. Facts about memory
+are judged by the addresses that were recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from ilp.constraints.constraint import Constraint, locate_in, resolve_constraints
+from ilp.paths.check import violations
+from ilp.paths.solution import PathStep
+from loopbounds.places import facts_of_loops
+from quoll.facts import (
+    AtMost,
+    Fact,
+    Facts,
+    ListAtMost,
+    LoopFact,
+    LoopParameter,
+    NeverReturns,
+    Returns,
+    Targets,
+)
+from quoll.facts.places import resolve
+from quoll.facts.regions import NO_REGIONS, Regions
+from quoll.image.image import Image
+from quoll.image.trace import End, Execution, Trace
+from quoll.inlining.supergraph import Supergraph
+from quoll.preemption.witness import MissingEdge, RefutedFact, Visit, follow
+
+__all__ = ["FactRecord", "Walks", "check_facts", "gone_elsewhere"]
+
+UNLIMITED = 1 << 62
+Walks = Mapping[int, int]  # header's address -> rounds in any context, by a list's length
+NO_WALKS: Mapping[int, Walks] = {}
+
+
+@dataclass(slots=True)
+class FactRecord:
+    """What executions say about one fact. ``most`` is for loops: rounds per entry seen."""
+
+    fact: Fact
+    reached: int = 0  # executions in which what it is about executed
+    most: int | None = None
+    broken: int = 0  # executions that violate it
+    first: str = ""  # where the first of these does
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One entry with the facts that concern it."""
+
+    graph: Supergraph
+    constraints: tuple[Constraint, ...]
+    loops: tuple[tuple[Fact, ...], ...]  # per loop
+    walks: Mapping[int, int]  # loop -> rounds that facts about the list it walks allow
+    known: dict[bytes, _Judged] = field(default_factory=dict)  # by path
+
+    def most(self, loop: int, fact: Fact) -> int:
+        """The rounds of a loop that a fact allows."""
+        if isinstance(fact, LoopFact):
+            return fact.bound
+        return self.walks.get(loop, UNLIMITED) if isinstance(fact, ListAtMost) else UNLIMITED
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """One path: facts reached, rounds seen, and violations as (fact, place in the execution)."""
+
+    reached: tuple[Fact, ...]
+    rounds: tuple[tuple[Fact, int], ...]
+    broken: tuple[tuple[Fact, str], ...]
+
+
+def check_facts(
+    image: Image,
+    facts: Facts,
+    graphs: Mapping[int, Supergraph],
+    name: str,
+    trace: Trace,
+    regions: Regions = NO_REGIONS,
+    unknown: frozenset[int] = frozenset(),
+    walks: Mapping[int, Walks] = NO_WALKS,
+) -> tuple[list[FactRecord], int]:
+    """One record per fact, and how many executions were judged.
+
+    ``graphs`` are by entry address; executions of other entries, and those that did not end, are
+    left out. ``walks`` are by entry address too. ``name`` is the recording's. ``regions`` hold
+    what facts say of memory; ``unknown``
+    are the instructions whose addresses the analysis does not know. Raises MissingEdge for an
+    execution that the graph does not have although no fact excludes it.
+    """
+    records = {id(fact): FactRecord(fact) for fact in facts.facts}
+    entries = {
+        address: entry_of(image, facts, graph, walks.get(address, {}))
+        for address, graph in graphs.items()
+    }
+    judged = 0
+    for number, execution in enumerate(trace.executions, 1):
+        entry = entries.get(execution.entry)
+        if entry is None or execution.end is End.STOPPED:
+            continue
+        judged += 1
+        path = execution.pcs.tobytes()
+        if path not in entry.known:
+            entry.known[path] = judge(image, facts, entry, execution)
+        found = entry.known[path]
+        reached, broken = judge_memory(image, regions, unknown, execution)
+        for fact in (*found.reached, *reached):
+            records[id(fact)].reached += 1
+        for fact, rounds in found.rounds:
+            record = records[id(fact)]
+            record.most = max(rounds, record.most or 0)
+        for fact, where in (dict(found.broken) | broken).items():
+            record = records[id(fact)]
+            record.broken += 1
+            record.first = record.first or f"{name}, execution {number}, {where}"
+    return list(records.values()), judged
+
+
+def entry_of(image: Image, facts: Facts, graph: Supergraph, walks: Walks) -> _Entry:
+    """The facts about one graph. Raises FactsError as the analysis does."""
+    loops: list[list[Fact]] = [[] for _ in graph.loops]
+    about = [
+        f
+        for f in facts.facts
+        if isinstance(f, LoopFact | ListAtMost) or (isinstance(f, LoopParameter) and not f.total)
+    ]
+    for fact in about:
+        one = Facts((LoopFact(fact.source, fact.place, UNLIMITED),))
+        for loop, stated in enumerate(facts_of_loops(graph, image, one)):
+            if stated:
+                loops[loop].append(fact)
+    constraints = resolve_constraints(graph, facts, locate_in(image))
+    headers = {x.index: graph.nodes[x.header].block.addr for x in graph.loops}
+    allowed = {loop: walks[address] for loop, address in headers.items() if address in walks}
+    return _Entry(graph, constraints, tuple(map(tuple, loops)), allowed)
+
+
+def judge(image: Image, facts: Facts, entry: _Entry, execution: Execution) -> _Judged:
+    """Everything that one path says."""
+    try:
+        visits = follow(entry.graph, image, execution.pcs)
+    except MissingEdge as error:
+        found = refuted(image, facts, execution, error)
+        if found is None:
+            raise
+        return _Judged((found[0],), (), (found,))
+    reached = list(reached_by(entry, visits))
+    rounds: dict[int, tuple[Fact, int, int]] = {}
+    over: dict[int, tuple[Fact, int, int]] = {}
+    for loop, count, start in rounds_of(entry.graph, visits):
+        for fact in entry.loops[loop]:
+            for seen in (rounds, over) if count > entry.most(loop, fact) else (rounds,):
+                if count > seen.get(id(fact), (fact, 0, 0))[1]:
+                    seen[id(fact)] = fact, count, start
+    broken: list[tuple[Fact, str]] = [
+        (fact, f"{at(image, execution, start)}: {count} rounds")
+        for fact, count, start in over.values()
+    ]
+    steps = [PathStep(visit.node, visit.edge) for visit in visits]
+    unlimited = [UNLIMITED] * len(entry.graph.loops)
+    for broke in violations(entry.graph, unlimited, entry.constraints, steps):
+        if broke.constraint is not None:
+            place = at(image, execution, visits[broke.step].start)
+            counts = broke.text.rpartition(": ")[2]
+            broken.append((entry.constraints[broke.constraint].fact, f"{place}: {counts}"))
+    reached += [fact for fact, _, _ in rounds.values()]
+    return _Judged(
+        tuple(reached), tuple((fact, count) for fact, count, _ in rounds.values()), tuple(broken)
+    )
+
+
+def judge_memory(
+    image: Image, regions: Regions, unknown: frozenset[int], execution: Execution
+) -> tuple[tuple[Fact, ...], dict[Fact, str]]:
+    """The facts about memory that the accesses of one execution show, and where they break them."""
+    if not regions.regions and not regions.pointers:
+        return (), {}
+    reached: dict[int, Fact] = {}
+    broken: dict[Fact, str] = {}
+    for seen in regions.observations(image, execution, unknown):
+        reached[id(seen.fact)] = seen.fact
+        if not seen.holds:
+            place = at(image, execution, seen.position)
+            broken.setdefault(seen.fact, f"{place}: access of {seen.address:#x}")
+    return tuple(reached.values()), broken
+
+
+def reached_by(entry: _Entry, visits: Sequence[Visit]) -> Iterator[Fact]:
+    """The constraints of which a place executes.
+
+    What never executes is reached by an invocation in which it might.
+    """
+    graph = entry.graph
+    executed = {visit.node for visit in visits}
+    contexts = {graph.nodes[node].context for node in executed}
+    for constraint in entry.constraints:
+        never = isinstance(constraint.fact, AtMost) and not constraint.fact.count
+        if executed & (constraint.a | constraint.b) or (
+            never and any(is_about(graph, constraint, context) for context in contexts)
+        ):
+            yield constraint.fact
+
+
+def is_about(graph: Supergraph, constraint: Constraint, context: int) -> bool:
+    """Whether an invocation in ``context`` is one that the constraint speaks of."""
+    at = graph.contexts[context]
+    if constraint.function is None:
+        return True
+    caller = None if at.parent is None else graph.contexts[at.parent].function
+    return at.function == constraint.function and constraint.caller in (None, caller)
+
+
+def rounds_of(graph: Supergraph, visits: Sequence[Visit]) -> Iterator[tuple[int, int, int]]:
+    """Each execution of a header: the loop, its round since the loop was entered, its position."""
+    headers: dict[int, list[int]] = {}
+    for loop in graph.loops:
+        headers.setdefault(loop.header, []).append(loop.index)
+    count = [0] * len(graph.loops)
+    came: int | None = None
+    for visit in visits:
+        for index in headers.get(visit.node, ()):
+            again = came is not None and came in graph.loops[index].backs
+            count[index] = count[index] + 1 if again else 1
+            yield index, count[index], visit.start
+        came = visit.edge
+
+
+def at(image: Image, execution: Execution, position: int) -> str:
+    """``instruction 12 at 0x8000 <f> a.c:1``."""
+    return f"instruction {position:,} at {image.place(execution.pcs[position])}"
+
+
+def refuted(
+    image: Image, facts: Facts, execution: Execution, error: MissingEdge
+) -> tuple[Fact, str] | None:
+    """The fact that excludes what an execution does, and where it does it; None if no fact does."""
+    for fact in facts.facts:
+        if isinstance(error, RefutedFact) and str(fact) in error.message:
+            return fact, str(error)
+        if isinstance(fact, Targets):
+            position = other_target(image, fact, execution.pcs)
+        elif isinstance(fact, NeverReturns):
+            position = returned(image, fact, execution.pcs)
+        elif isinstance(fact, Returns):
+            position = gone_elsewhere(image, fact, execution.pcs)
+        else:
+            continue
+        if position is not None:
+            return fact, at(image, execution, position)
+    return None
+
+
+def other_target(image: Image, fact: Targets, pcs: Sequence[int]) -> int | None:
+    """The first position after the branch at which it has gone to none of the targets."""
+    branches = set(resolve(image, fact.place, fact.source))
+    targets = {a for text in fact.targets for a in resolve(image, text, fact.source)}
+    for position, (here, then) in enumerate(pairwise(pcs), 1):
+        if here in branches and then not in targets and then != here + 4:
+            return position
+    return None
+
+
+def gone_elsewhere(image: Image, fact: Returns, pcs: Sequence[int]) -> int | None:
+    """The first position after the place at which no transfer before could have come back."""
+    places = set(resolve(image, fact.place, fact.source))
+    after: set[int] = set()
+    for position, (here, then) in enumerate(pairwise(pcs), 1):
+        if here in places and then not in after:
+            return position
+        after |= {here + 2, here + 4}
+    return None
+
+
+def returned(image: Image, fact: NeverReturns, pcs: Sequence[int]) -> int | None:
+    """The first position at which a call of the function has come back."""
+    (entry,) = resolve(image, fact.function, fact.source)
+    waiting: dict[int, None] = {}
+    for position, (before, here) in enumerate(pairwise(pcs), 1):
+        if here in waiting:
+            return position
+        if here == entry:
+            waiting |= dict.fromkeys((before + 2, before + 4))
+    return None

@@ -1,0 +1,88 @@
+"""Whether a binary is built for the core that a platform describes, by its build attributes.
+
+A name of another processor, another architecture or profile, and extensions that the core lacks are
+refused. What fits may still be built for another core of the same architecture: unless the name is
+the core's own, "this binary runs on that core" is an assumption (rule 37).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline import core
+from quoll.assumptions import FORCED_CORE, RUNS_ON, Assumption
+from quoll.errors import InputError
+from quoll.image.attributes import BuildAttributes
+from wcet.platforms.toml_table import Table
+
+__all__ = ["check_processor"]
+
+ARCHITECTURE = re.compile(r"\d.*")  # a Tag_CPU_name that is none: 7-A, 6J, 4T
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """Build attributes of binaries that a core runs as it is described."""
+
+    title: str
+    names: tuple[str, ...]
+    architectures: tuple[str, ...]
+    profiles: tuple[str, ...]
+    multiprocessing: bool
+    division: bool
+
+    @staticmethod
+    def of(name: str) -> Processor:
+        """The one with that core description. Raises InputError if its file is not there."""
+        top = Table.load(Path(core.__file__).parent / "cores" / f"{name}.toml")
+        found = Processor(
+            top.text("title"),
+            top.texts("names"),
+            top.texts("architectures"),
+            top.texts("profiles"),
+            top.flag("multiprocessing"),
+            top.flag("division"),
+        )
+        top.close()
+        return found
+
+    def is_named(self, cpu: str | None) -> bool:
+        """Whether ``cpu`` is a name of this processor and no other."""
+        return cpu is not None and cpu.casefold() in map(str.casefold, self.names)
+
+    def misfit(self, built: BuildAttributes) -> str | None:
+        """What says that a binary is not built for this processor."""
+        named = self.is_named(built.cpu)
+        if built.cpu and not named and not ARCHITECTURE.fullmatch(built.cpu):
+            return f"Tag_CPU_name is {built.cpu}"
+        if built.arch is not None and built.arch not in self.architectures:
+            return f"Tag_CPU_arch is {built.arch}"
+        if built.profile is not None and built.profile not in self.profiles:
+            return f"Tag_CPU_arch_profile is {built.profile}"
+        if built.multiprocessing and not self.multiprocessing:
+            return "Tag_MPextension_use: it may use the multiprocessing extension"
+        if built.division and not self.division:
+            return "Tag_DIV_use: it may divide by sdiv and udiv"
+        return None
+
+
+def check_processor(
+    built: BuildAttributes, platform: str, core_name: str, *, force: bool
+) -> tuple[Assumption, ...]:
+    """What is assumed of the processor. Raises InputError for a binary built for another one."""
+    processor = Processor.of(core_name)
+    misfit = processor.misfit(built)
+    if misfit is not None:
+        if not force:
+            raise InputError(
+                f"the binary is not built for {processor.title}, the core of {platform}: {misfit}",
+                hint="choose another board with --platform; if it does run there, --force-core "
+                "bounds it so and lists that as an assumption",
+            )
+        return (FORCED_CORE.text(platform=platform, core=processor.title, misfit=misfit),)
+    if processor.is_named(built.cpu):
+        return ()
+    said = f"name {built.cpu or 'none'}, architecture {built.arch or 'none'}"
+    return (RUNS_ON.text(platform=platform, core=processor.title, said=said),)

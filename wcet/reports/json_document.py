@@ -1,0 +1,173 @@
+"""A result as JSON. The schema is versioned; fields are only ever added within a version."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ilp.parametric import Parametric
+from ilp.paths.solution import PathStep
+from pipeline.costs import Cause
+from quoll.assumptions import table
+from wcet.analysis.result import EntryResult, Result
+
+__all__ = ["SCHEMA_VERSION", "to_json"]
+
+SCHEMA_VERSION = 1
+
+
+def to_json(result: Result) -> str:
+    """The whole result; addresses are hexadecimal strings, times cycles, microseconds, seconds."""
+    latency = result.latency
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "kernel": {
+            "path": str(result.kernel),
+            "sha256": result.image.sha256,
+            "cpu": result.image.cpu,
+        },
+        "platform": {
+            "name": result.platform.name,
+            "chosen": result.platform_reason,
+            "clock_hz": result.platform.clock_hz,
+            "l2": result.platform.l2_enabled,
+        },
+        "facts": list(result.facts_files),
+        "fact_labels": [
+            {"source": f.source, "fact": f.text, "label": f.label} for f in result.facts
+        ],
+        "entries": {name: entry_json(result, e) for name, e in result.entries.items()},
+        "unbounded": {
+            name: {"message": error.message, "hint": error.hint}
+            for name, error in result.unbounded.items()
+        },
+        "interrupt_latency": latency
+        and {
+            "cycles": latency.cycles,
+            "microseconds": result.microseconds(latency.cycles),
+            "longest_masked_path": latency.longest,
+            "longest_masked_cycles": latency.longest_cycles,
+            "interrupt_entry": latency.interrupt,
+            "interrupt_cycles": latency.interrupt_cycles,
+            "interrupts": latency.together,
+        },
+        "assumptions": list(result.assumptions),
+        "assumption_kinds": table(result.assumptions),
+        "stages": {
+            name: {"seconds": round(use.seconds, 4), "peak_mib": round(use.peak_mib, 1)}
+            for name, use in result.stages.items()
+        },
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
+    """One entry: the bound, where it comes from, and the worst path step by step."""
+    graph = entry.graph
+    return {
+        "symbol": entry.symbol,
+        "address": hex(entry.address),
+        "cycles": entry.bound_cycles,
+        "microseconds": None if entry.parametric else result.microseconds(entry.cycles),
+        "parametric": entry.parametric and parametric_json(result, entry, entry.parametric),
+        "may_unmask_at": list(entry.unmasking),
+        "optimal": entry.solution.optimal,
+        "solver": entry.solution.solver,
+        "proved_by": entry.solution.method,
+        "causes": {cause.name.lower(): cycles for cause, cycles in entry.cycles_by_cause().items()},
+        "contexts": [
+            {
+                "parent": c.parent,
+                "call_site": None if c.call_site is None else hex(c.call_site),
+                "function": result.function(c.function),
+                "other_callers": [{"context": at, "call_site": hex(site)} for at, site in c.others],
+            }
+            for c in graph.contexts
+        ],
+        "starts": [
+            {
+                "place": None if s.place is None else result.image.place(s.place),
+                "context": s.context,
+                "cycles": None if entry.parametric else s.cycles,
+            }
+            for s in entry.starts
+        ],
+        "blocks": len(graph.nodes),
+        "edges": len(graph.edges),
+        "loops": [
+            {
+                "place": result.image.place(graph.nodes[loop.header].block.addr),
+                "context": graph.nodes[loop.header].context,
+                "bound": entry.rounds(bound),
+                "first_apart": bool(graph.apart(loop)),
+                "exact": bound.exact,
+                "method": bound.method,
+                "evidence": bound.evidence,
+                "seconds": round(bound.seconds, 4),
+            }
+            for loop, bound in zip(graph.loops, entry.bounds, strict=True)
+        ],
+        "infeasible_edges": [
+            {
+                "from": hex(edge.source),
+                "to": hex(edge.target),
+                "context": edge.context,
+                "why": edge.why,
+            }
+            for edge in entry.infeasible
+        ],
+        "path": [step_json(result, entry, step, c) for step, c in entry.charged_steps()],
+        "path_unrealisable": entry.path.unrealisable,
+        "assumptions": list(entry.assumptions),
+    }
+
+
+def parametric_json(result: Result, entry: EntryResult, bound: Parametric) -> dict[str, Any]:
+    """A bound as a function; ``path`` and ``causes`` are those at ``example``.
+
+    A piece holds from ``first`` to ``last`` (null: for ever) of the first parameter.
+    """
+    return {
+        "text": str(bound),
+        "exact": bound.exact,
+        "reason": bound.reason,
+        "parameters": list(bound.names),
+        "pieces": [
+            {
+                "first": piece.first,
+                "last": piece.last,
+                "constant": piece.constant,
+                "slopes": dict(zip(bound.names, piece.slopes, strict=True)),
+            }
+            for piece in bound.pieces
+        ],
+        "cycles_per_iteration": [
+            {
+                "place": result.image.place(header.block.addr),
+                "context": header.context,
+                "cycles": cycles,
+            }
+            for loop, cycles in bound.per_iteration
+            if (header := entry.graph.nodes[entry.graph.loops[loop].header])
+        ],
+        "example": dict(entry.example),
+        "example_cycles": entry.cycles,
+    }
+
+
+def step_json(
+    result: Result, entry: EntryResult, step: PathStep, causes: tuple[int, ...]
+) -> dict[str, Any]:
+    """One block of the worst path, with the edge out of it."""
+    node = entry.graph.nodes[step.node]
+    line = result.image.line(node.block.addr)
+    return {
+        "address": hex(node.block.addr),
+        "end": hex(node.block.end),
+        "function": result.function(entry.graph.contexts[node.context].function),
+        "line": None if line is None else str(line),
+        "context": node.context,
+        "edge": None if step.edge is None else entry.graph.edges[step.edge].kind.value,
+        "cycles": sum(causes),
+        "causes": {c.name.lower(): causes[c] for c in Cause if causes[c]},
+    }

@@ -1,0 +1,214 @@
+"""A worst path as text: a tree of calls and loops, its source lines, and collapsed stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ilp.paths.outline import Outline
+from pipeline.costs import Cause
+from quoll.image.inputs import Unreadable, read_input
+from wcet.analysis.result import EntryResult, Result
+from wcet.reports.text import CAUSES, Style, line_of
+
+__all__ = ["Folding", "SourceUse", "collapsed", "source_listing", "source_use", "tree"]
+
+LARGEST_SOURCE = 16 << 20  # bytes of a source file
+AROUND = 2  # source lines shown before and after those that are executed
+SHARE_SHOWN = 0.15  # a cause is named beside a row if it takes more than this
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """What of a tree is left out: parts below a share of the whole, and below a depth."""
+
+    least: float  # share of the whole path, 0 to 1
+    depth: int | None
+
+
+def tree(
+    result: Result, entry: EntryResult, whole: Outline, folding: Folding, style: Style
+) -> Iterator[str]:
+    """One row per call and loop, in the order of the path; what is folded is summed up."""
+    yield style.dim(f"{'cycles':>12}{'share':>7}{'own':>11}{'count':>9}  call or loop")
+    pending = [(whole, "", "", 0)]
+    while pending:
+        at, lead, below, depth = pending.pop()
+        yield row(result, entry, whole, at, lead, style)
+        deep = folding.depth is not None and depth >= folding.depth
+        shown = [
+            part for part in at.parts if not deep and part.cycles >= folding.least * whole.cycles
+        ]
+        rest = sum(part.cycles for part in at.parts) - sum(part.cycles for part in shown)
+        hidden = len(at.parts) - len(shown)
+        if hidden:
+            corner = "├─ " if shown else "└─ "
+            more = f"{below}{corner}… {hidden} folded"
+            yield style.dim(f"{rest:>12,}{rest / whole.cycles:>7.1%}{'':>20}  {more}")
+        last = shown[-1] if shown else None
+        pending += [
+            (part, below + ("└─ " if part is last else "├─ "),
+             below + ("   " if part is last else "│  "), depth + 1)
+            for part in reversed(shown)
+        ]  # fmt: skip
+
+
+def row(
+    result: Result, entry: EntryResult, whole: Outline, at: Outline, lead: str, style: Style
+) -> str:
+    """Cycles, share, cycles without the parts inside, count, and what it is."""
+    if at.stretch.loop is None:
+        count, text = f"{at.entries:,}", call_text(result, entry, at)
+    else:
+        count, text = f"{at.rounds:,}", f"{loop_name(result, entry, at)}{loop_text(entry, at)}"
+    causes = [
+        f"{CAUSES[c]} {at.total[c] / at.cycles:.0%}"
+        for c in sorted(Cause, key=lambda c: -at.total[c])
+        if at.cycles and at.total[c] > SHARE_SHOWN * at.cycles
+    ]
+    return (
+        f"{at.cycles:>12,}{at.cycles / whole.cycles:>7.1%}{sum(at.own):>11,}{count:>9}  "
+        f"{lead}{text}  {style.dim(', '.join(causes))}"
+    )
+
+
+def call_text(result: Result, entry: EntryResult, at: Outline) -> str:
+    """A function, and the line it is called from."""
+    context = entry.graph.contexts[at.stretch.context]
+    site = "" if context.call_site is None else f"  from {line_of(result, context.call_site)}"
+    return f"{result.function(context.function)}{site}"
+
+
+def loop_name(result: Result, entry: EntryResult, at: Outline) -> str:
+    """``loop cspace.c:26``."""
+    assert at.stretch.loop is not None
+    header = entry.graph.loops[at.stretch.loop].header
+    later = (
+        " after its first iteration"
+        if entry.graph.apart(entry.graph.loops[at.stretch.loop])
+        else ""
+    )
+    return f"loop {line_of(result, entry.graph.nodes[header].block.addr)}{later}"
+
+
+def loop_text(entry: EntryResult, at: Outline) -> str:
+    """How often a loop is entered, and its bound per entry."""
+    assert at.stretch.loop is not None
+    bound = entry.bounds[at.stretch.loop]
+    limit = bound.bound if bound.bound is not None else bound.evidence.rpartition(": at most ")[2]
+    times = "once" if at.entries == 1 else f"{at.entries:,} times"
+    return f", entered {times}, at most {limit} each"
+
+
+def collapsed(result: Result, entry: EntryResult, whole: Outline) -> Iterator[str]:
+    """``caller;callee;loop file.c:1;cause cycles``: what flame-graph viewers read."""
+    for around, at in whole.walk():
+        names = [
+            (
+                result.function(entry.graph.contexts[part.stretch.context].function)
+                if part.stretch.loop is None
+                else loop_name(result, entry, part)
+            ).replace(";", ":")
+            for part in (*around, at)
+        ]
+        for cause in Cause:
+            if at.own[cause]:
+                yield f"{';'.join(names)};[{CAUSES[cause]}] {at.own[cause]}"
+
+
+@dataclass(slots=True)
+class SourceUse:
+    """One source line on a path: executions of the block of it that runs most, and cycles."""
+
+    runs: int = 0
+    cycles: int = 0
+
+
+@dataclass(slots=True)
+class _File:
+    lines: dict[int, SourceUse] = field(default_factory=dict)
+
+    @property
+    def cycles(self) -> int:
+        return sum(use.cycles for use in self.lines.values())
+
+
+def source_use(result: Result, entry: EntryResult, whole: Outline) -> dict[str, _File]:
+    """Uses by path and line; the cycles of a block are shared among its instructions.
+
+    Code without a line is under the path ``?``, by address.
+    """
+    files: dict[str, _File] = {}
+    runs: dict[tuple[str, int, int], int] = {}
+    for _, part in whole.walk():
+        for node, executions, cycles in part.blocks:
+            insns = entry.graph.nodes[node].block.insns
+            for position, insn in enumerate(insns):
+                line = result.image.line(insn.addr)
+                path, number = (line.path, line.line) if line else ("?", insn.addr)
+                use = files.setdefault(path, _File()).lines.setdefault(number, SourceUse())
+                n = len(insns)
+                use.cycles += cycles * (position + 1) // n - cycles * position // n
+            for line in {result.image.line(insn.addr) for insn in insns} - {None}:
+                assert line is not None
+                key = line.path, line.line, insns[0].addr
+                runs[key] = runs.get(key, 0) + executions
+    for (path, number, _), count in runs.items():
+        use = files[path].lines[number]
+        use.runs = max(use.runs, count)
+    return files
+
+
+def source_listing(
+    result: Result, entry: EntryResult, whole: Outline, folder: Path, style: Style
+) -> Iterator[str]:
+    """The source lines on the path with executions and cycles, files that cost most first.
+
+    ``folder`` is where the compiler ran: paths in the ELF may be relative to it.
+    """
+    files = source_use(result, entry, whole)
+    for path, file in sorted(files.items(), key=lambda item: -item[1].cycles):
+        share = file.cycles / whole.cycles
+        yield ""
+        yield style.bold(f"{path}: {file.cycles:,} cycles, {share:.1%}")
+        yield style.dim(f"{'cycles':>12}{'share':>7}{'runs':>9}")
+        if path == "?":
+            yield from without_lines(result, whole, file)
+            continue
+        text = read_source(folder / path)
+        if not text:
+            yield f"  {folder / path} is not there: name its folder with --source-dir"
+        shown = {n + k for n in file.lines for k in range(-AROUND, AROUND + 1)} if text else None
+        before = 0
+        for number in sorted(shown if shown is not None else file.lines):
+            if number < 1 or (text and number > len(text)):
+                continue
+            if before and number > before + 1:
+                yield style.dim(f"{'':>28}    …")
+            before = number
+            source = text[number - 1].rstrip().expandtabs(4) if text else ""
+            use = file.lines.get(number)
+            if use is None:
+                yield style.dim(f"{'':>28}{number:>6}  {source}")
+            else:
+                yield (
+                    f"{use.cycles:>12,}{use.cycles / whole.cycles:>7.1%}{use.runs:>9,}"
+                    f"{number:>6}  {source}"
+                )
+
+
+def without_lines(result: Result, whole: Outline, file: _File) -> Iterator[str]:
+    """Code that the line table does not cover, by instruction."""
+    for addr, use in sorted(file.lines.items()):
+        yield (
+            f"{use.cycles:>12,}{use.cycles / whole.cycles:>7.1%}{'':>9}  {result.image.place(addr)}"
+        )
+
+
+def read_source(path: Path) -> list[str]:
+    """The lines of a source file; none if it is not there."""
+    try:
+        return read_input(path, LARGEST_SOURCE).decode("utf-8", "replace").splitlines()
+    except Unreadable:
+        return []
