@@ -14,7 +14,8 @@ from loopbounds.nusmv import query as nusmv
 from loopbounds.proof.prove import Budget
 from quoll.arm.insn import Insn
 from quoll.image.image import Image
-from wcet.analysis.analyse import Options, analyse
+from wcet.analysis.analyse import analyse
+from wcet.analysis.options import Options
 from wcet.analysis.prepared import PreparedPaths
 from wcet.analysis.raw_memory import Extra
 from wcet.analysis.result import Result

@@ -2,7 +2,7 @@
 
 from quoll.facts.control import NeverReturns, Returns, Targets
 from quoll.facts.counts import AtMost, Conflict, Consistent, LoopFact, LoopParameter
-from quoll.facts.fact import Fact, Source
+from quoll.facts.fact import Fact, Source, Stage
 from quoll.facts.guidance import (
     Branch,
     Ignore,
@@ -42,6 +42,7 @@ __all__ = [
     "Require",
     "Returns",
     "Source",
+    "Stage",
     "Targets",
     "UnknownPointsInto",
     "load",

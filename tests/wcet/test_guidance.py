@@ -14,7 +14,8 @@ from quoll.errors import InfeasibleError, UnboundedLoop, UsageError
 from quoll.inlining.vivu import FULL, Vivu
 from tests.testing.quoll.building import build
 from tests.testing.wcet.programs import CODE, bound, check, program
-from wcet.analysis.analyse import Options, analyse
+from wcet.analysis.analyse import analyse
+from wcet.analysis.options import Options
 from wcet.analysis.result import Result
 from wcet.analysis.stages import Stages
 from wcet.cli import main

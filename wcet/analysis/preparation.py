@@ -35,10 +35,10 @@ from quoll.preemption.segments import Segment, SegmentValues, from_place, segmen
 from quoll.processes.parallel import spread
 from quoll.values.values import Values
 from quoll.values.values import analyse as analyse_values
-from wcet.analysis.analyse import Run
 from wcet.analysis.interrupts import not_by_tests, serves_interrupts
 from wcet.analysis.prepared import InfeasibleEdge, Prepared, PreparedPaths
 from wcet.analysis.presupposed import presupposed, refuse_control_writes
+from wcet.analysis.run import Run
 
 __all__ = ["Preparation", "Valued"]
 

@@ -13,7 +13,8 @@ from quoll.errors import UnboundedLoop
 from quoll.inlining.vivu import FULL, Vivu
 from tests.testing.quoll.building import build
 from tests.testing.wcet.programs import CODE, FLAGS, Writer, check
-from wcet.analysis.analyse import Options, analyse
+from wcet.analysis.analyse import analyse
+from wcet.analysis.options import Options
 from wcet.analysis.result import Result
 from wcet.analysis.stages import Stages
 
