@@ -1,4 +1,4 @@
-"""The pages of ``make docs``: the Markdown of this repository, and a page for each folder of modules.
+"""The pages of ``make docs``: the Markdown of this repository, a page for each folder of modules.
 
     python scripts/reference.py FOLDER
 
