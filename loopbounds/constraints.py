@@ -13,7 +13,7 @@ from loopbounds.terms import TRUE, Term, const
 from quoll.memory_map import MemoryMap
 from quoll.valueset import ANY, ValueSet
 
-__all__ = ["Words", "relevant", "says_all", "within"]
+__all__ = ["Words", "conjuncts", "relevant", "says_all", "within"]
 
 FACTS = 40  # conditions that a model takes
 SMALL = 2000  # terms in one of them
@@ -53,27 +53,31 @@ def relevant(conditions: list[Term], wanted: set[Term]) -> list[Term]:
 def says_all(
     constraints: Set[Term],
     way_in: Iterable[Term],
-    certain: Iterable[Term],
+    deciding: Mapping[Term, Term],
     parameters: Set[Term],
     tried: Set[Term],
     words: Words,
 ) -> bool:
     """Whether ``constraints`` are all that the way into a loop says of the ``parameters``.
 
-    What it says of a word that the analysis lost may hang together with anything (rule 39). What
-    it says of others than those ``tried``, for which runs of the model were found, must be
-    possible: some words for which it holds are found. Parts that are ``certain`` decide nothing.
+    ``deciding`` are the conditions of it that are not certain, and what they are when the loops
+    around are in their first turn. What these say of a word that the analysis lost may hang
+    together with anything (rule 39). What they say of others than those ``tried``, for which runs
+    of the model were found, must be possible: some words for which it holds are found.
     """
-    parts = _conjuncts(way_in)
-    deciding = parts - _conjuncts(certain)
-    used = rewrite.symbols(deciding)
-    if not all(map(words.is_given, used)) or rewrite.symbols(parts - constraints) & parameters:
+    if rewrite.symbols(conjuncts(way_in) - constraints) & parameters:
         return False
-    others = [c for c in deciding - {TRUE} if not rewrite.symbols([c]) & tried]
+    moved = {c for raw, c in deciding.items() if c is not raw}
+    at_first = conjuncts(deciding.values())
+    used = rewrite.symbols(at_first)
+    if not all(map(words.is_given, used)) or rewrite.symbols(conjuncts(moved)) & parameters:
+        return False
+    others = [c for c in at_first - {TRUE} if not rewrite.symbols([c]) & tried]
     return words.are_apart(used | parameters, used) and _are_possible(others)
 
 
-def _conjuncts(conditions: Iterable[Term]) -> set[Term]:
+def conjuncts(conditions: Iterable[Term]) -> set[Term]:
+    """The parts of conditions that all hold."""
     return {c for condition in conditions for c in terms.conjuncts(condition)}
 
 

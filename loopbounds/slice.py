@@ -17,7 +17,7 @@ from itertools import islice
 from loopbounds import rewrite, terms
 from loopbounds.cell import Cell, HeaderCell
 from loopbounds.code import Code, Continued
-from loopbounds.constraints import Words, relevant, says_all, within
+from loopbounds.constraints import Words, conjuncts, relevant, says_all, within
 from loopbounds.described import Described, described
 from loopbounds.effects import FLAG
 from loopbounds.iteration import Iteration
@@ -258,6 +258,31 @@ class _Slicer:
             if any(above in loop.nodes for loop in loops)
         ]
 
+    def _deciding(self) -> dict[Term, Term]:
+        """Parts of the way in that are not certain, and what they are in first turns."""
+        parts = conjuncts(self._way_in()) - conjuncts(self._certain())
+        return {part: self._in_first_turns(part) for part in parts}
+
+    def _in_first_turns(self, term: Term) -> Term:
+        """A term of the whole graph when all loops around this one are in their first turn."""
+        loops = self._code.graph.loops
+        for _ in loops:
+            found: dict[Term, Term] = {}
+            for symbol in rewrite.symbols([term]) & self._whole.origin.keys():
+                origin = self._whole.origin[symbol]
+                around = self._code.acyclic.headers.get(origin.node)
+                if around is None or self._loop.header not in loops[around].nodes:
+                    continue
+                if origin.most is not None:
+                    found[symbol] = const(0, symbol.width)
+                elif origin.cell is not None:
+                    entries = loops[around].entries
+                    found[symbol] = self._whole.at_entries(origin.node, entries, origin.cell)
+            if not found:
+                break
+            term = rewrite.substitute(term, found)
+        return term
+
     def _says_all(self, deciding: Set[str]) -> bool:
         whole = self._whole
         cells = {s: cell for s, cell in whole.leaves.items() if not isinstance(cell, int)}
@@ -265,7 +290,7 @@ class _Slicer:
         return says_all(
             self._constraints,
             self._way_in(),
-            self._certain(),
+            self._deciding(),
             set(self._parameters.values()),
             {symbol for name, symbol in self._parameters.items() if name in deciding},
             words,
