@@ -75,8 +75,7 @@ FOUND_BY = {
     "13": FoundBy((), ("tests/quoll/test_guidance.py", "tests/quoll/test_extract_ends.py")),
     "14": FoundBy((), ("tests/wcet/test_parametric.py",)),
     "15": FoundBy(("frames",), (
-        "tests/quoll/test_frames_stored_by_callees.py", "tests/quoll/test_extract_returns.py",
-        "tests/quoll/test_frames.py",
+        "tests/quoll/test_extract_ends.py", "tests/quoll/test_extract_returns.py",
     )),
     "16": FoundBy((), ("tests/wcet/test_cortex_a8.py",)),
     "17": FoundBy((), ("tests/loopbounds/test_smv.py", "tests/loopbounds/test_terms.py")),
