@@ -61,7 +61,7 @@ void sched_yield(void)
 }
 
 /* The first thread of the highest priority that can run; those that cannot are taken out. */
-static struct tcb *choose(void)
+static struct tcb *sched_choose(void)
 {
     /* bound: PRIORITIES + 1 */
     for (word_t left = PRIORITIES; left != 0; left--) {
@@ -114,7 +114,7 @@ void sched_run(void)
         && woken->priority >= current_thread->priority + (best != NULL))
         best = woken;
     if (best == NULL)
-        best = choose();
+        best = sched_choose();
     woken = NULL;
     look = false;
     if (best == current_thread)
