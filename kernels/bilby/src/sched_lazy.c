@@ -67,7 +67,7 @@ static struct tcb *sched_choose(void)
     for (word_t left = PRIORITIES; left != 0; left--) {
         struct queue *queue = &ready[left - 1];
 
-        __asm__("" : "+r"(queue)); /* computed here, so that the two loops stay two */
+        COMPUTED_IN_EACH_TURN(queue);
         /* counted: blocked_thread */
         while (queue->head != NULL) {
             struct tcb *thread = queue->head;
