@@ -194,7 +194,7 @@ class Preparation:
         classes = classify(graph, values, hierarchy, rounds_of(bounds))
         charges = charge(graph, classes, values, hierarchy, platform.timing, called=True)
         paths = PreparedPaths(None, graph, charges.costs, bounds)
-        result = self.run.solve(name, function, paths, False, [])
+        result = self.run.solve(name, function, paths, [], whole=False)
         if result.parametric is not None:
             return None
         place = self.run.image.place(function)
@@ -214,6 +214,7 @@ class Preparation:
         graph: Supergraph,
         values: Values,
         only: frozenset[int] | None = None,
+        *,
         called: bool = False,
     ) -> tuple[LoopBound, ...]:
         """The bounds of all loops, or of those asked for, with the options of this run."""
