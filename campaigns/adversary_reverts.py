@@ -75,8 +75,8 @@ FOUND_BY = {
     "13": FoundBy((), ("tests/quoll/facts/test_guidance.py", "tests/quoll/extraction/test_extract_ends.py")),
     "14": FoundBy((), ("tests/wcet/analysis/test_parametric.py",)),
     "15": FoundBy(("frames",), (
-        "tests/quoll/test_frames_stored_by_callees.py", "tests/quoll/extraction/test_extract_returns.py",
-        "tests/quoll/indirect/test_frames.py",
+        "tests/quoll/extraction/test_extract_ends.py",
+        "tests/quoll/extraction/test_extract_returns.py",
     )),
     "16": FoundBy((), ("tests/wcet/platforms/test_cortex_a8.py",)),
     "17": FoundBy((), ("tests/loopbounds/test_smv.py", "tests/loopbounds/test_terms.py")),

@@ -125,6 +125,14 @@ class Claims:
         """Whether an assumption of the report contains ``text``."""
         return any(text in assumption for assumption in self.result.assumptions)
 
+    def leaves_open(self, address: int) -> bool:
+        """Whether the report lists that it does not know where the instruction there goes."""
+        return any(
+            text.startswith(("return in its context:", "targets in their context:"))
+            and f" at {address:#010x} " in text
+            for text in self.result.assumptions
+        )
+
     def assumes(self, name: str) -> bool:
         """Whether the report lists an assumption of that name."""
         return any(

@@ -58,6 +58,7 @@ LEFT_OUT: LeftOut = {
     ),
 }
 
+
 def matters(fact: Fact) -> bool:
     """Whether a stage before the integer program reads facts of this kind."""
     return fact.stage is not Stage.INTEGER_PROGRAM
