@@ -109,6 +109,8 @@ class Judge:
         slow = program.board.thumb and chance.random() < 0.7  # its machine is not compiled
         if longest is not None and longest.end is not End.FAULT and not slow:
             self._replay(claims, longest, verdict, chance)
+        if program.apart and claims.assumes(program.apart):
+            return  # what is called exact rests on it, too
         if program.enumerated and not verdict.findings:
             for header, (bound, exact, _) in claims.loops.items():
                 if exact and 0 < most.get(header, 0) < bound:
