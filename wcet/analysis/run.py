@@ -71,7 +71,9 @@ class Run:
     ) -> EntryResult:
         """The bound of one entry; the constraints that it has are added to ``effective``."""
         whole = len(prepared.paths) == 1 and prepared.paths[0].start is None
-        results = [self.solve(name, address, paths, whole, effective) for paths in prepared.paths]
+        results = [
+            self.solve(name, address, paths, effective, whole=whole) for paths in prepared.paths
+        ]
         results.sort(key=lambda result: -result.cycles)
         functions = [(result.parametric, result.cycles) for result in results]
         assumptions = (*prepared.assumptions, *(a for r in results for a in r.assumptions))
@@ -90,8 +92,9 @@ class Run:
         name: str,
         address: int,
         paths: PreparedPaths,
-        whole: bool,
         effective: list[tuple[Constraint, ...]],
+        *,
+        whole: bool,
     ) -> EntryResult:
         """The integer program of the paths from one start.
 

@@ -24,6 +24,7 @@ from loopbounds.nusmv import query as nusmv
 from quoll import facts as kinds
 from quoll.errors import InputError, SolverError
 from quoll.facts import Facts
+from quoll.facts.fact import FactKind
 from quoll.image.elf import RawSymbol
 from quoll.image.image import DERIVED, Image, RawMemory
 from quoll.kept.identity import key_of
@@ -218,10 +219,11 @@ def every_kind() -> list[kinds.Fact]:
         "int": 3, "str": "main", "bool": True, "str | None": "main", "int | None": 3,
         "tuple[str, ...]": ("main",), "tuple[tuple[int, str], ...]": ((1, "main"),),
     }  # fmt: skip
-    names = [n for n in kinds.__all__ if n not in ("Fact", "Facts", "Source", "load", "parse")]
     source = kinds.Source("my.facts", 1, "text")
     made = []
-    for kind in (getattr(kinds, name) for name in names):
+    for kind in (getattr(kinds, name) for name in kinds.__all__):
+        if not (isinstance(kind, type) and issubclass(kind, FactKind)):
+            continue
         given = {f.name: source if f.name == "source" else values[f.type] for f in fields(kind)}
         made.append(kind(**given))
     return made
