@@ -280,7 +280,8 @@ def models(draw: st.DrawFn) -> LoopModel:
     leaves = [A, B, P, Q, *inputs]
 
     def operand() -> Term:
-        return draw(st.sampled_from([*leaves, small(draw(st.integers(0, 15)))]))
+        drawn: Term = draw(st.sampled_from([*leaves, small(draw(st.integers(0, 15)))]))
+        return drawn
 
     def step(x: Term) -> Term:
         kind = draw(st.integers(0, 5))

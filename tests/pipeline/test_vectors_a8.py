@@ -139,7 +139,8 @@ def thumb() -> list[Insn]:
     source = f".syntax unified\n.text\n.thumb\n.global main\n.thumb_func\nmain:\n{THUMB}"
     image = Image.load(build(source, language="asm", thumb=True, cpu="cortex-a8"))
     found: list[Insn] = []
-    addr, conditions = TEXT_BASE, ()
+    addr = TEXT_BASE
+    conditions: tuple[Cond, ...] = ()
     while code := image.read(addr, 4) or image.read(addr, 2):
         insn = decode(code, addr, True, conditions)
         conditions = it_conditions(insn) or conditions[1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -66,8 +67,8 @@ def test_a_fact_is_about_a_loop_in_all_turns_of_the_loop_around(tmp_path: Path) 
     facts = "loop prog.c:4 at most 5\nloop prog.c:9 at most 3"
     plain = guided(elf, tmp_path, facts).entries["main"]
     entry = guided(elf, tmp_path, facts, vivu=UNROLLED).entries["main"]
-    assert sorted(map(plain.rounds, plain.bounds)) == [3, 5]
-    assert sorted(map(entry.rounds, entry.bounds)) == [3, 3, 5]
+    assert Counter(map(plain.rounds, plain.bounds)) == {3: 1, 5: 1}
+    assert Counter(map(entry.rounds, entry.bounds)) == {3: 2, 5: 1}
     assert entry.path.unrealisable is None
 
 

@@ -9,9 +9,8 @@ import pytest
 
 from quoll.arm.decode import decode
 from quoll.arm.insn import Access, Flow, Insn
-from quoll.arm.interpreter import ConcreteMachine
+from quoll.arm.interpreter import ConcreteMachine, ConcreteMemory
 from quoll.arm.semantics import lift
-from quoll.domain.abstract_memory import AbstractMemory
 from quoll.domain.abstract_state import State
 from quoll.domain.compiled import compile_block
 from quoll.domain.function_values import BlockCode
@@ -38,16 +37,16 @@ class Excluded(Exception):
 class Watched:
     """The memory of a machine, with the addresses stored to by the current instruction."""
 
-    def __init__(self, memory: AbstractMemory) -> None:
+    def __init__(self, memory: ConcreteMemory) -> None:
         self.memory = memory
         self.stores: list[int] = []
 
     def load(self, addr: int, size: int) -> int:
-        return self.memory.load(addr, size)  # type: ignore[no-any-return, call-arg, return-value]
+        return self.memory.load(addr, size)
 
     def store(self, addr: int, size: int, value: int) -> None:
         self.stores.append(addr)
-        self.memory.store(addr, size, value)  # type: ignore[call-arg]
+        self.memory.store(addr, size, value)
 
 
 def sequence(rng: random.Random, thumb: bool) -> list[Insn]:
@@ -102,8 +101,8 @@ def on_stack(fact: Fact) -> bool:
 
 def execute(insns: list[Insn], machine: ConcreteMachine, state: State) -> bool:
     """Run to the end; whether the block was left by a branch."""
-    memory = Watched(machine.memory)  # type: ignore[arg-type]
-    machine.memory = memory  # type: ignore[assignment]
+    memory = Watched(machine.memory)
+    machine.memory = memory
     computed = Computed(state)
     for insn in insns:
         memory.stores.clear()

@@ -117,7 +117,7 @@ def facts() -> st.SearchStrategy[Fact]:
     )
 
 
-def without_source(fact: Fact) -> tuple[object, ...]:
+def without_source(fact: Any) -> tuple[object, ...]:
     return (type(fact), *(getattr(fact, f) for f in fact.__slots__ if f != "source"))
 
 

@@ -125,11 +125,11 @@ class Growing:
 
 @cache
 def functions(
-    source: str, names: tuple[str, ...], options: tuple[tuple[str, object], ...]
+    source: str, names: tuple[str, ...], options: tuple[tuple[str, Any], ...]
 ) -> tuple[Image, Mapping[str, Growing]]:
     language = "c" if source.endswith(".c") else "asm"
     text = (HERE / source).read_text()
-    image = Image.load(build(text, "-fno-inline", language=language, **dict(options)))  # type: ignore[arg-type]
+    image = Image.load(build(text, "-fno-inline", language=language, **dict(options)))
     code = BlockCode()
     grown: dict[str, Growing] = {}
     for name in names:
@@ -139,7 +139,7 @@ def functions(
     return image, grown
 
 
-def options(**chosen: object) -> tuple[tuple[str, object], ...]:
+def options(**chosen: Any) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted(chosen.items()))
 
 
@@ -162,8 +162,8 @@ def execute(
     machine.registers[13:16] = [0x7000_0000, STOP, start.entry]
     machine.thumb = start.thumb
     it: tuple[Cond, ...] = ()
-    frames: list[tuple[int, int]] = []
-    made, wrong = 0, []
+    made = 0
+    wrong: list[str] = []
     for _ in range(3000):
         at = machine.registers[15]
         if at == STOP:
@@ -179,13 +179,11 @@ def execute(
         result = foreseen.get(at)
         if result is not None and result.kind != "return" and now not in result.targets:
             wrong.append(f"{at:#x} went to {now:#x}, not one of {result}")
-        if result is not None and result.kind == "return" and now & ~1 in frames:
-            wrong.append(f"{at:#x} returned to {now:#x}")
     raise AssertionError("the execution does not end")
 
 
 @pytest.mark.parametrize("chosen", C_OPTIONS, ids=lambda o: " ".join(map(str, dict(o).values())))
-def test_compiled_switches(chosen: tuple[tuple[str, object], ...]) -> None:
+def test_compiled_switches(chosen: tuple[tuple[str, Any], ...]) -> None:
     image, grown = functions("switches.c", FUNCTIONS, chosen)
     unknown = {f"{n}: {u.reason}" for n, f in grown.items() for u in f.unknown.values()}
     assert unknown == {
@@ -204,7 +202,7 @@ def test_compiled_switches(chosen: tuple[tuple[str, object], ...]) -> None:
 
 
 @pytest.mark.parametrize("chosen", C_OPTIONS, ids=lambda o: " ".join(map(str, dict(o).values())))
-def test_tables_are_as_long_as_their_switch(chosen: tuple[tuple[str, object], ...]) -> None:
+def test_tables_are_as_long_as_their_switch(chosen: tuple[tuple[str, Any], ...]) -> None:
     """Seven to eleven entries each: an index range that is too wide shows here."""
     _, grown = functions("switches.c", FUNCTIONS, chosen)
     for name, low, high in (

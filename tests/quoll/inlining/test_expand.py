@@ -454,6 +454,7 @@ def test_shared_contexts_are_those_of_shortened_strings(text: str, length: int) 
     assert {n.block.addr for n in graph.nodes} == {n.block.addr for n in whole.nodes}
     assert len(graph.nodes) == len(points)
     counted = Counting(program, image, Vivu(length)).of(entry)
+    assert counted is not None
     assert counted.contexts == len(graph.contexts)
     assert len(graph.exits) == len(exits)
     assert expand(program, entry, image, Vivu(99)) == whole

@@ -48,7 +48,7 @@ def both(text: str) -> tuple[Program, Supergraph, Supergraph]:
 
 def steps(graph: Supergraph, node: int) -> dict[tuple[EdgeKind, int, int], int]:
     """What may follow a node, by kind of edge, function and address."""
-    found = {}
+    found: dict[tuple[EdgeKind, int, int], int] = {}
     for e in graph.successors[node]:
         edge = graph.edges[e]
         after = graph.nodes[edge.dst]

@@ -33,7 +33,8 @@ class Writer:
     """Writes one program. Every loop has a counter of its own with a bound that is a number."""
 
     def __init__(self, random: Random) -> None:
-        self.random, self.lines, self.loops = random, [], 0
+        self.random, self.loops = random, 0
+        self.lines: list[str] = []
 
     def program(self) -> str:
         """Globals, a table of constants, two or three functions, and ``main(a, b)``."""
