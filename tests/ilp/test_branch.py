@@ -14,7 +14,7 @@ from ilp.solvers.branch import Search, branch_and_bound, elastic_program, exact_
 from ilp.solvers.cbc import Cbc
 from ilp.solvers.highs import Highs
 from ilp.solvers.model import Model, Row
-from tests.ilp.test_solve import brute_force, models
+from tests.testing.ilp.models import brute_force, models
 
 
 def searched(model: Model, solver: Solver, most: int = 1000) -> Search | None:

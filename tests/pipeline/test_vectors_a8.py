@@ -21,7 +21,7 @@ from pipeline.dual_issue_simulator import DualIssueMachine
 from pipeline.simulator import Executed, MemoryBus, OnChip
 from pipeline.timing import MemoryLatencies, Profile
 from quoll.arm.decode import decode, it_conditions
-from quoll.arm.insn import Insn
+from quoll.arm.insn import Cond, Insn
 from quoll.image.image import Image
 from tests.testing.cache.graphs import at, pool
 from tests.testing.quoll.building import TEXT_BASE, build

@@ -10,8 +10,7 @@ import pytest
 from quoll.errors import UnboundedLoop
 from quoll.inlining.vivu import FULL, Vivu
 from tests.testing.quoll.building import build
-from tests.testing.wcet.programs import CODE, FLAGS
-from tests.wcet.test_guidance import guided
+from tests.testing.wcet.programs import CODE, FLAGS, guided
 
 UNROLLED = Vivu(unroll=True)
 LIST = "struct item { struct item *next; unsigned n; } *first; unsigned total;\n"

@@ -13,8 +13,8 @@ from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph, Turn
 from quoll.inlining.verify import verify_supergraph
 from quoll.inlining.vivu import FULL, Vivu
-from tests.quoll.inlining.test_expand import programs
 from tests.testing.quoll.building import address, build
+from tests.testing.quoll.random_programs import programs
 from tests.testing.quoll.sketch import assemble, extracted
 
 UNROLLED = Vivu(unroll=True)
