@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
@@ -237,7 +237,7 @@ class Interrupted:
         pattern = self.chance.choice(patterns)
         yield Arrival(step=0, pattern=pattern)
         reads = len(quiet.reads)
-        chosen = range(reads)
+        chosen: Sequence[int] = range(reads)
         if reads > ARRIVALS:
             chosen = sorted({0, reads - 1, *self.chance.sample(range(reads), ARRIVALS - 2)})
         for read in chosen:
