@@ -4,15 +4,15 @@
 PYTHON ?= python3
 
 KERNEL := build/bilby/kzm-after/kernel.elf
-PACKAGES := $(wildcard quoll cache pipeline loopbounds ilp wcet)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel recorder analyse check test bench benchmark mutants docs clean
+.PHONY: help setup kernel recorder analyse check quick test bench benchmark mutants docs clean
 
 help:
 	@echo 'make analyse   worst-case bounds of all entries of the kernel for KZM'
 	@echo 'make test      lint, types and every test, those of the kernel included'
-	@echo 'make check     lint and types only'
+	@echo 'make quick     the tests that are not slow, in under a minute'
+	@echo 'make check     lint, format and types only'
 	@echo 'make kernel    build the kernel: $(KERNEL)'
 	@echo 'make setup     install what is missing (the others do this by themselves)'
 	@echo 'make campaign-NAME   a long run of campaigns/NAME.py, with options in ARGS'
@@ -38,7 +38,12 @@ analyse: kernel
 
 check: setup
 	.venv/bin/ruff check .
-	.venv/bin/mypy $(PACKAGES)
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+# Neither the kernel nor QEMU is needed for these.
+quick: setup
+	.venv/bin/pytest -n 2 --dist loadgroup -m 'not slow'
 
 test: check kernel recorder
 	.venv/bin/pytest -n 2 --dist loadgroup

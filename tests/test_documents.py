@@ -29,7 +29,7 @@ def named(path: Path) -> str:
 
 
 def quoted_paths(text: str, folders: tuple[str, ...] = FOLDERS) -> list[str]:
-    """What is between backticks and begins with a folder of ours; modules wherever they stand."""
+    """What stands between backticks and begins with a folder of ours, and all module names."""
     quoted = re.findall(rf"`((?:{'|'.join(folders)})/[^\s`<>()]*)`", text)
     return [*quoted, *(m for m in re.findall(r"(?<![\w/*-])\w+\.py\b", text))]
 

@@ -3,5 +3,5 @@
 Takes operators, terms and numbers; or values of the symbols.
 Gives simplified, interned terms; their values, intervals and parts.
 Source: SMT-LIB 2.6, theory FixedSizeBitVectors.
-Names: term.Term, bit_vectors, linear, rewrite.substitute, interval.interval, evaluate.evaluate.
+Names: term.Term, bit_vectors, rewrite.substitute, interval.interval, evaluate.evaluate.
 """

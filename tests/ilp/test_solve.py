@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import signal
 import time
@@ -22,37 +21,10 @@ from ilp.solvers.model import Model, Row
 from ilp.solvers.model_text import to_lp, to_mps
 from ilp.solvers.solve import maximise, rounded_up, solver_named
 from quoll.errors import InfeasibleError, SolverError, UsageError
-from quoll.facts import Source
+from tests.testing.ilp.models import brute_force, models
+from tests.testing.ilp.reading import maximum
 
-SOLVERS = [Cbc(), Highs()]
-
-
-def models(most_variables: int = 4) -> st.SearchStrategy[Model]:
-    """Small programs, feasible or not, with negative coefficients and equalities."""
-
-    @st.composite
-    def build(draw: st.DrawFn) -> Model:
-        size = draw(st.integers(1, most_variables))
-        upper = draw(st.lists(st.integers(0, 4), min_size=size, max_size=size))
-        rows = []
-        for i in range(draw(st.integers(0, 4))):
-            figures = draw(st.lists(st.integers(-5, 5), min_size=size, max_size=size))
-            terms = tuple((j, a) for j, a in enumerate(figures) if a)
-            fact = Source("f", i, "") if draw(st.booleans()) else None
-            equal = draw(st.booleans()) and draw(st.booleans())
-            rows.append(Row(f"r{i}", "o", terms, equal, draw(st.integers(-6, 20)), fact))
-        objective = draw(st.lists(st.integers(-3, 20), min_size=size, max_size=size))
-        names = tuple(f"x{j}" for j in range(size))
-        constant = draw(st.integers(0, 9))
-        return Model(names, tuple(upper), tuple(objective), constant, tuple(rows))
-
-    return build()
-
-
-def brute_force(model: Model) -> int | None:
-    """The maximum over all integer points."""
-    points = itertools.product(*(range(u + 1) for u in model.upper))
-    return max((model.value(p) for p in points if not model.violations(p)), default=None)
+SOLVERS: list[Solver] = [Cbc(), Highs()]
 
 
 def check_against_brute_force(model: Model, solver: Solver) -> None:
@@ -291,20 +263,12 @@ def test_cbc_prints_its_bound_with_three_digits() -> None:
 def test_both_text_formats_mean_the_model(
     tmp_path_factory: pytest.TempPathFactory, model: Model
 ) -> None:
-    import highspy
-
     best = brute_force(model)
     folder = tmp_path_factory.mktemp("text")
     for name, text in (("m.lp", to_lp(model)), ("m.mps", to_mps(model))):
         (folder / name).write_text(text)
-        highs = highspy.Highs()
-        highs.setOptionValue("output_flag", False)
-        assert highs.readModel(str(folder / name)) != highspy.HighsStatus.kError, text
-        highs.run()
-        if best is None:
-            assert highs.getModelStatus() != highspy.HighsModelStatus.kOptimal
-        else:
-            assert round(highs.getInfo().objective_function_value) == best, text
+        found = maximum(folder / name)
+        assert best == (None if found is None else round(found)), text
 
 
 def test_lp_text_reads_like_the_equations() -> None:

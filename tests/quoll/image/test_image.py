@@ -66,6 +66,7 @@ def objdump_lines(path: Path) -> dict[int, tuple[str, int]]:
         found: dict[int, tuple[str, int]] = {}
         for unit in dwarf.iter_CUs():
             program = dwarf.line_program_for_CU(unit)
+            assert program is not None
             version = program["version"]
             previous = None
             for entry in program.get_entries():

@@ -15,8 +15,8 @@ from quoll.inlining.expand import expand
 from quoll.inlining.vivu import FULL
 from quoll.listing.export import call_graph_dot, cfg_dot, program_json
 from quoll.listing.listing import call_graph_text, disassembly, loops_text, summary
-from tests.quoll.inlining.test_expand import programs
 from tests.testing.quoll.building import build
+from tests.testing.quoll.random_programs import programs
 from tests.testing.quoll.sketch import assemble, extracted
 
 TEXT = """

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from cache.classify import classify
-from cache.flow import FlowOrder
+from cache.events import FlowOrder
 from cache.geometry import Geometry, Hierarchy
 from cache.policy import Policy
 from cache.simulator import Cache, CacheOutcome
@@ -346,7 +346,7 @@ def straight_line(random: Random, profile: Profile, board: Board, length: int = 
     graph = Supergraph(
         (Context(None, None, CODE),), (Node(0, Block(0, insns)),), (), ((),), ((),), 0, (0,), ()
     )
-    places = {
+    places: dict[tuple[int, int], ValueSet | None] = {
         (0, i): ValueSet.of(DATA + 4 * random.randrange(200))
         for i, insn in enumerate(insns)
         if insn.memory is not None
