@@ -6,7 +6,7 @@ PYTHON ?= python3
 KERNEL := build/bilby/kzm-after/kernel.elf
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel recorder analyse check quick test bench benchmark mutants clean
+.PHONY: help setup kernel recorder analyse check quick test bench benchmark mutants docs clean
 
 help:
 	@echo 'make analyse   worst-case bounds of all entries of the kernel for KZM'
@@ -19,6 +19,7 @@ help:
 	@echo 'make bench     time and memory of the analysis against the number of contexts'
 	@echo 'make benchmark   the kernel for other analysers: build/benchmark/*.tar.xz, options in ARGS'
 	@echo 'make mutants   faults put into the kernel one at a time: each must be found'
+	@echo 'make docs      one static site of documents and docstrings: build/site/index.html'
 	@echo 'make clean     remove what was built; .venv stays'
 
 # Ends at once when there is nothing to install.
@@ -63,6 +64,12 @@ bench: setup
 # All boards, presets and levels of optimisation; ARGS='--build kzm-after-O2' for one.
 benchmark: kernel recorder
 	@.venv/bin/python -m bench.benchmark build/benchmark $(ARGS)
+
+docs: setup
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
+	    --editable '.[docs]'
+	@.venv/bin/python scripts/reference.py build/pages
+	@.venv/bin/python -m mkdocs build --quiet --strict
 
 clean:
 	rm -rf build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from cache.data_cache import Addresses, classify_data
-from cache.flow import FlowOrder
+from cache.events import FlowOrder
 from cache.geometry import Hierarchy
 from cache.instruction_cache import classify_fetches
 from cache.locked import NOT_LOCKED

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from cache.data_accesses import DataAccess, DataModel
-from cache.events import ELSEWHERE, UNSEEN, Event, Events
-from cache.flow import FlowOrder
+from cache.events import ELSEWHERE, UNSEEN, Event, Events, FlowOrder
 from cache.geometry import Hierarchy
 from cache.locked import NOT_LOCKED, LockedLines
 from cache.maintenance import CacheOperation, cache_operation

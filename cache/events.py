@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
-from cache.flow import FlowOrder
 from cache.lines import Target
 from quoll.graph.fixpoint import solve
+from quoll.graph.weak_topological_order import FlowGraph, WeakOrder
+from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["ELSEWHERE", "UNSEEN", "Event", "EventFlow", "Events"]
+__all__ = ["ELSEWHERE", "UNSEEN", "Event", "EventFlow", "Events", "FlowOrder"]
 
 S = TypeVar("S")  # what is known of the cache
 V = TypeVar("V")  # what is known of an event
@@ -50,6 +51,25 @@ class Events:
 
 UNSEEN = Event(None, forget=True, rename=True)  # code that is not looked at (rule 2)
 ELSEWHERE = Event(None, rename=True)  # into or out of a shared context
+
+
+@dataclass(frozen=True, slots=True)
+class FlowOrder:
+    """A supergraph as the fixed-point engine takes it; computed once for all analyses."""
+
+    graph: FlowGraph
+    order: WeakOrder
+
+    @staticmethod
+    def of(graph: Supergraph) -> FlowOrder:
+        """The flow graph of ``graph``."""
+        flow = FlowGraph(
+            graph.entry,
+            [e.src for e in graph.edges],
+            [e.dst for e in graph.edges],
+            graph.successors,
+        )
+        return FlowOrder(flow, WeakOrder.of(flow))
 
 
 class _Effect(NamedTuple, Generic[S, V]):

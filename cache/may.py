@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from cache.events import Event, EventFlow, Events
-from cache.flow import FlowOrder
+from cache.events import Event, EventFlow, Events, FlowOrder
 from cache.geometry import Geometry, Hierarchy
 from cache.initial import Contents, Initial
 from cache.lines import Target

@@ -23,8 +23,7 @@ from dataclasses import dataclass
 from operator import is_
 from typing import NamedTuple
 
-from cache.events import Event, EventFlow, Events
-from cache.flow import FlowOrder
+from cache.events import Event, EventFlow, Events, FlowOrder
 from cache.geometry import Geometry
 from cache.lines import NO_LINES, Lines, LinesBuilder, Target
 from cache.policy import Policy, Rule, paid_rules, strict_rules

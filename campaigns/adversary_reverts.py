@@ -80,9 +80,8 @@ FOUND_BY = {
     )),
     "14": FoundBy((), ("tests/wcet/analysis/test_parametric.py",)),
     "15": FoundBy(("frames",), (
-        "tests/quoll/test_frames_stored_by_callees.py",
+        "tests/quoll/extraction/test_extract_ends.py",
         "tests/quoll/extraction/test_extract_returns.py",
-        "tests/quoll/indirect/test_frames.py",
     )),
     "16": FoundBy((), ("tests/wcet/platforms/test_cortex_a8.py",)),
     "17": FoundBy((), ("tests/loopbounds/test_smv.py", "tests/loopbounds/test_terms.py")),

@@ -29,8 +29,9 @@ from quoll.preemption.pending import PendingTests, find_pending_tests
 from quoll.preemption.segments import SegmentValues, segments, undivided
 from quoll.values.values import Values, analyse
 from tests.testing.harness import build
-from wcet.analysis.analyse import Options, Run
-from wcet.analysis.preparation import infeasible_edges, of_segment, rounds_of
+from wcet.analysis.options import Options
+from wcet.analysis.preparation import Preparation, infeasible_edges, of_segment, rounds_of
+from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
 from wcet.platforms.platform import Platform
 from wcet.reports.reference_shares import competing, known_line
@@ -78,7 +79,7 @@ def main() -> int:
         run = begin(platform)
         entries = []
         for name, address in run.entries.items():
-            valued = run.preparation().valued(name, address)
+            valued = Preparation(run).valued(name, address)
             entries.append(prepared(run, name, valued.graph, valued.values))
         found[f"policies {platform}"] = markdown(POLICY_HEAD, policies(run, entries))
         if not removed:
@@ -202,7 +203,7 @@ def competition(entry: Entry, board: Platform) -> Iterator[str]:
 def with_and_without(run: Run, entry: Entry) -> Iterator[str]:
     """Contexts in which edges were removed, and bounds with and without that."""
     address = run.entries[entry.name]
-    plain = run.preparation().whole_graph(address)
+    plain = Preparation(run).whole_graph(address)
     values = analyse(plain, run.image)
     removed = infeasible_edges(plain, values)
     yield f"{len(removed)}"

@@ -30,7 +30,8 @@ from quoll.preemption.witness import follow
 from quoll.words.strided_interval import ValueSet
 from tests.testing.cache.graphs import CODE, DATA, Program, at, pool
 from tests.testing.pipeline.runs import KZM, QUIET, WarmCache, timing
-from wcet.analysis.analyse import Options, Run
+from wcet.analysis.options import Options
+from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
 from wcet.commands.timing import times
 from wcet.executions.replay import ReplayPath as Walk

@@ -16,7 +16,10 @@ from pathlib import Path
 from campaigns.documented import replace
 from quoll.image.trace import Trace
 from tests.testing.harness import build, qemu
-from wcet.analysis.analyse import Options, Run, analyse
+from wcet.analysis.analyse import analyse
+from wcet.analysis.options import Options
+from wcet.analysis.preparation import Preparation
+from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
 from wcet.executions.fact_check import FactRecord, check_facts
 from wcet.request import add_analysis, requested
@@ -54,7 +57,7 @@ def survived() -> dict[str, FactRecord]:
         qemu.record(path := Path(folder) / "tests.trace")
         run = Run.begin(KERNEL, options(FACTS), Stages(verbose=False))
         graphs = {
-            address: run.preparation().whole_graph(address) for address in run.entries.values()
+            address: Preparation(run).whole_graph(address) for address in run.entries.values()
         }
         records, _ = check_facts(run.image, run.facts, graphs, path.name, Trace.read(path))
     return {record.fact.source.text: record for record in records}

@@ -20,7 +20,9 @@ from quoll.errors import UsageError
 from quoll.inlining.vivu import Vivu
 from quoll.kept.store import Store
 from tests.testing.harness import build
-from wcet.analysis.analyse import Options, Run, analyse
+from wcet.analysis.analyse import analyse
+from wcet.analysis.options import Options
+from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
 from wcet.commands.cache import on_worst_path, report
 

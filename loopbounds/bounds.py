@@ -2,27 +2,48 @@
 
 Loops with the same slice and the same initial ranges are one question. A proved bound wins over
 a looser fact; a tighter fact is an assumption, and refuted where the loop's only execution
-exceeds it; a loop with neither is returned without a bound and says what to add.
+exceeds it; a loop with neither is returned without a bound and says what to add. Nothing is sliced
+for a fact that is no tighter than the proof, or that no execution can refute.
+
+Where calls share contexts, loops are bounded part by part, each for any of its callers. What a part
+is entered with is any word within what value analysis says over all callers; what a call of another
+part leaves is unknown but for the registers that it gives back (rule 20). So a bound holds for
+every caller, and may exist for none where each of them alone has one.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from loopbounds.nusmv import query as nusmv
-from loopbounds.part import GraphPart
-from loopbounds.pieces import PieceValues, in_whole
 from loopbounds.places import facts_of_loops, lists_of_loops
 from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.evidence import (
+    assumed,
+    is_constant,
+    is_refutable,
+    judge,
+    not_asked,
+    not_exact,
+    refute,
+    solver_failed,
+    with_total,
+)
+from loopbounds.proof.keys import graph_key
 from loopbounds.proof.options import BoundOptions
-from loopbounds.proof.rounds import Progress
-from loopbounds.slicing.code import KnownValues, NothingKnown
-from quoll.facts import Facts
+from loopbounds.proof.rounds import Progress, Rounds
+from loopbounds.proof.store import Answers, copy_models
+from loopbounds.slicing.acyclic import Acyclic
+from loopbounds.slicing.code import Code, KnownValues, NothingKnown
+from quoll.facts import Facts, ListAtMost, LoopFact
 from quoll.image.image import Image
-from quoll.inlining.merged_contexts import pieces
+from quoll.inlining.merged_contexts import ContextPart, pieces
 from quoll.inlining.supergraph import Supergraph
+from quoll.words.strided_interval import ValueSet
 
 __all__ = ["BoundOptions", "Progress", "bound_loops"]
 
@@ -64,9 +85,12 @@ def bound_loops(
     for piece in pieces(graph):
         if piece.loops:
             asked = None if only is None else piece.asked(only)
-            known = PieceValues(values, piece)
+            known = _PieceValues(values, piece)
             bounds = _bound_part(piece.graph, image, known, facts, options, progress, asked, True)
-            found |= {loop: in_whole(b, loop) for loop, b in zip(piece.loops, bounds, strict=True)}
+            found |= {
+                loop: replace(b, loop=loop, exact=None)  # that a caller reaches it is not known
+                for loop, b in zip(piece.loops, bounds, strict=True)
+            }
     return tuple(found[loop.index] for loop in graph.loops)
 
 
@@ -85,6 +109,169 @@ def _bound_part(
     lists = lists_of_loops(graph, image, facts)
     solver = nusmv.any_solver()
     wanted = tuple(i for i in range(len(graph.loops)) if only is None or i in only)
-    part = GraphPart(graph, image, values, options, progress, solver, wanted, lists, called)
+    part = _GraphPart(graph, image, values, options, progress, solver, wanted, lists, called)
     tightest = {i: found[0] for i in wanted if (found := stated[i])}
     return part.counted(tightest)
+
+
+@dataclass(frozen=True, slots=True)
+class _PieceValues:
+    """What value analysis of the whole graph says of one piece."""
+
+    whole: KnownValues
+    piece: ContextPart
+
+    def register(self, node: int, register: int, /) -> ValueSet:
+        """The values of a general register when a node begins."""
+        return self.whole.register(self.piece.nodes[node], register)
+
+    def access(self, node: int, insn: int, /) -> ValueSet | None:
+        """First addresses that an instruction of the node's block accesses; None: no access."""
+        return self.whole.access(self.piece.nodes[node], insn)
+
+    def frame_register(self, node: int, register: int, /) -> ValueSet | None:
+        """How far a register is above sp at the entry of its part, plus ``BIAS``; None: unknown."""
+        return self.whole.frame_register(self.piece.nodes[node], register)
+
+    def frame_access(self, node: int, insn: int, /) -> ValueSet | None:
+        """The same for the first addresses that an instruction accesses."""
+        return self.whole.frame_access(self.piece.nodes[node], insn)
+
+    def hands_on_a_stack_address(self, node: int, /) -> bool:
+        """Whether the part of ``node`` may be handed an address in a caller's stack."""
+        return self.whole.hands_on_a_stack_address(self.piece.nodes[node])
+
+
+@dataclass(slots=True)
+class _GraphPart:
+    """The loops of one graph: what is proved of them, which is kept, and what facts make of it.
+
+    ``wanted`` are the loops that are asked for; ``called``: callers decide what it begins with.
+
+    ``lists``: what facts say of the list that a loop walks.
+    """
+
+    graph: Supergraph
+    image: Image
+    values: KnownValues
+    options: BoundOptions
+    progress: Progress | None
+    solver: Path
+    wanted: Sequence[int]
+    lists: Mapping[int, ListAtMost]
+    called: bool
+    _acyclic: Acyclic = field(init=False)
+    _rounds: Rounds | None = None
+    _ending: set[int] = field(default_factory=set)  # loops whose inner loops are proved to end
+
+    def __post_init__(self) -> None:
+        self._acyclic = Acyclic.of(self.graph)
+
+    def counted(self, facts: Mapping[int, LoopFact]) -> tuple[LoopBound, ...]:
+        """The bound of each loop, by proof or, where ``facts`` says less, by assumption.
+
+        Raises FactsError when a fact is refuted.
+        """
+        answers = self._answers()
+        bounds = list(answers.bounds)
+        for loop, fact in facts.items():
+            known, apart = bounds[loop], self.graph.apart(self.graph.loops[loop])
+            if known.bound is not None and known.bound + apart <= fact.bound:
+                continue
+            if loop in answers.refutable:
+                entry = self.graph.nodes[self.graph.entry].block.addr
+                cut = self._proofs().slices[loop]
+                entered = self._entered_by_all(loop) and self._is_reached(loop, answers, facts)
+                refute(fact, cut, entered, entry, apart)
+            bounds[loop] = with_total(assumed(known, fact, apart), known.total, known.around)
+        for loop, known in enumerate(bounds):
+            surely = loop in answers.constant or self._is_reached(loop, answers, facts)
+            if known.exact and not surely:
+                bounds[loop] = not_exact(known)
+        return tuple(self._without_loose_total(b, bounds) for b in bounds)
+
+    def _is_reached(self, loop: int, answers: Answers, facts: Mapping[int, LoopFact]) -> bool:
+        """Whether control comes past the loops before one, as far as these are known to end.
+
+        They are those entered before it that are not around it.
+        """
+        loops, order = self.graph.loops, self._acyclic.order
+        header = loops[loop].header
+        before = (
+            i
+            for i, other in enumerate(loops)
+            if order[other.header] < order[header] and header not in other.nodes
+        )
+        return all(answers.bounds[i].bound is not None or i in facts for i in before)
+
+    def _without_loose_total(self, bound: LoopBound, bounds: Sequence[LoopBound]) -> LoopBound:
+        """A total says nothing where it is no less than the product of the bounds."""
+        parent = self.graph.loops[bound.loop].parent
+        if bound.total is None or bound.bound is None or parent is None:
+            return bound
+        outer = bounds[parent].bound
+        loose = outer is not None and bound.total >= outer * bound.bound
+        return with_total(bound, None, None) if loose else bound
+
+    def _answers(self) -> Answers:
+        """What holds without counts: kept, or found now."""
+        lists = sorted(self.lists.items())
+        read = (self.options.budget, self.options.s1, self.wanted, self.called, lists)
+        store = self.options.store
+        key = graph_key(self.graph, self.image, self.values, read, self.solver)
+        known: Answers | None = store.value(key, Answers)
+        if known is not None and copy_models(store, known.models, self.options.models):
+            return known
+        rounds = self._proofs()
+        bounds = rounds.with_totals([self._judged(i) for i in range(len(self.graph.loops))])
+        refutable = frozenset(
+            i for i in rounds.outcomes if is_refutable(rounds.slices[i], self._entered_by_all(i))
+        )
+        constant = frozenset(i for i in rounds.outcomes if is_constant(rounds.slices[i]))
+        models = tuple(dict.fromkeys(rounds.keys.values()))
+        answers = Answers(bounds, models, refutable, constant)
+        if all(bound.final for bound in bounds):
+            store.keep(key, answers)
+        return answers
+
+    def _proofs(self) -> Rounds:
+        if self._rounds is None:
+            code = Code(
+                self.graph,
+                self._acyclic,
+                self.image,
+                self.values,
+                s1=self.options.s1,
+                lists={loop: fact.most for loop, fact in self.lists.items()},
+            )
+            self._rounds = Rounds(code, self.options, self.solver, self.progress)
+            self._rounds.run(self.wanted)
+            self._ending = self._with_ending_loops_inside(self._rounds)
+        return self._rounds
+
+    def _judged(self, loop: int) -> LoopBound:
+        rounds, about = self._proofs(), self.graph.loops[loop]
+        outcome = rounds.outcomes.get(loop)
+        if outcome is None:
+            return not_asked(about)
+        failed = rounds.failed_before(loop) if outcome.bound is None else None
+        if failed is not None and not outcome.failed:
+            header = self.graph.nodes[self.graph.loops[failed].header].block.addr
+            why = f"for the loop at {self.image.place(header)}, on which this one depends"
+            return solver_failed(about, why)
+        cut, listed = rounds.slices[loop], self.lists.get(loop)
+        return judge(self.graph, self.image, about, cut, outcome, listed, loop in self._ending)
+
+    def _entered_by_all(self, loop: int) -> bool:
+        """Whether the graph is entered with any registers, and the loops inside end."""
+        return not self.called and loop in self._ending
+
+    def _with_ending_loops_inside(self, rounds: Rounds) -> set[int]:
+        """Loops without a loop inside that is not proved to end."""
+        found = {loop.index for loop in self.graph.loops}
+        for loop in reversed(self.graph.loops):  # inner loops first
+            outcome = rounds.outcomes.get(loop.index)
+            ends = outcome is not None and outcome.bound is not None and loop.index in found
+            if loop.parent is not None and not ends:
+                found.discard(loop.parent)
+        return found

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cache.data_cache import Addresses
-from cache.flow import FlowOrder
+from cache.events import FlowOrder
 from pipeline import dual_issue
 from pipeline.classes import BRANCHES
 from pipeline.core import Core, load_core

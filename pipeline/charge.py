@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from operator import add
 
 from cache.data_cache import Addresses
-from cache.flow import FlowOrder
+from cache.events import FlowOrder
 from cache.geometry import Hierarchy
 from cache.reference import Classification, Hit, Kind, Reference
 from pipeline.block_times import BlockTime, BlockTimes, block_times

@@ -13,7 +13,7 @@ Source: ARM1136JF-S TRM (DDI 0211), chapter 6; Cortex-A8 TRM (DDI 0344), chapter
 from __future__ import annotations
 
 from cache.data_cache import Addresses
-from cache.flow import FlowOrder
+from cache.events import FlowOrder
 from cache.geometry import Hierarchy
 from pipeline.tlb_model import TlbModel
 from quoll.arm.insn import Access, Insn

@@ -14,7 +14,7 @@ from quoll.inlining.sharing import Sharing
 from quoll.inlining.vivu import Vivu
 from quoll.kept.store import LIMIT_VARIABLE, NOWHERE, Store
 from quoll.printable import shortened
-from wcet.analysis.analyse import Options
+from wcet.analysis.options import Options
 from wcet.analysis.raw_memory import add_memory, extra
 from wcet.numbers import seconds, whole
 

@@ -14,7 +14,8 @@ from loopbounds.nusmv import query as nusmv
 from loopbounds.proof.prove import Budget
 from quoll.arm.insn import Insn
 from quoll.image.image import Image
-from wcet.analysis.analyse import Options, analyse
+from wcet.analysis.analyse import analyse
+from wcet.analysis.options import Options
 from wcet.analysis.prepared import PreparedPaths
 from wcet.analysis.raw_memory import Extra
 from wcet.analysis.result import Result
@@ -123,6 +124,14 @@ class Claims:
     def lists(self, text: str) -> bool:
         """Whether an assumption of the report contains ``text``."""
         return any(text in assumption for assumption in self.result.assumptions)
+
+    def leaves_open(self, address: int) -> bool:
+        """Whether the report lists that it does not know where the instruction there goes."""
+        return any(
+            text.startswith(("return in its context:", "targets in their context:"))
+            and f" at {address:#010x} " in text
+            for text in self.result.assumptions
+        )
 
     def assumes(self, name: str) -> bool:
         """Whether the report lists an assumption of that name."""

@@ -10,9 +10,11 @@ the compiler may have moved a part of the line under different control.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from ilp.constraints.nest import LoopNest
+from loopbounds.proof.bound import LoopBound
 from quoll.arm.insn import Flow, Insn
 from quoll.assumptions import stated
 from quoll.cfg.cfg import Block
@@ -26,10 +28,14 @@ __all__ = [
     "Constraint",
     "Locate",
     "Located",
+    "is_implied",
     "locate_in",
     "resolve_constraints",
     "unused_constraints",
 ]
+
+UNLIMITED = 1 << 62  # rounds of a loop whose bound is not proved
+PROVED = "nusmv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,3 +248,19 @@ def contexts_inside(graph: Supergraph, function: int | None, caller: int | None)
         else:
             inside.append(context.parent is not None and inside[context.parent])
     return inside
+
+
+def is_implied(constraint: Constraint, graph: Supergraph, bounds: Sequence[LoopBound]) -> bool:
+    """Whether proved loop bounds let the places execute no more often than an ``AtMost`` says.
+
+    Then the fact is proved, not assumed. Counted is the whole path, which no invocation exceeds. Of
+    other constraints, and where facts took code out of the graph or put bounds in its place,
+    nothing is claimed.
+    """
+    if not isinstance(constraint.fact, AtMost):
+        return False
+    if graph.guidance.removed or graph.guidance.replaced:
+        return False
+    numbers = [b.bound if b.method == PROVED and b.bound is not None else UNLIMITED for b in bounds]
+    nest = LoopNest.build(graph, numbers)
+    return sum(nest.most_node(node) for node in constraint.a) <= constraint.fact.count

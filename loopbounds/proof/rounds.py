@@ -24,7 +24,7 @@ from loopbounds.proof.triangular import Total, total_over
 from loopbounds.proof.workers import answer_all
 from loopbounds.reduction.simplify import simplified
 from loopbounds.slicing.code import CellStep, Code
-from loopbounds.slicing.scopes import Scopes
+from loopbounds.slicing.gated_ssa import GatedSsa
 from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.terms.bit_vectors import Term
 from quoll.kept.store import Store
@@ -54,10 +54,10 @@ class Rounds:
     def run(self, loops: Sequence[int]) -> None:
         """Answer ``loops``; others are unknown to them."""
         code, asked = self.code, self.outcomes
-        scopes = Scopes(code)
+        ssa = GatedSsa(code)
         pending, wanted = list(loops), set(loops)
         while pending:
-            new = slice_loops(scopes, pending)
+            new = slice_loops(ssa, pending)
             changed = [i for i in pending if i not in asked or new[i].model != self.slices[i].model]
             self.slices |= {i: new[i] for i in changed}
             ready = self._ready(changed, wanted)

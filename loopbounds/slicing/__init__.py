@@ -1,1 +1,7 @@
-"""loopbounds/slicing."""
+"""Slicing: what decides how often a loop header runs, as terms over what its entry finds.
+
+Takes a supergraph with values.
+Gives a slice for each loop: a ``LoopModel``, or the reason why there is none.
+Source: Weiser 1981; Ottenstein, Ballance, MacCabe, PLDI 1990 (gated SSA); docs/loopbounds.md.
+Names: slice.slice_loops, gated_ssa, effects.block_effect, stack_taint, trips.
+"""

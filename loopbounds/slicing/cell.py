@@ -1,29 +1,14 @@
-"""What a slice consists of: registers and memory cells, and the unknown words it reads."""
+"""What a slice consists of: registers and memory cells."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from dataclasses import dataclass
 
 from loopbounds.slicing.effects import FLAG, SP, register_symbol
 from loopbounds.terms.bit_vectors import Term
 
-__all__ = ["SP", "Cell", "HeaderCell", "WordOrigin", "cell_name", "cell_width"]
+__all__ = ["SP", "Cell", "HeaderCell", "cell_name", "cell_width"]
 
 Cell = int | tuple[Term, int]  # a register, or (address, bytes) of memory
 HeaderCell = tuple[int, Cell]  # a loop, and a cell when its header runs
-
-
-@dataclass(frozen=True, slots=True)
-class WordOrigin:
-    """Where an unknown word comes from: a load or instruction of ``node``, or a loop there."""
-
-    node: int
-    cell: Cell | None  # what the loop with header ``node`` havocs
-    frame: bool  # lost from a stack frame, so it may be a stack address
-    given: bool  # read from memory that nothing is known of; otherwise the analysis lost it
-    most: int | None = None  # what it cannot exceed, by the proved bound of a loop
-    parts: Callable[[], tuple[Term, ...]] | None = None  # what a word from a frame is made of
 
 
 def cell_width(cell: Cell) -> int:

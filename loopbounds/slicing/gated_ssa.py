@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from loopbounds.slicing.cell import SP, Cell, WordOrigin, cell_name, cell_width
+from loopbounds.slicing.cell import SP, Cell, HeaderCell, cell_name, cell_width
 from loopbounds.slicing.code import Code
+from loopbounds.slicing.effects import FLAG
 from loopbounds.slicing.loaded_words import AFTER, LoadedWords
+from loopbounds.slicing.scope import WordOrigin
+from loopbounds.slicing.stack_taint import Taint
 from loopbounds.slicing.trips import Trips
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import (
@@ -34,12 +36,10 @@ from loopbounds.terms.bit_vectors import (
     sub,
     sym,
 )
+from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
 
-if TYPE_CHECKING:
-    from loopbounds.slicing.scopes import Scopes
-
-__all__ = ["Places", "Scope"]
+__all__ = ["GatedSsa", "Scope"]
 
 GATED = 40  # nodes between a join and its dominator, beyond which a join is a free choice
 LARGE = 400  # terms in a value, beyond which it is replaced by an unknown word
@@ -70,13 +70,14 @@ class Scope:
         self,
         code: Code,
         loop: int | None,
-        scopes: Scopes,
+        ssa: GatedSsa,
+        *,
         known_start: bool = False,
         places: Places = (),
     ) -> None:
         self.code = code
         self.loop = loop
-        self.scopes = scopes
+        self._ssa = ssa
         self.known_start = known_start  # what the loop does not change is known from outside
         self._places = dict(places)  # registers at the start
         loops = code.graph.loops
@@ -90,6 +91,7 @@ class Scope:
         self._reach: dict[tuple[int, tuple[int, ...]], dict[int, Term] | None] = {}
         self._changes: dict[tuple[int, Cell], bool] = {}
         self._incoming: dict[int, list[int]] = {}
+        self.used: set[Assumption] = set()  # named assumptions that values rest on
         self.memory = LoadedWords(self)
         self.trips = Trips(self)
 
@@ -151,7 +153,7 @@ class Scope:
 
     def _limited(self, node: int, term: Term) -> Term:
         if len(term.args) and rewrite.size(term) > LARGE:
-            lost = self.scopes.taint.of_term(self, term)
+            lost = self.tainted(term)
             return self.input(node, f"large{term.serial}", term.width, frame=lost)
         return term
 
@@ -211,7 +213,7 @@ class Scope:
 
     def _leaf(self, cell: Cell) -> Term:
         if self.known_start and isinstance(cell, int):
-            known = self.scopes.start_value(self, cell)
+            known = self._ssa.start_value(self, cell)
             if known is not None:
                 return known
         if isinstance(cell, int) and cell in self._places:
@@ -259,6 +261,10 @@ class Scope:
         if header == self.start:
             return self._leaf(cell)
         return self.joined(header, edges, cell)
+
+    def before_loop(self, header: int, cell: Cell) -> Term:
+        """The value of ``cell`` when a loop of this scope is entered."""
+        return self.at_entries(header, self.incoming(header), cell)
 
     def entered(self, node: int) -> Term:
         """What holds when ``node`` is reached, given that its dominator is."""
@@ -385,13 +391,13 @@ class Scope:
         return known
 
     def _register_changed(self, loop: int, register: int) -> bool:
-        if self.scopes.kept(loop, register, self):
+        if self._ssa.kept(loop, register, self):
             return False
         if register == SP or self.is_plain:
             return True
-        inner = self.scopes.of_loop(loop)
+        inner = self.inner(loop)
         changed = not inner.keeps(register)
-        self.memory.used |= inner.memory.used
+        self.used |= inner.used
         return changed
 
     def keeps(self, register: int) -> bool:
@@ -400,7 +406,127 @@ class Scope:
         start = self.at(self.start, register)
         return all(self.along(e, register) is start for e in self.code.graph.loops[self.loop].backs)
 
+    def inner(self, loop: int) -> Scope:
+        """One iteration of a loop in this scope."""
+        return self._ssa.of_loop(loop)
+
+    def inside(self, loop: int, header: int, cell: Cell) -> Cell | None:
+        """A cell of this scope in the scope of a loop in it; None: its address is not known."""
+        if isinstance(cell, int) or cell[0].constant is not None:
+            return cell
+        distance = sub(cell[0], self.at(header, SP))
+        if distance.constant is None or not self._ssa.kept(loop, SP, self):
+            return None
+        return add(self.inner(loop).at(header, SP), distance), cell[1]
+
+    def outside(self, loop: int, header: int, cell: Cell) -> Cell | None:
+        """A cell of the scope of a loop in this one as one of this scope; None: not known."""
+        if isinstance(cell, int) or cell[0].constant is not None:
+            return cell
+        distance = sub(cell[0], self.inner(loop).at(header, SP))
+        if distance.constant is None or not self._ssa.kept(loop, SP, self):
+            return None
+        address = add(self.at(header, SP), distance)
+        return (address, cell[1]) if rewrite.symbols([address]) <= self.leaves.keys() else None
+
+    def tainted(self, term: Term) -> bool:
+        """Whether ``term`` may be computed from a stack address."""
+        return self._ssa.taint.of_term(self, term)
+
     @property
     def is_plain(self) -> bool:
         """Whether nothing is taken from outside the loop but places of registers."""
         return self.loop is not None and not self.known_start
+
+
+class GatedSsa:
+    """The scope of the whole graph and those of its loops, made when first asked for."""
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        self._keepers: dict[tuple[int, Scope], Scope] = {}
+        self.restart(frozenset())
+
+    def restart(self, tainted: frozenset[HeaderCell]) -> None:
+        """Forget all; ``tainted`` cells may hold stack addresses.
+
+        So may the same registers in the same loop of other contexts: it is not found out for
+        each by itself.
+        """
+        alike: set[HeaderCell] = {
+            (twin, cell)
+            for loop, cell in tainted
+            for twin in (self._twins(loop) if isinstance(cell, int) else [])
+        }
+        self.taint = Taint(tainted | alike)
+        self._plain: dict[tuple[int, Places], Scope] = {}
+        self._keepers.clear()
+        self.renew()
+
+    def _twins(self, loop: int) -> list[int]:
+        """A loop in all of its contexts."""
+        graph = self.code.graph
+        headers = [graph.nodes[other.header].block.addr for other in graph.loops]
+        return [i for i, header in enumerate(headers) if header == headers[loop]]
+
+    def renew(self) -> None:
+        """Forget what rests on bounds, of which there may be more now: plain scopes read none."""
+        self.whole = Scope(self.code, None, self)
+        self._loop_scopes: dict[int, Scope] = {}
+        self._keepers = {key: k for key, k in self._keepers.items() if key[1].is_plain}
+        self.taint.renew()
+
+    def plain(self, loop: int, places: Places) -> Scope:
+        """One iteration, of whose start nothing is known but ``places``."""
+        key = loop, places
+        if key not in self._plain:
+            self._plain[key] = Scope(self.code, loop, self, places=places)
+        return self._plain[key]
+
+    def of_loop(self, loop: int) -> Scope:
+        """One iteration; what it keeps is a constant or a stack address where it is one outside."""
+        if loop not in self._loop_scopes:
+            self._loop_scopes[loop] = Scope(self.code, loop, self, known_start=True)
+        return self._loop_scopes[loop]
+
+    def kept(self, loop: int, register: int, outside: Scope) -> bool:
+        """Whether a loop keeps a register, by what can be seen inside the loop and at its start."""
+        if register not in self.code.written(loop):
+            return True
+        keeper = self._keeper(loop, outside)
+        kept = keeper.keeps(register)
+        outside.used |= keeper.used
+        return kept
+
+    def _keeper(self, loop: int, outside: Scope) -> Scope:
+        """An iteration that starts with registers at the places that they have outside.
+
+        By induction over the iterations: the first starts so, and each one keeps these registers.
+        What is not kept is left out, and the rest is looked at again.
+        """
+        key = loop, outside
+        known = self._keepers.get(key)
+        if known is None:
+            places = outside.places(loop)
+            known = self.plain(loop, places)
+            while changed := [r for r, _ in places if not known.keeps(r)]:
+                places = tuple((r, p) for r, p in places if r not in changed)
+                if SP in changed:
+                    places = tuple((r, p) for r, p in places if not p.from_sp)
+                known = self.plain(loop, places)
+            self._keepers[key] = known
+        return known
+
+    def start_value(self, scope: Scope, register: int) -> Term | None:
+        """What a kept register is at a loop's header, if a constant or at a distance from sp."""
+        loop = scope.loop
+        if loop is None or register >= FLAG or not self.kept(loop, register, self.whole):
+            return None
+        header, entries = scope.start, self.code.graph.loops[loop].entries
+        value = self.whole.at_entries(header, entries, register)
+        if value.constant is not None:
+            return value
+        if register == SP or not self.kept(loop, SP, self.whole):
+            return None
+        distance = sub(value, self.whole.at_entries(header, entries, SP))
+        return None if distance.constant is None else add(scope.at(header, SP), distance)

@@ -11,20 +11,16 @@ differ name different words by the memory map, by their places in pages, or by a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from loopbounds.slicing.cell import SP, cell_name
 from loopbounds.slicing.effects import FLAG, Load, StoreEffect
+from loopbounds.slicing.scope import ScopeValues
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, ite, sub
 from loopbounds.terms.interval import interval
-from quoll.assumptions import Assumption
 from quoll.domain.abstract_memory import S1, S3, S4
 from quoll.image.memory_map import Span, same_in_page
-
-if TYPE_CHECKING:
-    from loopbounds.slicing.gated_ssa import Scope
 
 __all__ = ["AFTER", "LoadedWords"]
 
@@ -37,13 +33,12 @@ STACK_ARGUMENTS = range(0, 64, 4)  # bytes above sp that may hold arguments, as 
 class LoadedWords:
     """The memory of one scope."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: ScopeValues) -> None:
         self._scope = scope
         self._code = scope.code
         self._loads: dict[tuple[int, Term], Term] = {}
         self._hands_on: dict[int, bool] = {}
         self.addresses: dict[Term, Term] = {}  # of words that are any
-        self.used: set[Assumption] = set()  # named assumptions
 
     def loaded(self, node: int, load: Load) -> Term:
         """What a load of the block of ``node`` reads."""
@@ -68,7 +63,7 @@ class LoadedWords:
                 return terms.const(value, 8 * load.size)
         if self._followed(node, address, load):
             return self.before(node, load.position, address, load.size)
-        frame = self._tainted(address)
+        frame = self._scope.tainted(address)
         name = load.symbol.name
         given = not self._code.stored_before(node)
         word = self._scope.input(node, name, 8 * load.size, frame=frame, given=given)
@@ -173,15 +168,15 @@ class LoadedWords:
             return True
         if self.hands_on(node):
             return True
-        self.used.add(S1)
+        self._scope.used.add(S1)
         return False
 
     def hands_on(self, node: int) -> bool:
-        """Whether what ``node`` calls may be given an address in a stack (``quoll.domain.havoc``)."""
+        """Whether what ``node`` calls may be handed a stack address (``quoll.domain.havoc``)."""
         known = self._hands_on.get(node)
         if known is None:
             self._hands_on[node] = True  # while it is being found
-            known = self._hands_on[node] = any(map(self._tainted, self._arguments(node)))
+            known = self._hands_on[node] = any(map(self._scope.tainted, self._arguments(node)))
         return known
 
     def _arguments(self, node: int) -> Iterator[Term]:
@@ -206,7 +201,7 @@ class LoadedWords:
         ways = list(self._ways_apart(node, store, away, address, size))
         if ways:
             if all(assumed for assumed in ways):
-                self.used.add(S3)
+                self._scope.used.add(S3)
             return None
         if distance.constant is not None and store.size > WORDS - distance.value - size:
             return -1
@@ -304,13 +299,10 @@ class LoadedWords:
             return False
         if target.constant is not None and address.constant is not None:
             return False
-        if self._tainted(target):
+        if self._scope.tainted(target):
             return False
-        self.used.add(S1 if target.constant is None else S4)
+        self._scope.used.add(S1 if target.constant is None else S4)
         return True
-
-    def _tainted(self, term: Term) -> bool:
-        return self._scope.scopes.taint.of_term(self._scope, term)
 
 
 def _span(first: int, size: int) -> Span:

@@ -20,22 +20,37 @@ from loopbounds.reduction.lists import ELEMENTS, RANK, ranked
 from loopbounds.reduction.simplify import simplified
 from loopbounds.slicing.cell import Cell, HeaderCell
 from loopbounds.slicing.code import Code, Continued
-from loopbounds.slicing.described import Described, described
-from loopbounds.slicing.effects import FLAG
-from loopbounds.slicing.gated_ssa import Scope
+from loopbounds.slicing.effects import FLAG, Load
+from loopbounds.slicing.gated_ssa import GatedSsa, Scope
 from loopbounds.slicing.iteration import Iteration
-from loopbounds.slicing.scopes import Scopes
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, both, const, sym
+from quoll.arm.insn import PC, Cond
 from quoll.assumptions import Assumption
+from quoll.cfg.cfg import Block
 from quoll.words.strided_interval import ANY, ValueSet
 
-__all__ = ["Alone", "Slice", "slice_loops"]
+__all__ = ["Alone", "Described", "Slice", "slice_loops"]
 
 CELLS = 24  # cells of a slice, beyond which the others are any word in each iteration
 CHAIN = 60  # dominators above a loop whose conditions are looked at
 ARGUMENTS = range(13)  # registers that may hold any word when an entry begins
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What an unknown word of a model is, for people.
+
+    ``fact`` would say how large the word is, if it is a count; "" where no register holds it.
+    """
+
+    name: str
+    place: str
+    fact: str
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.place}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,38 +95,38 @@ class Slice:
         return found
 
 
-def slice_loops(scopes: Scopes, loops: Sequence[int]) -> dict[int, Slice]:
+def slice_loops(ssa: GatedSsa, loops: Sequence[int]) -> dict[int, Slice]:
     """The model of each of ``loops``, with the bounds known by now.
 
     Begun again until what was assumed of stack addresses holds, which is looked at now and then;
     loops that assumed what does not hold come first, which may lead them to assume more.
     """
-    scopes.renew()
+    ssa.renew()
     slices: dict[int, Slice] = {}
     assumed: dict[int, frozenset[HeaderCell]] = {}
     pending = list(loops)
     while pending:
         loop = pending.pop(0)
-        slices[loop] = _Slicer(scopes.code, scopes, loop, scopes.code.lists.get(loop)).build()
-        assumed[loop] = scopes.taint.newly_assumed()
+        slices[loop] = _Slicer(ssa.code, ssa, loop, ssa.code.lists.get(loop)).build()
+        assumed[loop] = ssa.taint.newly_assumed()
         if not pending or len(slices).bit_count() == 1:
-            failed = scopes.taint.failed()
+            failed = ssa.taint.failed(ssa.whole)
             if failed:
-                scopes.restart(scopes.taint.tainted)
+                ssa.restart(ssa.taint.tainted)
                 pending = sorted(loops, key=lambda i: not assumed.get(i, frozenset()) & failed)
                 slices.clear()
     return slices
 
 
 class _Slicer:
-    def __init__(self, code: Code, scopes: Scopes, loop: int, most: int | None) -> None:
+    def __init__(self, code: Code, ssa: GatedSsa, loop: int, most: int | None) -> None:
         self._code, self._loop = code, code.graph.loops[loop]
-        self._scope: Scope = scopes.of_loop(loop)
-        self._whole: Scope = scopes.whole
+        self._scope: Scope = ssa.of_loop(loop)
+        self._whole: Scope = ssa.whole
         self._given: frozenset[str] = frozenset()
         self._havoc: dict[Term, int] = {}
         self._known_trips: dict[int, Term] = {}
-        self._scopes, self._most = scopes, most  # elements of the list that the loop walks
+        self._ssa, self._most = ssa, most  # elements of the list that the loop walks
         self._walks = False
         self._address = code.graph.nodes[self._loop.header].block.addr
         self._cells: dict[Term, Cell] = {}
@@ -127,7 +142,7 @@ class _Slicer:
         self._close()
         initial = {leaf: self._entry(self._scope.leaves[leaf]) for leaf in self._changing}
         model, origins = self._assemble(initial)
-        rests = frozenset(self._scope.memory.used | self._whole.memory.used)
+        rests = frozenset(self._scope.used | self._whole.used)
         return Slice(
             model,
             self._given,
@@ -144,7 +159,7 @@ class _Slicer:
 
     def _is_walk(self) -> bool:
         if self._most is None:
-            other = _Slicer(self._code, self._scopes, self._loop.index, 0)
+            other = _Slicer(self._code, self._ssa, self._loop.index, 0)
             other.build()
             self._walks = other._walks
         return self._walks
@@ -331,7 +346,7 @@ class _Slicer:
         self._given = frozenset(names[p].name for p in parameters if self._whole.is_given(p))
         scopes = (self._scope, self._whole)
         origins = {
-            names[s].name: described(next(x for x in scopes if x.knows(s)), s)
+            names[s].name: _described(next(x for x in scopes if x.knows(s)), s)
             for s in (*leaves, *inputs, *parameters)
         }
         self._cells = {names[leaf]: self._scope.leaves[leaf] for leaf in leaves}
@@ -449,3 +464,34 @@ def _sorted(symbols: Iterable[Term]) -> list[Term]:
 
 def _rename(prefix: str, symbols: list[Term]) -> dict[Term, Term]:
     return {s: sym(f"{prefix}{i}", s.width) for i, s in enumerate(symbols)}
+
+
+def _described(scope: Scope, symbol: Term) -> Described:
+    """A symbol of ``scope``."""
+    node, cell = scope.source(symbol)
+    block = scope.code.graph.nodes[node].block
+    where = scope.code.image.place(block.addr)
+    if isinstance(cell, int):
+        known = cell < PC
+        name = f"r{cell}" if cell < FLAG else "a flag"
+        return Described(name, where, _at_most(cell, block.addr) if known else "")
+    if cell is not None:
+        return Described(f"memory at {cell[0]!r}", where, "")
+    load = scope.memory.load_of(node, symbol)
+    if load is None:
+        return Described("a word computed", where, "")
+    insn = block.insns[load.insn]
+    place = scope.code.image.place(insn.addr)
+    return Described(f"the word that '{insn.text}' reads", place, _after(block, load))
+
+
+def _after(block: Block, load: Load) -> str:
+    """The fact about the register that a load has just filled."""
+    insn = block.insns[load.insn]
+    if load.insn + 1 == len(block.insns) or insn.cond is not Cond.AL or len(insn.transfers) != 1:
+        return ""
+    return _at_most(insn.transfers[0], insn.next)
+
+
+def _at_most(register: int, address: int) -> str:
+    return f"register r{register} at {address:#x} is at most M"

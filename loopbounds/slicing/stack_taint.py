@@ -9,15 +9,11 @@ was verified is true of every execution, and need not be verified when more boun
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from loopbounds.slicing.cell import SP, Cell, HeaderCell
-from loopbounds.terms.bit_vectors import Term, add, sub
-from loopbounds.terms.rewrite import symbols, walk
-
-if TYPE_CHECKING:
-    from loopbounds.slicing.gated_ssa import Scope
-    from loopbounds.slicing.scopes import Scopes
+from loopbounds.slicing.scope import ScopeValues
+from loopbounds.terms.bit_vectors import Term
+from loopbounds.terms.rewrite import walk
 
 __all__ = ["Taint"]
 
@@ -25,15 +21,14 @@ __all__ = ["Taint"]
 class Taint:
     """Answers for all scopes of one graph; ``tainted`` is known, what else is asked is assumed."""
 
-    def __init__(self, scopes: Scopes, tainted: frozenset[HeaderCell]) -> None:
-        self._scopes = scopes
+    def __init__(self, tainted: frozenset[HeaderCell]) -> None:
         self.tainted = tainted
         self._assumed: dict[HeaderCell, None] = {}
         self._holding: set[HeaderCell] = set()  # assumed and verified: so for good
         self._told = 0
-        self._mixed: dict[tuple[Scope, Term], bool] = {}
+        self._mixed: dict[tuple[ScopeValues, Term], bool] = {}
 
-    def of_term(self, scope: Scope, term: Term) -> bool:
+    def of_term(self, scope: ScopeValues, term: Term) -> bool:
         """Whether ``term`` may be computed from a stack address."""
         for t in walk([term]):
             if t.op in ("const", "linear") and scope.code.near_stack(t.value):
@@ -52,10 +47,13 @@ class Taint:
         self._told = len(self._assumed)
         return frozenset(new)
 
-    def failed(self) -> frozenset[HeaderCell]:
-        """Assumptions made so far that do not hold, and those that then do not hold either."""
+    def failed(self, whole: ScopeValues) -> frozenset[HeaderCell]:
+        """Assumptions made so far that do not hold, and those that then do not hold either.
+
+        ``whole`` is the scope of the whole graph.
+        """
         found: set[HeaderCell] = set()
-        while new := self._failing():
+        while new := self._failing(whole):
             found |= new
             self.tainted |= new
             self._mixed.clear()
@@ -65,17 +63,17 @@ class Taint:
             self._told = 0
         return frozenset(found)
 
-    def _failing(self) -> set[HeaderCell]:
+    def _failing(self, whole: ScopeValues) -> set[HeaderCell]:
         found: set[HeaderCell] = set()
         checked = 0
         while checked < len(self._assumed):  # checking may assume more
             key = list(self._assumed)[checked]
             checked += 1
-            if key not in self.tainted and self._comes_from_stack(*key):
+            if key not in self.tainted and self._comes_from_stack(whole, *key):
                 found.add(key)
         return found
 
-    def _of_symbol(self, scope: Scope, symbol: Term) -> bool:
+    def _of_symbol(self, scope: ScopeValues, symbol: Term) -> bool:
         cell = scope.leaves.get(symbol)
         if cell is not None:
             if scope.loop is not None:
@@ -87,13 +85,15 @@ class Taint:
             loop = scope.code.acyclic.headers[origin.node]
             if scope.is_plain and not isinstance(origin.cell, int):
                 return True
-            inside = scope.trips.inside(loop, origin.node, origin.cell)
+            inside = scope.inside(loop, origin.node, origin.cell)
             return inside is None or self._at(loop, inside)
         if not origin.frame or origin.parts is None:
             return origin.frame
         return self._of_mixed(scope, symbol, origin.parts)
 
-    def _of_mixed(self, scope: Scope, symbol: Term, parts: Callable[[], tuple[Term, ...]]) -> bool:
+    def _of_mixed(
+        self, scope: ScopeValues, symbol: Term, parts: Callable[[], tuple[Term, ...]]
+    ) -> bool:
         key = scope, symbol
         known = self._mixed.get(key)
         if known is None:
@@ -109,26 +109,12 @@ class Taint:
             self._assumed[key] = None
         return False
 
-    def _comes_from_stack(self, loop: int, cell: Cell) -> bool:
-        whole, scope = self._scopes.whole, self._scopes.of_loop(loop)
-        edges = whole.code.graph.loops[loop]
-        outer = self._outside(scope, edges.entries, cell)
+    def _comes_from_stack(self, whole: ScopeValues, loop: int, cell: Cell) -> bool:
+        scope, edges = whole.inner(loop), whole.code.graph.loops[loop]
+        outer = whole.outside(loop, scope.start, cell)
         if outer is None:
             return True
         outside = any(self.of_term(whole, whole.along(e, outer)) for e in edges.entries)
         if scope.start == whole.start:
             outside |= self.of_term(whole, whole.leaf(outer))
         return outside or any(self.of_term(scope, scope.along(e, cell)) for e in edges.backs)
-
-    def _outside(self, scope: Scope, entries: tuple[int, ...], cell: Cell) -> Cell | None:
-        """A cell at the header of a scope as one of the whole graph, if it is a frame's."""
-        if isinstance(cell, int) or cell[0].constant is not None:
-            return cell
-        assert scope.loop is not None
-        distance = sub(cell[0], scope.at(scope.start, SP))
-        if distance.constant is None or not self._scopes.kept(scope.loop, SP, self._scopes.whole):
-            return None
-        base = self._scopes.whole.at_entries(scope.start, entries, SP)
-        address = add(base, distance)
-        known = symbols([address]) <= self._scopes.whole.leaves.keys()
-        return (address, cell[1]) if known else None

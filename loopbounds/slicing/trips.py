@@ -3,30 +3,54 @@
 With a proved bound n, a loop has come round at most n - 1 times when its header runs for the last
 time. What moves by a constant per iteration has then moved by ``trip`` of them, all such cells of
 a loop by the same number; what takes over another cell's value is where that was one iteration
-before. And in each of those iterations the condition to go on held (``progress.py``).
+before. And in each of those iterations, so in all but the last, the condition to go on held.
+
+With t iterations that came back, a cell that moves by s was x0 + s*k at the header's visit number
+k = 0 .. t, and the condition held of it for every k < t. Said for the last of them, for the first
+few, and for a word d that the condition finds different from 0 for every k:
+
+    d0 + k != 0, k < t            t <= -d0
+    d0 - k != 0, k < t            t <= d0
+    d0 + 2**j * k != 0, k < t     t <= -d0 >> j    where the low j bits of d0 are 0
+
+because the values of k at which d would be 0 are those from there on. All are without sign.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from loopbounds.slicing.cell import SP, Cell, cell_width
-from loopbounds.slicing.progress import Progress, went_on
+from loopbounds.slicing.cell import Cell, cell_width
+from loopbounds.slicing.scope import ScopeValues
 from loopbounds.terms import rewrite
-from loopbounds.terms.bit_vectors import TRUE, Term, add, const, eq, ite, scale, sub
+from loopbounds.terms.bit_vectors import (
+    TRUE,
+    Term,
+    add,
+    const,
+    either,
+    eq,
+    ite,
+    neg,
+    negate,
+    operation,
+    scale,
+    sub,
+    ule,
+)
 
-if TYPE_CHECKING:
-    from loopbounds.slicing.gated_ssa import Scope
-
-__all__ = ["Trips"]
+__all__ = ["Progress", "Trips", "went_on"]
 
 LARGE = 100  # terms in a condition, beyond which it is not taken
+FIRST = 4  # visits looked at one by one
+
+Progress = dict[Term, tuple[Term, int]]  # leaf -> its value at the first visit, and its step
 
 
 class Trips:
     """The bounded loops inside of one scope."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: ScopeValues) -> None:
         self._scope = scope
         self.counted: dict[Term, list[tuple[int, int]]] = {}  # registers found by a trip, where
         self._rounds: dict[Term, list[Term]] = {}
@@ -53,46 +77,45 @@ class Trips:
     def _after(self, loop: int, header: int, cell: Cell, trip: Term) -> Term | None:
         """Where a cell that moves by a constant is when ``trip`` iterations are over."""
         step = self._step(loop, header, cell)
-        return None if step is None else add(self._start(header, cell), scale(trip, step))
+        return (
+            None if step is None else add(self._scope.before_loop(header, cell), scale(trip, step))
+        )
 
     def _copied(self, loop: int, header: int, cell: Cell, trip: Term) -> Term | None:
         """The same for a cell to which each iteration assigns what another one was, and a constant.
 
         Before the first iteration it is whatever it was.
         """
-        local = self.inside(loop, header, cell)
+        local = self._scope.inside(loop, header, cell)
         if local is None:
             return None
-        inner = self._scope.scopes.of_loop(loop)
+        inner = self._scope.inner(loop)
         after = inner.after_iteration(local)
-        self._scope.memory.used |= inner.memory.used
+        self._scope.used |= inner.used
         for leaf in rewrite.symbols([after]) & inner.leaves.keys():
             offset = sub(after, leaf).constant
-            source = self._outside(loop, header, inner.leaves[leaf])
+            source = self._scope.outside(loop, header, inner.leaves[leaf])
             if offset is None or source is None or leaf.width != 32:
                 continue
             before = self._after(loop, header, source, sub(trip, const(1, 32)))
             if before is not None:
-                start, value = self._start(header, cell), add(before, const(offset, 32))
+                start, value = self._scope.before_loop(header, cell), add(before, const(offset, 32))
                 first = rewrite.substitute(value, {trip: const(0, 32)})
                 return value if first is start else ite(eq(trip, const(0, 32)), start, value)
         return None
 
-    def _start(self, header: int, cell: Cell) -> Term:
-        return self._scope.at_entries(header, self._scope.incoming(header), cell)
-
     def _step(self, loop: int, header: int, cell: Cell) -> int | None:
         """What each iteration of a loop adds to a cell, if that is a constant."""
-        local = self.inside(loop, header, cell)
+        local = self._scope.inside(loop, header, cell)
         if local is None:
             return None
         known = self._scope.code.steps.get((loop, local))
         if known is not None:
-            self._scope.memory.used |= known.rests
+            self._scope.used |= known.rests
             return known.amount
-        inner = self._scope.scopes.of_loop(loop)
+        inner = self._scope.inner(loop)
         step = sub(inner.after_iteration(local), inner.at(header, local)).constant
-        self._scope.memory.used |= inner.memory.used
+        self._scope.used |= inner.used
         return step
 
     def came_round(self, trip: Term) -> list[Term]:
@@ -111,12 +134,12 @@ class Trips:
         known = code.continued.get(loop)
         if known is None:
             return []
-        self._scope.memory.used |= known.rests
+        self._scope.used |= known.rests
         progress: Progress = {}
         for leaf, (local, step) in known.leaves.items():
-            cell = self._outside(loop, origin.node, local)
+            cell = self._scope.outside(loop, origin.node, local)
             if cell is not None:
-                progress[leaf] = self._start(origin.node, cell), step
+                progress[leaf] = self._scope.before_loop(origin.node, cell), step
         found = [
             part
             for c in known.conditions
@@ -125,22 +148,37 @@ class Trips:
         ]
         return [c for c in found if c is not TRUE and rewrite.size(c) <= LARGE]
 
-    def inside(self, loop: int, header: int, cell: Cell) -> Cell | None:
-        """A cell of this scope in the scope of a loop in it; None: its address is not known."""
-        if isinstance(cell, int) or cell[0].constant is not None:
-            return cell
-        distance = sub(cell[0], self._scope.at(header, SP))
-        if distance.constant is None or not self._scope.scopes.kept(loop, SP, self._scope):
-            return None
-        return add(self._scope.scopes.of_loop(loop).at(header, SP), distance), cell[1]
 
-    def _outside(self, loop: int, header: int, cell: Cell) -> Cell | None:
-        """A cell of the scope of a loop in this one as one of this scope; None: not known."""
-        if isinstance(cell, int) or cell[0].constant is not None:
-            return cell
-        distance = sub(cell[0], self._scope.scopes.of_loop(loop).at(header, SP))
-        if distance.constant is None or not self._scope.scopes.kept(loop, SP, self._scope):
-            return None
-        address = add(self._scope.at(header, SP), distance)
-        known = rewrite.symbols([address]) <= self._scope.leaves.keys()
-        return (address, cell[1]) if known else None
+def went_on(condition: Term, progress: Progress, trip: Term, most: int) -> Iterator[Term]:
+    """What ``condition`` says of the ``trip`` <= ``most`` iterations that came back."""
+    for k in range(min(most, FIRST)):
+        yield either(ule(trip, const(k, 32)), _at(condition, progress, const(k, 32)))
+    if most > FIRST:
+        last = _at(condition, progress, sub(trip, const(1, 32)))
+        yield either(eq(trip, const(0, 32)), last)
+        if condition.op == "not" and condition.args[0].op == "eq":
+            yield from _never_equal(condition.args[0], progress, trip)
+
+
+def _at(term: Term, progress: Progress, k: Term) -> Term:
+    """A term over leaves, at one visit of the header."""
+    return rewrite.substitute(
+        term, {leaf: add(start, scale(k, step)) for leaf, (start, step) in progress.items()}
+    )
+
+
+def _never_equal(equal: Term, progress: Progress, trip: Term) -> Iterator[Term]:
+    distance = sub(*equal.args)
+    if distance.width != 32:
+        return
+    start = _at(distance, progress, const(0, 32))
+    step = sub(_at(distance, progress, const(1, 32)), start).constant
+    if step is None:
+        return
+    size = min(step, neg(const(step, 32)).value)
+    if size.bit_count() != 1:
+        return
+    left = neg(start) if step == size else start
+    between = operation("and", left, const(size - 1, 32))
+    turns = operation("lshr", left, const(size.bit_length() - 1, 32))
+    yield either(negate(eq(between, const(0, 32))), ule(trip, turns))

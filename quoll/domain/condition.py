@@ -1,9 +1,9 @@
 """Conditions: truth values as comparisons of terms, so that a branch refines what was compared.
 
-A condition is True, False, None (unknown), a ``Comparison``, an ``Overflow``, or a ``ConditionPair`` of
-conditions. "Negative == overflow" of one subtraction is a signed comparison; this and the other
-combinations that condition fields test are simplified as they are built, so that nearly every
-branch tests one comparison.
+A condition is True, False, None (unknown), a ``Comparison``, an ``Overflow``, or a
+``ConditionPair`` of conditions. "Negative == overflow" of one subtraction is a signed comparison.
+This and the other combinations that condition fields test are simplified when they are built, so
+that nearly every branch tests one comparison.
 """
 
 from __future__ import annotations

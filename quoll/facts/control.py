@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import ClassVar
 
-from quoll.facts.fact import FUNCTION, PLACE, FactForm, Question, Source
+from quoll.facts.fact import FUNCTION, PLACE, FactForm, FactKind, Question, Source, Stage
 
 __all__ = ["FORMS", "NeverReturns", "Returns", "Targets"]
 
 
 @dataclass(frozen=True, slots=True)
-class Targets:
+class Targets(FactKind):
     """``targets of place are ...``: all targets of an indirect jump or call."""
+
+    stage: ClassVar[Stage] = Stage.EXTRACTION
 
     source: Source
     place: str
@@ -24,10 +27,15 @@ class Targets:
     def question(self) -> Question:
         return ("targets", self.place), frozenset(self.targets)
 
+    def places(self) -> tuple[str, ...]:
+        return (self.place,)
+
 
 @dataclass(frozen=True, slots=True)
-class NeverReturns:
+class NeverReturns(FactKind):
     """``function never returns``."""
+
+    stage: ClassVar[Stage] = Stage.EXTRACTION
 
     source: Source
     function: str
@@ -40,8 +48,10 @@ class NeverReturns:
 
 
 @dataclass(frozen=True, slots=True)
-class Returns:
+class Returns(FactKind):
     """``place returns to its caller``: with the registers and the mode that it counts on."""
+
+    stage: ClassVar[Stage] = Stage.EXTRACTION
 
     source: Source
     place: str
@@ -51,6 +61,9 @@ class Returns:
 
     def question(self) -> Question:
         return ("targets", self.place), frozenset[str]()
+
+    def places(self) -> tuple[str, ...]:
+        return (self.place,)
 
 
 FORMS = (

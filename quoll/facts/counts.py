@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from quoll.errors import FactsError
-from quoll.facts.fact import IN, NAME, NUMBER, PLACE, FactForm, Question, Source, number, scope
+from quoll.facts.fact import (
+    IN,
+    NAME,
+    NUMBER,
+    PLACE,
+    FactForm,
+    FactKind,
+    Question,
+    Source,
+    Stage,
+    limits,
+    number,
+    scope,
+)
 
 __all__ = ["FORMS", "AtMost", "Conflict", "Consistent", "LoopFact", "LoopParameter"]
 
 
 @dataclass(frozen=True, slots=True)
-class LoopFact:
+class LoopFact(FactKind):
     """``loop PLACE at most N``."""
+
+    stage: ClassVar[Stage] = Stage.LOOP_BOUNDS
 
     source: Source
     place: str
@@ -24,14 +40,19 @@ class LoopFact:
     def question(self) -> Question:
         return ("loop", self.place), self.bound
 
+    def places(self) -> tuple[str, ...]:
+        return (self.place,)
+
 
 @dataclass(frozen=True, slots=True)
-class LoopParameter:
+class LoopParameter(FactKind):
     """``loop PLACE at most NAME + plus``: the answer is a function of NAME (rule 27).
 
     With ``total``, ``PLACE executes at most NAME + plus times``, on the whole path: what bounds the
     loops whose every turn passes PLACE, however often they are entered.
     """
+
+    stage: ClassVar[Stage] = Stage.INTEGER_PROGRAM
 
     source: Source
     place: str
@@ -50,14 +71,19 @@ class LoopParameter:
             return ("count", self.place, None, None), (self.name, self.plus)
         return ("loop", self.place), (self.name, self.plus)
 
+    def places(self) -> tuple[str, ...]:
+        return (self.place,)
+
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(FactKind):
     """``a conflicts with b in function``: not both in one invocation.
 
     With ``caller``, only in invocations whose call instruction stands in that function; the same
     for the other two forms.
     """
+
+    stage: ClassVar[Stage] = Stage.INTEGER_PROGRAM
 
     source: Source
     a: str
@@ -71,10 +97,18 @@ class Conflict:
     def question(self) -> Question:
         return pair(self.a, self.b, self.function, self.caller), "conflict"
 
+    def places(self) -> tuple[str, ...]:
+        return self.a, self.b
+
+    def functions(self) -> tuple[str, ...]:
+        return limits(self.function, self.caller)
+
 
 @dataclass(frozen=True, slots=True)
-class Consistent:
+class Consistent(FactKind):
     """``a is consistent with b in function``: equally often in one invocation."""
+
+    stage: ClassVar[Stage] = Stage.INTEGER_PROGRAM
 
     source: Source
     a: str
@@ -88,13 +122,21 @@ class Consistent:
     def question(self) -> Question:
         return pair(self.a, self.b, self.function, self.caller), "consistent"
 
+    def places(self) -> tuple[str, ...]:
+        return self.a, self.b
+
+    def functions(self) -> tuple[str, ...]:
+        return limits(self.function, self.caller)
+
 
 @dataclass(frozen=True, slots=True)
-class AtMost:
+class AtMost(FactKind):
     """``place executes at most n times``: in total, or per invocation of ``function``.
 
     ``place never executes`` is the same with ``count`` 0.
     """
+
+    stage: ClassVar[Stage] = Stage.INTEGER_PROGRAM
 
     source: Source
     place: str
@@ -108,6 +150,12 @@ class AtMost:
 
     def question(self) -> Question:
         return ("count", self.place, self.function, self.caller), self.count
+
+    def places(self) -> tuple[str, ...]:
+        return (self.place,)
+
+    def functions(self) -> tuple[str, ...]:
+        return limits(self.function, self.caller)
 
 
 def pair(a: str, b: str, function: str, caller: str | None) -> tuple[object, ...]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from enum import Enum
+from typing import ClassVar, Protocol
 
 __all__ = [
     "ADDRESS",
@@ -20,8 +21,11 @@ __all__ = [
     "PLACE",
     "Fact",
     "FactForm",
+    "FactKind",
     "Question",
     "Source",
+    "Stage",
+    "limits",
     "number",
     "scope",
 ]
@@ -43,8 +47,35 @@ class Source:
         return f"{self.file}:{self.line}"
 
 
+class Stage(Enum):
+    """The stage that applies a fact: the first whose result depends on it."""
+
+    EXTRACTION = "extraction"
+    INLINING = "inlining"
+    VALUES = "values"
+    LOOP_BOUNDS = "loop bounds"
+    INTEGER_PROGRAM = "integer program"
+
+
+class FactKind:
+    """What each kind of fact says of itself. A kind is one class, which overrides the defaults."""
+
+    __slots__ = ()
+    stage: ClassVar[Stage]
+
+    def places(self) -> tuple[str, ...]:
+        """The places whose execution the fact speaks of, as they are written."""
+        return ()
+
+    def functions(self) -> tuple[str, ...]:
+        """The functions to whose invocations the fact is limited; none: it holds everywhere."""
+        return ()
+
+
 class Fact(Protocol):
     """A line of a facts file. ``str`` gives text that reads back as the same fact."""
+
+    stage: ClassVar[Stage]
 
     @property
     def source(self) -> Source: ...
@@ -52,6 +83,10 @@ class Fact(Protocol):
     def question(self) -> Question:
         """What the fact is about, and its answer."""
         ...
+
+    def places(self) -> tuple[str, ...]: ...
+
+    def functions(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +115,11 @@ IN = rf" in (?P<function>{FUNCTION})(?: when called from (?P<caller>{FUNCTION}))
 def number(text: str) -> int:
     """A decimal or 0x hexadecimal number."""
     return int(text, 16) if text[:2] in ("0x", "0X") else int(text)
+
+
+def limits(function: str | None, caller: str | None) -> tuple[str, ...]:
+    """``FactKind.functions`` of a constraint."""
+    return tuple(name for name in (function, caller) if name is not None)
 
 
 def scope(function: str | None, caller: str | None) -> str:

@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from quoll.errors import FactsError
-from quoll.facts.fact import FUNCTION, IN, NUMBER, PLACE, FactForm, Question, Source, number, scope
+from quoll.facts.fact import (
+    FUNCTION,
+    IN,
+    NUMBER,
+    PLACE,
+    FactForm,
+    FactKind,
+    Question,
+    Source,
+    Stage,
+    limits,
+    number,
+    scope,
+)
 
 __all__ = [
     "FORMS",
@@ -21,8 +35,10 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(FactKind):
     """``branch at place is always taken`` (or ``never taken``), perhaps only in a function."""
+
+    stage: ClassVar[Stage] = Stage.INLINING
 
     source: Source
     place: str
@@ -37,10 +53,18 @@ class Branch:
     def question(self) -> Question:
         return ("branch", self.place, self.function, self.caller), self.taken
 
+    def places(self) -> tuple[str, ...]:
+        return (self.place,)
+
+    def functions(self) -> tuple[str, ...]:
+        return limits(self.function, self.caller)
+
 
 @dataclass(frozen=True, slots=True)
-class Ignore:
+class Ignore(FactKind):
     """``ignore place``: no path through the block, or the function that starts there."""
+
+    stage: ClassVar[Stage] = Stage.INLINING
 
     source: Source
     place: str
@@ -51,10 +75,15 @@ class Ignore:
     def question(self) -> Question:
         return ("passed", self.place), "never"
 
+    def places(self) -> tuple[str, ...]:
+        return (self.place,)
+
 
 @dataclass(frozen=True, slots=True)
-class IgnoreEdge:
+class IgnoreEdge(FactKind):
     """``ignore edge place -> place``: control never passes from one block to the other."""
+
+    stage: ClassVar[Stage] = Stage.INLINING
 
     source: Source
     start: str
@@ -66,10 +95,15 @@ class IgnoreEdge:
     def question(self) -> Question:
         return ("edge", self.start, self.end), "never"
 
+    def places(self) -> tuple[str, ...]:
+        return self.start, self.end
+
 
 @dataclass(frozen=True, slots=True)
-class Require:
+class Require(FactKind):
     """``require place``: only paths on which the place executes at least once."""
+
+    stage: ClassVar[Stage] = Stage.INLINING
 
     source: Source
     place: str
@@ -80,13 +114,18 @@ class Require:
     def question(self) -> Question:
         return ("passed", self.place), "at least once"
 
+    def places(self) -> tuple[str, ...]:
+        return (self.place,)
+
 
 @dataclass(frozen=True, slots=True)
-class PathEnd:
+class PathEnd(FactKind):
     """``path must end at place`` or ``path may end at place``: after the instruction there.
 
     ``must``: control never goes on. Else a path that ends there is one of several.
     """
+
+    stage: ClassVar[Stage] = Stage.EXTRACTION
 
     source: Source
     place: str
@@ -98,10 +137,15 @@ class PathEnd:
     def question(self) -> Question:
         return ("path ends", self.place), self.must
 
+    def places(self) -> tuple[str, ...]:
+        return (self.place,)
+
 
 @dataclass(frozen=True, slots=True)
-class PathStart:
+class PathStart(FactKind):
     """``path starts at place``: with the block there, on the way from the entry."""
+
+    stage: ClassVar[Stage] = Stage.VALUES
 
     source: Source
     place: str
@@ -112,13 +156,18 @@ class PathStart:
     def question(self) -> Question:
         return ("path starts", self.place), True
 
+    def places(self) -> tuple[str, ...]:
+        return (self.place,)
+
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
+class Replaced(FactKind):
     """``function f takes at most n cycles``: from its first instruction to its return.
 
     The body is not looked at. ``preserves``: no store of it is seen by its callers.
     """
+
+    stage: ClassVar[Stage] = Stage.EXTRACTION
 
     source: Source
     function: str
@@ -134,8 +183,10 @@ class Replaced:
 
 
 @dataclass(frozen=True, slots=True)
-class RecursionFact:
+class RecursionFact(FactKind):
     """``recursion of f at most n``: so many activations of the function at a time."""
+
+    stage: ClassVar[Stage] = Stage.INLINING
 
     source: Source
     function: str

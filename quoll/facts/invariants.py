@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from quoll.errors import FactsError
-from quoll.facts.fact import NUMBER, PLACE, FactForm, Question, Source, number
+from quoll.facts.fact import NUMBER, PLACE, FactForm, FactKind, Question, Source, Stage, number
 
 __all__ = ["FORMS", "ListAtMost", "RegisterAtMost"]
 
@@ -13,11 +14,13 @@ REGISTERS = {**{f"r{n}": n for n in range(15)}, "sp": 13, "lr": 14}
 
 
 @dataclass(frozen=True, slots=True)
-class RegisterAtMost:
+class RegisterAtMost(FactKind):
     """``register rN at PLACE is at most M``, unsigned.
 
     It holds whenever the instruction at the place is about to execute.
     """
+
+    stage: ClassVar[Stage] = Stage.VALUES
 
     source: Source
     register: int
@@ -30,14 +33,19 @@ class RegisterAtMost:
     def question(self) -> Question:
         return ("at most", self.register, self.place), self.most
 
+    def places(self) -> tuple[str, ...]:
+        return (self.place,)
+
 
 @dataclass(frozen=True, slots=True)
-class ListAtMost:
+class ListAtMost(FactKind):
     """``list at PLACE has at most N elements``: the one that the loop there walks.
 
     It holds whenever the loop is entered: of the element that the loop then finds and those that
     its own loads of links lead to, there are at most N before a link is 0.
     """
+
+    stage: ClassVar[Stage] = Stage.LOOP_BOUNDS
 
     source: Source
     place: str
@@ -48,6 +56,9 @@ class ListAtMost:
 
     def question(self) -> Question:
         return ("list", self.place), self.most
+
+    def places(self) -> tuple[str, ...]:
+        return (self.place,)
 
 
 def at_most(source: Source, register: str, place: str, most: int) -> RegisterAtMost:

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import ClassVar
 
 from quoll.errors import FactsError
-from quoll.facts.fact import IN, NUMBER, PLACE, FactForm, Question, Source, number, scope
+from quoll.facts.fact import (
+    IN,
+    NUMBER,
+    PLACE,
+    FactForm,
+    FactKind,
+    Question,
+    Source,
+    Stage,
+    limits,
+    number,
+    scope,
+)
 
 __all__ = ["FORMS", "Linear"]
 
@@ -19,13 +32,15 @@ PART = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class Linear(FactKind):
     """``2*count(a) - count(b) <= n in function``: ``sum(factor * count) relation number``.
 
     Counts are those within one invocation of ``function``, or of the whole path. One that is cut
     short by an end of the path is bound only if ``monotone``: what may still come, or came before,
     could otherwise make up for it.
     """
+
+    stage: ClassVar[Stage] = Stage.INTEGER_PROGRAM
 
     source: Source
     terms: tuple[tuple[int, str], ...]  # (factor, place), no place twice
@@ -58,6 +73,12 @@ class Linear:
     def question(self) -> Question:
         about = ("linear", frozenset(self.terms), self.relation, self.function, self.caller)
         return about, self.number
+
+    def places(self) -> tuple[str, ...]:
+        return tuple(place for _, place in self.terms)
+
+    def functions(self) -> tuple[str, ...]:
+        return limits(self.function, self.caller)
 
 
 def make(source: Source, match: re.Match[str]) -> Linear:

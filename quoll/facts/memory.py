@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from quoll.errors import FactsError
-from quoll.facts.fact import ADDRESS, NAME, NUMBER, PLACE, FactForm, Question, Source, number
+from quoll.facts.fact import (
+    ADDRESS,
+    NAME,
+    NUMBER,
+    PLACE,
+    FactForm,
+    FactKind,
+    Question,
+    Source,
+    Stage,
+    number,
+)
 
 __all__ = ["FORMS", "KINDS", "PointsInto", "RegionFact", "UnknownPointsInto"]
 
@@ -14,8 +26,10 @@ REGISTERS = {**{f"r{n}": n for n in range(15)}, "sp": 13, "lr": 14}
 
 
 @dataclass(frozen=True, slots=True)
-class RegionFact:
+class RegionFact(FactKind):
     """``region NAME from LOW to HIGH is KIND``: virtual addresses, both included."""
+
+    stage: ClassVar[Stage] = Stage.VALUES
 
     source: Source
     name: str
@@ -31,12 +45,14 @@ class RegionFact:
 
 
 @dataclass(frozen=True, slots=True)
-class PointsInto:
+class PointsInto(FactKind):
     """``register rN at PLACE points into NAME``, perhaps ``aligned`` to a power of two bytes.
 
     It holds whenever the instruction at the place is about to execute. ``register`` is None for
     ``access at PLACE points into NAME``: the address of the first byte it accesses.
     """
+
+    stage: ClassVar[Stage] = Stage.VALUES
 
     source: Source
     register: int | None
@@ -52,14 +68,19 @@ class PointsInto:
     def question(self) -> Question:
         return ("points", self.register, self.place), (self.region, self.aligned)
 
+    def places(self) -> tuple[str, ...]:
+        return (self.place,)
+
 
 @dataclass(frozen=True, slots=True)
-class UnknownPointsInto:
+class UnknownPointsInto(FactKind):
     """``accesses of unknown address point into NAME``: all bytes of each of them.
 
     Unknown is an address if what values find possible spans more than half of what the region
     does. It is not computed from a stack pointer, nor is the pc the base.
     """
+
+    stage: ClassVar[Stage] = Stage.VALUES
 
     source: Source
     region: str

@@ -17,9 +17,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
+from typing import Protocol
 
 from quoll.errors import FactsError
-from quoll.facts import RegionFact
 
 __all__ = [
     "NO_MAP",
@@ -27,6 +27,7 @@ __all__ = [
     "MemoryMap",
     "MemoryRegion",
     "Mirror",
+    "NamedRegion",
     "RegionKind",
     "Span",
     "same_in_page",
@@ -36,6 +37,21 @@ __all__ = [
 GRANULE = 1024  # bytes of the smallest page of any ARM core: the tiny pages before ARMv6
 WORDS = 1 << 32
 Span = tuple[int, int]  # first and last byte
+
+
+class NamedRegion(Protocol):
+    """Addresses ``low`` to ``high`` that somebody names, and what kind of memory they are."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def low(self) -> int: ...
+    @property
+    def high(self) -> int: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def source(self) -> object: ...
 
 
 class RegionKind(Enum):
@@ -202,7 +218,7 @@ class MemoryMap:
             return None
         return addr - region.low + region.physical
 
-    def with_facts(self, facts: Iterable[RegionFact]) -> MemoryMap:
+    def with_facts(self, facts: Iterable[NamedRegion]) -> MemoryMap:
         """The map with what facts say of addresses that it leaves open.
 
         Raises FactsError for a fact that contradicts it. Their translation may change. A

@@ -23,7 +23,6 @@ from quoll.image.image import Image
 __all__ = ["Modules", "Sharing", "expansion"]
 
 SWITCHES = ("cps", "msr", "srs", "rfe", "svc", "hvc", "smc", "setend")
-PLACES = ("a", "b", "place", "start", "end")  # fields of facts that name places
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,19 +125,15 @@ class Modules:
         for fact in self.facts.facts:
             if isinstance(fact, LoopFact):
                 continue
-            texts = [getattr(fact, name) for name in PLACES if hasattr(fact, name)]
-            texts += [place for _, place in getattr(fact, "terms", ())]
             places = {
                 owner[address]
-                for text in texts
+                for text in fact.places()
                 for address in find_place(self.image, text, fact.source).addresses
                 if address in owner
             }
-            named = (getattr(fact, name, None) for name in ("function", "caller"))
             scope = {
                 address & ~1
-                for text in named
-                if text is not None
+                for text in fact.functions()
                 for address in find_place(self.image, text, fact.source).addresses
             }
             yield _Coupling(frozenset(scope), frozenset(places))

@@ -18,7 +18,7 @@ __all__ = ["PACKAGES", "Version", "code_version", "file_version", "package_versi
 
 Version = tuple[str, str]  # of what, and what tells it from others
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 # What is imported, and the name under which it is installed.
 PACKAGES = {
     "capstone": "capstone", "elftools": "pyelftools", "highspy": "highspy",

@@ -10,8 +10,7 @@ from __future__ import annotations
 from itertools import permutations
 from random import Random
 
-from cache.events import Event, Events
-from cache.flow import FlowOrder
+from cache.events import Event, Events, FlowOrder
 from cache.geometry import Geometry
 from cache.lines import Target
 from cache.must import Residency

@@ -8,11 +8,11 @@ import pytest
 
 from ilp.constraints.constraint import (
     Constraint,
+    is_implied,
     locate_in,
     resolve_constraints,
     unused_constraints,
 )
-from ilp.constraints.implied import is_implied
 from loopbounds.proof.bound import LoopBound
 from quoll.arm.insn import Cond, Flow
 from quoll.assumptions import Assumption

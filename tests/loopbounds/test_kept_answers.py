@@ -14,7 +14,7 @@ from loopbounds.nusmv import query as nusmv
 from loopbounds.proof import keys, rounds
 from loopbounds.proof.prove import Budget
 from loopbounds.proof.store import KeptProof
-from loopbounds.slicing.scopes import Scopes
+from loopbounds.slicing.gated_ssa import GatedSsa
 from loopbounds.slicing.slice import Slice, slice_loops
 from quoll.errors import FactsError
 from quoll.facts import Facts, LoopFact, Source
@@ -130,9 +130,9 @@ def test_answers_are_those_of_the_same_question(
     sliced: list[int] = []
     real = slice_loops
 
-    def counted(scopes: Scopes, loops: Sequence[int]) -> dict[int, Slice]:
+    def counted(ssa: GatedSsa, loops: Sequence[int]) -> dict[int, Slice]:
         sliced.append(1)
-        return real(scopes, loops)
+        return real(ssa, loops)
 
     monkeypatch.setattr(rounds, "slice_loops", counted)
     code.bounds(options=options)

@@ -6,7 +6,8 @@ Program -> Supergraph -> Values -> Segments -> Classification -> Costs, and Loop
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -26,19 +27,19 @@ from quoll.facts.applied import CALLEE_SAVED, Replacement
 from quoll.image.image import Image
 from quoll.image.memory_map import Span
 from quoll.inlining.cuts import guided_in_contexts
-from quoll.inlining.expand import expand, refuse_stops, without_edges
+from quoll.inlining.expand import expand, refuse_stops
 from quoll.inlining.sharing import Modules
 from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.masks import may_unmask
 from quoll.preemption.pending import PendingTests, find_pending_tests
 from quoll.preemption.segments import Segment, SegmentValues, from_place, segments, undivided
 from quoll.processes.parallel import spread
+from quoll.values.inlined import Inlined, inlined
 from quoll.values.values import Values
-from quoll.values.values import analyse as analyse_values
-from wcet.analysis.analyse import Run
 from wcet.analysis.interrupts import not_by_tests, serves_interrupts
 from wcet.analysis.prepared import InfeasibleEdge, Prepared, PreparedPaths
 from wcet.analysis.presupposed import presupposed, refuse_control_writes
+from wcet.analysis.run import Run
 
 __all__ = ["Preparation", "Valued"]
 
@@ -106,21 +107,17 @@ class Preparation:
         with stage("loop bounds", name):
             program = self.with_depths(program, address)
         program, shared = self.shared(name, program, address)
-        with stage("expand", name):
-            whole = expand(program, address, self.run.image, self.run.options.vivu)
-            plain = guided_in_contexts(whole, self.run.image, self.run.facts)
-        with stage("values", name):
-            first = analyse_values(plain, self.run.image, regions=self.run.regions)
-            infeasible = infeasible_edges(plain, first)
-            graph, values = self.without_dead_edges(plain, first)
-        if changed := first.changed | values.changed:
-            return self.changing(changed).valued(name, address)
+        found = self.inlined(program, address, lambda what: stage(what, name))
+        if found.changed:
+            return self.changing(found.changed).valued(name, address)
+        graph, values = found.graph, found.values
+        infeasible = infeasible_edges(found.plain, found.first)
         unmasking = may_unmask(values)
         run = self.run
         assumptions = (
             *run.platform.assumptions,
             *presupposed(graph, run.image, run.platform, name, run.ends, unmasking),
-            *without_f1(program.assumptions, plain),
+            *without_f1(program.assumptions, found.plain),
             *(removed.fact for removed in graph.guidance.removed),
             *values.assumptions,
             *self.run.regions.assumptions,
@@ -132,21 +129,33 @@ class Preparation:
         """The same, where stores change what is loaded in ``spans``."""
         return Preparation(replace(self.run, image=self.run.image.changing(spans)))
 
-    def without_dead_edges(self, graph: Supergraph, values: Values) -> tuple[Supergraph, Values]:
-        """``graph`` without the edges that values exclude (rule 4), and its values.
+    def inlined(
+        self,
+        program: Program,
+        address: int,
+        stage: Callable[[str], AbstractContextManager[None]] = lambda name: nullcontext(),
+    ) -> Inlined:
+        """``program`` from ``address`` on, in calling contexts, with values.
 
         Raises ControlFlowError where control may get to what is on no path (rule 33), and
         TimingError for code that changes what is presupposed of the machine (rule 37).
         """
-        less = graph
-        if values.dead_edges:
-            less = without_edges(graph, values.dead_edges, self.run.image)
-        refuse_stops(less, self.run.image)
-        refuse_control_writes(less, self.run.image)
-        if less is graph:
-            return graph, values
-        known = values.within(less)
-        return less, known or analyse_values(less, self.run.image, regions=self.run.regions)
+        run = self.run
+
+        def accept(graph: Supergraph) -> None:
+            refuse_stops(graph, run.image)
+            refuse_control_writes(graph, run.image)
+
+        return inlined(
+            program,
+            address,
+            run.image,
+            run.facts,
+            run.regions,
+            vivu=run.options.vivu,
+            accept=accept,
+            stage=stage,
+        )
 
     def shared(
         self, name: str, program: Program, address: int
@@ -168,12 +177,10 @@ class Preparation:
         self, name: str, program: Program, function: int
     ) -> tuple[Replacement, tuple[Assumption, ...]] | None:
         """The bound of one call of a function, whoever calls it; None if its callers decide."""
-        whole = expand(program, function, self.run.image, self.run.options.vivu)
-        plain = guided_in_contexts(whole, self.run.image, self.run.facts)
-        first = analyse_values(plain, self.run.image, regions=self.run.regions)
-        graph, values = self.without_dead_edges(plain, first)
-        if first.changed or values.changed:
+        found = self.inlined(program, function)
+        if found.changed:
             return None
+        graph, values = found.graph, found.values
         given_back = values.given_back()
         if not given_back >= CALLEE_SAVED or len(self.segments(graph, values)) > 1:
             return None
@@ -187,7 +194,7 @@ class Preparation:
         classes = classify(graph, values, hierarchy, rounds_of(bounds))
         charges = charge(graph, classes, values, hierarchy, platform.timing, called=True)
         paths = PreparedPaths(None, graph, charges.costs, bounds)
-        result = self.run.solve(name, function, paths, False, [])
+        result = self.run.solve(name, function, paths, [], whole=False)
         if result.parametric is not None:
             return None
         place = self.run.image.place(function)
@@ -207,6 +214,7 @@ class Preparation:
         graph: Supergraph,
         values: Values,
         only: frozenset[int] | None = None,
+        *,
         called: bool = False,
     ) -> tuple[LoopBound, ...]:
         """The bounds of all loops, or of those asked for, with the options of this run."""

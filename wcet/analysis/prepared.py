@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
@@ -22,11 +21,9 @@ from quoll.facts import Facts, LoopParameter
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.kept.identity import key_of
+from wcet.analysis.options import Options
 from wcet.analysis.request_key import matters, request_key
 from wcet.platforms.platform import Platform
-
-if TYPE_CHECKING:
-    from wcet.analysis.analyse import Options
 
 __all__ = ["InfeasibleEdge", "Kept", "Prepared", "PreparedPaths", "PreparedStore"]
 

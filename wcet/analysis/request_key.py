@@ -9,21 +9,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ilp.solvers.cbc import Cbc
 from loopbounds.nusmv.query import find_solver
 from quoll.errors import SolverError
-from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, Linear, LoopParameter
+from quoll.facts import Fact, Facts, Stage
 from quoll.image.image import Image
 from quoll.kept.identity import LeftOut, key_of
 from quoll.kept.versions import Version, file_version, versions
+from wcet.analysis.options import Options
 from wcet.platforms.platform import Platform
 
-if TYPE_CHECKING:
-    from wcet.analysis.analyse import Options
-
-__all__ = ["CODE", "LEFT_OUT", "READ_BY_ILP", "matters", "request_key"]
+__all__ = ["CODE", "LEFT_OUT", "matters", "request_key"]
 
 CODE = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 KEPT = "where results are kept does not change them"
@@ -35,7 +32,7 @@ FACTS = "the facts that were read are walked"
 
 # Every field of a request that is not in its key, and why.
 LEFT_OUT: LeftOut = {
-    "wcet.analysis.analyse.Options": {
+    "wcet.analysis.options.Options": {
         "entries": "each entry has a key of its own, of its name and address",
         "platform": PLATFORM,
         "l2": PLATFORM,
@@ -60,13 +57,11 @@ LEFT_OUT: LeftOut = {
         "facts are compared by what they say; the lines in a record are brought up to date",
     ),
 }
-# Facts that are not in it either: only the integer program reads them, and it is solved anew.
-READ_BY_ILP = (AtMost, Conflict, Consistent, Linear, LoopParameter)
 
 
 def matters(fact: Fact) -> bool:
     """Whether a stage before the integer program reads facts of this kind."""
-    return not isinstance(fact, READ_BY_ILP)
+    return fact.stage is not Stage.INTEGER_PROGRAM
 
 
 def request_key(

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ilp.constraints.constraint import locate_in, resolve_constraints
-from ilp.constraints.implied import is_implied
+from ilp.constraints.constraint import is_implied, locate_in, resolve_constraints
 from loopbounds.places import facts_of_loops
 from loopbounds.proof.bound import LoopBound
 from quoll.facts import AtMost, Fact, Facts, LoopFact, RecursionFact

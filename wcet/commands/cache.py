@@ -17,10 +17,11 @@ from pipeline.timing import MemoryLatencies
 from quoll.errors import UsageError
 from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.segments import SegmentValues
-from wcet.analysis.analyse import Run, analyse
+from wcet.analysis.analyse import analyse
 from wcet.analysis.entries import find_entry
-from wcet.analysis.preparation import rounds_of
+from wcet.analysis.preparation import Preparation, rounds_of
 from wcet.analysis.result import EntryResult
+from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish
 from wcet.numbers import whole
@@ -130,7 +131,7 @@ def run(options: argparse.Namespace) -> int:
 
 def classified(shared: Run, name: str, address: int) -> Classified:
     """The classes of one entry; until its worst path is known every node counts once."""
-    valued = shared.preparation().valued(name, address)
+    valued = Preparation(shared).valued(name, address)
     with shared.stages.stage("cache", name):
         classes = classify(valued.graph, valued.values, shared.platform.hierarchy)
     memory = latencies(valued.graph, shared.platform.hierarchy, shared.platform.timing.memory)
@@ -139,16 +140,16 @@ def classified(shared: Run, name: str, address: int) -> Classified:
 
 def on_worst_path(shared: Run, name: str, result: EntryResult) -> Classified:
     """The classes of the paths from the start of the worst one, and its counts (rule 21)."""
-    valued = shared.preparation().valued(name, result.address)
+    valued = Preparation(shared).valued(name, result.address)
     part = next(
         p
-        for p in shared.preparation().segments(valued.graph, valued.values)
+        for p in Preparation(shared).segments(valued.graph, valued.values)
         if p.start == result.starts[0].place and p.graph.nodes == result.graph.nodes
     )
     with shared.stages.stage("cache", name):
         values = SegmentValues(valued.values, part)
         rounds = rounds_of(result.bounds)
-        hierarchy = shared.preparation().hierarchy_of(part)
+        hierarchy = Preparation(shared).hierarchy_of(part)
         classes = classify(part.graph, values, hierarchy, rounds)
     counts = result.solution.nodes or (1,) * len(part.graph.nodes)
     memory = latencies(part.graph, hierarchy, shared.platform.timing.memory)

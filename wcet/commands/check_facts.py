@@ -12,8 +12,10 @@ from pathlib import Path
 from quoll.errors import InputError
 from quoll.facts import LoopParameter, UnknownPointsInto
 from quoll.image.trace import Trace
-from wcet.analysis.analyse import Run
+from wcet.analysis.analyse import recalled_or_prepared
+from wcet.analysis.preparation import Preparation
 from wcet.analysis.prepared import Prepared
+from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
 from wcet.analysis.survival import FactLabel, FactOutcome, Survival, labels, proved_loops
 from wcet.atomic import publish
@@ -86,8 +88,10 @@ def run(options: argparse.Namespace) -> int:
             "no execution starts at an entry of the platform",
             hint="was this kernel recorded, and did it make system calls?",
         )
-    prepared = {address: analysis.prepared(name, address) for name, address in entries.items()}
-    graphs = {address: analysis.preparation().whole_graph(address) for address in prepared}
+    prepared = {
+        address: recalled_or_prepared(analysis, name, address) for name, address in entries.items()
+    }
+    graphs = {address: Preparation(analysis).whole_graph(address) for address in prepared}
     unknown = unknown_accesses(analysis, entries)
     walks = {address: walks_of(found) for address, found in prepared.items()}
     checked = []
@@ -132,7 +136,7 @@ def unknown_accesses(analysis: Run, entries: Mapping[str, int]) -> frozenset[int
     """The instructions that a fact about accesses of unknown address speaks of."""
     if not analysis.facts.of(UnknownPointsInto):
         return frozenset()
-    prepare = analysis.preparation()
+    prepare = Preparation(analysis)
     found = (prepare.valued(name, address).values.unknown for name, address in entries.items())
     return frozenset().union(*found)
 

@@ -21,14 +21,12 @@ from quoll.facts import Facts, load
 from quoll.facts.regions import Regions
 from quoll.image.image import Image
 from quoll.image.memory_map import Span
-from quoll.inlining.cuts import guided_in_contexts
-from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 from quoll.listing.listing import loops_text
 from quoll.preemption.pending import find_pending_tests
 from quoll.preemption.segments import segments
+from quoll.values.inlined import inlined
 from quoll.values.values import Values
-from quoll.values.values import analyse as analyse_values
 from wcet.analysis.entries import ALL, find_entries, path_ends
 from wcet.analysis.interrupts import serves_interrupts
 from wcet.analysis.raw_memory import add_memory, extra
@@ -284,15 +282,12 @@ class _Listing:
         program, options, called = self.program, self.options, self.called
         depths = find_depths(program, address, image, facts, options, called=called)
         deep = with_depths(program, address, image, depths)
-        plain = guided_in_contexts(expand(deep, address, image), image, facts)
-        first = analyse_values(plain, image, regions=regions)
-        graph = without_edges(plain, first.dead_edges, image)
-        assumptions = (*deep.assumptions, *first.assumptions)
+        valued = inlined(deep, address, image, facts, regions)
+        if valued.changed:
+            return self._changing(valued.changed, address)._entry(name, address)
+        graph, values = valued.graph, valued.values
         if not graph.loops:
-            return AnalysedEntry(name, graph, (), assumptions)
-        values = first.within(graph) or analyse_values(graph, image, regions=regions)
-        if changed := first.changed | values.changed:
-            return self._changing(changed, address)._entry(name, address)
+            return AnalysedEntry(name, graph, (), (*deep.assumptions, *values.assumptions))
         cut = self._cut(graph, values)
         only = None if cut is None else frozenset(range(len(graph.loops))) - cut.keys()
 

@@ -14,7 +14,8 @@ from loopbounds.proof.options import BoundOptions, Budget
 from quoll.errors import InputError, UsageError
 from quoll.facts import PathStart, load
 from quoll.image.trace import Execution, Trace
-from wcet.analysis.analyse import Options, analyse
+from wcet.analysis.analyse import analyse
+from wcet.analysis.options import Options
 from wcet.analysis.raw_memory import add_memory, extra
 from wcet.analysis.result import Result
 from wcet.analysis.stages import Stages

@@ -15,8 +15,9 @@ from pipeline.costs import Cause
 from quoll.errors import UsageError
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
-from wcet.analysis.analyse import Run
 from wcet.analysis.entries import find_entry
+from wcet.analysis.preparation import Preparation
+from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish
 from wcet.reports.text import CAUSES, Style
@@ -81,7 +82,7 @@ class Timed:
 
 def times(shared: Run, name: str, address: int) -> Timed:
     """The stages up to cycles, of whole paths: tests for interrupts do not divide them here."""
-    valued = shared.preparation().valued(name, address)
+    valued = Preparation(shared).valued(name, address)
     hierarchy = shared.platform.hierarchy
     with shared.stages.stage("cache", name):
         classes = classify(valued.graph, valued.values, hierarchy)

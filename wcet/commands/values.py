@@ -11,9 +11,9 @@ from quoll.arm.insn import LR, SP
 from quoll.errors import UsageError
 from quoll.inlining.supergraph import Supergraph
 from quoll.words.strided_interval import ANY
-from wcet.analysis.analyse import Run
 from wcet.analysis.entries import find_entry
-from wcet.analysis.preparation import Valued
+from wcet.analysis.preparation import Preparation, Valued
+from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish
 from wcet.request import add_function, requested
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     if len(shared.entries) != 1:
         raise UsageError("wcet values looks at one entry", hint="name it with --entry")
     ((name, address),) = shared.entries.items()
-    valued = shared.preparation().valued(name, address)
+    valued = Preparation(shared).valued(name, address)
     stages.done()
     addr = find_entry(shared.image, shared.platform, options.function) & ~1
     contexts = contexts_of(valued, addr)

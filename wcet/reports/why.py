@@ -16,7 +16,7 @@ from ilp.paths.solution import Solution
 from ilp.solvers.solve import maximise, solver_named
 from quoll.errors import InfeasibleError, UsageError
 from quoll.facts import AtMost, Facts, Require, Source
-from wcet.analysis.analyse import Options
+from wcet.analysis.options import Options
 from wcet.analysis.result import EntryResult, Result
 
 __all__ = ["Change", "Why", "explain"]

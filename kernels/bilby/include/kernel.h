@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include <board.h>
+#include <compiler.h>
 #include <layout.h>
 #include <limits.h>
 

@@ -28,6 +28,28 @@ void abort_notification(struct notification *notification)
     }
 }
 
+/* A thread leaves the queue: no abort is ever under way then. */
+void abort_mend(struct endpoint *endpoint, const struct tcb *leaving)
+{
+    (void)endpoint;
+    (void)leaving;
+}
+
+/* No thread ever comes back to an abort that it began. */
+void abort_forget(struct tcb *thread)
+{
+    (void)thread;
+}
+
+/* Look at the next thread of the queue. */
+static void abort_look(struct endpoint *endpoint, struct tcb *thread, bool matches)
+{
+    if (matches) {
+        endpoint_unlink(endpoint, thread);
+        thread_abort(thread);
+    }
+}
+
 void abort_badge(struct endpoint *endpoint, word_t badge)
 {
     struct tcb *thread = endpoint->state == EP_SENDING ? endpoint->head : NULL;
@@ -36,22 +58,7 @@ void abort_badge(struct endpoint *endpoint, word_t badge)
     while (thread != NULL) {
         struct tcb *next = thread->wait_next;
 
-        if (thread->send_badge == badge) {
-            endpoint_unlink(endpoint, thread);
-            thread_abort(thread);
-        }
+        abort_look(endpoint, thread, thread->send_badge == badge);
         thread = next;
     }
-}
-
-/* No abort is ever under way when something else happens. */
-void abort_mend(struct endpoint *endpoint, const struct tcb *leaving)
-{
-    (void)endpoint;
-    (void)leaving;
-}
-
-void abort_forget(struct tcb *thread)
-{
-    (void)thread;
 }

@@ -44,7 +44,7 @@ PREEMPTIBLE void abort_notification(struct notification *notification)
 }
 
 /* The abort is over: tell whoever began it, unless that is who runs. */
-static void finish(struct endpoint *endpoint)
+static void abort_finish(struct endpoint *endpoint)
 {
     struct tcb *worker = endpoint->abort_worker;
 
@@ -70,7 +70,7 @@ void abort_mend(struct endpoint *endpoint, const struct tcb *leaving)
     if (at == NULL)
         return;
     if (leaving == NULL || (leaving == at && leaving == endpoint->abort_last))
-        finish(endpoint);
+        abort_finish(endpoint);
     else if (leaving == at)
         endpoint->abort_at = at->wait_next;
     else if (leaving == endpoint->abort_last)
@@ -87,13 +87,13 @@ void abort_forget(struct tcb *thread)
 }
 
 /* Look at the next thread of the abort that is under way. */
-static void look(struct endpoint *endpoint)
+static void abort_look(struct endpoint *endpoint)
 {
     struct tcb *thread = endpoint->abort_at;
     bool matches = thread->send_badge == endpoint->abort_badge;
 
     if (thread == endpoint->abort_last)
-        finish(endpoint);
+        abort_finish(endpoint);
     else
         endpoint->abort_at = thread->wait_next;
     if (matches) {
@@ -103,11 +103,11 @@ static void look(struct endpoint *endpoint)
 }
 
 /* Whatever abort the endpoint records. */
-static PREEMPTIBLE void carry_on(struct endpoint *endpoint)
+static PREEMPTIBLE void abort_carry_on(struct endpoint *endpoint)
 {
     /* preempted: 4 */
     while (endpoint->abort_at != NULL) {
-        look(endpoint);
+        abort_look(endpoint);
         if (endpoint->abort_at == NULL)
             return; /* so that it is not begun again */
         PREEMPTION_POINT(4);
@@ -115,7 +115,7 @@ static PREEMPTIBLE void carry_on(struct endpoint *endpoint)
 }
 
 /* Record a new one; a thread is worker of at most one. */
-static void begin(struct endpoint *endpoint, word_t badge)
+static void abort_begin(struct endpoint *endpoint, word_t badge)
 {
     abort_forget(current_thread);
     endpoint->abort_at = endpoint->head;
@@ -126,7 +126,7 @@ static void begin(struct endpoint *endpoint, word_t badge)
 }
 
 /* The abort that this thread began was finished, by itself or for it. */
-static bool was_finished(const struct endpoint *endpoint, word_t badge)
+static bool abort_was_finished(const struct endpoint *endpoint, word_t badge)
 {
     bool finished = current_thread->aborted == endpoint
         && current_thread->aborted_badge == badge;
@@ -140,9 +140,9 @@ void abort_badge(struct endpoint *endpoint, word_t badge)
     bool own = endpoint->abort_at != NULL && endpoint->abort_worker == current_thread
         && endpoint->abort_badge == badge;
 
-    carry_on(endpoint);
-    if (own || was_finished(endpoint, badge) || endpoint->state != EP_SENDING)
+    abort_carry_on(endpoint);
+    if (own || abort_was_finished(endpoint, badge) || endpoint->state != EP_SENDING)
         return;
-    begin(endpoint, badge);
-    carry_on(endpoint);
+    abort_begin(endpoint, badge);
+    abort_carry_on(endpoint);
 }

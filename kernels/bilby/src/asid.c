@@ -18,7 +18,7 @@ static struct page_directory *owner[HARDWARE_ASIDS];
 static word_t last_asid;
 static struct page_directory *current_directory;
 
-static void assign(struct page_directory *directory)
+static void asid_assign(struct page_directory *directory)
 {
     word_t asid = last_asid + 1;
 
@@ -38,7 +38,7 @@ void asid_switch(struct page_directory *directory)
     if (directory == current_directory && directory->asid != 0)
         return;
     if (directory->asid == 0)
-        assign(directory);
+        asid_assign(directory);
     current_directory = directory;
     machine_switch_space(to_physical((word_t)directory) | TABLE_WALK, directory->asid);
 }

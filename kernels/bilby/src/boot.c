@@ -26,7 +26,7 @@ void idle_loop(void);
 void boot_main(void);
 
 /* Clear memory: whole chunks, or less than one. */
-BOOT_CODE static void clear(word_t base, word_t bytes)
+BOOT_CODE static void boot_clear(word_t base, word_t bytes)
 {
     word_t piece = bytes < CHUNK_BYTES ? bytes : CHUNK_BYTES;
 
@@ -36,13 +36,13 @@ BOOT_CODE static void clear(word_t base, word_t bytes)
 }
 
 /* Cleared memory of 2^bits bytes, aligned. */
-BOOT_CODE static word_t allocate(word_t bits)
+BOOT_CODE static word_t boot_allocate(word_t bits)
 {
     word_t size = 1u << bits;
     word_t base = (heap + size - 1) & ~(size - 1);
 
     heap = base + size;
-    clear(base, size);
+    boot_clear(base, size);
     return base;
 }
 
@@ -55,19 +55,19 @@ BOOT_CODE static struct slot *root_slot(word_t index)
 
 BOOT_CODE static void make_space(void)
 {
-    root_slots = (struct slot *)allocate(ROOT_RADIX + SLOT_SIZE_BITS);
+    root_slots = (struct slot *)boot_allocate(ROOT_RADIX + SLOT_SIZE_BITS);
     cnode_cap_make(&root_slot(ROOT_CNODE)->cap, (word_t)root_slots, ROOT_RADIX,
                    ADDRESS_BITS - ROOT_RADIX, 0);
     irq_control_cap_make(&root_slot(ROOT_IRQ_CONTROL)->cap);
 
-    root_directory = (struct page_directory *)allocate(PAGE_DIRECTORY_SIZE_BITS);
+    root_directory = (struct page_directory *)boot_allocate(PAGE_DIRECTORY_SIZE_BITS);
     kernel_maps_copy(root_directory);
     space_init(root_directory);
     space_make_directory(&root_slot(ROOT_PAGE_DIRECTORY)->cap, (word_t)root_directory);
     if (SPACE_BOOT_BITS != 0)
         space_boot(root_slot(ROOT_ASID_CONTROL), root_slot(ROOT_ASID_POOL),
-                   allocate(SPACE_BOOT_BITS), &root_slots[ROOT_PAGE_DIRECTORY]);
-    space_make_table(&root_slot(ROOT_PAGE_TABLE)->cap, allocate(PAGE_TABLE_SIZE_BITS));
+                   boot_allocate(SPACE_BOOT_BITS), &root_slots[ROOT_PAGE_DIRECTORY]);
+    space_make_table(&root_slot(ROOT_PAGE_TABLE)->cap, boot_allocate(PAGE_TABLE_SIZE_BITS));
     space_note(&root_slots[ROOT_PAGE_TABLE].cap, IMAGE_BASE,
                &root_slots[ROOT_PAGE_DIRECTORY].cap);
     vspace_map_table(&root_slots[ROOT_PAGE_TABLE],
@@ -116,7 +116,7 @@ BOOT_CODE static word_t map_image(struct boot_info *info)
 
 BOOT_CODE static void make_thread(word_t entry, word_t buffer)
 {
-    root = (struct tcb *)allocate(TCB_SIZE_BITS);
+    root = (struct tcb *)boot_allocate(TCB_SIZE_BITS);
     thread_init(root);
     tcb_cap_make(&root_slot(ROOT_TCB)->cap, (word_t)root);
     slot_copy(&root->cspace, &root_slots[ROOT_CNODE].cap, &root_slots[ROOT_CNODE]);
@@ -143,8 +143,8 @@ BOOT_CODE static void give_memory(struct boot_info *info)
     word_t count = sizeof(regions) / sizeof(regions[0]);
     word_t dirty = DIRT_BYTES;
 
-    clear(to_window(ROOT_FRAME_1M_BASE), 1024 * 1024);
-    clear(to_window(ROOT_FRAME_16M_BASE), 16 * 1024 * 1024);
+    boot_clear(to_window(ROOT_FRAME_1M_BASE), 1024 * 1024);
+    boot_clear(to_window(ROOT_FRAME_16M_BASE), 16 * 1024 * 1024);
     make_frame(root_slot(ROOT_FRAME_1M), ROOT_FRAME_1M_BASE, SIZE_1M, true, false);
     make_frame(root_slot(ROOT_FRAME_16M), ROOT_FRAME_16M_BASE, SIZE_16M, true, false);
     machine_forget_instructions();
@@ -152,7 +152,7 @@ BOOT_CODE static void give_memory(struct boot_info *info)
     /* bound: BOOT_UNTYPEDS + 1 */
     for (word_t i = 0; i < count; i++) {
         info->untyped_bits[i] = regions[i].bits;
-        clear(to_window(regions[i].base) + dirty, (1u << regions[i].bits) - dirty);
+        boot_clear(to_window(regions[i].base) + dirty, (1u << regions[i].bits) - dirty);
         untyped_cap_make(&root_slot(ROOT_UNTYPED + i)->cap, to_window(regions[i].base),
                          regions[i].bits, dirty >> 4, 0);
         dirty = 0;
@@ -182,8 +182,8 @@ BOOT_CODE void boot_main(void)
 
     heap = to_window(BOOT_HEAP);
     make_space();
-    info = (struct boot_info *)allocate(12);
-    buffer = allocate(12);
+    info = (struct boot_info *)boot_allocate(12);
+    buffer = boot_allocate(12);
     map_frame(ROOT_INFO_FRAME, to_physical((word_t)info), ROOT_INFO, false);
     map_frame(ROOT_BUFFER_FRAME, to_physical(buffer), ROOT_BUFFER, true);
     entry = map_image(info);

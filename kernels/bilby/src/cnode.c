@@ -91,13 +91,13 @@ static word_t set_guard_only(struct cap *cap, word_t data)
 }
 
 /* A slot by the words of the message at "at": index and depth below a CNode. */
-static word_t find(const struct cap *root, word_t at, struct slot **found)
+static word_t cnode_find(const struct cap *root, word_t at, struct slot **found)
 {
     return cspace_find(root, message_word(current_thread, at),
                        message_word(current_thread, at + 1), found);
 }
 
-static word_t find_empty(const struct invocation *call, struct slot **found)
+static word_t cnode_find_empty(const struct invocation *call, struct slot **found)
 {
     return cspace_find_empty(&call->slot->cap, message_word(current_thread, WORD_TO_INDEX),
                              message_word(current_thread, WORD_TO_DEPTH), found);
@@ -114,14 +114,14 @@ static word_t decode_copy(const struct invocation *call, bool mint)
     if (call->length <= (mint ? WORD_DATA : WORD_RIGHTS))
         return ERROR_TRUNCATED;
 
-    error = find_empty(call, &to);
+    error = cnode_find_empty(call, &to);
     if (error != ERROR_NONE)
         return error;
 
     if (call->extra_count < 1)
         return ERROR_TRUNCATED;
 
-    error = find(&call->extra[0]->cap, WORD_FROM_INDEX, &from);
+    error = cnode_find(&call->extra[0]->cap, WORD_FROM_INDEX, &from);
     if (error != ERROR_NONE)
         return error;
 
@@ -150,11 +150,11 @@ static word_t decode_move(const struct invocation *call, bool mutate)
     if (call->length <= (mutate ? WORD_MOVE_DATA : WORD_FROM_DEPTH) || call->extra_count < 1)
         return ERROR_TRUNCATED;
 
-    error = find_empty(call, &to);
+    error = cnode_find_empty(call, &to);
     if (error != ERROR_NONE)
         return error;
 
-    error = find(&call->extra[0]->cap, WORD_FROM_INDEX, &from);
+    error = cnode_find(&call->extra[0]->cap, WORD_FROM_INDEX, &from);
     if (error != ERROR_NONE)
         return error;
 
@@ -183,15 +183,15 @@ static word_t decode_rotate(const struct invocation *call)
     if (call->length <= WORD_ROTATE_FROM_DEPTH || call->extra_count < 2)
         return ERROR_TRUNCATED;
 
-    error = find(&call->slot->cap, WORD_TO_INDEX, &to);
+    error = cnode_find(&call->slot->cap, WORD_TO_INDEX, &to);
     if (error != ERROR_NONE)
         return error;
 
-    error = find(&call->extra[0]->cap, WORD_PIVOT_INDEX, &pivot);
+    error = cnode_find(&call->extra[0]->cap, WORD_PIVOT_INDEX, &pivot);
     if (error != ERROR_NONE)
         return error;
 
-    error = find(&call->extra[1]->cap, WORD_ROTATE_FROM_INDEX, &from);
+    error = cnode_find(&call->extra[1]->cap, WORD_ROTATE_FROM_INDEX, &from);
     if (error != ERROR_NONE)
         return error;
 
@@ -217,7 +217,7 @@ static word_t decode_one(const struct invocation *call)
     if (call->length <= WORD_TO_DEPTH)
         return ERROR_TRUNCATED;
 
-    error = find(&call->slot->cap, WORD_TO_INDEX, &slot);
+    error = cnode_find(&call->slot->cap, WORD_TO_INDEX, &slot);
     if (error != ERROR_NONE)
         return error;
 

@@ -37,10 +37,10 @@ struct slot *cspace_resolve(const struct cap *root, word_t address, word_t bits)
         bits -= level;
         slot = (struct slot *)cnode_cap_object(&node) + (rest & low_bits(radix));
         slot = (struct slot *)in_window((word_t)slot, sizeof(struct slot));
-        __asm__("" : "+r"(slot)); /* one register for both words: seen to be one line */
+        ONE_REGISTER(slot); /* for both words */
         node = slot->cap;
     }
-    __asm__ volatile(""); /* one way out: no return inside of the loop, with its loads */
+    ONE_WAY_OUT();
     return bits == 0 ? slot : NULL;
 }
 

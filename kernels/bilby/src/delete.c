@@ -48,7 +48,7 @@ static struct slot *make_remains(struct cap *remains, const struct cap *last)
  * The last capability of a container goes into its first slot, as remains; what
  * was there goes into limbo, which is empty unless it is the slot itself.
  */
-static void bury(struct slot *slot)
+static void delete_bury(struct slot *slot)
 {
     struct cap remains;
     struct slot *first = make_remains(&remains, &slot->cap);
@@ -65,7 +65,7 @@ static void bury(struct slot *slot)
 }
 
 /* The first container on the stack: one slot less, or none left. */
-static void dig(void)
+static void delete_dig(void)
 {
     struct cap *remains = &graves->cap;
     word_t left = remains_cap_left(remains) - 1;
@@ -105,7 +105,7 @@ static bool has_notification(const struct cap *cap)
 }
 
 /* What a capability leaves behind, by its kind; can be preempted, then it is still there. */
-static void finalise(struct slot *slot, bool last)
+static void delete_finalise(struct slot *slot, bool last)
 {
     struct cap *cap = &slot->cap;
 
@@ -145,15 +145,15 @@ static void finalise(struct slot *slot, bool last)
 
 /*
  * One step: a slot is emptied, a thread stopped, a container buried, or one slot less is
- * left.  True, as take is: there may be more to do.
+ * left.  True, as delete_take is: there may be more to do.
  */
-static bool step(void)
+static bool delete_step(void)
 {
     struct slot *victim = next_victim();
     bool last;
 
     if (victim == NULL) {
-        dig();
+        delete_dig();
         return true;
     }
     last = slot_is_last(victim);
@@ -161,7 +161,7 @@ static bool step(void)
         if (is_active(&victim->cap))
             thread_suspend((struct tcb *)tcb_cap_object(&victim->cap));
         else
-            bury(victim);
+            delete_bury(victim);
         return true;
     }
     if (last && has_notification(&victim->cap)) {
@@ -169,7 +169,7 @@ static bool step(void)
         last = slot_is_last(victim);
     }
     slot_leave_thread(victim);
-    finalise(victim, last);
+    delete_finalise(victim, last);
     slot_empty(victim);
     return true;
 }
@@ -178,7 +178,7 @@ static bool step(void)
  * With nothing left of earlier deletions: take what is to be deleted now.  False
  * if there is nothing.
  */
-static bool take(struct slot *slot, bool derived)
+static bool delete_take(struct slot *slot, bool derived)
 {
     if (derived) {
         if (!slot_has_child(slot))
@@ -200,6 +200,6 @@ static bool take(struct slot *slot, bool derived)
 PREEMPTIBLE void delete_slot(struct slot *slot, bool derived)
 {
     /* preempted: 1 */
-    while (graves != NULL || !slot_is_empty(&limbo) ? step() : take(slot, derived))
+    while (graves != NULL || !slot_is_empty(&limbo) ? delete_step() : delete_take(slot, derived))
         PREEMPTION_POINT(1);
 }

@@ -22,8 +22,8 @@ static void thread_abort_current(struct tcb *thread)
 }
 
 /* The message itself: a fault, or what the sender has in its registers. */
-static void transfer(struct tcb *from, struct tcb *to, const struct endpoint *endpoint,
-                     word_t badge, const struct message_caps *caps)
+static void endpoint_transfer(struct tcb *from, struct tcb *to, const struct endpoint *endpoint,
+                              word_t badge, const struct message_caps *caps)
 {
     if (from->fault != 0)
         fault_write_message(from, to);
@@ -55,7 +55,7 @@ void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge,
     } else if (endpoint->state == EP_RECEIVING) {
         message_find_caps(&caps, sender, endpoint->head, may_grant);
         receiver = endpoint_dequeue(endpoint);
-        transfer(sender, receiver, endpoint, badge, &caps);
+        endpoint_transfer(sender, receiver, endpoint, badge, &caps);
         thread_wake(receiver);
         settle_sender(sender, receiver, call);
     } else if (blocking) {
@@ -84,7 +84,7 @@ void endpoint_receive(struct tcb *receiver, struct endpoint *endpoint, bool may_
         message_find_caps(&caps, sender, receiver, sender->may_grant && sender->fault == 0);
         abort_mend(endpoint, sender);
         endpoint_dequeue(endpoint);
-        transfer(sender, receiver, endpoint, sender->send_badge, &caps);
+        endpoint_transfer(sender, receiver, endpoint, sender->send_badge, &caps);
         settle_sender(sender, receiver, sender->send_call);
     } else {
         receiver->state = THREAD_BLOCKED_RECEIVE;

@@ -21,7 +21,7 @@ static void note_reply(word_t error)
  * All is done but for the choice of who runs next.  An interrupt that has come meanwhile is
  * handled first: it may wake somebody, and its handler makes the choice.
  */
-static void finish(void)
+static void entry_finish(void)
 {
     if (interrupts_pending())
         leave_to_interrupt();
@@ -29,7 +29,7 @@ static void finish(void)
 }
 
 /* A system call, but for the choice of who runs next. */
-static void dispatch(word_t address, word_t message, word_t number)
+static void entry_dispatch(word_t address, word_t message, word_t number)
 {
     switch (number) {
     case SYS_CALL:
@@ -88,9 +88,9 @@ void handle_syscall(word_t address, word_t message, word_t number)
         }
     }
     lookup_begin();
-    dispatch(address, message, number);
+    entry_dispatch(address, message, number);
     thread_end_call(current_thread);
-    finish();
+    entry_finish();
 }
 
 /* The line stays masked until its user acknowledges it. */
@@ -112,19 +112,19 @@ void handle_interrupt(void)
 void handle_undefined(void)
 {
     fault_raise(current_thread, FAULT_UNDEFINED, current_thread->regs[REG_PC], 0);
-    finish();
+    entry_finish();
 }
 
 void handle_prefetch_abort(void)
 {
     fault_raise(current_thread, FAULT_PREFETCH_ABORT, current_thread->regs[REG_PC],
                 machine_prefetch_fault_status());
-    finish();
+    entry_finish();
 }
 
 void handle_data_abort(void)
 {
     fault_raise(current_thread, FAULT_DATA_ABORT, machine_data_fault_address(),
                 machine_data_fault_status());
-    finish();
+    entry_finish();
 }

@@ -45,7 +45,7 @@ static void copy_step(word_t base, word_t step)
 }
 
 /* Window address of the directory that was begun: the first place for one from the mark on. */
-static word_t begun(const struct cap *untyped)
+static word_t directory_begun(const struct cap *untyped)
 {
     word_t mask = (1u << PAGE_DIRECTORY_SIZE_BITS) - 1;
     word_t start = ((untyped_cap_free(untyped) << 4) + mask) & ~mask;
@@ -58,13 +58,13 @@ PREEMPTIBLE void kernel_maps_settle(struct slot *slot, bool is_directory, word_t
 {
     struct cap *untyped = &slot->cap;
 
-    if (is_directory && base == begun(untyped))
+    if (is_directory && base == directory_begun(untyped))
         return;
     /* preempted: 11 */
     while (untyped_cap_copied(untyped) != 0) {
         word_t last = untyped_cap_copied(untyped) - 1;
 
-        create_clear_chunk((word_t)step_of((struct page_directory *)begun(untyped), last),
+        create_clear_chunk((word_t)step_of((struct page_directory *)directory_begun(untyped), last),
                            STEP_WORDS * 4);
         untyped_cap_set_copied(untyped, last);
         PREEMPTION_POINT(11);

@@ -81,7 +81,7 @@ struct slot *lookup_find(const struct cap *root, word_t address, word_t bits)
     const struct lookup *kept;
 
     thread->lookups_next = next;
-    __asm__("" : "+r"(next)); /* one register for what is kept and the next: none is saved */
+    ONE_REGISTER(next); /* for what is kept, too */
     kept = next - 1;
     if (next <= thread->lookups_end && kept->root == root && kept->address == address
         && kept->bits == bits)

@@ -98,8 +98,8 @@ void message_find_caps(struct message_caps *caps, struct tcb *from, struct tcb *
  * From index i on: those to the endpoint that the message goes through arrive as their
  * badges.  Returns the index of the first that does not, and marks the others.
  */
-static word_t unwrap(const struct message_caps *caps, word_t i, struct tcb *to,
-                     const struct endpoint *through, word_t *unwrapped)
+static word_t message_unwrap(const struct message_caps *caps, word_t i, struct tcb *to,
+                             const struct endpoint *through, word_t *unwrapped)
 {
     /* bound: EXTRA_CAPS_MAX + 1 */
     for (; i < EXTRA_CAPS_MAX && i < caps->count; i++) {
@@ -122,13 +122,13 @@ static word_t pass_caps(const struct message_caps *caps, struct tcb *to,
                         const struct endpoint *through)
 {
     word_t unwrapped = 0;
-    word_t i = unwrap(caps, 0, to, through, &unwrapped);
+    word_t i = message_unwrap(caps, 0, to, through, &unwrapped);
     struct cap derived;
 
     if (i < caps->count && caps->target != NULL
         && slot_derive(caps->source[i], &derived) == ERROR_NONE) {
         slot_copy(caps->target, &derived, caps->source[i]);
-        i = unwrap(caps, i + 1, to, through, &unwrapped);
+        i = message_unwrap(caps, i + 1, to, through, &unwrapped);
     }
     return message_make(0, i, unwrapped, 0);
 }

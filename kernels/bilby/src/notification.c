@@ -7,7 +7,7 @@
  */
 #include <kernel.h>
 
-static void deliver(struct tcb *waiter, word_t badges)
+static void notification_deliver(struct tcb *waiter, word_t badges)
 {
     waiter->regs[REG_BADGE] = badges;
     waiter->regs[REG_MESSAGE] = 0;
@@ -26,7 +26,7 @@ void notification_signal(struct notification *notification, word_t badge)
         return;
     }
     notification_cancel(waiter);
-    deliver(waiter, badge);
+    notification_deliver(waiter, badge);
     thread_wake(waiter);
 }
 
@@ -62,7 +62,7 @@ void notification_wait(struct tcb *waiter, struct notification *notification)
         return;
     }
     if (notification->signalled) {
-        deliver(waiter, notification->pending);
+        notification_deliver(waiter, notification->pending);
         notification->pending = 0;
         notification->signalled = 0;
         return;

@@ -61,13 +61,13 @@ void sched_yield(void)
 }
 
 /* The first thread of the highest priority that can run; those that cannot are taken out. */
-static struct tcb *choose(void)
+static struct tcb *sched_choose(void)
 {
     /* bound: PRIORITIES + 1 */
     for (word_t left = PRIORITIES; left != 0; left--) {
         struct queue *queue = &ready[left - 1];
 
-        __asm__("" : "+r"(queue)); /* computed here, so that the two loops stay two */
+        COMPUTED_IN_EACH_TURN(queue);
         /* counted: blocked_thread */
         while (queue->head != NULL) {
             struct tcb *thread = queue->head;
@@ -114,7 +114,7 @@ void sched_run(void)
         && woken->priority >= current_thread->priority + (best != NULL))
         best = woken;
     if (best == NULL)
-        best = choose();
+        best = sched_choose();
     woken = NULL;
     look = false;
     if (best == current_thread)

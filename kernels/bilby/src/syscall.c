@@ -12,7 +12,7 @@
 #include <kernel.h>
 #include <space.h>
 
-static void fail(word_t error)
+static void syscall_fail(word_t error)
 {
     current_thread->regs[REG_BADGE] = SYSCALL_FAILED | error;
     current_thread->regs[REG_MESSAGE] = message_make(0, 0, 0, error);
@@ -51,7 +51,7 @@ static word_t read_invocation(struct invocation *call, struct slot *slot, word_t
     return find_extra(call, message);
 }
 
-static word_t dispatch(const struct invocation *call)
+static word_t invocation_dispatch(const struct invocation *call)
 {
     switch (cap_type(&call->slot->cap)) {
     case CAP_UNTYPED:
@@ -80,7 +80,7 @@ static void invoke_object(struct slot *slot, word_t message)
     word_t error = read_invocation(&call, slot, message);
 
     if (error == ERROR_NONE)
-        error = dispatch(&call);
+        error = invocation_dispatch(&call);
     current_thread->regs[REG_BADGE] = 0;
     current_thread->regs[REG_MESSAGE] = message_make(0, 0, 0, error);
 }
@@ -92,17 +92,17 @@ void syscall_invoke(word_t address, word_t message, bool blocking, bool call)
     struct cap *cap;
 
     if (slot == NULL) {
-        fail(ERROR_LOOKUP_FAILED);
+        syscall_fail(ERROR_LOOKUP_FAILED);
         return;
     }
     cap = &slot->cap;
     switch (cap_type(cap)) {
     case CAP_NULL:
-        fail(ERROR_INVALID_CAPABILITY);
+        syscall_fail(ERROR_INVALID_CAPABILITY);
         return;
     case CAP_ENDPOINT:
         if (!endpoint_cap_can_send(cap)) {
-            fail(ERROR_NO_RIGHT);
+            syscall_fail(ERROR_NO_RIGHT);
             return;
         }
         endpoint_send(current_thread, (struct endpoint *)endpoint_cap_object(cap),
@@ -111,7 +111,7 @@ void syscall_invoke(word_t address, word_t message, bool blocking, bool call)
         return;
     case CAP_NOTIFICATION:
         if (!notification_cap_can_send(cap)) {
-            fail(ERROR_NO_RIGHT);
+            syscall_fail(ERROR_NO_RIGHT);
             return;
         }
         current_thread->regs[REG_BADGE] = 0;
@@ -121,7 +121,7 @@ void syscall_invoke(word_t address, word_t message, bool blocking, bool call)
         return;
     default:
         if (!call) {
-            fail(ERROR_ILLEGAL_OPERATION);
+            syscall_fail(ERROR_ILLEGAL_OPERATION);
             return;
         }
         invoke_object(slot, message);
@@ -135,14 +135,14 @@ void syscall_receive(word_t address)
     struct cap *cap;
 
     if (slot == NULL) {
-        fail(ERROR_LOOKUP_FAILED);
+        syscall_fail(ERROR_LOOKUP_FAILED);
         return;
     }
     cap = &slot->cap;
     switch (cap_type(cap)) {
     case CAP_ENDPOINT:
         if (!endpoint_cap_can_receive(cap)) {
-            fail(ERROR_NO_RIGHT);
+            syscall_fail(ERROR_NO_RIGHT);
             return;
         }
         if (!slot_is_empty(&current_thread->caller))
@@ -152,14 +152,14 @@ void syscall_receive(word_t address)
         return;
     case CAP_NOTIFICATION:
         if (!notification_cap_can_receive(cap)) {
-            fail(ERROR_NO_RIGHT);
+            syscall_fail(ERROR_NO_RIGHT);
             return;
         }
         notification_wait(current_thread,
                           (struct notification *)notification_cap_object(cap));
         return;
     default:
-        fail(ERROR_INVALID_CAPABILITY);
+        syscall_fail(ERROR_INVALID_CAPABILITY);
         return;
     }
 }

@@ -91,7 +91,7 @@ void thread_set_priority(struct tcb *thread, word_t priority)
 }
 
 /* Its address space; without one, the kernel's own, in which it can only fault. */
-static struct page_directory *space_of(const struct tcb *thread)
+static struct page_directory *thread_space(const struct tcb *thread)
 {
     const struct cap *cap = &thread->vspace.cap;
 
@@ -104,7 +104,7 @@ static struct page_directory *space_of(const struct tcb *thread)
 void sched_switch(struct tcb *thread)
 {
     if (thread != &idle_thread)
-        asid_switch(space_of(thread));
+        asid_switch(thread_space(thread));
     machine_clear_exclusive(&current_thread->reserved0[0]);
     current_thread = thread;
 }

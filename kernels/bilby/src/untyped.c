@@ -141,7 +141,7 @@ static void make_objects(struct slot *untyped, const struct retype *plan)
     slot_insert_row(plan->slots, plan->count, untyped);
 }
 
-static void retype(struct slot *untyped, const struct retype *plan)
+static void untyped_retype(struct slot *untyped, const struct retype *plan)
 {
     word_t bytes = plan->count << plan->object_bits;
     word_t end = plan->base + bytes - untyped_cap_object(&untyped->cap);
@@ -191,6 +191,6 @@ word_t decode_untyped(const struct invocation *call)
     clear_before(call->slot);
     if (plan.type == TYPE_PAGE_DIRECTORY)
         kernel_maps_before(call->slot, plan.base);
-    retype(call->slot, &plan);
+    untyped_retype(call->slot, &plan);
     return ERROR_NONE;
 }

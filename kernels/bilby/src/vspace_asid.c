@@ -62,7 +62,7 @@ static word_t free_number(const struct cap *pool)
     return number;
 }
 
-static void assign(struct slot *pool, struct cap *directory, word_t number)
+static void pool_assign(struct slot *pool, struct cap *directory, word_t number)
 {
     ((struct asid_pool *)asid_pool_cap_object(&pool->cap))->space[number] =
         (struct page_directory *)page_directory_cap_object(directory);
@@ -89,7 +89,7 @@ word_t decode_asid_pool(const struct invocation *call)
     if (number == ASID_POOL_ENTRIES)
         return ERROR_NO_NUMBER;
 
-    assign(call->slot, directory, number);
+    pool_assign(call->slot, directory, number);
     return ERROR_NONE;
 }
 
@@ -140,7 +140,7 @@ word_t decode_asid_control(const struct invocation *call)
 }
 
 /* Move the directories of a pool that goes to its front; how many there are. */
-static word_t gather(struct asid_pool *pool)
+static word_t pool_gather(struct asid_pool *pool)
 {
     word_t live = 0;
 
@@ -158,7 +158,7 @@ void asid_delete_pool(const struct cap *pool)
 
     pools[asid_pool_cap_index(pool)] = NULL;
     /* parameter: live_asids + 1 */
-    for (word_t left = gather(object); left != 0; left--)
+    for (word_t left = pool_gather(object); left != 0; left--)
         asid_release(object->space[left - 1]);
 }
 
@@ -167,7 +167,7 @@ BOOT_CODE void asid_boot(struct slot *pool, struct slot *directory)
 {
     pools[asid_pool_cap_index(&pool->cap)] =
         (struct asid_pool *)asid_pool_cap_object(&pool->cap);
-    assign(pool, &directory->cap, free_number(&pool->cap));
+    pool_assign(pool, &directory->cap, free_number(&pool->cap));
 }
 
 /* ---- directories and tables ---------------------------------------------------- */
@@ -257,7 +257,7 @@ void vspace_moved(struct slot *slot, const struct slot *from)
 /* ---- unmapping: what a capability remembers is compared with the tables ------------ */
 
 /* A descriptor maps this frame. */
-static bool maps(word_t descriptor, const struct cap *frame)
+static bool descriptor_maps(word_t descriptor, const struct cap *frame)
 {
     word_t base = frame_cap_base(frame) << 12;
 
@@ -286,7 +286,7 @@ static word_t *mapping_of(struct page_directory *directory, const struct cap *fr
             return NULL;
         entry = &table_at(*entry)->descriptor[page & 0xff];
     }
-    return maps(*entry, frame) ? entry : NULL;
+    return descriptor_maps(*entry, frame) ? entry : NULL;
 }
 
 /* Take a frame's mapping away, if it still has one. */

@@ -202,7 +202,7 @@ void vspace_moved(struct slot *slot, const struct slot *from)
 }
 
 /* The directory that translates through an entry of a table; null if none does. */
-static struct page_directory *space_of(const word_t *entry, word_t size)
+static struct page_directory *entry_space(const word_t *entry, word_t size)
 {
     word_t holder = (word_t)entry;
 
@@ -225,7 +225,7 @@ void vspace_unmap_frame(struct slot *frame)
     *shadow &= ~SLOT_BITS;
     frame_cap_set_entry(&frame->cap, 0);
     write_descriptors(entry, 0, size);
-    directory = space_of(entry, size);
+    directory = entry_space(entry, size);
     if (directory != NULL)
         asid_flush(directory);
 }

@@ -16,7 +16,8 @@ from loopbounds.proof.prove import Budget
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from quoll.inlining.verify import verify_program
-from wcet.analysis.analyse import Options, analyse
+from wcet.analysis.analyse import analyse
+from wcet.analysis.options import Options
 from wcet.analysis.stages import Stages
 
 OPTIONS = Options(

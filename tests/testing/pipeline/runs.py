@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from cache.classify import classify
-from cache.flow import FlowOrder
+from cache.events import FlowOrder
 from cache.geometry import Geometry, Hierarchy
 from cache.policy import Policy
 from cache.simulator import Cache, CacheOutcome

@@ -30,7 +30,8 @@ from quoll.preemption.witness import MissingEdge, follow
 from tests.testing.quoll.building import build
 from tests.testing.values.preemptible import HIGH, LEVELS, LOW
 from tests.testing.values.preemptible import program as preemptible
-from wcet.analysis.analyse import Options, analyse
+from wcet.analysis.analyse import analyse
+from wcet.analysis.options import Options
 from wcet.analysis.prepared import PreparedPaths
 from wcet.analysis.result import Result
 from wcet.analysis.stages import Stages

@@ -17,7 +17,8 @@ from quoll.image.image import Image
 from quoll.inlining.vivu import FULL, Vivu
 from quoll.preemption.witness import follow
 from tests.testing.quoll.building import build
-from wcet.analysis.analyse import Options, analyse
+from wcet.analysis.analyse import analyse
+from wcet.analysis.options import Options
 from wcet.analysis.result import Result
 from wcet.analysis.stages import Stages
 from wcet.executions.replay import ReplayPath as Walk

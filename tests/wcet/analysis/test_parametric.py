@@ -15,8 +15,8 @@ from ilp.worst_case import worst_case
 from loopbounds.bounds import BoundOptions
 from quoll.facts import load
 from tests.testing.quoll.building import build
-from wcet.analysis.analyse import Options
 from wcet.analysis.analyse import analyse as run
+from wcet.analysis.options import Options
 from wcet.analysis.stages import Stages
 from wcet.cli import main
 

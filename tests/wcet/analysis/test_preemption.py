@@ -21,8 +21,8 @@ from quoll.image.trace import End, Execution
 from quoll.preemption.witness import MissingEdge
 from tests.testing.quoll.building import build
 from wcet.analysis import preparation
-from wcet.analysis.analyse import Options
 from wcet.analysis.analyse import analyse as run
+from wcet.analysis.options import Options
 from wcet.analysis.stages import Stages
 from wcet.cli import main
 from wcet.executions.pieces import cut

@@ -12,8 +12,8 @@ from bench.program import generate
 from loopbounds.bounds import BoundOptions
 from quoll.inlining.sharing import Sharing
 from tests.testing.quoll.building import build
-from wcet.analysis.analyse import Options
 from wcet.analysis.analyse import analyse as run
+from wcet.analysis.options import Options
 from wcet.analysis.result import EntryResult
 from wcet.analysis.stages import Stages
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopbounds.slicing.progress import Progress, went_on
+from loopbounds.slicing.trips import Progress, went_on
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, const, operation, sym
 from loopbounds.terms.evaluate import evaluate

@@ -1,0 +1,66 @@
+"""What is asked of a scope, one pass through a part of the code, by what works on it.
+
+``loopbounds.slicing.gated_ssa.Scope`` answers, and says what each answer means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from loopbounds.slicing.cell import Cell
+from loopbounds.slicing.code import Code
+from loopbounds.terms.bit_vectors import Term
+from quoll.assumptions import Assumption
+
+__all__ = ["ScopeValues", "WordOrigin"]
+
+
+@dataclass(frozen=True, slots=True)
+class WordOrigin:
+    """Where an unknown word comes from: a load or instruction of ``node``, or a loop there."""
+
+    node: int
+    cell: Cell | None  # what the loop with header ``node`` havocs
+    frame: bool  # lost from a stack frame, so it may be a stack address
+    given: bool  # read from memory that nothing is known of; otherwise the analysis lost it
+    most: int | None = None  # what it cannot exceed, by the proved bound of a loop
+    parts: Callable[[], tuple[Term, ...]] | None = None  # what a word from a frame is made of
+
+
+class ScopeValues(Protocol):
+    """Values within one pass from ``start``, on demand."""
+
+    code: Code
+    loop: int | None
+    start: int
+    leaves: dict[Term, Cell]
+    origin: dict[Term, WordOrigin]
+    used: set[Assumption]
+
+    @property
+    def is_plain(self) -> bool: ...
+    def at(self, node: int, cell: Cell) -> Term: ...
+    def after(self, node: int, cell: Cell) -> Term: ...
+    def along(self, edge: int, cell: Cell) -> Term: ...
+    def after_iteration(self, cell: Cell) -> Term: ...
+    def before_loop(self, header: int, cell: Cell) -> Term: ...
+    def leaf(self, cell: Cell) -> Term: ...
+    def instance(self, node: int, term: Term) -> Term: ...
+    def source(self, symbol: Term) -> tuple[int, Cell | None]: ...
+    def tainted(self, term: Term) -> bool: ...
+    def inner(self, loop: int) -> ScopeValues: ...
+    def inside(self, loop: int, header: int, cell: Cell) -> Cell | None: ...
+    def outside(self, loop: int, header: int, cell: Cell) -> Cell | None: ...
+    def input(
+        self,
+        node: int,
+        name: str,
+        width: int,
+        *,
+        frame: bool = False,
+        given: bool = False,
+        most: int | None = None,
+        parts: Callable[[], tuple[Term, ...]] | None = None,
+    ) -> Term: ...

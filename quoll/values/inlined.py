@@ -1,0 +1,70 @@
+"""From a program to values in every calling context, in one place.
+
+Program -> expand -> guide -> values -> prune -> values
+
+The values of the whole graph say which edges are infeasible in their context (rule 4). Without
+these edges fewer states meet, so the values of the graph that is left say more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from quoll.cfg.cfg import Program
+from quoll.facts import Facts
+from quoll.facts.regions import Regions
+from quoll.image.image import Image
+from quoll.image.memory_map import Span
+from quoll.inlining.cuts import guided_in_contexts
+from quoll.inlining.expand import expand, without_edges
+from quoll.inlining.supergraph import Supergraph
+from quoll.inlining.vivu import FULL, Vivu
+from quoll.values.values import Values, analyse
+
+__all__ = ["Inlined", "inlined"]
+
+
+@dataclass(frozen=True, slots=True)
+class Inlined:
+    """The graph of an entry before and after its infeasible edges are left out, with values."""
+
+    plain: Supergraph
+    first: Values  # of ``plain``
+    graph: Supergraph
+    values: Values
+
+    @property
+    def changed(self) -> frozenset[Span]:
+        """What was taken for constant and is stored to: the image is to be read again without."""
+        return self.first.changed | self.values.changed
+
+
+def inlined(
+    program: Program,
+    address: int,
+    image: Image,
+    facts: Facts,
+    regions: Regions,
+    *,
+    vivu: Vivu = FULL,
+    accept: Callable[[Supergraph], None] = lambda graph: None,
+    stage: Callable[[str], AbstractContextManager[None]] = lambda name: nullcontext(),
+) -> Inlined:
+    """The values of ``program`` from the entry at ``address``, guided by ``facts``.
+
+    ``accept`` raises an error for a graph that cannot be analysed; it sees the pruned one.
+    ``stage`` times the stages ``expand`` and ``values``. Raises ControlFlowError and
+    InfeasibleError where no path is left.
+    """
+    with stage("expand"):
+        plain = guided_in_contexts(expand(program, address, image, vivu), image, facts)
+    with stage("values"):
+        first = analyse(plain, image, regions=regions)
+        graph = without_edges(plain, first.dead_edges, image) if first.dead_edges else plain
+        accept(graph)
+        if graph is plain:
+            return Inlined(plain, first, plain, first)
+        values = first.within(graph) or analyse(graph, image, regions=regions)
+        return Inlined(plain, first, graph, values)

@@ -1,0 +1,167 @@
+"""What the stages of all entries share: the inputs as they were read, and the integer program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ilp.constraints.constraint import Constraint, locate_in, resolve_constraints
+from ilp.constraints.parameters import loop_parameters, refuse_unknown
+from ilp.entry import bound_entry
+from ilp.parametric import largest
+from ilp.solvers.solve import solver_named
+from quoll.assumptions import stated
+from quoll.facts import Facts, load
+from quoll.facts.regions import Regions
+from quoll.image.image import Image
+from wcet.analysis.entries import asked_ends, find_entries, path_ends
+from wcet.analysis.options import Options
+from wcet.analysis.prepared import Prepared, PreparedPaths, PreparedStore
+from wcet.analysis.result import EntryResult, Start
+from wcet.analysis.stages import Stages
+from wcet.platforms import platform as platforms
+from wcet.platforms.platform import Platform
+from wcet.platforms.processor import check_processor
+
+__all__ = ["Run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the stages of all entries share."""
+
+    image: Image
+    platform: Platform
+    reason: str  # why this platform
+    files: tuple[Path, ...]  # of facts
+    facts: Facts
+    regions: Regions
+    entries: Mapping[str, int]  # addresses
+    ends: frozenset[int]
+    options: Options
+    stages: Stages
+    store: PreparedStore
+
+    @staticmethod
+    def begin(kernel: Path, options: Options, stages: Stages) -> Run:
+        """Read the inputs. Raises InputError, FactsError or UsageError for what is wrong."""
+        with stages.stage("read"):
+            image = options.extra.image(kernel)
+            platform, reason = choose_platform(image, options)
+            files = facts_files(kernel, options)
+            facts = Facts((*load(files).facts, *asked_ends(options.ends)))
+            refuse_unknown(facts, options.parameters)
+            regions = Regions.of(facts, image)
+            platform = platform.with_regions(regions)
+            image = image.mapped(platform.hierarchy.memory)
+            entries = find_entries(image, platform, options.entries)
+            ends = path_ends(image, platform)
+            store = PreparedStore(options, image, platform, facts, ends)
+        return Run(
+            image, platform, reason, files, facts, regions, entries, ends, options, stages, store
+        )
+
+    def entry(
+        self,
+        name: str,
+        address: int,
+        prepared: Prepared,
+        effective: list[tuple[Constraint, ...]],
+    ) -> EntryResult:
+        """The bound of one entry; the constraints that it has are added to ``effective``."""
+        whole = len(prepared.paths) == 1 and prepared.paths[0].start is None
+        results = [
+            self.solve(name, address, paths, effective, whole=whole) for paths in prepared.paths
+        ]
+        results.sort(key=lambda result: -result.cycles)
+        functions = [(result.parametric, result.cycles) for result in results]
+        assumptions = (*prepared.assumptions, *(a for r in results for a in r.assumptions))
+        return replace(
+            results[0],
+            infeasible=prepared.infeasible,
+            assumptions=tuple(dict.fromkeys(assumptions)),
+            starts=tuple(start for result in results for start in result.starts),
+            paths=prepared.paths,
+            parametric=largest(functions),
+            unmasking=prepared.unmasking,
+        )
+
+    def solve(
+        self,
+        name: str,
+        address: int,
+        paths: PreparedPaths,
+        effective: list[tuple[Constraint, ...]],
+        *,
+        whole: bool,
+    ) -> EntryResult:
+        """The integer program of the paths from one start.
+
+        Unless they are ``whole``, what must happen somewhere may happen before or after them.
+        """
+        with self.stages.stage("ilp", name):
+            found = resolve_constraints(paths.graph, self.facts, locate_in(self.image))
+            constraints = tuple(c for c in found if whole or c.holds_in_parts)
+            effective.append(found)
+            answer = bound_entry(
+                paths.graph,
+                paths.costs,
+                paths.bounds,
+                constraints,
+                loop_parameters(paths.graph, self.image, self.facts),
+                self.options.parameters,
+                solver=solver_named(self.options.solver),
+                seconds=self.options.time_limit,
+                place=self.image.place,
+            )
+        assumptions = (
+            *(a for b in answer.bounds for a in b.assumptions),
+            *(limit.assumption for limit in answer.limits),
+            *(stated(c.fact) for c in constraints),
+        )
+        context = paths.graph.nodes[paths.graph.entry].context
+        return EntryResult(
+            name=name,
+            symbol=self.image.place(address),
+            address=address,
+            graph=paths.graph,
+            costs=paths.costs,
+            bounds=answer.bounds,
+            solution=answer.worst.solution,
+            path=answer.worst.path,
+            infeasible=(),
+            assumptions=assumptions,
+            parametric=answer.parametric,
+            example=answer.example,
+            constraints=constraints,
+            model=answer.worst.model,
+            numbers=answer.numbers,
+            starts=(Start(paths.start, context, answer.worst.solution.cycles),),
+        )
+
+
+def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
+    """The platform asked for, or the one that the ELF's build attributes name.
+
+    Raises InputError if the ELF is built for another processor.
+    """
+    if options.platform is not None:
+        chosen, reason = platforms.load(options.platform), "asked for"
+    else:
+        chosen, reason = platforms.for_image(image.cpu, image.attributes.arch)
+    if options.l2 is not None:
+        chosen = chosen.with_l2(options.l2)
+    if options.tlb is not None:
+        chosen = chosen.with_tlb(options.tlb)
+    core = chosen.timing.core
+    listed = check_processor(image.attributes, chosen.name, core, force=options.force_core)
+    chosen = replace(chosen, assumptions=(*chosen.assumptions, *listed))
+    return chosen.locking(image), reason
+
+
+def facts_files(kernel: Path, options: Options) -> tuple[Path, ...]:
+    """The facts file beside the ELF, if there is one, then those asked for."""
+    beside = kernel.with_suffix(".facts")
+    automatic = options.neighbouring_facts and beside.is_file() and beside not in options.facts
+    return ((beside,) if automatic else ()) + options.facts
