@@ -27,7 +27,7 @@ from pathlib import Path
 
 __all__ = ["FOUND_BY", "FoundBy", "copied", "main"]
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 PATCHES = Path(__file__).with_name("reverts")
 LIMIT = 1800  # seconds for one command
 FINDING = re.compile(r"^(\w+ seed \d+ index \d+: [a-z]+):", re.M)
