@@ -1,65 +1,22 @@
-"""An integer program as text: LP format to read, MPS format for other solvers.
+"""An integer program as MPS text, which the direct path to CBC reads.
 
-Names are those of the model; both formats allow letters, digits and ``_.!$%&()~`` in them.
-Source: CPLEX LP file format and MPS file format as CBC, HiGHS, SCIP and Gurobi read them.
+Names are those of the model; the format allows letters, digits and ``_.!$%&()~`` in them.
+Source: the free MPS file format as CBC reads it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ilp.solvers.model import Model, Row
+from ilp.solvers.model import Model
 
-__all__ = ["to_lp", "to_mps"]
-
-WIDTH = 100
+__all__ = ["to_mps"]
 
 
-def to_lp(model: Model) -> str:
-    """CPLEX LP format, with each row's origin as a comment above it."""
-    lines = ["\\ cycles on a path; the constant is written as the variable 'one' = 1", "Maximize"]
-    terms = [(n, c) for n, c in zip(model.names, model.objective, strict=True) if c]
-    lines += folded(" cycles:", [*terms, ("one", model.constant)])
-    lines.append("Subject To")
-    origin = ""
-    for row in model.rows:
-        if row.origin != origin:
-            origin = row.origin
-            lines.append(f"\\ {origin}")
-        lines += row_lines(model, row)
-    lines.append("Bounds")
-    lines += [f" {name} <= {most}" for name, most in zip(model.names, model.upper, strict=True)]
-    lines += [" one = 1", "General"]
-    lines += [f" {name}" for name in model.names]
-    lines += ["End", ""]
-    return "\n".join(lines)
-
-
-def row_lines(model: Model, row: Row) -> list[str]:
-    """One row; a row without terms is written with the variable 'one', which has to cancel."""
-    terms = [(model.names[j], a) for j, a in row.terms]
-    lines = folded(f" {row.name}:", terms or [("one", 0)])
-    lines[-1] += f" {'=' if row.equal else '<='} {row.rhs}"
-    return lines
-
-
-def folded(head: str, terms: list[tuple[str, int]]) -> list[str]:
-    """``head + 2 x - y ...`` broken into lines of about ``WIDTH`` characters."""
-    lines, line = [], head
-    for name, a in terms:
-        term = f" {'-' if a < 0 else '+'} {name if abs(a) == 1 else f'{abs(a)} {name}'}"
-        if len(line) + len(term) > WIDTH:
-            lines.append(line)
-            line = " "
-        line += term
-    lines.append(line)
-    return lines
-
-
-def to_mps(model: Model, *, relaxed: bool = False) -> str:
+def to_mps(model: Model, *, relaxed: bool) -> str:
     """Free MPS format, to be maximised; ``relaxed`` leaves out that variables are integer.
 
-    The constant is the negated right-hand side of the objective row, as the format has it.
+    The constant of the objective is left out.
     """
     lines = ["NAME ipet FREE", "OBJSENSE", "    MAX", "ROWS", " N cycles"]
     lines += [f" {'E' if row.equal else 'L'} {row.name}" for row in model.rows]
@@ -70,8 +27,6 @@ def to_mps(model: Model, *, relaxed: bool = False) -> str:
     if not relaxed:
         lines.append(" M2 'MARKER' 'INTEND'")
     lines.append("RHS")
-    if model.constant:
-        lines.append(f" RHS cycles {-model.constant}")
     lines += [f" RHS {row.name} {row.rhs}" for row in model.rows if row.rhs]
     lines.append("BOUNDS")
     lines += [f" UP BND {name} {most}" for name, most in zip(model.names, model.upper, strict=True)]
