@@ -198,7 +198,7 @@ def test_cbc_missing(
 
     monkeypatch.setattr(ilp.solvers.cbc, "bundled", lambda: Path("/nonexistent/cbc"))
     elf = assemble(START + "bx lr\n")
-    message = fails(capsys, 8, "analyse", elf, "--entry", "_start", "--quiet")
+    message = fails(capsys, 8, "analyse", elf, "--entry", "_start", "--quiet", "--solver", "cbc")
     assert "cbc" in message.lower()
 
 
@@ -215,8 +215,21 @@ def test_cbc_killed(
     killed.chmod(0o755)
     monkeypatch.setattr(ilp.solvers.cbc, "bundled", lambda: killed)
     elf = assemble(START + "bx lr\n")
-    message = fails(capsys, 8, "analyse", elf, "--entry", "_start", "--quiet")
+    message = fails(capsys, 8, "analyse", elf, "--entry", "_start", "--quiet", "--solver", "cbc")
     assert "cbc" in message.lower()
+
+
+@pytest.mark.parametrize(("name", "status"), [("glpk", 2), ("CPLEX_CMD", 8)])
+def test_solvers_that_pulp_does_not_find(
+    capsys: pytest.CaptureFixture[str],
+    assemble,  # type: ignore[no-untyped-def]
+    name: str,
+    status: int,
+) -> None:
+    elf = assemble(START + "bx lr\n")
+    message = fails(capsys, status, "analyse", elf, "--quiet", "--solver", name)
+    assert name in message
+    assert "cbc, highs, PULP_CBC_CMD" in message
 
 
 COUNTED = START + "mov r0, #10\n1: subs r0, r0, #1\nbne 1b\nbx lr\n"
