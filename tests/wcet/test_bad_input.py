@@ -222,7 +222,7 @@ def test_cbc_killed(
 @pytest.mark.parametrize(("name", "status"), [("glpk", 2), ("CPLEX_CMD", 8)])
 def test_solvers_that_pulp_does_not_find(
     capsys: pytest.CaptureFixture[str],
-    assemble,  # type: ignore[no-untyped-def]
+    assemble: Assemble,
     name: str,
     status: int,
 ) -> None:
