@@ -4,21 +4,22 @@
 PYTHON ?= python3
 
 KERNEL := build/bilby/kzm-after/kernel.elf
-PACKAGES := $(wildcard quoll cache pipeline loopbounds ilp wcet)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel recorder analyse check test bench benchmark mutants clean
+.PHONY: help setup kernel recorder analyse check quick test bench benchmark mutants docs clean
 
 help:
 	@echo 'make analyse   worst-case bounds of all entries of the kernel for KZM'
 	@echo 'make test      lint, types and every test, those of the kernel included'
-	@echo 'make check     lint and types only'
+	@echo 'make quick     the tests that are not slow, in under a minute'
+	@echo 'make check     lint, format and types only'
 	@echo 'make kernel    build the kernel: $(KERNEL)'
 	@echo 'make setup     install what is missing (the others do this by themselves)'
 	@echo 'make campaign-NAME   a long run of campaigns/NAME.py, with options in ARGS'
 	@echo 'make bench     time and memory of the analysis against the number of contexts'
 	@echo 'make benchmark   the kernel for other analysers: build/benchmark/*.tar.xz, options in ARGS'
 	@echo 'make mutants   faults put into the kernel one at a time: each must be found'
+	@echo 'make docs      one static site of documents and docstrings: build/site/index.html'
 	@echo 'make clean     remove what was built; .venv stays'
 
 # Ends at once when there is nothing to install.
@@ -37,7 +38,12 @@ analyse: kernel
 
 check: setup
 	.venv/bin/ruff check .
-	.venv/bin/mypy $(PACKAGES)
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+# Neither the kernel nor QEMU is needed for these.
+quick: setup
+	.venv/bin/pytest -n 2 --dist loadgroup -m 'not slow'
 
 test: check kernel recorder
 	.venv/bin/pytest -n 2 --dist loadgroup
@@ -58,6 +64,12 @@ bench: setup
 # All boards, presets and levels of optimisation; ARGS='--build kzm-after-O2' for one.
 benchmark: kernel recorder
 	@.venv/bin/python -m bench.benchmark build/benchmark $(ARGS)
+
+docs: setup
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
+	    --editable '.[docs]'
+	@.venv/bin/python scripts/reference.py build/pages
+	@.venv/bin/python -m mkdocs build --quiet --strict
 
 clean:
 	rm -rf build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -64,7 +64,7 @@ def generate(contexts: int, seed: int, *, recursion: bool = True) -> Generated:
     while layers[-1][0].contexts * CALLS * 2 < contexts:
         numbers = range(width(contexts))
         layers.append([inner(program, draw, len(layers), i, layers) for i in numbers])
-    calls = []
+    calls: list[Function] = []
     total = 1
     while total < contexts:
         callee = layers[-1][len(calls) % len(layers[-1])]

@@ -27,7 +27,7 @@ from pathlib import Path
 
 __all__ = ["FOUND_BY", "FoundBy", "copied", "main"]
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 PATCHES = Path(__file__).with_name("reverts")
 LIMIT = 1800  # seconds for one command
 FINDING = re.compile(r"^(\w+ seed \d+ index \d+: [a-z]+):", re.M)
@@ -55,13 +55,16 @@ FOUND_BY = {
         "tests/wcet/analysis/test_interrupts.py", "tests/quoll/preemption/test_pending.py",
         "tests/quoll/preemption/test_segments.py",
     )),
-    "04": FoundBy(("modes",), ("tests/wcet/analysis/test_masked_paths.py", "tests/quoll/inlining/test_expand.py")),
+    "04": FoundBy(("modes",), (
+        "tests/wcet/analysis/test_masked_paths.py", "tests/quoll/inlining/test_expand.py",
+    )),
     "05": FoundBy(("mappings",), (
         "tests/quoll/domain/test_abstract_names.py", "tests/loopbounds/test_names.py",
         "tests/cache/test_data.py", "tests/quoll/image/test_memory_map.py",
     )),
     "06": FoundBy(("frames",), (
-        "tests/quoll/test_frames_stored_by_callees.py", "tests/quoll/indirect/test_frames_executed.py",
+        "tests/quoll/test_frames_stored_by_callees.py",
+        "tests/quoll/indirect/test_frames_executed.py",
         "tests/quoll/indirect/test_frames.py",
     )),
     "07": FoundBy(("interrupts", "preempted"), (
@@ -72,7 +75,9 @@ FOUND_BY = {
     "10": FoundBy(("unmodelled", "stores"), ("tests/loopbounds/test_exact_unmodelled.py",)),
     "11": FoundBy((), ("tests/quoll/image/test_instruction_set.py",)),
     "12": FoundBy((), ("tests/wcet/platforms/test_processor.py",)),
-    "13": FoundBy((), ("tests/quoll/facts/test_guidance.py", "tests/quoll/extraction/test_extract_ends.py")),
+    "13": FoundBy((), (
+        "tests/quoll/facts/test_guidance.py", "tests/quoll/extraction/test_extract_ends.py",
+    )),
     "14": FoundBy((), ("tests/wcet/analysis/test_parametric.py",)),
     "15": FoundBy(("frames",), (
         "tests/quoll/extraction/test_extract_ends.py",

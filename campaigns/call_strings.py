@@ -9,8 +9,8 @@ import sys
 
 from quoll.errors import UnboundedLoop
 from quoll.inlining.vivu import Vivu
-from tests.testing.wcet.programs import check
-from tests.wcet.analysis.test_call_strings import analysed, calling_program
+from tests.testing.wcet.calling import calling_program
+from tests.testing.wcet.programs import bound, check
 
 LEVELS = ("-O0", "-O1", "-O2", "-Os")
 VIVUS = (*map(Vivu, (2, 1, 0)), Vivu(unroll=True))
@@ -24,13 +24,13 @@ def main() -> None:
         elf = calling_program(seed, LEVELS[seed % len(LEVELS)])
         row = []
         try:
-            whole = analysed(elf).entries["main"]
+            whole = bound(elf).entries["main"]
         except UnboundedLoop:
             print(seed, "has a loop without a bound", flush=True)
             continue
         for vivu in VIVUS:
             try:
-                result = analysed(elf, vivu)
+                result = bound(elf, vivu=vivu)
             except UnboundedLoop:
                 row.append("no bound")
                 continue

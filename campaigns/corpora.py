@@ -85,12 +85,12 @@ def _whole(folder: Path, multilib: str, flags: Sequence[str], archives: Sequence
     if elf.exists():
         return elf
     libgcc = Path(run([GCC, *flags, "-print-libgcc-file-name"]).strip())
-    parts = [*archives, libgcc]
+    parts: list[str | Path] = [*archives, libgcc]
     rest = elf.with_suffix(".undefined.o")
     source = rest.with_suffix(".c")
     source.write_text("".join(STUBS.get(name, STUB).format(name) for name in _undefined(parts)))
     run([GCC, *flags, "-w", "-fno-builtin", "-ffreestanding", "-c", source, "-o", rest])
-    archived = ["-Wl,--whole-archive", *parts, "-Wl,--no-whole-archive"]
+    archived: list[str | Path] = ["-Wl,--whole-archive", *parts, "-Wl,--no-whole-archive"]
     run([GCC, *flags, *WHOLE, *archived, rest, "-o", elf])
     return elf
 
@@ -99,7 +99,7 @@ def _file_name(multilib: str) -> str:
     return "default" if multilib == "." else multilib.replace("/", "-")
 
 
-def _undefined(archives: Sequence[Path]) -> list[str]:
+def _undefined(archives: Sequence[str | Path]) -> list[str]:
     """Names that ``archives`` use and none of them defines."""
     used: set[str] = set()
     defined: set[str] = set()
@@ -132,7 +132,7 @@ def _random_program(folder: Path, seed: int, compiler: str, level: str, thumb: b
     if not source.exists():
         run(["csmith", "--seed", str(seed), "-o", source], cwd=folder, env=environment())
     target = ["-march=armv7-a", "-mfloat-abi=soft", f"-m{state}"]
-    headers = ["-isystem", UNPACKED / "usr/include/csmith"]
+    headers: list[str | Path] = ["-isystem", UNPACKED / "usr/include/csmith"]
     if compiler == "clang":
         headers += ["--target=arm-none-eabi", "-fshort-enums", "-isystem", "/usr/include/newlib"]
     item = elf.with_suffix(".o")

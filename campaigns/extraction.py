@@ -32,8 +32,10 @@ from quoll.listing.listing import function_loops
 
 __all__ = ["Row", "entries_of", "examine"]
 
-COLUMNS = ("functions", "instructions", "blocks", "tables", "pointer calls", "longjmp", "other")
-COLUMNS += ("unproved", "never return", "irreducible", "recursive", "dead", "missed", "CPU s")
+COLUMNS = (
+    *("functions", "instructions", "blocks", "tables", "pointer calls", "longjmp", "other"),
+    *("unproved", "never return", "irreducible", "recursive", "dead", "missed", "CPU s"),
+)
 
 
 @dataclass(slots=True)

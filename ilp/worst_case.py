@@ -33,8 +33,9 @@ SHUFFLES = 8  # random orders tried before counts are called unrealisable
 
 @dataclass(frozen=True, slots=True)
 class WorstCase:
-    """The answer for one entry, and the program that it solves (``ilp.solvers.model_text`` writes
-    it).
+    """The answer for one entry, and the program that it solves.
+
+    ``ilp.solvers.pulp_problem`` gives and writes the program as PuLP has it.
     """
 
     solution: Solution

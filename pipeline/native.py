@@ -244,7 +244,7 @@ def available() -> bool:
 
 
 def execute(machine: PipelineMachine, trace: CompiledTrace) -> int:
-    """Cycles from the state of ``machine`` until all is quiet, as ``PipelineMachine.execute`` step by step.
+    """Cycles from the state of ``machine`` until all is quiet, as ``PipelineMachine.execute``.
 
     ``machine`` is used up. Its draws are replaced by those of ``SplitMix``, from its own state if
     it has one, else seeded by its generator. ``trace.issued`` gets the clock after each step.

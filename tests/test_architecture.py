@@ -88,17 +88,7 @@ def test_a_folder_says_what_it_takes_and_gives(name: str) -> None:
 def test_every_module_lists_its_public_names(module: str) -> None:
     loaded = importlib.import_module(module)
     assert loaded.__doc__
-    names = loaded.__all__
-    assert sorted(names, key=lambda n: (not n.isupper(), not n[0].isupper(), n)) == list(names)
-    assert all(hasattr(loaded, name) for name in names)
-
-
-@pytest.mark.parametrize("document", sorted((ROOT / "docs").glob("*.md")), ids=lambda p: p.name)
-def test_paths_in_documents_exist(document: Path) -> None:
-    text = document.read_text()
-    pattern = rf"`((?:{'|'.join((*PACKAGES, 'tests', 'campaigns', 'kernels', 'bench'))})/[\w./-]+)`"
-    missing = [path for path in re.findall(pattern, text) if not (ROOT / path).exists()]
-    assert not missing
+    assert all(hasattr(loaded, name) for name in loaded.__all__)
 
 
 def test_class_names_are_distinct() -> None:

@@ -116,15 +116,16 @@ def batch(seed: int, indices: Sequence[int], family: str | None) -> Tally:
 
 def minimised(program: Program, kind: str) -> Program:
     """``program`` without the instructions that the finding does not need."""
-    for part in ("lines", "handler"):
-        at = len(getattr(program, part)) - 1
-        while at >= 0:
-            lines = getattr(program, part)
-            if can_go(lines[at], program):
-                less = replace(program, **{part: (*lines[:at], *lines[at + 1 :])})
-                if still(less, kind):
-                    program = less
-            at -= 1
+    for at in reversed(range(len(program.lines))):
+        lines = program.lines
+        if can_go(lines[at], program):
+            less = replace(program, lines=(*lines[:at], *lines[at + 1 :]))
+            program = less if still(less, kind) else program
+    for at in reversed(range(len(program.handler))):
+        lines = program.handler
+        if can_go(lines[at], program):
+            less = replace(program, handler=(*lines[:at], *lines[at + 1 :]))
+            program = less if still(less, kind) else program
     return program
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 from unicorn import (
     UC_ARCH_ARM,
     UC_HOOK_CODE,
@@ -314,6 +315,7 @@ def read(elf: Path) -> tuple[Mapping[str, int], Pieces, Pieces]:
     with elf.open("rb") as file:
         content = ELFFile(file)
         table = content.get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
         symbols = {s.name: s["st_value"] for s in table.iter_symbols() if s.name[:1] in "pdht"}
         loaded = [s for s in content.iter_sections() if s["sh_flags"] & 2 and s.data_size]
         pieces = [(s["sh_addr"], s.data()) for s in loaded if s["sh_type"] == "SHT_PROGBITS"]

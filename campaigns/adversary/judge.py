@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
@@ -109,6 +109,8 @@ class Judge:
         slow = program.board.thumb and chance.random() < 0.7  # its machine is not compiled
         if longest is not None and longest.end is not End.FAULT and not slow:
             self._replay(claims, longest, verdict, chance)
+        if program.apart and claims.assumes(program.apart):
+            return  # what is called exact rests on it, too
         if program.enumerated and not verdict.findings:
             for header, (bound, exact, _) in claims.loops.items():
                 if exact and 0 < most.get(header, 0) < bound:
@@ -235,7 +237,7 @@ class Interrupted:
         pattern = self.chance.choice(patterns)
         yield Arrival(step=0, pattern=pattern)
         reads = len(quiet.reads)
-        chosen = range(reads)
+        chosen: Sequence[int] = range(reads)
         if reads > ARRIVALS:
             chosen = sorted({0, reads - 1, *self.chance.sample(range(reads), ARRIVALS - 2)})
         for read in chosen:

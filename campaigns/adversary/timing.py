@@ -13,6 +13,7 @@ from random import Random
 
 from campaigns.adversary.executor import BELOW, Run
 from campaigns.adversary.program import Board
+from pipeline.block_times import transfers
 from pipeline.native import Instructions, SplitMix
 from quoll.arm.insn import Insn
 from wcet.executions.replay import (
@@ -21,7 +22,6 @@ from wcet.executions.replay import (
     executed,
     random_machine,
     replay,
-    transfers,
 )
 from wcet.executions.replay import _core as nominal
 from wcet.platforms.platform import Platform

@@ -1,5 +1,7 @@
-"""What limits the counts of nodes and edges.
+"""User constraints as rows of the integer program, and the loop nest they refer to.
 
-Takes the supergraph, loop bounds, facts and parameters.
-Gives a checked loop nest, and the rows of user constraints.
+Takes facts about counts and a supergraph.
+Gives places found in all contexts, rows for each instance of a function, checked loop bounds.
+Source: Blackham, Shi, Heiser, EuroSys 2012, section 5.2; rules 24, 27 and 29 of docs/soundness.md.
+Names: constraint.resolve_constraints, flowfacts.constraint_rows, nest.LoopNest, parameters.
 """

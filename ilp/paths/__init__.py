@@ -1,5 +1,7 @@
-"""The worst path, built from the counts of the integer program (rule 26).
+"""Paths: from counts back to one execution order, checked, folded and outlined.
 
-Takes counts per edge.
-Gives a sequence of steps that a separate checker accepts, and its trees of calls and loops.
+Takes the counts of a solution and the loop nest.
+Gives the steps of a worst path; a tree of calls; every rule that a given path breaks.
+Source: docs/ilp.md (an Eulerian trail along the loop nest); rules 18 and 23 of docs/soundness.md.
+Names: path.build_path, check.violations, tree.fold, outline.outline, solution.WorstPath.
 """

@@ -1,5 +1,7 @@
-"""Integer programs, the solvers, and certificates of what they answer (rule 23).
+"""Integer programs as values, the solvers that maximise them, and exact certificates.
 
-Takes a ``Model``: rows over integer variables.
-Gives a bound that is certified by exact arithmetic, and the counts that reach it, if known.
+Takes a ``Model``: rows and a matrix of integers.
+Gives an upper bound that is proved in exact integers, and counts that reach it.
+Source: Neumaier and Shcherbina 2004 (certificates); Land and Doig 1960 (branch and bound).
+Names: solve.maximise, model.Model, cbc.Cbc, highs.Highs, certificate.certified_bound, model_text.
 """

@@ -1,5 +1,7 @@
-"""Smaller models with the same or more runs.
+"""Smaller loop models: with the same runs, or with more.
 
-Takes the model of a loop and what constrains its words.
-Gives a model without what decides nothing, and weaker models that are easier to prove.
+Takes a ``LoopModel``, and what is known where the loop is entered.
+Gives a model whose bound is a bound of the given one.
+Source: docs/loopbounds.md, "The model".
+Names: simplify.simplified, coarsen.coarsen, canonical.canonical, constraints.within, lists.ranked.
 """

@@ -1,6 +1,7 @@
-"""From a loop to what decides how often it runs.
+"""Slicing: what decides how often a loop header runs, as terms over what its entry finds.
 
-Takes the supergraph, what value analysis says of it, and the bounds proved so far.
-Gives one slice per loop: a model, and what its words stand for.
-Method: gated SSA on demand over the acyclic supergraph (``gated_ssa``).
+Takes a supergraph with values.
+Gives a slice for each loop: a ``LoopModel``, or the reason why there is none.
+Source: Weiser 1981; Ottenstein, Ballance, MacCabe, PLDI 1990 (gated SSA); docs/loopbounds.md.
+Names: slice.slice_loops, gated_ssa, effects.block_effect, stack_taint, trips.
 """

@@ -1,1 +1,7 @@
-"""quoll/cfg."""
+"""Control-flow graphs of functions, and who calls whom.
+
+Takes an image and an entry, what indirect transfers do, which callees return.
+Gives ``Cfg`` (blocks and typed edges), ``Program`` (all functions), ``CallGraph``.
+Source: Aho, Sethi, Ullman, section 9.4 (basic blocks); docs/extraction.md.
+Names: cfg.Program, cfg.Cfg, discover.FunctionBuilder, call_graph.call_graph.
+"""

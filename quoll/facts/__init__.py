@@ -1,4 +1,10 @@
-"""Facts files: see ``quoll.facts.read``."""
+"""Facts files: what the user knows and the binary does not say.
+
+Takes lines of text, one fact a line.
+Gives ``Facts``: a class for each kind, its places, functions and stage.
+Source: Blackham, Shi, Heiser, EuroSys 2012, section 5.2, for constraints; docs/facts.md.
+Names: read.load, read.parse, fact.FactForm, places.resolve, regions.Regions, contract.Contract.
+"""
 
 from quoll.facts.control import NeverReturns, Returns, Targets
 from quoll.facts.counts import AtMost, Conflict, Consistent, LoopFact, LoopParameter

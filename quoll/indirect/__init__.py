@@ -1,1 +1,7 @@
-"""quoll/indirect."""
+"""What an indirect transfer does and where it goes, one way of resolving it per file.
+
+Takes the values inside a function, or the code just before a write of the pc.
+Gives return, call or jump with its targets; or nothing, and then the transfer is refused.
+Source: Procedure Call Standard for the Arm Architecture (AAPCS32), 6.1 and 6.2; docs/extraction.md.
+Names: by_values.resolve, tables.selected, frames.prove_frame, local_code.Nearby, returns.Confirmer.
+"""

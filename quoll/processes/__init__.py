@@ -1,1 +1,7 @@
-"""quoll/processes."""
+"""Child processes: programs and Python functions with limits on time, memory and output.
+
+Takes a command or a function, with its limits.
+Gives what it printed or returned; an error if it hangs or dies. No child outlives its parent.
+Source: Linux manual pages prctl(2), setrlimit(2), memfd_create(2).
+Names: children.run, children.apart, children.stoppable, parallel.spread, parallel.begun.
+"""

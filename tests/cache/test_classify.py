@@ -13,7 +13,7 @@ from cache.reference import Hit, Kind, Reference
 from quoll.cfg.cfg import Block, EdgeKind
 from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph, SuperLoop
 from quoll.words.strided_interval import ValueSet
-from tests.testing.cache.graphs import CODE, DATA, DEVICE, Program, at, pool
+from tests.testing.cache.graphs import CODE, DATA, DEVICE, Program, at, pool, straight
 from tests.testing.cache.walks import Tally, check, hierarchy
 
 CASES = 10_000  # of the 100,000 in campaigns/caches.py
@@ -44,18 +44,6 @@ def test_claims_hold_on_concrete_caches(part: int) -> None:
     assert total.symbolic > 100
     assert min(total.streams, total.missing) > 500
     assert all(total.happened[kind] > total.charged[kind] // 10 for kind in total.charged)
-
-
-def straight(text: str, values: list[ValueSet | None], addr: int = CODE) -> Program:
-    """One block of the instructions of ``text``."""
-    insns = tuple(at(insn, addr + 4 * i) for i, insn in enumerate(pool(text)))
-    graph = Supergraph(
-        (Context(None, None, addr),), (Node(0, Block(0, insns)),), (), ((),), ((),), 0, (0,), ()
-    )
-    left = iter(values)
-    return Program(
-        graph, {(0, i): next(left) for i, insn in enumerate(insns) if insn.memory is not None}
-    )
 
 
 def data(text: str, *values: ValueSet | None) -> list[tuple[int, Kind, Hit, int]]:

@@ -13,8 +13,7 @@ from cache.geometry import Geometry
 from cache.locked import LockedLines
 from cache.reference import Hit, Kind
 from quoll.words.strided_interval import ValueSet
-from tests.cache.test_classify import straight
-from tests.testing.cache.graphs import CODE, DATA
+from tests.testing.cache.graphs import CODE, DATA, straight
 from tests.testing.cache.walks import MEMORY, hierarchy
 
 L2 = Geometry(131072, 8, 32)

@@ -13,8 +13,7 @@ from cache.policy import Policy
 from cache.reference import Hit, Kind
 from pipeline.charge import due_cycles
 from quoll.words.strided_interval import ValueSet
-from tests.cache.test_classify import straight
-from tests.testing.cache.graphs import DATA, FOREIGN
+from tests.testing.cache.graphs import DATA, FOREIGN, straight
 from tests.testing.cache.walks import LATENCIES, hierarchy
 
 WAY = 4096

@@ -13,6 +13,7 @@ from quoll.cfg.cfg import Block, EdgeKind
 from quoll.domain.terms import RIGID
 from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph, SuperLoop
 from quoll.values.values import SymbolicAddress
+from quoll.words.strided_interval import ValueSet
 from tests.testing.cache.graphs import CODE, Program, at, pool
 from tests.testing.cache.walks import LATENCIES, hierarchy
 
@@ -29,7 +30,9 @@ def loop(text: str, origins: dict[int, SymbolicAddress], step: int, rounds: int)
         (Context(None, None, CODE),), (Node(0, body),), (SuperEdge(0, 0, EdgeKind.TAKEN),),
         ((0,),), ((0,),), 0, (0,), (SuperLoop(0, 0, (), (0,), frozenset([0]), None),),
     )  # fmt: skip
-    values = {(0, i): None for i, insn in enumerate(insns) if insn.memory}
+    values: dict[tuple[int, int], ValueSet | None] = {
+        (0, i): None for i, insn in enumerate(insns) if insn.memory
+    }
     images = {0: {POINTER: POINTER << 32 | step & 0xFFFFFFFF}}
     program = Program(graph, values, {(0, i): o for i, o in origins.items()}, images)
     classes = classify(graph, program, hierarchy(0), {0: rounds})

@@ -14,7 +14,7 @@ from ilp.solvers.branch import Search, branch_and_bound, elastic_program, exact_
 from ilp.solvers.cbc import Cbc
 from ilp.solvers.highs import Highs
 from ilp.solvers.model import Model, Row
-from tests.ilp.test_solve import brute_force, models
+from tests.testing.ilp.models import brute_force, models
 
 
 def searched(model: Model, solver: Solver, most: int = 1000) -> Search | None:
@@ -92,7 +92,9 @@ def test_a_search_that_is_cut_off_keeps_a_proved_bound(solver: Solver) -> None:
     model = Model(tuple(f"x{j}" for j in range(12)), (1,) * 12, tuple(range(9, 21)), 0, rows)
     best = brute_force(model)
     assert best is not None
-    bounds = [search.bound for m in (1, 3, 9, 400) if (search := searched(model, solver, m))]
+    searches = [searched(model, solver, most) for most in (1, 3, 9, 400)]
+    bounds = [s.bound for s in searches if s is not None and s.bound is not None]
+    assert len(bounds) == 4
     assert bounds == sorted(bounds, reverse=True)
     assert bounds[0] > best
     assert bounds[-1] == best

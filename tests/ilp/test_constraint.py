@@ -15,6 +15,7 @@ from ilp.constraints.constraint import (
 )
 from loopbounds.proof.bound import LoopBound
 from quoll.arm.insn import Cond, Flow
+from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import FactsError
 from quoll.extraction.extract import extract
@@ -198,7 +199,7 @@ def test_a_count_is_implied_by_proved_loop_bounds_only(
     (constraint,) = resolved(f"0x1020 executes at most {most} times", loop)
     bound = LoopBound(0, 5, None, method, "", "", 0.0)
     assert is_implied(constraint, loop, [bound]) == implied
-    removed = replace(loop.guidance, removed=(Removed(None, None, "ignore x"),))
+    removed = replace(loop.guidance, removed=(Removed(None, None, Assumption("ignore x")),))
     assert not is_implied(constraint, replace(loop, guidance=removed), [bound])
 
 

@@ -75,7 +75,8 @@ def random_walk(
     rng: Random, graph: Supergraph, bounds: tuple[int, ...]
 ) -> tuple[PathStep, ...] | None:
     """A walk from the entry to an exit, or None if it gets stuck at a bound."""
-    node, steps = graph.entry, []
+    node = graph.entry
+    steps: list[PathStep] = []
     runs = [int(loop.header == node) for loop in graph.loops]
     while True:
         if node in graph.exits and (not graph.successors[node] or rng.random() < 0.5):

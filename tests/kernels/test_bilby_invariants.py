@@ -71,9 +71,9 @@ class Kernel:
 
     def field(self, slot: int, name: str) -> int:
         item = self.cap_fields[self.word(slot) & 0x1F, name]
-        value = (self.word(slot + 4 * item.word) & item.mask) >> item.low
+        value = int((self.word(slot + 4 * item.word) & item.mask) >> item.low)
         if item.window is not None:
-            return WINDOW | value << item.window
+            return int(WINDOW | value << item.window)
         return int(value + item.plus)
 
     def find_slots(self) -> Iterator[int]:
@@ -209,10 +209,12 @@ def region(kernel: Kernel, slot: int) -> tuple[int, int] | None:
         return base, base + (1 << 12 + 4 * kernel.field(slot, "size"))
     if kind in ("null", "irq_control", "irq_handler", "reply"):
         return None
-    size = {
-        "untyped": lambda: 1 << kernel.field(slot, "size_bits"),
-        "cnode": lambda: SLOT << kernel.field(slot, "radix"),
-    }.get(kind, lambda: kernel.objects[kind].size)()
+    if kind == "untyped":
+        size = 1 << kernel.field(slot, "size_bits")
+    elif kind == "cnode":
+        size = SLOT << kernel.field(slot, "radix")
+    else:
+        size = kernel.objects[kind].size
     base = kernel.field(slot, "object")
     return base, base + size
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from quoll.errors import InputError
 from quoll.image.trace import End, Execution, RecordedAccess, Trace
@@ -45,6 +46,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
     )
     with elf.open("rb") as file:
         table = ELFFile(file).get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
         return Program(elf, {s.name: s["st_value"] for s in table.iter_symbols()})
 
 
@@ -110,7 +112,11 @@ def test_every_access_is_there_with_its_instruction(
     [saved] = program.at("stack", -16)
     [aborted] = program.at("abort_stack", -8)
     [literals] = program.at("literals", 0)
-    push, pop = words(1, saved, 4, True), lambda index: words(index, saved, 4, False)
+    push = words(1, saved, 4, True)
+
+    def pop(index: int) -> list[tuple[int, int, int, bool]]:
+        return words(index, saved, 4, False)
+
     assert [accesses(execution, (literals, literals + 64)) for execution in executions[:8]] == [
         [
             *push,

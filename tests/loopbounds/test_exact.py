@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from loopbounds.bounds import BoundOptions
 from loopbounds.proof.prove import Budget
 from tests.testing.loopbounds.counting import load
 from tests.testing.quoll.building import build
+
+
+def at_words(word: int, addr: int) -> int:
+    """Memory in which every aligned word's first byte is ``word``, and all others are 0."""
+    return 0 if addr % 4 else word
+
 
 COUNT = "count: subs r0, r0, #1\n  bpl count\nout: bx lr\n"
 ODD = "even: add r1, r1, #2\n  tst r1, #1\n  bne even\n"
@@ -53,7 +61,7 @@ def test_what_is_called_exact_some_execution_reaches(way: str) -> None:
     bounds = code.bounds(options=BoundOptions(Budget(seconds=5), workers=1))
     bound = max(bounds, key=code.header)
     counts = [
-        code.counts(arguments, lambda addr, word=word: 0 if addr % 4 else word)
+        code.counts(arguments, partial(at_words, word))
         for arguments in ARGUMENTS
         for word in (0, 3, 15)
     ]

@@ -15,7 +15,7 @@ from loopbounds.proof import keys, rounds
 from loopbounds.proof.prove import Budget
 from loopbounds.proof.store import KeptProof
 from loopbounds.slicing.gated_ssa import GatedSsa
-from loopbounds.slicing.slice import Slice
+from loopbounds.slicing.slice import Slice, slice_loops
 from quoll.errors import FactsError
 from quoll.facts import Facts, LoopFact, Source
 from quoll.facts.applied import Guidance, Replacement
@@ -128,7 +128,7 @@ def test_answers_are_those_of_the_same_question(
     else:
         monkeypatch.setattr(keys, "file_version", lambda solver: "later")
     sliced: list[int] = []
-    real = rounds.slice_loops
+    real = slice_loops
 
     def counted(ssa: GatedSsa, loops: Sequence[int]) -> dict[int, Slice]:
         sliced.append(1)

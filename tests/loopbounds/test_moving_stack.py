@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
@@ -58,13 +60,17 @@ again:
     return load(build(source, language="asm"))
 
 
+def repeated(pattern: tuple[int, ...], addr: int) -> int:
+    return pattern[addr // 4 % len(pattern)]
+
+
 def check(body: list[str]) -> int | None:
     """The bound, which no execution exceeds."""
     code = program(body)
     (bound,) = code.bounds(options=BoundOptions(Budget(seconds=2), workers=1))
-    backgrounds = [lambda _, n=n: n for n in BACKGROUNDS]
-    backgrounds.append(lambda addr: PATTERN[addr // 4 % len(PATTERN)])
-    for background in backgrounds:
+    patterns: list[tuple[int, ...]] = [*((n,) for n in BACKGROUNDS), PATTERN]
+    for pattern in patterns:
+        background = partial(repeated, pattern)
         for argument in (0, 1, 2, 7, 15):
             (count,) = code.counts((argument,), background).values()
             assert bound.bound is None or count <= bound.bound, (body, bound)

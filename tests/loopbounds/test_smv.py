@@ -21,8 +21,8 @@ SAME = ("and", "or", "xor", "mul", "udiv", "urem")
 COMPARE = ("eq", "ult", "slt", "sborrow", "scarry")
 SHIFTS = ("shl", "lshr", "ashr")
 COUNTS = ("clz", "popcount")
-OPERATORS = (*SAME, *COMPARE, *SHIFTS, *COUNTS)
-OPERATORS += ("not", "ite", "linear", "zext", "sext", "extract", "concat")
+OTHERS = ("not", "ite", "linear", "zext", "sext", "extract", "concat")
+OPERATORS = (*SAME, *COMPARE, *SHIFTS, *COUNTS, *OTHERS)
 CORNERS = (0, 1, 2, 3, -1, -2)
 
 

@@ -95,8 +95,8 @@ def values(draw: st.DrawFn, assignment: dict[Term, int], depth: int = 4) -> Valu
             b = const(divisor, WIDTH), divisor
         return _binary(op, a, b)
     if kind == 8:
-        high, low = terms.extract(a[0], 4, 4), terms.extract(b[0], 1, 4)
-        return terms.concat(high, low), (a[1] >> 4) << 4 | (b[1] >> 1 & 15)
+        pieces = terms.extract(a[0], 4, 4), terms.extract(b[0], 1, 4)
+        return terms.concat(*pieces), (a[1] >> 4) << 4 | (b[1] >> 1 & 15)
     condition = draw(conditions(assignment, depth - 1))
     return terms.ite(condition[0], a[0], b[0]), a[1] if condition[1] else b[1]
 

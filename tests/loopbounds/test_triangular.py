@@ -9,8 +9,8 @@ from loopbounds.nusmv.query import find_solver
 from loopbounds.proof import triangular
 from loopbounds.proof.prove import Budget, prove
 from loopbounds.proof.triangular import total_over
-from tests.loopbounds.test_prove import BUDGET, PROVED, N
 from tests.testing.loopbounds.counting import Program, load
+from tests.testing.loopbounds.models import BUDGET, PROVED, N
 from tests.testing.quoll.building import build
 
 SORT = (

@@ -10,7 +10,8 @@ from random import Random
 
 import pytest
 
-from cache.simulator import Cache, Policy
+from cache.policy import Policy
+from cache.simulator import Cache
 from pipeline.simulator import Executed
 from quoll.words.strided_interval import ValueSet
 from tests.testing.cache.graphs import CODE, DATA, at, pool, random_program

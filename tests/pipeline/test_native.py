@@ -95,10 +95,14 @@ def test_an_unknown_operation_is_named() -> None:
 
 def test_compiles_into_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    made = []
-    monkeypatch.setattr(
-        native, "_compile", lambda c, real=native._compile: made.append(c) or real(c)
-    )
+    made: list[str] = []
+    real = native._compile
+
+    def compiled(compiler: str) -> bytes:
+        made.append(compiler)
+        return real(compiler)
+
+    monkeypatch.setattr(native, "_compile", compiled)
     for _ in range(2):
         assert native._library.__wrapped__() is not None
     assert len(made) == 1

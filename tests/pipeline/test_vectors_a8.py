@@ -21,7 +21,7 @@ from pipeline.dual_issue_simulator import DualIssueMachine
 from pipeline.simulator import Executed, MemoryBus, OnChip
 from pipeline.timing import MemoryLatencies, Profile
 from quoll.arm.decode import decode, it_conditions
-from quoll.arm.insn import Insn
+from quoll.arm.insn import Cond, Insn
 from quoll.image.image import Image
 from tests.testing.cache.graphs import at, pool
 from tests.testing.quoll.building import TEXT_BASE, build
@@ -139,7 +139,8 @@ def thumb() -> list[Insn]:
     source = f".syntax unified\n.text\n.thumb\n.global main\n.thumb_func\nmain:\n{THUMB}"
     image = Image.load(build(source, language="asm", thumb=True, cpu="cortex-a8"))
     found: list[Insn] = []
-    addr, conditions = TEXT_BASE, ()
+    addr = TEXT_BASE
+    conditions: tuple[Cond, ...] = ()
     while code := image.read(addr, 4) or image.read(addr, 2):
         insn = decode(code, addr, True, conditions)
         conditions = it_conditions(insn) or conditions[1:]

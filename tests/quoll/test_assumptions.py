@@ -24,9 +24,9 @@ from quoll.assumptions import (
 from quoll.extraction.extract import extract
 from quoll.facts import Fact, LoopFact, LoopParameter, Replaced, Returns, parse
 from quoll.image.image import Image
-from tests.quoll.facts.test_facts import facts
 from tests.testing.harness.build import ROOT
 from tests.testing.quoll.building import build
+from tests.testing.quoll.drawn_facts import facts
 from wcet.platforms import platform
 
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")

@@ -12,8 +12,6 @@ from quoll.image.trace import Trace
 from tests.testing.harness import build, qemu
 from wcet.cli import main
 
-ENTRIES = ("syscall", "undefined", "prefetch-abort", "data-abort", "interrupt")
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests on the analysed kernel and its trace run in one process, which makes them once."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -13,8 +14,16 @@ from wcet.cli import main
 START = ".global _start\n.type _start, %function\n_start:\n"
 
 
+class Assemble(Protocol):
+    """Links assembly text into an ELF."""
+
+    def __call__(
+        self, text: str, *options: str, name: str = "program.elf", link: bool = True
+    ) -> Path: ...
+
+
 @pytest.fixture
-def assemble(tmp_path: Path):  # type: ignore[no-untyped-def]
+def assemble(tmp_path: Path) -> Assemble:
     """Link assembly text into an ELF."""
 
     def build(text: str, *options: str, name: str = "program.elf", link: bool = True) -> Path:
@@ -56,17 +65,17 @@ def test_wrong_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert "ARM" in message or "32" in message
 
 
-def test_big_endian(capsys: pytest.CaptureFixture[str], assemble) -> None:  # type: ignore[no-untyped-def]
+def test_big_endian(capsys: pytest.CaptureFixture[str], assemble: Assemble) -> None:
     elf = assemble(START + "bx lr\n", "-mbig-endian")
     assert "endian" in fails(capsys, 3, "analyse", elf, "--quiet")
 
 
-def test_not_linked(capsys: pytest.CaptureFixture[str], assemble) -> None:  # type: ignore[no-untyped-def]
+def test_not_linked(capsys: pytest.CaptureFixture[str], assemble: Assemble) -> None:
     elf = assemble(START + "bx lr\n", link=False)
     assert "link" in fails(capsys, 3, "analyse", elf, "--quiet")
 
 
-def test_no_such_entry(capsys: pytest.CaptureFixture[str], assemble) -> None:  # type: ignore[no-untyped-def]
+def test_no_such_entry(capsys: pytest.CaptureFixture[str], assemble: Assemble) -> None:
     elf = assemble(START + "bx lr\n")
     message = fails(capsys, 2, "analyse", elf, "--entry", "_strat", "--quiet")
     assert "_strat" in message
@@ -75,18 +84,18 @@ def test_no_such_entry(capsys: pytest.CaptureFixture[str], assemble) -> None:  #
 
 def test_all_entries_of_a_program_without_vectors(
     capsys: pytest.CaptureFixture[str],
-    assemble,  # type: ignore[no-untyped-def]
+    assemble: Assemble,
 ) -> None:
     elf = assemble(START + "bx lr\n")
     assert "vector_svc" in fails(capsys, 2, "analyse", elf, "--entry", "all", "--quiet")
 
 
-def test_entry_in_data(capsys: pytest.CaptureFixture[str], assemble) -> None:  # type: ignore[no-untyped-def]
+def test_entry_in_data(capsys: pytest.CaptureFixture[str], assemble: Assemble) -> None:
     elf = assemble(START + "bx lr\n.data\n.global table\n.type table, %object\ntable: .word 1\n")
     assert "table" in fails(capsys, 2, "analyse", elf, "--entry", "table", "--quiet")
 
 
-def test_unresolved_branch(capsys: pytest.CaptureFixture[str], assemble) -> None:  # type: ignore[no-untyped-def]
+def test_unresolved_branch(capsys: pytest.CaptureFixture[str], assemble: Assemble) -> None:
     elf = assemble(START + "ldr r1, [r0]\nbx r1\n")
     message = fails(capsys, 5, "analyse", elf, "--entry", "_start", "--quiet")
     assert "_start+0x4" in message
@@ -94,7 +103,7 @@ def test_unresolved_branch(capsys: pytest.CaptureFixture[str], assemble) -> None
     assert "targets of" in message
 
 
-def test_loop_without_a_bound(capsys: pytest.CaptureFixture[str], assemble) -> None:  # type: ignore[no-untyped-def]
+def test_loop_without_a_bound(capsys: pytest.CaptureFixture[str], assemble: Assemble) -> None:
     elf = assemble(START + "1: ldr r0, [r0]\ncmp r0, #0\nbne 1b\nbx lr\n")
     message = fails(capsys, 6, "analyse", elf, "--entry", "_start", "--quiet")
     assert "_start" in message
@@ -104,8 +113,8 @@ def test_loop_without_a_bound(capsys: pytest.CaptureFixture[str], assemble) -> N
 
 def test_the_same_loop_with_a_fact(
     capsys: pytest.CaptureFixture[str],
-    assemble,
-    tmp_path: Path,  # type: ignore[no-untyped-def]
+    assemble: Assemble,
+    tmp_path: Path,
 ) -> None:
     elf = assemble(START + "1: ldr r0, [r0]\ncmp r0, #0\nbne 1b\nbx lr\n")
     facts = tmp_path / "more.facts"
@@ -127,7 +136,7 @@ def test_the_same_loop_with_a_fact(
 )
 def test_facts_that_say_nothing(
     capsys: pytest.CaptureFixture[str],
-    assemble,  # type: ignore[no-untyped-def]
+    assemble: Assemble,
     tmp_path: Path,
     text: str,
     said: str,
@@ -142,8 +151,8 @@ def test_facts_that_say_nothing(
 
 def test_a_missing_facts_file(
     capsys: pytest.CaptureFixture[str],
-    assemble,
-    tmp_path: Path,  # type: ignore[no-untyped-def]
+    assemble: Assemble,
+    tmp_path: Path,
 ) -> None:
     elf = assemble(START + "bx lr\n")
     absent = tmp_path / "absent.facts"
@@ -151,7 +160,7 @@ def test_a_missing_facts_file(
     assert "absent.facts" in message
 
 
-def test_no_platform(capsys: pytest.CaptureFixture[str], assemble) -> None:  # type: ignore[no-untyped-def]
+def test_no_platform(capsys: pytest.CaptureFixture[str], assemble: Assemble) -> None:
     elf = assemble(START + "bx lr\n")
     arguments = ["analyse", elf, "--entry", "_start", "--platform", "kmz", "--quiet"]
     assert "kzm" in fails(capsys, 3, *arguments)
@@ -159,8 +168,8 @@ def test_no_platform(capsys: pytest.CaptureFixture[str], assemble) -> None:  # t
 
 def test_failure_leaves_an_existing_output_alone(
     capsys: pytest.CaptureFixture[str],
-    assemble,
-    tmp_path: Path,  # type: ignore[no-untyped-def]
+    assemble: Assemble,
+    tmp_path: Path,
 ) -> None:
     elf = assemble(START + "ldr r1, [r0]\nbx r1\n")
     out = tmp_path / "result.json"
@@ -172,8 +181,8 @@ def test_failure_leaves_an_existing_output_alone(
 
 def test_an_output_that_cannot_be_written(
     capsys: pytest.CaptureFixture[str],
-    assemble,
-    tmp_path: Path,  # type: ignore[no-untyped-def]
+    assemble: Assemble,
+    tmp_path: Path,
 ) -> None:
     elf = assemble(START + "bx lr\n")
     out = tmp_path / "no-such-folder" / "result.json"
@@ -182,20 +191,20 @@ def test_an_output_that_cannot_be_written(
 
 def test_cbc_missing(
     capsys: pytest.CaptureFixture[str],
-    assemble,  # type: ignore[no-untyped-def]
+    assemble: Assemble,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import ilp.solvers.cbc
 
     monkeypatch.setattr(ilp.solvers.cbc, "bundled", lambda: Path("/nonexistent/cbc"))
     elf = assemble(START + "bx lr\n")
-    message = fails(capsys, 8, "analyse", elf, "--entry", "_start", "--quiet")
+    message = fails(capsys, 8, "analyse", elf, "--entry", "_start", "--quiet", "--solver", "cbc")
     assert "cbc" in message.lower()
 
 
 def test_cbc_killed(
     capsys: pytest.CaptureFixture[str],
-    assemble,  # type: ignore[no-untyped-def]
+    assemble: Assemble,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
@@ -206,8 +215,21 @@ def test_cbc_killed(
     killed.chmod(0o755)
     monkeypatch.setattr(ilp.solvers.cbc, "bundled", lambda: killed)
     elf = assemble(START + "bx lr\n")
-    message = fails(capsys, 8, "analyse", elf, "--entry", "_start", "--quiet")
+    message = fails(capsys, 8, "analyse", elf, "--entry", "_start", "--quiet", "--solver", "cbc")
     assert "cbc" in message.lower()
+
+
+@pytest.mark.parametrize(("name", "status"), [("glpk", 2), ("CPLEX_CMD", 8)])
+def test_solvers_that_pulp_does_not_find(
+    capsys: pytest.CaptureFixture[str],
+    assemble,  # type: ignore[no-untyped-def]
+    name: str,
+    status: int,
+) -> None:
+    elf = assemble(START + "bx lr\n")
+    message = fails(capsys, status, "analyse", elf, "--quiet", "--solver", name)
+    assert name in message
+    assert "cbc, highs, PULP_CBC_CMD" in message
 
 
 COUNTED = START + "mov r0, #10\n1: subs r0, r0, #1\nbne 1b\nbx lr\n"
@@ -216,7 +238,7 @@ COUNTED = START + "mov r0, #10\n1: subs r0, r0, #1\nbne 1b\nbx lr\n"
 @pytest.mark.parametrize("status", ["kill -9 $$", "exit 3", "echo nonsense"])
 def test_nusmv_killed_failing_or_babbling(
     capsys: pytest.CaptureFixture[str],
-    assemble,  # type: ignore[no-untyped-def]
+    assemble: Assemble,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     status: str,
@@ -239,7 +261,7 @@ def test_nusmv_killed_failing_or_babbling(
 
 def test_nusmv_missing(
     capsys: pytest.CaptureFixture[str],
-    assemble,  # type: ignore[no-untyped-def]
+    assemble: Assemble,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import loopbounds.nusmv.query

@@ -16,7 +16,7 @@ from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.witness import MissingEdge, follow
 from quoll.values.values import Values, analyse
 from tests.testing.harness import build
-from tests.wcet.conftest import ENTRIES
+from tests.testing.harness.build import ENTRIES
 from wcet.analysis.entries import path_ends
 from wcet.cli import main
 from wcet.platforms.platform import load

@@ -7,37 +7,12 @@ from pathlib import Path
 import pytest
 
 from ilp.paths.tree import fold
-from loopbounds.bounds import BoundOptions
-from loopbounds.proof.prove import Budget
 from pipeline.costs import Cause
 from quoll.errors import InfeasibleError, UnboundedLoop, UsageError
-from quoll.inlining.vivu import FULL, Vivu
+from quoll.inlining.vivu import Vivu
 from tests.testing.quoll.building import build
-from tests.testing.wcet.programs import CODE, bound, check, program
-from wcet.analysis.analyse import analyse
-from wcet.analysis.options import Options
-from wcet.analysis.result import Result
-from wcet.analysis.stages import Stages
+from tests.testing.wcet.programs import CODE, bound, check, guided, program
 from wcet.cli import main
-
-
-def guided(elf: Path, tmp_path: Path, text: str, entry: str = "main", vivu: Vivu = FULL) -> Result:
-    """The analysis of one entry under facts."""
-    facts = tmp_path / "guidance.facts"
-    facts.write_text(text)
-    options = Options(
-        entries=(entry,),
-        platform="kzm",
-        l2=None,
-        facts=(facts,),
-        neighbouring_facts=False,
-        ends=(),
-        solver="highs",
-        time_limit=20.0,
-        bounds=BoundOptions(budget=Budget(seconds=4), workers=1),
-        vivu=vivu,
-    )
-    return analyse(elf, options, Stages(verbose=False))
 
 
 @pytest.mark.parametrize("seed", [0, 3])

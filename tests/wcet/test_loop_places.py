@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,7 @@ import pytest
 from quoll.errors import UnboundedLoop
 from quoll.inlining.vivu import FULL, Vivu
 from tests.testing.quoll.building import build
-from tests.testing.wcet.programs import CODE, FLAGS
-from tests.wcet.test_guidance import guided
+from tests.testing.wcet.programs import CODE, FLAGS, guided
 
 UNROLLED = Vivu(unroll=True)
 LIST = "struct item { struct item *next; unsigned n; } *first; unsigned total;\n"
@@ -66,8 +66,8 @@ def test_a_fact_is_about_a_loop_in_all_turns_of_the_loop_around(tmp_path: Path) 
     facts = "loop prog.c:4 at most 5\nloop prog.c:9 at most 3"
     plain = guided(elf, tmp_path, facts).entries["main"]
     entry = guided(elf, tmp_path, facts, vivu=UNROLLED).entries["main"]
-    assert sorted(map(plain.rounds, plain.bounds)) == [3, 5]
-    assert sorted(map(entry.rounds, entry.bounds)) == [3, 3, 5]
+    assert Counter(map(plain.rounds, plain.bounds)) == {3: 1, 5: 1}
+    assert Counter(map(entry.rounds, entry.bounds)) == {3: 2, 5: 1}
     assert entry.path.unrealisable is None
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import highspy
 import pytest
 
+from tests.testing.ilp.reading import maximum
 from tests.testing.quoll.building import build
 from wcet.cli import main
 
@@ -23,15 +23,6 @@ unsigned work(unsigned a) {
 unsigned pick(unsigned a, unsigned b) { return (a & 1 ? work(a) : b) + (b & 1 ? work(b) : a); }
 unsigned main(unsigned a) { return pick(a, 2); }
 """
-
-
-def maximum(path: Path) -> float:
-    """What HiGHS makes of a file."""
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
-    highs.run()
-    return float(highs.getInfo().objective_function_value)
 
 
 @pytest.mark.parametrize("entries", [["pick"], ["pick", "work"]])

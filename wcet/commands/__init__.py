@@ -1,1 +1,7 @@
-"""wcet/commands."""
+"""The commands of ``wcet``, one module for each family.
+
+Takes the parsed options of one command.
+Gives its output and its exit status; ``wcet.cli.COMMANDS`` maps names to modules.
+Source: ``wcet COMMAND --help``.
+Names: analyse, cache, check_facts, listing, loops, path, replay, timing, values.
+"""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kernels.bilby.spec.layout import API, LIMITS, RAM, SIZES, WINDOW, decode_cap, has_field, offset
-from kernels.bilby.spec.numbers import POOL_ENTRIES, add_pool
+from kernels.bilby.spec.numbers import add_pool
 from kernels.bilby.spec.state import Cap, Kernel, Memory, Slot, State, Table
-from kernels.bilby.spec.tables import Numbered, Shadow
+from kernels.bilby.spec.tables import POOL_ENTRIES, Numbered, Shadow
 
 LINK = ~0xF
 

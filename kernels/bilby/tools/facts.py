@@ -38,6 +38,7 @@ import csv
 import operator
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,7 +53,7 @@ PENDING, BY_USE, TOTAL = "preempted", "parameter", "total"  # kinds of bounds be
 LOOP = re.compile(r"^\s*(?:\}\s*)?(for|while)\s*\(")
 REFUSED = re.compile(r"^\s*do\s*(\{|$)|\bfor\s*\(\s*;\s*;|\bgoto\b|\bwhile\s*\(\s*(1|true)\s*\)")
 
-OPERATORS = {
+OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,

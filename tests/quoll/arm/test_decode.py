@@ -104,9 +104,9 @@ def test_memory(row: tuple[object, ...]) -> None:
     insn = arm(row[0])
     memory = insn.memory
     assert memory is not None
-    found = (memory.access, memory.size, memory.count, memory.base, memory.index)
-    found += (memory.displacement, memory.pre_indexed, memory.writeback, insn.transfers)
-    assert (insn.mnemonic, *found) == row[1:]
+    place = (memory.access, memory.size, memory.count, memory.base, memory.index)
+    rest = (memory.displacement, memory.pre_indexed, memory.writeback, insn.transfers)
+    assert (insn.mnemonic, *place, *rest) == row[1:]
     if memory.writeback and memory.base is not None:
         assert memory.base in insn.writes
 

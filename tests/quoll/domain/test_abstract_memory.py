@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from quoll.arm.decode import decode
+from quoll.arm.insn import Insn
+from quoll.assumptions import Assumption
 from quoll.domain.abstract_machine import Environment
 from quoll.domain.abstract_memory import S1, S2, S3, S4
 from quoll.domain.abstract_state import State, entry_state
 from quoll.domain.compiled import compile_block
-from quoll.domain.terms import BIAS, ENTRY_SP, MASK, RIGID, Anchored, Fact
+from quoll.domain.terms import BIAS, ENTRY_SP, MASK, RIGID, Anchored, Fact, Term
 from quoll.domain.transfer import run
 from quoll.image.image import Image
 from quoll.words.strided_interval import ANY, ValueSet
@@ -19,14 +21,15 @@ from tests.testing.values.concretes import KNOWN_STACK, constant
 GLOBAL = 0x20010
 
 
-def state_with(around: Environment, pointer: object) -> State:
+def state_with(around: Environment, pointer: Term | Fact) -> State:
     """r1 is the address stored to; sp is at entry - 16 with cells above and below it."""
     start = entry_state(around.names)
     facts: dict[int, Fact] = {}
-    term = pointer
-    if not isinstance(pointer, int):
+    if isinstance(pointer, int):
+        term = pointer
+    else:
         symbol = around.names.of(-1, "pointer")
-        facts[symbol] = pointer  # type: ignore[assignment]
+        facts[symbol] = pointer
         term = symbol << 32
     registers = list(start.registers)
     registers[0], registers[1] = 77, term
@@ -39,7 +42,9 @@ def frame(offset: int) -> int:
     return ENTRY_SP << 32 | offset & MASK
 
 
-def stored(pointer: object, code: str = "str r0, [r1]") -> tuple[set[int], set[int], set[str]]:
+def stored(
+    pointer: Term | Fact, code: str = "str r0, [r1]"
+) -> tuple[set[int], set[int], set[Assumption]]:
     """The offsets of frame cells and the globals that keep their value, and the assumptions."""
     around = Environment(constant, lambda addr: 0x20000 <= addr < 0x21000)
     around.stack(KNOWN_STACK)
@@ -47,7 +52,7 @@ def stored(pointer: object, code: str = "str r0, [r1]") -> tuple[set[int], set[i
     image = Image.load(
         build(f".syntax unified\n.text\n.global main\nmain: {code}\n", language="asm")
     )
-    insns = []
+    insns: list[Insn] = []
     at = 0x8000
     while (raw := image.read(at, 4)) and len(insns) < code.count("\n") + 1:
         insns.append(decode(raw, at, False))
@@ -89,7 +94,7 @@ ARRAY = ValueSet(BIAS - 12, BIAS - 8, 4)
         (Anchored(ENTRY_SP, ANY), set(), set(), set()),
     ],
 )
-def test_store(pointer: object, frames: set[int], kept: set[int], used: set[str]) -> None:
+def test_store(pointer: Term | Fact, frames: set[int], kept: set[int], used: set[str]) -> None:
     assert stored(pointer) == (frames, kept, used)
 
 

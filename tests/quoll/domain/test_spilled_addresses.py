@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.quoll.values.test_values import analysed, walk
+from tests.testing.values.executed import analysed, walk
 
 ONE_PATH = """
 volatile unsigned sink;

@@ -179,7 +179,7 @@ def test_regions_fill_what_the_platform_leaves_open() -> None:
 
 def execution(addresses: list[int], accesses: list[tuple[int, int, bool]]) -> Execution:
     words = np.array([(i, a, 4 | s << 8) for i, a, s in accesses], np.uint32).reshape(-1, 3)
-    pcs = memoryview(np.array(addresses, np.uint32)).cast("B").cast("I")
+    pcs = memoryview(np.array(addresses, np.uint32).tobytes()).cast("I")
     return Execution(pcs, words, End.OUTSIDE)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +17,7 @@ from tests.testing.quoll.building import build
 
 ADD, ADDS, BRANCH = 0xE2800001, 0xE2900001, 0xEA000010
 CONDITIONS = [Cond.EQ, Cond.NE, Cond.CS, Cond.MI, Cond.VC, Cond.HI, Cond.LS, Cond.GE, Cond.GT]
-HOLDS = {
+HOLDS: dict[Cond, Callable[[bool, bool, bool, bool], bool]] = {
     Cond.EQ: lambda n, z, c, v: z,
     Cond.NE: lambda n, z, c, v: not z,
     Cond.CS: lambda n, z, c, v: c,

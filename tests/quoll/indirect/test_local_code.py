@@ -12,7 +12,7 @@ from quoll.indirect import local_code as nearby
 from quoll.indirect.by_values import Resolution
 from quoll.indirect.local_code import Nearby, Used
 from quoll.indirect.returns import Doubt
-from tests.quoll.indirect.test_indirect import (
+from tests.testing.quoll.growing import (
     C_OPTIONS,
     FUNCTIONS,
     IDIOMS,

@@ -20,6 +20,7 @@ from quoll.inlining.supergraph import Supergraph
 from quoll.inlining.verify import InvariantError, verify_program, verify_supergraph
 from quoll.inlining.vivu import Vivu
 from tests.testing.quoll.building import build
+from tests.testing.quoll.random_programs import programs
 from tests.testing.quoll.sketch import assemble, extracted
 
 Point = tuple[tuple[int, ...], int]  # call sites from the root, block address
@@ -358,42 +359,6 @@ def test_the_verifier_notices_damaged_supergraphs() -> None:
             verify_supergraph(variant, program)
 
 
-@st.composite
-def programs(draw: st.DrawFn) -> str:
-    """Assembly of functions f0.. that call lower ones, loop, branch, tail-call and stop."""
-    count = draw(st.integers(1, 5))
-    text = []
-    for i in range(count):
-        size = draw(st.integers(1, 5))
-        body = [f".type f{i}, %function", f"f{i}: push {{lr}}"]
-        for j in range(size):
-            body.append(f"f{i}_{j}: cmp r0, #{j}")
-            options = ["loop", "skip", "stop", "return", "exit", "spin"]
-            options += ["call", "maybe", "tail"] * (i > 0)
-            kind = draw(st.sampled_from(options))
-            label = f"f{i}_{draw(st.integers(0, size - 1))}"
-            callee = f"f{draw(st.integers(0, max(i - 1, 0)))}"
-            body.append(
-                {
-                    "loop": f"bne {label}",
-                    "skip": f"b {label}",
-                    "stop": ".word 0xe7f000f0",
-                    "return": "popeq {pc}",
-                    "exit": "movseq pc, lr",
-                    "spin": f"beq {label}\n bl f{i}_spin\n f{i}_{j}x: nop",
-                    "call": f"bl {callee}",
-                    "maybe": f"bleq {callee}",
-                    "tail": f"bne f{i}_{j}x\n pop {{lr}}\n b {callee}\n f{i}_{j}x: nop",
-                }[kind]
-            )
-        body.append(
-            draw(st.sampled_from(["pop {pc}", "movs pc, lr", "b .", f"pop {{lr}}\n b f{i}"]))
-        )
-        body.append(f".type f{i}_spin, %function\nf{i}_spin: b .")
-        text.append("\n".join(body))
-    return f"main: b f{count - 1}\n" + "\n".join(text)
-
-
 @settings(max_examples=60, deadline=None)
 @given(programs())
 def test_random_programs_expand_as_the_naive_expansion(text: str) -> None:
@@ -454,6 +419,7 @@ def test_shared_contexts_are_those_of_shortened_strings(text: str, length: int) 
     assert {n.block.addr for n in graph.nodes} == {n.block.addr for n in whole.nodes}
     assert len(graph.nodes) == len(points)
     counted = Counting(program, image, Vivu(length)).of(entry)
+    assert counted is not None
     assert counted.contexts == len(graph.contexts)
     assert len(graph.exits) == len(exits)
     assert expand(program, entry, image, Vivu(99)) == whole

@@ -13,8 +13,8 @@ from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph, Turn
 from quoll.inlining.verify import verify_supergraph
 from quoll.inlining.vivu import FULL, Vivu
-from tests.quoll.inlining.test_expand import programs
 from tests.testing.quoll.building import address, build
+from tests.testing.quoll.random_programs import programs
 from tests.testing.quoll.sketch import assemble, extracted
 
 UNROLLED = Vivu(unroll=True)
@@ -48,7 +48,7 @@ def both(text: str) -> tuple[Program, Supergraph, Supergraph]:
 
 def steps(graph: Supergraph, node: int) -> dict[tuple[EdgeKind, int, int], int]:
     """What may follow a node, by kind of edge, function and address."""
-    found = {}
+    found: dict[tuple[EdgeKind, int, int], int] = {}
     for e in graph.successors[node]:
         edge = graph.edges[e]
         after = graph.nodes[edge.dst]

@@ -78,8 +78,10 @@ def sets(draw: st.DrawFn) -> ValueSet:
     return progression(low, min(WORD - 1, low + stride * count), stride)
 
 
-def member(draw: st.DrawFn, a: ValueSet) -> int:
-    index = draw(st.one_of(st.integers(0, min(3, a.size - 1)), st.integers(0, a.size - 1)))
+def member(data: st.DataObject, a: ValueSet) -> int:
+    index: int = data.draw(
+        st.one_of(st.integers(0, min(3, a.size - 1)), st.integers(0, a.size - 1))
+    )
     return a.low + a.stride * index
 
 
@@ -193,7 +195,7 @@ def test_binary(data: st.DataObject, name: str, a: ValueSet, b: ValueSet) -> Non
         b = progression(b.low % 40, b.low % 40 + min(b.high - b.low, 6), 1)
     result = abstract(a, b)
     assert canonical(result)
-    x, y = member(data.draw, a), member(data.draw, b)
+    x, y = member(data, a), member(data, b)
     assert concrete(x, y, 32) % WORD in result
     if a.exact is not None and b.exact is not None:
         assert result.exact is not None
@@ -203,13 +205,13 @@ def test_binary(data: st.DataObject, name: str, a: ValueSet, b: ValueSet) -> Non
 @given(st.data(), st.sampled_from(sorted(UNARY)), sets())
 def test_unary(data: st.DataObject, name: str, a: ValueSet) -> None:
     abstract, concrete = UNARY[name]
-    assert concrete(member(data.draw, a), 0, 32) % WORD in abstract(a)
+    assert concrete(member(data, a), 0, 32) % WORD in abstract(a)
 
 
 @settings(max_examples=600, derandomize=True)
 @given(st.data(), sets(), st.sampled_from([8, 16]))
 def test_extends_and_pieces(data: st.DataObject, a: ValueSet, width: int) -> None:
-    x = member(data.draw, a)
+    x = member(data, a)
     for low_bit in (0, 8, 16):
         piece = ar.subpiece(a, low_bit, width)
         assert canonical(piece)
@@ -221,7 +223,7 @@ def test_extends_and_pieces(data: st.DataObject, a: ValueSet, width: int) -> Non
 @settings(max_examples=1500, derandomize=True)
 @given(st.data(), st.sampled_from(Compare), sets(), sets())
 def test_comparison(data: st.DataObject, relation: Compare, a: ValueSet, b: ValueSet) -> None:
-    x, y = member(data.draw, a), member(data.draw, b)
+    x, y = member(data, a), member(data, b)
     truth = RELATIONS[relation](x, y, 32)
     assert holds(relation, a, b) in (None, truth)
     refined = refine(relation, a, b)
@@ -235,7 +237,7 @@ def test_comparison(data: st.DataObject, relation: Compare, a: ValueSet, b: Valu
 @given(st.data(), sets(), sets())
 def test_meet(data: st.DataObject, a: ValueSet, b: ValueSet) -> None:
     common = meet(a, b)
-    x = member(data.draw, a)
+    x = member(data, a)
     assert (common is not None and x in common) == (x in b)
     if common is not None:
         assert canonical(common)

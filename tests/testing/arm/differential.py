@@ -270,8 +270,10 @@ def places(found: list[Result], expected: Result) -> Iterator[tuple[str, list[in
         yield f"[{addr:#x}]", values, expected.memory.get(addr, default)
 
 
-INTERESTING = (0, 1, 2, 31, 32, 33, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x10000)
-INTERESTING += (0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFF, 0xFFFFFF80, 0xFFFF8000)
+INTERESTING = (
+    *(0, 1, 2, 31, 32, 33, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x10000),
+    *(0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFF, 0xFFFFFF80, 0xFFFF8000),
+)
 
 
 def random_state(choice: random.Random, insn: Insn) -> State:

@@ -69,8 +69,9 @@ def _texts(folder: Path, code: bytes, thumb: bool) -> list[tuple[bytes, str]]:
     for addr, raw, text in _lines([*command, str(blob)]):
         text = re.sub(r"\s*[@;].*", "", text)
         name = text.partition("\t")[0]
-        unwanted = LEFT_OUT.match(name) or HINT_WITH_WRITEBACK.match(text)
-        unwanted = unwanted or OTHER_MODE.match(text) or "UN" in text.upper()
+        unwanted = LEFT_OUT.match(name) or HINT_WITH_WRITEBACK.match(text) or OTHER_MODE.match(text)
+        if "UN" in text.upper():
+            continue
         if addr % 4 == 0 and text and not unwanted and not text.startswith("."):
             found.append((raw, text))
     return found

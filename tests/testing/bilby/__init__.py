@@ -1,1 +1,1 @@
-"""tests/testing/bilby."""
+"""The kernel as tests build it, run it and read what it prints."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -17,10 +18,9 @@ CROSS = "arm-none-eabi-"
 TEXT_LIMIT = 36 * 1024
 
 
-def output(*command: str | Path, **options: object) -> str:
-    done = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, check=False, **options
-    )
+def output(*command: str | Path, env: Mapping[str, str] | None = None) -> str:
+    words = [str(part) for part in command]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, f"{command}: status {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
 

@@ -1,1 +1,1 @@
-"""tests/testing/cache."""
+"""Random graphs with memory accesses, and concrete caches to walk through them."""

@@ -324,3 +324,15 @@ class Words:
         if origin is not None:
             return self._words[origin.symbol] + origin.offset
         return concrete_address(self._random, insn, self._program.values[node, index])
+
+
+def straight(text: str, values: list[ValueSet | None], addr: int = CODE) -> Program:
+    """One block of the instructions of ``text``."""
+    insns = tuple(at(insn, addr + 4 * i) for i, insn in enumerate(pool(text)))
+    graph = Supergraph(
+        (Context(None, None, addr),), (Node(0, Block(0, insns)),), (), ((),), ((),), 0, (0,), ()
+    )
+    left = iter(values)
+    return Program(
+        graph, {(0, i): next(left) for i, insn in enumerate(insns) if insn.memory is not None}
+    )

@@ -1,0 +1,1 @@
+"""The kernels and tools that tests need built, and QEMU."""

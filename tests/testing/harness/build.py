@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+ENTRIES = ("syscall", "undefined", "prefetch-abort", "data-abort", "interrupt")  # of a kernel
 
 
 def make(folder: str, *arguments: str) -> None:

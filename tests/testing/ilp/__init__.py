@@ -1,1 +1,1 @@
-"""tests/testing/ilp."""
+"""Random integer programs and graphs, and searches that find their maximum."""

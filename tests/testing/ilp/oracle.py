@@ -67,7 +67,8 @@ class Search:
         graph, entry = self.graph, self.graph.entry
         runs = tuple((i, int(graph.loops[i].header == entry)) for i in self.around[entry])
         here = graph.nodes[entry].context
-        stack, at = [], here
+        stack: list[Open] = []
+        at: int | None = here
         while at is not None:
             whole = at == here and graph.nodes[entry].block.addr == graph.contexts[at].function
             stack.insert(0, Open(at, not whole))
@@ -118,6 +119,7 @@ class Search:
                     if self.graph.contexts[frame.context].function == c.function
                 )
                 counts = dict(stack[depth].counts)
+                assert not isinstance(c.fact, Require)
                 now = counted(c.fact, counts.get(i, 0), is_a, factor)
                 if now is None:
                     return None

@@ -1,1 +1,1 @@
-"""tests/testing/loopbounds."""
+"""Loops whose bounds are known, and searches that find them."""

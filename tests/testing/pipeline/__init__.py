@@ -1,1 +1,1 @@
-"""tests/testing/pipeline."""
+"""Random code on concrete pipelines."""

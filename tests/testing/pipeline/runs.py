@@ -346,7 +346,7 @@ def straight_line(random: Random, profile: Profile, board: Board, length: int = 
     graph = Supergraph(
         (Context(None, None, CODE),), (Node(0, Block(0, insns)),), (), ((),), ((),), 0, (0,), ()
     )
-    places = {
+    places: dict[tuple[int, int], ValueSet | None] = {
         (0, i): ValueSet.of(DATA + 4 * random.randrange(200))
         for i, insn in enumerate(insns)
         if insn.memory is not None

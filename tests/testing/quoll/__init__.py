@@ -1,1 +1,1 @@
-"""tests/testing/quoll."""
+"""Programs as short text, random programs and random facts."""

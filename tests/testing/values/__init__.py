@@ -1,1 +1,1 @@
-"""tests/testing/values."""
+"""Concrete machines to compare abstract states with."""

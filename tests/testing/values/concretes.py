@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from quoll.arm.interpreter import ByteMemory, ConcreteMachine
 from quoll.arm.ops import Op
@@ -53,7 +54,7 @@ def signed(word: int) -> int:
     return word - WORD if word >> 31 else word
 
 
-RELATIONS = {
+RELATIONS: Mapping[Compare, Callable[[int, int], bool]] = {
     Compare.EQ: lambda x, y: x == y,
     Compare.NE: lambda x, y: x != y,
     Compare.ULT: lambda x, y: x < y,
@@ -133,14 +134,14 @@ def differences(
             wrong.append(f"r{register} = {word:#x}, not {state.fact(register)}")
     for cells in (state.frames, state.globals):
         for key, cell in cells.items():
-            size, term = (4, cell) if isinstance(cell, int) else cell  # type: ignore[misc]
+            size, term = cast("tuple[int, Term]", (4, cell) if isinstance(cell, int) else cell)
             addr = valuation.word(key)
             assert addr is not None
             word = machine.memory.load(addr, size)
             if not valuation.admits(term, word):
                 wrong.append(f"{size} bytes at {addr:#x} are {word:#x}")
     for flag in range(FLAG, MODE):
-        truth = valuation.holds(state.registers[flag])  # type: ignore[arg-type]
+        truth = valuation.holds(state.flags[flag - FLAG])
         if truth is not None and truth != machine.registers[flag - FLAG + 16]:
             wrong.append(f"flag {flag - FLAG} is not {state.registers[flag]}")
     return wrong
@@ -202,22 +203,21 @@ def random_pair(
     def word(t: Term) -> int:
         return t if t <= MASK else (valuation[t >> 32] + t) & MASK
 
-    registers: list[object] = [term() for _ in range(15)]
+    registers = [term() for _ in range(15)]
     registers[13] = rng.choice([ENTRY_SP, stack]) << 32 | (-4 * rng.randrange(12) & MASK)
     base = registers[13]
-    assert isinstance(base, int)
     machine = ConcreteMachine(ByteMemory(background=byte_at), lambda op: unknown(op, rng))
-    machine.registers[:15] = [word(t) for t in registers]  # type: ignore[arg-type]
-    frames: dict[int, object] = {}
+    machine.registers[:15] = [word(t) for t in registers]
+    frames: dict[int, Term] = {}
     for _ in range(rng.randrange(8)):
         key = base & ~MASK | (base + 4 * rng.randrange(-2, 10)) & MASK
         frames[key] = term()
-        machine.memory.store(word(key), 4, word(frames[key]))  # type: ignore[arg-type]
-    globals_: dict[int, object] = {}
+        machine.memory.store(word(key), 4, word(frames[key]))
+    globals_: dict[int, Term] = {}
     for _ in range(rng.randrange(10)):
         addr = 0x20000 + 4 * rng.randrange(12)
         globals_[addr] = term()
-        machine.memory.store(addr, 4, word(globals_[addr]))  # type: ignore[arg-type]
+        machine.memory.store(addr, 4, word(globals_[addr]))
     flags: list[Condition] = []
     for flag in range(4):
         relation = rng.choice(list(Compare))

@@ -1,1 +1,1 @@
-"""tests/testing/wcet."""
+"""Random programs, analysed, executed and replayed."""

@@ -14,6 +14,7 @@ from quoll.arm.decode import decode
 from quoll.arm.insn import LR, PC, SP, Insn
 from quoll.arm.interpreter import ByteMemory, ConcreteMachine
 from quoll.image.image import Image
+from quoll.inlining.vivu import FULL, Vivu
 from quoll.preemption.witness import follow
 from tests.testing.quoll.building import build
 from wcet.analysis.analyse import analyse
@@ -34,7 +35,8 @@ class Writer:
     """Writes one program. Every loop has a counter of its own with a bound that is a number."""
 
     def __init__(self, random: Random) -> None:
-        self.random, self.lines, self.loops = random, [], 0
+        self.random, self.loops = random, 0
+        self.lines: list[str] = []
 
     def program(self) -> str:
         """Globals, a table of constants, two or three functions, and ``main(a, b)``."""
@@ -120,7 +122,7 @@ def program(seed: int, optimise: str, cpu: str = "arm1136jf-s", *, thumb: bool =
     return build(source, *FLAGS, optimise=optimise, cpu=cpu, thumb=thumb, link=(CODE,))
 
 
-def bound(elf: Path, platform: str | None = "kzm") -> Result:
+def bound(elf: Path, platform: str | None = "kzm", vivu: Vivu = FULL) -> Result:
     """What the analysis finds for ``main``, with no fact. Raises UnboundedLoop and its like."""
     options = Options(
         entries=("main",),
@@ -132,6 +134,7 @@ def bound(elf: Path, platform: str | None = "kzm") -> Result:
         solver="highs",
         time_limit=20.0,
         bounds=BoundOptions(budget=Budget(seconds=4), workers=1),
+        vivu=vivu,
     )
     return analyse(elf, options, Stages(verbose=False))
 
@@ -210,3 +213,22 @@ def check(result: Result, seed: int, inputs: int, states: int) -> list[Case]:
         assert most <= charged <= entry.cycles, (seed, number, most, charged, entry.cycles)
         cases.append(Case(entry.cycles, charged, most))
     return cases
+
+
+def guided(elf: Path, tmp_path: Path, text: str, entry: str = "main", vivu: Vivu = FULL) -> Result:
+    """The analysis of one entry under facts."""
+    facts = tmp_path / "guidance.facts"
+    facts.write_text(text)
+    options = Options(
+        entries=(entry,),
+        platform="kzm",
+        l2=None,
+        facts=(facts,),
+        neighbouring_facts=False,
+        ends=(),
+        solver="highs",
+        time_limit=20.0,
+        bounds=BoundOptions(budget=Budget(seconds=4), workers=1),
+        vivu=vivu,
+    )
+    return analyse(elf, options, Stages(verbose=False))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cache.classify import classify as classify_accesses
 from loopbounds.bounds import BoundOptions
 from quoll.arm.decode import decode
 from quoll.arm.interpreter import ByteMemory, ConcreteMachine
@@ -120,9 +121,8 @@ def test_starts_of_paths_cost_the_same_side_by_side(
     def classify(*given: Any) -> Any:
         if dies and os.getpid() != parent:
             os._exit(9)
-        return preparation_classify(*given)
+        return classify_accesses(*given)
 
-    preparation_classify = preparation.classify
     monkeypatch.setattr(preparation, "classify", classify)
     monkeypatch.setattr(preparation, "SPREAD", 1)
     _, together = analyse(tmp_path, tested, "--no-cache")

@@ -11,8 +11,7 @@ import pytest
 from quoll.errors import ControlFlowError, FactsError
 from quoll.preemption.witness import RefutedFact, follow
 from tests.testing.quoll.building import address, build
-from tests.testing.wcet.programs import CODE, FLAGS, check, run
-from tests.wcet.test_guidance import guided
+from tests.testing.wcet.programs import CODE, FLAGS, check, guided, run
 from wcet.cli import main
 
 PROGRAMS = {

@@ -11,9 +11,8 @@ import pytest
 from quoll.errors import FactsError
 from quoll.inlining.vivu import FULL, Vivu
 from tests.testing.quoll.building import build
-from tests.testing.wcet.programs import CODE, FLAGS, check, program
-from tests.wcet.analysis.test_call_strings import analysed, calling_program
-from tests.wcet.test_guidance import guided
+from tests.testing.wcet.calling import calling_program
+from tests.testing.wcet.programs import CODE, FLAGS, bound, check, guided, program
 from wcet.analysis.result import EntryResult
 from wcet.cli import main
 
@@ -52,7 +51,7 @@ def test_no_execution_exceeds_a_bound(
     write: Callable[[int, str], Path], seed: int, optimise: str
 ) -> None:
     elf = write(seed, optimise)
-    result = analysed(elf, UNROLLED)
+    result = bound(elf, vivu=UNROLLED)
     entry = result.entries["main"]
     assert entry.path.unrealisable is None
     assert all(entry.graph.apart(loop) == 1 for loop in entry.graph.loops)
@@ -62,7 +61,7 @@ def test_no_execution_exceeds_a_bound(
 
 def test_what_only_the_first_iteration_does_is_charged_once() -> None:
     elf = build(FIRST, *FLAGS, optimise="-O0", link=(CODE,))
-    plain, apart = (analysed(elf, vivu) for vivu in (FULL, UNROLLED))
+    plain, apart = (bound(elf, vivu=vivu) for vivu in (FULL, UNROLLED))
     whole, entry = plain.entries["main"], apart.entries["main"]
     assert rounds(whole) == rounds(entry) == [21]
     assert entry.cycles < 0.6 * whole.cycles

@@ -90,7 +90,8 @@ def test_collapsed_stacks_add_up_to_the_bound(path: RunPath, tmp_path: Path) -> 
 
 def cycles(part: dict[str, Any]) -> int:
     """Own cycles of a part and of all inside it."""
-    return sum(part["own"].values()) + sum(map(cycles, part["parts"]))
+    own: int = sum(part["own"].values())
+    return own + sum(map(cycles, part["parts"]))
 
 
 def test_json_adds_up(path: RunPath) -> None:

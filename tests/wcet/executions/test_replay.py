@@ -26,7 +26,7 @@ from quoll.preemption.witness import follow
 from quoll.values.values import Values, analyse
 from tests.testing.cache.graphs import at, pool
 from tests.testing.harness import qemu
-from tests.wcet.conftest import ENTRIES
+from tests.testing.harness.build import ENTRIES
 from wcet.analysis.entries import path_ends
 from wcet.analysis.prepared import PreparedPaths
 from wcet.cli import main

@@ -1,4 +1,4 @@
-"""More of the same than the tests run: ``python -m tests.testing.values.campaign CASES PROGRAMS``.
+"""More of the same than the tests run: ``python -m campaigns.values CASES PROGRAMS``.
 
 ``CASES`` instruction sequences per instruction set, ``PROGRAMS`` random C programs at eight
 settings each. Stops at the first difference, which it names by its seed.
@@ -12,9 +12,9 @@ import time
 from collections import Counter
 
 from quoll.errors import ControlFlowError
-from tests.quoll.domain.test_transfer import check
-from tests.quoll.values.test_values import analysed, walk
+from tests.testing.values.executed import analysed, walk
 from tests.testing.values.programs import random_program
+from tests.testing.values.sequences import check
 
 SETTINGS = [(thumb, f"-O{level}") for thumb in (False, True) for level in "012s"]
 FIRST = 10_000  # seeds that the tests do not use

@@ -1,0 +1,50 @@
+"""The pages of ``make docs``: the Markdown of this repository, a page for each folder of modules.
+
+    python scripts/reference.py FOLDER
+
+A document stands in FOLDER where it stands here, so its links need no change. The page of a folder
+names its modules; mkdocstrings puts their docstrings there.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
+DOCUMENTS = ("*.md", "docs/*.md", "kernels/bilby/**/*.md")
+
+
+def dotted(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def pages() -> Iterator[tuple[Path, str]]:
+    """Each page with its text; paths are relative to the folder of pages."""
+    for pattern in DOCUMENTS:
+        for path in sorted(ROOT.glob(pattern)):
+            yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
+    for package in PACKAGES:
+        for init in sorted((ROOT / package).rglob("__init__.py")):
+            folder = dotted(init.parent)
+            modules = [dotted(p) for p in sorted(init.parent.glob("*.py")) if p != init]
+            parts = [f"# {folder}\n\n::: {folder}\n    options: {{members: false}}\n"]
+            parts += (f"## {module}\n\n::: {module}\n" for module in modules)
+            yield Path("reference", f"{folder}.md"), "\n".join(parts)
+
+
+def main() -> None:
+    """Write all pages afresh."""
+    folder = Path(sys.argv[1])
+    shutil.rmtree(folder, ignore_errors=True)
+    for page, text in pages():
+        path = folder / page
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

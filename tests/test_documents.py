@@ -1,0 +1,94 @@
+"""The documents name what is there: paths, modules, the pages of the site."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
+FOLDERS = (*PACKAGES, "bench", "campaigns", "docs", "kernels", "scripts", "tests")
+KERNEL = ROOT / "kernels/bilby"
+OF_THE_KERNEL = tuple(sorted(path.name for path in KERNEL.iterdir() if path.is_dir()))
+MODULES = {path.name for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")}
+DOCUMENTS = sorted(
+    path
+    for pattern in ("docs/*.md", "README.md", "CONTRIBUTING.md", "kernels/bilby/**/*.md")
+    for path in ROOT.glob(pattern)
+)
+ARCHITECTURE = ROOT / "docs/architecture.md"
+INITS = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("__init__.py"))
+SITE = ROOT / "mkdocs.yml"
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def quoted_paths(text: str, folders: tuple[str, ...] = FOLDERS) -> list[str]:
+    """What stands between backticks and begins with a folder of ours, and all module names."""
+    quoted = re.findall(rf"`((?:{'|'.join(folders)})/[^\s`<>()]*)`", text)
+    return [*quoted, *(m for m in re.findall(r"(?<![\w/*-])\w+\.py\b", text))]
+
+
+def dead(document: Path, text: str) -> list[str]:
+    """Paths that are not there. NAME stands for any name, and a module may be in any folder."""
+    of_kernel = document.is_relative_to(KERNEL)
+    starts = [ROOT, KERNEL] if of_kernel else [ROOT]
+    paths = quoted_paths(text, (*FOLDERS, *OF_THE_KERNEL) if of_kernel else FOLDERS)
+    patterns = {path: path.replace("NAME", "*").rstrip("/") for path in paths}
+    return [
+        path
+        for path, pattern in patterns.items()
+        if path not in MODULES and not any(any(start.glob(pattern)) for start in starts)
+    ]
+
+
+def where_is() -> list[str]:
+    _, _, section = ARCHITECTURE.read_text().partition("\n## Where is …?\n")
+    return re.findall(r"^- .*(?:\n  .*)*", section.partition("\n## ")[0], re.MULTILINE)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_every_path_exists(document: Path) -> None:
+    assert not dead(document, document.read_text())
+
+
+def test_a_path_that_is_gone_is_seen() -> None:
+    text = "`quoll/gone.py`, `gone.py`, `cache/must.py`, `must.py`, `tests/*.py`, `--entry syscall`"
+    assert dead(ARCHITECTURE, text) == ["quoll/gone.py", "gone.py"]
+    assert len(quoted_paths(text)) == 5
+
+
+def test_questions_are_answered_by_paths() -> None:
+    lines = where_is()
+    assert len(lines) >= 12
+    assert not [line for line in lines if "?" not in line or not quoted_paths(line)]
+
+
+def test_every_folder_is_in_the_table() -> None:
+    text = ARCHITECTURE.read_text()
+    assert not [named(i.parent) for i in INITS if f"| `{named(i.parent)}/` |" not in text]
+
+
+@pytest.mark.parametrize("init", INITS, ids=named)
+def test_a_folder_says_what_it_takes_and_gives(init: Path) -> None:
+    folder = ".".join(init.parent.relative_to(ROOT).parts)
+    lines = (importlib.import_module(folder).__doc__ or "").splitlines()
+    starts = [line.split(" ")[0] for line in lines if line]
+    assert starts[1:] == ["Takes", "Gives", "Source:", "Names:"]
+    for name in re.findall(r"[A-Za-z_][\w.]*\w", lines[-1].removeprefix("Names: ")):
+        module, _, attribute = name.partition(".")
+        found = importlib.import_module(f"{folder}.{module}")
+        assert not attribute or attribute in found.__all__, name
+
+
+def test_the_site_has_every_page() -> None:
+    """``make docs`` fails on a page that is not in the list; so does this, without mkdocs."""
+    listed = re.findall(r"[\w/.]+\.md", SITE.read_text())
+    folders = {f"reference/{'.'.join(i.parent.relative_to(ROOT).parts)}.md" for i in INITS}
+    assert set(listed) == folders | {named(d) for d in DOCUMENTS} | {"CHANGELOG.md", "SECURITY.md"}
+    assert len(listed) == len(set(listed))

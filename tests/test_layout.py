@@ -1,0 +1,64 @@
+"""Where tests stand: the tree mirrors the packages, and only ``tests.testing`` is shared."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTS = ROOT / "tests"
+# Folders without a product package of that name.
+OTHERS = {
+    "adversary": "campaigns/adversary",
+    "kernels": "kernels",
+    "setup": "scripts",
+    "testing": "tests/testing",
+}
+FILES = sorted(
+    file.relative_to(ROOT).as_posix()
+    for folder in ("tests", "campaigns", "bench", "kernels")
+    for file in (ROOT / folder).rglob("*.py")
+)
+
+
+def imported(file: str) -> Iterator[str]:
+    """Every module or name that a file imports, with its dots."""
+    for node in ast.walk(ast.parse((ROOT / file).read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file} has a relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_of_the_tests_only_what_is_made_to_be_shared_is_imported(file: str) -> None:
+    private = {
+        name
+        for name in imported(file)
+        if name.split(".")[0] == "tests" and not name.startswith("tests.testing.")
+    }
+    assert not private, "move what is shared to tests/testing/<package>, or into a conftest fixture"
+
+
+def test_no_test_is_among_what_is_shared() -> None:
+    assert not list((TESTS / "testing").rglob("test_*.py"))
+    elsewhere = (file for file in FILES if not file.startswith("tests/"))
+    assert not [file for file in elsewhere if Path(file).name.startswith("test_")]
+
+
+def test_folders_are_those_of_the_product() -> None:
+    folders = {file.parent.relative_to(TESTS) for file in TESTS.rglob("test_*.py")}
+    for folder in sorted(folders - {Path()}):
+        product = OTHERS.get(folder.parts[0], folder)
+        assert (ROOT / product).is_dir(), f"tests/{folder} has no product folder of its name"
+    assert {name for name, of in OTHERS.items() if (ROOT / name).is_dir() and of != name} == set()
+
+
+@pytest.mark.parametrize("folder", ["tests", "campaigns", "bench"])
+def test_no_init_file_is_empty(folder: str) -> None:
+    empty = [f for f in (ROOT / folder).rglob("__init__.py") if not f.read_text().strip()]
+    assert not empty
