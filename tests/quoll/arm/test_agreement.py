@@ -1,3 +1,5 @@
+import pytest
+
 """Decoding and register sets on library code: a sample; the campaign does all of it."""
 
 from collections import Counter
@@ -30,6 +32,7 @@ def test_registers_agree_with_ops() -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_identity_decides_the_ops() -> None:
     """An instruction at two addresses has the same ops whenever its identity is the same."""
     for item in sample():
