@@ -99,7 +99,7 @@ class DataModel:
     ) -> DataAccess:
         kind, fixed = self._line(line)
         return DataAccess(
-            memory.access, low, high, words, (line,), kind, fixed,
+            memory.access, low, high, words, (line,), kind, fixed=fixed,
             certain=fixed and self._surely_fills(insn, memory),
             executed=not insn.conditional,
             exclusive=memory.exclusive,

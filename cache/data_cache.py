@@ -33,7 +33,10 @@ from quoll.words.strided_interval import ValueSet
 
 __all__ = ["Addresses", "DataClasses", "classify_data"]
 
-BEFORE_ANYTHING, LOCKED = MustVerdict(False, False), MustVerdict(True, False)
+BEFORE_ANYTHING, LOCKED = (
+    MustVerdict(resident=False, paid=False),
+    MustVerdict(resident=True, paid=False),
+)
 
 
 class Addresses(Protocol):
@@ -380,7 +383,7 @@ class _Classifier:
         count = geometry.sets * geometry.ways if lines is None else lines
         l2 = None if self.hierarchy.l2 is None else Hit.NC
         words = count * geometry.line_bytes // 4
-        return Reference(insn, Kind.WRITE_BACK, None, None, words, True, Hit.NC, l2)
+        return Reference(insn, Kind.WRITE_BACK, None, None, words, cacheable=True, l1=Hit.NC, l2=l2)
 
 
 def _may_be_stream(part: _Part) -> bool:

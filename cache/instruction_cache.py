@@ -34,7 +34,7 @@ from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["FetchClasses", "classify_fetches"]
 
-NOT_CACHED, LOCKED = MustVerdict(False, False), MustVerdict(True, False)
+NOT_CACHED, LOCKED = MustVerdict(resident=False, paid=False), MustVerdict(resident=True, paid=False)
 
 
 class Fetch(NamedTuple):
@@ -127,13 +127,15 @@ class _FetchModel:
         for index, insn in enumerate(block.insns):
             for line in self._geometry.lines(insn.addr, insn.size):
                 if line != current:
-                    inside.append(self._fetch(index, line, line not in self._stale))
+                    inside.append(self._fetch(index, line, certain=line not in self._stale))
                     current = line
                 else:
                     inside[-1] = inside[-1]._replace(words=inside[-1].words + 1)
             operation = cache_operation(insn)
             if operation.drop_i:
-                inside.append(Fetch(index, 0, 1, Cacheability.ALWAYS, False, False, drop=True))
+                inside.append(
+                    Fetch(index, 0, 1, Cacheability.ALWAYS, fixed=False, certain=False, drop=True)
+                )
                 current = None
             if operation.forget_i:
                 inside.append(
@@ -142,34 +144,37 @@ class _FetchModel:
                         0,
                         0,
                         Cacheability.NEVER,
-                        False,
-                        False,
+                        fixed=False,
+                        certain=False,
                         forget=True,
                         empties=operation.empties,
                     )
                 )
                 inside.extend(
-                    self._fetch(index, line, False)._replace(dropped=True)
+                    self._fetch(index, line, certain=False)._replace(dropped=True)
                     for line in self._behind(insn)
                 )
                 current = None
             if operation.refetch:
                 if not operation.forget_i:  # what was fetched ahead stays in the cache
                     inside.extend(
-                        self._fetch(index, line, False)
+                        self._fetch(index, line, certain=False)
                         for line in self._behind(insn)
                         if line != self._geometry.line(insn.next - 1)
                     )
                 current = None
         end = self._geometry.line(block.end - 1)
-        past = (self._fetch(len(block.insns) - 1, line, False) for line in self._behind(block.last))
+        past = (
+            self._fetch(len(block.insns) - 1, line, certain=False)
+            for line in self._behind(block.last)
+        )
         return _BlockFetches(tuple(inside), tuple(f for f in past if f.line != end))
 
-    def _fetch(self, insn: int, line: int, certain: bool) -> Fetch:
+    def _fetch(self, insn: int, line: int, *, certain: bool) -> Fetch:
         size = self._geometry.line_bytes
         memory = self._hierarchy.memory.cacheability(line * size, line * size + size - 1)
         fixed = memory is Cacheability.ALWAYS and self._hierarchy.memory.fixed(line * size)
-        return Fetch(insn, line, 1, memory, fixed, certain and fixed)
+        return Fetch(insn, line, 1, memory, fixed=fixed, certain=certain and fixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +352,7 @@ class _Classifier:
         l2 = self.hierarchy.beyond_l1(None, None)
         if l2 is not None and all(self._l2(line) is Hit.AH for line in self.model.lines()):
             l2 = Hit.AH
-        return Reference(fetch.insn, Kind.PREFETCH, None, None, 1, True, Hit.NC, l2)
+        return Reference(fetch.insn, Kind.PREFETCH, None, None, 1, cacheable=True, l1=Hit.NC, l2=l2)
 
     def _l2(self, line: int) -> Hit | None:
         size = self.hierarchy.l1i.line_bytes

@@ -11,7 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from quoll.arm.coprocessor import (
+    DEBUG,
+    SYSTEM,
+    VFP,
+    CoprocessorAction,
+    coprocessor_operation,
+)
 from quoll.arm.insn import Insn
+from quoll.arm.operation import Operation
 
 __all__ = [
     "NOTHING",
@@ -49,40 +57,41 @@ class CacheOperation:
         return self.forget_d or self.retranslates or self.lines != 0
 
 
+TLB = 8  # CRn
+BY_NUMBER = 2  # opc2 of the invalidation of one address space
+
 NOTHING = CacheOperation()
 RETRANSLATE = CacheOperation(retranslates=True)
 UNKNOWN = CacheOperation(
     forget_i=True, forget_d=True, refetch=True, lines=None, retranslates=True, recognised=False
 )
+FLUSH = CacheOperation(refetch=True)  # of the prefetch buffer
 
-# mcr p15, opc1 = 0: (CRn, CRm, opc2). Registers without an entry fall to UNKNOWN.
-OPERATIONS = {
-    (7, 0, 4): NOTHING,  # wait for interrupt
-    (7, 5, 0): CacheOperation(forget_i=True, empties=True),  # invalidate the instruction cache
-    (7, 5, 1): CacheOperation(drop_i=True),  # ... one line, by address
-    (7, 5, 2): CacheOperation(drop_i=True),  # ... one line, by set and way
-    (7, 5, 4): CacheOperation(refetch=True),  # flush the prefetch buffer
-    (7, 5, 6): NOTHING,  # flush the branch target cache
-    (7, 5, 7): NOTHING,
-    (7, 6, 0): CacheOperation(forget_d=True, empties=True),  # invalidate the data cache
-    (7, 6, 1): CacheOperation(forget_d=True),
-    (7, 6, 2): CacheOperation(forget_d=True),
-    (7, 7, 0): CacheOperation(forget_i=True, forget_d=True, empties=True),  # invalidate both
-    (7, 10, 0): CacheOperation(lines=None),  # clean the data cache; lines stay
-    (7, 10, 1): CacheOperation(lines=1),
-    (7, 10, 2): CacheOperation(lines=1),
-    (7, 10, 4): NOTHING,  # data synchronisation barrier
-    (7, 10, 5): NOTHING,  # data memory barrier
-    (7, 11, 1): CacheOperation(lines=1),  # ARMv7: clean to the point of unification
-    (7, 13, 1): CacheOperation(forget_i=True),  # prefetch an instruction line
-    (7, 14, 0): CacheOperation(forget_d=True, empties=True, lines=None),  # clean and invalidate
-    (7, 14, 1): CacheOperation(forget_d=True, lines=1),
-    (7, 14, 2): CacheOperation(forget_d=True, lines=1),
-}
-# mcr p15: (opc1, CRn, CRm, opc2) of other writes that are understood. Table base and context
-# numbers leave the caches alone, because only lines of fixed translation are ever known to be
-# resident.
+# Writes of registers of coprocessor 15 (opc1, CRn, CRm, opc2) that are understood; others fall to
+# UNKNOWN. Table base and context numbers leave the caches alone, because only lines of fixed
+# translation are ever known to be resident.
 WRITES = {
+    (0, 7, 0, 4): NOTHING,  # wait for interrupt
+    (0, 7, 5, 0): CacheOperation(forget_i=True, empties=True),  # invalidate the instruction cache
+    (0, 7, 5, 1): CacheOperation(drop_i=True),  # ... one line, by address
+    (0, 7, 5, 2): CacheOperation(drop_i=True),  # ... one line, by set and way
+    (0, 7, 5, 4): FLUSH,
+    (0, 7, 5, 6): NOTHING,  # flush the branch target cache
+    (0, 7, 5, 7): NOTHING,
+    (0, 7, 6, 0): CacheOperation(forget_d=True, empties=True),  # invalidate the data cache
+    (0, 7, 6, 1): CacheOperation(forget_d=True),
+    (0, 7, 6, 2): CacheOperation(forget_d=True),
+    (0, 7, 7, 0): CacheOperation(forget_i=True, forget_d=True, empties=True),  # invalidate both
+    (0, 7, 10, 0): CacheOperation(lines=None),  # clean the data cache; lines stay
+    (0, 7, 10, 1): CacheOperation(lines=1),
+    (0, 7, 10, 2): CacheOperation(lines=1),
+    (0, 7, 10, 4): NOTHING,  # data synchronisation barrier
+    (0, 7, 10, 5): NOTHING,  # data memory barrier
+    (0, 7, 11, 1): CacheOperation(lines=1),  # ARMv7: clean to the point of unification
+    (0, 7, 13, 1): CacheOperation(forget_i=True),  # prefetch an instruction line
+    (0, 7, 14, 0): CacheOperation(forget_d=True, empties=True, lines=None),  # clean and invalidate
+    (0, 7, 14, 1): CacheOperation(forget_d=True, lines=1),
+    (0, 7, 14, 2): CacheOperation(forget_d=True, lines=1),
     (0, 1, 0, 2): NOTHING,  # CPACR: which coprocessors may be used
     (0, 2, 0, 0): RETRANSLATE,  # TTBR0
     (0, 3, 0, 0): RETRANSLATE,  # DACR: permissions of domains
@@ -114,8 +123,6 @@ REFUSED: dict[tuple[int, int, int | None, int | None], str] = {
     (0, 13, 0, 0): "the FCSE process number, which moves addresses",
     (0, 15, None, None): "a register of the implementation (remapping, cache and TLB debugging)",
 }
-DEBUG, SYSTEM = 14, 15
-VFP = frozenset([10, 11])
 
 
 def cache_operation(insn: Insn) -> CacheOperation:
@@ -123,35 +130,32 @@ def cache_operation(insn: Insn) -> CacheOperation:
 
     Loads and stores (ldc, stc) are data accesses and have no effect here.
     """
-    if insn.mnemonic == "isb":
-        return OPERATIONS[7, 5, 4]
-    if insn.memory is not None or insn.mnemonic not in COPROCESSOR:
+    if insn.operation is Operation.INSTRUCTION_BARRIER:
+        return FLUSH
+    found = coprocessor_operation(insn)
+    if found is None or found.coprocessor in VFP or found.coprocessor == DEBUG:
         return NOTHING
-    word = insn.encoding
-    coprocessor = word >> 8 & 15
-    if coprocessor in VFP or coprocessor == DEBUG:
-        return NOTHING
-    if coprocessor != SYSTEM or insn.mnemonic in ("cdp", "mcrr"):
+    if found.coprocessor != SYSTEM:
         return UNKNOWN
-    if insn.mnemonic == "mrrc":
-        return NOTHING
-    opc1, crn, crm, opc2 = _register(word)
-    if insn.mnemonic == "mrc":
-        return NOTHING if crn not in (7, 9) else UNKNOWN
-    if opc1 == 0 and crn == MAINTENANCE:
-        return OPERATIONS.get((crn, crm, opc2), UNKNOWN)
-    return WRITES.get((opc1, crn, crm, opc2), UNKNOWN)
+    match found.action:
+        case CoprocessorAction.READ_PAIR:
+            return NOTHING
+        case CoprocessorAction.READ if found.register is not None:
+            return NOTHING if found.register.crn not in (7, 9) else UNKNOWN
+        case CoprocessorAction.WRITE if found.register is not None:
+            return WRITES.get(found.register, UNKNOWN)
+    return UNKNOWN
 
 
 def refused(insn: Insn) -> str | None:
     """What ``insn`` writes, if that may change what the analysis presupposes of the machine."""
-    if insn.memory is not None or insn.mnemonic not in COPROCESSOR or insn.mnemonic == "mrc":
+    found = coprocessor_operation(insn)
+    if found is None or found.action is CoprocessorAction.READ:
         return None
     if cache_operation(insn) is not UNKNOWN:
         return None
-    word = insn.encoding
-    if word >> 8 & 15 == SYSTEM and insn.mnemonic == "mcr":
-        opc1, crn, crm, opc2 = _register(word)
+    if found.coprocessor == SYSTEM and found.written is not None:
+        opc1, crn, crm, opc2 = found.written
         for key in ((opc1, crn, crm, opc2), (opc1, crn, crm, None), (opc1, crn, None, None)):
             if key in REFUSED:
                 return REFUSED[key]
@@ -160,17 +164,7 @@ def refused(insn: Insn) -> str | None:
 
 def invalidates_global(insn: Insn) -> bool:
     """Whether ``insn`` may drop translations of all address spaces: not one by its number."""
-    if insn.mnemonic != "mcr" or insn.encoding >> 8 & 15 != SYSTEM:
+    found = coprocessor_operation(insn)
+    if found is None or found.coprocessor != SYSTEM or found.written is None:
         return False
-    _, crn, _, opc2 = _register(insn.encoding)
-    return crn == TLB and opc2 != BY_NUMBER
-
-
-def _register(word: int) -> tuple[int, int, int, int]:
-    """opc1, CRn, CRm and opc2 of mcr and mrc."""
-    return word >> 21 & 7, word >> 16 & 15, word & 15, word >> 5 & 7
-
-
-COPROCESSOR = frozenset(["cdp", "mcr", "mcrr", "mrc", "mrrc"])
-MAINTENANCE, TLB = 7, 8
-BY_NUMBER = 2  # opc2 of the invalidation of one address space
+    return found.written.crn == TLB and found.written.opc2 != BY_NUMBER

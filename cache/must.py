@@ -40,9 +40,9 @@ class MustVerdict:
 
 
 RESIDENT, PAID, ABSENT = (
-    MustVerdict(True, False),
-    MustVerdict(False, True),
-    MustVerdict(False, False),
+    MustVerdict(resident=True, paid=False),
+    MustVerdict(resident=False, paid=True),
+    MustVerdict(resident=False, paid=False),
 )
 
 

@@ -76,7 +76,7 @@ def _with_first_iterations(graph: Supergraph) -> Iterator[SuperLoop]:
             called[edge.src].add(graph.nodes[edge.dst].context)
     for loop in apart:
         header = graph.nodes[loop.header]
-        turns = (*header.turns[:-1], Turn(header.block.addr, True))
+        turns = (*header.turns[:-1], Turn(header.block.addr, first=True))
         own = [n for n in of_context[header.context] if graph.nodes[n].turns[: len(turns)] == turns]
         first = [n for n in own if graph.nodes[n].block is header.block]
         nodes = loop.nodes | _with_calls(own, called, of_context)

@@ -126,11 +126,11 @@ class Cache:
     def load(self, line: int) -> CacheOutcome:
         """A read or fetch; allocates."""
         if self._use(line) is not None:
-            return CacheOutcome(True)
+            return CacheOutcome(hit=True)
         way = self._victim(self._sets[self.geometry.set_of(line)])
         written = way.line if way.dirty else None
         way.line, way.dirty, way.used = line, False, self._tick()
-        return CacheOutcome(False, written)
+        return CacheOutcome(hit=False, victim=written)
 
     def _use(self, line: int) -> _Way | None:
         """The way of ``line``, if it is there; LRU notes that it was used."""
@@ -153,7 +153,7 @@ class Cache:
     def store(self, line: int) -> CacheOutcome:
         """A write."""
         way = self._use(line)
-        outcome = CacheOutcome(way is not None)
+        outcome = CacheOutcome(hit=way is not None)
         if way is None and self.geometry.write_allocate:
             outcome, way = self.load(line), self._find(line)
         if way is not None:

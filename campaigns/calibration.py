@@ -86,7 +86,7 @@ def recorded(
     """Every whole recorded path of an entry, with its steps and its charge."""
     options = Options(
         entries=(entry,), platform="kzm", l2=None, facts=(), neighbouring_facts=True, ends=(),
-        solver="cbc", time_limit=60.0, bounds=BoundOptions(store=Store.of_user()),
+        solver="highs", time_limit=60.0, bounds=BoundOptions(store=Store.of_user()),
     )  # fmt: skip
     shared = Run.begin(kernel, options, Stages(verbose=False))
     ((name, address),) = shared.entries.items()

@@ -58,7 +58,7 @@ def main() -> int:
 def options(**changed: Any) -> Options:
     plain = Options(
         entries=("all",), platform="kzm", l2=None, facts=(), neighbouring_facts=True, ends=(),
-        solver="cbc", time_limit=60.0, bounds=BoundOptions(store=Store.of_user()),
+        solver="highs", time_limit=60.0, bounds=BoundOptions(store=Store.of_user()),
         store=Store.of_user(),
     )  # fmt: skip
     return replace(plain, **changed)

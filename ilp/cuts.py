@@ -96,6 +96,6 @@ def cost_cut(
         f"cut.c{context}",
         f"one invocation of {at} takes at most {w} cycles, or {v} when the path ends in it",
         row.terms,
-        False,
-        -row.constant,
+        equal=False,
+        rhs=-row.constant,
     )

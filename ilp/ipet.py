@@ -118,7 +118,11 @@ def flow_row(graph: Supergraph, node: int, end: int | None) -> Row:
     if end is not None:
         terms[end] = 1
     return Row(
-        f"flow.{node_name(graph, node)}", "flow", nonzero(terms), True, int(node == graph.entry)
+        f"flow.{node_name(graph, node)}",
+        "flow",
+        nonzero(terms),
+        equal=True,
+        rhs=int(node == graph.entry),
     )
 
 
@@ -135,8 +139,8 @@ def loop_row(graph: Supergraph, loop: SuperLoop, b: int) -> Row:
         f"loop{loop.index}.{node_name(graph, loop.header)}",
         f"loop bound {b} at {graph.nodes[loop.header].block.addr:#x}",
         nonzero(terms),
-        False,
-        rhs,
+        equal=False,
+        rhs=rhs,
     )
 
 
@@ -162,8 +166,8 @@ def call_rows(graph: Supergraph) -> list[Row]:
             f"call.{node_name(graph, call)}.c{part}",
             "returns match calls",
             (*((e, 1) for e in back), (calls[call, part], -1)),
-            False,
-            0,
+            equal=False,
+            rhs=0,
         )
         for (call, part), back in returns.items()
     ]
@@ -185,8 +189,8 @@ def total_row(graph: Supergraph, loop: SuperLoop, t: int) -> Row:
         f"total{loop.index}.{node_name(graph, loop.header)}",
         f"total {t} per entry of the loop at {graph.nodes[outer.header].block.addr:#x}",
         nonzero(terms),
-        False,
-        rhs,
+        equal=False,
+        rhs=rhs,
     )
 
 
@@ -201,8 +205,8 @@ def visits_row(graph: Supergraph, limit: Visits) -> Row:
         f"visits.{node_name(graph, first)}",
         f"at most {limit.most} executions at {graph.nodes[first].block.addr:#x}",
         nonzero(terms),
-        False,
-        limit.most - (graph.entry in limit.nodes),
+        equal=False,
+        rhs=limit.most - (graph.entry in limit.nodes),
     )
 
 

@@ -138,7 +138,13 @@ def parametric_bound(
     else:
         pieces = (study.affine(names),)
         reason = reason or "several parameters"
-    return Parametric(names, pieces, not reason, reason, tuple(study.per_iteration().items()))
+    return Parametric(
+        names,
+        pieces,
+        exact=not reason,
+        reason=reason,
+        per_iteration=tuple(study.per_iteration().items()),
+    )
 
 
 def beyond(bounds: Sequence[LoopBound], loops: Mapping[int, Parameter]) -> str:
@@ -167,7 +173,9 @@ def largest(bounds: Sequence[tuple[Parametric | None, int]]) -> Parametric | Non
             for name, slope in zip(function.names, piece.slopes, strict=True):
                 slopes[name] = max(slopes[name], slope)
     piece = AffinePiece(0, None, max(constants), tuple(slopes.values()))
-    return Parametric(names, (piece,), False, "paths from several starts", ())
+    return Parametric(
+        names, (piece,), exact=False, reason="paths from several starts", per_iteration=()
+    )
 
 
 def refuse_nesting(

@@ -33,8 +33,9 @@ SHUFFLES = 8  # random orders tried before counts are called unrealisable
 
 @dataclass(frozen=True, slots=True)
 class WorstCase:
-    """The answer for one entry, and the program that it solves (``ilp.solvers.model_text`` writes
-    it).
+    """The answer for one entry, and the program that it solves.
+
+    ``ilp.solvers.pulp_problem`` gives and writes the program as PuLP has it.
     """
 
     solution: Solution
@@ -112,7 +113,7 @@ def realise(
     edges, last = ipet.edge_counts(proof.values), ipet.last_node(proof.values)
     wrong: tuple[str, ...] = ()
     steps: tuple[PathStep, ...] = ()
-    for order in orders(bool(repeated_contexts(ipet, constraints))):
+    for order in orders(several=bool(repeated_contexts(ipet, constraints))):
         try:
             shared = ipet.graph.merged
             steps = (build_path_of_parts if shared else build_path)(ipet.nest, edges, last, order)
@@ -124,7 +125,7 @@ def realise(
     return WorstPath(steps, path_cycles(costs, steps), "counts not realisable: " + "; ".join(wrong))
 
 
-def orders(several: bool) -> Iterator[Order]:
+def orders(*, several: bool) -> Iterator[Order]:
     """Ways of choosing among edges; one is enough unless invocations have to be told apart."""
     yield lambda edges: edges[0]
     if several:

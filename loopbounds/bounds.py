@@ -68,6 +68,7 @@ def bound_loops(
     options: BoundOptions | None = None,
     progress: Progress | None = None,
     only: frozenset[int] | None = None,
+    *,
     called: bool = False,
 ) -> tuple[LoopBound, ...]:
     """One ``LoopBound`` per loop of ``graph``, in its order; ``only`` these are asked for.
@@ -80,13 +81,15 @@ def bound_loops(
     options = options or BoundOptions()
     values = values or NothingKnown()
     if not graph.merged:
-        return _bound_part(graph, image, values, facts, options, progress, only, called)
+        return _bound_part(graph, image, values, facts, options, progress, only, called=called)
     found: dict[int, LoopBound] = {}
     for piece in pieces(graph):
         if piece.loops:
             asked = None if only is None else piece.asked(only)
             known = _PieceValues(values, piece)
-            bounds = _bound_part(piece.graph, image, known, facts, options, progress, asked, True)
+            bounds = _bound_part(
+                piece.graph, image, known, facts, options, progress, asked, called=True
+            )
             found |= {
                 loop: replace(b, loop=loop, exact=None)  # that a caller reaches it is not known
                 for loop, b in zip(piece.loops, bounds, strict=True)
@@ -103,13 +106,14 @@ def _bound_part(
     options: BoundOptions,
     progress: Progress | None,
     only: frozenset[int] | None,
+    *,
     called: bool,
 ) -> tuple[LoopBound, ...]:
     stated = facts_of_loops(graph, image, facts)
     lists = lists_of_loops(graph, image, facts)
     solver = nusmv.any_solver()
     wanted = tuple(i for i in range(len(graph.loops)) if only is None or i in only)
-    part = _GraphPart(graph, image, values, options, progress, solver, wanted, lists, called)
+    part = _GraphPart(graph, image, values, options, progress, solver, wanted, lists, called=called)
     tightest = {i: found[0] for i in wanted if (found := stated[i])}
     return part.counted(tightest)
 
@@ -182,7 +186,7 @@ class _GraphPart:
                 entry = self.graph.nodes[self.graph.entry].block.addr
                 cut = self._proofs().slices[loop]
                 entered = self._entered_by_all(loop) and self._is_reached(loop, answers, facts)
-                refute(fact, cut, entered, entry, apart)
+                refute(fact, cut, entry, apart, entered_by_all=entered)
             bounds[loop] = with_total(assumed(known, fact, apart), known.total, known.around)
         for loop, known in enumerate(bounds):
             surely = loop in answers.constant or self._is_reached(loop, answers, facts)
@@ -225,7 +229,9 @@ class _GraphPart:
         rounds = self._proofs()
         bounds = rounds.with_totals([self._judged(i) for i in range(len(self.graph.loops))])
         refutable = frozenset(
-            i for i in rounds.outcomes if is_refutable(rounds.slices[i], self._entered_by_all(i))
+            i
+            for i in rounds.outcomes
+            if is_refutable(rounds.slices[i], entered_by_all=self._entered_by_all(i))
         )
         constant = frozenset(i for i in rounds.outcomes if is_constant(rounds.slices[i]))
         models = tuple(dict.fromkeys(rounds.keys.values()))
@@ -260,7 +266,9 @@ class _GraphPart:
             why = f"for the loop at {self.image.place(header)}, on which this one depends"
             return solver_failed(about, why)
         cut, listed = rounds.slices[loop], self.lists.get(loop)
-        return judge(self.graph, self.image, about, cut, outcome, listed, loop in self._ending)
+        return judge(
+            self.graph, self.image, about, cut, outcome, listed, inner_end=loop in self._ending
+        )
 
     def _entered_by_all(self, loop: int) -> bool:
         """Whether the graph is entered with any registers, and the loops inside end."""

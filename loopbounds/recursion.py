@@ -78,8 +78,8 @@ def find_depths(
         if found is None:
             return Depths({}, {})
         regions = Regions.of(facts, image)
-        dead = analyse(found.graph, image, regions=regions, returning=False).dead_edges
-        found = replace(found, graph=without_edges(found.graph, dead, image))
+        infeasible = analyse(found.graph, image, regions=regions, returning=False).dead_edges
+        found = replace(found, graph=without_edges(found.graph, infeasible, image))
         values = analyse(found.graph, image, regions=regions, returning=False)
     except ControlFlowError:  # what is missing is said when contexts are made
         return Depths({}, {})

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from cache.data_cache import Addresses
 from cache.events import FlowOrder
 from pipeline import dual_issue
-from pipeline.classes import BRANCHES
+from pipeline.classes import is_branch
 from pipeline.core import Core, load_core
 from pipeline.demand import Demand, demand
 from pipeline.dual_issue import DualStepper
@@ -194,7 +194,7 @@ class _Model:
         """Next issue slot after a transfer of control, taken and not taken."""
         assert d.taken is not None
         constant = self.timing.branches.constant
-        if constant is not None and insn.mnemonic in BRANCHES:
+        if constant is not None and is_branch(insn):
             return start + constant, start + constant
         taken = start + d.taken
         if constant is None and d.flags_to_target:

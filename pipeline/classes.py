@@ -10,10 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cache.maintenance import UNKNOWN, cache_operation
+from quoll.arm.coprocessor import (
+    SYSTEM,
+    CoprocessorAction,
+    CoprocessorOperation,
+    coprocessor_operation,
+)
 from quoll.arm.insn import PC, SP, Access, Flow, Insn, MemoryAccess, Shift
+from quoll.arm.operands import long_product
+from quoll.arm.operation import Operation
+from quoll.arm.status import StatusField, state_change, status_written, writes_saved_status
 from quoll.errors import TimingError
 
-__all__ = ["BRANCHES", "InsnClass", "classify_insn"]
+__all__ = ["InsnClass", "classify_insn", "is_branch"]
 
 NOT_SHIFTED = frozenset(
     ["adc", "add", "and", "bic", "cmn", "cmp", "eor", "mov", "mvn", "orr", "rsb", "rsc", "sbc",
@@ -83,7 +92,7 @@ def classify_insn(insn: Insn, *, aligned: bool, aligned8: bool) -> InsnClass:
     """
     if insn.memory is not None:
         found = _memory(insn, insn.memory, aligned, aligned8)
-    elif PC in insn.writes or insn.mnemonic in BRANCHES:
+    elif PC in insn.writes or is_branch(insn):
         found = _transfer(insn)
     else:
         found = _plain(insn)
@@ -94,6 +103,11 @@ def classify_insn(insn: Insn, *, aligned: bool, aligned8: bool) -> InsnClass:
             hint="known are ARMv6 and ARMv7-A without VFP and NEON",
         )
     return found
+
+
+def is_branch(insn: Insn) -> bool:
+    """Whether ``insn`` takes the rows of a branch."""
+    return insn.mnemonic in BRANCHES
 
 
 def _results(insn: Insn) -> tuple[int, ...]:
@@ -144,42 +158,41 @@ def _multiply(insn: Insn) -> InsnClass:
     names = ("Rm", "Rs", "RdLo", "RdHi") if len(insn.sources) == 4 else ("Rm", "Rs", "Rn")
     roles = dict(zip(names, insn.sources, strict=False))
     results = _results(insn)
-    if len(results) == 2:  # RdLo before RdHi (ARM ARM A8.8.189), which need not be in that order
-        low = insn.encoding >> 12 & 15
-        results = (low, insn.encoding >> (8 if insn.thumb else 16) & 15)
+    if len(results) == 2:
+        results = long_product(insn)
     return InsnClass((row, "any"), results=results, roles=roles)
 
 
 def _system(insn: Insn) -> InsnClass | None:
-    name, word = insn.mnemonic, insn.encoding
     row: str | None = None
-    if name == "mrs":
+    coprocessor, change = coprocessor_operation(insn), state_change(insn)
+    if insn.operation is Operation.READ_STATUS:
         row = "MRS"
-    elif name == "msr":  # bit R and the mask of fields (ARM ARM B9.3.11, B9.3.12)
-        saved, fields = (20, 8) if insn.thumb else (22, 16)
-        flags_only = word >> fields & 15 == 8
-        row = "MSR_SPSR" if word & 1 << saved else "MSR_CPSR_F" if flags_only else "MSR_CPSR"
-    elif name.startswith("cps"):  # bit M (B9.3.2); the 16-bit form has none
-        changes = word & 1 << (8 if insn.thumb else 17) and insn.size == WORD
-        row = "CPS_MODE" if changes else "CPS_IFLAGS"
-    elif name in ("mcr", "mrc", "mcrr", "mrrc"):
-        row = _coprocessor(insn, word)
+    elif insn.operation is Operation.WRITE_STATUS:
+        flags_only = status_written(insn) == StatusField.FLAGS
+        saved = writes_saved_status(insn)
+        row = "MSR_SPSR" if saved else "MSR_CPSR_F" if flags_only else "MSR_CPSR"
+    elif change is not None:
+        row = "CPS_IFLAGS" if change.mode is None else "CPS_MODE"
+    elif coprocessor is not None:
+        row = _coprocessor(insn, coprocessor)
     elif insn.flow is Flow.TRAP:
         row = "EXCEPTION_ENTRY"
     return None if row is None else InsnClass((row, "any"), results=_results(insn))
 
 
 CP15_ROWS = {(5, 4): "ISB_PREFETCH_FLUSH", (10, 4): "DSB", (10, 5): "DMB", (0, 4): "WFI"}
+CP15_READS = {CoprocessorAction.READ: "MRC", CoprocessorAction.READ_PAIR: "MRRC"}
 CP15_WHOLE = frozenset([(10, 0), (14, 0)])  # clean, clean and invalidate: line by line
 
 
-def _coprocessor(insn: Insn, word: int) -> str | None:
+def _coprocessor(insn: Insn, found: CoprocessorOperation) -> str | None:
     """Row of a register transfer to or from CP15; other coprocessors have none."""
-    if word >> 8 & 15 != 15:
+    if found.coprocessor != SYSTEM:
         return None
-    if insn.mnemonic != "mcr":
-        return insn.mnemonic.upper() if insn.mnemonic != "mcrr" else None
-    register, operation = word >> 16 & 15, (word & 15, word >> 5 & 7)
+    if found.written is None:
+        return CP15_READS.get(found.action)
+    register, operation = found.written.crn, (found.written.crm, found.written.opc2)
     if register == 7:
         if cache_operation(insn) is UNKNOWN:
             return None
@@ -191,7 +204,7 @@ def _coprocessor(insn: Insn, word: int) -> str | None:
 def _transfer(insn: Insn) -> InsnClass | None:
     """Branches and data processing that writes the pc."""
     results, name = _results(insn), insn.mnemonic
-    if name in BRANCHES:
+    if is_branch(insn):
         row = "B" if insn.target is not None else "BX"
         return InsnClass(
             (row, "not_taken"), (row, "taken"), (row, "not_taken"), True, results=results

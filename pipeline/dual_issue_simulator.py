@@ -16,6 +16,7 @@ from pipeline.simulator import Executed, MemoryBus, OnChip, PipelineMachine
 from pipeline.tlb import changes_translation
 from pipeline.tlb_simulator import Side
 from quoll.arm.insn import Access
+from quoll.arm.operation import Operation
 
 __all__ = ["DualIssueMachine", "concrete_machine"]
 
@@ -153,13 +154,13 @@ class DualIssueMachine(PipelineMachine):
         """Barriers and CP15 operations."""
         if self.tlb is not None and changes_translation(step.insn):
             self.tlb.forget()
-        match step.insn.mnemonic:
-            case "mcr":
-                self._maintain(step.insn)
-            case "isb":
+        match step.insn.operation:
+            case Operation.INSTRUCTION_BARRIER:
                 self.start(step.insn.next)
-            case "dsb" | "dmb":
+            case Operation.DATA_BARRIER:
                 self.clock = max(self.clock, self.memory.free)
+            case _:
+                self._maintain(step.insn)
 
     def _access(self, step: Executed, cycle: int) -> int:
         """The data access: cycles for which nothing moves because of it."""

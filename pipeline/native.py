@@ -32,7 +32,9 @@ from pipeline.core import Core, Pairing
 from pipeline.dual_issue_simulator import DualIssueMachine
 from pipeline.simulator import Executed, PipelineMachine
 from pipeline.timing import EntryState
+from quoll.arm.coprocessor import coprocessor_operation
 from quoll.arm.insn import Access, Insn
+from quoll.arm.operation import Operation
 from quoll.errors import TimingError
 from quoll.kept.identity import key_of
 from quoll.kept.store import Store
@@ -44,7 +46,7 @@ FLAGS = ("-O2", "-shared", "-fPIC")
 PATIENCE = 120  # seconds for the compiler
 REGISTERS, LIST, WAYS, FILLS, BUFFER = 16, 18, 512, 64, 64
 PASSED, TAKEN, CACHED, ACCESS = 1, 2, 4, 8
-ISB, BARRIER = 1 << 12, 1 << 13
+BARRIERS = {Operation.INSTRUCTION_BARRIER: 1 << 12, Operation.DATA_BARRIER: 1 << 13}
 GOLDEN, MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
 Num = ctypes.c_int64
 
@@ -230,12 +232,10 @@ def _lists(
 
 
 def _operation(core: Core, insn: Insn) -> int:
-    if insn.mnemonic == "mcr":
-        word = insn.encoding
-        return (word >> 16 & 15) << 8 | (word & 15) << 4 | word >> 5 & 7
-    if core.dual_issue:
-        return {"isb": ISB, "dsb": BARRIER, "dmb": BARRIER}.get(insn.mnemonic, 0)
-    return 0
+    found = coprocessor_operation(insn)
+    if found is not None and found.written is not None:
+        return found.written.crn << 8 | found.written.crm << 4 | found.written.opc2
+    return BARRIERS.get(insn.operation, 0) if core.dual_issue else 0
 
 
 def available() -> bool:
@@ -244,7 +244,7 @@ def available() -> bool:
 
 
 def execute(machine: PipelineMachine, trace: CompiledTrace) -> int:
-    """Cycles from the state of ``machine`` until all is quiet, as ``PipelineMachine.execute``.
+    """Cycles from the state of ``machine`` until all is quiet, as its own ``execute``.
 
     ``machine`` is used up. Its draws are replaced by those of ``SplitMix``, from its own state if
     it has one, else seeded by its generator. ``trace.issued`` gets the clock after each step.

@@ -20,6 +20,7 @@ from pipeline.core import Core
 from pipeline.timing import MemoryLatencies
 from pipeline.tlb import changes_translation
 from pipeline.tlb_simulator import Side, Tlb, Translation
+from quoll.arm.coprocessor import coprocessor_operation
 from quoll.arm.insn import Access, Insn
 from quoll.errors import TimingError
 
@@ -238,7 +239,7 @@ class PipelineMachine:
             issue = self.core.row(*kind.not_taken).issue
         self.clock = cycle + issue
         self._fetch(step.insn.next + self.chip.random.randint(0, self.chip.ahead), cycle)
-        if step.passed and step.insn.mnemonic == "mcr":
+        if step.passed:
             self._maintain(step.insn)
         if step.passed and self.tlb is not None and changes_translation(step.insn):
             self.tlb.forget()
@@ -255,12 +256,14 @@ class PipelineMachine:
             self.clock = max(self.clock, self.board.setter + distance)
 
     def _maintain(self, insn: Insn) -> None:
-        """A CP15 operation (TRM, chapter 3). Traces do not hold its operand: which line an
-        operation by address names, and whether it is dirty, is drawn.
+        """A CP15 operation (TRM, chapter 3), if ``insn`` is one. Traces do not hold its operand:
+        which line an operation by address names, and whether it is dirty, is drawn.
         """
-        word, chip = insn.encoding, self.chip
+        found, chip = coprocessor_operation(insn), self.chip
+        if found is None or found.written is None:
+            return
         icache = chip.fetch.cache
-        match word >> 16 & 15, word & 15, word >> 5 & 7:
+        match found.written.crn, found.written.crm, found.written.opc2:
             case (7, 5, 0):
                 icache.invalidate_all()
             case (7, 5, 1 | 2) | (9, 0, 0 | 1):  # locking ways may lose any line

@@ -16,6 +16,7 @@ from cache.data_cache import Addresses
 from cache.events import FlowOrder
 from cache.geometry import Hierarchy
 from pipeline.tlb_model import TlbModel
+from quoll.arm.coprocessor import CoprocessorAction, coprocessor_operation
 from quoll.arm.insn import Access, Insn
 from quoll.graph.fixpoint import solve
 from quoll.inlining.supergraph import Supergraph
@@ -47,9 +48,12 @@ def translations(
 
 def changes_translation(insn: Insn) -> bool:
     """Whether buffers may be emptied by ``insn``."""
-    if insn.mnemonic not in ("mcr", "mcrr"):
+    found = coprocessor_operation(insn)
+    if found is None:
         return False
-    return insn.mnemonic == "mcrr" or (insn.encoding >> 16 & 15) in TRANSLATION_REGISTERS
+    if found.written is not None:
+        return found.written.crn in TRANSLATION_REGISTERS
+    return found.action is CoprocessorAction.WRITE_PAIR
 
 
 class _Domain:

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ilp.solvers.answer import DIRECT
+from ilp.solvers.solve import solver_named
 from loopbounds.proof.options import BoundOptions, Budget
 from quoll.errors import UsageError
 from quoll.inlining.sharing import Sharing
@@ -89,7 +91,11 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         f"{Sharing().contexts:,} contexts (default); never; always",
     )
     p.add_argument(
-        "--solver", choices=["cbc", "highs"], default="cbc", help="integer solver (default: cbc)"
+        "--solver",
+        metavar="NAME",
+        default="highs",
+        help="integer solver: highs (default), cbc, or one that PuLP finds, such as SCIP_CMD or "
+        "GUROBI",
     )
     p.add_argument(
         "--time-limit",
@@ -194,7 +200,7 @@ def requested(
         facts=tuple(options.facts),
         neighbouring_facts=not options.no_facts,
         ends=tuple(options.end),
-        solver=options.solver,
+        solver=known(options.solver),
         time_limit=options.time_limit,
         bounds=BoundOptions(store=store, models=models, budget=budget),
         parameters=parameters(options.set),
@@ -206,6 +212,13 @@ def requested(
         interrupts=options.interrupts,
         force_core=options.force_core,
     )
+
+
+def known(solver: str) -> str:
+    """The name of a solver. Raises UsageError or SolverError if PuLP is to find it and does not."""
+    if solver not in DIRECT:
+        solver_named(solver)
+    return solver
 
 
 def kept(options: argparse.Namespace) -> Store:

@@ -57,7 +57,7 @@ def locate_in(image: Image) -> Locate:
     def locate(text: str, source: Source) -> Located:
         place = find_place(image, text, source)
         return Located(
-            place.addresses, lambda addr: place.covers(image, addr), place.line is not None
+            place.addresses, lambda addr: place.covers(image, addr), line=place.line is not None
         )
 
     return locate

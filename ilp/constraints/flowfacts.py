@@ -243,5 +243,10 @@ def at_most(constraint: Constraint, name: str, left: Sum, right: Sum) -> Row:
     """``left <= right`` as a row."""
     difference = left.minus(right)
     return Row(
-        name, str(constraint), difference.terms, False, -difference.constant, constraint.fact.source
+        name,
+        str(constraint),
+        difference.terms,
+        equal=False,
+        rhs=-difference.constant,
+        fact=constraint.fact.source,
     )

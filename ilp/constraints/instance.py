@@ -74,7 +74,9 @@ class Calls:
         whole = entry.context == context and entry.block.addr == graph.contexts[context].function
         most = started + sum(self.nest.most_edge(e) for e in entries)
         cut = tuple(n for n in graph.exits if self.cuts_short(n, context))
-        return Instance(context, entries, started, started and not whole, most, cut)
+        return Instance(
+            context, entries, started=started, partial=started and not whole, most=most, cut=cut
+        )
 
     def most_per_invocation(self, nodes: Iterable[int], top: int) -> int:
         """M of rule 24: most executions of ``nodes`` together in one invocation of ``top``."""

@@ -146,17 +146,19 @@ class Walker:
             chain.append(at)
             at = graph.contexts[at].parent
         fresh = start.block.addr == graph.contexts[start.context].function
-        self._stack = [OpenInvocation(c, c != start.context or not fresh) for c in reversed(chain)]
+        self._stack = [
+            OpenInvocation(c, partial=c != start.context or not fresh) for c in reversed(chain)
+        ]
 
     def execute(self, step: PathStep) -> None:
         """Run the block of a step, then take its edge."""
         self._step += 1
         for i, is_a, amount in self._member.get(step.node, ()):
-            self._count(i, is_a, amount)
+            self._count(i, amount, is_a=is_a)
         if step.edge is not None:
             self._take(step.edge)
 
-    def _count(self, i: int, is_a: bool, amount: int) -> None:
+    def _count(self, i: int, amount: int, *, is_a: bool) -> None:
         constraint = self._constraints[i]
         if constraint.function is None:
             self._totals[i] += amount
@@ -183,7 +185,7 @@ class Walker:
         to = self._graph.nodes[edge.dst].context
         if edge.kind is EdgeKind.CALL:
             self._stack[-1].left = self._graph.nodes[edge.src].block.tail
-            self._stack.append(OpenInvocation(to, False, edge.src))
+            self._stack.append(OpenInvocation(to, partial=False, call=edge.src))
         elif edge.kind is EdgeKind.RETURN:
             called = edge.call is None
             while self._stack and not (called and self._stack[-1].context == to):
@@ -193,7 +195,7 @@ class Walker:
                 self._stack[-1].left = False
         if not self._stack or self._stack[-1].context != to:
             self._note(f"edge {e} returns to an invocation that is not open")
-            self._stack.append(OpenInvocation(to, False))
+            self._stack.append(OpenInvocation(to, partial=False))
 
     def _restart_sums(self, outer: int) -> None:
         """Loop ``outer`` is entered: what is counted per entry of it starts again."""

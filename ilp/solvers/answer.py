@@ -11,7 +11,11 @@ import numpy.typing as npt
 
 from ilp.solvers.model import Model
 
-__all__ = ["Answer", "Solver", "Status"]
+__all__ = ["DIRECT", "GRACE", "Answer", "Solver", "Status"]
+
+DIRECT = ("cbc", "highs")  # the solvers that are called without PuLP
+
+GRACE = 10.0  # seconds that a solver may take beyond its limit, for reading and cleaning up
 
 
 class Status(Enum):

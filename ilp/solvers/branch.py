@@ -166,7 +166,7 @@ def at_most(model: Model, j: int, most: int) -> Model:
 def at_least(model: Model, j: int, least: int) -> Model:
     """The subproblem in which variable ``j`` is at least ``least``."""
     name = f"branch{len(model.rows)}.{model.names[j]}"
-    return model.with_rows([Row(name, "branch", ((j, -1),), False, -least)])
+    return model.with_rows([Row(name, "branch", ((j, -1),), equal=False, rhs=-least)])
 
 
 def elastic_program(model: Model) -> Model:

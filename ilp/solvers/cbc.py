@@ -14,7 +14,7 @@ import platform
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,16 +22,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ilp.solvers.answer import Answer, Status
+from ilp.solvers.answer import GRACE, Answer, Status
 from ilp.solvers.model import Model
-from ilp.solvers.model_text import to_mps
+from ilp.solvers.mps import to_mps
 from quoll.errors import SolverError
 from quoll.processes import children
 from quoll.processes.children import content_of, path_of, unnamed
 
 __all__ = ["Cbc"]
 
-GRACE = 10.0  # seconds that CBC may take beyond its limit, for reading and cleaning up
 FOLDERS = {
     ("Linux", "x86_64"): "linux/i64/cbc",
     ("Linux", "aarch64"): "linux/arm64/cbc",
@@ -64,7 +63,7 @@ class Cbc:
 
     def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
         """See ``ilp.solvers.answer.Solver``."""
-        content = to_mps(replace(model, constant=0), relaxed=relaxed)
+        content = to_mps(model, relaxed=relaxed)
         with files_in_memory(content) as (mps, text, binary):
             command = [str(self.program), path_of(mps), "-max"]
             if seconds is not None:

@@ -12,14 +12,12 @@ from functools import partial
 import highspy
 import numpy as np
 
-from ilp.solvers.answer import Answer, Status
+from ilp.solvers.answer import GRACE, Answer, Status
 from ilp.solvers.model import Model
 from quoll.errors import SolverError
 from quoll.processes.children import Died, TimedOut, apart
 
 __all__ = ["Highs"]
-
-GRACE = 10.0  # seconds that HiGHS may take beyond its limit
 
 
 class Highs:

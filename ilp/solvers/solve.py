@@ -19,7 +19,7 @@ from ilp.solvers.answer import Answer, Solver, Status
 from ilp.solvers.branch import branch_and_bound, exact_values
 from ilp.solvers.cbc import Cbc
 from ilp.solvers.model import Model
-from quoll.errors import InfeasibleError, SolverError, UsageError
+from quoll.errors import InfeasibleError, SolverError
 
 __all__ = ["BoundProof", "maximise", "solver_named"]
 
@@ -43,14 +43,19 @@ class BoundProof:
 
 
 def solver_named(name: str) -> Solver:
-    """The solver for ``--solver``."""
+    """The solver for ``--solver``; its library is loaded only when it is used.
+
+    Raises UsageError if there is no such solver, SolverError if it is not installed.
+    """
     if name == "cbc":
         return Cbc()
     if name == "highs":
-        from ilp.solvers.highs import Highs  # its library is loaded only when it is used
+        from ilp.solvers.highs import Highs
 
         return Highs()
-    raise UsageError(f"there is no solver '{name}'", hint="solvers: cbc, highs")
+    from ilp.solvers.pulp_problem import PulpSolver
+
+    return PulpSolver(name)
 
 
 def maximise(model: Model, solver: Solver, seconds: float | None = None) -> BoundProof:

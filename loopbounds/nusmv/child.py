@@ -61,7 +61,8 @@ def run_program(command: list[str], memory: int, seconds: int) -> int:
         os.execv(command[0], command)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status < 0:
-        signal.signal(-status, signal.SIG_DFL)
+        if -status != signal.SIGKILL:  # nobody can catch it, nor reset it
+            signal.signal(-status, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.kill(os.getpid(), -status)
     return status

@@ -81,4 +81,6 @@ class _Climber:
             following = self._stepper.step(parameters, following, inputs)
         counts = tuple(range(1, len(states) + 1))
         again = following is not None and following == before
-        return ModelRun(parameters, tuple(states), counts, count, following is None, again)
+        return ModelRun(
+            parameters, tuple(states), counts, count, ended=following is None, endless=again
+        )

@@ -40,6 +40,7 @@ def judge(
     cut: Slice,
     outcome: ProofOutcome,
     listed: ListAtMost | None,
+    *,
     inner_end: bool,
 ) -> LoopBound:
     """The bound of one loop, if no fact counts it.
@@ -56,9 +57,11 @@ def judge(
             hint="state how often the loop is executed: loop PLACE at most N",
         )
     if outcome.bound is not None:
-        return _resting_on(listed, _proved(loop, cut, outcome, inner_end, graph.apart(loop)))
+        return _resting_on(
+            listed, _proved(loop, cut, outcome, graph.apart(loop), inner_end=inner_end)
+        )
     why, tip = _unknown(cut)
-    reason = _explanation(graph, image, loop, cut.walks(), why, tip)
+    reason = _explanation(graph, image, loop, why, tip, walks=cut.walks())
     return LoopBound(loop.index, None, None, "", "", reason, outcome.seconds, why=why)
 
 
@@ -68,7 +71,7 @@ def is_constant(cut: Slice) -> bool:
     return not model.parameters and not model.inputs
 
 
-def is_refutable(cut: Slice, entered_by_all: bool) -> bool:
+def is_refutable(cut: Slice, *, entered_by_all: bool) -> bool:
     """Whether an execution of the model may refute a fact about the loop.
 
     ``entered_by_all``: the graph is entered with any registers, and the loops inside end.
@@ -79,7 +82,7 @@ def is_refutable(cut: Slice, entered_by_all: bool) -> bool:
     return alone is not None and bool(alone.registers)
 
 
-def refute(fact: LoopFact, cut: Slice, entered_by_all: bool, entry: int, apart: int) -> None:
+def refute(fact: LoopFact, cut: Slice, entry: int, apart: int, *, entered_by_all: bool) -> None:
     """Raise FactsError if an execution exceeds the fact.
 
     ``entry``: address of the first block. ``apart``: iterations before those of the model.
@@ -134,7 +137,7 @@ def solver_failed(loop: SuperLoop, why: str) -> LoopBound:
 
 
 def _proved(
-    loop: SuperLoop, cut: Slice, outcome: ProofOutcome, inner_end: bool, apart: int
+    loop: SuperLoop, cut: Slice, outcome: ProofOutcome, apart: int, *, inner_end: bool
 ) -> LoopBound:
     exact = True if outcome.tight and inner_end and _faithful(cut) else None
     evidence = (
@@ -220,7 +223,7 @@ def _trace(run: ModelRun, cut: Slice) -> str:
 
 
 def _explanation(
-    graph: Supergraph, image: Image, loop: SuperLoop, walks: bool, why: str, tip: str
+    graph: Supergraph, image: Image, loop: SuperLoop, why: str, tip: str, *, walks: bool
 ) -> str:
     where = image.place(graph.nodes[loop.header].block.addr)
     line = image.line(graph.nodes[loop.header].block.addr)

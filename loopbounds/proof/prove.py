@@ -225,7 +225,7 @@ def prove_simple(model: LoopModel, budget: Budget, solver: Path) -> ProofOutcome
     seconds = time.perf_counter() - start
     relations = len(invariants)
     return ProofOutcome(
-        bound, reached, tuple(invariants), relations, failed, text, seconds, endless
+        bound, reached, tuple(invariants), relations, failed, text, seconds, endless=endless
     )
 
 
@@ -264,7 +264,7 @@ def _first_run(session: Session, model: LoopModel) -> tuple[ModelRun, list[Choic
         tuple(tuple(at[v.symbol.name] for v in model.state) for at in trace),
         tuple(at[COUNT.name] for at in trace),
         trace[-1][COUNT.name],
-        False,
+        ended=False,
     )
     steps = [tuple(at.get(i.name, 0) for i in model.inputs) for at in trace[1:]]
     proof = session.text if longer.verdict is CheckVerdict.TRUE else ""

@@ -193,4 +193,6 @@ def _run(
         else:
             tail = [*tail[KEPT:], (count, state)]
     kept = head + [pair for pair in tail[-KEPT:] if pair[0] > head[-1][0]]
-    return ModelRun(parameters, tuple(s for _, s in kept), tuple(c for c, _ in kept), count, ended)
+    return ModelRun(
+        parameters, tuple(s for _, s in kept), tuple(c for c, _ in kept), count, ended=ended
+    )

@@ -36,12 +36,12 @@ class KeptProof:
     def of(outcome: ProofOutcome) -> KeptProof:
         """What is kept of an answer that did not fail."""
         known = outcome.bound, outcome.reached, outcome.relations, outcome.model
-        return KeptProof(*known, round(outcome.seconds, 3), outcome.endless)
+        return KeptProof(*known, round(outcome.seconds, 3), endless=outcome.endless)
 
     def outcome(self) -> ProofOutcome:
         """The answer."""
         known = self.bound, self.reached, (), self.relations, "", self.model, self.seconds
-        return ProofOutcome(*known, self.endless)
+        return ProofOutcome(*known, endless=self.endless)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ class BlockEffect:
     unknown: frozenset[Term]
     leaves: Term
 
-    def on_edge(self, register: int, falls_through: bool) -> Term | None:
+    def on_edge(self, register: int, *, falls_through: bool) -> Term | None:
         """What a written register holds on one kind of edge out of the block; None: unwritten."""
         term = self.registers.get(register)
         if term is None or term.op != "ite":

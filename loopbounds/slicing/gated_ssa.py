@@ -125,8 +125,9 @@ class Scope:
             return self.input(
                 taken.src, f"passed{edge}_{cell_name(cell)}", cell_width(cell), frame=True
             )
-        falls_through = taken.kind is EdgeKind.FALLTHROUGH
-        written = self.code.effect(taken.src).on_edge(cell, falls_through)
+        written = self.code.effect(taken.src).on_edge(
+            cell, falls_through=taken.kind is EdgeKind.FALLTHROUGH
+        )
         if written is None:
             return self.at(taken.src, cell)
         return self._value(taken.src, written)
@@ -195,7 +196,7 @@ class Scope:
             for at_sp, known in ((False, values), (True, away)):
                 amount = known.pop().constant if len(known) == 1 else None
                 if amount is not None:
-                    found.append((register, CellAddress(at_sp, amount)))
+                    found.append((register, CellAddress(from_sp=at_sp, amount=amount)))
                     break
         return tuple(found)
 
@@ -239,7 +240,9 @@ class Scope:
         parts: Callable[[], tuple[Term, ...]] | None = None,
     ) -> Term:
         symbol = sym(f"{name}_{node}_{self.loop}", width)
-        self.origin.setdefault(symbol, WordOrigin(node, cell, frame, given, most, parts))
+        self.origin.setdefault(
+            symbol, WordOrigin(node, cell, frame=frame, given=given, most=most, parts=parts)
+        )
         return symbol
 
     def after_iteration(self, cell: Cell) -> Term:

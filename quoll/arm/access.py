@@ -6,6 +6,7 @@ tests, as a second opinion on all the others.
 
 from __future__ import annotations
 
+from quoll.arm.block_transfer import is_block_transfer
 from quoll.arm.build import Builder
 from quoll.arm.insn import PC, Access, Insn, MemoryAccess
 from quoll.arm.ops import Op, OpCode, Var, const, general
@@ -14,7 +15,6 @@ __all__ = ["access_ops", "is_plain_access"]
 
 SIZES = ("", "b", "d", "h", "sb", "sh")
 PLAIN = frozenset(["ldm", "stm", *(f"{stem}{size}" for stem in ("ldr", "str") for size in SIZES)])
-LISTS = ("ldm", "stm")
 
 
 def is_plain_access(insn: Insn) -> bool:
@@ -68,7 +68,7 @@ def _store(build: Builder, insn: Insn, memory: MemoryAccess, place: Var, registe
 
 
 def _write_back(build: Builder, insn: Insn, memory: MemoryAccess, base: int, moved: Var) -> None:
-    if insn.mnemonic in LISTS:
+    if is_block_transfer(insn):
         build.past_list(insn, memory, base)
     elif base != PC:
         build.emit(OpCode.COPY, general(base), moved)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quoll.arm.block_transfer import list_change
 from quoll.arm.insn import PC, Access, Cond, Insn, MemoryAccess, Shift
 from quoll.arm.ops import (
     FLAGS,
@@ -97,8 +98,7 @@ class Builder:
         """A register as an operand; the pc is ahead by two instructions (A2.3)."""
         if number != PC:
             return general(number)
-        ahead = insn.addr + (4 if insn.thumb else 8)
-        return const(ahead & ~3 if insn.thumb else ahead)
+        return const(insn.pc_operand)
 
     def address(self, insn: Insn, memory: MemoryAccess) -> tuple[Var, Var]:
         """The lowest address accessed, and the value an indexed base is left with."""
@@ -122,11 +122,9 @@ class Builder:
 
     def past_list(self, insn: Insn, memory: MemoryAccess, base: int) -> None:
         """Move the base of a list (ldm, stm, vldm, vstm, rfe) past it, up or down."""
-        up = memory.displacement >= 0
-        if insn.size == 4:  # the U bit, in the first halfword of Thumb encodings
-            up = bool(insn.raw[0 if insn.thumb else 2] & 0x80)
-        code = OpCode.INT_ADD if up else OpCode.INT_SUB
-        self.emit(code, general(base), general(base), const(memory.size * memory.count))
+        change = list_change(insn, memory)
+        code = OpCode.INT_ADD if change >= 0 else OpCode.INT_SUB
+        self.emit(code, general(base), general(base), const(abs(change)))
 
     def accesses(self, memory: MemoryAccess, lowest: Var) -> list[Var]:
         """Load, or store unknown values, at all places of ``memory``; what was loaded."""

@@ -18,9 +18,10 @@ from quoll.arm.forms import form_of
 from quoll.arm.insn import LR, PC, Access, Cond, Flow, Insn, MemoryAccess, Shift
 from quoll.arm.moved import aimed, branch_at, moved
 from quoll.arm.operands import Roles, roles
+from quoll.arm.status import status_mask
 from quoll.errors import InputError
 
-__all__ = ["ARM_LENGTH", "decode", "disassembled", "it_conditions", "known_words", "status_mask"]
+__all__ = ["ARM_LENGTH", "decode", "disassembled", "it_conditions", "known_words"]
 
 ARM_LENGTH = 4  # bytes
 CACHED = 1 << 19  # distinct encodings kept
@@ -199,18 +200,6 @@ def _access(raw: bytes, thumb: bool, name: str) -> Transfer | None:
     if not thumb:
         return arm_access(int.from_bytes(raw, "little"))
     return thumb_access(first, int.from_bytes(raw[2:], "little") if len(raw) == 4 else None)
-
-
-def status_mask(raw: bytes, thumb: bool) -> int:
-    """Fields that an msr writes, f s x c from bit 3 down (A8.8.111, B9.3.11).
-
-    0 for the SPSR and for the banked registers of the virtualization extensions (B9.3.10).
-    """
-    word = int.from_bytes(raw, "little")
-    immediate = not thumb and word & 1 << 25
-    banked = not immediate and word & (1 << 21 if thumb else 1 << 9)
-    elsewhere = banked or word & (1 << 4 if thumb else 1 << 22)
-    return 0 if elsewhere else word >> (24 if thumb else 16) & 15
 
 
 def _roles(raw: bytes, thumb: bool, known: Disassembly, access: Transfer | None) -> Roles:

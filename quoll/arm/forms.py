@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+from quoll.arm.immediates import arm_constant
 from quoll.arm.insn import SP
 
 __all__ = ["form_of", "number_named", "registers_named"]
@@ -78,8 +79,7 @@ def number_named(word: int) -> tuple[int, int, int] | None:
     rotation, sets_flags = word >> 7 & 30, word >> 20 & 1
     if rotation and sets_flags and word >> 21 & 15 not in ARITHMETIC:
         return None  # the carry flag
-    small = word & 0xFF
-    value = (small >> rotation | small << 32 - rotation) & 0xFFFFFFFF
+    value = arm_constant(word)
     return (word & ~IMMEDIATE | NUMBER, NUMBER, value) if value else None
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
+from quoll.arm.operation import Operation, operation_of
+
 __all__ = ["LR", "PC", "SP", "Access", "Cond", "Flow", "Insn", "MemoryAccess", "Shift"]
 
 SP, LR, PC = 13, 14, 15
@@ -150,6 +152,16 @@ class Insn(NamedTuple):
         if not self.thumb or self.size == 2:
             return int.from_bytes(self.raw, "little")
         return int.from_bytes(self.raw[:2], "little") << 16 | int.from_bytes(self.raw[2:], "little")
+
+    @property
+    def operation(self) -> Operation:
+        """What later stages call it; OTHER for what none tells from the rest."""
+        return operation_of(self.mnemonic)
+
+    @property
+    def pc_operand(self) -> int:
+        """What the pc reads as: two instructions ahead, in Thumb aligned for literals (A2.3)."""
+        return self.addr + 4 & ~3 if self.thumb else self.addr + 8
 
     @property
     def conditional(self) -> bool:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quoll.arm.insn import Access, MemoryAccess, Shift
+from quoll.arm.insn import Access, Insn, MemoryAccess, Shift
 
-__all__ = ["Operands", "Roles", "roles"]
+__all__ = ["Operands", "Roles", "long_product", "roles"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +100,9 @@ def _vfp_roles(name: str, registers: tuple[int | None, ...]) -> Roles:
     if name in TO_CORE and registers and registers[0] is not None:
         return Roles(general, ())
     return Roles((), general)
+
+
+def long_product(insn: Insn) -> tuple[int, int]:
+    """The registers of a product of 64 bits, the lower half first (A8.8.189)."""
+    word = insn.encoding
+    return word >> 12 & 15, word >> (8 if insn.thumb else 16) & 15

@@ -13,19 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from quoll.arm.block_transfer import is_block_transfer
 from quoll.arm.build import Builder
-from quoll.arm.decode import status_mask
+from quoll.arm.immediates import immediate_operand
 from quoll.arm.insn import LR, PC, SP, Access, Insn, MemoryAccess
 from quoll.arm.ops import BANKED, FLAGS, GE, Op, OpCode, Q, Var, const, general
+from quoll.arm.status import StatusField, state_change, status_written, writes_saved_status
 from quoll.errors import ControlFlowError
 
 __all__ = ["COPROCESSOR", "is_system", "is_unknown", "system_ops", "unknown_results"]
 
 STATUS_BITS = ((FLAGS[0], 31), (FLAGS[1], 30), (FLAGS[2], 29), (FLAGS[3], 28), (Q, 27))
 GE_BITS = tuple((GE[n], 16 + n) for n in range(4))
+EVERY_FIELD = ~StatusField.NONE
 STATE_BIT = 5  # CPSR.T
 UNSHARED = range(8)  # r0 to r7 are the same in every mode
-LISTS = ("ldm", "stm", "vldm", "vstm")
 COPROCESSOR = frozenset(["cdp", "ldc", "mcr", "mcrr", "mrc", "mrrc", "stc"])
 
 
@@ -69,7 +71,7 @@ def _unknown(build: Builder, insn: Insn) -> None:
         build.accesses(memory, lowest)
         if memory.writeback and memory.base is not None:
             base = memory.base
-            if insn.mnemonic in LISTS and base != PC:
+            if is_block_transfer(insn) and base != PC:
                 build.past_list(insn, memory, base)
             elif base != PC:
                 build.emit(OpCode.COPY, general(base), indexed)
@@ -117,31 +119,32 @@ def _bit(build: Builder, word: Var, bit: int) -> Var:
     return build.value(OpCode.SUBPIECE, masked, const(0), size=1)
 
 
-def _set_status(build: Builder, word: Var, mask: int) -> None:
-    """Write ``word`` to the fields f, s, x, c (bits 3 to 0 of ``mask``) of the CPSR."""
-    bits = (STATUS_BITS if mask & 8 else ()) + (GE_BITS if mask & 4 else ())
-    values = [(flag, _bit(build, word, bit)) for flag, bit in bits]
+def _set_status(build: Builder, word: Var, fields: StatusField) -> None:
+    """Write ``word`` to ``fields`` of the CPSR."""
+    flags = STATUS_BITS if StatusField.FLAGS in fields else ()
+    greater = GE_BITS if StatusField.STATUS in fields else ()
+    values = [(flag, _bit(build, word, bit)) for flag, bit in (*flags, *greater)]
     for flag, value in values:
         build.emit(OpCode.COPY, flag, value)
-    if mask & 1:
+    if StatusField.CONTROL in fields:
         _enter_mode(build, word)
 
 
 def _msr(build: Builder, insn: Insn) -> None:
     """Write the CPSR; the SPSR and the registers of other modes are not tracked (B9.3.10)."""
-    mask = status_mask(insn.raw, insn.thumb)
-    if mask:
-        word = int.from_bytes(insn.raw, "little")
-        _set_status(build, _msr_operand(insn, word), mask)
-    elif "spsr" not in insn.text:
+    fields = status_written(insn)
+    if fields:
+        _set_status(build, _msr_operand(insn), fields)
+    elif not writes_saved_status(insn):
         build.unknown(*(general(number) for number in BANKED))
 
 
-def _msr_operand(insn: Insn, word: int) -> Var:
+def _msr_operand(insn: Insn) -> Var:
     if insn.sources:
         return general(insn.sources[0])
-    value, rotation = word & 0xFF, word >> 7 & 30  # A5.2.4
-    return const(value >> rotation | value << 32 - rotation)
+    value = immediate_operand(insn)
+    assert value is not None
+    return const(value)
 
 
 def _mrs(build: Builder, insn: Insn) -> None:
@@ -151,12 +154,9 @@ def _mrs(build: Builder, insn: Insn) -> None:
 
 def _cps(build: Builder, insn: Insn) -> None:
     """Only a change of mode has an effect on registers (B9.3.2)."""
-    word = int.from_bytes(insn.raw, "little")
-    if insn.thumb and len(insn.raw) == 2:
-        return
-    changes, mode = (word >> 24 & 1, word >> 16 & 31) if insn.thumb else (word >> 17 & 1, word & 31)
-    if changes:
-        _enter_mode(build, const(mode))
+    change = state_change(insn)
+    if change is not None and change.mode is not None:
+        _enter_mode(build, const(change.mode))
 
 
 def _srs(build: Builder, insn: Insn) -> None:
@@ -186,7 +186,7 @@ def _rfe(build: Builder, insn: Insn) -> None:
     status = build.value(OpCode.LOAD, above)
     if memory.writeback and memory.base != PC:  # rfe pc! is UNPREDICTABLE
         build.past_list(insn, memory, memory.base)
-    _set_status(build, status, 0b1111)
+    _set_status(build, status, EVERY_FIELD)
     build.emit(OpCode.GOTO, None, target, _bit(build, status, STATE_BIT))
 
 

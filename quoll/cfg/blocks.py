@@ -37,7 +37,7 @@ def _run_of(function: FunctionBuilder, leader: int) -> list[Insn]:
     insn = insns[leader]
     run, addr, thumb = [insn], leader, insn.thumb
     while insn.flow is Flow.NEXT and addr not in exits:
-        addr += len(insn.raw)
+        addr += insn.size
         following = None if addr in leaders else insns.get(addr)
         if following is None or following.thumb is not thumb:
             break

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from quoll.cfg.cfg import Cfg, Program
 from quoll.errors import ControlFlowError
-from quoll.graph.scc import components
 from quoll.image.image import Image
 
 __all__ = [
@@ -57,7 +56,12 @@ class Recursion:
 
 
 def call_graph(program: Program) -> CallGraph:
-    """The call graph of all functions of ``program``."""
+    """The call graph of all functions of ``program``.
+
+    The order is that of networkx's depth-first search, callees ascending.
+    """
+    import networkx as nx  # a warm start needs this module, but no graph
+
     calls = {
         entry: tuple(
             sorted(
@@ -71,15 +75,14 @@ def call_graph(program: Program) -> CallGraph:
         )
         for entry, cfg in program.functions.items()
     }
-    entries = sorted(calls)
-    number = {entry: i for i, entry in enumerate(entries)}
-    successors = [sorted({number[call.callee] for call in calls[entry]}) for entry in entries]
+    graph = nx.DiGraph()
+    graph.add_nodes_from(sorted(calls))
+    graph.add_edges_from(sorted((c.caller, c.callee) for made in calls.values() for c in made))
     order: list[int] = []
     recursive, cycles = [], []
-    for component in components(successors):
-        members = [entries[i] for i in component]
+    for members in map(sorted, nx.strongly_connected_components(graph)):
         order.extend(members)
-        if len(members) > 1 or component[0] in successors[component[0]]:
+        if len(members) > 1 or graph.has_edge(members[0], members[0]):
             recursive.append(frozenset(members))
             cycles.append(_shortest_cycle(calls, recursive[-1], members[0]))
     return CallGraph(calls, tuple(order), tuple(recursive), tuple(cycles))

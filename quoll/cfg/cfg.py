@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from quoll.arm.insn import Insn
 from quoll.assumptions import Assumption
 from quoll.facts.applied import NO_GUIDANCE, Guidance
 from quoll.facts.contract import Contract
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = ["Block", "Cfg", "Edge", "EdgeKind", "JumpTable", "Program", "Unresolved"]
 
@@ -126,3 +129,21 @@ class Program:
     assumptions: tuple[Assumption, ...] = field(default=())
     guidance: Guidance = NO_GUIDANCE
     left: Mapping[int, Contract] = field(default_factory=dict)  # to callers, by function
+
+    def call_graph(self) -> nx.DiGraph:
+        """Functions by entry address; an edge holds the numbers of ``calls`` and ``tail_calls``.
+
+        Networkx is loaded here, as a warm start does not need it.
+        """
+        import networkx as nx
+
+        graph = nx.DiGraph(name="calls")
+        for entry, cfg in self.functions.items():
+            graph.add_node(entry, label=cfg.name, returns=cfg.returns)
+        for entry, cfg in self.functions.items():
+            for block in cfg.blocks:
+                for callee in block.calls:
+                    if not graph.has_edge(entry, callee):
+                        graph.add_edge(entry, callee, calls=0, tail_calls=0)
+                    graph.edges[entry, callee]["tail_calls" if block.tail else "calls"] += 1
+        return graph

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from quoll.arm.decode import ARM_LENGTH, decode, it_conditions, known_words
 from quoll.arm.insn import LR, Cond, Flow, Insn
 from quoll.arm.moved import moved
+from quoll.arm.operation import Operation
 from quoll.cfg.cfg import EdgeKind, Unresolved
 from quoll.cfg.link_register import sets_lr_by_convention
 from quoll.errors import ControlFlowError, InputError
@@ -23,8 +24,6 @@ from quoll.image.memory_window import Window
 
 __all__ = ["Callee", "FunctionBuilder", "falls_through"]
 
-COMPARE_AND_BRANCH = ("cbz", "cbnz")
-ENDS_BY_TRAP = ("udf", "bkpt")
 NOTHING: Mapping[int, Set[int]] = {}
 
 
@@ -38,7 +37,7 @@ class Callee(NamedTuple):
 def falls_through(insn: Insn) -> bool:
     """Whether the next instruction in memory may follow without the transfer being made."""
     goes_on = insn.flow in (Flow.NEXT, Flow.WAIT)
-    return goes_on or insn.conditional or insn.mnemonic in COMPARE_AND_BRANCH
+    return goes_on or insn.conditional or insn.operation is Operation.COMPARE_AND_BRANCH
 
 
 class _Pending(NamedTuple):
@@ -346,7 +345,7 @@ class FunctionBuilder:
             plain = insn.flow is Flow.NEXT and addr not in ends
             if not plain and self._ends_here(insn):
                 return
-            came_from, addr = addr, addr + len(insn.raw)
+            came_from, addr = addr, insn.next
             if not plain:
                 self.edges.add((came_from, addr, EdgeKind.FALLTHROUGH))
                 self.leaders.add(addr)
@@ -427,7 +426,7 @@ class FunctionBuilder:
             self.jump(insn.addr, Callee(insn.target, insn.target_thumb), EdgeKind.TAKEN)
         elif flow in (Flow.INDIRECT, Flow.INDIRECT_CALL):
             self.sites.add(insn.addr)
-        elif flow is Flow.TRAP and insn.mnemonic in ENDS_BY_TRAP:
+        elif insn.operation is Operation.STOP:
             return not insn.conditional
         elif flow is Flow.WAIT:
             self.refuse(

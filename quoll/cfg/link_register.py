@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from quoll.arm.immediates import added_constant
 from quoll.arm.insn import LR, PC, SP, Cond, Flow, Insn
+from quoll.arm.operation import Operation
 from quoll.cfg.cfg import Cfg
 
 __all__ = [
@@ -19,8 +21,6 @@ __all__ = [
     "sets_lr_by_convention",
 ]
 
-ADDITION, SUBTRACTION = 0x28, 0x24  # bits 27 to 20 of add and sub of a constant (A8.8.5, A8.8.222)
-ARM_PIPELINE = 8  # pc reads as the address plus this (A2.3)
 WORD = 1 << 32
 
 
@@ -41,15 +41,11 @@ def link_before(insn: Insn, before: Callable[[Insn], Insn | None]) -> int | None
 
 
 def computed_address(insn: Insn) -> int | None:
-    """What ``add`` or ``sub`` of the pc and a constant gives in ARM code (A5.2.4)."""
-    operation = insn.encoding >> 20 & 0xFF
-    if insn.thumb or insn.sources != (PC,) or operation not in (ADDITION, SUBTRACTION):
+    """What ``add`` or ``sub`` of the pc and a constant gives in ARM code."""
+    if insn.thumb or insn.sources != (PC,):
         return None
-    turn = 2 * (insn.encoding >> 8 & 15)
-    constant = (insn.encoding & 0xFF) << 32 >> turn
-    constant = constant >> 32 | constant % WORD
-    pc = insn.addr + ARM_PIPELINE
-    return (pc + constant if operation == ADDITION else pc - constant) % WORD
+    constant = added_constant(insn)
+    return None if constant is None else (insn.pc_operand + constant) % WORD
 
 
 def holds_return_address(cfg: Cfg, block: int) -> bool:
@@ -84,7 +80,7 @@ def _run(insns: tuple[Insn, ...], state: bool) -> bool:
 def is_jump_through(insn: Insn) -> bool:
     """Whether ``insn`` always goes where a register says that is neither lr nor the pc."""
     register = bool(insn.sources) and insn.sources[0] not in (LR, PC)
-    return insn.mnemonic == "bx" and register and not insn.conditional
+    return insn.operation is Operation.BRANCH_EXCHANGE and register and not insn.conditional
 
 
 def sets_lr_by_convention(insn: Insn) -> bool:

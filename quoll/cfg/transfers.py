@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quoll.arm.insn import LR, PC, SP, Access, Cond, Flow, Insn, Shift
+from quoll.arm.operation import Operation
 from quoll.cfg.cfg import Block
 from quoll.cfg.discover import Callee
 from quoll.image.image import Image
@@ -17,7 +18,7 @@ from quoll.image.image import Image
 __all__ = ["TransferEffect", "by_form", "callee_at", "is_call", "links", "literal"]
 
 FRAME_POINTER = 11
-ARM_PIPELINE, THUMB_PIPELINE = 8, 4  # pc reads as the address plus this (A2.3)
+BY_REGISTER = (Operation.BRANCH_EXCHANGE, Operation.MOVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ def links(before: Insn | None, insn: Insn) -> bool:
     """Whether ``mov lr, pc`` before ``insn`` makes it a call (ARM code before ARMv5T)."""
     return (
         before is not None
-        and before.mnemonic == "mov"
+        and before.operation is Operation.MOVE
         and not before.thumb
         and before.writes == {LR}
         and before.sources == (PC,)
@@ -64,9 +65,8 @@ def by_form(
         return _literal(image, insn)
     if insn.flow is Flow.INDIRECT and (_is_return(insn, keeps_lr) or _pops_for(before, insn)):
         return TransferEffect(returns=True)
-    if insn.mnemonic == "bx" and insn.sources == (PC,):
-        pc = (insn.addr + (THUMB_PIPELINE if insn.thumb else ARM_PIPELINE)) & ~3
-        return TransferEffect((Callee(pc, False),))
+    if insn.operation is Operation.BRANCH_EXCHANGE and insn.sources == (PC,):
+        return TransferEffect((Callee(insn.pc_operand, False),))
     return None
 
 
@@ -74,7 +74,7 @@ def _is_literal(insn: Insn) -> bool:
     memory = insn.memory
     return (
         memory is not None
-        and insn.mnemonic == "ldr"
+        and insn.operation is Operation.LOAD_WORD
         and memory.base == PC
         and memory.index is None
         and memory.size == 4
@@ -84,8 +84,7 @@ def _is_literal(insn: Insn) -> bool:
 
 def _literal_place(insn: Insn) -> int:
     assert insn.memory is not None
-    pc = (insn.addr + (THUMB_PIPELINE if insn.thumb else ARM_PIPELINE)) & ~3
-    return (pc + insn.memory.displacement) & 0xFFFFFFFF
+    return (insn.pc_operand + insn.memory.displacement) & 0xFFFFFFFF
 
 
 def literal(image: Image, insn: Insn) -> int | None:
@@ -103,7 +102,7 @@ def _literal(image: Image, insn: Insn) -> TransferEffect | None:
 def _is_return(insn: Insn, keeps_lr: bool) -> bool:
     memory = insn.memory
     if memory is None:
-        by_lr = insn.mnemonic in ("bx", "mov") and insn.sources == (LR,)
+        by_lr = insn.operation in BY_REGISTER and insn.sources == (LR,)
         return by_lr and keeps_lr and insn.shift is Shift.NONE
     if memory.access is not Access.LOAD or PC not in insn.transfers:
         return False
@@ -114,7 +113,7 @@ def _is_return(insn: Insn, keeps_lr: bool) -> bool:
 
 def _pops_for(before: Insn | None, insn: Insn) -> bool:
     """``pop {r3}; bx r3``: how Thumb code of ARMv4T returns."""
-    if before is None or before.memory is None or insn.mnemonic not in ("bx", "mov"):
+    if before is None or before.memory is None or insn.operation not in BY_REGISTER:
         return False
     memory = before.memory
     return (

@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quoll.arm.insn import Cond, Insn
+from quoll.arm.operation import Operation
 from quoll.arm.ops import FLAGS, Op, OpCode, Space, Var, general
 from quoll.arm.semantics import lifted
+from quoll.arm.status import writes_masks
 from quoll.domain import evaluators as ev
 from quoll.domain import truth_evaluators as truths
 from quoll.domain.abstract_state import FLAG
@@ -31,7 +33,6 @@ Given = Mapping[int, tuple[tuple[int | None, ValueSet], ...]]
 
 SP, PC = 13, 15
 FIRST_FLAG = 16  # in the numbering of ops
-MASKING = ("cps", "msr")  # they may let an interrupt handler run, which may change memory
 LABELS = 1 << 16  # labels of one instruction
 CACHED = 1 << 16
 
@@ -150,6 +151,7 @@ class _Compiler:
         self.listed = False
         self.address = next((known for register, known in given if register is None), None)
         switched = False
+        stores_state = insn.operation is Operation.STORE_RETURN_STATE
         for number in range(start, len(ops) + 1):
             if number in labels:
                 self._flush()
@@ -166,7 +168,7 @@ class _Compiler:
                 if not switched:
                     self._emit(switch_mode, 0, self._slot(op.ins[1]))
                 switched = True
-            elif insn.mnemonic == "srs" and op.code is OpCode.UNKNOWN and op.out == general(SP):
+            elif stores_state and op.code is OpCode.UNKNOWN and op.out == general(SP):
                 self._store_return_state(insn, ops, self._slot(op.ins[1]))
             elif number in pairs:
                 self._paired(op, pairs[number])
@@ -179,7 +181,7 @@ class _Compiler:
                 self._op(op)
             if op.out is not None and op.out.space is Space.TEMP:
                 unset.append(self._slot(op.out))
-        if insn.mnemonic in MASKING:
+        if writes_masks(insn):  # an interrupt handler may run then, and change memory
             self._emit(ev.forget_globals, 0, 0)
 
     def _store_return_state(self, insn: Insn, ops: Sequence[Op | None], stack: int) -> None:

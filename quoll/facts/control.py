@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from quoll.facts.fact import FUNCTION, PLACE, FactForm, FactKind, Question, Source, Stage
+from quoll.facts.fact import FUNCTION, PLACE, FactForm, FactKind, Placed, Question, Source, Stage
 
 __all__ = ["FORMS", "NeverReturns", "Returns", "Targets"]
 
 
 @dataclass(frozen=True, slots=True)
-class Targets(FactKind):
+class Targets(Placed):
     """``targets of place are ...``: all targets of an indirect jump or call."""
 
     stage: ClassVar[Stage] = Stage.EXTRACTION
@@ -26,9 +26,6 @@ class Targets(FactKind):
 
     def question(self) -> Question:
         return ("targets", self.place), frozenset(self.targets)
-
-    def places(self) -> tuple[str, ...]:
-        return (self.place,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ class NeverReturns(FactKind):
 
 
 @dataclass(frozen=True, slots=True)
-class Returns(FactKind):
+class Returns(Placed):
     """``place returns to its caller``: with the registers and the mode that it counts on."""
 
     stage: ClassVar[Stage] = Stage.EXTRACTION
@@ -61,9 +58,6 @@ class Returns(FactKind):
 
     def question(self) -> Question:
         return ("targets", self.place), frozenset[str]()
-
-    def places(self) -> tuple[str, ...]:
-        return (self.place,)
 
 
 FORMS = (

@@ -12,11 +12,11 @@ from quoll.facts.fact import (
     NUMBER,
     PLACE,
     FactForm,
-    FactKind,
+    Limited,
+    Placed,
     Question,
     Source,
     Stage,
-    limits,
     number,
     scope,
 )
@@ -25,7 +25,7 @@ __all__ = ["FORMS", "AtMost", "Conflict", "Consistent", "LoopFact", "LoopParamet
 
 
 @dataclass(frozen=True, slots=True)
-class LoopFact(FactKind):
+class LoopFact(Placed):
     """``loop PLACE at most N``."""
 
     stage: ClassVar[Stage] = Stage.LOOP_BOUNDS
@@ -40,12 +40,9 @@ class LoopFact(FactKind):
     def question(self) -> Question:
         return ("loop", self.place), self.bound
 
-    def places(self) -> tuple[str, ...]:
-        return (self.place,)
-
 
 @dataclass(frozen=True, slots=True)
-class LoopParameter(FactKind):
+class LoopParameter(Placed):
     """``loop PLACE at most NAME + plus``: the answer is a function of NAME (rule 27).
 
     With ``total``, ``PLACE executes at most NAME + plus times``, on the whole path: what bounds the
@@ -71,12 +68,9 @@ class LoopParameter(FactKind):
             return ("count", self.place, None, None), (self.name, self.plus)
         return ("loop", self.place), (self.name, self.plus)
 
-    def places(self) -> tuple[str, ...]:
-        return (self.place,)
-
 
 @dataclass(frozen=True, slots=True)
-class Conflict(FactKind):
+class Conflict(Limited):
     """``a conflicts with b in function``: not both in one invocation.
 
     With ``caller``, only in invocations whose call instruction stands in that function; the same
@@ -100,12 +94,9 @@ class Conflict(FactKind):
     def places(self) -> tuple[str, ...]:
         return self.a, self.b
 
-    def functions(self) -> tuple[str, ...]:
-        return limits(self.function, self.caller)
-
 
 @dataclass(frozen=True, slots=True)
-class Consistent(FactKind):
+class Consistent(Limited):
     """``a is consistent with b in function``: equally often in one invocation."""
 
     stage: ClassVar[Stage] = Stage.INTEGER_PROGRAM
@@ -125,12 +116,9 @@ class Consistent(FactKind):
     def places(self) -> tuple[str, ...]:
         return self.a, self.b
 
-    def functions(self) -> tuple[str, ...]:
-        return limits(self.function, self.caller)
-
 
 @dataclass(frozen=True, slots=True)
-class AtMost(FactKind):
+class AtMost(Placed, Limited):
     """``place executes at most n times``: in total, or per invocation of ``function``.
 
     ``place never executes`` is the same with ``count`` 0.
@@ -150,12 +138,6 @@ class AtMost(FactKind):
 
     def question(self) -> Question:
         return ("count", self.place, self.function, self.caller), self.count
-
-    def places(self) -> tuple[str, ...]:
-        return (self.place,)
-
-    def functions(self) -> tuple[str, ...]:
-        return limits(self.function, self.caller)
 
 
 def pair(a: str, b: str, function: str, caller: str | None) -> tuple[object, ...]:

@@ -22,10 +22,11 @@ __all__ = [
     "Fact",
     "FactForm",
     "FactKind",
+    "Limited",
+    "Placed",
     "Question",
     "Source",
     "Stage",
-    "limits",
     "number",
     "scope",
 ]
@@ -72,6 +73,27 @@ class FactKind:
         return ()
 
 
+class Placed(FactKind):
+    """A fact about one place."""
+
+    __slots__ = ()
+    place: str
+
+    def places(self) -> tuple[str, ...]:
+        return (self.place,)
+
+
+class Limited(FactKind):
+    """A fact that may be limited to invocations of one function, from one caller."""
+
+    __slots__ = ()
+    function: str | None
+    caller: str | None
+
+    def functions(self) -> tuple[str, ...]:
+        return tuple(name for name in (self.function, self.caller) if name is not None)
+
+
 class Fact(Protocol):
     """A line of a facts file. ``str`` gives text that reads back as the same fact."""
 
@@ -115,11 +137,6 @@ IN = rf" in (?P<function>{FUNCTION})(?: when called from (?P<caller>{FUNCTION}))
 def number(text: str) -> int:
     """A decimal or 0x hexadecimal number."""
     return int(text, 16) if text[:2] in ("0x", "0X") else int(text)
-
-
-def limits(function: str | None, caller: str | None) -> tuple[str, ...]:
-    """``FactKind.functions`` of a constraint."""
-    return tuple(name for name in (function, caller) if name is not None)
 
 
 def scope(function: str | None, caller: str | None) -> str:

@@ -13,10 +13,11 @@ from quoll.facts.fact import (
     PLACE,
     FactForm,
     FactKind,
+    Limited,
+    Placed,
     Question,
     Source,
     Stage,
-    limits,
     number,
     scope,
 )
@@ -35,7 +36,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Branch(FactKind):
+class Branch(Placed, Limited):
     """``branch at place is always taken`` (or ``never taken``), perhaps only in a function."""
 
     stage: ClassVar[Stage] = Stage.INLINING
@@ -53,15 +54,9 @@ class Branch(FactKind):
     def question(self) -> Question:
         return ("branch", self.place, self.function, self.caller), self.taken
 
-    def places(self) -> tuple[str, ...]:
-        return (self.place,)
-
-    def functions(self) -> tuple[str, ...]:
-        return limits(self.function, self.caller)
-
 
 @dataclass(frozen=True, slots=True)
-class Ignore(FactKind):
+class Ignore(Placed):
     """``ignore place``: no path through the block, or the function that starts there."""
 
     stage: ClassVar[Stage] = Stage.INLINING
@@ -74,9 +69,6 @@ class Ignore(FactKind):
 
     def question(self) -> Question:
         return ("passed", self.place), "never"
-
-    def places(self) -> tuple[str, ...]:
-        return (self.place,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +92,7 @@ class IgnoreEdge(FactKind):
 
 
 @dataclass(frozen=True, slots=True)
-class Require(FactKind):
+class Require(Placed):
     """``require place``: only paths on which the place executes at least once."""
 
     stage: ClassVar[Stage] = Stage.INLINING
@@ -114,12 +106,9 @@ class Require(FactKind):
     def question(self) -> Question:
         return ("passed", self.place), "at least once"
 
-    def places(self) -> tuple[str, ...]:
-        return (self.place,)
-
 
 @dataclass(frozen=True, slots=True)
-class PathEnd(FactKind):
+class PathEnd(Placed):
     """``path must end at place`` or ``path may end at place``: after the instruction there.
 
     ``must``: control never goes on. Else a path that ends there is one of several.
@@ -137,12 +126,9 @@ class PathEnd(FactKind):
     def question(self) -> Question:
         return ("path ends", self.place), self.must
 
-    def places(self) -> tuple[str, ...]:
-        return (self.place,)
-
 
 @dataclass(frozen=True, slots=True)
-class PathStart(FactKind):
+class PathStart(Placed):
     """``path starts at place``: with the block there, on the way from the entry."""
 
     stage: ClassVar[Stage] = Stage.VALUES
@@ -155,9 +141,6 @@ class PathStart(FactKind):
 
     def question(self) -> Question:
         return ("path starts", self.place), True
-
-    def places(self) -> tuple[str, ...]:
-        return (self.place,)
 
 
 @dataclass(frozen=True, slots=True)

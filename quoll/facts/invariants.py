@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from quoll.errors import FactsError
-from quoll.facts.fact import NUMBER, PLACE, FactForm, FactKind, Question, Source, Stage, number
+from quoll.facts.fact import NUMBER, PLACE, FactForm, Placed, Question, Source, Stage, number
 
 __all__ = ["FORMS", "ListAtMost", "RegisterAtMost"]
 
@@ -14,7 +14,7 @@ REGISTERS = {**{f"r{n}": n for n in range(15)}, "sp": 13, "lr": 14}
 
 
 @dataclass(frozen=True, slots=True)
-class RegisterAtMost(FactKind):
+class RegisterAtMost(Placed):
     """``register rN at PLACE is at most M``, unsigned.
 
     It holds whenever the instruction at the place is about to execute.
@@ -33,12 +33,9 @@ class RegisterAtMost(FactKind):
     def question(self) -> Question:
         return ("at most", self.register, self.place), self.most
 
-    def places(self) -> tuple[str, ...]:
-        return (self.place,)
-
 
 @dataclass(frozen=True, slots=True)
-class ListAtMost(FactKind):
+class ListAtMost(Placed):
     """``list at PLACE has at most N elements``: the one that the loop there walks.
 
     It holds whenever the loop is entered: of the element that the loop then finds and those that
@@ -56,9 +53,6 @@ class ListAtMost(FactKind):
 
     def question(self) -> Question:
         return ("list", self.place), self.most
-
-    def places(self) -> tuple[str, ...]:
-        return (self.place,)
 
 
 def at_most(source: Source, register: str, place: str, most: int) -> RegisterAtMost:

@@ -12,11 +12,10 @@ from quoll.facts.fact import (
     NUMBER,
     PLACE,
     FactForm,
-    FactKind,
+    Limited,
     Question,
     Source,
     Stage,
-    limits,
     number,
     scope,
 )
@@ -32,7 +31,7 @@ PART = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Linear(FactKind):
+class Linear(Limited):
     """``2*count(a) - count(b) <= n in function``: ``sum(factor * count) relation number``.
 
     Counts are those within one invocation of ``function``, or of the whole path. One that is cut
@@ -76,9 +75,6 @@ class Linear(FactKind):
 
     def places(self) -> tuple[str, ...]:
         return tuple(place for _, place in self.terms)
-
-    def functions(self) -> tuple[str, ...]:
-        return limits(self.function, self.caller)
 
 
 def make(source: Source, match: re.Match[str]) -> Linear:

@@ -13,6 +13,7 @@ from quoll.facts.fact import (
     PLACE,
     FactForm,
     FactKind,
+    Placed,
     Question,
     Source,
     Stage,
@@ -45,7 +46,7 @@ class RegionFact(FactKind):
 
 
 @dataclass(frozen=True, slots=True)
-class PointsInto(FactKind):
+class PointsInto(Placed):
     """``register rN at PLACE points into NAME``, perhaps ``aligned`` to a power of two bytes.
 
     It holds whenever the instruction at the place is about to execute. ``register`` is None for
@@ -67,9 +68,6 @@ class PointsInto(FactKind):
 
     def question(self) -> Question:
         return ("points", self.register, self.place), (self.region, self.aligned)
-
-    def places(self) -> tuple[str, ...]:
-        return (self.place,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Dominators of a flow graph given as successor lists over 0..n-1.
 
-Source: Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001).
+For supergraphs too, which have up to millions of nodes. Source: Cooper, Harvey and Kennedy, "A
+Simple, Fast Dominance Algorithm" (2001).
 """
 
 from __future__ import annotations

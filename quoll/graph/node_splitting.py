@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import networkx as nx
+
 from quoll.graph.dominators import reverse_postorder
-from quoll.graph.scc import components
 
 __all__ = ["Split", "TooManyCopies", "split_nodes"]
 
@@ -68,7 +69,7 @@ class _Splitter:
         """Make the part on ``nodes`` reducible."""
         work = [nodes]
         while work:
-            for region in map(set, components(self.successors, work.pop())):
+            for region in self._components(work.pop()):
                 if len(region) == 1:
                     continue
                 heads = {n for n in region if n == self._root or self._predecessors[n] - region}
@@ -76,6 +77,13 @@ class _Splitter:
                 if len(heads) > 1:
                     work.append(self._copy(region, header, heads - {header}))
                 work.append(region - {header})
+
+    def _components(self, nodes: set[int]) -> list[set[int]]:
+        """The strongly connected components of the part on ``nodes``, each after its successors."""
+        part = nx.DiGraph()
+        part.add_nodes_from(sorted(nodes))
+        part.add_edges_from((n, a) for n in part for a in self.successors[n] if a in nodes)
+        return list(nx.strongly_connected_components(part))
 
     def _choose(self, region: set[int], heads: set[int]) -> int:
         """The root if control starts here; else what needs the fewest copies, lowest of equals."""

@@ -1,6 +1,8 @@
 """Strongly connected components.
 
-Source: Tarjan, "Depth-First Search and Linear Graph Algorithms" (1972), without recursion.
+For supergraphs, which are successor lists of up to millions of nodes; networkx serves graphs of the
+size of a function. Source: Tarjan, "Depth-First Search and Linear Graph Algorithms" (1972), without
+recursion.
 """
 
 from __future__ import annotations

@@ -1,16 +1,23 @@
-"""An ELF executable as its tables say, nothing trusted: every offset and count is checked first.
+"""An ELF executable as its tables say: pyelftools reads the rows, nothing they say is trusted.
 
 Source: System V ABI, chapters 4 and 5; ELF for the Arm Architecture (AAELF32). Only what an
 analysis needs is taken: loadable segments, sections that are loaded, symbols, the line table and
-the build attributes. Memory stays below twice the size of the file.
+the build attributes. Every offset and count is checked before it is used, and rows are read one at
+a time, so memory stays below twice the size of the file. Only the layouts of pyelftools are used:
+its ``ELFFile`` follows offsets into the file before they can be checked.
 """
 
 from __future__ import annotations
 
-import struct
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import pairwise
+from typing import Any
+
+from elftools.construct import ConstructError
+from elftools.elf.structs import ELFStructs
 
 from quoll.errors import InputError
 from quoll.image.dwarf_lines import DebugSections
@@ -19,20 +26,20 @@ from quoll.printable import printable
 __all__ = ["ElfFile", "LoadSegment", "RawSymbol", "Section", "parse_elf"]
 
 WORD = 1 << 32
-MACHINE_ARM, TYPE_REL, TYPE_EXEC, TYPE_DYN = 40, 1, 2, 3
-SEGMENT_LOAD, SEGMENT_X, SEGMENT_W = 1, 1, 2
-SECTION_PROGBITS, SECTION_EXIDX, SECTION_RELA, SECTION_REL = 1, 0x70000001, 4, 9
-SECTION_SYMBOLS, SECTION_NOBITS, SECTION_DYNSYM, SECTION_ATTRIBUTES = 2, 8, 11, 0x70000003
-RELOCATION = {SECTION_REL: struct.Struct("<II"), SECTION_RELA: struct.Struct("<IIi")}
+ELFCLASS32, ELFDATA2LSB = 1, 1  # e_ident
+SEGMENT_X, SEGMENT_W = 1, 2  # p_flags
+SECTION_WRITE, SECTION_ALLOC, SECTION_EXEC = 1, 2, 4  # sh_flags
+SECTION_TLS, SECTION_COMPRESSED = 0x400, 0x800
+STORED = ("SHT_PROGBITS", "SHT_ARM_EXIDX")
+RELOCATIONS = {"SHT_REL": "Elf_Rel", "SHT_RELA": "Elf_Rela"}
 RELATIVE = 23  # R_ARM_RELATIVE: with REL, what is stored holds at the address of the link
-SECTION_WRITE, SECTION_ALLOC, SECTION_EXEC, SECTION_TLS = 1, 2, 4, 0x400
-SECTION_COMPRESSED = 0x800
-HEADER, PROGRAM_HEADER = struct.Struct("<16sHHIIIIIHHHHHH"), struct.Struct("<8I")
-SECTION_HEADER, SYMBOL = struct.Struct("<10I"), struct.Struct("<IIIBBH")
-EXTENDED_SEGMENTS, EXTENDED_SECTION = 0xFFFF, 0xFFFF
-MOST_SYMBOLS, LARGEST_FILE, LARGEST_DEBUG = 4_000_000, 1 << 30, 1 << 28
-MACHINES = {2: "SPARC", 3: "x86", 8: "MIPS", 20: "PowerPC", 62: "x86-64", 183: "AArch64",
-            243: "RISC-V"}  # fmt: skip
+EXTENDED = 0xFFFF  # PN_XNUM, SHN_XINDEX: the number stands in section header 0
+RESERVED_SECTIONS = 0xFF00  # SHN_LORESERVE: indices from here on name no section
+LONGEST_NAME = 4096
+MOST_ROWS = 1_000_000  # of any table: pyelftools reads one in 15 us
+LARGEST_FILE, LARGEST_DEBUG = 1 << 30, 1 << 28  # bytes
+
+Row = Any  # a container of pyelftools: its fields by their names in the ABI
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +72,14 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class RawSymbol:
-    """A row of the symbol table as it stands."""
+    """A row of the symbol table; ``kind`` and ``binding`` are STT_* and STB_* of the ABI."""
 
     name: str
     value: int
     size: int
-    kind: int  # STT_*
-    binding: int  # STB_*
-    section: int  # index, or a reserved one
+    kind: str
+    binding: str
+    defined: bool  # in a section: neither undefined nor absolute nor common
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +100,10 @@ class ElfFile:
 
 @dataclass(frozen=True, slots=True)
 class _SectionHeader:
+    """What is used of a row: far smaller than what pyelftools makes of it."""
+
     name: int
-    kind: int
+    kind: str
     flags: int
     addr: int
     offset: int
@@ -108,177 +117,222 @@ def parse_elf(data: bytes, path: str) -> ElfFile:
     Raises InputError: not an ELF, wrong machine, byte order, class or type, truncated, or with
     tables that contradict each other.
     """
-    header = _header(data, path)
-    (_, _, _, _, entry, phoff, shoff, _, _, phentsize, phnum, shentsize, shnum, shstrndx) = header
-    headers: list[_SectionHeader] = []
-    if shoff:
-        first = _table(data, shoff, 1, shentsize, SECTION_HEADER, "section headers", path)[0]
-        shnum = shnum or first[5]
-        phnum = first[7] if phnum == EXTENDED_SEGMENTS else phnum
-        shstrndx = first[6] if shstrndx == EXTENDED_SECTION else shstrndx
-        rows = _table(data, shoff, shnum, shentsize, SECTION_HEADER, "section headers", path)
-        headers = [_SectionHeader(*row[:7]) for row in rows]
-    rows = _table(data, phoff, phnum, phentsize, PROGRAM_HEADER, "program headers", path)
-    names = _stored(data, headers[shstrndx], path) if shstrndx < len(headers) else b""
-    return ElfFile(
-        entry,
-        _segments(data, rows, path),
-        _sections(headers, names, path),
-        _symbols(data, headers, path),
-        _debug(data, headers, names),
-        next((_stored(data, h, path) for h in headers if h.kind == SECTION_ATTRIBUTES), b""),
-        _unsettled(data, headers, path),
-    )
+    try:
+        return _Reader(data, path).read()
+    except ConstructError as fault:
+        raise InputError(f"{path} is damaged: {fault}") from fault
 
 
-def _header(data: bytes, path: str) -> tuple[int, ...]:
-    if data[:4] != b"\x7fELF":
-        raise InputError(f"{path} is not an ELF file", hint="give the linked kernel, kernel.elf")
-    if len(data) < HEADER.size:
-        raise InputError(f"{path} is truncated inside its ELF header")
-    if data[4] != 1:
-        raise InputError(f"{path} is not a 32-bit ELF", hint="ARMv4 to ARMv7-A is analysed")
-    if data[5] != 1:
-        raise InputError(f"{path} is big-endian", hint="only little-endian code is analysed")
-    fields: tuple[int, ...] = HEADER.unpack_from(data)
-    if fields[2] != MACHINE_ARM:
-        machine = MACHINES.get(fields[2], f"machine {fields[2]}")
-        raise InputError(f"{path} is for {machine}, not ARM", hint="use the cross compiler")
-    if fields[1] == TYPE_REL:
-        raise InputError(f"{path} is a relocatable object", hint="link it: give the executable")
-    if fields[1] not in (TYPE_EXEC, TYPE_DYN):
-        raise InputError(f"{path} has ELF type {fields[1]}, neither executable nor shared object")
-    return fields
+class _Reader:
+    """The bytes of a file and the layouts of its tables."""
 
+    def __init__(self, data: bytes, path: str) -> None:
+        self._data, self._path = data, path
+        self._layouts = ELFStructs(little_endian=True, elfclass=32)
+        self._layouts.create_basic_structs()
+        self._layouts.create_advanced_structs("ET_EXEC", "EM_ARM", "ELFOSABI_SYSV")
 
-def _table(
-    data: bytes, offset: int, count: int, size: int, row: struct.Struct, what: str, path: str
-) -> list[tuple[int, ...]]:
-    if count and size != row.size:
-        raise InputError(f"{path}: {what} of {size} bytes each, not {row.size}")
-    if count and offset + count * size > len(data):
-        raise InputError(f"{path} is truncated: {count} {what} at offset 0x{offset:x}")
-    return [row.unpack_from(data, offset + i * size) for i in range(count)]
-
-
-def _segments(data: bytes, rows: list[tuple[int, ...]], path: str) -> tuple[LoadSegment, ...]:
-    segments = []
-    stored = 0
-    for kind, offset, addr, physical, file_size, size, flags, _ in rows:
-        if kind != SEGMENT_LOAD or size == 0:
-            continue
-        if file_size > size or addr + size > WORD:
-            raise InputError(
-                f"{path}: segment at 0x{addr:08x} has 0x{file_size:x} bytes stored of 0x{size:x}"
-            )
-        if offset + file_size > len(data):
-            raise InputError(f"{path} is truncated inside the segment at 0x{addr:08x}")
-        stored += file_size
-        if stored > len(data):
-            raise InputError(f"{path}: segments overlap in the file")
-        bytes_ = data[offset : offset + file_size]
-        segments.append(
-            LoadSegment(
-                addr, physical, size, bytes_, bool(flags & SEGMENT_W), bool(flags & SEGMENT_X)
-            )
+    def read(self) -> ElfFile:
+        header = self._header()
+        segments, names = header["e_phnum"], header["e_shstrndx"]
+        headers: list[_SectionHeader] = []
+        if offset := header["e_shoff"]:
+            size = header["e_shentsize"]
+            (first,) = self._table("Elf_Shdr", offset, 1, size, "section headers")
+            count = header["e_shnum"] or first["sh_size"]
+            segments = first["sh_info"] if segments == EXTENDED else segments
+            names = first["sh_link"] if names == EXTENDED else names
+            rows = self._table("Elf_Shdr", offset, count, size, "section headers")
+            headers = [
+                _SectionHeader(
+                    row["sh_name"],
+                    str(row["sh_type"]),
+                    row["sh_flags"],
+                    row["sh_addr"],
+                    row["sh_offset"],
+                    row["sh_size"],
+                    row["sh_link"],
+                )
+                for row in rows
+            ]
+        rows = self._table(
+            "Elf_Phdr", header["e_phoff"], segments, header["e_phentsize"], "program headers"
         )
-    if not segments:
-        raise InputError(f"{path} has no loadable segments", hint="link it into an executable")
-    segments.sort(key=lambda s: s.addr)
-    for low, high in pairwise(segments):
-        if low.addr + low.size > high.addr:
-            raise InputError(f"{path}: segments overlap at 0x{high.addr:08x}")
-    return tuple(segments)
-
-
-def _sections(headers: list[_SectionHeader], names: bytes, path: str) -> tuple[Section, ...]:
-    """Loaded sections by address; zero-initialised thread storage takes no address."""
-    sections = [
-        Section(
-            _name(names, h.name),
-            h.addr,
-            h.size,
-            bool(h.flags & SECTION_WRITE),
-            bool(h.flags & SECTION_EXEC),
-            h.kind in (SECTION_PROGBITS, SECTION_EXIDX),
+        strings = self._stored(headers[names]) if names < len(headers) else b""
+        attributes = (h for h in headers if h.kind == "SHT_ARM_ATTRIBUTES")
+        return ElfFile(
+            header["e_entry"],
+            self._segments(rows),
+            self._sections(headers, strings),
+            self._symbols(headers),
+            self._debug(headers, strings),
+            next((self._stored(h) for h in attributes), b""),
+            self._unsettled(headers),
         )
-        for h in headers
-        if h.flags & SECTION_ALLOC
-        and h.size
-        and not (h.flags & SECTION_TLS and h.kind == SECTION_NOBITS)
-    ]
-    sections.sort(key=lambda s: s.addr)
-    for low, high in pairwise(sections):
-        if low.addr + low.size > high.addr:
+
+    def _header(self) -> Row:
+        data, path, layout = self._data, self._path, self._layouts.Elf_Ehdr
+        if data[:4] != b"\x7fELF":
             raise InputError(
-                f"{path}: sections {low.name} and {high.name} overlap at 0x{high.addr:08x}"
+                f"{path} is not an ELF file", hint="give the linked kernel, kernel.elf"
             )
-    return tuple(sections)
+        if len(data) < layout.sizeof():
+            raise InputError(f"{path} is truncated inside its ELF header")
+        if data[4] != ELFCLASS32:
+            raise InputError(f"{path} is not a 32-bit ELF", hint="ARMv4 to ARMv7-A is analysed")
+        if data[5] != ELFDATA2LSB:
+            raise InputError(f"{path} is big-endian", hint="only little-endian code is analysed")
+        header = layout.parse(data[: layout.sizeof()])
+        if header["e_machine"] != "EM_ARM":
+            machine = str(header["e_machine"]).removeprefix("EM_")
+            raise InputError(
+                f"{path} is for machine {machine}, not ARM", hint="use the cross compiler"
+            )
+        kind = str(header["e_type"]).removeprefix("ET_")
+        if kind == "REL":
+            raise InputError(f"{path} is a relocatable object", hint="link it: give the executable")
+        if kind not in ("EXEC", "DYN"):
+            raise InputError(f"{path} has ELF type {kind}, neither executable nor shared object")
+        return header
+
+    def _table(self, layout: str, offset: int, count: int, size: int, what: str) -> Iterator[Row]:
+        """``count`` rows at ``offset``, which the file says to have ``size`` bytes each."""
+        wanted = getattr(self._layouts, layout).sizeof()
+        if count and size != wanted:
+            raise InputError(f"{self._path}: {what} of {size} bytes each, not {wanted}")
+        end = offset + count * size
+        if count and end > len(self._data):
+            raise InputError(f"{self._path} is truncated: {count} {what} at offset 0x{offset:x}")
+        return self._rows(layout, self._data[offset:end] if count else b"", what)
+
+    def _rows(self, layout: str, content: bytes, what: str) -> Iterator[Row]:
+        """The rows of a table, one after another; a rest that is no whole row is left out."""
+        row = getattr(self._layouts, layout)
+        count = len(content) // row.sizeof()
+        if count > MOST_ROWS:
+            raise InputError(f"{self._path} has {count} {what}, more than {MOST_ROWS}")
+        stream = BytesIO(content)
+        return (row.parse_stream(stream) for _ in range(count))
+
+    def _segments(self, rows: Iterator[Row]) -> tuple[LoadSegment, ...]:
+        path, segments, stored = self._path, [], 0
+        for row in rows:
+            addr, size, in_file = row["p_vaddr"], row["p_memsz"], row["p_filesz"]
+            if row["p_type"] != "PT_LOAD" or size == 0:
+                continue
+            if in_file > size or addr + size > WORD:
+                raise InputError(
+                    f"{path}: segment at 0x{addr:08x} has 0x{in_file:x} bytes stored of 0x{size:x}"
+                )
+            end = row["p_offset"] + in_file
+            if end > len(self._data):
+                raise InputError(f"{path} is truncated inside the segment at 0x{addr:08x}")
+            stored += in_file
+            if stored > len(self._data):
+                raise InputError(f"{path}: segments overlap in the file")
+            segments.append(
+                LoadSegment(
+                    addr,
+                    row["p_paddr"],
+                    size,
+                    self._data[row["p_offset"] : end],
+                    bool(row["p_flags"] & SEGMENT_W),
+                    bool(row["p_flags"] & SEGMENT_X),
+                )
+            )
+        if not segments:
+            raise InputError(f"{path} has no loadable segments", hint="link it into an executable")
+        segments.sort(key=lambda s: s.addr)
+        for low, high in pairwise(segments):
+            if low.addr + low.size > high.addr:
+                raise InputError(f"{path}: segments overlap at 0x{high.addr:08x}")
+        return tuple(segments)
+
+    def _sections(self, headers: list[_SectionHeader], names: bytes) -> tuple[Section, ...]:
+        """Loaded sections by address; zero-initialised thread storage takes no address."""
+        sections = [
+            Section(
+                _name(names, h.name),
+                h.addr,
+                h.size,
+                bool(h.flags & SECTION_WRITE),
+                bool(h.flags & SECTION_EXEC),
+                h.kind in STORED,
+            )
+            for h in headers
+            if h.flags & SECTION_ALLOC
+            and h.size
+            and not (h.flags & SECTION_TLS and h.kind == "SHT_NOBITS")
+        ]
+        sections.sort(key=lambda s: s.addr)
+        for low, high in pairwise(sections):
+            if low.addr + low.size > high.addr:
+                raise InputError(
+                    f"{self._path}: sections {low.name} and {high.name} overlap at "
+                    f"0x{high.addr:08x}"
+                )
+        return tuple(sections)
+
+    def _symbols(self, headers: list[_SectionHeader]) -> tuple[RawSymbol, ...]:
+        """The full symbol table, or the dynamic one of a stripped file."""
+        for wanted in ("SHT_SYMTAB", "SHT_DYNSYM"):
+            table = next((h for h in headers if h.kind == wanted), None)
+            if table is None:
+                continue
+            if table.link >= len(headers):
+                raise InputError(f"{self._path}: the symbol table has no string table")
+            names = self._stored(headers[table.link])
+            return tuple(
+                RawSymbol(
+                    _name(names, row["st_name"]),
+                    row["st_value"],
+                    row["st_size"],
+                    str(row["st_info"]["type"]),
+                    str(row["st_info"]["bind"]),
+                    isinstance(row["st_shndx"], int) and row["st_shndx"] < RESERVED_SECTIONS,
+                )
+                for row in self._rows("Elf_Sym", self._stored(table), "symbols")
+            )
+        return ()
+
+    def _unsettled(self, headers: list[_SectionHeader]) -> frozenset[int]:
+        return frozenset(
+            row["r_offset"]
+            for h in headers
+            if h.kind in RELOCATIONS and h.flags & SECTION_ALLOC
+            for row in self._rows(RELOCATIONS[h.kind], self._stored(h), "relocations")
+            if h.kind == "SHT_RELA" or row["r_info_type"] != RELATIVE
+        )
+
+    def _debug(self, headers: list[_SectionHeader], names: bytes) -> DebugSections:
+        """Debug sections that lie outside the file or do not decompress count as absent."""
+        found: dict[str, bytes] = {}
+        for h in headers:
+            name = _name(names, h.name)
+            if name in (".debug_line", ".debug_line_str", ".debug_str"):
+                raw = self._data[h.offset : h.offset + h.size]
+                found[name] = _inflate(raw) if h.flags & SECTION_COMPRESSED else raw
+        return DebugSections(
+            found.get(".debug_line", b""),
+            found.get(".debug_line_str", b""),
+            found.get(".debug_str", b""),
+        )
+
+    def _stored(self, header: _SectionHeader) -> bytes:
+        """What the file has of a section."""
+        if header.kind == "SHT_NOBITS":
+            return b""
+        start, size = header.offset, header.size
+        if start + size > len(self._data):
+            raise InputError(f"{self._path} is truncated inside the section at offset 0x{start:x}")
+        return self._data[start : start + size]
 
 
 def _name(names: bytes, offset: int) -> str:
     """The string at ``offset`` of a string table; names longer than any compiler's are cut."""
-    end = names.find(b"\0", offset, offset + 4096)
-    text = names[offset : end if end >= 0 else offset + 4096].decode("utf-8", "replace")
+    end = names.find(b"\0", offset, offset + LONGEST_NAME)
+    text = names[offset : end if end >= 0 else offset + LONGEST_NAME].decode("utf-8", "replace")
     return printable(text)
-
-
-def _stored(data: bytes, header: _SectionHeader, path: str) -> bytes:
-    if header.kind == SECTION_NOBITS:
-        return b""
-    if header.offset + header.size > len(data):
-        raise InputError(f"{path} is truncated inside the section at offset 0x{header.offset:x}")
-    return data[header.offset : header.offset + header.size]
-
-
-def _symbols(data: bytes, headers: list[_SectionHeader], path: str) -> tuple[RawSymbol, ...]:
-    """The full symbol table, or the dynamic one of a stripped file."""
-    for wanted in (SECTION_SYMBOLS, SECTION_DYNSYM):
-        table = next((h for h in headers if h.kind == wanted), None)
-        if table is None:
-            continue
-        count = table.size // SYMBOL.size
-        if count > MOST_SYMBOLS:
-            raise InputError(f"{path} has {count} symbols, more than {MOST_SYMBOLS}")
-        if table.link >= len(headers):
-            raise InputError(f"{path}: the symbol table has no string table")
-        names = _stored(data, headers[table.link], path)
-        rows = _stored(data, table, path)[: count * SYMBOL.size]
-        return tuple(
-            RawSymbol(_name(names, name), value, size, info & 15, info >> 4, section)
-            for name, value, size, info, _, section in SYMBOL.iter_unpack(rows)
-        )
-    return ()
-
-
-def _unsettled(data: bytes, headers: list[_SectionHeader], path: str) -> frozenset[int]:
-    found: set[int] = set()
-    for header in headers:
-        row = RELOCATION.get(header.kind)
-        if row is None or not header.flags & SECTION_ALLOC:
-            continue
-        rows = _stored(data, header, path)[: header.size // row.size * row.size]
-        found |= {
-            fields[0]
-            for fields in row.iter_unpack(rows)
-            if header.kind == SECTION_RELA or fields[1] & 255 != RELATIVE
-        }
-    return frozenset(found)
-
-
-def _debug(data: bytes, headers: list[_SectionHeader], names: bytes) -> DebugSections:
-    """Debug sections that lie outside the file or do not decompress count as absent."""
-    found: dict[str, bytes] = {}
-    for header in headers:
-        name = _name(names, header.name)
-        if name in (".debug_line", ".debug_line_str", ".debug_str"):
-            raw = data[header.offset : header.offset + header.size]
-            found[name] = _inflate(raw) if header.flags & SECTION_COMPRESSED else raw
-    return DebugSections(
-        found.get(".debug_line", b""),
-        found.get(".debug_line_str", b""),
-        found.get(".debug_str", b""),
-    )
 
 
 def _inflate(raw: bytes) -> bytes:

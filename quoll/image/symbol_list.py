@@ -26,10 +26,7 @@ LINE = re.compile(
     r"(?:\s+\[\S+\])?\s*"
 )
 UNDEFINED = re.compile(r"\s*[UwvN] \S+\s*")
-NOTYPE, OBJECT, FUNCTION = 0, 1, 2  # STT_*
-LOCAL, GLOBAL = 0, 1  # STB_*
-KINDS = {"t": FUNCTION, "d": OBJECT, "b": OBJECT, "r": OBJECT}
-SECTION = 1  # any section there is
+KINDS = {"t": "STT_FUNC", "d": "STT_OBJECT", "b": "STT_OBJECT", "r": "STT_OBJECT"}
 LARGEST = 64 << 20  # bytes
 
 
@@ -53,9 +50,7 @@ def _symbols(text: str, path: Path) -> Iterator[RawSymbol]:
                 f"{path}:{number}: '{printable(line.strip()[:60])}' is no symbol",
                 hint="lines are 'ADDRESS TYPE NAME', as nm prints them",
             )
-        kind = KINDS.get(match["type"].lower(), NOTYPE)
-        binding = LOCAL if match["type"].islower() else GLOBAL
+        kind = KINDS.get(match["type"].lower(), "STT_NOTYPE")
+        binding = "STB_LOCAL" if match["type"].islower() else "STB_GLOBAL"
         size = int(match["size"] or "0", 16)
-        yield RawSymbol(
-            printable(match["name"]), int(match["addr"], 16), size, kind, binding, SECTION
-        )
+        yield RawSymbol(printable(match["name"]), int(match["addr"], 16), size, kind, binding, True)

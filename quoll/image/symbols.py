@@ -13,10 +13,10 @@ from quoll.image.elf import RawSymbol
 
 __all__ = ["Mapping", "Symbol", "SymbolTable", "symbol_table"]
 
-KINDS = {0: "notype", 1: "object", 2: "func", 10: "func"}  # STT_*; 10 is STT_GNU_IFUNC
-FUNCTIONS = 2
-UNDEFINED, RESERVED = 0, 0xFF00
-LOCAL = 0
+KINDS = {
+    "STT_NOTYPE": "notype", "STT_OBJECT": "object", "STT_FUNC": "func",
+    "STT_LOOS": "func",  # STT_GNU_IFUNC
+}  # fmt: skip
 FARTHEST = 64  # symbols looked at below an address for one that covers it
 
 
@@ -100,7 +100,7 @@ def symbol_table(rows: Iterable[RawSymbol]) -> SymbolTable:
     symbols: list[Symbol] = []
     mappings: list[Mapping] = []
     for row in rows:
-        if row.section == UNDEFINED or row.section >= RESERVED or row.kind not in KINDS:
+        if not row.defined or row.kind not in KINDS:
             continue
         if row.name[:2] in ("$a", "$t", "$d") and row.name[2:3] in ("", "."):
             mappings.append(Mapping(row.value, row.name[1]))
@@ -124,4 +124,4 @@ def _symbol(row: RawSymbol) -> Symbol:
     kind = KINDS[row.kind]
     thumb = kind == "func" and bool(row.value & 1)
     addr = row.value & ~1 if thumb else row.value
-    return Symbol(row.name, addr, row.size, kind, thumb, row.binding == LOCAL)
+    return Symbol(row.name, addr, row.size, kind, thumb, row.binding == "STB_LOCAL")

@@ -18,14 +18,23 @@ saved register, which is taken to be there even then.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Set
 from dataclasses import dataclass
 from enum import Enum
 from heapq import heappop, heappush
 
-from quoll.arm.decode import status_mask
+from quoll.arm.block_transfer import base_change
+from quoll.arm.immediates import added_constant, immediate_operand
 from quoll.arm.insn import LR, PC, SP, Access, Flow, Insn, MemoryAccess, Shift
+from quoll.arm.operation import Operation
+from quoll.arm.status import (
+    MODE_BITS,
+    StatusField,
+    leaves_mode,
+    reads_current_status,
+    state_change,
+    status_written,
+)
 from quoll.assumptions import F1, S1, Assumption
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
 from quoll.facts.contract import Contract, Span, spans
@@ -35,16 +44,10 @@ __all__ = ["Frame", "GivesUp", "prove_frame"]
 WORD = 1 << 32
 STACK = -1  # an address of the stack, not known which
 STATUS = -2  # a word whose lowest five bits are the processor mode at entry
-MODE = 0x1F  # these bits (B1.3.3)
-CONTROL = 1  # the field of a status word that they are in
 SAVED = frozenset([*range(4, 12), SP])
 HANDED = (0, 1, 2, 3, 12)  # registers that may hand over an address
-MULTIPLE = ("ldm", "stm", "vldm", "vstm")
-COMPARES = ("cmp", "cmn", "tst", "teq", "nop")
-MASKS = ("orr", "bic", "eor")
-SWITCHES_STACK = ("cps", "msr", "srs", "rfe", "svc", "hvc", "smc", "setend")
-IMMEDIATE = re.compile(r"[^#]*#(0x[0-9a-f]+|[0-9]+)")  # not that of "#1, #30": 1 rotated by 30
-UP = 1 << 23  # ARM A5.5: transfers ascend from the base
+COMPARES = (Operation.COMPARE, Operation.TEST)
+MASKS = (Operation.OR, Operation.BIT_CLEAR, Operation.EXCLUSIVE_OR)
 
 Value = int | None  # register << 32 | offset, STACK, STATUS, or None
 
@@ -125,14 +128,15 @@ def _kind(insn: Insn) -> _Kind:
 
 
 def _classified(insn: Insn) -> _Kind:
-    if insn.mnemonic.startswith(SWITCHES_STACK):
+    if leaves_mode(insn):
         return _Kind.SWITCH
     if insn.memory is not None:
         return _Kind.ACCESS
     if not insn.writes:
-        return _Kind.NOTHING if insn.mnemonic in COMPARES else _Kind.ELSEWHERE
+        return _Kind.NOTHING if insn.operation in COMPARES else _Kind.ELSEWHERE
     single = len(insn.sources) == 1 and insn.shift is Shift.NONE
-    return _Kind.COMPUTED if single or insn.mnemonic == "mrs" else _Kind.PLAIN
+    status = insn.operation is Operation.READ_STATUS
+    return _Kind.COMPUTED if single or status else _Kind.PLAIN
 
 
 @dataclass(slots=True)
@@ -225,7 +229,7 @@ class _Proof:
             leaves = state.copy()
             if LR in last.writes:
                 leaves.registers[LR] = None
-            if last.mnemonic.startswith(SWITCHES_STACK) and last.flow is Flow.TRAP:
+            if leaves_mode(last) and last.flow is Flow.TRAP:
                 raise GivesUp(last)
             return state, leaves
         leaves = state.copy()
@@ -342,7 +346,7 @@ class _Proof:
                 state.registers[memory.base] = STACK
             return
         first = at + (memory.displacement if memory.pre_indexed else 0)
-        after = entry(SP, at + _advance(insn, memory)) if memory.writeback else base
+        after = entry(SP, at + base_change(insn, memory)) if memory.writeback else base
         loaded = [
             (register, state.words.get(first + 4 * i) if memory.size == 4 else None)
             for i, register in enumerate(insn.transfers)
@@ -375,52 +379,30 @@ def _holds_stack(insn: Insn, state: _State) -> bool:
 
 
 def _keeps_mode(insn: Insn, registers: list[Value]) -> bool:
-    """Whether ``insn`` masks interrupts (B9.3.2), or writes a word of this mode (B9.3.11)."""
-    if insn.mnemonic == "msr":
-        fields = status_mask(insn.raw, insn.thumb)
-        if fields & CONTROL:
-            return [registers[r] for r in insn.sources] == [STATUS]
-        return bool(fields)
-    return insn.text.startswith(("cpsie", "cpsid")) and "#" not in insn.text
+    """Whether ``insn`` only masks interrupts, or writes a word of this mode."""
+    fields = status_written(insn)
+    if StatusField.CONTROL in fields:
+        return [registers[r] for r in insn.sources] == [STATUS]
+    change = state_change(insn)
+    masks = change is not None and change.enables is not None and change.mode is None
+    return masks or bool(fields)
 
 
 def _computed(insn: Insn, registers: list[Value]) -> Value:
     """The result of an instruction that does not access memory."""
-    if insn.mnemonic == "mrs":
-        return STATUS if insn.text.endswith(("apsr", "cpsr")) else None
+    if insn.operation is Operation.READ_STATUS:
+        return STATUS if reads_current_status(insn) else None
     if len(insn.sources) == 1 and insn.shift is Shift.NONE:
         value = registers[insn.sources[0]]
-        if insn.mnemonic == "mov":
+        if insn.operation is Operation.MOVE:
             return value
-        place = _place(value)
-        number = IMMEDIATE.fullmatch(insn.text)
-        if insn.mnemonic in MASKS and value == STATUS and number:
-            return None if int(number[1], 0) & MODE else STATUS
-        if insn.mnemonic in ("add", "sub") and place is not None and number:
-            amount = int(number[1], 0)
-            return entry(place[0], place[1] + (amount if insn.mnemonic == "add" else -amount))
+        if insn.operation in MASKS and value == STATUS:
+            constant = immediate_operand(insn)
+            return None if constant is None or constant & MODE_BITS else STATUS
+        place, added = _place(value), added_constant(insn)
+        if place is not None and added is not None:
+            return entry(place[0], place[1] + added)
     return STACK if any(_on_stack(registers[r]) for r in insn.reads) else None
-
-
-def _advance(insn: Insn, memory: MemoryAccess) -> int:
-    """What write-back adds to the base."""
-    if insn.mnemonic not in MULTIPLE:
-        return memory.displacement
-    size = memory.size * memory.count
-    if memory.displacement == -size:
-        return -size
-    if memory.displacement == 0 and _ascends(insn):
-        return size
-    raise GivesUp(insn)
-
-
-def _ascends(insn: Insn) -> bool:
-    """Whether the transfers go up from the base: 16-bit forms do, others have a bit for it."""
-    if len(insn.raw) == 2:
-        return True
-    first, second = insn.raw[:2], insn.raw[2:]
-    word = int.from_bytes(second + first if insn.thumb else insn.raw, "little")
-    return bool(word & UP)
 
 
 def _store(insn: Insn, memory: MemoryAccess, first: int, state: _State) -> None:

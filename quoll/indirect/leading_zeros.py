@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from itertools import product
 
+from quoll.arm.operation import Operation
 from quoll.domain.abstract_state import State
 from quoll.domain.terms import MASK, RIGID
 from quoll.indirect.tables import Interpreter, Selection, TransferPath, target_of
@@ -46,9 +47,8 @@ def _operands(path: TransferPath) -> tuple[int, ...]:
 
     They may be any words: to split what is known of them already would lose that.
     """
-    registers = {
-        insn.sources[0] for piece in path.pieces for insn in piece.insns if insn.mnemonic == "clz"
-    }
+    insns = (insn for piece in path.pieces for insn in piece.insns)
+    registers = {i.sources[0] for i in insns if i.operation is Operation.COUNT_LEADING_ZEROS}
     terms = [path.state.term(register) for register in sorted(registers)]
     free = all(t >> 32 >= RIGID and t & MASK == 0 for t in terms)
     unknown = all(path.state.facts.get(t >> 32, ANY) is ANY for t in terms)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from quoll.arm.insn import LR, PC, SP, Access, Cond, Flow, Insn, Shift
+from quoll.arm.operation import Operation
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
 from quoll.cfg.discover import falls_through
 from quoll.cfg.transfers import is_call, literal
@@ -21,6 +22,7 @@ from quoll.image.image import Image
 __all__ = ["MAY_BE_WRITTEN", "may_decide", "opaque_origin"]
 
 WORD = 4  # bytes of an address
+CHANGED_BY_CONSTANT = (Operation.ADD, Operation.SUBTRACT, Operation.BIT_CLEAR)
 STACK = -1  # in place of a register
 MAY_BE_WRITTEN = "which may be written"
 
@@ -100,7 +102,7 @@ class _Origin:
             insn = block.insns[index]
             if insn.sets_flags:
                 plain = len(insn.sources) == 1 and insn.shift is Shift.NONE
-                if insn.mnemonic != "cmp" or insn.conditional or not plain:
+                if insn.operation is not Operation.COMPARE or insn.conditional or not plain:
                     return False
                 self._pending.append(_Asked(block, index, insn.sources[0], None))
                 return self._answered() is not None
@@ -150,9 +152,9 @@ class _Origin:
             return None
         plain = len(insn.sources) == 1 and insn.shift is Shift.NONE
         if plain and insn.sources[0] not in (PC, SP):
-            if insn.mnemonic == "mov":
+            if insn.operation is Operation.MOVE:
                 self._pending.append(_Asked(asked.block, index, insn.sources[0], asked.load))
-            elif insn.mnemonic in ("add", "sub", "bic"):
+            elif insn.operation in CHANGED_BY_CONSTANT:
                 self._pending.append(_Asked(asked.block, index, insn.sources[0], None))
         return None
 
@@ -160,7 +162,7 @@ class _Origin:
         """What a load gives depends on its address."""
         memory = insn.memory
         assert memory is not None
-        if memory.access is not Access.LOAD or memory.index is not None or insn.mnemonic != "ldr":
+        if insn.operation is not Operation.LOAD_WORD or memory.index is not None:
             return
         if memory.base == SP and self._calls:
             self._pending.append(_Asked(block, index, STACK, None))
@@ -191,7 +193,7 @@ def _differ(block: Block, index: int, left: EdgeKind | None) -> bool:
     different = {EdgeKind.TAKEN: Cond.NE, EdgeKind.FALLTHROUGH: Cond.EQ}
     return (
         left is not None
-        and block.insns[index].mnemonic == "cmp"
+        and block.insns[index].operation is Operation.COMPARE
         and last.cond is different.get(left)
     )
 
@@ -203,4 +205,5 @@ def _may_tell(insn: Insn, register: int) -> bool:
     """
     if register == STACK:
         return insn.memory is not None and insn.memory.access in (Access.STORE, Access.SWAP)
-    return insn.mnemonic == "cmp" and len(insn.sources) == 2 and register in insn.sources
+    compared = insn.sources if insn.operation is Operation.COMPARE else ()
+    return len(compared) == 2 and register in compared

@@ -7,6 +7,7 @@ memory anyway; else stores are taken to matter to every load after them.
 from __future__ import annotations
 
 from quoll.arm.insn import PC, Access, Insn
+from quoll.arm.operation import Operation
 
 __all__ = ["Needs"]
 
@@ -23,7 +24,7 @@ class Needs:
     def branch(self, insn: Insn) -> None:
         """The way leads through the branch ``insn``, whose condition says something."""
         self._flags |= insn.conditional
-        if insn.mnemonic in ("cbz", "cbnz"):
+        if insn.operation is Operation.COMPARE_AND_BRANCH:
             self._registers |= insn.reads
 
     def includes(self, insn: Insn) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
+from quoll.arm.status import switches_mode
 from quoll.cfg.cfg import EdgeKind, Program
 from quoll.facts.applied import Replacement
 from quoll.facts.contract import Contract
@@ -20,8 +21,6 @@ from quoll.inlining.merged_loops import loops_of_parts
 from quoll.inlining.supergraph import SuperEdge, Supergraph
 
 __all__ = ["ContextPart", "PartStep", "pieces", "steps_over_parts", "summaries"]
-
-CHANGES_MODE = ("cps", "msr", "srs", "rfe")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ def summaries(program: Program) -> Mapping[int, Replacement]:
     changes = {
         entry
         for entry, cfg in program.functions.items()
-        if any(i.mnemonic.startswith(CHANGES_MODE) for b in cfg.blocks for i in b.insns)
+        if any(switches_mode(i) for b in cfg.blocks for i in b.insns)
     }
     while True:
         more = {

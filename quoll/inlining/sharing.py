@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from quoll.arm.status import leaves_mode
 from quoll.cfg.call_graph import CallGraph, call_graph
 from quoll.cfg.cfg import Block, Cfg, Program
 from quoll.facts import Facts, LoopFact
@@ -22,7 +23,6 @@ from quoll.image.image import Image
 
 __all__ = ["Modules", "Sharing", "expansion"]
 
-SWITCHES = ("cps", "msr", "srs", "rfe", "svc", "hvc", "smc", "setend")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +154,7 @@ def _inside(graph: CallGraph) -> dict[int, frozenset[int]]:
 
 def _leaves(cfg: Cfg) -> bool:
     """Whether a path may end in the function, or it changes the mode or the stack."""
-    return any(
-        block.exits or any(insn.text.startswith(SWITCHES) for insn in block.insns)
-        for block in cfg.blocks
-    )
+    return any(block.exits or any(map(leaves_mode, block.insns)) for block in cfg.blocks)
 
 
 def _without_call(block: Block, function: int) -> Block:

@@ -1,7 +1,7 @@
 """Programs for people and for other tools.
 
 Takes a ``Program`` and its image.
-Gives text (summary, disassembly, call graph, loops), JSON and Graphviz dot.
+Gives text (summary, disassembly, call graph, loops), JSON, networkx graphs, DOT and GraphML.
 Source: the Graphviz DOT language.
-Names: listing.summary, listing.disassembly, export.program_json, export.cfg_dot.
+Names: listing.summary, listing.disassembly, export.program_json, networks.to_graphml.
 """

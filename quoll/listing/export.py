@@ -1,25 +1,19 @@
-"""Programs for other tools: JSON and Graphviz dot."""
+"""Programs for other tools as JSON."""
 
 from __future__ import annotations
 
 from quoll.assumptions import table
-from quoll.cfg.call_graph import Recursion, call_graph, recursions
-from quoll.cfg.cfg import Cfg, EdgeKind, Program
+from quoll.cfg.call_graph import Recursion, recursions
+from quoll.cfg.cfg import Cfg, Program
 from quoll.graph.loops import Loop
 from quoll.image.image import Image
 from quoll.inlining.context_count import Counting
 from quoll.inlining.vivu import FULL, Vivu
 from quoll.listing.listing import function_loops
 
-__all__ = ["SCHEMA", "call_graph_dot", "cfg_dot", "program_json"]
+__all__ = ["SCHEMA", "program_json"]
 
 SCHEMA = 2  # version of what ``program_json`` gives
-STYLES = {
-    EdgeKind.FALLTHROUGH: "solid",
-    EdgeKind.TAKEN: "bold",
-    EdgeKind.INDIRECT: "dashed",
-    EdgeKind.ACROSS: "dotted",
-}
 
 Json = dict[str, object]
 
@@ -114,38 +108,3 @@ def _function_json(program: Program, cfg: Cfg, image: Image) -> tuple[Json, tupl
         "irreducible": [list(edge) for edge in irreducible],
     }
     return function, loops
-
-
-def cfg_dot(cfg: Cfg, image: Image) -> str:
-    """The graph of one function for Graphviz, one instruction a line."""
-    lines = [f"digraph {_quote(cfg.name)} {{", '  node [shape=box, fontname="monospace"];']
-    for block in cfg.blocks:
-        text = [image.place(block.addr), *(f"{i.addr:08x} {i.text}" for i in block.insns)]
-        text += [f"{'tail call' if block.tail else 'call'} {image.place(c)}" for c in block.calls]
-        text += [f"call {image.place(c)}, replaced" for c in block.passes]
-        text += ["return"] * block.returns + ["end of path"] * block.exits
-        lines.append(f"  b{block.index} [label={_quote(*text)}];")
-    for edge in cfg.edges:
-        lines.append(f"  b{edge.src} -> b{edge.dst} [style={STYLES[edge.kind]}];")
-    return "\n".join([*lines, "}"]) + "\n"
-
-
-def call_graph_dot(program: Program) -> str:
-    """The call graph for Graphviz: tail calls dashed."""
-    lines = ["digraph calls {", "  node [shape=box];"]
-    for entry, cfg in program.functions.items():
-        lines.append(f"  f{entry:x} [label={_quote(cfg.name)}];")
-    pairs = {
-        (call.caller, call.callee, call.tail)
-        for calls in call_graph(program).calls.values()
-        for call in calls
-    }
-    for caller, callee, tail in sorted(pairs):
-        lines.append(f"  f{caller:x} -> f{callee:x}{' [style=dashed]' if tail else ''};")
-    return "\n".join([*lines, "}"]) + "\n"
-
-
-def _quote(*lines: str) -> str:
-    """A dot string; lines are left-aligned when there are several."""
-    escaped = [line.replace("\\", "\\\\").replace('"', '\\"') for line in lines]
-    return f'"{escaped[0]}"' if len(lines) == 1 else '"' + "".join(f"{e}\\l" for e in escaped) + '"'

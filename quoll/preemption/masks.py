@@ -10,16 +10,22 @@ assumption, because most exceptions leave them as they were.
 
 from __future__ import annotations
 
-from quoll.arm.decode import status_mask
+from quoll.arm.immediates import immediate_operand
 from quoll.arm.insn import PC, Insn, Shift
+from quoll.arm.operation import Operation
+from quoll.arm.status import (
+    INTERRUPT_MASK,
+    StatusField,
+    reads_current_status,
+    state_change,
+    status_written,
+)
 from quoll.inlining.supergraph import Supergraph
 from quoll.values.values import Values
 from quoll.words.strided_interval import ValueSet
 
 __all__ = ["may_unmask"]
 
-I_BIT = 1 << 7
-CONTROL = 1  # of the fields that an msr writes
 FEW = 64  # members of a set of words that are looked at one by one
 
 
@@ -34,7 +40,7 @@ def may_unmask(values: Values) -> tuple[int, ...]:
         for i, insn in enumerate(insns):
             if _enables(insn):
                 found.add(insn.addr)
-            elif _writes_control(insn) and not _immediate_masks(insn):
+            elif StatusField.CONTROL in status_written(insn) and not _immediate_masks(insn):
                 words.append((n, i))
     open_ = [(n, i) for n, i in words if not _known_masked(values, n, i)]
     masked = _masked_words(graph) if open_ else []
@@ -49,34 +55,14 @@ def may_unmask(values: Values) -> tuple[int, ...]:
 
 
 def _enables(insn: Insn) -> bool:
-    """Whether ``insn`` is a cpsie of interrupts (B9.3.2)."""
-    if insn.mnemonic != "cps":
-        return False
-    word = insn.encoding
-    if insn.thumb and insn.size == 2:
-        return not word & 1 << 4 and bool(word & 1 << 1)
-    enable = word >> 9 & 3 if insn.thumb else word >> 18 & 3
-    interrupts = word & 1 << 6 if insn.thumb else word & I_BIT
-    return enable == 2 and bool(interrupts)
-
-
-def _writes_control(insn: Insn) -> bool:
-    return insn.mnemonic == "msr" and bool(status_mask(insn.raw, insn.thumb) & CONTROL)
+    """Whether ``insn`` is a cpsie of interrupts."""
+    change = state_change(insn)
+    return change is not None and change.enables is True and change.interrupts
 
 
 def _immediate_masks(insn: Insn) -> bool:
-    value = _immediate(insn) if not insn.sources else None
-    return value is not None and bool(value & I_BIT)
-
-
-def _immediate(insn: Insn) -> int | None:
-    """The immediate operand of data processing or msr; None if there is none, or it is rotated."""
-    word = insn.encoding
-    if not insn.thumb:  # A5.2.4
-        value, rotation = word & 0xFF, word >> 7 & 30
-        return (value >> rotation | value << 32 - rotation) if word >> 25 & 7 == 1 else None
-    plain = insn.size == 4 and word >> 27 == 0b11110 and not word & 1 << 15
-    return word & 0xFF if plain and not word & (1 << 26 | 7 << 12) else None
+    value = immediate_operand(insn)
+    return value is not None and bool(value & INTERRUPT_MASK)
 
 
 def _known_masked(values: Values, node: int, index: int) -> bool:
@@ -84,7 +70,7 @@ def _known_masked(values: Values, node: int, index: int) -> bool:
     if not insn.sources:
         return False
     known: ValueSet = values.operand(node, index, insn.sources[0])
-    return known.size <= FEW and all(word & I_BIT for word in known)
+    return known.size <= FEW and all(word & INTERRUPT_MASK for word in known)
 
 
 def _masked_words(graph: Supergraph) -> list[int]:
@@ -124,25 +110,19 @@ def _makes(insn: Insn, held: int) -> bool:
     """Whether the word that ``insn`` writes has bit I set."""
     if insn.memory is not None or len(insn.writes) != 1:
         return False
-    if insn.mnemonic == "mrs":
-        return _reads_cpsr(insn)
     first = bool(insn.sources) and bool(held >> insn.sources[0] & 1)
-    value = _immediate(insn)
+    value = immediate_operand(insn)
+    masks = value is not None and bool(value & INTERRUPT_MASK)
     plain = insn.shift is Shift.NONE and value is None
-    if insn.mnemonic == "mov":
-        return bool(value & I_BIT) if value is not None else plain and first
-    if insn.mnemonic == "orr":
-        if value is not None:
-            return first or bool(value & I_BIT)
-        return first or (plain and bool(held >> insn.sources[-1] & 1))
-    if value is None:
-        return False
-    keeps = {"bic": not value & I_BIT, "eor": not value & I_BIT, "and": bool(value & I_BIT)}
-    return first and keeps.get(insn.mnemonic, False)
-
-
-def _reads_cpsr(insn: Insn) -> bool:
-    """Not the SPSR, nor a register of another mode (B9.3.8, B9.3.9)."""
-    word = insn.encoding
-    elsewhere = (1 << 20 | 1 << 5) if insn.thumb else (1 << 22 | 1 << 9)
-    return not word & elsewhere
+    match insn.operation:
+        case Operation.READ_STATUS:
+            return reads_current_status(insn)
+        case Operation.MOVE:
+            return masks or (plain and first)
+        case Operation.OR:
+            return first or masks or (plain and bool(held >> insn.sources[-1] & 1))
+        case Operation.BIT_CLEAR | Operation.EXCLUSIVE_OR:
+            return first and value is not None and not masks
+        case Operation.AND:
+            return first and masks
+    return False

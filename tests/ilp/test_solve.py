@@ -18,7 +18,7 @@ from ilp.solvers.cbc import Cbc, bundled, upper_bound
 from ilp.solvers.certificate import certified_bound
 from ilp.solvers.highs import Highs
 from ilp.solvers.model import Model, Row
-from ilp.solvers.model_text import to_lp, to_mps
+from ilp.solvers.pulp_problem import PulpSolver, linear_problem, to_lp, to_mps
 from ilp.solvers.solve import maximise, rounded_up, solver_named
 from quoll.errors import InfeasibleError, SolverError, UsageError
 from tests.testing.ilp.models import brute_force, models
@@ -53,6 +53,28 @@ def test_highs_finds_the_maximum(model: Model) -> None:
 @given(models())
 def test_cbc_finds_the_maximum(model: Model) -> None:
     check_against_brute_force(model, Cbc())
+
+
+@pytest.mark.parametrize("solver", ["HiGHS", "PULP_CBC_CMD"])
+@settings(max_examples=8)
+@given(model=models())
+def test_solvers_that_pulp_drives_find_the_maximum(solver: str, model: Model) -> None:
+    check_against_brute_force(model, PulpSolver(solver))
+
+
+@settings(max_examples=40)
+@given(models(8))
+def test_pulp_has_the_rows_of_the_model(model: Model) -> None:
+    problem = linear_problem(model)
+    columns = {x.name: x for x in problem.variables()}
+    for name, most in zip(model.names, model.upper, strict=True):
+        assert name not in columns or (columns[name].lowBound, columns[name].upBound) == (0, most)
+    for row in model.rows:
+        constraint = problem.get_constraint_by_name(row.name)
+        terms = {model.names[j]: a for j, a in row.terms} or {"one": 1}
+        assert {x.name: a for x, a in constraint.items()} == terms
+        assert constraint.sense == (0 if row.equal else -1)
+        assert -constraint.constant == row.rhs + (not row.terms)
 
 
 @settings(max_examples=400)
@@ -251,8 +273,12 @@ def test_paths_with_spaces_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_solvers_are_known_by_name() -> None:
     assert solver_named("cbc").name == "CBC 2.10.3"
     assert solver_named("highs").name.startswith("HiGHS 1.")
-    with pytest.raises(UsageError, match="cbc, highs"):
+    assert solver_named("HiGHS").name.startswith("HiGHS by PuLP 3.")
+    with pytest.raises(UsageError, match="cbc, highs, PULP_CBC_CMD"):
         solver_named("glpk")
+    with pytest.raises(SolverError, match="CPLEX_CMD is not installed") as missing:
+        solver_named("CPLEX_CMD")
+    assert missing.value.exit_status == 8
 
 
 def test_cbc_prints_its_bound_with_three_digits() -> None:
@@ -278,18 +304,19 @@ def test_lp_text_reads_like_the_equations() -> None:
     row = Row("loop0", "loop bound 4 at 0x8010", ((0, 1), (1, -3)), False, 2)
     text = to_lp(Model(("x0", "x1"), (4, 1), (7, 0), 5, (row,)))
     assert text.splitlines() == [
-        "\\ cycles on a path; the constant is written as the variable 'one' = 1",
+        "\\ loop0: loop bound 4 at 0x8010",
+        "\\* ipet *\\",
         "Maximize",
-        " cycles: + 7 x0 + 5 one",
+        "OBJ: 5 one + 7 x0",
         "Subject To",
-        "\\ loop bound 4 at 0x8010",
-        " loop0: + x0 - 3 x1 <= 2",
+        "loop0: x0 - 3 x1 <= 2",
+        "one: one = 1",
         "Bounds",
-        " x0 <= 4",
-        " x1 <= 1",
-        " one = 1",
-        "General",
-        " x0",
-        " x1",
+        " 0 <= x0 <= 4",
+        "Generals",
+        "x0",
+        "Binaries",
+        "one",
+        "x1",
         "End",
     ]

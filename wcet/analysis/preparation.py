@@ -220,7 +220,9 @@ class Preparation:
         """The bounds of all loops, or of those asked for, with the options of this run."""
         run = self.run
         asked = run.options.bounds
-        return bound_loops(graph, run.image, values, run.facts, asked, self.progress, only, called)
+        return bound_loops(
+            graph, run.image, values, run.facts, asked, self.progress, only, called=called
+        )
 
     def prepare(self, name: str, address: int) -> Prepared:
         """The stages before the integer program, for one entry."""

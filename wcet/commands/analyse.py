@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from ilp.solvers.model_text import to_lp, to_mps
 from wcet.analysis.analyse import analyse
 from wcet.analysis.result import Result
 from wcet.analysis.stages import Stages
@@ -103,9 +102,12 @@ def programs(
     result: Result, lp: Path | None, mps: Path | None
 ) -> Iterator[tuple[Path, Callable[[], str]]]:
     """The files of ``--lp`` and ``--mps``, with names that say what a variable counts."""
+    if not (lp or mps):
+        return
+    from ilp.solvers.pulp_problem import to_lp, to_mps  # PuLP takes 0.2 s to load
+
     for name, entry in result.entries.items():
-        if lp or mps:
-            model = readable(entry.model, entry.graph, result.image)
+        model = readable(entry.model, entry.graph, result.image)
         for path, text in ((lp, to_lp), (mps, to_mps)):
             if path:
                 several = len(result.entries) + len(result.unbounded) > 1

@@ -21,8 +21,9 @@ from quoll.facts import Facts, load
 from quoll.facts.applied import Depth
 from quoll.facts.places import resolve
 from quoll.image.image import Image
-from quoll.listing.export import call_graph_dot, cfg_dot, program_json
+from quoll.listing.export import program_json
 from quoll.listing.listing import call_graph_text, disassembly, summary
+from quoll.listing.networks import call_graph_dot, cfg_dot, control_flow, to_graphml
 from wcet.analysis.raw_memory import add_memory, extra
 from wcet.atomic import publish
 from wcet.request import add_vivu, vivu_of
@@ -35,8 +36,9 @@ ENTRIES = "a symbol or an address; repeatable (default: every function symbol)"
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the commands."""
     cfg = _command(commands, "cfg", cfg_command, "summary of the control flow of a binary")
-    cfg.add_argument("--function", metavar="NAME", help="only this function; needed for --dot")
+    cfg.add_argument("--function", metavar="NAME", help="only this function; needed for drawings")
     cfg.add_argument("--dot", metavar="FILE", help="write the function's graph for Graphviz")
+    cfg.add_argument("--graphml", metavar="FILE", help="write the function's graph as GraphML")
     cfg.add_argument("--svg", metavar="FILE", help="draw the function's graph (needs graphviz)")
     cfg.add_argument("--json", metavar="FILE", help="write everything as JSON ('-': stdout)")
     add_vivu(cfg)
@@ -46,6 +48,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     disasm.add_argument("function", metavar="FUNCTION", help="a symbol or an address")
     calls = _command(commands, "callgraph", callgraph_command, "who calls whom, and from where")
     calls.add_argument("--dot", metavar="FILE", help="write the call graph for Graphviz")
+    calls.add_argument("--graphml", metavar="FILE", help="write the call graph as GraphML")
 
 
 def _command(
@@ -73,16 +76,19 @@ def _command(
 def cfg_command(options: argparse.Namespace) -> int:
     """``wcet cfg``."""
     vivu = vivu_of(options)
-    if (options.dot or options.svg) and not options.function:
-        raise UsageError("--dot and --svg draw one function", hint="name it with --function")
+    if (options.dot or options.graphml or options.svg) and not options.function:
+        raise UsageError(
+            "--dot, --graphml and --svg draw one function", hint="name it with --function"
+        )
     image, program = _program(options, [options.function] if options.function else [])
     if options.entry:
         program = _with_depths(program, image, load(tuple(options.facts)))
     if options.function:
-        function = _function(image, program, options.function)
+        graph = control_flow(_function(image, program, options.function), image)
         drawings = [
-            (options.dot, lambda: cfg_dot(function, image)),
-            (options.svg, lambda: _drawn(cfg_dot(function, image))),
+            (options.dot, lambda: cfg_dot(graph)),
+            (options.graphml, lambda: to_graphml(graph)),
+            (options.svg, lambda: _drawn(cfg_dot(graph))),
         ]
     else:
         drawings = []
@@ -110,7 +116,10 @@ def callgraph_command(options: argparse.Namespace) -> int:
     image, program = _program(options, [])
     publish(
         options,
-        [(options.dot, lambda: call_graph_dot(program))],
+        [
+            (options.dot, lambda: call_graph_dot(program.call_graph())),
+            (options.graphml, lambda: to_graphml(program.call_graph())),
+        ],
         lambda: call_graph_text(program, image),
     )
     return 0

@@ -41,5 +41,5 @@ def place(image: Image, addr: int) -> str:
     if found is None:
         return f"{addr:x}"
     symbol, offset = found
-    name = re.sub(r"\W", "_", symbol.name)
+    name = re.sub(r"\W", "_", symbol.name, flags=re.ASCII)
     return f"{name}_{offset:x}" if offset else name

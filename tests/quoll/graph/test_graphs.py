@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
+import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,6 +50,20 @@ def test_dominance_is_its_definition(graph: Graph) -> None:
         if b != 0:
             assert tree.idom[b] in strict
             assert strict <= {a for a in live if tree.dominates(a, tree.idom[b])}
+
+
+@given(graphs(30))
+def test_dominators_and_components_are_those_of_networkx(graph: Graph) -> None:
+    """Components in the same order too: listings are in it."""
+    same = nx.DiGraph()
+    same.add_nodes_from(range(len(graph)))
+    same.add_edges_from((n, after) for n, following in enumerate(graph) for after in following)
+    assert components(graph) == [sorted(c) for c in nx.strongly_connected_components(same)]
+    tree = dominators(graph, 0)
+    above = nx.immediate_dominators(same, 0)
+    assert {n: d for n, d in enumerate(tree.idom) if n and d >= 0} == {
+        n: d for n, d in above.items() if n
+    }
 
 
 @given(graphs())

@@ -240,7 +240,7 @@ def patched(data: bytes, offset: int, layout: str, *values: int) -> bytes:
         (lambda d: d[:40], "truncated"),
         (lambda d: patched(d, 4, "B", 2), "32-bit"),
         (lambda d: patched(d, 5, "B", 2), "big-endian"),
-        (lambda d: patched(d, 18, "<H", 62), "x86-64"),
+        (lambda d: patched(d, 18, "<H", 62), "machine X86_64"),
         (lambda d: patched(d, 16, "<H", 1), "relocatable"),
         (lambda d: patched(d, 16, "<H", 4), "neither"),
         (lambda d: patched(d, 44, "<H", 0), "no loadable segments"),

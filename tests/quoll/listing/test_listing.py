@@ -6,6 +6,7 @@ import json
 import re
 from textwrap import dedent
 
+import networkx as nx
 from hypothesis import given, settings
 
 from quoll.errors import ControlFlowError
@@ -13,8 +14,21 @@ from quoll.image.image import Image
 from quoll.inlining.context_count import Counting
 from quoll.inlining.expand import expand
 from quoll.inlining.vivu import FULL
-from quoll.listing.export import call_graph_dot, cfg_dot, program_json
-from quoll.listing.listing import call_graph_text, disassembly, loops_text, summary
+from quoll.listing.export import program_json
+from quoll.listing.listing import (
+    call_graph_text,
+    disassembly,
+    function_loops,
+    loops_text,
+    summary,
+)
+from quoll.listing.networks import (
+    call_graph_dot,
+    cfg_dot,
+    control_flow,
+    loop_nest,
+    to_graphml,
+)
 from tests.testing.quoll.building import build
 from tests.testing.quoll.random_programs import programs
 from tests.testing.quoll.sketch import assemble, extracted
@@ -119,11 +133,38 @@ def test_dot_has_each_block_and_edge_once() -> None:
     image = assemble(TEXT)
     program = extracted(image)
     for cfg in program.functions.values():
-        dot = cfg_dot(cfg, image)
+        dot = cfg_dot(control_flow(cfg, image))
         assert len(re.findall(r"^  b\d+ \[label=", dot, re.MULTILINE)) == len(cfg.blocks)
         assert len(re.findall(r"^  b\d+ -> b\d+ ", dot, re.MULTILINE)) == len(cfg.edges)
         assert dot.count("{") == dot.count("}")
-    assert call_graph_dot(program).count(" -> ") == 1
+    assert call_graph_dot(program.call_graph()).count(" -> ") == 1
+
+
+def test_graphml_can_be_read_again() -> None:
+    image = assemble(TEXT)
+    program = extracted(image)
+    for graph in (
+        program.call_graph(),
+        *(control_flow(cfg, image) for cfg in program.functions.values()),
+        *(loop_nest(cfg, image) for cfg in program.functions.values()),
+    ):
+        again = nx.parse_graphml(to_graphml(graph), node_type=int)
+        assert dict(again.nodes(data=True)) == dict(graph.nodes(data=True))
+        assert [e[:2] for e in again.edges] == [e[:2] for e in graph.edges]
+
+
+def test_the_loop_nest_has_the_loops_of_the_listing() -> None:
+    image = assemble(TEXT)
+    program = extracted(image)
+    for cfg in program.functions.values():
+        loops, _ = function_loops(cfg)
+        nest = loop_nest(cfg, image)
+        assert [cfg.blocks[loop.header].addr for loop in loops] == [
+            header for _, header in nest.nodes(data="header")
+        ]
+        assert set(nest.edges) == {
+            (loop.parent, i) for i, loop in enumerate(loops) if loop.parent is not None
+        }
 
 
 def test_thumb_halfwords_and_quotes() -> None:

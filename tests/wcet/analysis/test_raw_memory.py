@@ -110,11 +110,11 @@ def test_lists_of_symbols(tmp_path: Path) -> None:
     )
     found = [(s.name, s.value, s.size, s.kind, s.binding) for s in read_names(path)]
     assert found == [
-        ("stext", 0xC0008000, 0, 2, 1),
-        ("local", 0xC0008240, 0x30, 2, 0),
-        ("thumb", 0xBF000001, 0, 2, 0),
-        ("jiffies", 0xC0700000, 0, 1, 1),
-        ("vectors", 0xFFFF0000, 0, 0, 1),
+        ("stext", 0xC0008000, 0, "STT_FUNC", "STB_GLOBAL"),
+        ("local", 0xC0008240, 0x30, "STT_FUNC", "STB_LOCAL"),
+        ("thumb", 0xBF000001, 0, "STT_FUNC", "STB_LOCAL"),
+        ("jiffies", 0xC0700000, 0, "STT_OBJECT", "STB_GLOBAL"),
+        ("vectors", 0xFFFF0000, 0, "STT_NOTYPE", "STB_GLOBAL"),
     ]
     for bad in ("stext", "c0008000 stext", "1c0008000 T stext", "zzz T stext"):
         path.write_text(f"c0000000 T first\n{bad}\n")

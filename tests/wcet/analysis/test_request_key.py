@@ -270,7 +270,7 @@ def test_every_byte_of_the_inputs_is_in_the_key(asked: Asked) -> None:
 def test_every_flag_of_a_dump_and_every_field_of_a_symbol_is_in_the_key(asked: Asked) -> None:
     """The flag of ``--raw F@A:r`` was not: 3,726 cycles recalled, 384,458 computed."""
     dump = RawMemory(0x100, str(asked.elf))
-    symbol = RawSymbol("a", 0x9000, 4, 2, 1, 1)
+    symbol = RawSymbol("a", 0x9000, 4, "STT_FUNC", "STB_GLOBAL", True)
     first = Image.load(asked.elf, (dump,), (symbol,)).identity
     keys = [first, Image.load(asked.elf).identity, Image.load(asked.elf, (dump,)).identity]
     for where, other in variants(dump):

@@ -71,6 +71,7 @@ def test_call_graph(capsys: pytest.CaptureFixture[str], program: Path) -> None:
     text = out(capsys, "callgraph", program, "--entry", "main")
     assert text.count("call of leaf at") == 2
     assert out(capsys, "callgraph", program, "--dot", "-").startswith("digraph")
+    assert "<graphml" in out(capsys, "callgraph", program, "--graphml", "-")
 
 
 def test_loops(capsys: pytest.CaptureFixture[str], program: Path) -> None:
@@ -80,8 +81,10 @@ def test_loops(capsys: pytest.CaptureFixture[str], program: Path) -> None:
 
 
 def test_drawing_needs_a_function(capsys: pytest.CaptureFixture[str], program: Path) -> None:
-    assert main(["cfg", str(program), "--dot", "x.dot"]) == 2
-    assert "--function" in capsys.readouterr().err
+    for option in ("--dot", "--graphml", "--svg"):
+        assert main(["cfg", str(program), option, "x"]) == 2
+        assert "--function" in capsys.readouterr().err
+    assert "<graphml" in out(capsys, "cfg", program, "--function", "leaf", "--graphml", "-")
     assert out(capsys, "cfg", program, "--function", "leaf", "--dot", "-").startswith("digraph")
 
 

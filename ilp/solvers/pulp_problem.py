@@ -1,0 +1,141 @@
+"""An integer program as a PuLP problem: for users, for files, and for any solver PuLP finds.
+
+``linear_problem`` states the program. PuLP's writers make the text of ``to_lp`` and ``to_mps``;
+they write figures with twelve digits. ``PulpSolver`` drives the solvers of ``pulp.listSolvers``;
+none of what they answer is believed before ``ilp.solvers.solve`` has certified it in exact
+integers. CBC and HiGHS have direct paths (``ilp.solvers.cbc``, ``ilp.solvers.highs``), because
+stating a program of 250,000 variables to PuLP takes longer than solving it (docs/ilp.md has the
+measurement).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pulp
+
+from ilp.solvers.answer import DIRECT, GRACE, Answer, Status
+from ilp.solvers.certificate import certified_bound
+from ilp.solvers.model import Model, Row
+from quoll.errors import SolverError, UsageError
+from quoll.processes.children import Died, TimedOut, apart
+
+__all__ = ["PulpSolver", "linear_problem", "to_lp", "to_mps"]
+
+LONGEST = 1 << 16  # characters of a name
+Duals = npt.NDArray[np.float64]
+
+
+def linear_problem(model: Model, *, relaxed: bool = False) -> pulp.LpProblem:
+    """The program as PuLP has it; ``relaxed`` leaves out that variables are integer.
+
+    Variables and constraints have the names of the model's; variables that stand nowhere are left
+    out. The constant stands as the variable ``one``, because PuLP's writers leave out constants;
+    a row ``0 <= b`` as ``one <= b + 1``.
+    """
+    problem = pulp.LpProblem("ipet", pulp.LpMaximize)
+    category = pulp.LpContinuous if relaxed else pulp.LpInteger
+    columns = [
+        problem.add_variable(name, 0, most, category)
+        for name, most in zip(model.names, model.upper, strict=True)
+    ]
+    one = problem.add_variable("one", 0, 1, category)
+    gains = [(x, c) for x, c in zip(columns, model.objective, strict=True) if c]
+    problem.setObjective(pulp.LpAffineExpression([*gains, (one, model.constant)]))
+    for row in (*model.rows, Row("one", "the constant", (), True, 0)):
+        terms = [(columns[j], a) for j, a in row.terms] or [(one, 1)]
+        sense = pulp.LpConstraintEQ if row.equal else pulp.LpConstraintLE
+        rhs = row.rhs if row.terms else row.rhs + 1
+        expression = pulp.LpAffineExpression(terms)
+        problem.addConstraint(pulp.LpConstraint(expression, sense, row.name, rhs))
+    return problem
+
+
+def to_lp(model: Model) -> str:
+    """CPLEX LP format; comments in front say where each row comes from."""
+    text = _written(model, lambda problem, path: problem.writeLP(path, max_length=LONGEST))
+    return "\n".join([*(f"\\ {row.name}: {row.origin}" for row in model.rows), text])
+
+
+def to_mps(model: Model) -> str:
+    """Free MPS format, to be maximised."""
+    return _written(model, lambda problem, path: problem.writeMPS(path, with_objsense=True))
+
+
+def _written(model: Model, write: Callable[[pulp.LpProblem, str], object]) -> str:
+    with tempfile.TemporaryDirectory(prefix="wcet-") as folder:
+        path = Path(folder) / "model"
+        write(linear_problem(model), str(path))
+        return path.read_text()
+
+
+@dataclass(frozen=True)
+class PulpSolver:
+    """A solver by the name that PuLP gives it, such as ``SCIP_CMD`` or ``GUROBI``.
+
+    Raises UsageError if PuLP knows none of that name, SolverError if it is not installed.
+    """
+
+    wanted: str
+
+    def __post_init__(self) -> None:
+        if self.wanted in _found():
+            return
+        hint = f"solvers found here: {', '.join((*DIRECT, *_found()))}"
+        if self.wanted in pulp.listSolvers():
+            raise SolverError(f"the solver {self.wanted} is not installed", hint=hint)
+        raise UsageError(f"there is no solver '{self.wanted}'", hint=hint)
+
+    @property
+    def name(self) -> str:
+        """PuLP's name of the solver, and PuLP's version."""
+        return f"{self.wanted} by PuLP {pulp.__version__}"
+
+    def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
+        """See ``ilp.solvers.answer.Solver``; PuLP gives no dual bound of an integer program."""
+        limit = None if seconds is None else seconds + GRACE
+        work = partial(solved, self.wanted, model, relaxed=relaxed, seconds=seconds)
+        try:
+            return apart(work, limit)
+        except TimedOut:
+            return Answer(Status.STOPPED, None, None, None)
+        except (Died, OSError, ValueError, pulp.PulpError) as fault:
+            hint = "use --solver highs"
+            raise SolverError(f"{self.name} failed: {fault}", hint=hint) from fault
+
+
+@cache
+def _found() -> tuple[str, ...]:
+    return tuple(pulp.listSolvers(onlyAvailable=True))
+
+
+def solved(wanted: str, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
+    """What the solver answers."""
+    problem = linear_problem(model, relaxed=relaxed)
+    problem.solve(pulp.getSolver(wanted, mip=not relaxed, msg=False, timeLimit=seconds))
+    status = pulp.LpStatus[problem.status]
+    if status == "Infeasible":
+        return Answer(Status.INFEASIBLE, None, None, None)
+    if status != "Optimal":
+        return Answer(Status.STOPPED, None, None, None)
+    columns = {x.name: x for x in problem.variables()}
+    counts = [columns[name].varValue if name in columns else 0.0 for name in model.names]
+    values = None if None in counts else np.array(counts, dtype=np.float64)
+    duals = multipliers(model, problem) if relaxed else None
+    return Answer(Status.OPTIMAL, values, None, duals)
+
+
+def multipliers(model: Model, problem: pulp.LpProblem) -> Duals | None:
+    """Dual values of the rows; solvers disagree about their sign, so the better one is taken."""
+    rows = [problem.get_constraint_by_name(row.name).pi for row in model.rows]
+    if None in rows:
+        return None
+    duals = np.array(rows, dtype=np.float64)
+    bounds = {certified_bound(model, y): y for y in (-duals, duals)}
+    return bounds[min((b for b in bounds if b is not None), default=None)]

@@ -1,0 +1,111 @@
+"""What an instruction does to the processor mode, the masks of interrupts and the status registers.
+
+The status word is described in B1.3.3 of the ARM Architecture Reference Manual.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntFlag
+
+from quoll.arm.insn import Insn
+from quoll.arm.operation import Operation
+
+__all__ = [
+    "INTERRUPT_MASK",
+    "MODE_BITS",
+    "StateChange",
+    "StatusField",
+    "leaves_mode",
+    "reads_current_status",
+    "state_change",
+    "status_mask",
+    "status_written",
+    "switches_mode",
+    "writes_masks",
+    "writes_saved_status",
+]
+
+INTERRUPT_MASK = 1 << 7  # bit I of the status word
+MODE_BITS = 0x1F
+
+_MASKS = (Operation.CHANGE_STATE, Operation.WRITE_STATUS)
+_MODE = (*_MASKS, Operation.RETURN_FROM_EXCEPTION, Operation.STORE_RETURN_STATE)
+_STATE = (*_MODE, Operation.EXCEPTION_CALL, Operation.SET_ENDIANNESS)
+
+
+class StatusField(IntFlag):
+    """Fields of a status register, as the mask of an msr has them."""
+
+    NONE = 0
+    CONTROL = 1  # mode and masks
+    EXTENSION = 2
+    STATUS = 4
+    FLAGS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """What a cps does: ``enables`` is None where it leaves the masks, ``mode`` where that stays."""
+
+    enables: bool | None
+    interrupts: bool  # the mask of interrupts is among those it sets or clears
+    mode: int | None
+
+
+def writes_masks(insn: Insn) -> bool:
+    """Whether ``insn`` is of a kind that may unmask interrupts and goes on: cps, msr."""
+    return insn.operation in _MASKS
+
+
+def switches_mode(insn: Insn) -> bool:
+    """Whether ``insn`` is of a kind that writes the mode or the registers of another mode."""
+    return insn.operation in _MODE
+
+
+def leaves_mode(insn: Insn) -> bool:
+    """As ``switches_mode``; or code in another mode runs, or the order of bytes changes."""
+    return insn.operation in _STATE
+
+
+def status_mask(raw: bytes, thumb: bool) -> int:
+    """Fields that an msr writes, f s x c from bit 3 down (A8.8.111, B9.3.11).
+
+    0 for the SPSR and for the banked registers of the virtualization extensions (B9.3.10).
+    """
+    word = int.from_bytes(raw, "little")
+    immediate = not thumb and word & 1 << 25
+    banked = not immediate and word & (1 << 21 if thumb else 1 << 9)
+    elsewhere = banked or word & (1 << 4 if thumb else 1 << 22)
+    return 0 if elsewhere else word >> (24 if thumb else 16) & 15
+
+
+def status_written(insn: Insn) -> StatusField:
+    """Fields of the CPSR that ``insn`` writes if it is an msr; none if it is not."""
+    written = insn.operation is Operation.WRITE_STATUS
+    return StatusField(status_mask(insn.raw, insn.thumb) if written else 0)
+
+
+def writes_saved_status(insn: Insn) -> bool:
+    """Whether ``insn`` is an msr of an SPSR: bit R (B9.3.10 to B9.3.12)."""
+    saved = 1 << (20 if insn.thumb else 22)
+    return insn.operation is Operation.WRITE_STATUS and bool(insn.encoding & saved)
+
+
+def reads_current_status(insn: Insn) -> bool:
+    """Whether ``insn`` reads the CPSR; not an SPSR or a banked register (B9.3.8, B9.3.9)."""
+    elsewhere = (1 << 20 | 1 << 5) if insn.thumb else (1 << 22 | 1 << 9)
+    return insn.operation is Operation.READ_STATUS and not insn.encoding & elsewhere
+
+
+def state_change(insn: Insn) -> StateChange | None:
+    """What ``insn`` does if it is a cps (B9.3.2), else None."""
+    if insn.operation is not Operation.CHANGE_STATE:
+        return None
+    word = insn.encoding
+    if insn.size == 2:
+        return StateChange(not word & 1 << 4, bool(word & 1 << 1), None)
+    masks, interrupts, changes = (9, 6, 8) if insn.thumb else (18, 7, 17)
+    enables = {2: True, 3: False}.get(word >> masks & 3)
+    mode = word & MODE_BITS if word & 1 << changes else None
+    return StateChange(enables, bool(word & 1 << interrupts), mode)

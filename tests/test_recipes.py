@@ -1,0 +1,198 @@
+"""The recipes of CONTRIBUTING.md, followed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from textwrap import dedent
+
+import pytest
+
+from cache.geometry import Geometry
+from cache.policy import Policy, strict_rules
+from cache.simulator import Cache
+from pipeline import core as core_module
+from quoll import facts
+from quoll.assumptions import STANDARD, UNCHANGED, kind_of, stated
+from quoll.errors import TimingError, UsageError
+from quoll.facts.fact import FactKind
+from tests.testing.quoll.building import build
+from wcet import cli
+from wcet.platforms.platform import DIRECTORY
+
+ROOT = Path(__file__).resolve().parent.parent
+RECIPES = (ROOT / "CONTRIBUTING.md").read_text()
+PROGRAM = """
+unsigned table[16];
+unsigned main(void) { unsigned s = 0; for (int i = 0; i < 16; i++) s += table[i]; return s; }
+"""
+CODE = "-Wl,-Ttext=0xf0010000"  # cached memory of the board
+
+NAMED = [getattr(facts, name) for name in facts.__all__]
+KINDS = [kind for kind in NAMED if isinstance(kind, type) and issubclass(kind, FactKind)]
+LINES = {
+    "AtMost": "a executes at most 3 times in f when called from g",
+    "Branch": "branch at a is always taken in f",
+    "Conflict": "a conflicts with b in f",
+    "Consistent": "a is consistent with b in f",
+    "Ignore": "ignore a",
+    "IgnoreEdge": "ignore edge a -> b",
+    "Linear": "2*count(a) + count(b) <= 3 in f",
+    "ListAtMost": "list at a has at most 3 elements",
+    "LoopFact": "loop a at most 3",
+    "LoopParameter": "loop a at most n + 1",
+    "NeverReturns": "f never returns",
+    "PathEnd": "path must end at a",
+    "PathStart": "path starts at a",
+    "PointsInto": "register r1 at a points into r",
+    "RecursionFact": "recursion of f at most 3",
+    "RegionFact": "region r from 0x100 to 0x1ff is cached",
+    "RegisterAtMost": "register r1 at a is at most 3",
+    "Replaced": "function f takes at most 3 cycles",
+    "Require": "require a",
+    "Returns": "a returns to its caller",
+    "Targets": "targets of a are b, c",
+    "UnknownPointsInto": "accesses of unknown address point into r",
+}
+PROMISES = {"Replaced": (STANDARD, UNCHANGED), "Returns": (STANDARD,)}  # listed with the fact
+LISTED_WITH_EVIDENCE = ("LoopFact", "LoopParameter")
+
+
+def said(form: str) -> str:
+    """The words of a fact without its names and numbers."""
+    return " ".join(re.findall(r"(?<![\w+.])[a-z]{2,}\b(?![(.+])", form))
+
+
+def recipe(title: str) -> str:
+    return RECIPES.partition(f"### {title}\n")[2].partition("\n##")[0]
+
+
+def cycles(elf: Path, platform: Path, out: Path) -> int:
+    """The bound of ``main`` on a board."""
+    named = ["--entry", "main", "--platform", str(platform), "--quiet", "--no-cache"]
+    assert cli.main(["analyse", str(elf), *named, "--json", str(out)]) == 0
+    document = json.loads(out.read_text())
+    assert document["platform"]["name"] == platform.stem
+    found: int = document["entries"]["main"]["cycles"]
+    return found
+
+
+def board(folder: Path, name: str, **figures: str) -> Path:
+    """A copy of kzm.toml with another name and other figures: ``old`` text by ``new``."""
+    text = (DIRECTORY / "kzm.toml").read_text()
+    for old, new in {'name = "kzm"': f'name = "{name}"', **figures}.items():
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / f"{name}.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.slow
+def test_a_board(tmp_path: Path) -> None:
+    elf, out = build(PROGRAM, link=(CODE,)), tmp_path / "out.json"
+    same = cycles(elf, board(tmp_path, "same"), out)
+    small = board(tmp_path, "small", **{"size = 16_384": "size = 8_192"})
+    slow = board(
+        tmp_path, "slow", **{"memory_l2_off = { value = 60": "memory_l2_off = { value = 61"}
+    )
+    assert same == cycles(elf, DIRECTORY / "kzm.toml", out)
+    assert same <= cycles(elf, small, out)
+    assert same < cycles(elf, slow, out)
+
+
+@pytest.mark.slow
+def test_a_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of the ARM1136 under another name; then without those of loads."""
+    cores = tmp_path / "cores"
+    cores.mkdir()
+    for suffix in ("csv", "toml"):
+        shutil.copy(core_module.DIRECTORY / f"arm1136.{suffix}", cores / f"arm99.{suffix}")
+        shutil.copy(core_module.DIRECTORY / f"arm1136.{suffix}", cores / f"arm98.{suffix}")
+    elf, out = build(PROGRAM, link=(CODE,)), tmp_path / "out.json"
+    expected = cycles(elf, DIRECTORY / "kzm.toml", out)
+    monkeypatch.setattr(core_module, "DIRECTORY", cores)
+    monkeypatch.setattr(core_module, "__file__", str(tmp_path / "core.py"))
+    boards = {
+        name: board(tmp_path, f"board-{name}", **{'name = "arm1136"': f'name = "{name}"'})
+        for name in ("arm99", "arm98")
+    }
+    assert cycles(elf, boards["arm99"], out) == expected
+    rows = (cores / "arm98.csv").read_text().splitlines(keepends=True)
+    (cores / "arm98.csv").write_text("".join(r for r in rows if not r.startswith("LDR,")))
+    asked = ["analyse", str(elf), "--entry", "main", "--platform", str(boards["arm98"])]
+    assert cli.main([*asked, "--quiet", "--no-cache"]) == TimingError.exit_status
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_fact_kind(kind: type[FactKind]) -> None:
+    """A kind that is new has its line here, and all that the recipe names."""
+    line = LINES[kind.__name__]
+    (fact,) = facts.parse(line, "a.facts").facts
+    assert isinstance(fact, kind)
+    assert facts.parse(str(fact), "a.facts").facts[0].question() == fact.question()
+    assert all(name in line for name in (*fact.places(), *fact.functions()))
+    if kind.__name__ not in LISTED_WITH_EVIDENCE:
+        assert kind_of(stated(fact, *PROMISES.get(kind.__name__, ()))).checked_by
+    cells = re.findall(r"^\| (`.*?) \| ", (ROOT / "docs/facts.md").read_text(), re.MULTILINE)
+    forms = [said(form) for cell in cells for form in re.findall(r"`(.+?)`", cell)]
+    assert any(form and said(line).startswith(form) for form in forms)
+
+
+def test_the_example_of_a_fact_kind() -> None:
+    text = recipe("A fact kind")
+    named = ("quoll/facts/guidance.py", "quoll/facts/__init__.py", "quoll/inlining/cuts.py")
+    for path in (*named, "ilp/constraints/flowfacts.py", "ilp/paths/check.py"):
+        assert f"`{path}`" in text
+        assert "Require" in (ROOT / path).read_text()
+
+
+@pytest.mark.parametrize("policy", Policy)
+def test_a_cache_policy(policy: Policy) -> None:
+    """What is younger than the capacity of a rule is in the cache, after any accesses."""
+    geometry = Geometry(4 * 32, 4, 32)  # one set
+    for seed in range(40):
+        random = Random(seed)
+        cache = Cache(geometry, policy, random)
+        cache.pollute(list(range(100, 110)))
+        used: list[int] = []  # the line used last comes first
+        for _ in range(60):
+            line = random.randrange(7)
+            if random.random() < 0.2 and not cache.resident(line):
+                cache.store(line)  # does not allocate
+                continue
+            cache.load(line)
+            used = [line, *(other for other in used if other != line)]
+            for rule in strict_rules(policy, geometry.free_ways):
+                assert all(cache.resident(n) for n in used[: rule.capacity]), (seed, rule)
+
+
+def test_every_policy_is_simulated() -> None:
+    """Any two policies differ on some accesses: none falls through to the victim of another."""
+    random = Random(1)
+    accesses = [random.randrange(14) for _ in range(400)]
+
+    def hits(policy: Policy) -> tuple[bool, ...]:
+        cache = Cache(Geometry(2 * 4 * 32, 4, 32), policy, Random(2))
+        return tuple(cache.load(line).hit for line in accesses)
+
+    found = {policy: hits(policy) for policy in Policy if policy is not Policy.ONE_WAY}
+    assert not [(a, b) for a, b in combinations(found, 2) if found[a] == found[b]]
+
+
+def test_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The module in the recipe is run as it stands there."""
+    _, _, block = recipe("A command").partition("-->\n\n")
+    (tmp_path / "recipe_where.py").write_text(dedent(block.partition("\nTest: ")[0]))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(cli.COMMANDS, "where", "recipe_where")
+    elf = build(PROGRAM, link=(CODE,))
+    assert cli.main(["where", str(elf), "main"]) == 0
+    assert capsys.readouterr().out == "0xf0010000\n"
+    assert cli.main(["where", str(elf), "nothing"]) == UsageError.exit_status
