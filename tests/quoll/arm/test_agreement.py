@@ -1,8 +1,8 @@
-import pytest
-
 """Decoding and register sets on library code: a sample; the campaign does all of it."""
 
 from collections import Counter
+
+import pytest
 
 from quoll.arm.insn import Flow
 from quoll.arm.semantics import identity, lift_afresh
