@@ -24,7 +24,6 @@ from quoll.image.image import Image
 __all__ = ["Modules", "Sharing", "expansion"]
 
 
-
 @dataclass(frozen=True, slots=True)
 class Sharing:
     """When to share: above ``contexts`` of the full inlining; modules have ``least`` or more."""
