@@ -43,7 +43,6 @@ __all__ = ["GatedSsa", "Scope"]
 
 GATED = 40  # nodes between a join and its dominator, beyond which a join is a free choice
 LARGE = 400  # terms in a value, beyond which it is replaced by an unknown word
-
 FRAME_POINTERS = range(4, 12)
 
 

@@ -1,5 +1,7 @@
 """Build attributes of an ELF: the processor its maker had in mind.
 
+pyelftools has a reader of them too, which does not end at a subsection of length 0.
+
 Source: Addenda to, and Errata in, the ABI for the Arm Architecture, sections 3.2 and 3.3.
 """
 

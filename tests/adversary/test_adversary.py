@@ -24,6 +24,7 @@ from wcet.analysis.prepared import PreparedPaths
 PROGRAMS, BATCH = 500, 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, PROGRAMS, BATCH))
 def test_nothing_contradicts_a_bound(first: int) -> None:
     """Each of the defects that are fixed was found so (campaigns/adversary_reverts.py)."""

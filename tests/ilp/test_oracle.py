@@ -11,6 +11,7 @@ from tests.testing.ilp.judging import Tally, judge
 from tests.testing.ilp.programs import PAIRS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("solver", "first", "cases"), [(Highs(), 0, 1200), (Cbc(), 22_000, 500)], ids=["highs", "cbc"]
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from ilp.paths.outline import Stretch, outline
 from ilp.paths.solution import PathStep
 from ilp.solvers.highs import Highs
@@ -78,6 +80,7 @@ def ancestors(case: Case, context: int) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_the_counts_say_what_a_walk_says() -> None:
     compared = 0
     for seed in range(300):

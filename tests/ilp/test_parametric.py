@@ -164,6 +164,7 @@ def plain(case: Case, parameters: dict[int, Parameter], n: int) -> int | None:
         return None
 
 
+@pytest.mark.slow
 def test_random_programs_are_never_below_the_plain_solve() -> None:
     """At 50 values of n, 0 among them; equal where it says so."""
     seen: Counter[str] = Counter()

@@ -171,6 +171,7 @@ def test_the_checker_refuses_what_is_not_contiguous() -> None:
         assert check_path(LOOP, [2], (), broken) != ()
 
 
+@pytest.mark.slow
 def test_every_change_of_a_random_path_is_noticed() -> None:
     """Dropping, doubling or swapping steps of an accepted path never gives an accepted path with
     other counts than its own edges allow."""

@@ -41,12 +41,14 @@ def check_against_brute_force(model: Model, solver: Solver) -> None:
     assert model.value(proof.values) == best
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(models())
 def test_highs_finds_the_maximum(model: Model) -> None:
     check_against_brute_force(model, Highs())
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(models())
 def test_cbc_finds_the_maximum(model: Model) -> None:
@@ -126,6 +128,7 @@ def test_an_interrupted_search_gives_its_bound_labelled(solver: Solver) -> None:
     assert proof.values is None or model.value(proof.values) < proof.bound
 
 
+@pytest.mark.slow
 def test_both_solvers_agree_on_a_search() -> None:
     model = knapsack(32)
     proofs = [maximise(model, solver) for solver in SOLVERS]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+import pytest
+
 from ilp.paths.check import path_cycles
 from ilp.paths.tree import CallTree, fold
 from ilp.solvers.highs import Highs
@@ -50,6 +52,7 @@ def everywhere(tree: CallTree) -> list[CallTree]:
     return [tree, *(below for callee in tree.callees for below in everywhere(callee))]
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_in_folding() -> None:
     folded = 0
     for seed in range(150):

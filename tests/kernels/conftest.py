@@ -12,6 +12,13 @@ from tests.testing.bilby.build import BILBY, BUILD, make
 from tests.testing.bilby.listing import CODE, Function, disassemble, merge_labels
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything here builds a kernel, and most of it runs one in QEMU."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def build() -> Path:
     """The build folder, up to date; made by one test process at a time."""

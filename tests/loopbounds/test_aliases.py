@@ -43,6 +43,7 @@ def check(source: str, optimise: str) -> int:
     return sum(b.bound is not None for b in bounds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(6))
 def test_random_pointers(number: int) -> None:
     """No execution exceeds a bound, whatever the pointers do."""

@@ -36,6 +36,7 @@ def fake(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
     monkeypatch.setenv("PATH", str(folder), prepend=":")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize(
     "body",
@@ -70,6 +71,7 @@ def only_stated(bounds: Sequence[LoopBound]) -> LoopBound:
     return given
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("dying", [1, 2, 3])
 def test_a_solver_that_crashes_once(
@@ -85,8 +87,8 @@ with open({str(tmp_path / "asked")!r}, "ab") as counter:
 if asked == {dying}:
     os.kill(os.getpid(), signal.SIGSEGV)
 sys.path.insert(0, {str(CHILD.parent)!r})
-import nusmv_child
-sys.exit(nusmv_child.run_library({str(nusmv.LIBRARY)!r}, sys.argv[1:]))
+import child
+sys.exit(child.run_library({str(nusmv.LIBRARY)!r}, sys.argv[1:]))
 """
     fake(tmp_path, monkeypatch, body)
     found = code.bounds(options=BoundOptions(Budget(seconds=20), workers=workers))
@@ -131,6 +133,7 @@ sys.exit(run.returncode if run.returncode >= 0 else 1)
 """
 
 
+@pytest.mark.slow
 def test_a_solver_killed_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed after any part of its output, or out of memory: the same number, or 'failed'."""
     code = function("main")
@@ -168,6 +171,7 @@ int main(unsigned a, volatile unsigned *p) {
 """
 
 
+@pytest.mark.slow
 def test_a_solver_that_fails_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever query it is: each loop has the same bound and total as ever, or 'failed'.
 

@@ -99,6 +99,7 @@ def test_answers_are_found_without_slicing(tmp_path: Path, monkeypatch: pytest.M
     assert "INVARSPEC NAME spec_" in model.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", ["value", "budget", "s1", "code", "image", "solver", "guidance", "nest"]
 )

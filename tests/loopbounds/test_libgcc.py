@@ -31,6 +31,7 @@ def arguments(count: int) -> list[tuple[int, ...]]:
     return found + [tuple(map(chance.getrandbits, bits)) for bits in lengths]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "words", "bounds"),
     [

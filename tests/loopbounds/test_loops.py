@@ -80,6 +80,7 @@ def program(name: str, optimise: str) -> Program:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimise", ["-O0", "-O2"])
 @pytest.mark.parametrize("name", COMPILED)
 def test_compiled(name: str, optimise: str) -> None:
@@ -106,6 +107,7 @@ def test_compiled(name: str, optimise: str) -> None:
         assert all(b.exact for b in bounds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(KINDS)))
 def test_random_programs(number: int) -> None:
     """No execution exceeds a bound, and one reaches each that is called exact.

@@ -40,6 +40,7 @@ SAMPLED, STATES = 60, 100  # programs and states of each, on either core
 COLD_CASES = 1500  # with caches in any state; many more in campaigns/pipeline.py
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
 @pytest.mark.parametrize("profile", Profile)
 def test_block_times_cover_the_concrete_pipeline(profile: Profile, board: Board) -> None:
@@ -59,6 +60,7 @@ def test_block_times_cover_the_concrete_pipeline(profile: Profile, board: Board)
     assert exact > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
 def test_charges_cover_misses_and_memory(board: Board) -> None:
     """Random programs, paths, cache contents, prefetches, outstanding accesses."""

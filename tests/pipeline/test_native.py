@@ -47,6 +47,7 @@ def in_python(machine: PipelineMachine, trace: CompiledTrace) -> tuple[int, list
     return machine.finished, clocks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
 def test_the_same_cycles_as_in_python(board: Board) -> None:
     assert available(), "a C compiler is part of the set-up"
@@ -109,6 +110,7 @@ def test_compiles_into_the_users_cache(tmp_path: Path, monkeypatch: pytest.Monke
     assert [p.suffix for p in (tmp_path / "quoll").iterdir()] == [".quoll"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["world-writable", "damaged", "under the old name"])
 def test_a_planted_library_is_never_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
@@ -142,6 +144,7 @@ def test_a_planted_library_is_never_loaded(
     assert mark.exists(), "it would have run"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
 def test_a_million_instructions_in_ten_seconds(board: Board) -> None:
     random = Random(5)

@@ -16,8 +16,11 @@ from wcet.cli import main
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests on the analysed kernel and its trace run in one process, which makes them once."""
     for item in items:
-        if {"report", "trace", "recording"} & set(getattr(item, "fixturenames", ())):
+        needed = set(getattr(item, "fixturenames", ()))
+        if {"report", "trace", "recording"} & needed:
             item.add_marker(pytest.mark.xdist_group("kernel"))
+        if {"kernel", "report", "trace", "recording"} & needed:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

@@ -96,6 +96,7 @@ def analysis(tmp_path: Path) -> Iterator[Started]:
     started.end()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_run_that_waits_for_solvers(analysis: Started, number: signal.Signals) -> None:
     """Workers of a killed run slept on, its solvers ran on, and their folders stayed."""
@@ -114,6 +115,7 @@ def test_a_run_that_waits_for_solvers(analysis: Started, number: signal.Signals)
         assert "Traceback" not in errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0.2, 0.6, 1.5])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_run_at_any_moment(analysis: Started, number: signal.Signals, seconds: float) -> None:

@@ -15,6 +15,7 @@ from tests.testing.wcet.programs import CODE, bound, check, guided, program
 from wcet.cli import main
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 3])
 def test_a_function_replaced_by_its_own_bound_covers_what_runs(seed: int, tmp_path: Path) -> None:
     """Without its body: caches, pipeline, registers and memory are unknown after each call."""
@@ -126,6 +127,7 @@ unsigned main(unsigned a) {
 """
 
 
+@pytest.mark.slow
 def test_a_replaced_function_that_is_handed_an_address_on_the_stack(tmp_path: Path) -> None:
     """The fifth argument is a word of the stack; through it the callee may store to a local."""
     fact = "function set takes at most 1000 cycles"

@@ -462,6 +462,7 @@ def judge(done: subprocess.CompletedProcess[bytes], status: int) -> str:
     return text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shell", "status"),
     [
@@ -491,6 +492,7 @@ def test_help_to_a_full_disk() -> None:
     judge(process(["--help"], shell='"$@" > /dev/full'), 2)
 
 
+@pytest.mark.slow
 def test_a_failing_standard_output_leaves_files_alone(elf: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     out.write_text("precious")
@@ -506,6 +508,7 @@ def test_a_failing_standard_output_leaves_files_alone(elf: Path, tmp_path: Path)
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
 
 
+@pytest.mark.slow
 def test_a_locale_without_half_of_the_characters(elf: Path, tmp_path: Path) -> None:
     """The report has a column µs; the copy's name is no UTF-8 either."""
     copy = tmp_path / os.fsdecode(b"kernel\xff\xc3\xbc.elf")
@@ -522,6 +525,7 @@ def test_a_locale_without_half_of_the_characters(elf: Path, tmp_path: Path) -> N
     assert done.stdout.isascii()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "most"),
     [

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import pytest
+
 from quoll.arm.insn import Flow
 from quoll.arm.semantics import identity, lift_afresh
 from tests.testing.arm.agreement import disagreements, register_disagreements
@@ -30,6 +32,7 @@ def test_registers_agree_with_ops() -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_identity_decides_the_ops() -> None:
     """An instruction at two addresses has the same ops whenever its identity is the same."""
     for item in sample():

@@ -28,6 +28,7 @@ WORDS = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=2000, deadline=None)
 @given(WORDS)
 def test_a_form_decodes_as_each_of_its_instructions(word: int) -> None:
@@ -44,6 +45,7 @@ def test_every_form_and_place() -> None:
         assert wrong == []
 
 
+@pytest.mark.slow
 @settings(max_examples=2000, deadline=None)
 @given(WORDS)
 def test_a_form_computes_what_each_of_its_instructions_does(word: int) -> None:
@@ -51,6 +53,7 @@ def test_a_form_computes_what_each_of_its_instructions_does(word: int) -> None:
     assert outcome(lift, insn) == outcome(lift_afresh, insn)
 
 
+@pytest.mark.slow
 def test_every_form_computes_the_same() -> None:
     for raw, addr, thumb, _ in arm_words(Random(11), ALWAYS, 2):
         insn = decode(raw, addr, thumb)
@@ -71,6 +74,7 @@ def test_branches_and_literals_are_of_one_form() -> None:
         assert len(forms) == 3  # one for each condition
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("opcode", "most"),
     [

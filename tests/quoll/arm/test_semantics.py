@@ -154,6 +154,7 @@ def shifted_operands() -> Iterator[Insn]:
         yield thumb(kind << 11 | amount << 6 | 0x11)
 
 
+@pytest.mark.slow
 def test_shifts_at_their_limits() -> None:
     """Amounts of 0 stand for 32 or rrx: random encodings seldom contain them."""
     insns = list(shifted_operands())

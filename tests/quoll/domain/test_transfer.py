@@ -12,6 +12,7 @@ from quoll.words.strided_interval import ValueSet
 from tests.testing.values.sequences import check
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thumb", [False, True], ids=["arm", "thumb"])
 def test_covers_execution(thumb: bool) -> None:
     counts: Counter[str] = Counter()

@@ -48,6 +48,7 @@ def attempt(text: str) -> tuple[Facts | None, str]:
         return None, str(error)
 
 
+@pytest.mark.slow
 @given(facts())
 def test_a_printed_fact_reads_back_as_itself(fact: Fact) -> None:
     (back,) = parse(str(fact), "x.facts").facts

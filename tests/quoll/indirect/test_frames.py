@@ -28,6 +28,7 @@ def returns_of(cfg: Cfg) -> set[int]:
     return {b.last.addr for b in cfg.blocks if b.returns and b.last.flow is Flow.INDIRECT}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flags",
     [

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+import pytest
+
 from quoll.arm.decode import decode
 from quoll.arm.insn import LR, PC, SP, Flow, Insn
 from quoll.arm.interpreter import ByteMemory, ConcreteMachine
@@ -88,6 +90,7 @@ def returns(random: Random, insns: tuple[Insn, ...], frame: Frame) -> bool:
     return machine.registers[PC] == RETURN and all(kept)
 
 
+@pytest.mark.slow
 def test_what_is_proved_holds_of_every_run() -> None:
     random = Random(2024)
     seen: Counter[str] = Counter()

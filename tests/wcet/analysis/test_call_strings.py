@@ -11,6 +11,7 @@ from tests.testing.wcet.calling import calling_program
 from tests.testing.wcet.programs import CODE, FLAGS, bound, check
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 5, 6])
 def test_shorter_strings_cover_what_runs_and_are_never_tighter(seed: int) -> None:
     elf = calling_program(seed, ("-O2", "-O1", "-O2", "-Os")[seed % 4])

@@ -44,6 +44,7 @@ __attribute__((noinline)) void handler(void) { serve(); }
 """.replace("TESTS", TESTS)
 
 
+@pytest.mark.slow
 def test_the_interrupt_path_is_not_cut_by_its_own_interrupt() -> None:
     """Item 3: it is the one that is pending, and reads as 0 once it is acknowledged."""
     result = analysed(kernel(CALL + HANDLER))
@@ -56,6 +57,7 @@ def test_the_interrupt_path_is_not_cut_by_its_own_interrupt() -> None:
     assert result.latency.cycles == 2 * entry.cycles
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "inputs"), [(3, EVERY), (13, EVERY), (4, ()), (5, ()), (109, ((0, 0),))]
 )

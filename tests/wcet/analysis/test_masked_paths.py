@@ -115,6 +115,7 @@ def test_values_that_leave_only_a_loop_without_end_are_no_excuse(tmp_path: Path)
     assert analyse(tmp_path, body)[0] == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "unmasks"),
     [

@@ -119,6 +119,7 @@ def plain_bounds(elf: Path, facts: Path, values: Sequence[int], name: str = "wak
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plus", ["", " + 1"])
 def test_the_function_is_never_below_the_plain_bound(
     elf: Path, tmp_path: Path, plus: str, capsys: pytest.CaptureFixture[str]
@@ -153,6 +154,7 @@ def test_the_function_is_never_below_the_plain_bound(
     assert f"queue.facts:1: at most waiting{plus}" in text, "an assumption"
 
 
+@pytest.mark.slow
 def test_a_place_counted_on_the_whole_path_bounds_a_loop_in_a_loop(tmp_path: Path) -> None:
     """No product of the two loops: at every n as many items as rows together hold, and the scan."""
     elf = build(ROWS, "-fno-inline", link=(CODE,))

@@ -55,6 +55,7 @@ def analyse(folder: Path, source: str, *more: str) -> tuple[int, dict[str, Any]]
     return status, json.loads(out.read_text()) if status == 0 else {}
 
 
+@pytest.mark.slow
 def test_without_a_test_for_interrupts_the_loop_has_no_bound(tmp_path: Path) -> None:
     assert analyse(tmp_path, CLEARING.replace("TEST", "0"))[0] == 6
 

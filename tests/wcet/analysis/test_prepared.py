@@ -153,6 +153,7 @@ unsigned main(void) {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_dump_that_may_be_written_is_another_question(tmp_path: Path, first: int) -> None:
     """What was found for ``--raw F@A:r`` was recalled for ``--raw F@A``: a bound far too small."""
@@ -196,6 +197,7 @@ def unusable(folder: Path, what: str) -> tuple[dict[str, str], list[str]]:
     }[what]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [
     "option is a file", "option below a file", "no file system for it", "option is writable",
     "folder above is writable", "cache home is a file", "cache home is relative",

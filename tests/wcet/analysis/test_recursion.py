@@ -57,6 +57,7 @@ def compiled(name: str) -> Path:
     return build(PROGRAMS[name], *OPTIONS, optimise="-O1", link=(CODE,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROVED)
 def test_executions_stay_below_the_bound(name: str, tmp_path: Path) -> None:
     """The depth is proved, and a looser fact changes nothing."""

@@ -32,6 +32,7 @@ def shared(entry: EntryResult) -> list[str]:
     return [a for a in entry.assumptions if a.startswith("shared: ")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 3])
 def test_a_shared_bound_is_never_below_that_of_full_inlining(tmp_path: Path, seed: int) -> None:
     elf = compile_program(generate(60, seed, recursion=False), tmp_path)
@@ -110,6 +111,7 @@ unsigned main(unsigned a) {
 """
 
 
+@pytest.mark.slow
 def test_what_depends_on_callers_or_spoils_their_registers_stays_inlined() -> None:
     elf = build(ODD, "-fno-ipa-cp", "-fno-ipa-ra", "-fno-optimize-sibling-calls", link=CODE)
     entry = analyse(elf, "main", ALWAYS)

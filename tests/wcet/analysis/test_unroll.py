@@ -37,6 +37,7 @@ def rounds(entry: EntryResult) -> list[int | None]:
     return [entry.rounds(bound) for bound in entry.bounds]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("write", "seed", "optimise"),
     [
