@@ -6,7 +6,7 @@ tests, as a second opinion on all the others.
 
 from __future__ import annotations
 
-from quoll.arm.block_transfer import is_block_transfer
+from quoll.arm.addressing import is_block_transfer
 from quoll.arm.build import Builder
 from quoll.arm.insn import PC, Access, Insn, MemoryAccess
 from quoll.arm.ops import Op, OpCode, Var, const, general

@@ -5,21 +5,47 @@ the encodings are. Sections are those of the ARM Architecture Reference Manual, 
 ARMv7-R edition (ARM DDI 0406C): A5 for ARM, A6 for Thumb, A7.7 for the coprocessor space that
 both share.
 
-Each function returns what is accessed and which general registers are transferred, lowest
+The functions from words return what is accessed and which general registers are transferred, lowest
 address first, or None when the encoding accesses no data memory.
 """
 
 from __future__ import annotations
 
-from quoll.arm.insn import PC, SP, Access, MemoryAccess, Shift
+from quoll.arm.insn import PC, SP, Access, Insn, MemoryAccess, Shift
 
-__all__ = ["Transfer", "arm_access", "thumb_access"]
+__all__ = [
+    "Transfer",
+    "arm_access",
+    "base_change",
+    "is_block_transfer",
+    "list_change",
+    "thumb_access",
+]
 
 Transfer = tuple[MemoryAccess, tuple[int, ...]]
 
 LSL, RRX_OR_ROR = 0, 3
 COPROCESSOR_WORDS = 16  # A8.8.55: an ldc or stc may transfer up to 16 words
 VFP = (10, 11)
+LISTS = ("ldm", "stm", "vldm", "vstm")
+UP = 1 << 23  # A5.5, A6.3.5
+
+
+def is_block_transfer(insn: Insn) -> bool:
+    """Whether ``insn`` loads or stores a list; push and pop do."""
+    return insn.mnemonic in LISTS
+
+
+def list_change(insn: Insn, memory: MemoryAccess) -> int:
+    """What write-back adds to the base of a list: its size, or less that."""
+    up = memory.displacement >= 0 if insn.size == 2 else insn.encoding & UP
+    size = memory.size * memory.count
+    return size if up else -size
+
+
+def base_change(insn: Insn, memory: MemoryAccess) -> int:
+    """What write-back adds to the base of an access without an index register."""
+    return list_change(insn, memory) if is_block_transfer(insn) else memory.displacement
 
 
 def arm_access(word: int) -> Transfer | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quoll.arm.block_transfer import list_change
+from quoll.arm.addressing import list_change
 from quoll.arm.insn import PC, Access, Cond, Insn, MemoryAccess, Shift
 from quoll.arm.ops import (
     FLAGS,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quoll.arm.block_transfer import is_block_transfer
+from quoll.arm.addressing import is_block_transfer
 from quoll.arm.build import Builder
 from quoll.arm.immediates import immediate_operand
 from quoll.arm.insn import LR, PC, SP, Access, Insn, MemoryAccess

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from enum import Enum
 from heapq import heappop, heappush
 
-from quoll.arm.block_transfer import base_change
+from quoll.arm.addressing import base_change
 from quoll.arm.immediates import added_constant, immediate_operand
 from quoll.arm.insn import LR, PC, SP, Access, Flow, Insn, MemoryAccess, Shift
 from quoll.arm.operation import Operation
