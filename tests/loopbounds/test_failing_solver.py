@@ -85,8 +85,8 @@ with open({str(tmp_path / "asked")!r}, "ab") as counter:
 if asked == {dying}:
     os.kill(os.getpid(), signal.SIGSEGV)
 sys.path.insert(0, {str(CHILD.parent)!r})
-import nusmv_child
-sys.exit(nusmv_child.run_library({str(nusmv.LIBRARY)!r}, sys.argv[1:]))
+import child
+sys.exit(child.run_library({str(nusmv.LIBRARY)!r}, sys.argv[1:]))
 """
     fake(tmp_path, monkeypatch, body)
     found = code.bounds(options=BoundOptions(Budget(seconds=20), workers=workers))
