@@ -1,6 +1,6 @@
 """Run NuSMV in this process: a script, never imported.
 
-    python nusmv_child.py PARENT MEMORY_BYTES CPU_SECONDS SOLVER [ARGUMENT ...]
+    python child.py PARENT MEMORY_BYTES CPU_SECONDS SOLVER [ARGUMENT ...]
 
 SOLVER is an executable, or the shared library of NuSMV 2.5.4, whose start-up sequence is
 ``NuSMVCore_init_data``, ``_init`` with one row for the add-ons, ``_init_cmd_options``, ``_main``,
