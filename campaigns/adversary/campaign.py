@@ -14,7 +14,7 @@ from campaigns.adversary.assemble import assemble
 from campaigns.adversary.executor import Executor
 from campaigns.adversary.families import draw, family_of
 from campaigns.adversary.judge import Finding, Judge, Verdict
-from campaigns.adversary.product import Product, remember_answers
+from campaigns.adversary.product import Product, remembered_answers
 from campaigns.adversary.program import ARM, THUMB, Program
 
 __all__ = ["Found", "Tally", "batch", "judge_all", "judge_one", "minimised"]
@@ -96,14 +96,14 @@ def judge_one(program: Program) -> Verdict:
 
 def batch(seed: int, indices: Sequence[int], family: str | None) -> Tally:
     """The programs of a seed with these indices, of one family or of all in turn."""
-    remember_answers()
     tally = Tally()
     drawn = [(index, draw(family or family_of(index), seed, index)) for index in indices]
     for board in (ARM, THUMB):
         of_board = [(index, program) for index, program in drawn if program.board is board]
         if not of_board:
             continue
-        verdicts = judge_all([program for _, program in of_board])
+        with remembered_answers():
+            verdicts = judge_all([program for _, program in of_board])
         for (index, program), verdict in zip(of_board, verdicts, strict=True):
             counts = tally.counts.setdefault(program.family, Counter())
             counts.update(verdict.counts)

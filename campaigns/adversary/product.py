@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +23,7 @@ from wcet.analysis.result import Result
 from wcet.analysis.stages import Stages
 from wcet.platforms.platform import DIRECTORY
 
-__all__ = ["Claims", "Product", "remember_answers"]
+__all__ = ["Claims", "Product", "remembered_answers"]
 
 BUDGET = Budget(seconds=1, queries=5, query=nusmv.Limits(seconds=1))
 SECOND = """
@@ -183,12 +184,13 @@ interrupt = {{ vector = 0, symbols = ["h{number}"] }}
         return str(path)
 
 
-def remember_answers() -> None:
+KNOWN: dict[object, object] = {}  # answers of NuSMV, by model and checks
+
+
+@contextmanager
+def remembered_answers() -> Iterator[None]:
     """Ask NuSMV once for each model and its checks: the same text has the same answer."""
-    plain = nusmv.ask
-    if plain.__module__ == __name__:
-        return
-    known: dict[object, object] = {}
+    plain, known = nusmv.ask, KNOWN
 
     def ask(model: str, checks: Sequence[nusmv.Check], limits: nusmv.Limits, solver: Path):  # type: ignore[no-untyped-def]
         key = (model, tuple(checks))
@@ -203,3 +205,7 @@ def remember_answers() -> None:
         return known[key]
 
     nusmv.ask = ask
+    try:
+        yield
+    finally:
+        nusmv.ask = plain

@@ -61,7 +61,7 @@ CHANGES = {
     "--call-string": ["--call-string", "1"],
     "--unroll": ["--unroll"],
     "--share": ["--share", "always"],
-    "--solver": ["--solver", "highs"],
+    "--solver": ["--solver", "cbc"],
     "--time-limit": ["--time-limit", "9"],
 }
 # Options that change no key, and why.
