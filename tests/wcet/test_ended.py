@@ -46,6 +46,12 @@ def gone(mark: str) -> bool:
     return not alive(mark)
 
 
+def as_from_a_terminal() -> None:
+    """Heed every signal again: under ``nohup``, or in the background, some are ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Started:
     """A run in an environment of its own: ``mark`` names its temporary folder."""
 
@@ -65,7 +71,10 @@ class Started:
         self.errors = folder / "errors"
         with self.errors.open("w") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, *arguments], env=environment, stderr=errors
+                [sys.executable, *arguments],
+                env=environment,
+                stderr=errors,
+                preexec_fn=as_from_a_terminal,
             )
 
     def wait_for_solvers(self, count: int) -> None:
