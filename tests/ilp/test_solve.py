@@ -55,6 +55,7 @@ def test_cbc_finds_the_maximum(model: Model) -> None:
     check_against_brute_force(model, Cbc())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["HiGHS", "PULP_CBC_CMD"])
 @settings(max_examples=8)
 @given(model=models())

@@ -122,6 +122,7 @@ def test_random_programs(number: int) -> None:
     assert not found["not reached"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_vectorised_loops(seed: int) -> None:
     """Loops over NEON registers: addresses are known, whatever becomes of the data."""

@@ -91,6 +91,7 @@ def test_a_counter_that_is_pushed_is_followed() -> None:
     assert max(counts) <= 256
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(READS, WORK, MOVES)
 def test_random_bodies(read: str, work: list[str], move: str) -> None:

@@ -71,6 +71,7 @@ f_loop: subs r1, r1, #1
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second", "size", "memory", "bound", "assumed"),
     [
@@ -123,6 +124,7 @@ def counter(name: str, random: Random) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.slow
 def test_no_bound_is_below_an_execution() -> None:
     """Held: a store by one name did not reach the slice of a loop that loads by another."""
     random = Random(18)

@@ -38,6 +38,7 @@ from tests.testing.loopbounds.models import (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROVED)
 def test_proved(name: str) -> None:
     """Each kind of counted loop gets its exact bound."""
@@ -83,6 +84,7 @@ COARSE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COARSE)
 def test_coarse_models_keep_what_relates_large_words(name: str) -> None:
     """A large word is one symbol, wherever it occurs: where runs start, and in what is known."""
@@ -221,6 +223,7 @@ def models(draw: st.DrawFn) -> LoopModel:
     return LoopModel((P, Q), state, inputs, constraints, again)
 
 
+@pytest.mark.slow
 @given(models())
 @settings(max_examples=35)
 def test_against_brute_force(model: LoopModel) -> None:
@@ -284,6 +287,7 @@ def test_models_that_differ_in_names_and_order_are_one_question() -> None:
     assert canonical(renamed(model)).smv([]) == canonical(model).smv([])
 
 
+@pytest.mark.slow
 @given(models())
 @settings(max_examples=50)
 def test_runs_are_executions(model: LoopModel) -> None:

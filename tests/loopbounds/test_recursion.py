@@ -208,6 +208,7 @@ class Code:
         return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", PROVED)
 def test_depths_are_proved_and_reached(name: str, level: str) -> None:
