@@ -85,7 +85,7 @@ class Sweep:
             self.counts["out of time"] += 1
         except WcetError as error:
             self.counts[f"refused: {type(error).__name__}"] += 1
-        except Exception as error:
+        except Exception as error:  # the defect that is looked for
             frames = traceback.extract_tb(error.__traceback__)
             chain = " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(frames[-6:]))
             self._defect(f"{type(error).__name__}: {str(error)[:80]} ({chain})", name)

@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Stopped as stop:
         name = signal.Signals(stop.number).name
         return fail(f"wcet: ended by {name}; no output was written", SIGNALLED + stop.number)
-    except Exception as error:
+    except Exception as error:  # a defect: status 70, WCET_DEBUG=1 shows it
         if os.environ.get("WCET_DEBUG"):
             traceback.print_exc()
         known = error if isinstance(error, WcetError) else process.resource_error(error)

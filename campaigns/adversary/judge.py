@@ -68,7 +68,7 @@ class Judge:
         except WcetError as error:
             verdict.counts[f"refused: {type(error).__name__}"] += 1
             return verdict
-        except Exception as error:
+        except Exception as error:  # a crash is a finding
             verdict.findings.append(Finding("crash", f"{type(error).__name__}: {error}"))
             return verdict
         verdict.counts["bounded"] += 1

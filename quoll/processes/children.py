@@ -273,7 +273,7 @@ def apart(work: Callable[[], T], seconds: float | None) -> T:
 def _outcome(work: Callable[[], object]) -> bytes:
     try:
         return pickle.dumps((False, work()))
-    except Exception as error:
+    except Exception as error:  # carried to the caller, which raises it
         return pickle.dumps((True, error))
 
 
