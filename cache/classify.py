@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from cache.data_cache import Addresses, classify_data
+from cache.data_cache import Addresses, DataClassifier
 from cache.events import FlowOrder
 from cache.geometry import Hierarchy
-from cache.instruction_cache import classify_fetches
+from cache.instruction_cache import FetchClassifier
 from cache.locked import NOT_LOCKED
 from cache.persistence import LoopScopes
 from cache.reference import Classification, Reference
@@ -38,8 +38,8 @@ def classify(
     ``rounds``: most executions of the headers of loops per entry, of those that are bounded.
     """
     flow, scopes = FlowOrder.of(graph), LoopScopes.of(graph)
-    fetches = classify_fetches(graph, flow, scopes, hierarchy)
-    data = classify_data(graph, flow, scopes, hierarchy, values, rounds)
+    fetches = FetchClassifier(graph, flow, scopes, hierarchy).run()
+    data = DataClassifier(graph, flow, scopes, hierarchy, values, rounds).run()
     references = tuple(_in_order(f, d) for f, d in zip(fetches.nodes, data.nodes, strict=True))
     first: list[tuple[Reference, ...]] = [()] * len(graph.edges)
     start: tuple[Reference, ...] = ()
@@ -73,8 +73,7 @@ def _assumptions(hierarchy: Hierarchy) -> tuple[Assumption, ...]:
         EVICTION.text(),
         *(
             LOCKED.text(
-                cache=name,
-                spans=", ".join(_span(a, b, locked.line_bytes) for a, b in locked.spans),
+                cache=name, spans=", ".join(_span(a, b, locked.line_bytes) for a, b in locked.spans)
             )
             for name, locked in held
             if locked

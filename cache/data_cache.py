@@ -31,7 +31,7 @@ from quoll.inlining.supergraph import Supergraph
 from quoll.values.values import SymbolicAddress
 from quoll.words.strided_interval import ValueSet
 
-__all__ = ["Addresses", "DataClasses", "classify_data"]
+__all__ = ["Addresses", "DataClasses", "DataClassifier"]
 
 BEFORE_ANYTHING, LOCKED = (
     MustVerdict(resident=False, paid=False),
@@ -79,19 +79,9 @@ def _events(parts: Sequence[Sequence[_Part]]) -> list[list[Event]]:
     return [[part.event for part in of_node if part.event] for of_node in parts]
 
 
-def classify_data(
-    graph: Supergraph,
-    flow: FlowOrder,
-    scopes: LoopScopes,
-    hierarchy: Hierarchy,
-    addresses: Addresses,
-    rounds: Mapping[int, int],
-) -> DataClasses:
+class DataClassifier:
     """Classify every load and store of ``graph``. ``rounds`` are of loops, where known."""
-    return _Classifier(graph, flow, scopes, hierarchy, addresses, rounds).run()
 
-
-class _Classifier:
     def __init__(
         self,
         graph: Supergraph,

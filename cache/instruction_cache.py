@@ -32,7 +32,7 @@ from quoll.cfg.cfg import Block, EdgeKind
 from quoll.image.memory_map import Cacheability
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["FetchClasses", "classify_fetches"]
+__all__ = ["FetchClasses", "FetchClassifier"]
 
 NOT_CACHED, LOCKED = MustVerdict(resident=False, paid=False), MustVerdict(resident=True, paid=False)
 
@@ -203,14 +203,9 @@ def _events(parts: Sequence[_Part]) -> list[Event]:
     return [part.event for part in parts if part.event is not None]
 
 
-def classify_fetches(
-    graph: Supergraph, flow: FlowOrder, scopes: LoopScopes, hierarchy: Hierarchy
-) -> FetchClasses:
+class FetchClassifier:
     """Classify every instruction fetch of ``graph``."""
-    return _Classifier(graph, flow, scopes, hierarchy).run()
 
-
-class _Classifier:
     def __init__(
         self, graph: Supergraph, flow: FlowOrder, scopes: LoopScopes, hierarchy: Hierarchy
     ) -> None:

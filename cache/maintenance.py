@@ -11,13 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quoll.arm.coprocessor import (
-    DEBUG,
-    SYSTEM,
-    VFP,
-    CoprocessorAction,
-    coprocessor_operation,
-)
+from quoll.arm.coprocessor import DEBUG, SYSTEM, VFP, CoprocessorAction, coprocessor_operation
 from quoll.arm.insn import Insn
 from quoll.arm.operation import Operation
 

@@ -210,11 +210,7 @@ class Anywhere:
 
 
 def presence(
-    flow: FlowOrder,
-    hierarchy: Hierarchy,
-    geometry: Geometry,
-    initial: Initial,
-    events: Events,
+    flow: FlowOrder, hierarchy: Hierarchy, geometry: Geometry, initial: Initial, events: Events
 ) -> Presence | Anywhere:
     """What surely misses. Nothing is computed where nothing can be found out."""
     cold = initial.contents is Contents.COLD and not geometry.locked_ways

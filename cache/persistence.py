@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from quoll.cfg.cfg import EdgeKind
+from quoll.graph.closure import closure
 from quoll.inlining.supergraph import Supergraph, SuperLoop, Turn
 
 __all__ = ["LoopScopes", "persistent_lines", "scope_of"]
@@ -91,14 +92,8 @@ def _with_calls(
     nodes: Iterable[int], called: Mapping[int, set[int]], of_context: Mapping[int, Sequence[int]]
 ) -> frozenset[int]:
     """``nodes`` and those of all contexts that they call in the end."""
-    found: set[int] = set()
-    pending = list(nodes)
-    while pending:
-        node = pending.pop()
-        if node not in found:
-            found.add(node)
-            pending += [n for context in called.get(node, ()) for n in of_context[context]]
-    return frozenset(found)
+    below = closure(nodes, lambda node: (n for c in called.get(node, ()) for n in of_context[c]))
+    return frozenset(below)
 
 
 def persistent_lines(

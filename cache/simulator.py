@@ -41,11 +41,7 @@ class Cache:
     """One cache. Lines are numbered as ``Geometry.line`` does."""
 
     def __init__(
-        self,
-        geometry: Geometry,
-        policy: Policy,
-        random: Random,
-        locked: Iterable[int] = (),
+        self, geometry: Geometry, policy: Policy, random: Random, locked: Iterable[int] = ()
     ) -> None:
         self.geometry = geometry
         self._policy = policy
@@ -67,20 +63,6 @@ class Cache:
                 if self._random.random() < fraction:
                     way.line, way.dirty = line, dirty and self._random.random() < 0.7
                     way.used = self._tick()
-
-    def hold(self, lines: frozenset[int], *, dirty: bool = True) -> None:
-        """Have ``lines`` in it, and everything in any order of use. No set may lack ways."""
-        for line in lines:
-            if not self.resident(line):
-                ways = self._sets[self.geometry.set_of(line)]
-                way = self._random.choice(
-                    [way for way in ways if way.line is None or way.line not in lines]
-                )
-                way.line, way.dirty = line, dirty and self._random.random() < 0.7
-        for ways in self._sets:
-            for way in ways:
-                way.used = self._random.randrange(1 << 20)
-        self._clock = 1 << 20
 
     def _tick(self) -> int:
         self._clock += 1

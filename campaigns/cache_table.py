@@ -33,8 +33,8 @@ from wcet.analysis.options import Options
 from wcet.analysis.preparation import Preparation, infeasible_edges, of_segment, rounds_of
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
+from wcet.commands.cache import competing, known_line
 from wcet.platforms.platform import Platform
-from wcet.reports.reference_shares import competing, known_line
 
 POLICIES = (Policy.ONE_WAY, Policy.ROUND_ROBIN, Policy.FIFO, Policy.LRU)
 PLATFORMS = ("kzm", "kzm-paper")

@@ -35,8 +35,7 @@ from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
 from wcet.commands.timing import times
 from wcet.executions.replay import ReplayPath as Walk
-from wcet.executions.replay import StartContents, by_path, executed, random_machine
-from wcet.executions.replay_timing import moments
+from wcet.executions.replay import StartContents, by_path, executed, moments, random_machine
 from wcet.platforms.platform import Platform, load
 
 __all__ = ["COPIES", "copy"]

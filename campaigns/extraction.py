@@ -27,8 +27,8 @@ from quoll.cfg.cfg import Program
 from quoll.errors import UsageError
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
-from quoll.inlining.verify import InvariantError, verify_program
 from quoll.listing.listing import function_loops
+from tests.testing.quoll.invariants import InvariantError, verify_program
 
 __all__ = ["Row", "entries_of", "examine"]
 

@@ -32,8 +32,8 @@ from quoll.cfg.cfg import Program
 from quoll.errors import WcetError
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
-from quoll.inlining.verify import verify_program
 from quoll.listing.export import program_json
+from tests.testing.quoll.invariants import verify_program
 from wcet.cli import INTERNAL_ERROR
 from wcet.cli import main as wcet
 

@@ -10,7 +10,8 @@ instruction. What keeps a loop from a bound is put in classes by the reason that
 is what keeps a function from being analysed.
 ``--sample N`` takes N functions of each corpus at random, always the same for one ``--seed``;
 ``--minutes M`` begins no other function after M minutes of processor time for a corpus. Every loop
-with both answers goes to ``build/corpora/library-loops-CORPUS.txt``.
+with both answers goes to ``build/corpora/library-loops-CORPUS.txt``. Stops where NuSMV and the SMT
+solver say different things of a proof.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
+from campaigns.both_checkers import proved_by_both
 from campaigns.corpora import GCC, corpus
 from campaigns.corpora_packages import CORPORA
 from campaigns.extraction import entries_of
@@ -122,8 +124,9 @@ def bounds_of(image: Image, program: Program, entry: int, facts: Facts) -> list[
     values = analyse(graph, image, regions=regions)
     root = graph.nodes[graph.entry].context
     own = [x.index for x in graph.loops if graph.nodes[x.header].context == root]
-    options = BoundOptions(Budget(seconds=SECONDS), workers=1)
-    bounds = bound_loops(graph, image, values, facts, options, only=frozenset(own))
+    options = BoundOptions(Budget(seconds=SECONDS), workers=0)
+    with proved_by_both():
+        bounds = bound_loops(graph, image, values, facts, options, only=frozenset(own))
     return [bounds[index] for index in own]
 
 

@@ -11,7 +11,8 @@ say. What takes longer than ``--seconds`` of the clock is left, and counted. Def
 output as they are found, with what repeats them; the status is 1 if there is any.
 
 ``--seed S`` chooses the order of functions and the programs; ``--minutes M`` begins nothing after M
-minutes by the clock; ``--programs N`` is the number of random programs.
+minutes by the clock; ``--programs N`` is the number of random programs, ``--multilibs N`` that of
+the builds of each library.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Sweep:
 
     def __init__(self, seconds: int, budget: int, until: float) -> None:
         self.seconds, self.until = seconds, until
-        self.options = BoundOptions(Budget(seconds=budget), workers=1)
+        self.options = BoundOptions(Budget(seconds=budget), workers=0)
         self.counts: Counter[str] = Counter()
         self.defects: Counter[str] = Counter()
 
@@ -121,9 +122,9 @@ class Sweep:
         self.defects[text] += 1
         print(f"DEFECT {name}: {text}", flush=True)
 
-    def library(self, name: str, chance: random.Random) -> None:
-        """Every function of every program of a corpus, in a random order."""
-        programs = corpus(name)
+    def library(self, name: str, chance: random.Random, most: int | None) -> None:
+        """Every function of every program of a corpus, or of ``most`` of them, in random order."""
+        programs = corpus(name)[:most]
         entries = [(elf, entry) for elf in programs for entry in entries_of(Image.load(elf))]
         chance.shuffle(entries)
         images = {elf: Image.load(elf) for elf in programs}
@@ -226,6 +227,7 @@ def main() -> None:
     parser.add_argument("--time-limit", type=int, default=2, help="of processor time for a loop")
     parser.add_argument("--minutes", type=float, default=1e6)
     parser.add_argument("--programs", type=int, default=5_000)
+    parser.add_argument("--multilibs", type=int, help="of each library (default: all)")
     options = parser.parse_args()
     signal.signal(signal.SIGALRM, _stop)
     found = 0
@@ -236,7 +238,7 @@ def main() -> None:
             if name == "random":
                 sweep.programs(options.seed, options.programs)
             else:
-                sweep.library(name, random.Random(options.seed))
+                sweep.library(name, random.Random(options.seed), options.multilibs)
         except (KeyboardInterrupt, subprocess.SubprocessError) as error:
             print(f"{name}: ended by {type(error).__name__}", flush=True)
         texts = ", ".join(f"{text} {n:,}" for text, n in sorted(sweep.counts.items()))

@@ -5,9 +5,9 @@
 
 The models are the slices of the random suite's programs, or of functions of an ELF, with bounds of
 the loops inside and before them proved first; each is narrowed, and every initial state and input
-is tried. Stops at the first model with an execution above its bound, or with a bound called exact
-that none reaches. Counts of models: narrowed, bounded, endless, exact, equal to the longest
-execution.
+is tried. Stops at the first model with an execution above its bound, with a bound called exact
+that none reaches, or of which the two checkers say different things. Counts of models: narrowed,
+bounded, endless, exact, equal to the longest execution.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from campaigns.both_checkers import BothCheckers
 from campaigns.loop_programs import LEVELS
 from loopbounds.nusmv.model import LoopModel
-from loopbounds.nusmv.query import find_solver
 from loopbounds.proof.options import BoundOptions
 from loopbounds.proof.prove import Budget, prove
 from loopbounds.proof.rounds import Rounds
@@ -51,7 +51,7 @@ class Result:
 def models_of(code: Program, budget: Budget) -> list[LoopModel]:
     """The models of all loops of a function, as they are when all are asked."""
     whole = Code(code.graph, Acyclic.of(code.graph), code.image, code.values)
-    rounds = Rounds(whole, BoundOptions(budget, workers=1), find_solver(), None)
+    rounds = Rounds(whole, BoundOptions(budget, workers=0), BothCheckers.found(), None)
     rounds.run(range(len(code.graph.loops)))
     return [rounds.slices[loop.index].model for loop in code.graph.loops]
 
@@ -64,7 +64,7 @@ def against_brute_force(model: LoopModel, budget: Budget) -> Result:
     longest = most_executions(small)
     if longest == 0:
         return Result()
-    outcome = prove(small, budget, find_solver())
+    outcome = prove(small, budget, BothCheckers.found())
     assert not outcome.failed, (outcome, small)
     if longest is None:
         assert outcome.bound is None, (outcome, small)

@@ -35,7 +35,7 @@ def check(
 ) -> Counter[str]:
     """Bound the loops of ``main`` and run it; counts of loops by what was found."""
     code = load(build(source, "-fno-tree-loop-distribute-patterns", *flags, optimise=optimise))
-    bounds = code.bounds(options=BoundOptions(budget, workers=1))
+    bounds = code.bounds(options=BoundOptions(budget, workers=0))
     most: dict[int, int] = {}
     pairs = [(a, b) for a in CORNERS for b in (0, a, 255)]
     pairs += [(chance.getrandbits(8), chance.getrandbits(8)) for _ in range(tries)]

@@ -12,19 +12,20 @@ holds for every path. It is added only where the counts at hand exceed it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ilp.constraints.constraint import Constraint
 from ilp.constraints.flowfacts import Counts, Sum
-from ilp.constraints.region import region_below
+from ilp.constraints.region import iteration_of, region_below
 from ilp.ipet import Ipet, build_ipet
 from ilp.solvers.answer import Solver
 from ilp.solvers.model import Row
 from ilp.solvers.solve import maximise
 from pipeline.costs import Costs
 from quoll.errors import InfeasibleError
+from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["cost_cuts", "repeated_contexts"]
+__all__ = ["cost_cuts", "cycles_per_iteration", "repeated_contexts"]
 
 
 def repeated_contexts(ipet: Ipet, constraints: Iterable[Constraint]) -> tuple[int, ...]:
@@ -98,4 +99,36 @@ def cost_cut(
         row.terms,
         equal=False,
         rhs=-row.constant,
+    )
+
+
+def cycles_per_iteration(
+    graph: Supergraph,
+    costs: Costs,
+    bounds: Mapping[int, int],
+    loop: int,
+    solver: Solver,
+    seconds: float | None = None,
+) -> int | None:
+    """Most cycles from one execution of a header to the next; None if a loop inside is unbounded,
+    or contexts are shared.
+
+    User constraints are left out.
+    """
+    if graph.merged:
+        return None  # what is called outside of its part is not in the region
+    region = iteration_of(graph, loop)
+    if any(inner not in bounds for inner in region.loops):
+        return None
+    inner_bounds = [bounds[inner] for inner in region.loops]
+    return max(
+        maximise(
+            build_ipet(
+                region.with_exits([graph.edges[e].src]), region.costs(costs), inner_bounds
+            ).model,
+            solver,
+            seconds,
+        ).bound
+        + costs.edge_cycles(e)
+        for e in graph.loops[loop].backs
     )

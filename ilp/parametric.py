@@ -34,9 +34,8 @@ from dataclasses import dataclass, replace
 from ilp.constraints.constraint import Constraint
 from ilp.constraints.nest import checked_bounds
 from ilp.constraints.parameters import Parameter, Visits, open_loops
-from ilp.cuts import repeated_contexts
+from ilp.cuts import cycles_per_iteration, repeated_contexts
 from ilp.ipet import Ipet, build_ipet
-from ilp.iteration import cycles_per_iteration
 from ilp.solvers.answer import Solver
 from ilp.solvers.solve import maximise
 from loopbounds.proof.bound import LoopBound

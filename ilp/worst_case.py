@@ -10,9 +10,8 @@ from types import MappingProxyType
 from ilp.constraints.constraint import Constraint
 from ilp.constraints.nest import checked_bounds, totals
 from ilp.constraints.parameters import Visits
-from ilp.cuts import cost_cuts, repeated_contexts
+from ilp.cuts import cost_cuts, cycles_per_iteration, repeated_contexts
 from ilp.ipet import Ipet, build_ipet
-from ilp.iteration import cycles_per_iteration
 from ilp.paths.check import check_path, path_cycles
 from ilp.paths.merged_path import build_path_of_parts
 from ilp.paths.path import Order, build_path
@@ -25,7 +24,7 @@ from pipeline.costs import Costs
 from quoll.errors import SolverError
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["WorstCase", "worst_case"]
+__all__ = ["WorstCase", "solution_of", "worst_case"]
 
 ROUNDS = 5  # cuts are added at most this often (rule 26)
 SHUFFLES = 8  # random orders tried before counts are called unrealisable

@@ -17,11 +17,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-from loopbounds.nusmv import query as nusmv
 from loopbounds.places import facts_of_loops, lists_of_loops
 from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.checker import Checker, any_checker
 from loopbounds.proof.evidence import (
     assumed,
     is_constant,
@@ -111,9 +110,11 @@ def _bound_part(
 ) -> tuple[LoopBound, ...]:
     stated = facts_of_loops(graph, image, facts)
     lists = lists_of_loops(graph, image, facts)
-    solver = nusmv.any_solver()
+    checker = any_checker(options.checker)
     wanted = tuple(i for i in range(len(graph.loops)) if only is None or i in only)
-    part = _GraphPart(graph, image, values, options, progress, solver, wanted, lists, called=called)
+    part = _GraphPart(
+        graph, image, values, options, progress, checker, wanted, lists, called=called
+    )
     tightest = {i: found[0] for i in wanted if (found := stated[i])}
     return part.counted(tightest)
 
@@ -160,7 +161,7 @@ class _GraphPart:
     values: KnownValues
     options: BoundOptions
     progress: Progress | None
-    solver: Path
+    checker: Checker
     wanted: Sequence[int]
     lists: Mapping[int, ListAtMost]
     called: bool
@@ -222,7 +223,7 @@ class _GraphPart:
         lists = sorted(self.lists.items())
         read = (self.options.budget, self.options.s1, self.wanted, self.called, lists)
         store = self.options.store
-        key = graph_key(self.graph, self.image, self.values, read, self.solver)
+        key = graph_key(self.graph, self.image, self.values, read, self.checker)
         known: Answers | None = store.value(key, Answers)
         if known is not None and copy_models(store, known.models, self.options.models):
             return known
@@ -250,7 +251,7 @@ class _GraphPart:
                 s1=self.options.s1,
                 lists={loop: fact.most for loop, fact in self.lists.items()},
             )
-            self._rounds = Rounds(code, self.options, self.solver, self.progress)
+            self._rounds = Rounds(code, self.options, self.checker, self.progress)
             self._rounds.run(self.wanted)
             self._ending = self._with_ending_loops_inside(self._rounds)
         return self._rounds
@@ -265,9 +266,15 @@ class _GraphPart:
             header = self.graph.nodes[self.graph.loops[failed].header].block.addr
             why = f"for the loop at {self.image.place(header)}, on which this one depends"
             return solver_failed(about, why)
-        cut, listed = rounds.slices[loop], self.lists.get(loop)
         return judge(
-            self.graph, self.image, about, cut, outcome, listed, inner_end=loop in self._ending
+            self.graph,
+            self.image,
+            about,
+            rounds.slices[loop],
+            outcome,
+            self.lists.get(loop),
+            checker=self.checker.name,
+            inner_end=loop in self._ending,
         )
 
     def _entered_by_all(self, loop: int) -> bool:

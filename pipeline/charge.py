@@ -208,11 +208,7 @@ def latencies(graph: Supergraph, hierarchy: Hierarchy, memory: MemoryLatencies) 
 
 
 def _walks(
-    graph: Supergraph,
-    flow: FlowOrder,
-    addresses: Addresses,
-    hierarchy: Hierarchy,
-    timing: Timing,
+    graph: Supergraph, flow: FlowOrder, addresses: Addresses, hierarchy: Hierarchy, timing: Timing
 ) -> tuple[int, ...]:
     """Cycles of translation per node, where they are not assumed away."""
     if timing.tlb is None:

@@ -14,8 +14,6 @@ from quoll.errors import TimingError
 
 __all__ = ["Demand", "demand"]
 
-FLAG_READERS_OF_STATUS = frozenset(["mrs", "sel"])
-
 
 @dataclass(frozen=True, slots=True)
 class Demand:

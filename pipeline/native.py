@@ -39,7 +39,7 @@ from quoll.errors import TimingError
 from quoll.kept.identity import key_of
 from quoll.kept.store import Store
 
-__all__ = ["CompiledTrace", "Instructions", "Sample", "SplitMix", "available", "execute", "sample"]
+__all__ = ["CompiledTrace", "Instructions", "Sample", "SplitMix", "execute", "sample"]
 
 SOURCE = Path(__file__).parent / "simulator.c"
 FLAGS = ("-O2", "-shared", "-fPIC")
@@ -236,11 +236,6 @@ def _operation(core: Core, insn: Insn) -> int:
     if found is not None and found.written is not None:
         return found.written.crn << 8 | found.written.crm << 4 | found.written.opc2
     return BARRIERS.get(insn.operation, 0) if core.dual_issue else 0
-
-
-def available() -> bool:
-    """Whether the compiled machines can be used here."""
-    return _library() is not None
 
 
 def execute(machine: PipelineMachine, trace: CompiledTrace) -> int:

@@ -69,7 +69,6 @@ class _Fact(Protocol):
     def source(self) -> _Sourced: ...
 
 
-NO_COMMAND = "nothing: recordings do not show it"
 BOARD = "nothing: it is about the board, which no recording shows"
 LEAVES = "wcet check-facts, wcet replay: an execution that goes where the graph has no edge"
 JUDGED = "wcet check-facts: every invocation of every recorded execution"
@@ -370,11 +369,7 @@ OF_PLATFORM: tuple[AssumptionKind, ...] = (
         "a manual or a measurement of the memory controller",
         "an access that takes longer on the board",
     ),
-    _board(
-        "predictor",
-        "code that leaves SCTLR.Z at 0",
-        "a write to SCTLR that sets it",
-    ),
+    _board("predictor", "code that leaves SCTLR.Z at 0", "a write to SCTLR that sets it"),
     _board(
         "branches",
         "nothing: the manual says more; it is what the paper assumed",

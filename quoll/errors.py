@@ -1,17 +1,5 @@
 """Everything this project raises on purpose, and the exit status each class means.
 
-    WcetError                      status
-    ├── UsageError                 2   the command line asks for something impossible
-    ├── InputError                 3   a file is not what it should be (ELF, platform, trace)
-    ├── FactsError                 4   a facts file is wrong, or a place in it does not exist
-    ├── ControlFlowError           5   the graph cannot be completed (unresolved branch, recursion)
-    ├── UnboundedLoop              6   a loop has no bound
-    │   └── UnansweredLoop         8   because its solver is missing or failed
-    ├── TimingError                7   the core or board description has no row for something
-    ├── SolverError                8   NuSMV, CBC or HiGHS is missing, was killed or gave no proof
-    ├── InfeasibleError            9   the facts exclude every path
-    └── ResourceError             10   the system gives no more memory, files, processes or time
-
 An error is one paragraph: what happened, where (address, symbol, source line), and what to do.
 """
 

@@ -23,8 +23,8 @@ ORDER = (
     "quoll.extraction", "quoll.values", "quoll.preemption", "quoll.listing",
     "cache",
     "pipeline",
-    "loopbounds.terms", "loopbounds.nusmv", "loopbounds.reduction", "loopbounds.slicing",
-    "loopbounds.proof", "loopbounds",
+    "loopbounds.terms", "loopbounds.nusmv", "loopbounds.smt", "loopbounds.reduction",
+    "loopbounds.slicing", "loopbounds.proof", "loopbounds",
     "ilp.solvers", "ilp.constraints", "ilp.paths", "ilp",
     "wcet.platforms", "wcet.analysis", "wcet.executions", "wcet.reports", "wcet", "wcet.commands",
 )  # fmt: skip
@@ -65,6 +65,7 @@ def test_imports_follow_the_order_of_folders(module: str) -> None:
     assert not later
 
 
+@pytest.mark.slow
 def test_no_module_imports_itself_in_the_end() -> None:
     graph = nx.DiGraph((m, used) for m, path in MODULES.items() for used in imports(path))
     cycles = [sorted(part) for part in nx.strongly_connected_components(graph) if len(part) > 1]
@@ -91,6 +92,7 @@ def test_every_module_lists_its_public_names(module: str) -> None:
     assert all(hasattr(loaded, name) for name in loaded.__all__)
 
 
+@pytest.mark.slow
 def test_class_names_are_distinct() -> None:
     """A reader who meets a name knows which class it is."""
     found: dict[str, list[str]] = {}

@@ -10,6 +10,7 @@ output, and last all files are renamed into their places.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import stat
 import sys
@@ -21,12 +22,12 @@ from pathlib import Path
 from quoll.errors import UsageError
 from wcet.process import send_output
 
-__all__ = ["STANDARD_OUTPUT", "publish", "refuse_overwriting"]
+__all__ = ["STANDARD_OUTPUT", "publish", "publish_document", "refuse_overwriting"]
 
 STANDARD_OUTPUT = "-"
 # The options of all commands that name files.
 INPUTS = ("kernel", "binary", "trace", "traces", "facts", "symbols", "raw", "platform")
-OUTPUTS = ("json", "lp", "mps", "dot", "svg", "flame")
+OUTPUTS = ("json", "lp", "mps", "dot", "graphml", "svg", "flame")
 
 
 def refuse_overwriting(options: argparse.Namespace) -> None:
@@ -71,6 +72,17 @@ def publish(
         file.settle()
     if broken is not None:
         raise broken
+
+
+def publish_document(
+    options: argparse.Namespace, document: Callable[[], object], lines: Callable[[], Iterable[str]]
+) -> None:
+    """Write ``document`` as JSON where it is asked for, and print ``lines``; errors as above."""
+    publish(
+        options,
+        [(options.json, lambda: json.dumps(document(), indent=1) + "\n")],
+        lambda: "".join(f"{line}\n" for line in lines()),
+    )
 
 
 class _Placed:

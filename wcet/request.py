@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ilp.solvers.answer import DIRECT
 from ilp.solvers.solve import solver_named
+from loopbounds.proof.bound import CHECKERS, NUSMV
 from loopbounds.proof.options import BoundOptions, Budget
 from quoll.errors import UsageError
 from quoll.inlining.sharing import Sharing
@@ -24,6 +25,7 @@ __all__ = [
     "add_analysis",
     "add_cache",
     "add_color",
+    "add_command",
     "add_facts",
     "add_function",
     "add_set",
@@ -41,6 +43,23 @@ SHARING = {
     "never": Sharing(contexts=1 << 62),
     "always": Sharing(contexts=0, least=2),
 }
+
+
+def add_command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    text: str,
+    description: str,
+    examples: str,
+) -> argparse.ArgumentParser:
+    """Add a command; ``text`` stands in the list of all commands."""
+    return commands.add_parser(
+        name,
+        help=text,
+        description=description,
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
 
 
 def add_analysis(p: argparse.ArgumentParser) -> None:
@@ -104,6 +123,7 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="for each loop and for each integer program (default: 60)",
     )
+    add_checker(p)
     p.add_argument(
         "--interrupts",
         type=whole("--interrupts", 1),
@@ -115,11 +135,23 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
     add_cache(p)
 
 
-def add_facts(p: argparse.ArgumentParser, text: str) -> None:
-    """Add ``--facts`` and ``--no-facts``."""
+def add_facts(p: argparse.ArgumentParser, text: str, *, beside: bool = True) -> None:
+    """Add ``--facts``, and ``--no-facts`` where the file ``beside`` the ELF can be left out."""
     p.add_argument("--facts", action="append", default=[], type=Path, metavar="FILE", help=text)
+    if beside:
+        p.add_argument(
+            "--no-facts", action="store_true", help="do not read the facts file beside the ELF"
+        )
+
+
+def add_checker(p: argparse.ArgumentParser) -> None:
+    """Add ``--checker``."""
     p.add_argument(
-        "--no-facts", action="store_true", help="do not read the facts file beside the ELF"
+        "--checker",
+        choices=CHECKERS,
+        default=NUSMV,
+        help="who proves the bounds of loops: the model checker NuSMV (default), or the SMT solver "
+        "that also searches for them, where there is no NuSMV",
     )
 
 
@@ -202,7 +234,7 @@ def requested(
         ends=tuple(options.end),
         solver=known(options.solver),
         time_limit=options.time_limit,
-        bounds=BoundOptions(store=store, models=models, budget=budget),
+        bounds=BoundOptions(store=store, models=models, budget=budget, checker=options.checker),
         parameters=parameters(options.set),
         store=store,
         tlb=options.tlb,

@@ -50,6 +50,7 @@ RETURN = 0xF07F_0000
 STEPS = 2500
 SVC, IRQ, USER, MASKED, THUMB_BIT = 0x13, 0x12, 0x10, 0xC0, 0x20
 I_BIT = 0x80
+IT_BITS = 0x0600FC00
 NEVER = 1 << 60
 
 
@@ -121,6 +122,7 @@ class Executor:
         self._blocks: dict[int, tuple[int, ...]] = {}
         self._masks: dict[int, bool] = {}
         self._unmasked = self._changed = False
+        self._touched = False  # memory, by the instruction before
 
     def _enable_fpu(self) -> None:
         from unicorn.arm_const import UC_ARM_REG_C1_C0_2, UC_ARM_REG_FPEXC
@@ -163,6 +165,8 @@ class Executor:
             return
         if self._in_it:
             self._skipped(address)
+        elif self._touched:
+            self._leave_it_block()
         if run.arrived is None and len(run.pcs) >= self._arrival.step:
             self._arrive(len(run.pcs))
         if self._changed:
@@ -191,6 +195,17 @@ class Executor:
             if address == end:
                 self.run.pcs += inside
             self._in_it = ()
+
+    def _leave_it_block(self) -> None:
+        """Clear the IT bits, which are none of this instruction.
+
+        Unicorn sets those of the instruction before when an access to memory is hooked; what comes
+        later would be skipped.
+        """
+        self._touched = False
+        state = self._uc.reg_read(UC_ARM_REG_CPSR)
+        if state & IT_BITS:
+            self._uc.reg_write(UC_ARM_REG_CPSR, state & ~IT_BITS)
 
     def _it_block(self, address: int) -> tuple[int, ...]:
         """The instructions of the IT block that begins at ``address``, and what follows it."""
@@ -227,6 +242,7 @@ class Executor:
     def _on_access(self, uc: Uc, kind: int, addr: int, size: int, value: int, _: object) -> None:
         run = self.run
         at = len(run.pcs) - 1
+        self._touched = self.board.thumb
         if addr & (size - 1):
             run.unaligned = True
         before = run.accesses.get(at)
@@ -283,7 +299,7 @@ class Executor:
         self._arrival = arrival or Arrival()
         self._watch = arrival is not None
         self._pending, self._quiet, self._in_it = False, 0, ()
-        self._unmasked = self._changed = False
+        self._unmasked = self._changed = self._touched = False
         self._uc.context_restore(self._start)
         return self._uc
 

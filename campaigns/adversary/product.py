@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
+from unittest.mock import patch
 
 from campaigns.adversary.program import Program
+from ilp.solvers import highs
 from loopbounds.bounds import BoundOptions
 from loopbounds.nusmv import query as nusmv
-from loopbounds.proof.prove import Budget
+from loopbounds.nusmv.model import LoopModel
+from loopbounds.proof import rounds
+from loopbounds.proof.checker import Checker
+from loopbounds.proof.keys import model_key
+from loopbounds.proof.prove import Budget, ProofOutcome
+from loopbounds.proof.prove import prove_simple as prove_once
 from quoll.arm.insn import Insn
 from quoll.image.image import Image
 from wcet.analysis.analyse import analyse
@@ -25,6 +33,7 @@ from wcet.platforms.platform import DIRECTORY
 
 __all__ = ["Claims", "Product", "remembered_answers"]
 
+T = TypeVar("T")
 BUDGET = Budget(seconds=1, queries=5, query=nusmv.Limits(seconds=1))
 SECOND = """
 [[memory]]
@@ -159,7 +168,7 @@ class Product:
             ends=(),
             solver="highs",
             time_limit=20.0,
-            bounds=BoundOptions(budget=BUDGET, workers=1),
+            bounds=BoundOptions(budget=BUDGET, workers=0),
             extra=Loaded(loaded=self.image),
         )
         return analyse(self._elf, options, Stages(verbose=False))
@@ -185,11 +194,12 @@ interrupt = {{ vector = 0, symbols = ["h{number}"] }}
 
 
 KNOWN: dict[object, object] = {}  # answers of NuSMV, by model and checks
+PROVED: dict[str, ProofOutcome] = {}  # proofs of loops, by the key that they are kept under
 
 
 @contextmanager
 def remembered_answers() -> Iterator[None]:
-    """Ask NuSMV once for each model and its checks: the same text has the same answer."""
+    """Ask NuSMV once for each model, prove each loop's model once, and solve without a fork."""
     plain, known = nusmv.ask, KNOWN
 
     def ask(model: str, checks: Sequence[nusmv.Check], limits: nusmv.Limits, solver: Path):  # type: ignore[no-untyped-def]
@@ -204,8 +214,21 @@ def remembered_answers() -> Iterator[None]:
             known[key] = answers
         return known[key]
 
-    nusmv.ask = ask
-    try:
+    def prove_simple(model: LoopModel, budget: Budget, checker: Checker) -> ProofOutcome:
+        key = model_key(model, budget, checker)
+        if key not in PROVED:
+            outcome = prove_once(model, budget, checker)
+            if outcome.failed:
+                return outcome
+            PROVED[key] = outcome
+        return PROVED[key]
+
+    def solve(work: Callable[[], T], seconds: float | None) -> T:
+        return work()
+
+    with (
+        patch.object(nusmv, "ask", ask),
+        patch.object(rounds, "prove_simple", prove_simple),
+        patch.object(highs, "apart", solve),
+    ):
         yield
-    finally:
-        nusmv.ask = plain

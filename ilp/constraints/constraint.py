@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ilp.constraints.nest import LoopNest
-from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.bound import CHECKERS, LoopBound
 from quoll.arm.insn import Flow, Insn
 from quoll.assumptions import stated
 from quoll.cfg.cfg import Block
 from quoll.errors import FactsError
-from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, Linear, Require, Source
+from quoll.facts import AtMost, Conflict, Fact, Facts, Linear, Source
+from quoll.facts.fact import Counted
 from quoll.facts.places import find_place
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
@@ -35,7 +36,6 @@ __all__ = [
 ]
 
 UNLIMITED = 1 << 62  # rounds of a loop whose bound is not proved
-PROVED = "nusmv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,6 @@ class Located:
     line: bool  # written as file.c:LINE
 
 
-Counted = Conflict | Consistent | AtMost | Linear | Require
 Locate = Callable[[str, Source], Located]  # raises FactsError for a place that does not exist
 
 
@@ -81,9 +80,7 @@ class Constraint:
         In a part, an invocation that is cut short is exempt from what it may not satisfy; a count
         over the whole path has no such exemption.
         """
-        if isinstance(self.fact, Require):
-            return False
-        return self.function is not None or not isinstance(self.fact, Linear) or self.fact.monotone
+        return self.function is not None or self.fact.monotone
 
     def __str__(self) -> str:
         return f"{self.fact.source}: {self.fact}"
@@ -148,9 +145,7 @@ def resolve_one(
     graph: Supergraph, fact: Counted, locate: Locate, blocks: BlockCopies
 ) -> Constraint:
     """One fact; nodes outside of the invocations it is about are dropped."""
-    places = places_of(fact)
-    scope = (None, None) if isinstance(fact, Require) else (fact.function, fact.caller)
-    function, caller = (entry_of(fact, name, locate) for name in scope)
+    function, caller, *_ = (*(entry_of(fact, f, locate) for f in fact.functions()), None, None)
     if function is not None and graph.merged:
         raise FactsError(
             f"'{fact}' speaks of single invocations, which shared contexts do not tell apart",
@@ -159,7 +154,7 @@ def resolve_one(
         )
     inside = contexts_inside(graph, function, caller)
     sets = []
-    for text in places:
+    for text in fact.places():
         place = locate(text, fact.source)
         found = blocks.covering(place)
         check_countable(fact, text, place, [block for block, _ in found])
@@ -175,13 +170,6 @@ def resolve_one(
             hint="both places are in one basic block and always execute together",
         )
     return Constraint(fact, a, b, function, caller)
-
-
-def places_of(fact: Counted) -> tuple[str, ...]:
-    """The places whose executions a fact counts."""
-    if isinstance(fact, Linear):
-        return tuple(place for _, place in fact.terms)
-    return (fact.place,) if isinstance(fact, (AtMost, Require)) else (fact.a, fact.b)
 
 
 def linear(
@@ -203,9 +191,9 @@ def effective(constraint: Constraint) -> bool:
     return bool(constraint.a or constraint.b)
 
 
-def entry_of(fact: Counted, name: str | None, locate: Locate) -> int | None:
+def entry_of(fact: Counted, name: str, locate: Locate) -> int:
     """The entry address of a function named in a fact."""
-    return None if name is None else locate(name, fact.source).addresses[0]
+    return locate(name, fact.source).addresses[0]
 
 
 def check_countable(fact: Counted, text: str, place: Located, blocks: list[Block]) -> None:
@@ -261,6 +249,8 @@ def is_implied(constraint: Constraint, graph: Supergraph, bounds: Sequence[LoopB
         return False
     if graph.guidance.removed or graph.guidance.replaced:
         return False
-    numbers = [b.bound if b.method == PROVED and b.bound is not None else UNLIMITED for b in bounds]
+    numbers = [
+        b.bound if b.method in CHECKERS and b.bound is not None else UNLIMITED for b in bounds
+    ]
     nest = LoopNest.build(graph, numbers)
     return sum(nest.most_node(node) for node in constraint.a) <= constraint.fact.count

@@ -171,8 +171,7 @@ def instance_rows(
                 at_most(constraint, f"{name}.b", x_b, n.minus(z).times(m_b)),
             )
             return ExtraRows(rows, (f"runs_a.{name}",))
-        case Require():
-            raise AssertionError("it is about the whole path")
+    raise AssertionError("the other forms are about the whole path")
 
 
 def linear_rows(

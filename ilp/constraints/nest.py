@@ -10,12 +10,13 @@ these properties, which ``LoopNest.build`` verifies:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from graphlib import TopologicalSorter
 
 from loopbounds.proof.bound import SOLVER_FAILED, LoopBound
 from quoll.errors import ControlFlowError, UnansweredLoop, UnboundedLoop
-from quoll.graph.scc import components
+from quoll.graph.closure import closure
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 
 __all__ = ["LoopNest", "checked_bounds", "topological_order", "totals"]
@@ -92,7 +93,8 @@ class LoopNest:
                 calls.setdefault(graph.part_of(edge.dst), []).append(e)
         entered = dict.fromkeys(graph.part, 1)
         nest = replace(self, entered=entered)
-        for part in parts_in_order(graph):
+        callers = {p: {graph.part_of(graph.edges[e].src) for e in calls[p]} for p in calls}
+        for part in TopologicalSorter(callers).static_order():  # the calls form no cycle
             if part in calls:
                 entered[part] = sum(nest.most_node(graph.edges[e].src) for e in calls[part])
         return entered
@@ -110,19 +112,6 @@ class LoopNest:
             loops.append(loop)
             loop = self.graph.loops[loop].parent
         return tuple(loops)
-
-
-def parts_in_order(graph: Supergraph) -> list[int]:
-    """The parts of the graph, each after those that call it."""
-    callees: dict[int, set[int]] = {part: set() for part in graph.part}
-    for e, edge in enumerate(graph.edges):
-        if graph.origin(e) is None:
-            callees[graph.part_of(edge.src)].add(graph.part_of(edge.dst))
-    parts = sorted(callees)
-    number = {part: i for i, part in enumerate(parts)}
-    successors = [sorted(number[c] for c in callees[part]) for part in parts]
-    order = [parts[i] for component in components(successors) for i in component]
-    return order[::-1]
 
 
 def verify_loop(graph: Supergraph, loop: SuperLoop) -> None:
@@ -152,15 +141,13 @@ def leaving_nodes(graph: Supergraph, loop: SuperLoop, exits: frozenset[int]) -> 
         for n in loop.nodes
         if n in exits or any(graph.edges[e].dst not in loop.nodes for e in graph.successors[n])
     }
-    found.discard(loop.header)
-    pending = list(found)
-    while pending:
-        for e in graph.predecessors[pending.pop()]:
-            src = graph.edges[e].src
-            if src in loop.nodes and src != loop.header and src not in found:
-                found.add(src)
-                pending.append(src)
-    return frozenset(found)
+    inside = loop.nodes - {loop.header}
+
+    def before(node: int) -> Iterator[int]:
+        sources = (graph.edges[e].src for e in graph.predecessors[node])
+        return (source for source in sources if source in inside)
+
+    return frozenset(closure(found & inside, before))
 
 
 def topological_order(graph: Supergraph) -> list[int]:

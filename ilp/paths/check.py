@@ -16,7 +16,7 @@ from ilp.paths.solution import PathStep
 from pipeline.costs import Costs
 from quoll.arm.insn import Flow
 from quoll.cfg.cfg import EdgeKind
-from quoll.facts import AtMost, Conflict, Consistent, Linear, Require
+from quoll.facts import AtMost, Conflict, Consistent, Linear
 from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["Violation", "check_path", "path_cycles", "violations"]
@@ -229,6 +229,8 @@ class Walker:
                 case Linear() as linear:
                     exempt = (cut or frame.partial) and not linear.monotone
                     broken = not linear.holds(a) and not exempt
+                case _:
+                    raise AssertionError(f"{constraint} is about the whole path")
             if broken:
                 alone = isinstance(constraint.fact, (AtMost, Linear))
                 counts = f"{a} times" if alone else f"{a} and {b}"
@@ -251,21 +253,7 @@ class Walker:
             self._close(frame, cut=not finished)
             finished = finished and bool(self._stack) and self._stack[-1].left
         for i, (total, constraint) in enumerate(zip(self._totals, self._constraints, strict=True)):
-            broken = total_broken(constraint, total)
+            broken = constraint.fact.broken(total) if constraint.function is None else ""
             if broken:
                 self._note(f"{constraint} is broken: {broken}", i, self._counted.get(i))
         return self._violations
-
-
-def total_broken(constraint: Constraint, total: int) -> str:
-    """What is wrong with a count over the whole path; "" if nothing is."""
-    if constraint.function is not None:
-        return ""
-    match constraint.fact:
-        case AtMost(count=most) if total > most:
-            return f"{total} times"
-        case Linear() as fact if not fact.holds(total):
-            return f"the sum is {total}"
-        case Require() if not total:
-            return "it never executes"
-    return ""

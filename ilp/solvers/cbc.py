@@ -24,7 +24,6 @@ import numpy.typing as npt
 
 from ilp.solvers.answer import GRACE, Answer, Status
 from ilp.solvers.model import Model
-from ilp.solvers.mps import to_mps
 from quoll.errors import SolverError
 from quoll.processes import children
 from quoll.processes.children import content_of, path_of, unnamed
@@ -181,3 +180,37 @@ def read_binary(
     duals = figures[1 + rows : 1 + 2 * rows]
     values = figures[1 + 2 * rows : 1 + 2 * rows + columns]
     return values, duals, float(figures[0])
+
+
+def to_mps(model: Model, *, relaxed: bool) -> str:
+    """Free MPS format, to be maximised; ``relaxed`` leaves out that variables are integer.
+
+    The constant of the objective is left out.
+    """
+    lines = ["NAME ipet FREE", "OBJSENSE", "    MAX", "ROWS", " N cycles"]
+    lines += [f" {'E' if row.equal else 'L'} {row.name}" for row in model.rows]
+    lines.append("COLUMNS")
+    if not relaxed:
+        lines.append(" M1 'MARKER' 'INTORG'")
+    lines += column_lines(model)
+    if not relaxed:
+        lines.append(" M2 'MARKER' 'INTEND'")
+    lines.append("RHS")
+    lines += [f" RHS {row.name} {row.rhs}" for row in model.rows if row.rhs]
+    lines.append("BOUNDS")
+    lines += [f" UP BND {name} {most}" for name, most in zip(model.names, model.upper, strict=True)]
+    lines += ["ENDATA", ""]
+    return "\n".join(lines)
+
+
+def column_lines(model: Model) -> Iterator[str]:
+    """The coefficients by column; a variable in no row stands with a zero cost."""
+    columns: list[list[str]] = [[] for _ in model.names]
+    for row in model.rows:
+        for j, a in row.terms:
+            columns[j].append(f"{row.name} {a}")
+    for name, cycles, entries in zip(model.names, model.objective, columns, strict=True):
+        if cycles or not entries:
+            yield f" {name} cycles {cycles}"
+        for entry in entries:
+            yield f" {name} {entry}"

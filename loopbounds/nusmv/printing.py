@@ -6,20 +6,29 @@ are printed as stages, because NuSMV's own operators leave amounts beyond the wi
 counts of bits likewise.
 
 NuSMV knows no word of more than ``WIDEST`` bits and no division by a variable. Terms with these can
-be printed, which serves as their identity, but must not be asked (``is_sayable``).
+be printed, which serves as their identity, but must not be asked (``is_sayable``). Nor must those
+that are too large once every DEFINE is written out where it is used: NuSMV counts in 32 bits there,
+and takes what overflows for ill-typed.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from loopbounds.terms.arithmetic import result_width
 from loopbounds.terms.bit_vectors import Term, mask
 from loopbounds.terms.rewrite import walk
 
-__all__ = ["WIDEST", "IllTyped", "Printer", "is_sayable", "word"]
+__all__ = ["WIDEST", "IllTyped", "Printer", "TooLarge", "check_type", "is_sayable", "word"]
 
 WIDEST = 64  # bits of a word in NuSMV
+LARGEST = 1 << 24  # names in an expression in which no DEFINE is left
+NAME = re.compile(r"\bt\d+\b")  # of a DEFINE
+
+
+class TooLarge(Exception):
+    """A term of which NuSMV would overflow."""
 
 
 class IllTyped(Exception):
@@ -27,11 +36,18 @@ class IllTyped(Exception):
 
 
 def is_sayable(terms: Iterable[Term]) -> bool:
-    """Whether NuSMV knows all parts of ``terms``."""
-    return not any(
-        t.width > WIDEST or (t.op in ("udiv", "urem") and t.args[1].constant is None)
-        for t in walk(terms)
-    )
+    """Whether NuSMV knows all parts of ``terms``, and none is too large for it."""
+    terms = list(terms)
+    parts = list(walk(terms))
+    if any(
+        t.width > WIDEST or (t.op in ("udiv", "urem") and t.args[1].constant is None) for t in parts
+    ):
+        return False
+    try:
+        Printer({t: t.name for t in parts if t.op == "sym"}).define(terms)
+    except TooLarge:
+        return False
+    return True
 
 
 def word(value: int, width: int) -> str:
@@ -76,10 +92,11 @@ class Printer:
 
     def __init__(self, names: Mapping[Term, str]) -> None:
         self._names = dict(names)
+        self._sizes: dict[str, int] = {}  # of definitions, written out
         self.lines: list[str] = []
 
     def define(self, terms: Iterable[Term]) -> list[str]:
-        """The names (or constants) that stand for ``terms``. Raises IllTyped."""
+        """The names (or constants) that stand for ``terms``. Raises IllTyped and TooLarge."""
         terms = list(terms)
         for term in walk(terms):
             if term not in self._names:
@@ -97,6 +114,9 @@ class Printer:
 
     def _line(self, expression: str) -> str:
         name = f"t{len(self.lines)}"
+        self._sizes[name] = 1 + sum(self._sizes.get(n, 1) for n in NAME.findall(expression))
+        if self._sizes[name] > LARGEST:
+            raise TooLarge("a term is too large for NuSMV once all definitions are written out")
         self.lines.append(f"  {name} := {expression};")
         return name
 

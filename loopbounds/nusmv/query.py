@@ -24,7 +24,6 @@ from quoll.processes import children
 from quoll.processes.children import path_of, unnamed
 
 __all__ = [
-    "Algorithm",
     "Check",
     "CheckAnswer",
     "CheckVerdict",
@@ -38,17 +37,11 @@ __all__ = [
 CHILD = Path(__file__).with_name("child.py")
 LIBRARY = Path(sys.prefix) / "lib" / "nusmv" / "libdependencies.so"
 EXECUTABLES = ("NuSMV", "nuXmv")
-MISSING = "NuSMV is missing: run 'make setup', or put NuSMV on PATH"
+MISSING = "NuSMV is missing: run 'make setup', put NuSMV on PATH, or use --checker smt"
+ALGORITHM = "een-sorensson"  # k-induction: the only one whose "is true" is used (rule 19)
 PATIENCE = 10  # times the processor's seconds by the clock: the machine may do other work
 
 State = Mapping[str, int]
-
-
-class Algorithm(Enum):
-    """How an invariant is checked."""
-
-    INDUCTION = "een-sorensson"  # k-induction: the only one whose "is true" is used (rule 19)
-    STEP = "classic"  # one step of induction: its failures show why a candidate is not inductive
 
 
 class CheckVerdict(Enum):
@@ -56,20 +49,19 @@ class CheckVerdict(Enum):
 
     TRUE = "true"
     FALSE = "false"  # violated; the trace starts in an initial state
-    UNKNOWN = "unknown"  # neither; for STEP the trace is a failed induction step
+    UNKNOWN = "unknown"  # neither; the search gives a failed induction step as the trace
     EXPIRED = "out of time"  # of the processor
     FAILED = "solver failed"  # killed, crashed, stuck, out of memory, or not understood
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One invariant and the depth of the search.
+    """One invariant and the depth of the induction.
 
     The model says ``DEFINE name := ...; INVARSPEC NAME spec_name := name``.
     """
 
     name: str
-    algorithm: Algorithm = Algorithm.INDUCTION
     depth: int = 1
 
 
@@ -106,7 +98,7 @@ def find_solver() -> Path:
     raise SolverError(
         "NuSMV is missing, so no loop bound can be proved",
         where=str(LIBRARY),
-        hint="run 'make setup', or put NuSMV on PATH",
+        hint="run 'make setup', put NuSMV on PATH, or prove with the SMT solver: --checker smt",
     )
 
 
@@ -153,10 +145,9 @@ def _script(checks: Sequence[Check], model: int) -> str:
         "bmc_setup",
     ]
     for index, check in enumerate(checks):
-        depth = f" -k {check.depth}" if check.algorithm is Algorithm.INDUCTION else ""
         lines += [
             f"echo quoll-begin {index}",
-            f"check_invar_bmc -a {check.algorithm.value}{depth} -P spec_{check.name}",
+            f"check_invar_bmc -a {ALGORITHM} -k {check.depth} -P spec_{check.name}",
             f"echo quoll-end {index}",
         ]
     return "\n".join([*lines, "quit", ""])

@@ -31,9 +31,10 @@ class Choice:
 
 
 def climb(model: LoopModel, starts: Sequence[Choice]) -> list[ModelRun]:
-    """The longest run found from each of ``starts``; none for starts the model forbids."""
+    """The longest run found from each initial state of ``starts``; none for those forbidden."""
     climber = _Climber(model)
     found = [run for start in starts if (run := climber.best(start)) is not None]
+    found.sort(key=lambda run: (run.endless, run.executions))
     return list({run.parameters: run for run in found}.values())
 
 

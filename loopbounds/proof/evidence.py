@@ -41,9 +41,10 @@ def judge(
     outcome: ProofOutcome,
     listed: ListAtMost | None,
     *,
+    checker: str,
     inner_end: bool,
 ) -> LoopBound:
-    """The bound of one loop, if no fact counts it.
+    """The bound of one loop, if no fact counts it, as ``checker`` proved it.
 
     ``inner_end``: all loops inside are proved to end. Raises FactsError when it walks no list, and
     a fact says that it does.
@@ -58,7 +59,8 @@ def judge(
         )
     if outcome.bound is not None:
         return _resting_on(
-            listed, _proved(loop, cut, outcome, graph.apart(loop), inner_end=inner_end)
+            listed,
+            _proved(loop, cut, outcome, graph.apart(loop), checker=checker, inner_end=inner_end),
         )
     why, tip = _unknown(cut)
     reason = _explanation(graph, image, loop, why, tip, walks=cut.walks())
@@ -137,7 +139,13 @@ def solver_failed(loop: SuperLoop, why: str) -> LoopBound:
 
 
 def _proved(
-    loop: SuperLoop, cut: Slice, outcome: ProofOutcome, apart: int, *, inner_end: bool
+    loop: SuperLoop,
+    cut: Slice,
+    outcome: ProofOutcome,
+    apart: int,
+    *,
+    checker: str,
+    inner_end: bool,
 ) -> LoopBound:
     exact = True if outcome.tight and inner_end and _faithful(cut) else None
     evidence = (
@@ -153,7 +161,7 @@ def _proved(
         loop.index,
         outcome.bound,
         exact,
-        "nusmv",
+        checker,
         evidence,
         "",
         outcome.seconds,

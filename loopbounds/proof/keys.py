@@ -1,23 +1,22 @@
 """What proofs and answers follow from, as hashes: equal keys have equal answers (rules 30, 31).
 
-A proof follows from its model, budget, solver and the code that proves. The answers for a graph,
-before facts that count are looked at, follow from the image, the graph, what value analysis says,
-the facts about lists, the options, the solver, and the code of this package and of those before it.
-The versions of Python and of all packages are in every key.
+A proof follows from its model, budget, the solver of the search, the checker and the code that
+proves. The answers for a graph, before facts that count are looked at, follow from the image, the
+graph, what value analysis says, the facts about lists, the options, the same solvers, and the code
+of this package and of those before it. The versions of Python and of all packages are in every key.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from loopbounds.nusmv.model import LoopModel
+from loopbounds.proof.checker import Checker
 from loopbounds.proof.prove import Budget
 from loopbounds.slicing.code import KnownValues
 from loopbounds.terms.bit_vectors import Term
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.kept.identity import LeftOut, key_of
-from quoll.kept.versions import file_version, versions
+from quoll.kept.versions import versions
 
 __all__ = ["graph_key", "model_key", "simple_key", "total_key"]
 
@@ -28,10 +27,10 @@ LEFT_OUT: LeftOut = {
 }
 
 
-def model_key(model: LoopModel, budget: Budget, solver: Path) -> str:
+def model_key(model: LoopModel, budget: Budget, checker: Checker) -> str:
     """The identity of a question: equal keys have equal answers."""
-    program = _version(solver)
-    return key_of("proof", model, budget, program, versions(*PROVING), left_out=LEFT_OUT)
+    solvers = checker.identity
+    return key_of("proof", model, budget, solvers, versions(*PROVING), left_out=LEFT_OUT)
 
 
 def simple_key(key: str) -> str:
@@ -49,17 +48,12 @@ def graph_key(
     image: Image,
     values: KnownValues,
     options: object,
-    solver: Path,
+    checker: Checker,
 ) -> str:
     """The identity of a whole graph: equal keys have equal answers for all loops."""
     known = [_known(graph, values, node) for node in range(len(graph.nodes))]
-    program = _version(solver)
-    return key_of("answers", graph, image.identity, known, options, program, versions(*PROVING))
-
-
-def _version(solver: Path) -> object:
-    """Of a solver that is missing: no answer is kept for it."""
-    return file_version(solver) if solver.is_file() else "missing"
+    solvers = checker.identity
+    return key_of("answers", graph, image.identity, known, options, solvers, versions(*PROVING))
 
 
 def _known(graph: Supergraph, values: KnownValues, node: int) -> tuple[object, ...]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loopbounds.nusmv.query import Limits
+from loopbounds.proof.bound import NUSMV
+from loopbounds.smt.solver import Effort
 from quoll.kept.store import NOWHERE, Store
 
 __all__ = ["BoundOptions", "Budget"]
@@ -14,7 +16,7 @@ __all__ = ["BoundOptions", "Budget"]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one loop may use for each of its models: ``queries`` of the solver.
+    """What one loop may use for each of its models: ``queries`` of the solvers.
 
     Seconds of processor time, for all of them and for each, are several times what proofs need:
     how fast the machine is, and what else it does, must not change a bound.
@@ -22,7 +24,8 @@ class Budget:
 
     seconds: int = 60
     queries: int = 48
-    query: Limits = field(default_factory=Limits)
+    query: Limits = field(default_factory=Limits)  # of the model checker
+    search: Effort = field(default_factory=Effort)  # for each check of the SMT solver
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,8 @@ class BoundOptions:
     """How hard to try, and where results are kept."""
 
     budget: Budget = field(default_factory=Budget)
-    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)  # 0: in this process
     store: Store = NOWHERE  # of proofs and answers
     models: Path | None = None  # folder to write the SMV models to
+    checker: str = NUSMV  # who proves: one of ``CHECKERS``
     s1: bool = True  # rule 1: stores of unknown address spare live stack frames

@@ -1,32 +1,32 @@
 """Find and prove the largest number of header executions of a model (rules 18, 19, 22).
 
-    1. INIT is shown satisfiable: a model with no initial state satisfies everything.
-    2. Runs give a lower bound on any bound, and candidate invariants. One that comes back to where
+    1. Runs give a lower bound on any bound, and candidate invariants. One that comes back to where
        it was shows that there is no bound.
-    3. Candidates that are not inductive are weeded out by NuSMV's own failed induction steps.
-    4. ``candidates and count <= n`` is proved by k-induction, for the smallest n found.
+    2. Candidates that are not inductive are weeded out by failed induction steps.
+    3. The smallest n is found for which ``candidates and count <= n`` is inductive.
+    4. The checker is asked once: INIT is satisfiable, as a model with no initial state satisfies
+       everything, and ``candidates and count <= n`` is proved by k-induction.
 
-A candidate is never assumed: it is a conjunct of what step 4 proves. What weeding drops costs
-precision only. So a result depends on NuSMV's "is true" for one property and nothing else.
+Steps 1 to 3 ask the SMT solver. A candidate is never assumed: it is a conjunct of what step 4
+proves. What weeding drops costs precision only. So a result depends on the checker's "is true" for
+one property and nothing else.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from pathlib import Path
 
-from loopbounds.nusmv import query as nusmv
 from loopbounds.nusmv.model import COUNT, LoopModel, at_most
-from loopbounds.nusmv.printing import IllTyped
-from loopbounds.nusmv.query import Algorithm, Check, CheckAnswer, CheckVerdict, Limits, State
+from loopbounds.nusmv.query import Check, CheckVerdict, State
 from loopbounds.proof.candidates import candidates, holding, likely_bounds
+from loopbounds.proof.checker import Checker
 from loopbounds.proof.climb import Choice, climb
 from loopbounds.proof.options import Budget
 from loopbounds.proof.runs import MAX_STEPS, ModelRun, explore, longest, runs_near
+from loopbounds.proof.session import OutOfTime, Session, SolverFailed
 from loopbounds.reduction.canonical import canonical
 from loopbounds.reduction.coarsen import coarsen, easy, without_large
 from loopbounds.reduction.simplify import influential, simplified
@@ -36,26 +36,27 @@ from loopbounds.terms.bit_vectors import FALSE, Term
 from loopbounds.terms.evaluate import compile_terms
 
 __all__ = [
+    "DEPTH",
     "Budget",
-    "OutOfTime",
     "ProofOutcome",
     "Question",
-    "Session",
-    "SolverFailed",
+    "conjunction",
     "long_runs",
     "prove",
     "prove_simple",
     "weed",
 ]
 
-TWICE = 2  # executions, of which the first query asks
+TWICE = 2  # executions, of which the first question asks,
+TWICE_DEPTH = 3  # and how deep
 HUGE = 1 << 30  # a bound no proof is expected for; candidates may rely on it
 BEST = 3  # runs from which longer ones are looked for
 LOOSE = 16  # times the longest run found: a bound above may be due to what a model leaves out
 LOWERING = 8  # a lower bound than the one proved is worth this part of the queries,
 LOWERING_SECONDS = 3  # and this part of the seconds
 NEAR = 3  # likely bounds asked first, besides the one after the longest run
-FRAMES = (1, 4)  # induction depths, in the order they are tried
+DEPTH = 1  # of induction, first
+FRAMES = (DEPTH, 4)  # in the order they are tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,66 +80,28 @@ class ProofOutcome:
         """Whether a run of the model reaches the bound."""
         return self.bound == self.reached
 
+    @staticmethod
+    def lost(why: str) -> ProofOutcome:
+        """Where there is no answer."""
+        return ProofOutcome(None, 1, (), 0, why, "", 0.0)
+
     def without_terms(self) -> ProofOutcome:
         """What may leave this process."""
         return replace(self, invariants=())
 
 
-class SolverFailed(Exception):
-    """NuSMV gave no answer that can be believed."""
-
-
 class _Empty(Exception):
-    """The model was not shown to have an initial state, so nothing follows from it."""
+    """The model has no initial state, so nothing follows from it."""
 
 
-class OutOfTime(Exception):
-    """The budget of this loop is spent."""
-
-
-class Session:
-    """One loop's queries, under one budget."""
-
-    def __init__(self, model: LoopModel, budget: Budget, solver: Path) -> None:
-        self.model, self._budget, self._solver = model, budget, solver
-        self._start, self._asked = _processor_seconds(), 0
-        self.text = ""
-
-    def ask(
-        self, properties: Sequence[tuple[str, Term]], checks: Sequence[Check]
-    ) -> list[CheckAnswer]:
-        """Answers that did not fail. Raises SolverFailed or OutOfTime otherwise."""
-        left = self._budget.seconds - int(_processor_seconds() - self._start)
-        if left <= 0 or self._asked == self._budget.queries:
-            raise OutOfTime
-        self._asked += 1
-        query = self._budget.query
-        limits = Limits(min(query.seconds, left), query.memory)
-        try:
-            self.text = self.model.smv(properties)
-        except IllTyped as fault:
-            raise SolverFailed(f"the model cannot be said: {fault}") from fault
-        answers = list(nusmv.ask(self.text, checks, limits, self._solver))
-        for answer in answers:
-            if answer.verdict is CheckVerdict.FAILED:
-                raise SolverFailed(answer.reason)
-        return answers
-
-
-def _processor_seconds() -> float:
-    """Processor time of this process and of the children it has waited for."""
-    used = os.times()
-    return used.user + used.system + used.children_user + used.children_system
-
-
-def prove(model: LoopModel, budget: Budget, solver: Path) -> ProofOutcome:
+def prove(model: LoopModel, budget: Budget, checker: Checker) -> ProofOutcome:
     """The smallest bound that is proved, for a simpler model where that suffices.
 
     Never raises for what the solver does.
     """
     question = Question.about(model)
-    outcome = prove_simple(question.simple, budget, solver)
-    return question.lifted(outcome, budget, solver)
+    outcome = prove_simple(question.simple, budget, checker)
+    return question.lifted(outcome, budget, checker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +118,7 @@ class Question:
         model = simplified(model)
         return Question(canonical(coarsen(model)), canonical(without_large(model)), model)
 
-    def lifted(self, outcome: ProofOutcome, budget: Budget, solver: Path) -> ProofOutcome:
+    def lifted(self, outcome: ProofOutcome, budget: Budget, checker: Checker) -> ProofOutcome:
         """The answer for the whole model, from the one for the simple model."""
         if outcome.failed or self.simple == canonical(self.exact):
             return outcome
@@ -170,7 +133,7 @@ class Question:
                 seconds = max(1, budget.seconds // LOWERING_SECONDS)
                 queries = max(1, budget.queries // LOWERING)
                 budget = replace(budget, seconds=seconds, queries=queries)
-            outcome = _lower(prove_simple(self.whole, budget, solver), outcome)
+            outcome = _lower(prove_simple(self.whole, budget, checker), outcome)
         return replace(outcome, seconds=outcome.seconds + time.perf_counter() - start)
 
 
@@ -192,16 +155,15 @@ def long_runs(model: LoopModel, seeds: Sequence[tuple[int, ...]] = ()) -> list[M
     return [*runs, *climb(model, [Choice(r.parameters, ()) for r in best])]
 
 
-def prove_simple(model: LoopModel, budget: Budget, solver: Path) -> ProofOutcome:
+def prove_simple(model: LoopModel, budget: Budget, checker: Checker) -> ProofOutcome:
     """The smallest bound that is proved of ``model`` as it is.
 
     Never raises for what the solver does.
     """
     start = time.perf_counter()
-    session = Session(model, budget, solver)
+    session = Session(model, budget, checker)
     reached = 1
-    invariants: list[Term] = []
-    bound, text, failed, endless = None, "", "", False
+    found, failed, endless = None, "", False
     try:
         seed, choices, twice = _first_run(session, model)
         runs = [seed, *climb(model, choices)]
@@ -210,23 +172,55 @@ def prove_simple(model: LoopModel, budget: Budget, solver: Path) -> ProofOutcome
             runs += long_runs(model, [seed.parameters])
             endless = any(run.endless for run in runs)
         reached = longest(runs)
-        if twice and reached == TWICE:
-            bound, text = TWICE, twice
+        if twice is not None and reached == TWICE:
+            found = twice if session.proved(twice.claim, twice.depth) else None
         elif not endless:
-            for session.model, seen in (*_deciding(model, runs), (model, runs)):
-                guesses = candidates(session.model, seen)
-                bound, invariants, text = _search(session, session.model, guesses, seen, twice)
-                if bound is not None:
+            for part, seen in (*_deciding(model, runs), (model, runs)):
+                session.turn_to(part)
+                found = _proved(session, part, seen, twice)
+                if found is not None:
                     break
     except SolverFailed as failure:
-        bound, failed = None, str(failure)
+        found, failed = None, str(failure)
     except (OutOfTime, _Empty):
-        bound = None
+        found = None
     seconds = time.perf_counter() - start
-    relations = len(invariants)
-    return ProofOutcome(
-        bound, reached, tuple(invariants), relations, failed, text, seconds, endless=endless
+    outcome = ProofOutcome(None, reached, (), 0, failed, "", seconds, endless=endless)
+    if found is None:
+        return outcome
+    known, count = found.relations, len(found.relations)
+    return replace(
+        outcome, bound=found.bound, invariants=known, relations=count, model=session.text
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """``relations and count <= bound`` seems to be inductive, with ``depth`` states in a row."""
+
+    bound: int
+    relations: tuple[Term, ...]
+    depth: int
+
+    @property
+    def claim(self) -> Term:
+        """What is to be proved."""
+        return terms.both(conjunction(self.relations), at_most(self.bound))
+
+
+def _proved(
+    session: Session, model: LoopModel, runs: list[ModelRun], twice: _Found | None
+) -> _Found | None:
+    """The least bound found, and proved; with the easy relations alone if all take too long."""
+    guesses = candidates(model, runs)
+    found = _search(session, model, guesses, runs, twice)
+    if found is None or session.proved(found.claim, found.depth):
+        return found
+    few = [g for g in found.relations if easy(g)]
+    if len(few) == len(found.relations):
+        return None
+    found = _search(session, model, few, runs, twice)
+    return found if found is not None and session.proved(found.claim, found.depth) else None
 
 
 def _deciding(model: LoopModel, runs: list[ModelRun]) -> Iterator[tuple[LoopModel, list[ModelRun]]]:
@@ -245,17 +239,16 @@ def _deciding(model: LoopModel, runs: list[ModelRun]) -> Iterator[tuple[LoopMode
                 return
 
 
-def _first_run(session: Session, model: LoopModel) -> tuple[ModelRun, list[Choice], str]:
+def _first_run(session: Session, model: LoopModel) -> tuple[ModelRun, list[Choice], _Found | None]:
     """A short run found by the solver, three executions if there are any of that many.
 
-    Also the choices made in it, from which longer runs may be found; and the model text, if it is
-    proved that there are no more than two.
-
-    Raises _Empty when no initial state is shown (rule 19: INIT satisfiable).
+    Also the choices made in it, from which longer runs may be found; and that there are no more
+    than two, if that is so. Raises _Empty when there is no initial state.
     """
     properties = [("never", FALSE), ("two", at_most(TWICE))]
-    some, longer = session.ask(properties, [Check("never", depth=0), Check("two", depth=3)])
-    if some.verdict is not CheckVerdict.FALSE or not some.trace:
+    checks = [Check("never", depth=0), Check("two", depth=TWICE_DEPTH)]
+    some, longer = session.ask(properties, checks)
+    if some.verdict is not CheckVerdict.FALSE:
         raise _Empty
     trace = longer.trace if longer.verdict is CheckVerdict.FALSE else some.trace
     parameters = tuple(trace[0][p.name] for p in model.parameters)
@@ -266,48 +259,47 @@ def _first_run(session: Session, model: LoopModel) -> tuple[ModelRun, list[Choic
         trace[-1][COUNT.name],
         ended=False,
     )
-    steps = [tuple(at.get(i.name, 0) for i in model.inputs) for at in trace[1:]]
-    proof = session.text if longer.verdict is CheckVerdict.TRUE else ""
-    return run, [Choice(parameters, inputs) for inputs in steps], proof
+    steps = [tuple(at[i.name] for i in model.inputs) for at in trace[1:]]
+    twice = longer.verdict is CheckVerdict.TRUE
+    found = _Found(TWICE, (), TWICE_DEPTH) if twice else None
+    return run, [Choice(parameters, inputs) for inputs in steps], found
 
 
-def _conjunction(parts: Sequence[Term]) -> Term:
+def conjunction(parts: Sequence[Term]) -> Term:
+    """All of ``parts``."""
     return reduce(terms.both, parts, terms.TRUE)
 
 
 def _search(
-    session: Session, model: LoopModel, guesses: list[Term], runs: list[ModelRun], twice: str
-) -> tuple[int | None, list[Term], str]:
-    """(bound, the candidates proved with it, the model text of the proof).
-
-    ``twice``: of the proof that there are at most two executions, if there is one.
-    """
+    session: Session,
+    model: LoopModel,
+    guesses: list[Term],
+    runs: list[ModelRun],
+    twice: _Found | None,
+) -> _Found | None:
+    """The least bound that seems provable. ``twice``: that there are at most two executions."""
     first = longest(runs)
-    guesses, proved = weed(session, model, guesses, at_most(first))
-    if proved:
-        return first, guesses, session.text
-    if twice:
-        return TWICE, [], twice
+    guesses, inductive = weed(session, model, guesses, at_most(first))
+    if inductive:
+        return _Found(first, tuple(guesses), DEPTH)
+    if twice is not None:
+        return twice
     likely = [n for n in likely_bounds(model, runs) if first < n < HUGE]
     low = first + 2
-    bound, text = _least_proved(session, guesses, [first + 1, *likely[:NEAR], HUGE])
-    if bound is None:
-        guesses, proved = weed(session, model, guesses, at_most(HUGE))
-        low, bound, text = first, HUGE if proved else None, session.text if proved else ""
-    return _narrow(session, guesses, likely, low, bound, text)
+    found = _least(session, guesses, [first + 1, *likely[:NEAR], HUGE])
+    if found is None:
+        guesses, inductive = weed(session, model, guesses, at_most(HUGE))
+        low, found = first, _Found(HUGE, tuple(guesses), DEPTH) if inductive else None
+    return _narrow(session, guesses, likely, low, found)
 
 
-def _least_proved(
-    session: Session, guesses: list[Term], tries: Sequence[int], depth: int = FRAMES[0]
-) -> tuple[int | None, str]:
-    """The least of ``tries`` that is proved to be a bound, with the model text of the proof."""
-    facts = _conjunction(guesses)
-    properties = [(f"at_{n}", terms.both(facts, at_most(n))) for n in sorted(set(tries))]
-    answers = session.ask(properties, [Check(name, depth=depth) for name, _ in properties])
-    for n, answer in zip(sorted(set(tries)), answers, strict=True):
-        if answer.verdict is CheckVerdict.TRUE:
-            return n, session.text
-    return None, ""
+def _least(
+    session: Session, guesses: list[Term], tries: Sequence[int], depth: int = DEPTH
+) -> _Found | None:
+    """The least of ``tries`` that is inductive with the guesses."""
+    found = [_Found(n, tuple(guesses), depth) for n in sorted(set(tries))]
+    at = session.first([f.claim for f in found], depth)
+    return None if at is None else found[at]
 
 
 def weed(
@@ -315,22 +307,20 @@ def weed(
 ) -> tuple[list[Term], bool]:
     """Drop candidates until the rest, with ``goal``, is inductive or only that fails.
 
-    Returns what is left and whether all of it is proved.
+    Returns what is left and whether all of it is inductive, with ``DEPTH`` states in a row.
     """
     guesses = list(guesses)
     while True:
-        whole = terms.both(_conjunction(guesses), goal)
-        checks = [Check("all", depth=FRAMES[0]), Check("step", Algorithm.STEP)]
-        proof, step = session.ask([("all", whole), ("step", whole)], checks)
-        if proof.verdict is CheckVerdict.TRUE:
+        whole = terms.both(conjunction(guesses), goal)
+        [answer] = session.ask([("all", whole)], [Check("all", depth=DEPTH)])
+        if answer.verdict is CheckVerdict.TRUE:
             return guesses, True
-        witness = proof if proof.verdict is CheckVerdict.FALSE else step
-        if witness.verdict is CheckVerdict.EXPIRED:
+        if answer.verdict is CheckVerdict.EXPIRED:
             kept = [g for g in guesses if easy(g)]
         else:
-            kept = _surviving(model, guesses, witness.trace)
-        if witness.verdict is CheckVerdict.FALSE:
-            start = tuple(witness.trace[0][p.name] for p in model.parameters)
+            kept = _surviving(model, guesses, answer.trace)
+        if answer.verdict is CheckVerdict.FALSE:
+            start = tuple(answer.trace[0][p.name] for p in model.parameters)
             kept = holding(model, kept, runs_near(model, start))
         if len(kept) == len(guesses):
             return guesses, False
@@ -351,34 +341,27 @@ def _surviving(model: LoopModel, guesses: list[Term], trace: Sequence[State]) ->
 
 
 def _narrow(
-    session: Session,
-    guesses: list[Term],
-    likely: list[int],
-    low: int,
-    high: int | None,
-    text: str,
-) -> tuple[int | None, list[Term], str]:
-    """Search for the smallest provable n >= low, several n per query, for each depth.
+    session: Session, guesses: list[Term], likely: list[int], low: int, best: _Found | None
+) -> _Found | None:
+    """Search for the smallest provable n >= low, several n at a time, for each depth.
 
-    ``high`` is proved, with ``text``. A deeper induction sees a few iterations more: no help where
-    thousands are known to happen.
+    A deeper induction sees a few iterations more: no help where thousands are known to happen.
     """
     for depth in FRAMES if low < MAX_STEPS else FRAMES[:1]:
-        while high is None or low < high:
+        while best is None or low < best.bound:
+            high = None if best is None else best.bound
             between = [n for n in likely if low <= n and (high is None or n < high)]
             tries = sorted({*_ladder(low, high), *between[-4:]})
-            found, proof = _least_proved(session, guesses, tries, depth)
-            if found is not None:
-                high, text = found, proof
-            bad = [n for n in tries if high is None or n < high]
+            best = _least(session, guesses, tries, depth) or best
+            bad = [n for n in tries if best is None or n < best.bound]
             if bad:
                 low = max(bad) + 1
-            if high is None:
+            if best is None:
                 break
-        if high is not None and high < HUGE:
-            return high, guesses, text
+        if best is not None and best.bound < HUGE:
+            return best
         low = 1
-    return None, guesses, ""
+    return None
 
 
 def _ladder(low: int, high: int | None) -> list[int]:

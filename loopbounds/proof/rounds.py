@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 
 from loopbounds.nusmv.model import LoopModel
 from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.checker import Checker
 from loopbounds.proof.evidence import with_total
 from loopbounds.proof.keys import model_key, simple_key, total_key
 from loopbounds.proof.options import BoundOptions
 from loopbounds.proof.prove import ProofOutcome, Question, prove_simple
 from loopbounds.proof.store import KeptProof, write_model
 from loopbounds.proof.triangular import Total, total_over
-from loopbounds.proof.workers import answer_all
+from loopbounds.proof.workers import Limit, Work, answer_all
 from loopbounds.reduction.simplify import simplified
 from loopbounds.slicing.code import CellStep, Code
 from loopbounds.slicing.gated_ssa import GatedSsa
@@ -31,6 +31,7 @@ from quoll.kept.store import Store
 
 __all__ = ["Progress", "Rounds"]
 
+SLACK = 4  # times what a question may use before its worker is ended
 Progress = Callable[[int, int, str], None]  # questions answered, all questions, place
 
 
@@ -40,7 +41,7 @@ class Rounds:
 
     code: Code
     options: BoundOptions
-    solver: Path
+    checker: Checker
     progress: Progress | None
     slices: dict[int, Slice] = field(default_factory=dict)
     outcomes: dict[int, ProofOutcome] = field(default_factory=dict)
@@ -104,7 +105,7 @@ class Rounds:
         return {loop: known[key] for loop, key in keys.items()}
 
     def _key(self, model: LoopModel) -> str:
-        return model_key(model, self.options.budget, self.solver)
+        return model_key(model, self.options.budget, self.checker)
 
     def _asked(self, loops: Mapping[str, int]) -> dict[str, ProofOutcome]:
         """The answer to each question; those with the same simple model share its proof."""
@@ -115,7 +116,7 @@ class Rounds:
         proofs = {key: p for key in models if (p := self._remembered(key)) is not None}
         proofs |= self._answered(
             {
-                key: partial(prove_simple, model, self.options.budget, self.solver)
+                key: partial(prove_simple, model, self.options.budget, self.checker)
                 for key, model in models.items()
                 if key not in proofs
             },
@@ -123,7 +124,9 @@ class Rounds:
         )
         answers = self._answered(
             {
-                key: partial(question.lifted, proofs[simple[key]], self.options.budget, self.solver)
+                key: partial(
+                    question.lifted, proofs[simple[key]], self.options.budget, self.checker
+                )
                 for key, question in asked.items()
             },
             {},
@@ -150,8 +153,15 @@ class Rounds:
             if self.progress is not None and key in places:
                 self.progress(len(found), len(keys), self._place(places[key]))
 
-        answer_all(list(questions.values()), self.options.workers, done)
+        asked = [partial(_without_terms, question) for question in questions.values()]
+        answer_all(Work(asked, ProofOutcome.lost, done), self.options.workers, self._limit)
         return found
+
+    @property
+    def _limit(self) -> Limit:
+        """Of a worker for one question, which is about two models."""
+        budget = self.options.budget
+        return Limit(SLACK * budget.seconds, SLACK * max(budget.search.memory, budget.query.memory))
 
     def _remembered(self, key: str) -> ProofOutcome | None:
         known: KeptProof | None = self.store.value(key, KeptProof)
@@ -187,7 +197,11 @@ class Rounds:
             self.keys[-1 - loop] = key
             return Total(known.bound)
         model, inner = self.slices[loop].model, self.code.bounds[loop]
-        found = total_over(model, trip, outer, inner, self.options.budget, self.solver)
+        budget, answers = self.options.budget, dict[int, Total]()
+        question = partial(total_over, model, trip, outer, inner, budget, self.checker)
+        work = Work([question], Total.lost, answers.__setitem__)
+        answer_all(work, self.options.workers, self._limit)
+        found = answers[0]
         if not found.failed:
             self.store.keep(key, KeptProof(found.executions, 1, 1, found.model, 0.0))
             write_model(self.options.models, key, found.model)
@@ -206,6 +220,11 @@ class Rounds:
     def _place(self, loop: int) -> str:
         header = self.code.graph.loops[loop].header
         return self.code.image.place(self.code.graph.nodes[header].block.addr)
+
+
+def _without_terms(question: Callable[[], ProofOutcome]) -> ProofOutcome:
+    """Terms are interned in the process that made them."""
+    return question().without_terms()
 
 
 def waits(cut: Slice) -> set[int]:

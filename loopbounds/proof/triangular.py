@@ -17,13 +17,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 
 from loopbounds.nusmv.model import COUNT, COUNT_WIDTH, LoopModel, Variable, at_most
 from loopbounds.proof.candidates import candidates
+from loopbounds.proof.checker import Checker
 from loopbounds.proof.climb import Choice, climb
-from loopbounds.proof.prove import Budget, OutOfTime, Session, SolverFailed, weed
+from loopbounds.proof.prove import DEPTH, Budget, conjunction, weed
 from loopbounds.proof.runs import ModelRun, explore, longest
+from loopbounds.proof.session import OutOfTime, Session, SolverFailed
 from loopbounds.reduction.coarsen import coarsen, without_large
 from loopbounds.reduction.simplify import simplified
 from loopbounds.terms import bit_vectors as terms
@@ -44,9 +45,14 @@ class Total:
     model: str = ""
     failed: str = ""  # what the solver failed with; "" when it answered or ran out of time
 
+    @staticmethod
+    def lost(why: str) -> Total:
+        """Where there is no answer."""
+        return Total(None, failed=why)
+
 
 def total_over(
-    model: LoopModel, trip: Term, outer: int, inner: int, budget: Budget, solver: Path
+    model: LoopModel, trip: Term, outer: int, inner: int, budget: Budget, checker: Checker
 ) -> Total:
     """From the proved bounds of both loops and the parameter ``trip`` of the inner one's model.
 
@@ -61,7 +67,7 @@ def total_over(
     line = _line(points)
     if line is None or not line.fits(outer, inner):
         return Total(None)
-    session = Session(small, budget, solver)
+    session = Session(small, budget, checker)
     try:
         for last in dict.fromkeys((max(t for t, _ in points), outer - 1)):
             total = line.total(last, inner)
@@ -70,7 +76,9 @@ def total_over(
             goal = terms.both(line.property(trip), at_most(inner))
             goal = terms.both(goal, ule(trip, const(last, COUNT_WIDTH)))
             guesses = candidates(small, _runs(small, trip, points))
-            if weed(session, small, guesses, goal)[1]:
+            guesses, inductive = weed(session, small, guesses, goal)
+            claim = terms.both(conjunction(guesses), goal)
+            if inductive and session.proved(claim, DEPTH):
                 return Total(total, session.text)
     except OutOfTime:
         return Total(None)

@@ -5,7 +5,7 @@ Each function here keeps the lengths of all runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 
@@ -13,6 +13,7 @@ from loopbounds.nusmv.model import LoopModel, Variable
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, conjuncts, const
+from quoll.graph.closure import closure
 
 __all__ = ["influential", "replaced", "simplified"]
 
@@ -229,7 +230,10 @@ def _size(model: LoopModel) -> int:
 def influential(model: LoopModel) -> LoopModel:
     """The model without what cannot influence how long its runs are."""
     following = {v.symbol: v.next for v in model.state}
-    needed = _closure(rewrite.symbols([model.again]), following)
+    needed = closure(
+        rewrite.symbols([model.again]),
+        lambda s: rewrite.symbols([following[s]]) if s in following else (),
+    )
     state = tuple(v for v in model.state if v.symbol in needed)
     used = rewrite.symbols([model.again, *(v.next for v in state), *(v.initial for v in state)])
     constraints = _connected(model.constraints, used)
@@ -245,17 +249,6 @@ def influential(model: LoopModel) -> LoopModel:
         model.again,
         hints,
     )
-
-
-def _closure(start: Iterable[Term], following: Mapping[Term, Term]) -> set[Term]:
-    needed, pending = set(start), list(start)
-    while pending:
-        value = following.get(pending.pop())
-        for s in rewrite.symbols([value]) if value is not None else ():
-            if s not in needed:
-                needed.add(s)
-                pending.append(s)
-    return needed
 
 
 def _connected(constraints: tuple[Term, ...], used: set[Term]) -> tuple[Term, ...]:

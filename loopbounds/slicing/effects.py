@@ -285,11 +285,7 @@ _WORDS: dict[OpCode, _Binary] = {
     OpCode.INT_OR: lambda a, b: terms.operation("or", a, b),
     OpCode.INT_MULT: lambda a, b: terms.operation("mul", a, b),
 }
-_SHIFTS = {
-    OpCode.INT_LEFT: "shl",
-    OpCode.INT_RIGHT: "lshr",
-    OpCode.INT_SRIGHT: "ashr",
-}
+_SHIFTS = {OpCode.INT_LEFT: "shl", OpCode.INT_RIGHT: "lshr", OpCode.INT_SRIGHT: "ashr"}
 _FLAGS: dict[OpCode, _Binary] = {
     OpCode.BOOL_NEGATE: lambda a, b: negate(a),
     OpCode.BOOL_XOR: lambda a, b: terms.operation("xor", a, b),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from quoll.arm.access import access_ops
+from quoll.arm.addressing import is_block_transfer
 from quoll.arm.build import Builder
-from quoll.arm.insn import LR, PC, Cond, Flow, Insn
+from quoll.arm.insn import LR, PC, Access, Cond, Flow, Insn, MemoryAccess
 from quoll.arm.ops import C, N, Op, OpCode, Var, Z, const, general
 from quoll.arm.pcode import translate
 from quoll.arm.system import unknown_results
 
-__all__ = ["CORRECTIONS", "Correction", "unconditional"]
+__all__ = ["CORRECTIONS", "Correction", "access_ops", "unconditional"]
 
 ARM_ALWAYS = 0xE0
 STATUS_SETTING = 1 << 20  # the S bit
@@ -156,6 +156,56 @@ def _shifted_out(insn: Insn) -> list[Op]:
 
 def _arm_absolute_differences(insn: Insn) -> bool:
     return not insn.thumb and insn.mnemonic in ("usad8", "usada8")
+
+
+def access_ops(insn: Insn) -> list[Op]:
+    """Ops of a plain access: all transfers, then the base, then the registers loaded."""
+    memory = insn.memory
+    if memory is None or memory.base is None:
+        raise ValueError(f"{insn.text} is no plain access")
+    build = Builder()
+    lowest, moved = build.address(insn, memory)
+    loaded = []
+    for number, register in enumerate(insn.transfers):
+        place = build.value(OpCode.INT_ADD, lowest, const(number * memory.size))
+        if memory.access is Access.LOAD:
+            loaded.append((register, _load(build, insn, memory, place)))
+        else:
+            _store(build, insn, memory, place, register)
+    if memory.writeback:
+        _write_back(build, insn, memory, memory.base, moved)
+    target = None
+    for register, value in loaded:
+        if register == PC:
+            target = value
+        else:
+            build.emit(OpCode.COPY, general(register), value)
+    if target is not None:
+        odd = build.value(OpCode.INT_AND, target, const(1))
+        build.emit(OpCode.GOTO, None, target, build.value(OpCode.SUBPIECE, odd, const(0), size=1))
+    return build.ops
+
+
+def _load(build: Builder, insn: Insn, memory: MemoryAccess, place: Var) -> Var:
+    value = build.value(OpCode.LOAD, place, size=memory.size)
+    if memory.size == 4:
+        return value
+    signed = insn.mnemonic in ("ldrsb", "ldrsh")
+    return build.value(OpCode.INT_SEXT if signed else OpCode.INT_ZEXT, value)
+
+
+def _store(build: Builder, insn: Insn, memory: MemoryAccess, place: Var, register: int) -> None:
+    value = build.register(register, insn)
+    if memory.size < 4:
+        value = build.value(OpCode.SUBPIECE, value, const(0), size=memory.size)
+    build.emit(OpCode.STORE, None, place, value)
+
+
+def _write_back(build: Builder, insn: Insn, memory: MemoryAccess, base: int, moved: Var) -> None:
+    if is_block_transfer(insn):
+        build.past_list(insn, memory, base)
+    elif base != PC:
+        build.emit(OpCode.COPY, general(base), moved)
 
 
 CORRECTIONS: tuple[Correction, ...] = (

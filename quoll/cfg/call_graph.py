@@ -9,14 +9,7 @@ from quoll.cfg.cfg import Cfg, Program
 from quoll.errors import ControlFlowError
 from quoll.image.image import Image
 
-__all__ = [
-    "Call",
-    "CallGraph",
-    "Recursion",
-    "call_graph",
-    "recursions",
-    "refuse_recursion",
-]
+__all__ = ["Call", "CallGraph", "Recursion", "call_graph", "recursions", "refuse_recursion"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from quoll.cfg.cfg import EdgeKind, Unresolved
 from quoll.cfg.link_register import sets_lr_by_convention
 from quoll.errors import ControlFlowError, InputError
 from quoll.image.image import Image
-from quoll.image.memory_window import Window
 
 __all__ = ["Callee", "FunctionBuilder", "falls_through"]
 
@@ -450,3 +449,27 @@ class FunctionBuilder:
                 "state that the call before it never returns, or end the path before it",
             )
         return not falls_through(insn)
+
+
+LONGEST = 4  # bytes of an instruction
+
+
+class Window:
+    """``code`` is a whole piece of code of an image, at ``start``: the one last decoded from."""
+
+    def __init__(self, image: Image) -> None:
+        self._image = image
+        self.start, self.code = 0, b""
+
+    def at(self, addr: int, thumb: bool) -> bytes | None:
+        """The bytes at ``addr`` of at most one instruction, None if it is not code."""
+        if addr % (2 if thumb else 4):
+            return None
+        if not self.start <= addr < self.start + len(self.code):
+            self.start, self.code = self._image.code_around(addr) or (0, b"")
+        return self.code[addr - self.start : addr - self.start + LONGEST] or None
+
+    def is_code(self, addr: int, thumb: bool) -> bool:
+        """Whether an instruction may start at ``addr``."""
+        inside = 0 <= addr - self.start < len(self.code) or self._image.is_executable(addr)
+        return inside and addr % (2 if thumb else 4) == 0

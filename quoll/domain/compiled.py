@@ -8,22 +8,23 @@ Results that nothing reads are not computed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
 
 from quoll.arm.insn import Cond, Insn
 from quoll.arm.operation import Operation
-from quoll.arm.ops import FLAGS, Op, OpCode, Space, Var, general
+from quoll.arm.ops import FLAGS, Op, OpCode, Space, Var, const, general
 from quoll.arm.semantics import lifted
 from quoll.arm.status import writes_masks
 from quoll.domain import evaluators as ev
 from quoll.domain import truth_evaluators as truths
-from quoll.domain.abstract_state import FLAG
+from quoll.domain.abstract_state import FLAG, MODE
 from quoll.domain.banked_registers import read_bank, switch_mode, write_bank
 from quoll.domain.double_words import Role, aligns_target, find_roles, is_branch
+from quoll.domain.evaluators import restrict, restrict_unknown
 from quoll.domain.live_ops import LiveOps, guard_of, live_ops, rejoins, sets_flags
-from quoll.domain.stated_values import restrict, restrict_unknown
 from quoll.domain.steps import CompiledBlock, Exit, Fork, Meet, Micro, Step, Stop, Straight, Swap
-from quoll.domain.templates import LOCATIONS, Moved, Template
 from quoll.words.strided_interval import ValueSet
 
 __all__ = ["Given", "compile_block"]
@@ -395,3 +396,75 @@ def _template(insn: Insn, live: LiveOps, start: int) -> Template | None:
 
 
 _templates: dict[LiveOps, Template | None] = {}
+
+
+LOCATIONS = MODE + 1  # slots of registers and flags; then those of constants and temporaries
+
+
+class _Extra(Enum):
+    """What an evaluator is given beside slots, after the site."""
+
+    NOTHING = "nothing"
+    ACCESS = "access"  # the size, and what it is noted under
+    SLOT = "slot"
+    VALUES = "values"
+
+
+class Moved(NamedTuple):
+    """Where a template stands: the site before it, the number of its first new slot.
+
+    ``access`` is what its accesses are noted under.
+    """
+
+    site: int
+    first: int
+    access: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Evaluators of one instruction that does not part; ``tail`` says what its own slots hold.
+
+    Made once for all instructions of its form, and moved to where each stands.
+    """
+
+    micros: tuple[tuple[ev.Evaluator, int, int, int, _Extra, Any], ...]
+    tail: tuple[Var | None, ...]  # constants; None for temporaries
+
+    @staticmethod
+    def of(micros: Sequence[Micro], tail: Sequence[Any]) -> Template:
+        """From what was compiled as the first instruction of a block."""
+        constants = [None if value is None else const(value) for value in tail]
+        return Template(tuple((*m[:4], *_extra(m)) for m in micros), tuple(constants))
+
+    def at(self, place: Moved, names: Mapping[Var, Var]) -> tuple[list[Micro], list[int | None]]:
+        """The evaluators at ``place``, and what their own slots hold at first."""
+        slots = list(range(LOCATIONS))
+        for name, var in names.items():
+            if name.space is Space.REG:
+                slots[name.offset] = var.offset
+        slots += range(place.first, place.first + len(self.tail))
+        site, _, access = place
+        micros: list[Micro] = []
+        for function, out, a, b, kind, value in self.micros:
+            site += 1
+            extra: Any = site
+            if kind is _Extra.ACCESS:
+                extra = site, value, access
+            elif kind is _Extra.SLOT:
+                extra = site, slots[value]
+            elif kind is _Extra.VALUES:
+                extra = site, *value
+            micros.append((function, slots[out], slots[a], slots[b], extra))
+        return micros, [None if v is None else names.get(v, v).offset for v in self.tail]
+
+
+def _extra(micro: Micro) -> tuple[_Extra, Any]:
+    function, extra = micro[0], micro[4]
+    if type(extra) is int:
+        return _Extra.NOTHING, None
+    if function in (ev.load, ev.store):
+        return _Extra.ACCESS, extra[1]
+    if function is ev.subtract and extra[1]:
+        return _Extra.SLOT, extra[1]
+    return _Extra.VALUES, extra[1:]

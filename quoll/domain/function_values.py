@@ -19,7 +19,7 @@ from quoll.domain.abstract_machine import Environment
 from quoll.domain.abstract_memory import S1, live_frames
 from quoll.domain.abstract_state import FLAG, MODE, State, entry_register, entry_state
 from quoll.domain.compiled import Given, compile_block
-from quoll.domain.havoc import hands_on_a_stack_address
+from quoll.domain.havoc import SAVED, hands_on_a_stack_address
 from quoll.domain.steps import CompiledBlock
 from quoll.domain.terms import (
     BIAS,
@@ -324,6 +324,3 @@ def _links(cfg: Cfg) -> frozenset[int]:
     """Return addresses that ``bl`` leaves to code that counts as part of the function."""
     ends = [b.last for b in cfg.blocks if b.last.flow is Flow.CALL and not b.calls]
     return frozenset(insn.next | insn.thumb for insn in ends)
-
-
-SAVED = frozenset(entry_symbol(register) << 32 for register in (*CALLEE_SAVED, LR))

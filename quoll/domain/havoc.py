@@ -2,14 +2,15 @@
 
 Registers that it is not known to give back, the flags and its callers' memory are unknown
 afterwards. Under S1 (rule 1) its stores spare live stack frames, unless it was handed an
-address in a stack: then they may be meant for a frame.
+address in a stack: then they may be meant for a frame, and spare, under F1, saved registers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from quoll.arm.insn import SP
+from quoll.arm.insn import LR, SP
+from quoll.assumptions import F1
 from quoll.domain.abstract_machine import Environment
 from quoll.domain.abstract_memory import S1, live_frames
 from quoll.domain.abstract_state import BEFORE, FLAG, MODE, State, entry_state
@@ -23,16 +24,18 @@ from quoll.domain.terms import (
     Fact,
     Term,
     describe,
+    entry_symbol,
     is_marked,
     on_stack,
     plus,
 )
-from quoll.facts.applied import Replacement
+from quoll.facts.applied import CALLEE_SAVED, Replacement
 from quoll.words.strided_interval import ANY
 
 __all__ = ["after_call", "entered", "hands_on_a_stack_address"]
 
 ARGUMENTS = (0, 1, 2, 3, 12)
+SAVED = frozenset(entry_symbol(register) << 32 for register in (*CALLEE_SAVED, LR))
 STACK_ARGUMENTS = 64  # bytes above sp that may hold arguments
 
 
@@ -63,8 +66,11 @@ def after_call(
     if preserves:
         return State(tuple(registers), before.frames, before.globals, banks, facts)
     frames: Mapping[int, object] = {}
-    if not handed and SP in gives_back:
+    if SP in gives_back:
         frames = live_frames(before.frames, before.term(SP), before.facts)
+    if frames and handed:
+        frames = {at: cell for at, cell in frames.items() if cell in SAVED}
+        environment.used.add(F1.text())
     if frames:
         environment.used.add(S1)
     kept = dict(frames)

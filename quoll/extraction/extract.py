@@ -19,6 +19,7 @@ from quoll.errors import UsageError
 from quoll.extraction.statements import Statements
 from quoll.extraction.work_list import Growth
 from quoll.facts import Facts, RegionFact
+from quoll.graph.closure import closure
 from quoll.image.image import Image
 from quoll.inlining.cuts import guided
 
@@ -145,11 +146,5 @@ def _going_on(cfg: Cfg) -> Iterator[int]:
 
 
 def _reached(growth: Growth, entries: tuple[int, ...]) -> set[int]:
-    reached: set[int] = set()
-    pending = list(entries)
-    while pending:
-        entry = pending.pop()
-        if entry not in reached:
-            reached.add(entry)
-            pending.extend(callee.entry for callee in growth.functions[entry].callees)
-    return reached
+    functions = growth.functions
+    return closure(entries, lambda entry: (callee.entry for callee in functions[entry].callees))

@@ -9,7 +9,8 @@ to the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 
 from quoll.arm.insn import LR, SP, Flow, Insn
 from quoll.assumptions import EXCEPTION_RETURN, RETURN_BY_FORM, TAIL_CALL_BY_FORM, Assumption
@@ -17,12 +18,13 @@ from quoll.cfg.cfg import Block, Cfg, EdgeKind, JumpTable
 from quoll.cfg.discover import Callee, FunctionBuilder
 from quoll.cfg.link_register import holds_return_address, link_before
 from quoll.cfg.transfers import TransferEffect, by_form, links
-from quoll.extraction.examine import Examined, examined
 from quoll.extraction.functions import Functions
 from quoll.extraction.statements import Statements
 from quoll.facts.contract import Contract
+from quoll.graph.closure import closure
 from quoll.image.image import Image
-from quoll.indirect.local_code import Nearby
+from quoll.indirect.frames import Frame, GivesUp, prove_frame
+from quoll.indirect.local_code import Nearby, Used
 from quoll.indirect.returns import Confirmed, Confirmer, Doubt, Ending
 from quoll.processes.parallel import spread
 
@@ -81,13 +83,12 @@ class Growth(Functions):
             if insn not in function.tails
             for callee in callees
         ]
-        called: set[int] = set()
-        while pending:
-            entry = pending.pop()
-            if entry not in called:
-                called.add(entry)
-                function = self.functions[entry]
-                pending.extend(c for insn in function.tails for c in function.calls.get(insn, ()))
+
+        def jumped_to(entry: int) -> Iterator[int]:
+            function = self.functions[entry]
+            return (c for insn in function.tails for c in function.calls.get(insn, ()))
+
+        called = closure(pending, jumped_to)
         refused = False
         for function in self.functions.values():
             sites = function.exception_returns() - self._ends
@@ -448,3 +449,45 @@ class Growth(Functions):
     def unproved(self, entry: int) -> list[Assumption]:
         """What is assumed of the function at ``entry`` because values did not prove it."""
         return list(self._progress[entry].unproved.values())
+
+
+Answer = tuple[TransferEffect, bool] | Doubt  # what a transfer does, and whether it is a call
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """``answers``: of each open transfer, None where values of the whole function may tell.
+
+    ``used`` is what they rest on. ``frame`` is what the quick proof of returns has found; None if
+    it was not asked for, or gives up, at the instruction ``lost`` if that is at one.
+    """
+
+    answers: Mapping[int, Answer | None]
+    used: Used
+    frame: Frame | None
+    lost: Insn | None = None
+
+    @property
+    def undecided(self) -> frozenset[int]:
+        """The transfers that need the values of the whole function."""
+        return frozenset(site for site, answer in self.answers.items() if answer is None)
+
+
+def examined(
+    cfg: Cfg, open_sites: Set[int], returns: Set[int] | None, nearby: Nearby, confirmer: Confirmer
+) -> Examined:
+    """Answers for the transfers at ``open_sites``; the proof that those at ``returns`` return.
+
+    With ``returns`` None nothing is claimed that could be proved. An answer follows from the
+    function's graph and what is believed of its callees; nothing is changed, so that functions can
+    be shared out to the processors, and the answers are the same however many there are.
+    """
+    used = Used()
+    answers = nearby(cfg, open_sites, used)
+    frame, lost = None, None
+    if returns is not None and None not in answers.values():
+        try:
+            frame = prove_frame(cfg, returns, confirmer.contract)
+        except GivesUp as reason:
+            lost = reason.insn
+    return Examined(answers, used, frame, lost)

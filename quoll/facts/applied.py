@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from quoll.arm.insn import Insn
 from quoll.assumptions import Assumption, restated, rests_on
 from quoll.facts import (
     Branch,
@@ -69,6 +70,7 @@ class Replacement:
     It leaves the registers ``gives_back`` as they were, and the processor mode if ``keeps_mode``.
     ``settled``: it was analysed, and the cycles of all its memory accesses are among ``cycles``.
     ``stores``: known places of its callers' frames that it may store to (``quoll.facts.contract``).
+    ``ends``: instructions in it that end the path, within ``cycles``.
     """
 
     cycles: int
@@ -78,6 +80,7 @@ class Replacement:
     keeps_mode: bool = True
     settled: bool = False
     stores: tuple[Span, ...] = ()
+    ends: tuple[Insn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

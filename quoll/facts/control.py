@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar
 
-from quoll.facts.fact import FUNCTION, PLACE, FactForm, FactKind, Placed, Question, Source, Stage
+from quoll.facts.fact import FUNCTION, PLACE, Fact, FactForm, Placed, Question, Stage
 
 __all__ = ["FORMS", "NeverReturns", "Returns", "Targets"]
 
@@ -15,10 +14,8 @@ __all__ = ["FORMS", "NeverReturns", "Returns", "Targets"]
 class Targets(Placed):
     """``targets of place are ...``: all targets of an indirect jump or call."""
 
-    stage: ClassVar[Stage] = Stage.EXTRACTION
+    stage = Stage.EXTRACTION
 
-    source: Source
-    place: str
     targets: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -29,12 +26,11 @@ class Targets(Placed):
 
 
 @dataclass(frozen=True, slots=True)
-class NeverReturns(FactKind):
+class NeverReturns(Fact):
     """``function never returns``."""
 
-    stage: ClassVar[Stage] = Stage.EXTRACTION
+    stage = Stage.EXTRACTION
 
-    source: Source
     function: str
 
     def __str__(self) -> str:
@@ -48,10 +44,7 @@ class NeverReturns(FactKind):
 class Returns(Placed):
     """``place returns to its caller``: with the registers and the mode that it counts on."""
 
-    stage: ClassVar[Stage] = Stage.EXTRACTION
-
-    source: Source
-    place: str
+    stage = Stage.EXTRACTION
 
     def __str__(self) -> str:
         return f"{self.place} returns to its caller"

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from quoll.errors import FactsError
 from quoll.facts.fact import (
     IN,
     NAME,
     NUMBER,
     PLACE,
+    Counted,
     FactForm,
     Limited,
     Placed,
     Question,
-    Source,
     Stage,
     number,
+    positive,
     scope,
 )
 
@@ -28,10 +27,8 @@ __all__ = ["FORMS", "AtMost", "Conflict", "Consistent", "LoopFact", "LoopParamet
 class LoopFact(Placed):
     """``loop PLACE at most N``."""
 
-    stage: ClassVar[Stage] = Stage.LOOP_BOUNDS
+    stage = Stage.LOOP_BOUNDS
 
-    source: Source
-    place: str
     bound: int
 
     def __str__(self) -> str:
@@ -49,10 +46,8 @@ class LoopParameter(Placed):
     loops whose every turn passes PLACE, however often they are entered.
     """
 
-    stage: ClassVar[Stage] = Stage.INTEGER_PROGRAM
+    stage = Stage.INTEGER_PROGRAM
 
-    source: Source
-    place: str
     name: str
     plus: int
     total: bool = False
@@ -70,64 +65,61 @@ class LoopParameter(Placed):
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict(Limited):
-    """``a conflicts with b in function``: not both in one invocation.
+class Related(Limited, Counted):
+    """Two places in the invocations of one function; what relates them is one question.
 
     With ``caller``, only in invocations whose call instruction stands in that function; the same
-    for the other two forms.
+    for ``AtMost``.
     """
 
-    stage: ClassVar[Stage] = Stage.INTEGER_PROGRAM
+    stage = Stage.INTEGER_PROGRAM
 
-    source: Source
     a: str
     b: str
     function: str
     caller: str | None = None
+
+    def places(self) -> tuple[str, ...]:
+        return self.a, self.b
+
+    def asked(self) -> tuple[object, ...]:
+        """The question that each kind answers."""
+        return "pair", frozenset((self.a, self.b)), self.function, self.caller
+
+
+class Conflict(Related):
+    """``a conflicts with b in function``: not both in one invocation."""
+
+    __slots__ = ()
 
     def __str__(self) -> str:
         return f"{self.a} conflicts with {self.b}{scope(self.function, self.caller)}"
 
     def question(self) -> Question:
-        return pair(self.a, self.b, self.function, self.caller), "conflict"
-
-    def places(self) -> tuple[str, ...]:
-        return self.a, self.b
+        return self.asked(), "conflict"
 
 
-@dataclass(frozen=True, slots=True)
-class Consistent(Limited):
+class Consistent(Related):
     """``a is consistent with b in function``: equally often in one invocation."""
 
-    stage: ClassVar[Stage] = Stage.INTEGER_PROGRAM
-
-    source: Source
-    a: str
-    b: str
-    function: str
-    caller: str | None = None
+    __slots__ = ()
 
     def __str__(self) -> str:
         return f"{self.a} is consistent with {self.b}{scope(self.function, self.caller)}"
 
     def question(self) -> Question:
-        return pair(self.a, self.b, self.function, self.caller), "consistent"
-
-    def places(self) -> tuple[str, ...]:
-        return self.a, self.b
+        return self.asked(), "consistent"
 
 
 @dataclass(frozen=True, slots=True)
-class AtMost(Placed, Limited):
+class AtMost(Placed, Limited, Counted):
     """``place executes at most n times``: in total, or per invocation of ``function``.
 
     ``place never executes`` is the same with ``count`` 0.
     """
 
-    stage: ClassVar[Stage] = Stage.INTEGER_PROGRAM
+    stage = Stage.INTEGER_PROGRAM
 
-    source: Source
-    place: str
     count: int
     function: str | None
     caller: str | None = None
@@ -139,22 +131,12 @@ class AtMost(Placed, Limited):
     def question(self) -> Question:
         return ("count", self.place, self.function, self.caller), self.count
 
-
-def pair(a: str, b: str, function: str, caller: str | None) -> tuple[object, ...]:
-    """Conflict and consistency of the same two places are one question."""
-    return ("pair", frozenset((a, b)), function, caller)
+    def broken(self, total: int) -> str:
+        return f"{total} times" if total > self.count else ""
 
 
-def at_least_one(source: Source, bound: int) -> int:
-    """``bound``, refused if zero: the header of a loop that is entered executes."""
-    if bound == 0:
-        raise FactsError(
-            "a loop bound counts executions of the header, which are at least 1 per entry",
-            where=str(source),
-            hint="for a loop that is never entered write: PLACE never executes",
-        )
-    return bound
-
+NO_HEADER = "a loop bound counts executions of the header, which are at least 1 per entry"
+NEVER_ENTERED = "for a loop that is never entered write: PLACE never executes"
 
 FORMS = (
     FactForm(
@@ -174,7 +156,7 @@ FORMS = (
         r"loop (?!conflicts with|is consistent|executes at|never executes|never returns)",
         rf"loop (?P<place>{PLACE}) at most (?P<count>{NUMBER})",
         "loop PLACE at most N",
-        lambda s, m: LoopFact(s, m["place"], at_least_one(s, number(m["count"]))),
+        lambda s, m: LoopFact(s, m["place"], positive(s, m["count"], NO_HEADER, NEVER_ENTERED)),
     ),
     FactForm(
         r"\S+ conflicts\b",

@@ -10,7 +10,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar, Protocol
+from typing import ClassVar
+
+from quoll.errors import FactsError
 
 __all__ = [
     "ADDRESS",
@@ -19,15 +21,16 @@ __all__ = [
     "NAME",
     "NUMBER",
     "PLACE",
+    "Counted",
     "Fact",
     "FactForm",
-    "FactKind",
     "Limited",
     "Placed",
     "Question",
     "Source",
     "Stage",
     "number",
+    "positive",
     "scope",
 ]
 
@@ -58,11 +61,23 @@ class Stage(Enum):
     INTEGER_PROGRAM = "integer program"
 
 
-class FactKind:
-    """What each kind of fact says of itself. A kind is one class, which overrides the defaults."""
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A line of a facts file. ``str`` gives text that reads back as the same fact.
 
-    __slots__ = ()
+    A kind of fact is one class, which overrides the defaults.
+    """
+
     stage: ClassVar[Stage]
+    source: Source
+
+    def question(self) -> Question:
+        """What the fact is about, and its answer; every kind has its own.
+
+        Abstract, and tested to be overridden: ``ABC`` has an attribute ``register``, which a
+        dataclass would take for the default of the field of that name.
+        """
+        raise NotImplementedError
 
     def places(self) -> tuple[str, ...]:
         """The places whose execution the fact speaks of, as they are written."""
@@ -73,17 +88,17 @@ class FactKind:
         return ()
 
 
-class Placed(FactKind):
+@dataclass(frozen=True, slots=True)
+class Placed(Fact):
     """A fact about one place."""
 
-    __slots__ = ()
     place: str
 
     def places(self) -> tuple[str, ...]:
         return (self.place,)
 
 
-class Limited(FactKind):
+class Limited(Fact):
     """A fact that may be limited to invocations of one function, from one caller."""
 
     __slots__ = ()
@@ -94,21 +109,19 @@ class Limited(FactKind):
         return tuple(name for name in (self.function, self.caller) if name is not None)
 
 
-class Fact(Protocol):
-    """A line of a facts file. ``str`` gives text that reads back as the same fact."""
+class Counted(Fact):
+    """A fact about how often places execute: rows of the integer program."""
 
-    stage: ClassVar[Stage]
+    __slots__ = ()
 
     @property
-    def source(self) -> Source: ...
+    def monotone(self) -> bool:
+        """Whether it holds of every part of what it holds of."""
+        return True
 
-    def question(self) -> Question:
-        """What the fact is about, and its answer."""
-        ...
-
-    def places(self) -> tuple[str, ...]: ...
-
-    def functions(self) -> tuple[str, ...]: ...
+    def broken(self, total: int) -> str:
+        """What is wrong with a count over the whole path; "" if nothing is."""
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +150,14 @@ IN = rf" in (?P<function>{FUNCTION})(?: when called from (?P<caller>{FUNCTION}))
 def number(text: str) -> int:
     """A decimal or 0x hexadecimal number."""
     return int(text, 16) if text[:2] in ("0x", "0X") else int(text)
+
+
+def positive(source: Source, text: str, message: str, hint: str) -> int:
+    """The number in ``text``. Raises FactsError if it is zero."""
+    value = number(text)
+    if value == 0:
+        raise FactsError(message, where=str(source), hint=hint)
+    return value
 
 
 def scope(function: str | None, caller: str | None) -> str:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from quoll.errors import FactsError
 from quoll.facts.fact import (
     FUNCTION,
     IN,
     NUMBER,
     PLACE,
+    Counted,
+    Fact,
     FactForm,
-    FactKind,
     Limited,
     Placed,
     Question,
-    Source,
     Stage,
-    number,
+    positive,
     scope,
 )
 
@@ -39,10 +37,8 @@ __all__ = [
 class Branch(Placed, Limited):
     """``branch at place is always taken`` (or ``never taken``), perhaps only in a function."""
 
-    stage: ClassVar[Stage] = Stage.INLINING
+    stage = Stage.INLINING
 
-    source: Source
-    place: str
     taken: bool
     function: str | None = None
     caller: str | None = None
@@ -59,10 +55,7 @@ class Branch(Placed, Limited):
 class Ignore(Placed):
     """``ignore place``: no path through the block, or the function that starts there."""
 
-    stage: ClassVar[Stage] = Stage.INLINING
-
-    source: Source
-    place: str
+    stage = Stage.INLINING
 
     def __str__(self) -> str:
         return f"ignore {self.place}"
@@ -72,12 +65,11 @@ class Ignore(Placed):
 
 
 @dataclass(frozen=True, slots=True)
-class IgnoreEdge(FactKind):
+class IgnoreEdge(Fact):
     """``ignore edge place -> place``: control never passes from one block to the other."""
 
-    stage: ClassVar[Stage] = Stage.INLINING
+    stage = Stage.INLINING
 
-    source: Source
     start: str
     end: str
 
@@ -92,19 +84,23 @@ class IgnoreEdge(FactKind):
 
 
 @dataclass(frozen=True, slots=True)
-class Require(Placed):
+class Require(Placed, Counted):
     """``require place``: only paths on which the place executes at least once."""
 
-    stage: ClassVar[Stage] = Stage.INLINING
-
-    source: Source
-    place: str
+    stage = Stage.INLINING
 
     def __str__(self) -> str:
         return f"require {self.place}"
 
     def question(self) -> Question:
         return ("passed", self.place), "at least once"
+
+    @property
+    def monotone(self) -> bool:
+        return False
+
+    def broken(self, total: int) -> str:
+        return "" if total else "it never executes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +110,8 @@ class PathEnd(Placed):
     ``must``: control never goes on. Else a path that ends there is one of several.
     """
 
-    stage: ClassVar[Stage] = Stage.EXTRACTION
+    stage = Stage.EXTRACTION
 
-    source: Source
-    place: str
     must: bool
 
     def __str__(self) -> str:
@@ -131,10 +125,7 @@ class PathEnd(Placed):
 class PathStart(Placed):
     """``path starts at place``: with the block there, on the way from the entry."""
 
-    stage: ClassVar[Stage] = Stage.VALUES
-
-    source: Source
-    place: str
+    stage = Stage.VALUES
 
     def __str__(self) -> str:
         return f"path starts at {self.place}"
@@ -144,15 +135,14 @@ class PathStart(Placed):
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced(FactKind):
+class Replaced(Fact):
     """``function f takes at most n cycles``: from its first instruction to its return.
 
     The body is not looked at. ``preserves``: no store of it is seen by its callers.
     """
 
-    stage: ClassVar[Stage] = Stage.EXTRACTION
+    stage = Stage.EXTRACTION
 
-    source: Source
     function: str
     cycles: int
     preserves: bool
@@ -166,12 +156,11 @@ class Replaced(FactKind):
 
 
 @dataclass(frozen=True, slots=True)
-class RecursionFact(FactKind):
+class RecursionFact(Fact):
     """``recursion of f at most n``: so many activations of the function at a time."""
 
-    stage: ClassVar[Stage] = Stage.INLINING
+    stage = Stage.INLINING
 
-    source: Source
     function: str
     activations: int
 
@@ -182,28 +171,9 @@ class RecursionFact(FactKind):
         return ("recursion", self.function), self.activations
 
 
-def takes(source: Source, function: str, cycles: int, preserves: bool) -> Replaced:
-    """A replacement, refused if it is free."""
-    if cycles == 0:
-        raise FactsError(
-            "a call takes at least one cycle",
-            where=str(source),
-            hint="to leave the function out write: ignore FUNCTION",
-        )
-    return Replaced(source, function, cycles, preserves)
-
-
-def deep(source: Source, function: str, activations: int) -> RecursionFact:
-    """A depth, refused if it is zero."""
-    if activations == 0:
-        raise FactsError(
-            "a function that runs has at least one activation",
-            where=str(source),
-            hint="to leave the function out write: ignore FUNCTION",
-        )
-    return RecursionFact(source, function, activations)
-
-
+NO_CYCLE = "a call takes at least one cycle"
+NO_ACTIVATION = "a function that runs has at least one activation"
+LEFT_OUT = "to leave the function out write: ignore FUNCTION"
 NO_VERB = r"(?!conflicts with|is consistent|executes at|never executes|never returns)"
 
 FORMS = (
@@ -255,12 +225,16 @@ FORMS = (
         rf"function (?P<function>{FUNCTION}) takes at most (?P<cycles>{NUMBER}) cycles?"
         r"(?P<preserves> and preserves memory)?",
         "function FUNCTION takes at most N cycles [and preserves memory]",
-        lambda s, m: takes(s, m["function"], number(m["cycles"]), bool(m["preserves"])),
+        lambda s, m: Replaced(
+            s, m["function"], positive(s, m["cycles"], NO_CYCLE, LEFT_OUT), bool(m["preserves"])
+        ),
     ),
     FactForm(
         r"recursion of ",
         rf"recursion of (?P<function>{FUNCTION}) at most (?P<count>{NUMBER})",
         "recursion of FUNCTION at most N",
-        lambda s, m: deep(s, m["function"], number(m["count"])),
+        lambda s, m: RecursionFact(
+            s, m["function"], positive(s, m["count"], NO_ACTIVATION, LEFT_OUT)
+        ),
     ),
 )

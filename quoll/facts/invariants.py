@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from quoll.errors import FactsError
 from quoll.facts.fact import NUMBER, PLACE, FactForm, Placed, Question, Source, Stage, number
 
-__all__ = ["FORMS", "ListAtMost", "RegisterAtMost"]
+__all__ = ["FORMS", "REGISTERS", "ListAtMost", "RegisterAtMost"]
 
 REGISTERS = {**{f"r{n}": n for n in range(15)}, "sp": 13, "lr": 14}
 
@@ -20,11 +19,9 @@ class RegisterAtMost(Placed):
     It holds whenever the instruction at the place is about to execute.
     """
 
-    stage: ClassVar[Stage] = Stage.VALUES
+    stage = Stage.VALUES
 
-    source: Source
     register: int
-    place: str
     most: int
 
     def __str__(self) -> str:
@@ -42,10 +39,8 @@ class ListAtMost(Placed):
     its own loads of links lead to, there are at most N before a link is 0.
     """
 
-    stage: ClassVar[Stage] = Stage.LOOP_BOUNDS
+    stage = Stage.LOOP_BOUNDS
 
-    source: Source
-    place: str
     most: int
 
     def __str__(self) -> str:
@@ -61,7 +56,7 @@ def at_most(source: Source, register: str, place: str, most: int) -> RegisterAtM
         raise FactsError(f"there is no register {register}", where=str(source))
     if most >= 1 << 32:
         raise FactsError(f"a register holds less than {most:#x}", where=str(source))
-    return RegisterAtMost(source, REGISTERS[register], place, most)
+    return RegisterAtMost(source, place, REGISTERS[register], most)
 
 
 FORMS = (

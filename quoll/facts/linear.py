@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar
 
 from quoll.errors import FactsError
 from quoll.facts.fact import (
     IN,
     NUMBER,
     PLACE,
+    Counted,
     FactForm,
     Limited,
     Question,
@@ -31,7 +31,7 @@ PART = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Linear(Limited):
+class Linear(Limited, Counted):
     """``2*count(a) - count(b) <= n in function``: ``sum(factor * count) relation number``.
 
     Counts are those within one invocation of ``function``, or of the whole path. One that is cut
@@ -39,9 +39,8 @@ class Linear(Limited):
     could otherwise make up for it.
     """
 
-    stage: ClassVar[Stage] = Stage.INTEGER_PROGRAM
+    stage = Stage.INTEGER_PROGRAM
 
-    source: Source
     terms: tuple[tuple[int, str], ...]  # (factor, place), no place twice
     relation: str  # <=, >= or =
     number: int
@@ -50,7 +49,6 @@ class Linear(Limited):
 
     @property
     def monotone(self) -> bool:
-        """Whether it holds of every part of what it holds of."""
         sign = {"<=": 1, ">=": -1, "=": 0}[self.relation]
         return all(factor * sign > 0 for factor, _ in self.terms)
 
@@ -72,6 +70,9 @@ class Linear(Limited):
     def question(self) -> Question:
         about = ("linear", frozenset(self.terms), self.relation, self.function, self.caller)
         return about, self.number
+
+    def broken(self, total: int) -> str:
+        return "" if self.holds(total) else f"the sum is {total}"
 
     def places(self) -> tuple[str, ...]:
         return tuple(place for _, place in self.terms)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from quoll.errors import FactsError
 from quoll.facts.fact import (
@@ -11,28 +10,27 @@ from quoll.facts.fact import (
     NAME,
     NUMBER,
     PLACE,
+    Fact,
     FactForm,
-    FactKind,
     Placed,
     Question,
     Source,
     Stage,
     number,
 )
+from quoll.facts.invariants import REGISTERS
 
 __all__ = ["FORMS", "KINDS", "PointsInto", "RegionFact", "UnknownPointsInto"]
 
 KINDS = ("cached", "device", "read-only", "tcm", "uncached")
-REGISTERS = {**{f"r{n}": n for n in range(15)}, "sp": 13, "lr": 14}
 
 
 @dataclass(frozen=True, slots=True)
-class RegionFact(FactKind):
+class RegionFact(Fact):
     """``region NAME from LOW to HIGH is KIND``: virtual addresses, both included."""
 
-    stage: ClassVar[Stage] = Stage.VALUES
+    stage = Stage.VALUES
 
-    source: Source
     name: str
     low: int
     high: int
@@ -53,11 +51,9 @@ class PointsInto(Placed):
     ``access at PLACE points into NAME``: the address of the first byte it accesses.
     """
 
-    stage: ClassVar[Stage] = Stage.VALUES
+    stage = Stage.VALUES
 
-    source: Source
     register: int | None
-    place: str
     region: str
     aligned: int = 1
 
@@ -71,16 +67,15 @@ class PointsInto(Placed):
 
 
 @dataclass(frozen=True, slots=True)
-class UnknownPointsInto(FactKind):
+class UnknownPointsInto(Fact):
     """``accesses of unknown address point into NAME``: all bytes of each of them.
 
     Unknown is an address if what values find possible spans more than half of what the region
     does. It is not computed from a stack pointer, nor is the pc the base.
     """
 
-    stage: ClassVar[Stage] = Stage.VALUES
+    stage = Stage.VALUES
 
-    source: Source
     region: str
 
     def __str__(self) -> str:
@@ -106,7 +101,7 @@ def points(source: Source, register: str, place: str, name: str, aligned: int) -
         raise FactsError(f"there is no register {register}", where=str(source))
     if aligned < 1 or aligned & (aligned - 1):
         raise FactsError(f"{aligned} is no power of two", where=str(source))
-    return PointsInto(source, REGISTERS.get(register), place, name, aligned)
+    return PointsInto(source, place, REGISTERS.get(register), name, aligned)
 
 
 FORMS = (

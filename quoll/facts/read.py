@@ -1,28 +1,6 @@
 """Facts files: what the user knows and the binary does not say.
 
-One fact per line; ``#`` starts a comment. Places are ``0xADDRESS``, ``symbol``,
-``symbol+0xOFFSET`` or ``file.c:LINE``; a FUNCTION is a symbol or an address.
-
-    loop PLACE at most N                      header executions per entry of the loop (rule 18)
-    loop PLACE at most NAME [+ N]             the same, where no binary says the number
-    PLACE conflicts with PLACE in FUNCTION [when called from FUNCTION]
-    PLACE is consistent with PLACE in FUNCTION [when called from FUNCTION]
-    PLACE executes at most N times [in FUNCTION [when called from FUNCTION]]
-    PLACE never executes [in FUNCTION [when called from FUNCTION]]
-    2*count(PLACE) + count(PLACE) <= N [in FUNCTION [when called from FUNCTION]]    also >=, =
-    targets of PLACE are PLACE, PLACE, ...    an indirect jump or call
-    FUNCTION never returns
-    PLACE returns to its caller               where values do not show it
-    region NAME from 0xLOW to 0xHIGH is cached|device|read-only|tcm|uncached
-    register rN at PLACE points into NAME [aligned BYTES]
-    accesses of unknown address point into NAME
-    list at PLACE has at most N elements      the one that the loop there walks
-    register rN at PLACE is at most M         a word that the binary does not bound
-    branch at PLACE is always taken|never taken [in FUNCTION [when called from FUNCTION]]
-    ignore PLACE; ignore edge PLACE -> PLACE; require PLACE
-    path starts at PLACE; path must end at PLACE; path may end at PLACE
-    function FUNCTION takes at most N cycles [and preserves memory]
-    recursion of FUNCTION at most N           activations of it at a time
+One fact per line; ``#`` starts a comment. docs/facts.md lists the forms.
 
 ``parse`` only reads; ``quoll.facts.places`` turns a place into addresses, and each stage takes the
 facts that are its own. Every fact that is used is an assumption of the result.

@@ -1,7 +1,7 @@
 """Textbook algorithms on flow graphs, free of ARM: dominators, loops, fixed points.
 
 Takes successor lists over 0..n-1 with a root; for a fixed point also a domain.
-Gives dominator tree, natural loops, components, weak topological order, states of a fixed point.
-Source: Cooper, Harvey, Kennedy 2001; Tarjan 1972; Aho, Sethi, Ullman 10.4; Bourdoncle, FMPA 1993.
-Names: dominators.dominators, loops.find_loops, scc.components, fixpoint.solve.
+Gives dominator tree, natural loops, weak topological order, states of a fixed point.
+Source: Cooper, Harvey, Kennedy 2001; Aho, Sethi, Ullman 10.4; Bourdoncle, FMPA 1993.
+Names: dominators.dominators, loops.find_loops, fixpoint.solve.
 """

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import networkx as nx
 
+from quoll.graph.closure import closure
 from quoll.graph.dominators import reverse_postorder
 
 __all__ = ["Split", "TooManyCopies", "split_nodes"]
@@ -92,14 +93,7 @@ class _Splitter:
         return min(sorted(heads), key=lambda h: len(self._reached(region - {h}, heads - {h})))
 
     def _reached(self, inside: set[int], start: set[int]) -> set[int]:
-        reached: set[int] = set()
-        pending = list(start)
-        while pending:
-            node = pending.pop()
-            if node not in reached:
-                reached.add(node)
-                pending.extend(after for after in self.successors[node] if after in inside)
-        return reached
+        return closure(start, lambda node: (n for n in self.successors[node] if n in inside))
 
     def _copy(self, region: set[int], header: int, heads: set[int]) -> set[int]:
         """Copy what ``heads`` reach before ``header``; control from outside enters the copies."""

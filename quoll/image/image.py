@@ -76,10 +76,7 @@ class Image:
 
     @classmethod
     def load(
-        cls,
-        path: str | Path,
-        raw: tuple[RawMemory, ...] = (),
-        symbols: tuple[RawSymbol, ...] = (),
+        cls, path: str | Path, raw: tuple[RawMemory, ...] = (), symbols: tuple[RawSymbol, ...] = ()
     ) -> Image:
         """Read the ELF at ``path``; it gets ``symbols`` beside its own.
 
@@ -160,11 +157,6 @@ class Image:
         changed = copy.copy(self)
         changed.memory = memory
         return changed
-
-    @property
-    def view(self) -> object:
-        """What is said of this image beside its bytes, as part of keys (rule 30)."""
-        return self.memory, self._fixed, sorted(self._changing)
 
     def overwritten(self, span: Span) -> tuple[Span, ...]:
         """Where a store to ``span`` hits what ``constant`` takes for unchanged, by any name."""

@@ -5,13 +5,18 @@ Mapping symbols ($a, $t, $d) start ARM code, Thumb code and data (AAELF32, secti
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from quoll.errors import InputError
 from quoll.image.elf import RawSymbol
+from quoll.image.inputs import Unreadable, read_input
+from quoll.printable import printable
 
-__all__ = ["Mapping", "Symbol", "SymbolTable", "symbol_table"]
+__all__ = ["Mapping", "Symbol", "SymbolTable", "read_names", "symbol_table"]
 
 KINDS = {
     "STT_NOTYPE": "notype", "STT_OBJECT": "object", "STT_FUNC": "func",
@@ -125,3 +130,43 @@ def _symbol(row: RawSymbol) -> Symbol:
     thumb = kind == "func" and bool(row.value & 1)
     addr = row.value & ~1 if thumb else row.value
     return Symbol(row.name, addr, row.size, kind, thumb, row.binding == "STB_LOCAL")
+
+
+LISTED = re.compile(
+    r"(?P<addr>[0-9a-fA-F]{1,16}) +(?:(?P<size>[0-9a-fA-F]{8,16}) +)?(?P<type>\S) (?P<name>\S+)"
+    r"(?:\s+\[\S+\])?\s*"
+)
+UNDEFINED = re.compile(r"\s*[UwvN] \S+\s*")
+LISTED_KINDS = {"t": "STT_FUNC", "d": "STT_OBJECT", "b": "STT_OBJECT", "r": "STT_OBJECT"}
+LARGEST_LIST = 64 << 20  # bytes
+
+
+def read_names(path: Path) -> tuple[RawSymbol, ...]:
+    """The symbols in a list of lines ``ADDRESS [SIZE] TYPE NAME [MODULE]``.
+
+    ``nm`` prints such lines; ``System.map`` and ``/proc/kallsyms`` have them, too. They do not say
+    which functions are Thumb code, unless the lowest bit of their addresses is set. Raises
+    InputError naming the file, and the line that is no symbol.
+    """
+    try:
+        text = read_input(path, LARGEST_LIST).decode("utf-8")
+    except (Unreadable, UnicodeDecodeError) as fault:
+        reason = fault if isinstance(fault, Unreadable) else "is not UTF-8 text"
+        raise InputError(f"the list of symbols {path} {reason}") from fault
+    return tuple(_symbols(text, path))
+
+
+def _symbols(text: str, path: Path) -> Iterator[RawSymbol]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or UNDEFINED.fullmatch(line):
+            continue
+        match = LISTED.fullmatch(line)
+        if match is None or int(match["addr"], 16) >= 1 << 32:
+            raise InputError(
+                f"{path}:{number}: '{printable(line.strip()[:60])}' is no symbol",
+                hint="lines are 'ADDRESS TYPE NAME', as nm prints them",
+            )
+        kind = LISTED_KINDS.get(match["type"].lower(), "STT_NOTYPE")
+        binding = "STB_LOCAL" if match["type"].islower() else "STB_GLOBAL"
+        size = int(match["size"] or "0", 16)
+        yield RawSymbol(printable(match["name"]), int(match["addr"], 16), size, kind, binding, True)

@@ -119,8 +119,7 @@ class _Reader:
     def trace(self) -> Trace:
         if not self.data.startswith(_MAGIC):
             raise InputError(
-                f"{self.path} is not a recording of a kernel",
-                hint="kernels/recorder writes them",
+                f"{self.path} is not a recording of a kernel", hint="kernels/recorder writes them"
             )
         _, version, low, high, vectors = self._unpack(_HEADER)
         if version != _VERSION:

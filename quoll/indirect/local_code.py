@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from quoll.arm.insn import LR, PC, Flow, Insn
+from quoll.arm.insn import LR, PC, Cond, Flow, Insn
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
 from quoll.cfg.link_register import computed_address
@@ -24,7 +24,6 @@ from quoll.domain.abstract_state import FLAG, State
 from quoll.domain.function_values import BlockCode, environment_of
 from quoll.domain.transfer import run
 from quoll.image.image import Image
-from quoll.indirect.conditional_paths import on_the_way
 from quoll.indirect.leading_zeros import by_magnitude
 from quoll.indirect.reaching_definitions import MAY_BE_WRITTEN, may_decide, opaque_origin
 from quoll.indirect.relevant_instructions import Needs
@@ -133,13 +132,7 @@ class Nearby:
         return found
 
     def _decided(
-        self,
-        cfg: Cfg,
-        into: Mapping[int, Sequence[Edge]],
-        block: Block,
-        used: Used,
-        *,
-        small: bool,
+        self, cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block, used: Used, *, small: bool
     ) -> tuple[TransferEffect, bool] | Doubt | None:
         """Most calls are made through what a caller handed over, and that is quickly seen."""
         reason = opaque_origin(cfg, into, block, self._image)
@@ -288,3 +281,42 @@ def _anything(environment: Environment) -> State:
     """
     symbols = [environment.names.of(ANYTHING, register) for register in range(FLAG)]
     return State((*(s << 32 for s in symbols), None, None, None, None, None), {}, {}, {}, {})
+
+
+BRANCHES = (Flow.JUMP, Flow.CALL, Flow.INDIRECT, Flow.INDIRECT_CALL)
+ALL = (1 << 16) - 1  # a bit for each state of N, Z, C and V
+
+
+def _holds(cond: Cond, state: int) -> bool:
+    """Whether a condition holds (ARM ARM A8.3)."""
+    n, z, c, v = (bool(state & bit) for bit in (8, 4, 2, 1))
+    plain = (z, c, n, v, c and not z, n == v, n == v and not z, True)[cond >> 1]
+    return plain != bool(cond & 1) if cond is not Cond.AL else True
+
+
+STATES = {cond: sum(1 << s for s in range(16) if _holds(cond, s)) for cond in Cond}
+
+
+def on_the_way(insns: tuple[Insn, ...], edge: EdgeKind) -> tuple[Insn, ...]:
+    """``insns``, a block or the end of one, without what is not executed before ``edge``.
+
+    The states of the flags with which control can get there are traced back from the branch. An
+    instruction whose condition holds in none of them is skipped whenever the branch goes this way.
+    """
+    last = insns[-1]
+    if last.flow not in BRANCHES or edge not in (EdgeKind.TAKEN, EdgeKind.FALLTHROUGH):
+        return insns
+    if not last.conditional:
+        return insns
+    states = STATES[last.cond]
+    if edge is EdgeKind.FALLTHROUGH:
+        states ^= ALL
+    kept = [last]
+    for insn in reversed(insns[:-1]):
+        executed = STATES[insn.cond]
+        if not states & executed and not insn.sets_flags:
+            continue
+        kept.append(insn)
+        if insn.sets_flags:
+            states = executed | (states & ~executed)
+    return tuple(reversed(kept))

@@ -14,15 +14,10 @@ from quoll.assumptions import Assumption, stated
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, Program
 from quoll.cfg.discover import falls_through
 from quoll.errors import FactsError
-from quoll.facts import (
-    Branch,
-    Facts,
-    Ignore,
-    IgnoreEdge,
-    Require,
-)
+from quoll.facts import Branch, Facts, Ignore, IgnoreEdge, Require
 from quoll.facts.applied import Removed, Required
 from quoll.facts.places import Place, find_place
+from quoll.graph.closure import closure
 from quoll.image.image import Image
 from quoll.inlining.expand import without_edges
 from quoll.inlining.supergraph import Supergraph
@@ -275,13 +270,7 @@ def _reachable(
         if all(cfg.returns == returning[e] for e, cfg in functions.items()):
             break
         functions = {e: replace(cfg, returns=returning[e]) for e, cfg in functions.items()}
-    reached: set[int] = set()
-    pending = list(entries)
-    while pending:
-        entry = pending.pop()
-        if entry not in reached:
-            reached.add(entry)
-            pending.extend(c for b in functions[entry].blocks for c in b.calls)
+    reached = closure(entries, lambda entry: (c for b in functions[entry].blocks for c in b.calls))
     return {e: cfg for e, cfg in functions.items() if e in reached}
 
 
@@ -304,14 +293,7 @@ def _trimmed(cfg: Cfg, functions: dict[int, Cfg], unresolved: set[int]) -> Cfg:
         or cfg.blocks[e.src].last.addr in unresolved
         or _back(cfg.blocks[e.src], functions)
     ]
-    reached: set[int] = set()
-    pending = [0]
-    while pending:
-        at = pending.pop()
-        if at not in reached:
-            reached.add(at)
-            pending.extend(e.dst for e in edges if e.src == at)
-    keep = sorted(reached)
+    keep = sorted(closure([0], lambda at: (e.dst for e in edges if e.src == at)))
     number = {old: new for new, old in enumerate(keep)}
     return replace(
         cfg,

@@ -13,9 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from quoll.cfg.call_graph import refuse_recursion
-from quoll.cfg.cfg import EdgeKind, Program
+from quoll.cfg.cfg import Block, EdgeKind, Program
 from quoll.errors import ControlFlowError
 from quoll.facts.applied import Guidance, Removed
+from quoll.graph.closure import closure
 from quoll.image.image import Image
 from quoll.inlining.function_shape import Shape, shape_of
 from quoll.inlining.merged_contexts import summaries
@@ -146,6 +147,11 @@ class Expansion:
         """Add the edges of one context; gives the calls to expand, as (vertex, callee)."""
         draft, base, blocks = self.draft, here.base, here.shape.cfg.blocks
         draft.edges.extend(SuperEdge(base + s, base + d, kind) for s, d, kind in here.shape.edges)
+        draft.exits.extend(
+            base + d
+            for s, d, kind in here.shape.edges
+            if kind is EdgeKind.ACROSS and self._may_end(blocks[here.shape.blocks[s]])
+        )
         for vertex, index in enumerate(here.shape.blocks):
             block = blocks[index]
             if block.last.addr in self.guidance.cut:
@@ -156,7 +162,13 @@ class Expansion:
                 self._return(here.index, base + vertex, here.returns)
         return [(v, c) for v in here.shape.callers for c in blocks[here.shape.blocks[v]].calls]
 
+    def _may_end(self, block: Block) -> bool:
+        """Whether the path may end in a function that something else stands for."""
+        return any(self.guidance.replaced[callee].ends for callee in block.passes)
+
     def _return(self, callee: int, src: int, back: Return) -> None:
+        if self._may_end(self.draft.nodes[src].block):
+            self.draft.exits.extend(back.after)
         for after in back.after:
             self.returned[len(self.draft.edges)] = callee, back.call
             self.draft.edges.append(SuperEdge(src, after, EdgeKind.RETURN))
@@ -220,14 +232,7 @@ class Expansion:
 
 def reached_from(program: Program, entry: int) -> set[int]:
     """The functions that the one at ``entry`` may call in the end, itself among them."""
-    reached: set[int] = set()
-    pending = [entry]
-    while pending:
-        function = pending.pop()
-        if function not in reached:
-            reached.add(function)
-            pending.extend(c for b in program.functions[function].blocks for c in b.calls)
-    return reached
+    return closure([entry], lambda f: (c for b in program.functions[f].blocks for c in b.calls))
 
 
 def _part(program: Program, reached: set[int]) -> Program:

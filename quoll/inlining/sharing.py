@@ -1,27 +1,36 @@
 """Functions that are analysed once for all their calls, where full inlining grows too large.
 
 A function is a *module* when it is called from several contexts, its own inlining has a certain
-size, and nothing couples it to its callers: it returns to them, no path ends in it, it switches
-neither stack nor mode, and no fact from outside speaks of what is inside. Its bound from unknown
+size, and nothing couples it to its callers: it returns to them, it switches neither stack nor mode
+where the path goes on, and no fact from outside speaks of what is inside. Where a path may end in
+it, one may end after each of its calls: the bound covers both. Its bound from unknown
 values, caches and pipeline then takes its place in every caller, as a fact that replaces a function
 does (rule 2): sound, and looser than inlining, because it knows nothing of its callers.
+
+A recursive function of at most n activations is analysed n times: first without its recursive
+calls, then with the bound found last in their place. So each call stands for one activation less
+than its caller, and the last bound is that of n activations.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from quoll.arm.status import leaves_mode
+from quoll.arm.insn import Insn
+from quoll.arm.status import leaves_mode, state_change
 from quoll.cfg.call_graph import CallGraph, call_graph
 from quoll.cfg.cfg import Block, Cfg, Program
-from quoll.facts import Facts, LoopFact
-from quoll.facts.applied import Replacement
+from quoll.facts import Facts, PathStart, RecursionFact
+from quoll.facts.applied import Depth, Replacement
+from quoll.facts.fact import Stage
 from quoll.facts.places import find_place
 from quoll.image.image import Image
 
-__all__ = ["Modules", "Sharing", "expansion"]
+__all__ = ["Modules", "Sharing", "exceeds", "expansion"]
+
+LOCAL = (Stage.EXTRACTION, Stage.VALUES, Stage.LOOP_BOUNDS)  # facts about each place by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,38 +74,63 @@ class Modules:
     inside: dict[int, frozenset[int]] = field(default_factory=dict)  # functions below, itself too
     replaced: list[int] = field(default_factory=list)
 
-    def candidates(self) -> Iterator[int]:
-        """The functions to be analysed on their own, one after another.
+    def candidates(self) -> Iterator[tuple[int, Program]]:
+        """The functions to be analysed on their own, one after another, each with its program.
 
         Each is answered with ``replace_by`` before the next one is drawn, or stays inlined.
         """
         graph = call_graph(self.program)
-        instances = expansion(graph, self.entry)
-        if instances.total() <= self.sharing.contexts:
+        if not exceeds(graph, self.entry, self.program.guidance.depths, self.sharing.contexts):
             return
+        instances = expansion(graph, self.entry)
         self.inside = _inside(graph)
         coupled = list(self._coupled())
-        for function in graph.order:
-            callees = [call.callee for call in graph.calls[function]]
-            self.sizes[function] = 1 + sum(self.sizes.get(callee, 1) for callee in callees)
-            if (
-                function != self.entry
-                and instances[function] > 1
-                and self.sizes[function] >= self.sharing.least
-                and self._is_closed(function, coupled)
-            ):
-                yield function
+        for members in _components(graph):
+            calls, order = graph.calls, tuple(members)
+            if len(members) > 1 or members & set(graph.callees(*members)):
+                yield from self._recursive(members, coupled)
+                below = call_graph(self.program)
+                calls, order = below.calls, tuple(f for f in below.order if f in members)
+            for function in order:
+                if self.sizes.get(function) == 0:
+                    continue
+                self.sizes[function] = 1 + sum(self.sizes.get(c.callee, 1) for c in calls[function])
+                if (
+                    function != self.entry
+                    and (instances[function] > 1 or len(members) > 1)
+                    and self.sizes[function] >= self.sharing.least
+                    and self._is_closed(function, coupled)
+                ):
+                    yield function, self.program
+
+    def _recursive(
+        self, members: frozenset[int], coupled: Sequence[_Coupling]
+    ) -> Iterator[tuple[int, Program]]:
+        """A function past which no recursion of ``members`` goes, one activation after another."""
+        before, depths, first = self.program, self.program.guidance.depths, len(self.replaced)
+        for function in sorted(members & depths.keys()):
+            cut = replace(before, functions=_without_calls(before, function))
+            if any(members & others for others in call_graph(cut).recursive):
+                continue
+            if not self._is_closed(function, coupled):
+                continue
+            activations = depths[function].activations - (function == self.entry)
+            for known in range(activations):
+                yield function, self.program if known else _once(before, function)
+                if len(self.replaced) == first + known:  # its callers decide: it stays inlined
+                    self.program = before
+                    self.sizes.pop(function, None)
+                    del self.replaced[first:]
+                    break
+            else:
+                return
 
     def replace_by(self, function: int, replacement: Replacement) -> None:
         """Put ``replacement`` in the place of ``function`` in all its callers."""
-        functions = {
-            entry: replace(cfg, blocks=tuple(_without_call(b, function) for b in cfg.blocks))
-            for entry, cfg in self.program.functions.items()
-        }
         guidance = self.program.guidance
         self.program = replace(
             self.program,
-            functions=functions,
+            functions=_without_calls(self.program, function),
             guidance=replace(guidance, replaced={**guidance.replaced, function: replacement}),
         )
         self.sizes[function] = 0
@@ -122,7 +156,9 @@ class Modules:
             for insn in block.insns
         }
         for fact in self.facts.facts:
-            if isinstance(fact, LoopFact):
+            if fact.stage in LOCAL and not isinstance(fact, PathStart):
+                continue
+            if isinstance(fact, RecursionFact):
                 continue
             places = {
                 owner[address]
@@ -136,6 +172,42 @@ class Modules:
                 for address in find_place(self.image, text, fact.source).addresses
             }
             yield _Coupling(frozenset(scope), frozenset(places))
+
+
+def exceeds(graph: CallGraph, entry: int, depths: Mapping[int, Depth], most: int) -> bool:
+    """Whether the full inlining of ``entry`` has more than ``most`` contexts."""
+    bounded = sorted(depths)
+    contexts = 0
+    pending = [(entry, tuple(int(f == entry) for f in bounded))]
+    while pending and contexts <= most:
+        function, active = pending.pop()
+        contexts += 1
+        for call in graph.calls[function]:
+            deeper = tuple(n + (f == call.callee) for f, n in zip(bounded, active, strict=True))
+            if all(n <= depths[f].activations for f, n in zip(bounded, deeper, strict=True)):
+                pending.append((call.callee, deeper))
+    return contexts > most
+
+
+def _components(graph: CallGraph) -> list[frozenset[int]]:
+    """The functions that call one another in the end, or one by itself; callees first."""
+    around = {function: members for members in graph.recursive for function in members}
+    return list(dict.fromkeys(around.get(f, frozenset({f})) for f in graph.order))
+
+
+def _once(program: Program, function: int) -> Program:
+    """``program`` without recursive calls of ``function``."""
+    depth = replace(program.guidance.depths[function], activations=1)
+    depths = {**program.guidance.depths, function: depth}
+    return replace(program, guidance=replace(program.guidance, depths=depths))
+
+
+def _without_calls(program: Program, function: int) -> dict[int, Cfg]:
+    """The functions of ``program``, with something else in place of the calls of one."""
+    return {
+        entry: replace(cfg, blocks=tuple(_without_call(b, function) for b in cfg.blocks))
+        for entry, cfg in program.functions.items()
+    }
 
 
 def _inside(graph: CallGraph) -> dict[int, frozenset[int]]:
@@ -152,8 +224,18 @@ def _inside(graph: CallGraph) -> dict[int, frozenset[int]]:
 
 
 def _leaves(cfg: Cfg) -> bool:
-    """Whether a path may end in the function, or it changes the mode or the stack."""
-    return any(block.exits or any(map(leaves_mode, block.insns)) for block in cfg.blocks)
+    """Whether the function changes the mode or the stack, and the path goes on."""
+    return any(
+        leaves_mode(insn) and not _only_masks(insn)
+        for block in cfg.blocks
+        for insn in (block.insns[:-1] if block.exits else block.insns)
+    )
+
+
+def _only_masks(insn: Insn) -> bool:
+    """Whether ``insn`` sets masks and nothing else."""
+    change = state_change(insn)
+    return change is not None and change.enables is False and change.mode is None
 
 
 def _without_call(block: Block, function: int) -> Block:

@@ -19,17 +19,10 @@ from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError, InfeasibleError
 from quoll.facts.applied import NO_GUIDANCE, Guidance, Replacement
 from quoll.image.image import Image
-from quoll.inlining.merged_loops import loops_of_parts
+from quoll.inlining.merged_contexts import loops_of_parts
 from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph, parts_of
 
-__all__ = [
-    "Draft",
-    "nodes_kept",
-    "nodes_to_cycles",
-    "refuse_stops",
-    "trimmed",
-    "without_edges",
-]
+__all__ = ["Draft", "nodes_kept", "nodes_to_cycles", "refuse_stops", "trimmed", "without_edges"]
 
 NAMED = 8  # places named in an error
 
@@ -107,7 +100,7 @@ def trimmed(
     all, if it is None. Raises as ``without_edges`` does.
     """
     forward = _forward(draft, entry)
-    exits = [n for n in draft.exits if forward[n]]
+    exits = [n for n in dict.fromkeys(draft.exits) if forward[n]]
     if not exits and draft.guidance.removed:
         facts = dict.fromkeys(removed.fact for removed in draft.guidance.removed)
         raise InfeasibleError(

@@ -21,7 +21,8 @@ Version = tuple[str, str]  # of what, and what tells it from others
 ROOT = Path(__file__).parent.parent.parent
 # What is imported, and the name under which it is installed.
 PACKAGES = {
-    "capstone": "capstone", "elftools": "pyelftools", "highspy": "highspy",
+    "bitwuzla": "bitwuzla", "capstone": "capstone", "elftools": "pyelftools",
+    "highspy": "highspy",
     "networkx": "networkx", "numpy": "numpy", "pulp": "pulp", "pypcode": "pypcode",
 }  # fmt: skip
 
@@ -46,14 +47,16 @@ def package_version(name: str) -> str:
     spec = find_spec(name)
     if spec is None or spec.origin is None:
         return "absent"
-    folder = os.path.dirname(spec.origin)
-    found = [n for n in _installed(os.path.dirname(folder)) if n.startswith(f"{PACKAGES[name]}-")]
+    package = Path(spec.origin)  # one file, or a folder
+    if spec.submodule_search_locations is not None:
+        package = package.parent
+    found = [n for n in _installed(str(package.parent)) if n.startswith(f"{PACKAGES[name]}-")]
     try:
         (information,) = found
-        with open(os.path.join(os.path.dirname(folder), information, "RECORD"), "rb") as file:
-            return f"{information} {hashlib.sha256(file.read()).hexdigest()}"
+        content = (package.parent / information / "RECORD").read_bytes()
+        return f"{information} {hashlib.sha256(content).hexdigest()}"
     except (ValueError, OSError):
-        return code_version(Path(folder))
+        return code_version(package) if package.is_dir() else file_version(package)
 
 
 @cache

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from quoll.errors import ControlFlowError
 from quoll.facts import Facts, PathStart
 from quoll.facts.places import find_place
+from quoll.graph.closure import closure
 from quoll.image.image import Image
 from quoll.inlining.supergraph import SuperEdge, Supergraph, SuperLoop
 from quoll.inlining.trim import nodes_to_cycles
@@ -121,14 +122,10 @@ def _test_of(values: Values, negative: frozenset[int], read: int) -> _Test:
     found = values.resumed({}, negative).start([read])
     live = frozenset(range(len(graph.edges))) - found.dead - negative
     taken = [e for e in negative if found.states[graph.edges[e].src] is not None]
-    nodes = {graph.edges[e].src for e in taken}
-    pending = list(nodes)
-    while pending:
-        for edge in graph.predecessors[pending.pop()]:
-            source = graph.edges[edge].src
-            if edge in live and source not in nodes:
-                nodes.add(source)
-                pending.append(source)
+    nodes = closure(
+        (graph.edges[e].src for e in taken),
+        lambda n: (graph.edges[e].src for e in graph.predecessors[n] if e in live),
+    )
     inside = (e for n in nodes for e in graph.successors[n] if graph.edges[e].dst in nodes)
     return _Test(frozenset(nodes), live.intersection(inside), frozenset(taken))
 
@@ -238,8 +235,8 @@ class _Builder:
         while an interrupt is pending.
         """
         pairs = [(e.src, e.dst) for e in self.edges]
-        forward = _closure([entry], pairs)
-        kept = forward & _closure(exits, [(dst, src) for src, dst in pairs])
+        forward = _closed([entry], pairs)
+        kept = forward & _closed(exits, [(dst, src) for src, dst in pairs])
         stays = nodes_to_cycles(forward - kept, pairs)
         if stays or entry not in kept:
             origin = [self.graph.nodes[node].block.addr for node, _ in self.numbers]
@@ -261,18 +258,11 @@ class _Builder:
         return found
 
 
-def _closure(start: Iterable[int], pairs: Iterable[tuple[int, int]]) -> set[int]:
+def _closed(start: Iterable[int], pairs: Iterable[tuple[int, int]]) -> set[int]:
     following: dict[int, list[int]] = {}
     for src, dst in pairs:
         following.setdefault(src, []).append(dst)
-    reached: set[int] = set()
-    pending = list(start)
-    while pending:
-        node = pending.pop()
-        if node not in reached:
-            reached.add(node)
-            pending += following.get(node, ())
-    return reached
+    return closure(start, lambda node: following.get(node, ()))
 
 
 def _loops(
@@ -300,7 +290,7 @@ def _loops(
         inside = frozenset(n for old in loop.nodes for n in copies.get(old, ()))
         backs = tuple(e for e in predecessors[header] if edges[e].src in inside)
         body = [(edges[e].src, edges[e].dst) for n in inside for e in predecessors[n]]
-        goes_round = _closure([header], body)
+        goes_round = _closed([header], body)
         if not any(edges[e].src in goes_round for e in backs):
             continue
         entries = tuple(e for e in predecessors[header] if edges[e].src not in inside)

@@ -286,7 +286,7 @@ class Values:
         kept = frozenset(range(15))
         for node in self.graph.exits:
             state = self._fixpoint.states[node]
-            if state is None:
+            if state is None or not self.graph.nodes[node].block.returns:
                 continue
             leave = self._domain.outcome(node, state).leave
             if leave is None:

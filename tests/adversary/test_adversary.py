@@ -73,6 +73,15 @@ def test_instructions_that_an_it_block_skips_are_noted(tmp_path: Path) -> None:
     assert [pc - ran.pcs[0] for pc in ran.pcs] == [0, 2, 4, 6, 8]
 
 
+def test_an_it_block_ends_behind_an_access_to_memory(tmp_path: Path) -> None:
+    drawn = [draw(family_of(index), 1, index) for index in range(9120, 9156)]
+    programs = [program for program in drawn if program.board is THUMB]
+    running, number = Executor(assemble(programs, tmp_path), THUMB), str(len(programs) - 1)
+    running.fresh(number, None)  # where its code lies matters
+    ran = running.execute(number, (("r0", 0), ("r1", 1)), None)
+    assert len(ran.pcs) == 29
+
+
 def test_an_interrupt_is_taken_where_it_is_unmasked(tmp_path: Path) -> None:
     code = ("nop", "nop", "cpsie i", "nop", "bx lr")
     run = executor(plain(ARM, *code, handler=HANDLER), tmp_path)
@@ -133,6 +142,7 @@ def test_an_edge_that_is_missing_is_found(tmp_path: Path, monkeypatch: pytest.Mo
     assert judge(plain(ARM, *LOOP), tmp_path) == {"edge"}
 
 
+@pytest.mark.slow
 def test_a_latency_that_is_too_small_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

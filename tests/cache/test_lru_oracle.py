@@ -10,6 +10,8 @@ from __future__ import annotations
 from itertools import permutations
 from random import Random
 
+import pytest
+
 from cache.events import Event, Events, FlowOrder
 from cache.geometry import Geometry
 from cache.lines import Target
@@ -78,6 +80,7 @@ def exact(flow: FlowGraph, nodes: list[list[Event]], ways: int) -> dict[tuple[in
     return hits
 
 
+@pytest.mark.slow
 def test_lru_is_sound_and_nearly_exact() -> None:
     same = total = hits = missed = 0
     for seed in range(GRAPHS):

@@ -86,6 +86,7 @@ def test_the_liar_does_lie() -> None:
     assert len(bounds) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", [Cbc(), Highs()], ids=["cbc", "highs"])
 def test_a_search_that_is_cut_off_keeps_a_proved_bound(solver: Solver) -> None:
     rows = tuple(

@@ -9,8 +9,8 @@ import pytest
 
 from ilp.constraints.constraint import Constraint
 from ilp.constraints.parameters import Parameter, loop_parameters, numbered
+from ilp.cuts import cycles_per_iteration
 from ilp.ipet import build_ipet
-from ilp.iteration import cycles_per_iteration
 from ilp.parametric import AffinePiece, Parametric, convex_pieces, largest, parametric_bound
 from ilp.solvers.highs import Highs
 from ilp.solvers.solve import maximise
@@ -124,6 +124,7 @@ def test_constraints_on_the_loop_make_it_an_upper_bound() -> None:
     assert (got.exact, got.reason) == (False, "left out: my.facts:1: n2 executes at most 7 times")
 
 
+@pytest.mark.slow
 def test_several_parameters_give_an_affine_upper_bound() -> None:
     got = study(CHOICE, {1: 1, 2: 3, 3: 1, 4: 5, 5: 90},
                 {0: Parameter("n", 1), 1: Parameter("m", 1)})  # fmt: skip

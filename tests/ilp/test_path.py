@@ -48,6 +48,7 @@ def steps_along(graph: Supergraph, nodes: list[int]) -> tuple[PathStep, ...]:
     return tuple(PathStep(n, e) for n, e in zip(nodes, [*edges, None], strict=True))
 
 
+@pytest.mark.slow
 def test_any_walk_can_be_rebuilt_from_its_counts() -> None:
     """Counts of random walks within the bounds, which are not optimal, give a path as well."""
     rebuilt = 0
@@ -99,6 +100,7 @@ def random_walk(
         node = graph.edges[e].dst
 
 
+@pytest.mark.slow
 def test_long_paths_are_built_and_checked_in_linear_time() -> None:
     got = worst_case(NESTED, costs(NESTED, {3: 1}), bounded(NESTED, 300, 400), solver=Highs())
     assert len(got.path.steps) == 4 + 299 * (2 + 400 + 399) - 1

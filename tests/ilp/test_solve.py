@@ -78,6 +78,7 @@ def test_pulp_has_the_rows_of_the_model(model: Model) -> None:
         assert -constraint.constant == row.rhs + (not row.terms)
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(models(), st.data())
 def test_any_multipliers_certify_an_upper_bound(model: Model, data: st.DataObject) -> None:
@@ -119,6 +120,7 @@ def knapsack(size: int) -> Model:
     return Model(tuple(f"x{j}" for j in range(size)), (1,) * size, objective, 0, rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS, ids=["cbc", "highs"])
 def test_an_interrupted_search_gives_its_bound_labelled(solver: Solver) -> None:
     model = knapsack(200)
@@ -229,6 +231,7 @@ head -c 40 "$before" >{tmp_path}/cut; cat {tmp_path}/cut >"$before" """
         maximise(PAIR, program(tmp_path, body))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["sleep 1000", "sleep 1000 & wait", "while :; do :; done"])
 def test_cbc_is_ended_at_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
@@ -238,9 +241,10 @@ def test_cbc_is_ended_at_its_limit(
     begun = time.monotonic()
     proof = maximise(PAIR, program(tmp_path, text), 0.5)
     assert "time limit was reached" in proof.method
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 60  # it would sleep for 1000
 
 
+@pytest.mark.slow
 def test_highs_is_ended_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ran in this process, which nothing could end."""
     monkeypatch.setattr(highs, "GRACE", 0.5)
@@ -248,7 +252,7 @@ def test_highs_is_ended_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     begun = time.monotonic()
     proof = maximise(PAIR, Highs(), 0.5)
     assert "time limit was reached" in proof.method
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 60  # it would sleep for 1000
 
 
 def test_highs_that_crashes_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,6 +266,7 @@ def test_a_missing_solver_is_named(tmp_path: Path) -> None:
         maximise(PAIR, Cbc(tmp_path / "nothing"))
 
 
+@pytest.mark.slow
 def test_paths_with_spaces_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "a b  c"
     folder.mkdir()
@@ -288,6 +293,7 @@ def test_cbc_prints_its_bound_with_three_digits() -> None:
     assert upper_bound("Objective value: 3\n") is None
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(models())
 def test_both_text_formats_mean_the_model(

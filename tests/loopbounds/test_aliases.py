@@ -50,6 +50,7 @@ def test_random_pointers(number: int) -> None:
     check(aliasing_program(random.Random(number)), ("-O0", "-O1")[number % 2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimise", ["-O0", "-O1"])
 def test_a_stack_address_in_a_global(optimise: str) -> None:
     """It is one as long as no store of unknown address comes between."""

@@ -59,7 +59,7 @@ ARGUMENTS = [
 def test_what_is_called_exact_some_execution_reaches(way: str) -> None:
     body, exact = WAYS[way]
     code = load(build(f".global main\nmain: {body}\n{COUNT}", language="asm"))
-    bounds = code.bounds(options=BoundOptions(Budget(seconds=5), workers=1))
+    bounds = code.bounds(options=BoundOptions(Budget(seconds=20), workers=1))
     bound = max(bounds, key=code.header)
     counts = [
         code.counts(arguments, partial(at_words, word))

@@ -87,7 +87,7 @@ def most(image: Image) -> int:
     return best
 
 
-OPTIONS = BoundOptions(Budget(seconds=5), workers=1)
+OPTIONS = BoundOptions(Budget(seconds=20), workers=1)
 
 
 @pytest.mark.slow

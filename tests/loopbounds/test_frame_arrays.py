@@ -43,7 +43,7 @@ def test_an_array_beside_a_counter(loop: str, kind: str, shift: int) -> None:
     """The loop is bounded if no element overlaps the counter, and no bound is exceeded."""
     thumb = LOOPS[loop][1] == LIMIT
     code = load(build(source(loop, kind, shift), optimise="-O0", thumb=thumb, cpu="cortex-a8"))
-    (bound,) = code.bounds(options=BoundOptions(Budget(seconds=5), workers=1))
+    (bound,) = code.bounds(options=BoundOptions(Budget(seconds=20), workers=1))
     size, elements = SIZES[kind], LOOPS[loop][1]
     if size * (shift + elements) <= COUNTER.start or COUNTER.stop <= size * shift:
         assert bound.bound == LIMIT + 1

@@ -11,7 +11,8 @@ import pytest
 
 from loopbounds.bounds import BoundOptions
 from loopbounds.nusmv import query as nusmv
-from loopbounds.proof import keys, rounds
+from loopbounds.proof import checker, keys, rounds
+from loopbounds.proof.bound import SMT
 from loopbounds.proof.prove import Budget
 from loopbounds.proof.store import KeptProof
 from loopbounds.slicing.gated_ssa import GatedSsa
@@ -35,6 +36,7 @@ def records(folder: Path) -> tuple[list[Path], list[Path]]:
     return whole, [f for f in found if f not in whole]
 
 
+@pytest.mark.slow
 def test_proofs_are_stored_and_found_again(tmp_path: Path) -> None:
     """A second run gives the same answers without a solver, also where there is no bound."""
     code = function("main")
@@ -101,7 +103,8 @@ def test_answers_are_found_without_slicing(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "change", ["value", "budget", "s1", "code", "image", "solver", "guidance", "nest"]
+    "change",
+    ["value", "budget", "s1", "code", "image", "solver", "search", "checker", "guidance", "nest"],
 )
 def test_answers_are_those_of_the_same_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
@@ -126,8 +129,12 @@ def test_answers_are_those_of_the_same_question(
     elif change == "nest":
         contexts = tuple(replace(context, nest=()) for context in code.graph.contexts)
         code.graph = replace(code.graph, contexts=contexts)
+    elif change == "search":
+        monkeypatch.setattr(checker, "package_version", lambda name: f"{name} later")
+    elif change == "checker":
+        options = replace(options, checker=SMT)
     else:
-        monkeypatch.setattr(keys, "file_version", lambda solver: "later")
+        monkeypatch.setattr(checker, "file_version", lambda solver: "later")
     sliced: list[int] = []
     real = slice_loops
 
@@ -140,6 +147,7 @@ def test_answers_are_those_of_the_same_question(
     assert sliced
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "line", "n"), [("masked", 8, 99), ("late", 18, 3), ("list", 13, 7)]
 )
@@ -175,6 +183,7 @@ int main(unsigned a) {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "kept"), [(28, True), (5, False)])
 def test_a_total_is_dropped_where_a_fact_says_more(tmp_path: Path, most: int, kept: bool) -> None:
     """A few iterations of the outer loop have no more of the inner one than their product."""
@@ -199,7 +208,7 @@ def test_models_are_kept(tmp_path: Path) -> None:
     function("fixed").bounds(options=options)
     [model] = tmp_path.glob("*.smv")
     text = model.read_text()
-    assert "INVARSPEC NAME spec_all := all;" in text
-    checks = [nusmv.Check("all")]
+    assert "INVARSPEC NAME spec_bounded := bounded;" in text
+    checks = [nusmv.Check("bounded")]
     [answer] = nusmv.ask(text, checks, nusmv.Limits(), nusmv.find_solver())
     assert answer.verdict is nusmv.CheckVerdict.TRUE

@@ -65,7 +65,7 @@ def bound(code: Program, most: int = MOST) -> LoopBound:
     """With the fact about the list that the loop walks."""
     header = code.graph.nodes[code.graph.loops[0].header].block.addr
     fact = f"list at {header:#x} has at most {most} elements"
-    options = BoundOptions(Budget(seconds=5), workers=1)
+    options = BoundOptions(Budget(seconds=20), workers=1)
     [found] = code.bounds(parse(fact, "my.facts"), options)
     return found
 

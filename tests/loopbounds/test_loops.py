@@ -134,6 +134,7 @@ def test_vectorised_loops(seed: int) -> None:
     assert found["exact"] == found["loops"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "level"), [("set with prologue", "-O0"), ("triangular", "-O2")])
 def test_loops_behind_bounded_loops(kind: str, level: str) -> None:
     """Bytes behind words, and an inner limit that lags one iteration behind the outer counter."""

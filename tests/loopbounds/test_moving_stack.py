@@ -67,7 +67,7 @@ def repeated(pattern: tuple[int, ...], addr: int) -> int:
 def check(body: list[str]) -> int | None:
     """The bound, which no execution exceeds."""
     code = program(body)
-    (bound,) = code.bounds(options=BoundOptions(Budget(seconds=2), workers=1))
+    (bound,) = code.bounds(options=BoundOptions(Budget(seconds=20), workers=1))
     patterns: list[tuple[int, ...]] = [*((n,) for n in BACKGROUNDS), PATTERN]
     for pattern in patterns:
         background = partial(repeated, pattern)
@@ -77,6 +77,7 @@ def check(body: list[str]) -> int | None:
     return bound.bound
 
 
+@pytest.mark.slow
 def test_a_counter_is_not_followed_to_where_it_is_not() -> None:
     """Each iteration counts another byte down by one."""
     assert check(MOVED) is None
@@ -99,6 +100,7 @@ def test_random_bodies(read: str, work: list[str], move: str) -> None:
     check([read, *work, move])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moves", [1, 2])
 def test_words_that_come_from_far_below(moves: int) -> None:
     """What lies below sp when the loop starts is any word."""

@@ -10,7 +10,6 @@ from loopbounds.bounds import BoundOptions, bound_loops
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.prove import Budget
 from quoll.arm.insn import LR, PC, SP
-from quoll.arm.interpreter import ConcreteMachine
 from quoll.assumptions import S3
 from quoll.extraction.extract import extract
 from quoll.facts import Facts
@@ -18,11 +17,12 @@ from quoll.image.image import Image
 from quoll.image.memory_map import NO_MAP, MemoryMap
 from quoll.inlining.expand import expand, without_edges
 from quoll.values.values import analyse
+from tests.testing.arm.interpreter import ConcreteMachine
 from tests.testing.quoll.building import address, build
 from tests.testing.values.windows import HOME, LATER, PLAIN, WINDOWS, Translated
 
 RETURN, STEPS = 0xFFFF0000, 3000
-OPTIONS = BoundOptions(Budget(seconds=5), workers=1)
+OPTIONS = BoundOptions(Budget(seconds=20), workers=1)
 
 
 def loaded(code: str, names: list[str]) -> Image:

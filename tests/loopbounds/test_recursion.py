@@ -13,18 +13,18 @@ from loopbounds.proof.prove import Budget
 from loopbounds.recursion import Depths, find_depths, with_depths
 from quoll.arm.decode import decode
 from quoll.arm.insn import LR, PC, SP, Insn
-from quoll.arm.interpreter import ByteMemory, ConcreteMachine
 from quoll.errors import ControlFlowError
 from quoll.extraction.extract import extract
 from quoll.extraction.functions import function_name
 from quoll.facts import Facts
 from quoll.image.image import Image
+from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.building import address, build
 
 RETURN = 0xFFFF_0000
 STACK = 0x0200_0000
 STEPS = 20_000
-OPTIONS = BoundOptions(Budget(seconds=5), workers=1)
+OPTIONS = BoundOptions(Budget(seconds=20), workers=1)
 FLAGS = ("-fno-optimize-sibling-calls", "-fno-inline", "-fno-ipa-cp", "-fno-ipa-ra", "-fno-ipa-icf",
          "-fno-partial-inlining")  # fmt: skip
 LEVELS = ("-O0", "-O1", "-O2", "-Os")
@@ -220,6 +220,7 @@ def test_depths_are_proved_and_reached(name: str, level: str) -> None:
     assert {f: seen[f] for f in expected} == expected or name == "search"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", OPTIMISED)
 def test_depths_behind_calls_that_have_returned(name: str, level: str) -> None:
@@ -230,6 +231,7 @@ def test_depths_behind_calls_that_have_returned(name: str, level: str) -> None:
     code.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", NOT_BOUNDED)
 def test_recursion_without_a_depth(name: str, level: str) -> None:
@@ -239,6 +241,7 @@ def test_recursion_without_a_depth(name: str, level: str) -> None:
     assert code.found.reasons
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", HANDED)
 def test_callees_that_store_into_frames(name: str, level: str) -> None:
@@ -246,6 +249,7 @@ def test_callees_that_store_into_frames(name: str, level: str) -> None:
     Code.of(*HANDED[name], level).check()
 
 
+@pytest.mark.slow
 def test_random_recursion() -> None:
     """A depth, if there is one, is not exceeded; several have one."""
     bounded = 0
@@ -258,6 +262,7 @@ def test_random_recursion() -> None:
     assert bounded > 3
 
 
+@pytest.mark.slow
 def test_a_depth_too_large_to_tell_contexts_apart_is_none() -> None:
     code = Code.of(FACTORIAL, "return f(a & 0xffff);", "-O1")
     assert not code.depths()

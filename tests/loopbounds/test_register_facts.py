@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from loopbounds.bounds import BoundOptions, bound_loops
 from loopbounds.proof.prove import Budget
 from quoll.extraction.extract import extract
@@ -23,6 +25,7 @@ def compiled() -> Path:
     return build(COPY, "-fno-tree-loop-distribute-patterns", optimise="-O1")
 
 
+@pytest.mark.slow
 def test_an_argument_that_is_bounded_at_the_entry_bounds_a_loop_that_ends_by_not_equal() -> None:
     image = Image.load(compiled())
     entry = address(image, "main")

@@ -2,111 +2,22 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from loopbounds.nusmv.model import LoopModel, Variable
-from loopbounds.nusmv.printing import IllTyped, Printer, is_sayable
+from loopbounds.nusmv.printing import IllTyped, Printer, TooLarge, is_sayable
 from loopbounds.nusmv.query import Check, CheckVerdict, Limits, ask, find_solver
-from loopbounds.proof.prove import Budget, Question, prove
+from loopbounds.proof.checker import find_checker
+from loopbounds.proof.prove import Budget, Question, prove, prove_simple
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
-from loopbounds.terms.bit_vectors import FALSE, Term, const, mask, sym
-from loopbounds.terms.evaluate import compile_terms
+from loopbounds.terms.bit_vectors import FALSE, Term, const, sym
 from loopbounds.terms.term import make
-
-WIDTHS = (1, 2, 3, 5, 8, 13, 16, 24, 31, 32, 33, 48, 63, 64)
-SAME = ("and", "or", "xor", "mul", "udiv", "urem")
-COMPARE = ("eq", "ult", "slt", "sborrow", "scarry")
-SHIFTS = ("shl", "lshr", "ashr")
-COUNTS = ("clz", "popcount")
-OTHERS = ("not", "ite", "linear", "zext", "sext", "extract", "concat")
-OPERATORS = (*SAME, *COMPARE, *SHIFTS, *COUNTS, *OTHERS)
-CORNERS = (0, 1, 2, 3, -1, -2)
-
-
-class Drawn:
-    """Random terms of every operator on words of every width, with their values."""
-
-    def __init__(self, seed: int) -> None:
-        self.chance = random.Random(seed)
-        self.values = {
-            sym(f"v{width}_{n}", width): self.word(width) for width in WIDTHS for n in range(3)
-        }
-        self.pool: dict[int, list[Term]] = {}
-        for symbol in self.values:
-            self.pool.setdefault(symbol.width, []).append(symbol)
-
-    def word(self, width: int) -> int:
-        corner = self.chance.choice((*CORNERS, 1 << (width - 1), mask(width) >> 1))
-        return self.chance.choice((corner, self.chance.getrandbits(width))) & mask(width)
-
-    def some(self, width: int) -> Term:
-        """Something known, often what was made last; sometimes a constant."""
-        if self.chance.random() < 0.12:
-            return const(self.word(width), width)
-        known = self.pool[width]
-        return self.chance.choice(known[-6:] if self.chance.random() < 0.6 else known)
-
-    def operation(self, op: str, width: int) -> Term:
-        """The operator as it is, whatever constructors would make of it."""
-        a, b, some = self.some(width), self.some(width), self.some
-        if op in ("udiv", "urem"):
-            return make(op, width, (a, const(self.word(width), width)))
-        if op in SAME or op in COUNTS:
-            return make(op, width, (a, b) if op in SAME else (a,))
-        if op in COMPARE:
-            return make(op, 1, (a, b))
-        if op in SHIFTS:
-            amount = some(self.chance.choice(WIDTHS))
-            if self.chance.random() < 0.5:
-                amount = const(self.chance.randrange(2 * width), max(8, width))
-            return make(op, width, (a, amount))
-        if op == "not":
-            return make(op, 1, (some(1),))
-        if op == "ite":
-            return make(op, width, (some(1), a, b))
-        if op == "linear":
-            args = [some(width) for _ in range(self.chance.randint(1, 3))]
-            factors = tuple(self.word(width) for _ in args)
-            return make(op, width, tuple(args), self.word(width), factors)
-        narrower = [w for w in WIDTHS if w < width]
-        if op == "concat":
-            pairs = [(w, width - w) for w in narrower if width - w in WIDTHS]
-            high, low = self.chance.choice(pairs) if pairs else (1, 1)
-            return make(op, high + low, (some(high), some(low)))
-        if not narrower:
-            width, narrower = 8, [1, 2, 3, 5]
-        inner = self.chance.choice(narrower)
-        if op == "extract":
-            low = self.chance.randrange(width - inner + 1)
-            return make(op, inner, (some(width),), low)
-        return make(op, width, (some(inner),))
-
-    def terms(self, rounds: int) -> list[Term]:
-        """Every operator on every width, ``rounds`` times, over what was made before."""
-        asked = [(op, width) for _ in range(rounds) for op in OPERATORS for width in WIDTHS]
-        self.chance.shuffle(asked)
-        found = []
-        for op, width in asked:
-            term = self.operation(op, width)
-            if rewrite.size(term) < 20:
-                self.pool[term.width].append(term)
-            found.append(term)
-        return found
+from tests.testing.loopbounds.drawn_terms import Drawn, equals
 
 
 def claims_of(drawn: Drawn, found: list[Term]) -> list[Term]:
-    order = list(drawn.values)
-    values = compile_terms(found, order)([drawn.values[s] for s in order])
-    return [equals(t, v) for t, v in zip(found, values, strict=True)]
-
-
-def equals(term: Term, value: int) -> Term:
-    if term.width > 1:
-        return make("eq", 1, (term, const(value, term.width)))
-    return term if value else make("not", 1, (term,))
+    return [equals(t, v) for t, v in zip(found, drawn.values_of(found), strict=True)]
 
 
 def judged(drawn: Drawn, claims: list[Term]) -> CheckVerdict:
@@ -120,6 +31,7 @@ def judged(drawn: Drawn, claims: list[Term]) -> CheckVerdict:
     return answer.verdict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_nusmv_computes_what_the_evaluator_does(seed: int) -> None:
     """Every operator, on words of every width and on Booleans, in random terms.
@@ -140,6 +52,7 @@ def test_nusmv_computes_what_the_evaluator_does(seed: int) -> None:
     assert not wrong
 
 
+@pytest.mark.slow
 def test_a_wrong_value_is_seen() -> None:
     """The comparison above can fail."""
     drawn = Drawn(99)
@@ -204,10 +117,37 @@ def test_words_that_nusmv_does_not_have() -> None:
     assert is_sayable(question.simple.terms())
     assert is_sayable(question.whole.terms())
     assert not is_sayable(model.terms())
-    outcome = prove(model, Budget(), find_solver())
+    outcome = prove(model, Budget(), find_checker())
     assert (outcome.bound, outcome.failed) == (10, "")
 
 
+def doubling(times: int) -> LoopModel:
+    """A counter whose start is ``times`` choices, each of which names the one before thrice."""
+    x, p = sym("x0", 32), sym("p0", 32)
+    large: Term = p
+    for n in range(times):
+        shifted = terms.operation("lshr", large, const(1, 32))
+        large = terms.ite(terms.ult(large, const(n + 77, 32)), large, shifted)
+    bit = terms.operation("and", terms.extract(large, 0, 8), const(1, 8))
+    step = Variable(x, terms.zext(bit, 32), terms.add(x, const(1, 32)))
+    return LoopModel((p,), (step,), (), (), terms.ult(x, const(9, 32)))
+
+
+def test_a_term_that_doubles_when_definitions_are_written_out() -> None:
+    """NuSMV counts its parts in 32 bits: 2**31 were ill-typed to it, and it ended by signal 6."""
+    budget = Budget(seconds=5, query=Limits(seconds=3))
+    whole = prove_simple(doubling(5), Budget(), find_checker())
+    assert (whole.bound, whole.failed) == (10, "")
+    with pytest.raises(TooLarge):
+        doubling(40).smv([])
+    large = prove_simple(doubling(40), budget, find_checker())
+    assert (large.bound, large.failed) == (None, "")  # not within the limits
+    assert not is_sayable(doubling(40).terms())
+    outcome = prove(doubling(40), Budget(), find_checker())
+    assert (outcome.bound, outcome.failed) == (10, "")  # any start will do
+
+
+@pytest.mark.slow
 def test_a_deep_term() -> None:
     """NuSMV recurses: a sum of a thousand parts ended it by signal 11, in a stack of 8 MiB."""
     x = sym("x0", 32)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from loopbounds.bounds import bound_loops
 from quoll.facts import Facts
 from quoll.inlining.expand import expand
@@ -20,6 +22,7 @@ again:  ldr  r3, [sp]
 """
 
 
+@pytest.mark.slow
 def test_a_loaded_stack_pointer_is_followed_no_further() -> None:
     image = assemble(SWITCH)
     symbol = image.symbol("main")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from loopbounds.bounds import BoundOptions
-from loopbounds.nusmv.query import find_solver
 from loopbounds.proof import triangular
+from loopbounds.proof.checker import find_checker
 from loopbounds.proof.prove import Budget, prove
 from loopbounds.proof.triangular import total_over
 from tests.testing.loopbounds.counting import Program, load
@@ -57,6 +57,7 @@ def program(body: str, optimise: str) -> Program:
     return load(build(source, *flags, optimise=optimise))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimise", ["-O0", "-O2"])
 @pytest.mark.parametrize("name", NESTS)
 def test_nests(name: str, optimise: str) -> None:
@@ -70,15 +71,16 @@ def test_nests(name: str, optimise: str) -> None:
         assert inner.around == code.graph.nodes[code.graph.loops[0].header].block.addr
 
 
+@pytest.mark.slow
 def test_a_line_below_an_execution_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fit is a guess: when it is wrong there is no total (rule 19)."""
     model, bound = PROVED["up to a limit"]
     fitted = triangular._line
 
     def total() -> int | None:
-        return total_over(model, N, 121, bound, Budget(seconds=30), find_solver()).executions
+        return total_over(model, N, 121, bound, Budget(seconds=30), find_checker()).executions
 
-    assert prove(model, BUDGET, find_solver()).bound == bound
+    assert prove(model, BUDGET, find_checker()).bound == bound
     assert total() == sum(range(1, 122))
 
     def lower(points: list[tuple[int, int]]) -> triangular._Line | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ def conditions(draw: st.DrawFn) -> Term:
     return terms.negate(term) if draw(st.booleans()) else term
 
 
+@pytest.mark.slow
 @given(conditions(), NEAR, NEAR, STEPS, STEPS, st.integers(0, 40))
 def test_what_holds_of_every_iteration_is_found(
     condition: Term, x: int, y: int, x_step: int, y_step: int, spare: int

@@ -110,6 +110,7 @@ def test_fetches_past_the_end_delay_the_last_access(last: str, nops: int) -> Non
     assert run(machine, program, path) <= charged(costs, path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
 def test_charges_cover_many_states_of_every_program(board: Board) -> None:
     """As above on the compiled machine: few programs, many states of each."""

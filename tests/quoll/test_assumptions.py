@@ -75,6 +75,7 @@ def test_what_the_table_does_not_make_is_a_defect() -> None:
         table([Assumption("all goes well")])
 
 
+@pytest.mark.slow
 def test_only_the_table_makes_assumptions() -> None:
     """The type checker then refuses every other string where assumptions are passed on."""
     for path in MODULES:
@@ -87,6 +88,7 @@ def test_only_the_table_makes_assumptions() -> None:
                 assert not made, (path, node.lineno)
 
 
+@pytest.mark.slow
 def test_assumptions_are_passed_on_in_their_own_type() -> None:
     """A field, an argument or a property of that name is not of plain strings."""
     for path in MODULES:

@@ -52,6 +52,7 @@ def analysed(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[in
     return status, said.out, said.err
 
 
+@pytest.mark.slow
 def test_no_answer_is_status_8(capsys: pytest.CaptureFixture[str], elf: Path, solver: str) -> None:
     """Status 6 was for loops that are not proved; each loop is named once, in any contexts."""
     status, out, err = analysed(capsys, elf)
@@ -62,6 +63,7 @@ def test_no_answer_is_status_8(capsys: pytest.CaptureFixture[str], elf: Path, so
         assert err.count(f"prog.c:{line}") == 1
 
 
+@pytest.mark.slow
 def test_stated_loops_need_no_solver(
     capsys: pytest.CaptureFixture[str], elf: Path, solver: str, tmp_path: Path
 ) -> None:
@@ -80,6 +82,7 @@ def test_what_is_not_proved_is_status_6(capsys: pytest.CaptureFixture[str]) -> N
     assert analysed(capsys, elf)[0] == 6
 
 
+@pytest.mark.slow
 def test_the_listing_says_8(capsys: pytest.CaptureFixture[str], elf: Path, solver: str) -> None:
     assert main(["loops", str(elf), "--entry", "main", "--no-cache", "--quiet"]) == 8
     assert solver in capsys.readouterr().out

@@ -56,6 +56,7 @@ def test_a_loop_around_a_replaced_function_is_still_bounded(tmp_path: Path) -> N
     assert sum(fold(result.graph, result.costs, result.path.steps).total) == result.cycles
 
 
+@pytest.mark.slow
 def test_required_places_and_ignored_ones(tmp_path: Path) -> None:
     elf = build(LOOPS, *SIMPLE, optimise="-O1", link=(CODE,))
     whole = bound(elf).entries["main"].cycles
@@ -97,6 +98,7 @@ unsigned main(unsigned a) { return first(a) + second(a) + second(a + 1); }
 """
 
 
+@pytest.mark.slow
 def test_paths_that_start_at_a_place(tmp_path: Path) -> None:
     """Each context of the place is a start; values and loop bounds are those of the entry."""
     elf = build(STAGES, optimise="-O1", link=(CODE,))

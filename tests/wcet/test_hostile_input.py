@@ -301,6 +301,7 @@ def test_entries_that_are_none(
         refused(capsys, 2, *command(name, elf), f"--entry={entry}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["", "\0", LONG, f"prog.c:{LONG}", f"main+{LONG}", "\udcff"])
 def test_ends_that_are_none(place: str, elf: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refused(capsys, 4, *command("analyse", elf), f"--end={place}")
@@ -377,6 +378,7 @@ def test_one_of_several_outputs_fails(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["first.lp", "full.json"]
 
 
+@pytest.mark.slow
 def test_programs_of_several_entries_do_not_replace_an_input_either(
     elf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -488,6 +490,7 @@ def test_streams_that_are_closed_or_full(
         judge(done, status)
 
 
+@pytest.mark.slow
 def test_help_to_a_full_disk() -> None:
     judge(process(["--help"], shell='"$@" > /dev/full'), 2)
 
@@ -552,6 +555,7 @@ def test_limits_of_the_shell(what: int, most: int, elf: Path, tmp_path: Path) ->
         assert out.read_text() == "precious"
 
 
+@pytest.mark.slow
 def test_processor_time_that_runs_out(tmp_path: Path) -> None:
     """The shell's limit ended the run without a word."""
     text = "".join(
@@ -564,6 +568,7 @@ def test_processor_time_that_runs_out(tmp_path: Path) -> None:
         assert "processor time" in judge(done, 10)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run(elf: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     out.write_text("precious")

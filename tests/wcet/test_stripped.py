@@ -25,6 +25,7 @@ unsigned main(unsigned n) {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thumb", [False, True])
 def test_an_address_of_a_stripped_binary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], thumb: bool

@@ -9,24 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ilp.constraints.constraint import (
-    Constraint,
-    unused_constraints,
-)
+from ilp.constraints.constraint import Constraint, unused_constraints
 from loopbounds.proof.bound import LoopBound
+from quoll.arm.insn import Flow
+from quoll.assumptions import HANDED_OVER, OTHERS_FIRST, TAKEN_AT_ONCE
 from quoll.errors import UnansweredLoop, UnboundedLoop
 from quoll.facts.applied import unused_guidance
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
-from wcet.analysis.latency import interrupt_latency
 from wcet.analysis.options import Options
 from wcet.analysis.prepared import Prepared
-from wcet.analysis.result import EntryResult, Result
+from wcet.analysis.result import EntryResult, InterruptLatency, Result
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
 from wcet.analysis.survival import Survival, labels, proved_counts, proved_depths, proved_loops
+from wcet.platforms.platform import INTERRUPT, Platform
 
-__all__ = ["analyse", "recalled_or_prepared"]
+__all__ = ["analyse", "interrupt_latency", "recalled_or_prepared"]
 
 
 def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
@@ -117,3 +116,44 @@ def unanswered(
         for b in bounds
         if b.unanswered
     }
+
+
+def interrupt_latency(
+    image: Image, platform: Platform, results: Mapping[str, EntryResult], together: int = 1
+) -> InterruptLatency | None:
+    """Rules 21, 32: any masked path may be under way when the interrupt arrives, its own included.
+
+    In user mode it is taken at once: the latency is the interrupt path. On a masked path it waits
+    for the rest of it, which is a part of the interrupt path if that is what is under way.
+    ``together``: how many interrupts may be pending at once; the last one waits for the others.
+    None unless all entries of the platform have a number, the interrupt among them, and are masked
+    up to the ends of their paths (rule 33).
+    """
+    if INTERRUPT not in platform.entries or not platform.entries.keys() <= results.keys():
+        return None
+    if any(result.parametric or result.unmasking for result in results.values()):
+        return None
+    longest = max(results, key=lambda name: results[name].cycles)
+    handed = sorted({exit for result in results.values() for exit in _handing_over(result)})
+    assumptions = (
+        OTHERS_FIRST.text(others=together - 1),
+        TAKEN_AT_ONCE.text(),
+        *((HANDED_OVER.text(exits=", ".join(map(image.place, handed))),) if handed else ()),
+    )
+    return InterruptLatency(
+        longest=longest,
+        longest_cycles=results[longest].cycles,
+        interrupt=INTERRUPT,
+        interrupt_cycles=results[INTERRUPT].cycles,
+        together=together,
+        assumptions=assumptions,
+    )
+
+
+def _handing_over(result: EntryResult) -> set[int]:
+    """Where paths end without a return from the exception: the kernel itself goes on there."""
+    graphs = [paths.graph for paths in result.paths]
+    blocks = (graph.nodes[n].block for graph in graphs for n in graph.exits)
+    ends = {block.last for block in blocks if block.exits or block.returns}
+    ends |= {end for graph in graphs for r in graph.guidance.replaced.values() for end in r.ends}
+    return {last.addr for last in ends if last.flow is not Flow.EXCEPTION_RETURN}

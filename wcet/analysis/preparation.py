@@ -6,21 +6,36 @@ Program -> Supergraph -> Values -> Segments -> Classification -> Costs, and Loop
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
 from cache.classify import classify
 from cache.geometry import Hierarchy
+from cache.maintenance import invalidates_global, refused
 from loopbounds.bounds import bound_loops
 from loopbounds.proof.bound import LoopBound
 from loopbounds.recursion import find_depths, with_depths
 from pipeline.charge import charge
 from pipeline.costs import Costs
-from quoll.assumptions import F1, SHARED, Assumption, stated
+from quoll.arm.insn import Flow
+from quoll.assumptions import (
+    ABORTS,
+    ENDS,
+    F1,
+    FAST_INTERRUPTS,
+    MACHINE,
+    NOT_MASKED,
+    RETURNS_UNMASKED,
+    SHARED,
+    TLB_REFILLED,
+    UNMASKED,
+    Assumption,
+    stated,
+)
 from quoll.cfg.cfg import Program
-from quoll.errors import UsageError
+from quoll.errors import TimingError, UsageError
 from quoll.extraction.extract import extract
 from quoll.facts import PathStart
 from quoll.facts.applied import CALLEE_SAVED, Replacement
@@ -38,8 +53,8 @@ from quoll.values.inlined import Inlined, inlined
 from quoll.values.values import Values
 from wcet.analysis.interrupts import not_by_tests, serves_interrupts
 from wcet.analysis.prepared import InfeasibleEdge, Prepared, PreparedPaths
-from wcet.analysis.presupposed import presupposed, refuse_control_writes
 from wcet.analysis.run import Run
+from wcet.platforms.platform import Platform
 
 __all__ = ["Preparation", "Valued"]
 
@@ -81,10 +96,7 @@ class Preparation:
         program = extract(self.run.image, [address], self.run.facts, self.run.ends)
         return guided_in_contexts(
             expand(
-                self.with_depths(program, address),
-                address,
-                self.run.image,
-                self.run.options.vivu,
+                self.with_depths(program, address), address, self.run.image, self.run.options.vivu
             ),
             self.run.image,
             self.run.facts,
@@ -162,12 +174,12 @@ class Preparation:
     ) -> tuple[Program, tuple[Assumption, ...]]:
         """``program`` with bounds in place of functions where inlining grows too large."""
         modules = Modules(
-            program, address, self.run.image, self.run.facts, self.run.options.sharing
+            program, address & ~1, self.run.image, self.run.facts, self.run.options.sharing
         )
         assumptions: dict[Assumption, None] = {}
-        for function in modules.candidates():
+        for function, part in modules.candidates():
             with self.run.stages.stage("shared functions", name):
-                found = self.once(name, modules.program, function)
+                found = self.once(name, part, function)
             if found is not None:
                 modules.replace_by(function, found[0])
                 assumptions.update(dict.fromkeys(found[1]))
@@ -189,7 +201,7 @@ class Preparation:
         bounds = self.loop_bounds(graph, values, called=True)
         if any(b.bound is None for b in bounds):
             return None
-        platform = self.run.platform
+        platform, run = self.run.platform, self.run
         hierarchy = platform.hierarchy.from_anywhere
         classes = classify(graph, values, hierarchy, rounds_of(bounds))
         charges = charge(graph, classes, values, hierarchy, platform.timing, called=True)
@@ -201,13 +213,21 @@ class Preparation:
         text = f"{place} analysed once for all its calls: {result.cycles} cycles at most"
         assumptions = (
             SHARED.text(text=text),
+            *presupposed(graph, run.image, platform, name, run.ends, ()),
             *(removed.fact for removed in graph.guidance.removed),
             *values.assumptions,
             *(text for bound in bounds for text in bound.rests),
             *classes.assumptions,
             *result.assumptions,
         )
-        return Replacement(result.cycles, False, text, given_back, settled=True), assumptions
+        blocks = (graph.nodes[n].block for n in graph.exits)
+        ends = {block.last: None for block in blocks if block.exits}
+        for edge in range(len(graph.edges)):
+            ends |= {end: None for replaced in graph.passed(edge) for end in replaced.ends}
+        replacement = Replacement(
+            result.cycles, False, text, given_back, settled=True, ends=tuple(ends)
+        )
+        return replacement, assumptions
 
     def loop_bounds(
         self,
@@ -375,3 +395,52 @@ def of_segment(part: Segment, bounds: Sequence[LoopBound]) -> tuple[LoopBound, .
     """The bounds of the loops that a segment has, under its own numbers."""
     number = {old: new for new, old in enumerate(part.loops)}
     return tuple(replace(b, loop=number[b.loop]) for b in bounds if b.loop in number)
+
+
+def presupposed(
+    graph: Supergraph,
+    image: Image,
+    platform: Platform,
+    name: str,
+    ends: Set[int],
+    unmasking: tuple[int, ...],
+) -> Iterator[Assumption]:
+    """The assumptions of the entry ``name`` about the state of the machine and its interrupts.
+
+    ``unmasking`` are the instructions of ``graph`` that may unmask them; paths end at ``ends``.
+    """
+    yield MACHINE.text(platform=platform.name)
+    yield ABORTS.text(platform=platform.name)
+    yield FAST_INTERRUPTS.text(platform=platform.name)
+    if name not in platform.entries:
+        yield NOT_MASKED.text(entry=name)
+    blocks = {id(node.block): node.block for node in graph.nodes}
+    if platform.timing.tlb is None:
+        found = {i.addr for b in blocks.values() for i in b.insns if invalidates_global(i)}
+        for addr in sorted(found):
+            yield TLB_REFILLED.text(platform=platform.name, place=image.place(addr))
+    for addr in unmasking:
+        yield UNMASKED.text(entry=name, place=image.place(addr))
+    last = {graph.nodes[n].block.last.addr: graph.nodes[n].block.last for n in graph.exits}
+    for addr, insn in sorted(last.items()):
+        if addr in ends:
+            yield ENDS.text(place=image.place(addr))
+        elif insn.flow is Flow.EXCEPTION_RETURN:
+            yield RETURNS_UNMASKED.text(entry=name, place=image.place(addr))
+
+
+def refuse_control_writes(graph: Supergraph, image: Image) -> None:
+    """Raise TimingError for an instruction that may change what the caches or the MMU do."""
+    blocks = {id(node.block): node.block for node in graph.nodes}
+    for block in blocks.values():
+        for insn in block.insns:
+            what = refused(insn)
+            if what is not None:
+                raise TimingError(
+                    f"{insn.text} writes {what}: what follows is not modelled",
+                    where=image.place(insn.addr),
+                    hint="if the path ends before it: path must end at PLACE; if control never "
+                    "gets here: ignore PLACE; or state what the function around it takes, which "
+                    "must leave caches and translation as they were: function NAME takes at most N "
+                    "cycles",
+                )

@@ -75,12 +75,7 @@ class PreparedStore:
     """The records of one run; nothing is kept where models are to be written."""
 
     def __init__(
-        self,
-        options: Options,
-        image: Image,
-        platform: Platform,
-        facts: Facts,
-        ends: Iterable[int],
+        self, options: Options, image: Image, platform: Platform, facts: Facts, ends: Iterable[int]
     ) -> None:
         self._store = options.store
         self._sources = {str(f): str(f.source) for f in reversed(facts.facts) if matters(f)}

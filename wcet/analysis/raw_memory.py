@@ -10,7 +10,7 @@ from pathlib import Path
 
 from quoll.errors import UsageError
 from quoll.image.image import Image, RawMemory
-from quoll.image.symbol_list import read_names
+from quoll.image.symbols import read_names
 
 __all__ = ["NOTHING", "Extra", "add_memory", "extra"]
 

@@ -63,11 +63,7 @@ class Run:
         )
 
     def entry(
-        self,
-        name: str,
-        address: int,
-        prepared: Prepared,
-        effective: list[tuple[Constraint, ...]],
+        self, name: str, address: int, prepared: Prepared, effective: list[tuple[Constraint, ...]]
     ) -> EntryResult:
         """The bound of one entry; the constraints that it has are added to ``effective``."""
         whole = len(prepared.paths) == 1 and prepared.paths[0].start is None

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from ilp.solvers.model import Model
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.analyse import analyse
 from wcet.analysis.result import Result
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish
 from wcet.reports.json_document import to_json
-from wcet.reports.program_names import readable
 from wcet.reports.text import Style, to_text
-from wcet.request import add_analysis, add_color, colored, requested
+from wcet.request import add_analysis, add_color, add_command, colored, requested
 
 __all__ = ["add_to"]
 
@@ -42,12 +46,8 @@ examples:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = commands.add_parser(
-        "analyse",
-        help="bound the execution time of kernel entries",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    p = add_command(
+        commands, "analyse", "bound the execution time of kernel entries", DESCRIPTION, EXAMPLES
     )
     p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
     p.add_argument(
@@ -113,3 +113,29 @@ def programs(
                 several = len(result.entries) + len(result.unbounded) > 1
                 file = path.with_stem(f"{path.stem}.{name}") if several else path
                 yield file, partial(text, model)
+
+
+def readable(model: Model, graph: Supergraph, image: Image) -> Model:
+    """The same program with other names for its edges, ends and flow rows."""
+    places = [place(image, node.block.addr) for node in graph.nodes]
+    edges = [
+        f"x{i}.{places[e.src]}.{places[e.dst]}.c{graph.nodes[e.src].context}"
+        for i, e in enumerate(graph.edges)
+    ]
+    ends = [f"end{n}.{places[n]}.c{graph.nodes[n].context}" for n in graph.exits]
+    others = model.names[len(edges) + len(ends) :]
+    rows = [
+        replace(row, name=f"flow.n{n}.{places[n]}.c{node.context}")
+        for n, (node, row) in enumerate(zip(graph.nodes, model.rows, strict=False))
+    ]
+    return replace(model, names=(*edges, *ends, *others), rows=(*rows, *model.rows[len(rows) :]))
+
+
+def place(image: Image, addr: int) -> str:
+    """``cspace_resolve_3c``, or the address."""
+    found = image.symbol_at(addr)
+    if found is None:
+        return f"{addr:x}"
+    symbol, offset = found
+    name = re.sub(r"\W", "_", symbol.name, flags=re.ASCII)
+    return f"{name}_{offset:x}" if offset else name

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cache.classify import classify
 from cache.reference import Classification, Hit, Kind, Reference
-from pipeline.charge import latencies
+from pipeline.charge import due_cycles, latencies
 from pipeline.timing import MemoryLatencies
+from quoll.arm.insn import Insn
 from quoll.errors import UsageError
+from quoll.facts.regions import Regions
 from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.segments import SegmentValues
 from wcet.analysis.analyse import analyse
@@ -23,17 +24,9 @@ from wcet.analysis.preparation import Preparation, rounds_of
 from wcet.analysis.result import EntryResult
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
-from wcet.atomic import publish
+from wcet.atomic import publish_document
 from wcet.numbers import whole
-from wcet.reports.reference_shares import (
-    SHARES,
-    Weighed,
-    address_kind,
-    costliest,
-    pressure,
-    weighed,
-)
-from wcet.request import add_analysis, requested
+from wcet.request import add_analysis, add_command, requested
 
 __all__ = ["add_to"]
 
@@ -72,12 +65,12 @@ class Classified:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = commands.add_parser(
+    p = add_command(
+        commands,
         "cache",
-        help="which references hit, set pressure, the references that cost most",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "which references hit, set pressure, the references that cost most",
+        DESCRIPTION,
+        EXAMPLES,
     )
     p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
     p.add_argument(
@@ -117,7 +110,8 @@ def run(options: argparse.Namespace) -> int:
                 f"{options.function} is never executed by {', '.join(found)}",
                 hint="'wcet callgraph' shows who calls it",
             )
-        output(options, {"entries": listing}, function_text(listing))
+        document = {"schema_version": SCHEMA_VERSION, "entries": listing}
+        publish_document(options, lambda: document, lambda: function_text(listing))
         return 0
     results = analyse(options.kernel, wanted, stages)
     reports = {
@@ -125,7 +119,8 @@ def run(options: argparse.Namespace) -> int:
         for name, result in results.entries.items()
     }
     stages.done()
-    output(options, {"entries": reports}, summary_text(shared, reports))
+    summary = {"schema_version": SCHEMA_VERSION, "entries": reports}
+    publish_document(options, lambda: summary, lambda: summary_text(shared, reports))
     return 0
 
 
@@ -175,16 +170,8 @@ def report(shared: Run, entry: Classified, most: int) -> dict[str, Any]:
         "data_shares": {kind: shares[kind] / total for kind in SHARES},
         "pressure": {
             level: {str(n): sets for n, sets in sorted(found.items()) if sets}
-            for level, found in (
-                (
-                    "l1i",
-                    pressure(entry.classes, CODE, hierarchy.l1i.sets, hierarchy.l1i.line_bytes),
-                ),
-                (
-                    "l1d",
-                    pressure(entry.classes, DATA, hierarchy.l1d.sets, hierarchy.l1d.line_bytes),
-                ),
-            )
+            for level, kinds, side in (("l1i", CODE, hierarchy.l1i), ("l1d", DATA, hierarchy.l1d))
+            for found in [pressure(entry.classes, kinds, side.sets, side.line_bytes)]
         },
         "costliest": [costly(shared, found) for found in costliest(references, most)],
     }
@@ -277,11 +264,84 @@ def summary_text(shared: Run, reports: dict[str, dict[str, Any]]) -> Iterator[st
             )
 
 
-def output(options: argparse.Namespace, document: dict[str, Any], lines: Iterator[str]) -> None:
-    """The document where it is asked for, and the text."""
-    whole = {"schema_version": SCHEMA_VERSION, **document}
-    publish(
-        options,
-        [(options.json, lambda: json.dumps(whole, indent=1) + "\n")],
-        lambda: "".join(f"{line}\n" for line in lines),
-    )
+PAGE = 4096
+SHARES = ("exact line", "within 4 KiB", "named region", "symbolic hit", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A reference in one context: executions on the worst path, and cycles charged for all."""
+
+    node: int
+    insn: Insn
+    reference: Reference
+    executions: int
+    cycles: int
+
+
+def weighed(
+    graph: Supergraph, classes: Classification, counts: Sequence[int], memory: MemoryLatencies
+) -> Iterator[Weighed]:
+    """The references of nodes with a count; those past transfers are charged on edges."""
+    for node, count in enumerate(counts):
+        if not count:
+            continue
+        insns = graph.nodes[node].block.insns
+        for reference in classes.references[node]:
+            cycles = due_cycles(reference, memory)
+            yield Weighed(node, insns[reference.insn], reference, count, count * cycles)
+
+
+def address_kind(reference: Reference, regions: Regions, line_bytes: int) -> str:
+    """Which of ``SHARES`` a data reference is."""
+    low, high = reference.low, reference.high
+    if low is not None and high is not None:
+        if low // line_bytes == high // line_bytes:
+            return "exact line"
+        if high - low < PAGE:
+            return "within 4 KiB"
+    if reference.symbolic and reference.l1 is Hit.AH:
+        return "symbolic hit"
+    if low is not None and high is not None and regions.named(low, high):
+        return "named region"
+    return "unknown"
+
+
+def costliest(references: Iterator[Weighed] | Sequence[Weighed], most: int) -> list[list[Weighed]]:
+    """The instructions whose references cost most, each with its references in all contexts."""
+    by_insn: dict[tuple[int, Kind], list[Weighed]] = {}
+    for found in references:
+        by_insn.setdefault((found.insn.addr, found.reference.kind), []).append(found)
+    ranked = sorted(by_insn.values(), key=lambda found: -sum(w.cycles for w in found))
+    return [found for found in ranked[:most] if sum(w.cycles for w in found)]
+
+
+def known_line(reference: Reference, line_bytes: int) -> int | None:
+    """The line of a cached reference of known address."""
+    low, high = reference.low, reference.high
+    if low is None or high is None or not reference.cacheable:
+        return None
+    return low // line_bytes if low // line_bytes == high // line_bytes else None
+
+
+def competing(
+    classes: Classification, kinds: Sequence[Kind], sets: int, line_bytes: int
+) -> dict[int, set[int]]:
+    """The different lines of known address that are referred to, by set."""
+    lines: dict[int, set[int]] = {}
+    every = (*classes.references, *classes.prefetches, *classes.leaving.values())
+    for reference in (r for references in every for r in references if r.kind in kinds):
+        line = known_line(reference, line_bytes)
+        if line is not None:
+            lines.setdefault(line % sets, set()).add(line)
+    return lines
+
+
+def pressure(
+    classes: Classification, kinds: Sequence[Kind], sets: int, line_bytes: int
+) -> Counter[int]:
+    """How many sets have how many different lines of known address competing in them."""
+    lines = competing(classes, kinds, sets, line_bytes)
+    found = Counter(map(len, lines.values()))
+    found[0] = sets - len(lines)
+    return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,9 +17,9 @@ from wcet.analysis.prepared import Prepared
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
 from wcet.analysis.survival import FactLabel, FactOutcome, Survival, labels, proved_loops
-from wcet.atomic import publish
+from wcet.atomic import publish_document
 from wcet.executions.fact_check import FactRecord, Walks, check_facts
-from wcet.request import add_analysis, requested
+from wcet.request import add_analysis, add_command, requested
 
 __all__ = ["add_to"]
 
@@ -50,12 +49,8 @@ examples:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = commands.add_parser(
-        "check-facts",
-        help="evaluate every fact on recorded executions",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    p = add_command(
+        commands, "check-facts", "evaluate every fact on recorded executions", DESCRIPTION, EXAMPLES
     )
     p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="what was executed")
     p.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help="recordings")
@@ -117,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
     bounds = [(paths.graph, paths.bounds) for p in prepared.values() for paths in p.paths]
     proved = proved_loops(analysis.image, analysis.facts, bounds)
     known = labelled(checked, labels(analysis.facts, survival, proved), not wanted.store.keeps)
-    write(options, checked, known)
+    publish_document(options, lambda: as_json(checked, known), lambda: as_text(checked, known))
     return VIOLATED if any(r.broken for c in checked for r in c.records) else 0
 
 
@@ -156,17 +151,6 @@ def labelled(
             label = FactLabel(label.source, label.text, f"violated: {broken}")
         found.append(label)
     return found
-
-
-def write(
-    options: argparse.Namespace, checked: Sequence[Checked], known: Sequence[FactLabel]
-) -> None:
-    """Text, JSON, or both."""
-    publish(
-        options,
-        [(options.json, lambda: json.dumps(as_json(checked, known), indent=1) + "\n")],
-        lambda: "\n".join(as_text(checked, known)) + "\n",
-    )
 
 
 def as_text(checked: Sequence[Checked], known: Sequence[FactLabel]) -> list[str]:

@@ -21,12 +21,11 @@ from quoll.facts import Facts, load
 from quoll.facts.applied import Depth
 from quoll.facts.places import resolve
 from quoll.image.image import Image
-from quoll.listing.export import program_json
+from quoll.listing.export import call_graph_dot, cfg_dot, control_flow, program_json, to_graphml
 from quoll.listing.listing import call_graph_text, disassembly, summary
-from quoll.listing.networks import call_graph_dot, cfg_dot, control_flow, to_graphml
 from wcet.analysis.raw_memory import add_memory, extra
 from wcet.atomic import publish
-from wcet.request import add_vivu, vivu_of
+from wcet.request import add_facts, add_vivu, vivu_of
 
 __all__ = ["add_to"]
 
@@ -60,14 +59,8 @@ def _command(
     parser = commands.add_parser(name, help=text, description=f"Print {text}.")
     parser.add_argument("binary", type=Path, metavar="FILE.ELF", help="any little-endian ARM ELF")
     parser.add_argument("--entry", action="append", default=[], metavar="ENTRY", help=ENTRIES)
-    parser.add_argument(
-        "--facts",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="branch targets, functions that never return, and what to leave out; repeatable",
-    )
+    facts = "branch targets, functions that never return, and what to leave out; repeatable"
+    add_facts(parser, facts, beside=False)
     add_memory(parser)
     parser.set_defaults(run=run)
     return parser

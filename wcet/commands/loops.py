@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,11 +30,11 @@ from wcet.analysis.entries import ALL, find_entries, path_ends
 from wcet.analysis.interrupts import serves_interrupts
 from wcet.analysis.raw_memory import add_memory, extra
 from wcet.analysis.stages import Stages
-from wcet.atomic import publish
+from wcet.atomic import publish, publish_document
 from wcet.numbers import seconds
 from wcet.platforms import platform as platforms
 from wcet.platforms.platform import Platform
-from wcet.request import add_cache, add_facts, kept
+from wcet.request import add_cache, add_checker, add_command, add_facts, kept
 
 __all__ = ["add_to"]
 
@@ -44,8 +43,9 @@ List every loop that is reached from the entries, in each calling context, with 
 most executions of its header each time it is entered from outside. Each bound comes with its
 method and evidence:
 
-  nusmv   proved by model checking; "exact" when an execution of the model reaches it for the
+  nusmv   proved by the model checker; "exact" when an execution of the model reaches it for the
           stated initial ranges, else "not known to be tight"
+  smt     the same, proved by the SMT solver (--checker smt)
   fact    stated in a facts file; assumed, and tighter than what is proved
   pending it does not go round while an interrupt is pending: code in it tests for one, and each
           path from the arrival of an interrupt on is bounded by itself, as 'wcet analyse' does it
@@ -112,12 +112,12 @@ class AnalysedEntry:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = commands.add_parser(
+    p = add_command(
+        commands,
         "loops",
-        help="the loops of a binary in every context, with bounds, methods and evidence",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "the loops of a binary in every context, with bounds, methods and evidence",
+        DESCRIPTION,
+        EXAMPLES,
     )
     p.add_argument("binary", type=Path, metavar="FILE.ELF", help="any little-endian ARM ELF")
     p.add_argument(
@@ -145,6 +145,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="SECONDS",
         help="processor time for each loop; a loop that needs more is not bounded (default: 60)",
     )
+    add_checker(p)
     add_cache(p)
     p.set_defaults(run=run)
 
@@ -168,6 +169,7 @@ def run(options: argparse.Namespace) -> int:
         store=kept(options),
         models=options.smv,
         budget=Budget(seconds=max(1, round(options.time_limit))),
+        checker=options.checker,
     )
     called = platform is None and not options.entry
     listing = _Listing(image, program, ends, facts, platform, bounds, stages, called)
@@ -191,15 +193,11 @@ def run(options: argparse.Namespace) -> int:
     }
     lines = [
         f"recursion: {d['entry']}: at most {d['activations']} activations of {d['function']} "
-        f"at a time: {d['evidence']}\n"
+        f"at a time: {d['evidence']}"
         for d in depths
     ]
-    lines += [f"assumed: {a}\n" for a in assumptions]
-    publish(
-        options,
-        [(options.json, lambda: json.dumps(document, indent=1) + "\n")],
-        lambda: as_text(image, found) + "".join(lines),
-    )
+    lines += [f"assumed: {a}" for a in assumptions]
+    publish_document(options, lambda: document, lambda: [*as_text(image, found), *lines])
     for text in dict.fromkeys(
         f"{image.place(item.header)}: {item.bound.unanswered}"
         for item in found
@@ -371,10 +369,10 @@ def _function(image: Image, entry: int) -> str:
     return found[0].name if found else hex(entry)
 
 
-def as_text(image: Image, found: list[Listed]) -> str:
+def as_text(image: Image, found: list[Listed]) -> list[str]:
     """A line per place and answer, with the number of contexts that have it."""
     if not found:
-        return "no loops\n"
+        return ["no loops"]
     groups: dict[tuple[int, int | None, str, str, str], list[Listed]] = {}
     for item in found:
         b = item.bound
@@ -392,4 +390,4 @@ def as_text(image: Image, found: list[Listed]) -> str:
     bounded = sum(item.bound.bound is not None for item in found)
     exact = sum(bool(item.bound.exact) for item in found)
     lines.append(f"{len(found)} loops in their contexts: {bounded} bounded, {exact} of them exact")
-    return "\n".join(lines) + "\n"
+    return lines

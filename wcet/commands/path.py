@@ -5,23 +5,30 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ilp.paths.outline import Outline, outline
+from ilp.constraints.constraint import Constraint, locate_in, resolve_constraints
+from ilp.ipet import build_ipet
+from ilp.paths.outline import Outline, Stretch, outline
+from ilp.paths.solution import Solution
+from ilp.solvers.solve import maximise, solver_named
+from ilp.worst_case import solution_of
 from pipeline.costs import Cause
-from quoll.errors import SolverError, UsageError
+from quoll.errors import InfeasibleError, SolverError, UsageError
+from quoll.facts import AtMost, Facts, Require, Source
 from wcet import numbers
 from wcet.analysis.analyse import analyse
+from wcet.analysis.options import Options
 from wcet.analysis.result import EntryResult, Result
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish
 from wcet.reports.path_text import Folding, collapsed, loop_name, source_listing, tree
 from wcet.reports.text import CAUSES, Style, full_path
-from wcet.reports.why import Why, explain
-from wcet.request import add_analysis, add_color, colored, requested
+from wcet.request import add_analysis, add_color, add_command, colored, requested
 
-__all__ = ["add_to"]
+__all__ = ["add_to", "explain"]
 
 SHOWN = 12  # changes of calls printed by --why
 
@@ -49,12 +56,12 @@ examples:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = commands.add_parser(
+    p = add_command(
+        commands,
         "path",
-        help="the worst path of an entry: tree, trace, source listing, flame graph, why",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "the worst path of an entry: tree, trace, source listing, flame graph, why",
+        DESCRIPTION,
+        EXAMPLES,
     )
     p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
     p.add_argument("--entry", required=True, metavar="ENTRY", help="one, as for 'wcet analyse'")
@@ -126,11 +133,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def path_text(
-    result: Result,
-    entry: EntryResult,
-    whole: Outline,
-    options: argparse.Namespace,
-    style: Style,
+    result: Result, entry: EntryResult, whole: Outline, options: argparse.Namespace, style: Style
 ) -> Iterator[str]:
     """The form asked for, below the bound and its causes."""
     yield from heading(result, entry, whole, style)
@@ -257,3 +260,70 @@ def path_json(result: Result, entry: EntryResult, whole: Outline) -> dict[str, A
         "causes": {c.name.lower(): whole.total[c] for c in Cause},
         "tree": part(whole),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Cycles of a call on both paths, without those of the calls and loops inside it."""
+
+    stretch: Stretch
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The answer about one place. Cycles; ``other`` is None where there is no other path."""
+
+    place: str
+    addresses: tuple[int, ...]  # of the blocks that the place stands for
+    executions: int  # on the worst path
+    own: int  # cycles of those blocks on it
+    bound: int
+    other: int | None  # the bound without the place, or through it if ``executions`` is 0
+    changes: tuple[Change, ...]  # the largest first
+
+
+def explain(result: Result, entry: EntryResult, place: str, options: Options) -> Why:
+    """Solve again without ``place``, or through it, if it is not on the worst path.
+
+    What changes between the two paths, call by call, says what the place was traded for.
+
+    Raises FactsError if the place does not exist or cannot be counted, UsageError if the entry
+    does not reach it.
+    """
+    source = Source("--why", 1, f"{place} never executes")
+    fact = AtMost(source, place, 0, None)
+    found = resolve_constraints(entry.graph, Facts((fact,)), locate_in(result.image))
+    if not found:
+        raise UsageError(f"--why {place}: entry {entry.name} does not reach it")
+    nodes = found[0].a
+    executions = sum(entry.solution.nodes[n] for n in nodes)
+    before = outline(entry.graph, entry.costs, entry.solution)
+    own = sum(c for _, part in before.walk() for n, _, c in part.blocks if n in nodes)
+    addresses = tuple(sorted({entry.graph.nodes[n].block.addr for n in nodes}))
+    extra = found[0] if executions else replace(found[0], fact=Require(source, place))
+    try:
+        solution = solve(entry, (*entry.constraints, extra), options)
+    except InfeasibleError:
+        return Why(place, addresses, executions, own, entry.cycles, None, ())
+    changes = differences(before, outline(entry.graph, entry.costs, solution))
+    return Why(place, addresses, executions, own, entry.cycles, solution.cycles, changes)
+
+
+def solve(entry: EntryResult, constraints: tuple[Constraint, ...], options: Options) -> Solution:
+    """The solution with other constraints."""
+    ipet = build_ipet(entry.graph, entry.costs, entry.numbers, constraints)
+    proof = maximise(ipet.model, solver_named(options.solver), options.time_limit)
+    return solution_of(ipet, proof)
+
+
+def differences(before: Outline, after: Outline) -> tuple[Change, ...]:
+    """The calls and loops whose own cycles are not the same on both paths."""
+    cycles = [
+        {part.stretch: sum(part.own) for _, part in whole.walk()} for whole in (before, after)
+    ]
+    stretches = dict.fromkeys([*cycles[0], *cycles[1]])
+    changes = (Change(s, cycles[0].get(s, 0), cycles[1].get(s, 0)) for s in stretches)
+    different = (c for c in changes if c.before != c.after)
+    return tuple(sorted(different, key=lambda c: -abs(c.before - c.after)))

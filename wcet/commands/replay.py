@@ -22,17 +22,27 @@ from wcet.analysis.stages import Stages
 from wcet.atomic import publish
 from wcet.executions.pieces import cut
 from wcet.executions.replay import (
+    Moment,
     Replayed,
     Subject,
     by_path,
     initial,
+    moments,
     replay_paths,
     takes_exception,
 )
 from wcet.executions.replay import ReplayPath as Walk
-from wcet.executions.replay_timing import Moment, moments
 from wcet.numbers import whole
-from wcet.request import add_cache, add_set, add_vivu, kept, parameters, vivu_of
+from wcet.request import (
+    add_cache,
+    add_command,
+    add_facts,
+    add_set,
+    add_vivu,
+    kept,
+    parameters,
+    vivu_of,
+)
 
 __all__ = ["EntryReplay", "add_to", "summarise"]
 
@@ -67,22 +77,20 @@ examples:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = commands.add_parser(
+    p = add_command(
+        commands,
         "replay",
-        help="replay recorded executions and compare them with the bounds",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "replay recorded executions and compare them with the bounds",
+        DESCRIPTION,
+        EXAMPLES,
     )
     p.add_argument("trace", type=Path, metavar="TRACE", help="a recording by kernels/recorder")
     p.add_argument(
         "--kernel", type=Path, required=True, metavar="KERNEL.ELF", help="what was executed"
     )
     p.add_argument("--platform", metavar="NAME|FILE.toml", help="as for 'wcet analyse'")
-    p.add_argument(
-        "--facts", action="append", default=[], type=Path, metavar="FILE",
-        help="loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too",
-    )  # fmt: skip
+    facts = "loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too"
+    add_facts(p, facts, beside=False)
     add_memory(p)
     add_vivu(p)
     add_set(p, "every name needs one")
@@ -249,10 +257,7 @@ def replay_entry(
 
 
 def timeline(
-    subject: Subject,
-    paths: Sequence[Sequence[Execution]],
-    replayed: Sequence[Replayed],
-    seed: int,
+    subject: Subject, paths: Sequence[Sequence[Execution]], replayed: Sequence[Replayed], seed: int
 ) -> tuple[Moment, ...]:
     """The replay that took most, once more, instruction by instruction."""
     most = max(replayed, key=lambda r: r.most)

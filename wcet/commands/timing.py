@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +14,13 @@ from pipeline.costs import Cause
 from quoll.errors import UsageError
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
-from wcet.analysis.entries import find_entry
 from wcet.analysis.preparation import Preparation
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
-from wcet.atomic import publish
+from wcet.atomic import publish, publish_document
+from wcet.commands.values import chosen_context, contexts_of
 from wcet.reports.text import CAUSES, Style
-from wcet.request import add_color, add_function, colored, requested
+from wcet.request import add_color, add_command, add_function, colored, requested
 
 __all__ = ["add_to"]
 
@@ -60,12 +59,12 @@ SHORT = {
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = commands.add_parser(
+    p = add_command(
+        commands,
         "timing",
-        help="issue cycles, stalls and misses of a function, as a pipeline diagram",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "issue cycles, stalls and misses of a function, as a pipeline diagram",
+        DESCRIPTION,
+        EXAMPLES,
     )
     add_function(p)
     add_color(p)
@@ -115,44 +114,19 @@ def run(options: argparse.Namespace) -> int:
     ((name, address),) = shared.entries.items()
     timed = times(shared, name, address)
     stages.done()
-    contexts = contexts_of(shared, timed, options.function, name)
+    graph, rows_of = timed.graph, timed.charges.explain
+    contexts = contexts_of(shared, graph, options.function, name, rows_of)
     if options.contexts:
         rows = listed(shared, timed, contexts)
         publish(options, [], lambda: "".join(f"{line}\n" for line in rows))
         return 0
-    context = options.context
-    if context is None:
-        context = max(contexts, key=lambda c: cost(timed, contexts[c]))
-    if context not in contexts:
-        raise UsageError(
-            f"{options.function} has no context {context} in {name}", hint="--contexts lists them"
-        )
-    timing = FunctionTiming(shared, name, timed, context, contexts[context])
+    costliest = max(contexts, key=lambda c: cost(timed, contexts[c]))
+    context = chosen_context(options, contexts, name, costliest)
+    nodes = tuple(sorted(contexts[context], key=lambda i: graph.nodes[i].block.addr))
+    timing = FunctionTiming(shared, name, timed, context, nodes)
     style = Style(color=colored(options), paths="none", stats=False)
-    publish(
-        options,
-        [(options.json, lambda: json.dumps(to_json(timing), indent=1) + "\n")],
-        lambda: "".join(f"{line}\n" for line in to_text(timing, style)),
-    )
+    publish_document(options, lambda: to_json(timing), lambda: to_text(timing, style))
     return 0
-
-
-def contexts_of(shared: Run, timed: Timed, function: str, entry: str) -> dict[int, tuple[int, ...]]:
-    """Contexts of ``function`` with its nodes. Raises UsageError if the entry never calls it."""
-    addr = find_entry(shared.image, shared.platform, function) & ~1
-    found: dict[int, list[int]] = {}
-    for index, node in enumerate(timed.graph.nodes):
-        if timed.graph.contexts[node.context].function & ~1 == addr and timed.charges.explain(
-            index
-        ):
-            found.setdefault(node.context, []).append(index)
-    if not found:
-        raise UsageError(
-            f"{function} is never executed by {entry}",
-            hint="'wcet callgraph' shows who calls it; without --entry it is its own entry",
-        )
-    nodes = timed.graph.nodes
-    return {c: tuple(sorted(n, key=lambda i: nodes[i].block.addr)) for c, n in found.items()}
 
 
 def cost(timed: Timed, nodes: Sequence[int]) -> int:
@@ -170,7 +144,7 @@ def chain(image: Image, graph: Supergraph, context: int) -> str:
     return " < ".join(names)
 
 
-def listed(shared: Run, timed: Timed, contexts: dict[int, tuple[int, ...]]) -> Iterator[str]:
+def listed(shared: Run, timed: Timed, contexts: dict[int, list[int]]) -> Iterator[str]:
     """Every context, the costliest first."""
     yield f"{'context':>8}{'cycles':>10}  blocks, each once; called from"
     for context in sorted(contexts, key=lambda c: -cost(timed, contexts[c])):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 from quoll.arm.insn import LR, SP
@@ -15,10 +14,10 @@ from wcet.analysis.entries import find_entry
 from wcet.analysis.preparation import Preparation, Valued
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
-from wcet.atomic import publish
-from wcet.request import add_function, requested
+from wcet.atomic import publish, publish_document
+from wcet.request import add_command, add_function, requested
 
-__all__ = ["add_to"]
+__all__ = ["add_to", "chosen_context", "contexts_of"]
 
 SCHEMA_VERSION = 1
 NAMES = {SP: "sp", LR: "lr"}
@@ -41,12 +40,12 @@ examples:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = commands.add_parser(
+    p = add_command(
+        commands,
         "values",
-        help="registers, stack and addresses known at each block of a function",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "registers, stack and addresses known at each block of a function",
+        DESCRIPTION,
+        EXAMPLES,
     )
     add_function(p)
     p.set_defaults(run=run)
@@ -63,22 +62,12 @@ def run(options: argparse.Namespace) -> int:
     ((name, address),) = shared.entries.items()
     valued = Preparation(shared).valued(name, address)
     stages.done()
-    addr = find_entry(shared.image, shared.platform, options.function) & ~1
-    contexts = contexts_of(valued, addr)
-    if not contexts:
-        raise UsageError(
-            f"{options.function} is never executed by {name}",
-            hint="'wcet callgraph' shows who calls it; without --entry it is its own entry",
-        )
+    contexts = contexts_of(shared, valued.graph, options.function, name, valued.values.reached)
     if options.contexts:
         lines = (f"{n:>6}  {chain(shared, valued.graph, n)}" for n in contexts)
         publish(options, [], lambda: "".join(f"{line}\n" for line in lines))
         return 0
-    context = next(iter(contexts)) if options.context is None else options.context
-    if context not in contexts:
-        raise UsageError(
-            f"{options.function} has no context {context} in {name}", hint="--contexts lists them"
-        )
+    context = chosen_context(options, contexts, name, next(iter(contexts)))
     blocks = [block_json(shared, valued, node) for node in contexts[context]]
     document = {
         "schema_version": SCHEMA_VERSION,
@@ -88,22 +77,37 @@ def run(options: argparse.Namespace) -> int:
         "called": chain(shared, valued.graph, context),
         "blocks": blocks,
     }
-    publish(
-        options,
-        [(options.json, lambda: json.dumps(document, indent=1) + "\n")],
-        lambda: "".join(f"{line}\n" for line in to_text(document)),
-    )
+    publish_document(options, lambda: document, lambda: to_text(document))
     return 0
 
 
-def contexts_of(valued: Valued, addr: int) -> dict[int, list[int]]:
-    """Contexts of the function with the nodes that may be reached."""
+def contexts_of(
+    shared: Run, graph: Supergraph, function: str, entry: str, executed: Callable[[int], object]
+) -> dict[int, list[int]]:
+    """Contexts of ``function`` with its ``executed`` nodes. Raises UsageError if there is none."""
+    addr = find_entry(shared.image, shared.platform, function) & ~1
     found: dict[int, list[int]] = {}
-    for index, node in enumerate(valued.graph.nodes):
-        function = valued.graph.contexts[node.context].function & ~1
-        if function == addr and valued.values.reached(index):
+    for index, node in enumerate(graph.nodes):
+        if graph.contexts[node.context].function & ~1 == addr and executed(index):
             found.setdefault(node.context, []).append(index)
+    if not found:
+        raise UsageError(
+            f"{function} is never executed by {entry}",
+            hint="'wcet callgraph' shows who calls it; without --entry it is its own entry",
+        )
     return found
+
+
+def chosen_context(
+    options: argparse.Namespace, contexts: Container[int], entry: str, likely: int
+) -> int:
+    """The one that is asked for, else the ``likely`` one. Raises UsageError if it is not there."""
+    context: int = likely if options.context is None else options.context
+    if context not in contexts:
+        raise UsageError(
+            f"{options.function} has no context {context} in {entry}", hint="--contexts lists them"
+        )
+    return context
 
 
 def chain(shared: Run, graph: Supergraph, context: int) -> str:

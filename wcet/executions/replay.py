@@ -11,7 +11,7 @@ whether another conditional instruction passed is drawn, alike for all that read
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
@@ -43,6 +43,7 @@ from wcet.executions.pieces import RecordedPiece, cut
 from wcet.platforms.platform import Platform
 
 __all__ = [
+    "Moment",
     "ReplayPath",
     "Replayed",
     "StartContents",
@@ -50,6 +51,7 @@ __all__ = [
     "by_path",
     "executed",
     "initial",
+    "moments",
     "random_machine",
     "replay",
     "replay_paths",
@@ -395,3 +397,63 @@ def _first_addresses(execution: Execution, begin: int) -> dict[int, int]:
         if at >= 0:
             first[at] = min(access.addr, first.get(at, access.addr))
     return first
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """An executed instruction: the clock before it, the cycles until the next may issue, and what
+    happened: lines that missed (fetched ahead or not), loads that missed, words stored past the
+    cache; ``memory`` is for how long the bus is busy beyond the clock."""
+
+    addr: int
+    text: str
+    at: int
+    cycles: int
+    fetch_misses: int
+    load_misses: int
+    stored_words: int
+    memory: int
+
+    @property
+    def reasons(self) -> str:
+        """In words, "" if nothing but issue and operands took time."""
+        parts = (
+            (self.fetch_misses, "I-miss"),
+            (self.load_misses, "D-miss"),
+            (self.stored_words, "word stored past the cache"),
+        )
+        texts = [name if n == 1 else f"{n} × {name}" for n, name in parts if n]
+        if texts and self.memory:
+            texts.append(f"memory busy for {self.memory}")
+        return "; ".join(texts)
+
+
+def moments(
+    machine: PipelineMachine, steps: Sequence[Executed], *, exception: bool
+) -> Iterator[Moment]:
+    """Execute ``steps`` on the Python machine. ``machine`` is in its initial state, and used up."""
+    if exception:
+        machine.clock = taking_the_exception(machine.core)
+    machine.start(steps[0].insn.addr)
+    for position, step in enumerate(steps, 1):
+        before = _counts(machine)
+        at = machine.clock
+        machine.execute(step)
+        after = _counts(machine)
+        if step.taken and position < len(steps):
+            machine.start(steps[position].insn.addr)
+        fetches, loads, words = (end - begin for end, begin in zip(after, before, strict=True))
+        yield Moment(
+            addr=step.insn.addr,
+            text=step.insn.text,
+            at=at,
+            cycles=machine.clock - at,
+            fetch_misses=fetches,
+            load_misses=loads,
+            stored_words=words,
+            memory=max(0, machine.memory.free - machine.clock),
+        )
+
+
+def _counts(machine: PipelineMachine) -> tuple[int, int, int]:
+    return machine.chip.fetch.misses, machine.load_misses, machine.stored_words

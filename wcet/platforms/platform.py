@@ -26,7 +26,6 @@ from quoll.errors import InputError
 from quoll.facts.regions import Regions
 from quoll.image.image import Image
 from quoll.image.memory_map import Cacheability, MemoryMap, MemoryRegion, Mirror, RegionKind
-from wcet.platforms.tlb_table import LAST_PAGE, RESIDENT, read_tlb
 from wcet.platforms.toml_table import Table
 
 __all__ = ["INTERRUPT", "EntryPoint", "Platform", "for_image", "load", "names"]
@@ -85,9 +84,7 @@ class Platform:
         if on and self.l2 is None:
             raise InputError(f"{self.path}: platform {self.name} has no level-2 cache")
         memory = replace(
-            self.timing.memory,
-            access=self.access_by_l2[on],
-            l2_hit=self.l2_hit if on else None,
+            self.timing.memory, access=self.access_by_l2[on], l2_hit=self.l2_hit if on else None
         )
         return replace(
             self,
@@ -167,7 +164,7 @@ class Platform:
             ):
                 raise InputError(
                     f"{self.path}: caches.{level}.held: {first:#010x} is not in cached memory of "
-                    "fixed translation",
+                    "fixed translation"
                 )
         crowded = lines.crowded(geometry.sets, ways, memory)
         if crowded is not None:
@@ -440,3 +437,31 @@ def _assumptions(
             raise table.error(key, f"unknown figure in {text!r}: know {', '.join(figures)}")
         found.append(of_platform(name, key, text.format_map(figures)))
     return tuple(found)
+
+
+RESIDENT = "assumed-resident"
+LAST_PAGE = "last-page"
+
+
+def read_tlb(table: Table) -> tuple[str, TlbModel | None]:
+    """The model by name, and the figures of ``last-page``; None where there are none.
+
+    Raises InputError if the model needs figures that are not there, or they are incomplete.
+    """
+    name = table.text("model", (RESIDENT, LAST_PAGE))
+    model = None
+    if name == LAST_PAGE or table.present("reads"):
+        ranges = []
+        for entry in table.tables("large") if table.present("large") else []:
+            low, high = entry.address_range("virtual")
+            ranges.append((low, high, entry.number("bytes", 1)))
+            entry.close()
+        locked = []
+        for entry in table.tables("locked") if table.present("locked") else []:
+            locked.append(entry.address_range("virtual"))
+            entry.close()
+        refill, reads = table.figure("refill"), table.figure("reads", 1)
+        page = table.figure("page", 1)
+        model = TlbModel(refill, reads, page, tuple(ranges), tuple(locked))
+    table.close()
+    return name, model

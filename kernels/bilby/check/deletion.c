@@ -3,9 +3,12 @@
  * What is done step by step, between two steps (sections 3.3 to 3.6).
  *
  *   D1  "transit" is empty between operations
- *   D2  a container that is being emptied has "remains" in its first slot; what is
- *       above the slots that are left is empty; the stack of them ends
+ *   D2  a container that is being emptied has "remains" in its first slot, and is in one
+ *       ring of graves: its owner's, or the idle thread's
  *   D3  no capability leads to such a container
+ *   D5  a thread that has anything in limbo or in its ring of graves is in the ring of
+ *       owners, exists, or is being emptied itself
+ *   D6  if the idle thread runs, it is about to finish what others have left
  *   E1  a badged abort: the endpoint sends, both threads it records are in its
  *       queue, the first not behind the last; its worker knows the endpoint
  *   E2  a thread that cannot run, or whose call is over, is worker of none, was told of
@@ -14,35 +17,92 @@
 #include "invariants.h"
 
 extern struct slot transit __attribute__((weak));
-extern struct slot *graves __attribute__((weak));
 
-static void check_graves(void)
+/* The ring of an owner's graves leads back to it; their number. */
+static word_t check_graves(const struct tcb *owner)
 {
+    const struct cap *prev = &owner->graves;
     word_t count = 0;
-    struct slot *first = graves;
 
-    while (first != NULL) {
-        const struct cap *remains = &first->cap;
-
-        require(cap_type(remains) == CAP_REMAINS, "D2 remains stand in the first slot", first);
-        require(remains_cap_left(remains) >= 1, "D2 the first slot is left", first);
-        require(++count <= universe->slot_count, "D2 the stack ends", first);
-        first = remains_cap_next(remains) == WINDOW_BASE
-            ? NULL : (struct slot *)remains_cap_next(remains);
+    for (const struct cap *grave = (const struct cap *)remains_cap_next(prev);
+         grave != &owner->graves; grave = (const struct cap *)remains_cap_next(grave)) {
+        require(cap_type(grave) == CAP_REMAINS, "D2 remains stand in the first slot", grave);
+        require((const struct cap *)remains_cap_prev(grave) == prev,
+                "D2 the ring of graves is doubly linked", grave);
+        require(++count <= universe->slot_count, "D2 the ring of graves ends", grave);
+        prev = grave;
     }
+    require((const struct cap *)remains_cap_prev(&owner->graves) == prev,
+            "D2 the ring of graves is doubly linked", owner);
+    return count;
+}
+
+static bool is_remains(const struct slot *first)
+{
+    return cap_type(&first->cap) == CAP_REMAINS;
+}
+
+/* Each container that is emptied is in one ring, and no capability leads to it. */
+static void check_containers(word_t count)
+{
     for (word_t i = 0; i < universe->slot_count; i++) {
         const struct slot *slot = universe->slot[i];
 
-        count -= cap_type(&slot->cap) == CAP_REMAINS;
-        if (cap_type(&slot->cap) == CAP_CNODE)
-            require(cap_type(&((struct slot *)cnode_cap_object(&slot->cap))->cap) != CAP_REMAINS,
-                    "D3 no capability leads to a container that is emptied", slot);
-        if (cap_type(&slot->cap) == CAP_TCB)
-            require(cap_type(&((struct tcb *)tcb_cap_object(&slot->cap))->cspace.cap)
-                    != CAP_REMAINS,
-                    "D3 no capability leads to a thread that is emptied", slot);
+        count -= is_remains(slot);
+        require(cap_type(&slot->cap) != CAP_CNODE
+                || !is_remains((const struct slot *)cnode_cap_object(&slot->cap)),
+                "D3 no capability leads to a container that is emptied", slot);
+        require(cap_type(&slot->cap) != CAP_TCB
+                || !is_remains(&((const struct tcb *)tcb_cap_object(&slot->cap))->cspace),
+                "D3 no capability leads to a thread that is emptied", slot);
     }
-    require(count == 0, "D2 all remains are on the stack", NULL);
+    require(count == 0, "D2 all remains are in a ring of graves", NULL);
+}
+
+/* A thread that is no more: nothing leads to its memory, and nothing may be left of it. */
+static bool exists(const struct tcb *thread)
+{
+    for (word_t i = 0; i < universe->slot_count; i++)
+        if (cap_type(&universe->slot[i]->cap) == CAP_TCB
+            && (const struct tcb *)tcb_cap_object(&universe->slot[i]->cap) == thread)
+            return true;
+    return is_remains(&thread->cspace);
+}
+
+/* There is nothing left, or the idle thread is where it looks for it. */
+static bool idle_has_work_ahead(void)
+{
+    return (idle_thread.deleting_next == &idle_thread
+            && (const struct cap *)remains_cap_next(&idle_thread.graves) == &idle_thread.graves
+            && cap_type(&idle_thread.limbo.cap) == CAP_NULL)
+        || idle_thread.regs[REG_PC] <= (word_t)idle_loop + 4;
+}
+
+static void check_owners(void)
+{
+    const struct tcb *prev = &idle_thread;
+    word_t graves = check_graves(&idle_thread), count = 0;
+
+    for (const struct tcb *owner = idle_thread.deleting_next; owner != &idle_thread;
+         owner = owner->deleting_next) {
+        require(owner->deleting_prev == prev, "D5 the ring of owners is doubly linked", owner);
+        require(++count <= universe->threads.count, "D5 the ring of owners ends", owner);
+        require(exists(owner), "D5 an owner exists", owner);
+        graves += check_graves(owner);
+        prev = owner;
+    }
+    require(idle_thread.deleting_prev == prev, "D5 the ring of owners is doubly linked", prev);
+    check_containers(graves);
+    for (word_t i = 0; i < universe->threads.count; i++) {
+        const struct tcb *thread = (const struct tcb *)universe->threads.at[i];
+
+        count -= thread->deleting_next != NULL;
+        require(thread->deleting_next != NULL || cap_type(&thread->limbo.cap) == CAP_NULL
+                || is_remains(&thread->cspace), "D5 who has anything in limbo is an owner", thread);
+    }
+    require(count == 0, "D5 an owner is in the ring", NULL);
+    require(current_thread != &idle_thread || idle_has_work_ahead(),
+            "D6 the idle thread finishes what others left", &idle_thread);
 }
 
 #ifdef LAYOUT_HAS_ABORT
@@ -86,8 +146,7 @@ void check_deletion(void)
 {
     if (&transit != NULL)
         require(cap_type(&transit.cap) == CAP_NULL, "D1 transit is empty", &transit);
-    if (&graves != NULL)
-        check_graves();
+    check_owners();
 #ifdef LAYOUT_HAS_ABORT
     for (word_t i = 0; i < universe->endpoints.count; i++)
         check_abort((const struct endpoint *)universe->endpoints.at[i]);

@@ -24,9 +24,6 @@ struct queue { struct tcb *head, *tail; };
 extern struct queue ready[PRIORITIES] __attribute__((weak));
 extern struct page_directory *owner[HARDWARE_ASIDS] __attribute__((weak));
 
-/* Of delete.c: what is being deleted. */
-extern struct slot limbo __attribute__((weak));
-extern struct slot *graves __attribute__((weak));
 extern struct slot *root_slots; /* boot.c */
 
 /* True the first time. */
@@ -83,6 +80,21 @@ static bool add_object(struct list *list, const void *object)
     return true;
 }
 
+/* The containers that a thread empties. */
+static void add_graves(const struct tcb *owner)
+{
+    const struct cap *head = &owner->graves;
+
+    for (struct cap *grave = (struct cap *)remains_cap_next(head); grave != head && cap_type(grave) == CAP_REMAINS;
+         grave = (struct cap *)remains_cap_next(grave)) {
+        word_t before = universe->slot_count;
+
+        add_slot((struct slot *)grave);
+        if (universe->slot_count == before)
+            return;
+    }
+}
+
 static void add_thread(struct tcb *thread)
 {
     if (thread == NULL || thread == &idle_thread || !add_object(&universe->threads, thread))
@@ -92,6 +104,9 @@ static void add_thread(struct tcb *thread)
     add_slot(&thread->reply);
     add_slot(&thread->caller);
     add_slot(&thread->buffer_frame);
+    add_slot(&thread->limbo);
+    if (thread->deleting_next != NULL)
+        add_graves(thread);
 }
 
 /* Ends with the first thread that is known: the others of its queue are, too. */
@@ -181,9 +196,7 @@ static void add_what_it_names(struct slot *slot)
         spaces_reach_from_frame(cap);
         break;
     case CAP_REMAINS:
-        add_cnode_slots(slot, remains_cap_left(cap));
-        if (remains_cap_next(cap) != WINDOW_BASE)
-            add_slot((struct slot *)remains_cap_next(cap));
+        add_cnode_slots(slot, (remains_cap_last_high(cap) << 10 | remains_cap_last_low(cap)) + 1);
         break;
     default:
         break;
@@ -222,10 +235,11 @@ static void add_roots(void)
     add_cnode_slots(root_slots, 1u << ROOT_RADIX);
     for (word_t i = 0; i < IRQ_LINES; i++)
         add_slot(&irq_slots[i]);
-    if (&limbo != NULL)
-        add_slot(&limbo);
-    if (&graves != NULL)
-        add_slot(graves);
+    add_slot(&idle_thread.limbo);
+    add_graves(&idle_thread);
+    for (struct tcb *thread = idle_thread.deleting_next; thread != &idle_thread;
+         thread = thread->deleting_next)
+        add_thread(thread);
     add_thread(current_thread);
     for (word_t i = 0; ready != NULL && i < PRIORITIES; i++)
         add_thread(ready[i].head);

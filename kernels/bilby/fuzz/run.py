@@ -14,9 +14,10 @@ from kernels.bilby.fuzz.generate import Generator
 from kernels.bilby.fuzz.host import PC, CheckFailure, Host
 from kernels.bilby.spec import calls, layout
 from kernels.bilby.spec.boot import after_boot
+from kernels.bilby.spec.ipc import IT
 from kernels.bilby.spec.layout import API, message
 from kernels.bilby.spec.refinement import Mismatch, Refinement
-from kernels.bilby.spec.state import Kernel
+from kernels.bilby.spec.state import Kernel, Thread
 
 PREEMPT_LINE = 63
 SEQUENCE = 250  # operations, then everything starts again
@@ -97,6 +98,7 @@ class Run:
         if caller.buffer:
             writes = {caller.buffer + 4 * i: value for i, value in operation.buffer.items()}
             self.kernel.given = writes
+        self.settle_block(caller)
         calls.syscall(self.kernel, operation.number, operation.registers, PC)
         answer = self.host.syscall(operation.number, operation.registers, force, writes)
         self.refinement.check(answer.changes, answer.current, self.table["idle_thread"])
@@ -111,6 +113,16 @@ class Run:
         self.statistics.succeeded += not failed
         if failed:
             self.statistics.errors[error or caller.regs[0] & 0xFF] += 1
+
+    def settle_block(self, caller: Thread) -> None:
+        """Whoever set the thread's flags, it has now executed an SVC.
+
+        So if it is in an IT block, then behind the first instruction of it.
+        """
+        state = caller.regs[16] >> 8 & 0xFC | caller.regs[16] >> 25 & 3
+        if state & 1 or (state and not state & 0xE):
+            caller.regs[16] &= ~IT
+            self.host.write(caller.address + 4 * 16, caller.regs[16])
 
     def interrupt(self, line: int) -> None:
         answer = self.host.interrupt(line)

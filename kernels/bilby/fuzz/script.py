@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kernels.bilby.fuzz.draw import Operation
-from kernels.bilby.fuzz.host import PC, Host
+from kernels.bilby.fuzz.host import PC, Answer, Host
 from kernels.bilby.fuzz.run import Run, symbols
 from kernels.bilby.spec.invocation import E
 from kernels.bilby.spec.layout import API, has_field, message
@@ -16,6 +16,7 @@ from kernels.bilby.spec.state import Thread
 NODE, TCB, DIRECTORY = (API[f"ROOT_{name}"] for name in ("CNODE", "TCB", "PAGE_DIRECTORY"))
 REGISTERS = API["MESSAGE_REGISTERS"]
 ANY_WORD = 0x1234
+LINE = 7  # whose signal wakes the urgent thread
 LOOKUPS = 2  # of a deletion: the CNode, and the slot below it
 
 
@@ -24,6 +25,10 @@ class Script:
 
     def __init__(self, host: Host, path: Path, preset: str = "after") -> None:
         self.run = Run(host, symbols(path), 0, preset)
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """From the state after boot."""
         self.run.start(0)
         self._next = API["ROOT_FREE"]
         self.in_step = True
@@ -151,11 +156,49 @@ class Script:
 
     def meanwhile(
         self, name: str, address: int, sent: int = 0, words: Sequence[int] = (), force: bool = True
-    ) -> None:
+    ) -> Answer:
         """Whoever runs now makes a system call, of words that fit into registers."""
         self.in_step = False
         registers = [address, sent, *words, *[ANY_WORD] * (REGISTERS - len(words))]
-        self.run.host.syscall(API[f"SYS_{name}"], registers, force)
+        return self.run.host.syscall(API[f"SYS_{name}"], registers, force)
+
+    def meanwhile_invoke(
+        self, address: int, label: str, words: Sequence[int] = (), caps: Sequence[int] = ()
+    ) -> Answer:
+        """The same on an object, of any length; fails if that thread goes on and is refused."""
+        self.in_step = False
+        caller = self.run.host.current
+        buffer = {API["BUFFER_WORDS"] + i: words[i] for i in range(REGISTERS, len(words))}
+        buffer |= {API["BUFFER_CAPS"] + i: cap for i, cap in enumerate(caps)}
+        place = self.run.kernel.thread(caller).buffer
+        writes = {place + 4 * i: value for i, value in buffer.items()}
+        sent = message(len(words), len(caps), 0, API[f"LABEL_{label}"])
+        registers = [address, sent, *words[:REGISTERS]]
+        registers += [ANY_WORD] * (2 + REGISTERS - len(registers))
+        answer = self.run.host.syscall(API["SYS_CALL"], registers, False, writes)
+        if self.run.host.current == caller:
+            result = self.run.host.word(caller + 4)
+            assert result == message(0, 0, 0, E["NONE"]), f"{label}: {result:#x}"
+        return answer
+
+    def now_runs(self, slot: int) -> bool:
+        """As ``runs``, but between two attempts."""
+        return self.run.host.current == self.thread_of(slot).address
+
+    def urgent(self) -> tuple[int, int]:
+        """A thread more urgent than the first; it waits for a signal of the line ``LINE``.
+
+        Gives both; the first thread has priority 100 from here on.
+        """
+        notification, handler = self.make("NOTIFICATION"), self.slots()
+        self.invoke(API["ROOT_IRQ_CONTROL"], "IRQ_GET", [LINE, handler, 32], [NODE])
+        self.invoke(handler, "IRQ_SET_NOTIFICATION", [], [notification])
+        self.invoke(handler, "IRQ_ACKNOWLEDGE")
+        thread = self.thread(frame=self.make("FRAME_4K"))
+        self.syscall("YIELD")
+        self.syscall("RECEIVE", notification, buffer={API["BUFFER_CAPS"]: NODE})
+        self.invoke(TCB, "TCB_SET_PRIORITY", [100])
+        return thread, notification
 
     def meanwhile_fault(self, kind: str) -> None:
         """Whoever runs now faults."""

@@ -14,6 +14,7 @@
 
 #include <board.h>
 #include <compiler.h>
+#include <flags.h>
 #include <layout.h>
 #include <limits.h>
 
@@ -26,8 +27,8 @@
 #define REG_MESSAGE 1 /* r1 */
 #define REG_WORDS 2   /* r2 to r5 */
 
-/* cpsr of a user thread: its own flags and Thumb bit; the rest is fixed. */
-#define CPSR_USER_MASK  0xf80f0020u
+/* cpsr of a user thread: what it may choose (flags.h); the rest is fixed. */
+#define CPSR_USER_MASK  MACHINE_CPSR_USER
 #define CPSR_THUMB      0x00000020u
 #define CPSR_USER_FIXED 0x00000150u /* imprecise aborts and FIQ masked, user mode */
 #define CPSR_IDLE       0x0000015fu /* the same in system mode */
@@ -58,6 +59,7 @@ extern struct page_directory kernel_directory;
 
 _Noreturn void kernel_panic(void);        /* entry.S */
 _Noreturn void leave_to_interrupt(void);  /* entry.S */
+void idle_loop(void);                     /* entry.S: where the idle thread begins */
 
 /* ---- entries.c: called from entry.S ----------------------------------- */
 void handle_syscall(word_t address, word_t message, word_t number);
@@ -123,6 +125,8 @@ void slot_copy(struct slot *to, const struct cap *cap, struct slot *from);
 
 /* ---- delete.c, recycle.c ------------------------------------------------ */
 void delete_slot(struct slot *slot, bool derived);
+void delete_abandoned(void);
+void delete_init(void);
 word_t recycle_check(const struct cap *cap);
 void recycle_reset(struct slot *slot);
 
@@ -230,7 +234,7 @@ static inline bool slot_is_empty(const struct slot *slot)
 }
 
 /* The slots of a thread, in the order in which they stand in its control block. */
-#define THREAD_SLOTS 5
+#define THREAD_SLOTS 6
 static inline struct slot *thread_slots(struct tcb *thread)
 {
     return &thread->cspace;

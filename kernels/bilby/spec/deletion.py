@@ -40,7 +40,10 @@ def delete(kernel: Kernel, slot: Slot) -> None:
 
 
 def delete_derived(kernel: Kernel, slot: Slot) -> None:
-    while slot.cap is not None and kernel.has_child(slot):
+    """All of it; but a call ends when its own thread is no more."""
+    caller = kernel.current
+    assert caller is not None
+    while slot.cap is not None and kernel.has_child(slot) and caller.address in kernel.objects:
         assert slot.next is not None
         delete(kernel, slot.next)
 
@@ -77,7 +80,10 @@ def delete_signal(kernel: Kernel, line: int, graves: list[Grave]) -> None:
 
 
 def bury(kernel: Kernel, slot: Slot, graves: list[Grave]) -> None:
-    """The last capability goes into the container's first slot; what was there is next."""
+    """The last capability goes into the container's first slot; what was there is next.
+
+    A thread that deletes itself is emptied last.
+    """
     assert slot.cap is not None
     item = kernel.objects[slot.cap["object"]]
     if isinstance(item, Thread):
@@ -100,7 +106,8 @@ def bury(kernel: Kernel, slot: Slot, graves: list[Grave]) -> None:
             kernel.move(kernel.limbo, kernel.transit)
     first.cap = Cap("remains", {"object": item.address})
     kernel.count[first.cap.identity] += 1
-    graves.append(Grave(item.address, size, slots, len(slots)))
+    grave = Grave(item.address, size, slots, len(slots))
+    graves.insert(0 if item is kernel.current else len(graves), grave)
 
 
 def dig(kernel: Kernel, graves: list[Grave]) -> None:

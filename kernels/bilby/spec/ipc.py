@@ -18,7 +18,8 @@ from kernels.bilby.spec.state import (
 )
 
 FAILED = API["SYSCALL_FAILED"]
-USER_FLAGS, THUMB = 0xF80F0020, 0x20
+IT = 0x0600FC00  # of the cpsr: where in an IT block
+USER_FLAGS, THUMB = 0xF80F0220 | IT, 0x20
 
 
 NOT_COPIED = ("page_table", "remains")
@@ -132,7 +133,8 @@ def write_fault(kernel: Kernel, thread: Thread, handler: Thread) -> None:
 
 
 def set_pc(thread: Thread, pc: int, flags: int) -> None:
-    thread.regs[16] = flags & USER_FLAGS | USER_FIXED
+    flags &= USER_FLAGS if flags & THUMB else USER_FLAGS & ~IT
+    thread.regs[16] = flags | USER_FIXED
     thread.regs[15] = pc & ~(1 if thread.regs[16] & THUMB else 3) & WORD
 
 
@@ -147,7 +149,9 @@ def read_answer(thread: Thread, handler: Thread) -> bool:
     if length >= 2:
         thread.regs[13] = handler.regs[3]
     if length >= 1:
-        set_pc(thread, handler.regs[2], handler.regs[4] if length >= 3 else thread.regs[16])
+        moved = handler.regs[2] != thread.regs[15]
+        flags = thread.regs[16] & (~IT if moved else WORD)
+        set_pc(thread, handler.regs[2], handler.regs[4] if length >= 3 else flags)
     return True
 
 

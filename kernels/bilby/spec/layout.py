@@ -10,6 +10,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -34,6 +35,7 @@ def _tool() -> ModuleType:
 
 _CAPS: dict[int, Any] = {}
 _OFFSETS: dict[tuple[str, str], int] = {}
+_BYTES: dict[tuple[str, str], int] = {}
 SIZES: dict[str, int] = {}  # bytes of an object, by its name
 
 
@@ -50,11 +52,13 @@ def _records(preset: str) -> list[Any]:
 def use(preset: str) -> None:
     """From here on, names mean what they mean in a preset."""
     records = _records(preset)
-    for table in (_CAPS, _OFFSETS, SIZES):
+    for table in (_CAPS, _OFFSETS, _BYTES, SIZES):
         table.clear()
     _CAPS.update({r.number: r for r in records if r.kind == "capability"})
     objects = [r for r in records if r.kind == "object"]
     _OFFSETS.update({(r.name, f.name): f.offset for r in objects for f in r.fields})
+    bytes_of = _tool().field_bytes
+    _BYTES.update({(r.name, f.name): bytes_of(f) for r in objects for f in r.fields})
     SIZES.update({r.name: r.size for r in objects})
 
 
@@ -73,6 +77,12 @@ def decode_cap(first: int, second: int) -> tuple[str, dict[str, int]]:
 def cap_fields(kind: str) -> set[str]:
     """The fields of a kind of capability."""
     return {f.name for r in _CAPS.values() if r.name == kind for f in r.fields}
+
+
+def read_field(read: Callable[[int], int], kind: str, address: int, name: str) -> int:
+    """A field of an object at an address: a word, or a byte of one."""
+    at = address + _OFFSETS[kind, name]
+    return read(at) if _BYTES[kind, name] != 1 else read(at & ~3) >> 8 * (at & 3) & 0xFF
 
 
 def has_field(kind: str, name: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernels.bilby.spec.layout import SIZES, WINDOW, decode_cap, has_field, offset
+from kernels.bilby.spec.layout import SIZES, WINDOW, decode_cap, has_field, offset, read_field
 from kernels.bilby.spec.state import (
     CNode,
     Endpoint,
@@ -53,7 +53,7 @@ def check_slot(read: Read, slot: Slot) -> None:
 
 def check_thread(read: Read, kernel: Kernel, thread: Thread) -> None:
     def get(name: str) -> int:
-        return read(thread.address + offset("tcb", name))
+        return read_field(read, "tcb", thread.address, name)
 
     where = f"thread {thread.address:#x}"
     for i, value in enumerate(thread.regs):

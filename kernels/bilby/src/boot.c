@@ -22,7 +22,6 @@ static struct tcb *root;
 static struct slot *root_slots;
 static struct page_directory *root_directory;
 
-void idle_loop(void);
 void boot_main(void);
 
 /* Clear memory: whole chunks, or less than one. */
@@ -165,6 +164,7 @@ BOOT_CODE static void make_idle(void)
     idle_thread.regs[REG_CPSR] = CPSR_IDLE;
     idle_thread.regs[REG_PC] = (word_t)idle_loop;
     current_thread = &idle_thread;
+    delete_init();
 }
 
 /* Called by boot.S in the kernel window; returns into the first thread. */

@@ -3,91 +3,221 @@
  * Deleting capabilities, and what they were the last of.
  *
  * A capability that is to be deleted is first moved into "limbo", a slot of the
- * kernel's own: from then on nobody can use it.  If it is the last one of a CNode
- * or a thread, its slots may hold the last capabilities of others, and so on
+ * thread that deletes it: from then on nobody can use it.  If it is the last one of a
+ * CNode or a thread, its slots may hold the last capabilities of others, and so on
  * without a limit.  That needs no recursion and no memory: what remains of the
  * container (a capability "remains") stands in the container's own first slot,
- * and what stood there goes into limbo instead.  "graves" is the stack of those
+ * and what stood there goes into limbo instead.  "graves" is the ring of those
  * containers, linked through their remains; each is emptied from its last slot
- * down.  Since remains stand in their own container, cycles need no care: a CNode
- * that holds itself, or two that hold each other, are emptied like any other.
+ * down, the one buried last first.  Since remains stand in their own container, cycles
+ * need no care: a CNode that holds itself, or two that hold each other, are emptied like
+ * any other.
  *
- * All of it is one sequence of short steps with a preemption point after each.
- * Whoever deletes next, the same thread or another one, first finishes it.
+ * All of it is one sequence of short steps with a preemption point after each.  What is
+ * left to do belongs to the thread that began it (its "owner"): nobody else waits for
+ * it.  A revocation that comes to what another thread is deleting takes just that over:
+ * a capability out of its limbo, or one container out of its ring.  The other thread
+ * finds less to do.
  *
- * Invariants: no capability leads to a container in "graves", and none of its
+ * A thread with anything left is in a ring of threads, whose head is the idle thread.
+ * When nobody else runs, none of them is going to go on soon: the idle thread does it for
+ * them, whether they were suspended, wait for their fault handler, or are no more.  What a
+ * thread leaves that another one deletes becomes the idle thread's own.
+ *
+ * A thread may delete itself.  Its own remains are then the last of its ring, so that all
+ * it has begun is done before its memory can be used again, and its call ends there.
+ *
+ * Invariants: no capability leads to a container in a ring of graves, and none of its
  * threads can run; it has one capability "remains" in its first slot, in the
  * derivation list where its last capability was, so that the memory is not
- * reused.  "transit" is empty between steps.
+ * reused.  Whoever has a capability in limbo or a container in its ring is in the ring of
+ * threads.  "transit" is empty between steps.
  */
 #include <kernel.h>
 #include <preemption.h>
 #include <space.h>
 
-static struct slot limbo __attribute__((aligned(16)));
 static struct slot transit __attribute__((aligned(16)));
-static struct slot *graves; /* first slot of the container that is being emptied */
 
 static bool is_container(const struct cap *cap)
 {
     return cap_type(cap) == CAP_CNODE || cap_type(cap) == CAP_TCB;
 }
 
-/* What remains of a container, and where: its first slot. */
-static struct slot *make_remains(struct cap *remains, const struct cap *last)
+/* ---- the ring of a thread's graves; its head is no remains, but has the same links ---- */
+
+static struct cap *grave_next(const struct cap *grave)
 {
-    if (cap_type(last) == CAP_CNODE) {
-        remains_cap_make(remains, (word_t)graves, 0, 1u << cnode_cap_radix(last));
-        return (struct slot *)cnode_cap_object(last);
+    return (struct cap *)remains_cap_next(grave);
+}
+
+static struct cap *grave_prev(const struct cap *grave)
+{
+    return (struct cap *)remains_cap_prev(grave);
+}
+
+static void grave_link(struct cap *prev, struct cap *next)
+{
+    remains_cap_set_next(prev, (word_t)next);
+    remains_cap_set_prev(next, (word_t)prev);
+}
+
+static void grave_insert(struct cap *grave, struct cap *prev)
+{
+    struct cap *next = grave_next(prev);
+
+    grave_link(prev, grave);
+    grave_link(grave, next);
+}
+
+static void grave_remove(const struct cap *grave)
+{
+    grave_link(grave_prev(grave), grave_next(grave));
+}
+
+static bool has_graves(const struct tcb *owner)
+{
+    return grave_next(&owner->graves) != &owner->graves;
+}
+
+/* ---- the ring of threads that have begun to delete -------------------------------------- */
+
+static void ring_make(struct tcb *owner)
+{
+    null_cap_make(&owner->graves);
+    grave_link(&owner->graves, &owner->graves);
+}
+
+/* It has something to delete now; the idle thread is to look for it when it runs next. */
+static void ring_enter(struct tcb *owner)
+{
+    struct tcb *last = idle_thread.deleting_prev;
+
+    if (owner->deleting_next != NULL)
+        return;
+    ring_make(owner);
+    owner->deleting_next = &idle_thread;
+    owner->deleting_prev = last;
+    last->deleting_next = owner;
+    idle_thread.deleting_prev = owner;
+    idle_thread.regs[REG_PC] = (word_t)idle_loop;
+}
+
+static void ring_leave(struct tcb *owner)
+{
+    if (owner == &idle_thread)
+        return;
+    owner->deleting_next->deleting_prev = owner->deleting_prev;
+    owner->deleting_prev->deleting_next = owner->deleting_next;
+    owner->deleting_next = NULL;
+    owner->deleting_prev = NULL;
+}
+
+static bool has_left(const struct tcb *owner)
+{
+    return !slot_is_empty(&owner->limbo) || has_graves(owner);
+}
+
+/*
+ * A thread that is no more has nothing left: its graves are the idle thread's now, which does
+ * not sleep while anybody is in the ring.
+ */
+static void ring_abandon(struct tcb *owner)
+{
+    struct cap *heir = &idle_thread.graves;
+
+    if (owner->deleting_next == NULL)
+        return;
+    if (has_graves(owner)) {
+        grave_link(grave_prev(&owner->graves), grave_next(heir));
+        grave_link(heir, grave_next(&owner->graves));
     }
-    remains_cap_make(remains, (word_t)graves, 1, THREAD_SLOTS);
-    return thread_slots((struct tcb *)tcb_cap_object(last));
+    ring_leave(owner);
+}
+
+BOOT_CODE void delete_init(void)
+{
+    ring_make(&idle_thread);
+    idle_thread.deleting_next = &idle_thread;
+    idle_thread.deleting_prev = &idle_thread;
+}
+
+/* ---- containers -------------------------------------------------------------------------- */
+
+/* The number of the last slot of a grave that may hold something. */
+static word_t grave_last(const struct cap *grave)
+{
+    return remains_cap_last_high(grave) << 10 | remains_cap_last_low(grave);
+}
+
+static void grave_set_last(struct cap *grave, word_t last)
+{
+    remains_cap_set_last_high(grave, last >> 10);
+    remains_cap_set_last_low(grave, last);
+}
+
+/*
+ * What remains of a container goes into its first slot, and its place among the graves is
+ * behind another one.
+ */
+static void make_remains(struct slot *first, word_t slots, struct cap *behind)
+{
+    remains_cap_make(&first->cap, 0, 0, 0, 0);
+    grave_set_last(&first->cap, slots - 1);
+    grave_insert(&first->cap, behind);
 }
 
 /*
  * The last capability of a container goes into its first slot, as remains; what
  * was there goes into limbo, which is empty unless it is the slot itself.
  */
-static void delete_bury(struct slot *slot)
+static void delete_bury(struct tcb *owner, struct slot *slot)
 {
-    struct cap remains;
-    struct slot *first = make_remains(&remains, &slot->cap);
+    struct tcb *thread = (struct tcb *)tcb_cap_object(&slot->cap);
+    bool is_cnode = cap_type(&slot->cap) == CAP_CNODE;
+    word_t slots = is_cnode ? 1u << cnode_cap_radix(&slot->cap) : THREAD_SLOTS;
+    struct slot *first = is_cnode ? (struct slot *)cnode_cap_object(&slot->cap)
+                                  : thread_slots(thread);
+    struct cap *behind = &owner->graves;
 
+    if (!is_cnode && thread == owner)
+        behind = grave_prev(behind);
+    else if (!is_cnode)
+        ring_abandon(thread);
     if (first != slot) {
         if (!slot_is_empty(first))
             slot_move(&transit, first);
         slot_move(first, slot);
         if (!slot_is_empty(&transit))
-            slot_move(&limbo, &transit);
+            slot_move(&owner->limbo, &transit);
     }
-    first->cap = remains;
-    graves = first;
+    make_remains(first, slots, behind);
 }
 
-/* The first container on the stack: one slot less, or none left. */
-static void delete_dig(void)
+/* The first container of the ring: one slot less, or none left. */
+static void delete_dig(struct tcb *owner)
 {
-    struct cap *remains = &graves->cap;
-    word_t left = remains_cap_left(remains) - 1;
-    struct slot *first = graves;
+    struct cap *grave = grave_next(&owner->graves);
+    word_t last = grave_last(grave);
 
-    remains_cap_set_left(remains, left);
-    if (left != 0)
+    if (last != 0) {
+        grave_set_last(grave, last - 1);
         return;
-    graves = remains_cap_next(remains) == WINDOW_BASE
-        ? NULL : (struct slot *)remains_cap_next(remains);
-    slot_empty(first);
+    }
+    grave_remove(grave);
+    slot_empty((struct slot *)grave);
 }
 
-/* The slot to be emptied next; null if the stack's first container has none. */
-static struct slot *next_victim(void)
+/* The slot to be emptied next; null if the ring's first container has none. */
+static struct slot *next_victim(struct tcb *owner)
 {
-    word_t left;
+    struct slot *first = (struct slot *)grave_next(&owner->graves);
+    word_t last;
 
-    if (!slot_is_empty(&limbo))
-        return &limbo;
-    left = remains_cap_left(&graves->cap);
-    return left == 1 || slot_is_empty(&graves[left - 1]) ? NULL : &graves[left - 1];
+    if (!slot_is_empty(&owner->limbo))
+        return &owner->limbo;
+    last = grave_last(&first->cap);
+    return last == 0 || slot_is_empty(&first[last]) ? NULL : &first[last];
 }
 
 /* A thread that does something, or stands in a ready queue: it is stopped before it is buried. */
@@ -143,26 +273,23 @@ static void delete_finalise(struct slot *slot, bool last)
     }
 }
 
-/*
- * One step: a slot is emptied, a thread stopped, a container buried, or one slot less is
- * left.  True, as delete_take is: there may be more to do.
- */
-static bool delete_step(void)
+/* One step: a slot is emptied, a thread stopped, a container buried, or one slot less is left. */
+static void delete_step(struct tcb *owner)
 {
-    struct slot *victim = next_victim();
+    struct slot *victim = next_victim(owner);
     bool last;
 
     if (victim == NULL) {
-        delete_dig();
-        return true;
+        delete_dig(owner);
+        return;
     }
     last = slot_is_last(victim);
     if (last && is_container(&victim->cap)) {
         if (is_active(&victim->cap))
             thread_suspend((struct tcb *)tcb_cap_object(&victim->cap));
         else
-            delete_bury(victim);
-        return true;
+            delete_bury(owner, victim);
+        return;
     }
     if (last && has_notification(&victim->cap)) {
         victim = &irq_slots[irq_handler_cap_irq(&victim->cap)];
@@ -171,15 +298,41 @@ static bool delete_step(void)
     slot_leave_thread(victim);
     delete_finalise(victim, last);
     slot_empty(victim);
-    return true;
+}
+
+/* The same; an owner that has nothing left leaves the ring at once, for it may be no more. */
+static void delete_go_on(struct tcb *owner)
+{
+    delete_step(owner);
+    if (!has_left(owner))
+        ring_leave(owner);
 }
 
 /*
- * With nothing left of earlier deletions: take what is to be deleted now.  False
- * if there is nothing.
+ * A container that another thread is emptying.  If it is that thread itself, whatever else
+ * it had begun is abandoned; what it has in limbo, the last of its slots, is not: only when
+ * that is empty does the emptying go on.
  */
-static bool delete_take(struct slot *slot, bool derived)
+static void take_grave(struct tcb *owner, struct slot *first)
 {
+    struct tcb *thread = (struct tcb *)((word_t)first - __builtin_offsetof(struct tcb, cspace));
+    struct cap *next = grave_next(&first->cap);
+
+    grave_remove(&first->cap);
+    grave_insert(&first->cap, &owner->graves);
+    if (next != &thread->graves || cap_type(next) != CAP_NULL)
+        return;
+    ring_abandon(thread);
+}
+
+/*
+ * With nothing left of the thread's earlier deletions: take what is to be deleted now.  False
+ * if there is nothing, or if the thread has just deleted itself.
+ */
+static bool delete_take(struct tcb *owner, struct slot *slot, bool derived)
+{
+    if (owner->state != THREAD_RUNNING)
+        return false;
     if (derived) {
         if (!slot_has_child(slot))
             return false;
@@ -187,8 +340,22 @@ static bool delete_take(struct slot *slot, bool derived)
     }
     if (slot_is_empty(slot))
         return false;
+    ring_enter(owner);
+    if (cap_type(&slot->cap) == CAP_REMAINS) {
+        take_grave(owner, slot);
+        return true;
+    }
     slot_leave_thread(slot);
-    slot_move(&limbo, slot);
+    slot_move(&owner->limbo, slot);
+    return true;
+}
+
+/* One turn; false if all is done. */
+static bool delete_turn(struct tcb *owner, struct slot *slot, bool derived)
+{
+    if (owner->deleting_next == NULL || !has_left(owner))
+        return delete_take(owner, slot, derived);
+    delete_go_on(owner);
     return true;
 }
 
@@ -200,6 +367,29 @@ static bool delete_take(struct slot *slot, bool derived)
 PREEMPTIBLE void delete_slot(struct slot *slot, bool derived)
 {
     /* preempted: 1 */
-    while (graves != NULL || !slot_is_empty(&limbo) ? delete_step() : delete_take(slot, derived))
+    while (delete_turn(current_thread, slot, derived))
         PREEMPTION_POINT(1);
+}
+
+/* Whose deletion the idle thread goes on with: its own, then those of threads in their order. */
+static struct tcb *next_owner(void)
+{
+    if (has_left(&idle_thread))
+        return &idle_thread;
+    return idle_thread.deleting_next == &idle_thread ? NULL : idle_thread.deleting_next;
+}
+
+/* Nobody else runs: what was begun and left is done, step by step. */
+PREEMPTIBLE void delete_abandoned(void)
+{
+    struct tcb *owner;
+
+    /* preempted: 14 */
+    while ((owner = next_owner()) != NULL) {
+        if (has_left(owner))
+            delete_go_on(owner);
+        else
+            ring_leave(owner);
+        PREEMPTION_POINT(14);
+    }
 }

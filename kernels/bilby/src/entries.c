@@ -54,7 +54,10 @@ static void entry_dispatch(word_t address, word_t message, word_t number)
         sched_yield();
         break;
     default:
-        current_thread->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_INVALID_SYSCALL;
+        if (current_thread == &idle_thread)
+            delete_abandoned();
+        else
+            current_thread->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_INVALID_SYSCALL;
         break;
     }
 }
@@ -65,7 +68,10 @@ static void entry_dispatch(word_t address, word_t message, word_t number)
  */
 void preempt(void)
 {
-    current_thread->regs[REG_PC] -= current_thread->regs[REG_CPSR] & CPSR_THUMB ? 2 : 4;
+    word_t cpsr = current_thread->regs[REG_CPSR];
+
+    current_thread->regs[REG_PC] -= cpsr & CPSR_THUMB ? 2 : 4;
+    current_thread->regs[REG_CPSR] = machine_cpsr_of_svc(cpsr);
     leave_to_interrupt();
 }
 

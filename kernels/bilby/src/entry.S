@@ -14,6 +14,7 @@
  * There is one exit.  It returns to the current thread, which may be the idle
  * thread: idle_loop, in system mode with interrupts enabled.
  */
+#include <bilby/api.h>
 #include <layout_asm.h>
 #include <machine_asm.h>
 
@@ -153,10 +154,15 @@ kernel_stack:
     .global kernel_stack_top
 kernel_stack_top:
 
-/* The idle thread: system mode, interrupts enabled.  Not part of any path. */
+/*
+ * The idle thread: system mode, interrupts enabled.  Not part of any path.  Its one system
+ * call finishes what was left of deletions; whoever leaves some sends it here (delete.c).
+ */
     .section .idle.text, "ax"
 function idle_loop
+    mov     r7, #SYS_IDLE
+    svc     0
     mov     r0, #0
-1:  machine_wait
-    b       1b
+    machine_wait
+    b       idle_loop
     .size idle_loop, . - idle_loop

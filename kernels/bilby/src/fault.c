@@ -48,6 +48,8 @@ bool fault_read_answer(struct tcb *thread, struct tcb *handler)
 {
     word_t message = handler->regs[REG_MESSAGE];
     word_t length = message_length(message);
+    word_t pc = handler->regs[REG_WORDS];
+    word_t cpsr = thread->regs[REG_CPSR];
 
     thread->fault = 0;
     if (message_label(message) != 0) {
@@ -56,9 +58,11 @@ bool fault_read_answer(struct tcb *thread, struct tcb *handler)
     }
     if (length >= 2)
         thread->regs[REG_SP] = handler->regs[REG_WORDS + 1];
+    if (length >= 3)
+        cpsr = handler->regs[REG_WORDS + 2];
+    else if (length >= 1 && pc != thread->regs[REG_PC])
+        cpsr &= ~MACHINE_CPSR_IT; /* the block that it was in is not where it goes */
     if (length >= 1)
-        thread_set_pc(thread, handler->regs[REG_WORDS],
-                      length >= 3 ? handler->regs[REG_WORDS + 2]
-                                  : thread->regs[REG_CPSR]);
+        thread_set_pc(thread, pc, cpsr);
     return true;
 }

@@ -20,6 +20,8 @@ void thread_init(struct tcb *thread)
 void thread_set_pc(struct tcb *thread, word_t pc, word_t cpsr)
 {
     cpsr = (cpsr & CPSR_USER_MASK) | CPSR_USER_FIXED;
+    if (!(cpsr & CPSR_THUMB))
+        cpsr &= ~MACHINE_CPSR_IT;
     thread->regs[REG_CPSR] = cpsr;
     thread->regs[REG_PC] = pc & ((cpsr & CPSR_THUMB) ? ~1u : ~3u);
 }
@@ -105,6 +107,6 @@ void sched_switch(struct tcb *thread)
 {
     if (thread != &idle_thread)
         asid_switch(thread_space(thread));
-    machine_clear_exclusive(&current_thread->reserved0[0]);
+    machine_clear_exclusive(&current_thread->machine);
     current_thread = thread;
 }

@@ -94,6 +94,78 @@ static bool write_fault_resumes(void)
     return true;
 }
 
+void tells_sum(word_t value);
+void tells_sum(word_t value)
+{
+    tell(value);
+    rest();
+}
+
+/* A load of the other byte order that faults. */
+void fault_in_order(word_t address);
+__asm__(
+    ".text\n.syntax unified\n.arm\n.global fault_in_order\n.type fault_in_order, %function\n"
+    "fault_in_order:\n"
+    "    mov     r6, r0\n"
+    "    setend  be\n"
+    "    ldr     r0, [r6]\n"
+    "    setend  le\n"
+    "    ldr     r1, =tells_sum\n"
+    "    bx      r1\n"
+    "    .ltorg\n");
+
+/* The handler maps what is missing, and writes back as many words of what it was told. */
+static bool goes_on(void (*run)(word_t), word_t words, word_t wanted)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    word_t frame = make(TYPE_FRAME_4K, 0);
+    struct child child = faulting_child(run, HOLE, endpoint);
+    struct message m = receive(endpoint);
+
+    SAME(message_label(m.info), FAULT_DATA_ABORT);
+    ((word_t *)look_at(frame))[0x200] = 0x03000000;
+    SAME(frame_map(copy_of(frame), child.directory, HOLE_FRAME, RIGHT_READ, 0), 0);
+    answer(0, words, m.w[0], m.w[1], m.w[2]);
+    SAME(wait_report(), wanted);
+    return true;
+}
+
+static bool byte_order_is_kept(void)
+{
+    return goes_on(fault_in_order, 3, 3) && goes_on(fault_in_order, 1, 3);
+}
+
+#if __ARM_ARCH >= 7
+/* A load in an IT block that faults; the last instruction of the block is not to be executed. */
+void fault_in_block(word_t address);
+__asm__(
+    ".text\n.syntax unified\n.arm\n.global fault_in_block\n.type fault_in_block, %function\n"
+    "fault_in_block:\n"
+    "    mov     r6, r0\n"
+    "    ldr     r1, =fault_in_block_thumb\n"
+    "    bx      r1\n"
+    "    .ltorg\n"
+    "    .thumb\n.thumb_func\n.type fault_in_block_thumb, %function\n"
+    "fault_in_block_thumb:\n"
+    "    movs    r4, #0\n"
+    "    cmp     r4, #1\n"
+    "    itte    ne\n"
+    "    ldrne   r5, [r6]\n"
+    "    movne   r5, #3\n"
+    "    moveq   r4, #7\n"
+    "    adds    r0, r4, r5\n"
+    "    ldr     r1, =tells_sum\n"
+    "    bx      r1\n"
+    "    .ltorg\n"
+    "    .arm\n");
+
+static bool it_block_is_kept(void)
+{
+    return goes_on(fault_in_block, 3, 3) && goes_on(fault_in_block, 1, 3)
+        && goes_on(fault_in_block, 0, 3);
+}
+#endif
+
 /* What a user may not touch: text for writing, the kernel at all. */
 static bool protected_memory(void)
 {
@@ -381,6 +453,10 @@ static bool answer_cannot_privilege(void)
 }
 
 const struct test fault_tests[] = {
+    { byte_order_is_kept, "a fault handler that writes back what it read keeps the byte order" },
+#if __ARM_ARCH >= 7
+    { it_block_is_kept, "a fault handler that writes back what it read keeps the IT block" },
+#endif
     { data_fault_resumes, "a read of an unmapped page reaches its handler and is resumed" },
     { write_fault_resumes, "a write without table, then without page, is resumed each time" },
     { protected_memory, "text cannot be written, the kernel and its devices not be touched" },

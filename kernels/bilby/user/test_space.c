@@ -18,7 +18,7 @@ static word_t deep_space(word_t leaf)
 {
     word_t nodes = new_slots(32);
 
-    require(untyped_retype(ROOT_UNTYPED + 1, TYPE_CNODE, 1, ROOT_CNODE, 0, 0, nodes, 32),
+    require(untyped_retype(ROOT_UNTYPED + 2, TYPE_CNODE, 1, ROOT_CNODE, 0, 0, nodes, 32),
             "deep nodes");
     for (word_t level = 0; level < 32; level++)
         require(cnode_copy(nodes + level, bit_of(DEEP_ADDRESS, level), 1, ROOT_CNODE,

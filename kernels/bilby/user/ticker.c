@@ -74,8 +74,7 @@ static void driver(word_t unused)
 
 static word_t results, asking;
 
-/* A handler of the timer's line that nobody else has. */
-static void own_the_line(void)
+void own_the_timer(void)
 {
     if (timer_line == 0) {
         timer_line = new_slots(1);
@@ -91,7 +90,7 @@ static void start_driver(void)
     word_t notification = make(TYPE_NOTIFICATION, 0);
     struct child child;
 
-    own_the_line();
+    own_the_timer();
     require(irq_set_notification(timer_line, badged(notification, RIGHTS_ALL, TIMER_BADGE)),
             "timer");
     results = make(TYPE_ENDPOINT, 0);

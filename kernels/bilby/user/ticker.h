@@ -16,6 +16,9 @@ struct ticks {
 extern word_t timer_line;   /* slot of the timer's handler; 0 before there is one */
 extern word_t interrupts;   /* taken during the last interrupted() */
 
+/* timer_line is a handler of the timer's line that nobody else has. */
+void own_the_timer(void);
+
 /*
  * Run the worker to its report.  False, with a line that says why, unless it
  * reports "expected" and each interrupt that the timer raised came exactly once.

@@ -10,6 +10,7 @@ from tests.testing.arm.agreement import disagreements, register_disagreements
 from tests.testing.arm.corpus import sample
 
 
+@pytest.mark.slow
 def test_sample_is_varied() -> None:
     kinds = Counter((item.insn.thumb, item.insn.size, item.it) for item in sample())
     assert min(kinds[False, 4, False], kinds[True, 2, False], kinds[True, 4, False]) > 500
@@ -18,6 +19,7 @@ def test_sample_is_varied() -> None:
     assert min(flows[flow] for flow in (Flow.JUMP, Flow.CALL, Flow.INDIRECT)) > 10
 
 
+@pytest.mark.slow
 def test_agrees_with_objdump() -> None:
     wrong = [
         (item.insn.text, item.objdump, why) for item in sample() for why in disagreements(item)
@@ -25,6 +27,7 @@ def test_agrees_with_objdump() -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_registers_agree_with_ops() -> None:
     wrong = [
         (item.insn.text, why) for item in sample() for why in register_disagreements(item.insn)

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quoll.arm import decode as decoding
-from quoll.arm.decode import decode
-from quoll.arm.direct import split_branch
+from quoll.arm.decode import decode, split_branch
 from quoll.arm.insn import Cond, Flow, Insn
 
 

@@ -36,6 +36,7 @@ def test_a_form_decodes_as_each_of_its_instructions(word: int) -> None:
     assert decode(raw, 0, thumb=False) == disassembled(raw, False, ())
 
 
+@pytest.mark.slow
 def test_every_form_and_place() -> None:
     """A campaign compares a million words with every condition."""
     random = Random(7)

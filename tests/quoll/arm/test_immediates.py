@@ -10,8 +10,8 @@ import pytest
 from quoll.arm.decode import decode
 from quoll.arm.immediates import added_constant, immediate_operand
 from quoll.arm.insn import PC, Flow, Insn, Shift
-from quoll.arm.interpreter import ConcreteMachine
 from quoll.arm.operation import Operation
+from tests.testing.arm.interpreter import ConcreteMachine
 
 WORD = 0xFFFFFFFF
 FIRST_WORDS = {False: (0xE2000000, 0xE3000000), True: (0xF0000000, 0xF1000000, 0xF2000000)}
@@ -47,6 +47,7 @@ def result(insn: Insn, source: int) -> int:
     return machine.registers[next(iter(insn.writes))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thumb", [False, True])
 def test_constants_are_those_that_are_computed_with(thumb: bool) -> None:
     seen: Counter[Operation] = Counter()
@@ -70,6 +71,7 @@ def test_constants_are_those_that_are_computed_with(thumb: bool) -> None:
     assert min(seen.values()) > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thumb", [False, True])
 def test_what_has_a_printed_constant_has_one_here(thumb: bool) -> None:
     """Add and sub of one register have a constant, printed so or with its rotation."""

@@ -6,8 +6,8 @@ import pytest
 
 from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
-from quoll.arm.interpreter import ByteMemory, ConcreteMachine
 from quoll.errors import ControlFlowError
+from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 
 CODE = 0x8000
 

@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quoll.arm.access import access_ops, is_plain_access
 from quoll.arm.build import Builder
-from quoll.arm.corrections import CORRECTIONS
+from quoll.arm.corrections import CORRECTIONS, access_ops
 from quoll.arm.decode import decode
 from quoll.arm.insn import Cond, Flow, Insn
-from quoll.arm.interpreter import ByteMemory, ConcreteMachine
 from quoll.arm.ops import OpCode, general
 from quoll.arm.semantics import lift
 from quoll.arm.simplify import simplify
@@ -29,6 +27,10 @@ from tests.testing.arm.differential import (
     placed,
     random_state,
 )
+from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
+
+SIZES = ("", "b", "d", "h", "sb", "sh")
+PLAIN = frozenset(["ldm", "stm", *(f"{stem}{size}" for stem in ("ldr", "str") for size in SIZES)])
 
 COMPARE = Comparison()
 ADDR = 0x10_0000
@@ -46,6 +48,7 @@ def at_addr(item: Decoded) -> tuple[Insn, bool]:
     return placed(item.insn, item.it, ADDR)
 
 
+@pytest.mark.slow
 def test_forms_of_library_code() -> None:
     """One instruction of every form in the sample, on two states: none may be wrong."""
     forms = {(*form(item.insn), item.it): item for item in sample() if comparable(item.insn)}
@@ -119,6 +122,7 @@ SYSTEM_AND_RARE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("insn", SYSTEM_AND_RARE, ids=lambda insn: f"{insn.raw.hex()} {insn.text}")
 def test_rare_instructions(insn: Insn) -> None:
     choice = random.Random(3)
@@ -253,6 +257,14 @@ def test_vfp_accesses_memory_exactly() -> None:
     assert codes.count(OpCode.UNKNOWN) == 2
 
 
+def is_plain_access(insn: Insn) -> bool:
+    """Whether ``insn`` moves general registers of the current mode and does nothing else."""
+    if insn.memory is None or insn.mnemonic not in PLAIN:
+        return False
+    return insn.memory.count == 1 or not insn.memory.user
+
+
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(seed=st.integers(0, 2**32))
 def test_two_opinions_on_accesses(seed: int) -> None:
@@ -270,6 +282,7 @@ def test_two_opinions_on_accesses(seed: int) -> None:
     assert found == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(seed=st.integers(0, 2**32))
 def test_simplification_changes_nothing(seed: int) -> None:

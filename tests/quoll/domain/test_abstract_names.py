@@ -7,7 +7,6 @@ from random import Random
 import pytest
 
 from quoll.arm.insn import LR, PC, SP
-from quoll.arm.interpreter import ConcreteMachine
 from quoll.domain.abstract_memory import S3, S4
 from quoll.errors import ControlFlowError
 from quoll.extraction.extract import extract
@@ -15,6 +14,7 @@ from quoll.image.image import Image
 from quoll.image.memory_map import NO_MAP, MemoryMap
 from quoll.inlining.expand import expand
 from quoll.values.values import Values, analyse
+from tests.testing.arm.interpreter import ConcreteMachine
 from tests.testing.quoll.building import address, build
 from tests.testing.values.windows import HOME, LATER, PLAIN, WINDOWS, Translated, region
 
@@ -55,6 +55,7 @@ def function(name: str, random: Random) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.slow
 def test_executions_by_several_names_are_covered() -> None:
     """Held: a store by one name left what was known by another."""
     random = Random(34)

@@ -16,8 +16,8 @@ from quoll.arm.insn import Flow
 from quoll.cfg.cfg import Block, Cfg, EdgeKind, Program
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
-from quoll.inlining.verify import verify_program
 from tests.testing.quoll.building import build
+from tests.testing.quoll.invariants import verify_program
 
 STARTS = {
     False: '__asm__(".text\\n.arm\\n.balign 4\\n.global _start\\n.type _start, %function\\n'
@@ -213,6 +213,7 @@ class Walk:
         return addr in after and self.block.index in across
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("optimise", ["-O0", "-O1", "-O2", "-O3", "-Os"])
 @pytest.mark.parametrize("cpu", ["arm1136jf-s", "cortex-a8", "arm7tdmi"])

@@ -10,8 +10,8 @@ import pytest
 
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
-from quoll.inlining.verify import verify_program
 from tests.testing.quoll.building import build
+from tests.testing.quoll.invariants import verify_program
 from tests.testing.quoll.sketch import assemble, drawn, extracted, sketch
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
-from quoll.inlining.verify import verify_program
 from tests.testing.quoll.building import address, build
+from tests.testing.quoll.invariants import verify_program
 
 JUMP_DEAD_IN_ONE_OF_TWO_FUNCTIONS = """
     .global main, table

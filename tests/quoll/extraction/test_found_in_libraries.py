@@ -8,8 +8,8 @@ from quoll.cfg.cfg import Edge, EdgeKind
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from quoll.indirect.returns import Confirmed, Confirmer
-from quoll.inlining.verify import verify_program
 from tests.testing.quoll.building import build
+from tests.testing.quoll.invariants import verify_program
 
 CALL_THROUGH_A_POINTER_ON_THE_WAY_TO_THE_END = """
     .global main, fail

@@ -138,6 +138,7 @@ def programs(draw: st.DrawFn) -> tuple[int, dict[tuple[int, int], Step]]:
     return count, {edge: draw(STEPS) for edge in edges}
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(programs(), st.integers(0, 12), st.lists(st.integers(0, 40), max_size=3))
 def test_covers_every_execution(
@@ -166,6 +167,7 @@ def test_covers_every_execution(
                 work.append(reached)
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(programs())
 def test_weak_order(program: tuple[int, dict[tuple[int, int], Step]]) -> None:
@@ -200,6 +202,7 @@ def test_natural_loops_have_their_headers_as_heads() -> None:
     assert [n for n in range(6) if order.is_head(n)] == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_fifty_thousand_nodes_in_a_second() -> None:
     """Five hundred loops of depth two in a row, a hundred nodes each."""
     edges: list[tuple[int, int]] = []
@@ -208,9 +211,9 @@ def test_fifty_thousand_nodes_in_a_second() -> None:
         edges += [(base + 40, base + 20), (base + 80, base + 10)]
     steps = [Step(1, Compare.ULT, 500) if t < s else Step(0) for s, t in edges]
     graph = graph_of(50_001, edges)
-    start = time.perf_counter()
+    start = time.process_time()
     result = solve(graph, WeakOrder.of(graph), Toy(steps, [500]), ValueSet.of(0))
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     assert all(state is not None for state in result.states)
     assert result.visits < 400_000
     assert seconds < 20

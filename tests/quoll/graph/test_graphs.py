@@ -1,4 +1,4 @@
-"""Dominators, components, loops and node splitting against definitions, on random graphs."""
+"""Dominators, loops and node splitting against definitions, on random graphs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quoll.graph.closure import closure
 from quoll.graph.dominators import dominators, reverse_postorder
 from quoll.graph.loops import find_loops, retreating_edges
 from quoll.graph.node_splitting import TooManyCopies, split_nodes
-from quoll.graph.scc import components
 
 Graph = list[list[int]]
 
@@ -36,6 +36,7 @@ def reached(graph: Graph, root: int, without: int | None = None) -> set[int]:
     return seen
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_dominance_is_its_definition(graph: Graph) -> None:
     tree = dominators(graph, 0)
@@ -52,18 +53,24 @@ def test_dominance_is_its_definition(graph: Graph) -> None:
             assert strict <= {a for a in live if tree.dominates(a, tree.idom[b])}
 
 
+@pytest.mark.slow
 @given(graphs(30))
-def test_dominators_and_components_are_those_of_networkx(graph: Graph) -> None:
-    """Components in the same order too: listings are in it."""
+def test_dominators_are_those_of_networkx(graph: Graph) -> None:
     same = nx.DiGraph()
     same.add_nodes_from(range(len(graph)))
     same.add_edges_from((n, after) for n, following in enumerate(graph) for after in following)
-    assert components(graph) == [sorted(c) for c in nx.strongly_connected_components(same)]
     tree = dominators(graph, 0)
     above = nx.immediate_dominators(same, 0)
     assert {n: d for n, d in enumerate(tree.idom) if n and d >= 0} == {
         n: d for n, d in above.items() if n
     }
+
+
+@given(graphs(), st.sets(st.integers(0, 8)))
+def test_closure_is_what_is_reached(graph: Graph, part: set[int]) -> None:
+    starts = part & set(range(len(graph)))
+    expected = {n for start in starts for n in reached(graph, start)}
+    assert closure(starts, lambda node: graph[node]) == expected
 
 
 @given(graphs())
@@ -72,21 +79,6 @@ def test_reverse_postorder_visits_what_is_reached(graph: Graph) -> None:
     assert order[0] == 0
     assert len(order) == len(set(order))
     assert set(order) == reached(graph, 0)
-
-
-@given(graphs(), st.sets(st.integers(0, 8)))
-def test_components_are_mutual_reach(graph: Graph, part: set[int]) -> None:
-    nodes = part & set(range(len(graph)))
-    inside = [[a for a in s if a in nodes] if n in nodes else [] for n, s in enumerate(graph)]
-    found = components(graph, nodes)
-    assert sorted(n for c in found for n in c) == sorted(nodes)
-    reach = {n: reached(inside, n) for n in nodes}
-    place = {n: i for i, c in enumerate(found) for n in c}
-    for a in nodes:
-        for b in nodes:
-            assert (place[a] == place[b]) == (a in reach[b] and b in reach[a])
-            if b in reach[a]:
-                assert place[b] <= place[a]
 
 
 @given(graphs())
@@ -144,6 +136,7 @@ def walks(graph: Graph, labels: list[int], length: int) -> set[tuple[int, ...]]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(graphs(most=7))
 def test_splitting_keeps_the_walks_and_makes_loops(graph: Graph) -> None:
@@ -171,9 +164,9 @@ def test_the_limit_of_copies_names_the_region() -> None:
     assert caught.value.region == [1, 2]
 
 
+@pytest.mark.slow
 def test_deep_graphs_do_not_recurse() -> None:
     n = 200_000
     chain: Graph = [[i + 1] for i in range(n - 1)] + [[0]]
-    assert len(components(chain)) == 1
     (loop,) = find_loops(chain, 0)
     assert (loop.header, loop.tails, len(loop.nodes)) == (0, (n - 1,), n)

@@ -288,6 +288,7 @@ def damage(data: bytes, rng: random.Random) -> bytes:
     return bytes(changed[:keep])
 
 
+@pytest.mark.slow
 def test_damaged_files_give_errors_or_results(tmp_path: Path) -> None:
     rng = random.Random(20120413)
     originals = [build(PROGRAM, v).read_bytes() for v in ("-gdwarf-4", "-gdwarf-5")]
@@ -297,7 +298,7 @@ def test_damaged_files_give_errors_or_results(tmp_path: Path) -> None:
     for i in range(400):
         path = tmp_path / "damaged.elf"
         path.write_bytes(damage(originals[i % 2], rng))
-        start = time.perf_counter()
+        start = time.process_time()
         try:
             image = Image.load(path)
             for segment in image.segments:
@@ -309,7 +310,7 @@ def test_damaged_files_give_errors_or_results(tmp_path: Path) -> None:
             outcomes["image"] += 1
         except WcetError:
             outcomes["error"] += 1
-        slowest = max(slowest, time.perf_counter() - start)
+        slowest = max(slowest, time.process_time() - start)
     assert min(outcomes.values()) > 50
     assert slowest < 5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024

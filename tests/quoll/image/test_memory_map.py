@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from quoll.image.memory_map import MemoryMap, MemoryRegion, Mirror, RegionKind, same_in_page
 
 SIZE = 0x80  # of the addresses that are tried
@@ -40,6 +42,7 @@ def translation(memory: MemoryMap) -> dict[int, int]:
     return found
 
 
+@pytest.mark.slow
 def test_names_are_those_of_the_same_bytes() -> None:
     """Held: one word at two addresses was two words (5 where 50 turns run)."""
     random, shared = Random(5), 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ from quoll.arm.insn import Cond, Insn
 from quoll.cfg.cfg import EdgeKind
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
-from quoll.indirect.conditional_paths import on_the_way
+from quoll.indirect.local_code import on_the_way
 from tests.testing.quoll.building import build
 
 ADD, ADDS, BRANCH = 0xE2800001, 0xE2900001, 0xEA000010
@@ -63,6 +64,7 @@ def executed(insns: tuple[Insn, ...], *, taken: bool) -> set[int]:
 KINDS = st.lists(st.tuples(st.sampled_from([*CONDITIONS, Cond.AL]), st.booleans()), max_size=4)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(KINDS, st.sampled_from(CONDITIONS), st.booleans())
 def test_what_is_left_out_is_never_executed_and_nothing_more_could_be(
@@ -89,6 +91,7 @@ int main(unsigned a, unsigned b, int c, int d) { return __umodsi3(a, b) + __mods
 """
 
 
+@pytest.mark.slow
 def test_remainders_of_libgcc_for_armv5() -> None:
     """Dividends are masked and cleared under conditions before their leading zeros are counted."""
     image = Image.load(build(REMAINDERS, "-mfloat-abi=softfp", cpu="arm926ej-s", link=("-lgcc",)))

@@ -13,11 +13,11 @@ import pytest
 
 from quoll.arm.decode import decode
 from quoll.arm.insn import LR, PC, SP, Flow, Insn
-from quoll.arm.interpreter import ByteMemory, ConcreteMachine
 from quoll.cfg.cfg import Block, Cfg
 from quoll.errors import ControlFlowError
 from quoll.facts.contract import STANDARD
 from quoll.indirect.frames import Frame, GivesUp, prove_frame
+from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 
 CASES, RUNS = 3000, 4
 ENTRY, RETURN, STACK = 0x8000, 0x4000_0000, 0x7000_0000

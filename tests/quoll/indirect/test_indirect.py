@@ -10,10 +10,10 @@ import pytest
 
 from quoll.arm.decode import decode, it_conditions
 from quoll.arm.insn import Cond, Flow
-from quoll.arm.interpreter import ByteMemory, ConcreteMachine
 from quoll.domain.function_values import BlockCode
 from quoll.image.image import Image
 from quoll.indirect.tables import Interpreter, TransferPath
+from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.growing import (
     C_OPTIONS,
     FUNCTIONS,

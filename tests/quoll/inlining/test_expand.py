@@ -17,9 +17,9 @@ from quoll.image.image import Image
 from quoll.inlining.context_count import Counting
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.supergraph import Supergraph
-from quoll.inlining.verify import InvariantError, verify_program, verify_supergraph
 from quoll.inlining.vivu import Vivu
 from tests.testing.quoll.building import build
+from tests.testing.quoll.invariants import InvariantError, verify_program, verify_supergraph
 from tests.testing.quoll.random_programs import programs
 from tests.testing.quoll.sketch import assemble, extracted
 
@@ -359,6 +359,7 @@ def test_the_verifier_notices_damaged_supergraphs() -> None:
             verify_supergraph(variant, program)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(programs())
 def test_random_programs_expand_as_the_naive_expansion(text: str) -> None:
@@ -403,6 +404,7 @@ def shortened(program: Program, entry: int, point: Point, length: int) -> Point:
     return (functions[head], *kept, -2, *string[2 * head :]), addr
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(programs(), st.integers(0, 3))
 def test_shared_contexts_are_those_of_shortened_strings(text: str, length: int) -> None:

@@ -11,9 +11,9 @@ from quoll.image.image import Image
 from quoll.inlining.context_count import Counting
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph, Turn
-from quoll.inlining.verify import verify_supergraph
 from quoll.inlining.vivu import FULL, Vivu
 from tests.testing.quoll.building import address, build
+from tests.testing.quoll.invariants import verify_supergraph
 from tests.testing.quoll.random_programs import programs
 from tests.testing.quoll.sketch import assemble, extracted
 
@@ -145,6 +145,7 @@ def caller(graph: Supergraph, node: int) -> int:
         context = graph.nodes[call].context
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(programs())
 def test_sizes_are_counted_as_they_are_made(text: str) -> None:

@@ -39,6 +39,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(VALUES.filter(lambda v: "frozenset" not in repr(v)))
 def test_what_is_read_is_what_was_written(value: object) -> None:

@@ -7,6 +7,7 @@ import re
 from textwrap import dedent
 
 import networkx as nx
+import pytest
 from hypothesis import given, settings
 
 from quoll.errors import ControlFlowError
@@ -14,20 +15,20 @@ from quoll.image.image import Image
 from quoll.inlining.context_count import Counting
 from quoll.inlining.expand import expand
 from quoll.inlining.vivu import FULL
-from quoll.listing.export import program_json
+from quoll.listing.export import (
+    call_graph_dot,
+    cfg_dot,
+    control_flow,
+    loop_nest,
+    program_json,
+    to_graphml,
+)
 from quoll.listing.listing import (
     call_graph_text,
     disassembly,
     function_loops,
     loops_text,
     summary,
-)
-from quoll.listing.networks import (
-    call_graph_dot,
-    cfg_dot,
-    control_flow,
-    loop_nest,
-    to_graphml,
 )
 from tests.testing.quoll.building import build
 from tests.testing.quoll.random_programs import programs
@@ -176,6 +177,7 @@ def test_thumb_halfwords_and_quotes() -> None:
     assert "int main(int x)" not in text.splitlines()[0]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(programs())
 def test_contexts_are_counted_as_they_are_made(text: str) -> None:

@@ -13,7 +13,6 @@ from functools import cache
 
 import pytest
 
-from quoll.arm.interpreter import ByteMemory, ConcreteMachine
 from quoll.domain.value_domain import ValueDomain
 from quoll.errors import ControlFlowError
 from quoll.extraction.extract import extract
@@ -24,6 +23,7 @@ from quoll.preemption.pending import find_pending_tests
 from quoll.preemption.segments import Segment, segments
 from quoll.values.context_domain import ContextDomain
 from quoll.values.values import Values, analyse
+from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.building import build
 from tests.testing.quoll.sketch import assemble
 from tests.testing.values.preemptible import HIGH, LEVELS, LOW
@@ -130,6 +130,7 @@ def program(seed: int) -> Image:
     return Image.load(build(preemptible(seed), "-w", optimise=level, link=("-lgcc",)))
 
 
+@pytest.mark.slow
 def test_what_runs_from_the_arrival_on_is_a_path_of_a_segment() -> None:
     counts: Counter[str] = Counter()
     for seed in range(25):
@@ -146,6 +147,7 @@ def test_what_runs_from_the_arrival_on_is_a_path_of_a_segment() -> None:
     assert counts["refused"] < 8, counts
 
 
+@pytest.mark.slow
 def test_the_tests_found_are_those_found_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where an assumption decides nothing, what is known without it is used again."""
     used = 0

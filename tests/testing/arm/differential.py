@@ -15,11 +15,11 @@ from unicorn.unicorn_const import UC_PROT_ALL
 
 from quoll.arm.decode import decode
 from quoll.arm.insn import Flow, Insn
-from quoll.arm.interpreter import ByteMemory, ConcreteMachine, Oracle
 from quoll.arm.ops import Op
 from quoll.arm.semantics import lift
 from quoll.arm.system import COPROCESSOR
 from quoll.errors import ControlFlowError
+from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine, Oracle
 
 PAGE = 0x1000
 PAGES = 512  # kept mapped; QEMU dies of some thousands of separate regions

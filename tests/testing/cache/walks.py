@@ -69,6 +69,24 @@ class Tally:
     streams: int = 0  # executions of loads that miss once per line
 
 
+class HoldingCache(Cache):
+    """A cache that can be told what it holds at the start."""
+
+    def hold(self, lines: frozenset[int], *, dirty: bool = True) -> None:
+        """Have ``lines`` in it, and everything in any order of use. No set may lack ways."""
+        for line in lines:
+            if not self.resident(line):
+                ways = self._sets[self.geometry.set_of(line)]
+                way = self._random.choice(
+                    [way for way in ways if way.line is None or way.line not in lines]
+                )
+                way.line, way.dirty = line, dirty and self._random.random() < 0.7
+        for ways in self._sets:
+            for way in ways:
+                way.used = self._random.randrange(1 << 20)
+        self._clock = 1 << 20
+
+
 class Walk:
     """One execution of a program on concrete caches."""
 
@@ -88,7 +106,7 @@ class Walk:
         # Where stores pay for what loads cost, or the other way around, they are summed up.
         self.stores = "load" if geometry.write_allocate or initial[1].clean else "store"
         self.icache, self.dcache = (
-            Cache(geometry, policy, random, lines.lines()) for lines in locked
+            HoldingCache(geometry, policy, random, lines.lines()) for lines in locked
         )
         every = range(4 * 128 // geometry.sets)
         pools = [

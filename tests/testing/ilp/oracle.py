@@ -119,7 +119,7 @@ class Search:
                     if self.graph.contexts[frame.context].function == c.function
                 )
                 counts = dict(stack[depth].counts)
-                assert not isinstance(c.fact, Require)
+                assert isinstance(c.fact, (AtMost, Conflict, Consistent, Linear))
                 now = counted(c.fact, counts.get(i, 0), is_a, factor)
                 if now is None:
                     return None

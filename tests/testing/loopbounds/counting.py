@@ -10,13 +10,13 @@ from loopbounds.bounds import BoundOptions, Progress, bound_loops
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.prove import Budget
 from quoll.arm.insn import LR, PC, SP
-from quoll.arm.interpreter import ByteMemory, ConcreteMachine
 from quoll.extraction.extract import extract
 from quoll.facts import Facts
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
 from quoll.values.values import Values, analyse
+from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 
 __all__ = ["Program", "load"]
 

@@ -60,8 +60,8 @@ def facts() -> st.SearchStrategy[Fact]:
         st.builds(
             PointsInto,
             st.just(NOWHERE),
-            st.none() | st.integers(0, 14),
             PLACES,
+            st.none() | st.integers(0, 14),
             NAMES,
             st.sampled_from([1, 4, 256]),
         ),

@@ -13,9 +13,9 @@ from random import Random
 
 from quoll.arm.decode import decode
 from quoll.arm.insn import LR, PC, SP, Insn
-from quoll.arm.interpreter import ByteMemory, ConcreteMachine
 from quoll.errors import ControlFlowError
 from quoll.image.image import Image
+from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 
 __all__ = ["Run", "Writer", "execute"]
 

@@ -9,8 +9,8 @@ from quoll.cfg.cfg import Block, Cfg, Program
 from quoll.extraction.extract import extract
 from quoll.facts import Facts
 from quoll.image.image import Image
-from quoll.inlining.verify import verify_program
 from tests.testing.quoll.building import build
+from tests.testing.quoll.invariants import verify_program
 
 __all__ = ["assemble", "drawn", "extracted", "sketch"]
 

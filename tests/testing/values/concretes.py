@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from quoll.arm.interpreter import ByteMemory, ConcreteMachine
 from quoll.arm.ops import Op
 from quoll.domain.abstract_machine import Environment
 from quoll.domain.abstract_state import FLAG, MODE, State
@@ -26,6 +25,7 @@ from quoll.domain.terms import (
 )
 from quoll.words.comparison import Compare
 from quoll.words.strided_interval import ANY, WORD, ValueSet, progression
+from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 
 READ_ONLY = range(0x8000, 0x9000)
 WRITABLE = range(0x20000, 0x21000)

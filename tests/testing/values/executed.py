@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 
-from quoll.arm.interpreter import ByteMemory, ConcreteMachine
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
 from quoll.values.values import Entry, Values, analyse
 from quoll.words.strided_interval import ANY, ValueSet
+from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.building import build
 
 STACK = 0x4000_0000

@@ -7,7 +7,6 @@ from collections import Counter
 
 from quoll.arm.decode import decode
 from quoll.arm.insn import Access, Flow, Insn
-from quoll.arm.interpreter import ConcreteMachine, ConcreteMemory
 from quoll.arm.semantics import lift
 from quoll.domain.abstract_state import State
 from quoll.domain.compiled import compile_block
@@ -15,6 +14,7 @@ from quoll.domain.terms import TAINT, Anchored, Fact, is_stack
 from quoll.domain.transfer import run
 from quoll.errors import ControlFlowError
 from quoll.words.strided_interval import ValueSet
+from tests.testing.arm.interpreter import ConcreteMachine, ConcreteMemory
 from tests.testing.values import encodings
 from tests.testing.values.concretes import (
     READ_ONLY,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from quoll.arm.interpreter import ByteMemory
 from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
+from tests.testing.arm.interpreter import ByteMemory
 
 __all__ = ["HOME", "LATER", "PLAIN", "WINDOWS", "Translated", "region"]
 

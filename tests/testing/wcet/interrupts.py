@@ -22,11 +22,11 @@ from pipeline.block_times import transfers
 from pipeline.native import CompiledTrace, Instructions, execute
 from quoll.arm.decode import decode
 from quoll.arm.insn import LR, PC, Insn
-from quoll.arm.interpreter import ByteMemory
-from quoll.arm.interpreter import ConcreteMachine as Interpreter
 from quoll.image.image import Image
 from quoll.image.trace import End, Execution
 from quoll.preemption.witness import MissingEdge, follow
+from tests.testing.arm.interpreter import ByteMemory
+from tests.testing.arm.interpreter import ConcreteMachine as Interpreter
 from tests.testing.quoll.building import build
 from tests.testing.values.preemptible import HIGH, LEVELS, LOW
 from tests.testing.values.preemptible import program as preemptible

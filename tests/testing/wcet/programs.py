@@ -12,10 +12,10 @@ from loopbounds.bounds import BoundOptions
 from loopbounds.proof.prove import Budget
 from quoll.arm.decode import decode
 from quoll.arm.insn import LR, PC, SP, Insn
-from quoll.arm.interpreter import ByteMemory, ConcreteMachine
 from quoll.image.image import Image
 from quoll.inlining.vivu import FULL, Vivu
 from quoll.preemption.witness import follow
+from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.building import build
 from wcet.analysis.analyse import analyse
 from wcet.analysis.options import Options

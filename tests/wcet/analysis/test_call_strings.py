@@ -32,6 +32,7 @@ def test_shorter_strings_cover_what_runs_and_are_never_tighter(seed: int) -> Non
     assert contexts[-1] < contexts[0]
 
 
+@pytest.mark.slow
 def test_long_strings_are_full_strings() -> None:
     elf = calling_program(5, "-O1")
     whole, long = bound(elf).entries["main"], bound(elf, vivu=Vivu(99)).entries["main"]
@@ -58,6 +59,7 @@ unsigned main(unsigned a) {
 """
 
 
+@pytest.mark.slow
 def test_values_of_all_callers_meet_in_a_shared_context() -> None:
     """A loop that depends on an argument is bounded by the largest one; addresses stay known."""
     elf = build(TWICE, *FLAGS, optimise="-O1", link=(CODE,))

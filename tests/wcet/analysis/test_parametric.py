@@ -174,6 +174,7 @@ def test_a_place_counted_on_the_whole_path_bounds_a_loop_in_a_loop(tmp_path: Pat
         assert analyse(elf, *chosen, "--set", f"waiting={n}")["entries"]["main"]["cycles"] == p
 
 
+@pytest.mark.slow
 def test_an_exact_proof_wins_over_a_name(elf: Path, tmp_path: Path) -> None:
     facts = tmp_path / "table.facts"
     facts.write_text("loop prog.c:14 at most waiting + 1\nloop prog.c:6 at most 1\n")
@@ -181,6 +182,7 @@ def test_an_exact_proof_wins_over_a_name(elf: Path, tmp_path: Path) -> None:
     assert (entry["parametric"], entry["cycles"] > 0) == (None, True)
 
 
+@pytest.mark.slow
 def test_two_lines_about_one_merged_loop_are_refused(
     elf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

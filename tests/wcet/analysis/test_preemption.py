@@ -15,10 +15,10 @@ import pytest
 from cache.classify import classify as classify_accesses
 from loopbounds.bounds import BoundOptions
 from quoll.arm.decode import decode
-from quoll.arm.interpreter import ByteMemory, ConcreteMachine
 from quoll.image.image import Image
 from quoll.image.trace import End, Execution
 from quoll.preemption.witness import MissingEdge
+from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.building import build
 from wcet.analysis import preparation
 from wcet.analysis.analyse import analyse as run
@@ -67,6 +67,7 @@ def test_shared_contexts_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "shared contexts do not tell apart" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_preemptible_loop_costs_one_turn(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -89,6 +90,7 @@ def test_a_preemptible_loop_costs_one_turn(
     assert expected in text(capsys)
 
 
+@pytest.mark.slow
 def test_a_preemptible_loop_is_listed_as_such(capsys: pytest.CaptureFixture[str]) -> None:
     """And asked for nothing: its bound does not depend on what the solver can do."""
     for source, methods in ((PREEMPTIBLE, {64: "nusmv", 1: "pending"}), (CLEARING, {})):
@@ -110,6 +112,7 @@ def test_a_preemptible_loop_is_listed_as_such(capsys: pytest.CaptureFixture[str]
         assert bounds[1]["seconds"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dies", [False, True])
 def test_starts_of_paths_cost_the_same_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dies: bool
@@ -133,6 +136,7 @@ def test_starts_of_paths_cost_the_same_side_by_side(
         assert one[of] == other[of]
 
 
+@pytest.mark.slow
 def test_a_fact_about_a_loop_that_some_parts_of_paths_leave_at_once(tmp_path: Path) -> None:
     facts = tmp_path / "my.facts"
     facts.write_text("loop clearing.c:7 at most 100\n")

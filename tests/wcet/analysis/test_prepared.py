@@ -94,6 +94,7 @@ def answer(document: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key != "stages"}
 
 
+@pytest.mark.slow
 def test_a_second_run_says_the_same(runs: Runs) -> None:
     first, second = runs(), runs()
     assert (recalled(first), recalled(second)) == (False, True)
@@ -101,6 +102,7 @@ def test_a_second_run_says_the_same(runs: Runs) -> None:
     assert not recalled(runs("--no-cache"))
 
 
+@pytest.mark.slow
 def test_an_edited_constraint_solves_only_the_integer_program(runs: Runs) -> None:
     before = runs()["entries"]["pick"]["cycles"]
     for text in ("prog.c:12 conflicts with prog.c:14 in pick", "prog.c:12 never executes"):
@@ -111,6 +113,7 @@ def test_an_edited_constraint_solves_only_the_integer_program(runs: Runs) -> Non
         assert any(text in assumption for assumption in after["assumptions"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [["--l2", "off"], ["--platform", "kzm-paper"], ["--end", "work"], ["--time-limit", "9"]],
@@ -134,6 +137,7 @@ def test_a_loop_fact_makes_another_record_and_may_move(runs: Runs) -> None:
     assert any("my.facts:3 (assumed" in text for text in moved["assumptions"])
 
 
+@pytest.mark.slow
 def test_what_has_no_bound_is_asked_again(runs: Runs) -> None:
     runs(entry="drain", status=6)
     assert runs.records == []
@@ -223,6 +227,7 @@ def test_a_cache_that_cannot_be_used_costs_a_warning(
         assert printed.err.count("wcet: warning:") == printed.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_damage_is_as_if_there_was_nothing(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     first = runs()
     (record,) = runs.records
@@ -237,6 +242,7 @@ def test_damage_is_as_if_there_was_nothing(runs: Runs, capsys: pytest.CaptureFix
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_recalled_entry_needs_no_stage_before_the_integer_program() -> None:
     """Half of what a start imports; in a process of its own, as this one has all of them."""
     code = "import sys, wcet.commands.analyse; print(*sys.modules)"

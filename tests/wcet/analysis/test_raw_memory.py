@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quoll.errors import InputError
-from quoll.image.symbol_list import read_names
+from quoll.image.symbols import read_names
 from tests.testing.quoll.building import build
 from wcet.cli import main
 
@@ -70,6 +70,7 @@ def test_dumped_code_is_followed_and_named(
         assert "pick" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_dumped_code_is_bounded(
     files: tuple[Path, Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

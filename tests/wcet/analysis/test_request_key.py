@@ -24,7 +24,7 @@ from loopbounds.nusmv import query as nusmv
 from quoll import facts as kinds
 from quoll.errors import InputError, SolverError
 from quoll.facts import Facts
-from quoll.facts.fact import FactKind
+from quoll.facts.fact import Fact
 from quoll.image.elf import RawSymbol
 from quoll.image.image import DERIVED, Image, RawMemory
 from quoll.kept.identity import key_of
@@ -63,6 +63,7 @@ CHANGES = {
     "--share": ["--share", "always"],
     "--solver": ["--solver", "cbc"],
     "--time-limit": ["--time-limit", "9"],
+    "--checker": ["--checker", "smt"],
 }
 # Options that change no key, and why.
 SAME = {
@@ -222,7 +223,7 @@ def every_kind() -> list[kinds.Fact]:
     source = kinds.Source("my.facts", 1, "text")
     exported = [getattr(kinds, name) for name in kinds.__all__]
     made: list[kinds.Fact] = []
-    for kind in (k for k in exported if isinstance(k, type) and FactKind in k.__mro__[1:]):
+    for kind in (k for k in exported if isinstance(k, type) and Fact in k.__mro__[1:]):
         given = {
             f.name: source if f.name == "source" else values[str(f.type)] for f in fields(kind)
         }
@@ -251,6 +252,7 @@ def test_every_field_of_every_fact_is_in_the_key(asked: Asked) -> None:
     assert key(*walked) != key(*reversed(walked))
 
 
+@pytest.mark.slow
 def test_every_byte_of_the_inputs_is_in_the_key(asked: Asked) -> None:
     """Headers, flags, attributes, symbols, lines, code, data: as the file has them."""
     data = asked.elf.read_bytes()

@@ -64,6 +64,7 @@ one conflicts with two in work
 """
 
 
+@pytest.mark.slow
 def test_a_fact_about_a_shared_function_is_listed_and_not_called_unused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,6 +80,7 @@ def test_a_fact_about_a_shared_function_is_listed_and_not_called_unused(
     assert facts <= set(once.assumptions)
 
 
+@pytest.mark.slow
 def test_a_depth_that_is_proved_is_not_called_unused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,3 +119,70 @@ def test_what_depends_on_callers_or_spoils_their_registers_stays_inlined() -> No
     entry = analyse(elf, "main", ALWAYS)
     assert [text.partition("<")[2].partition(">")[0] for text in shared(entry)] == ["plain"]
     assert sorted(b.bound for b in entry.bounds if b.bound is not None) == [3, 4]
+
+
+TREE = """
+__attribute__((noinline)) unsigned walk(unsigned *at, unsigned n) {
+    at[n & 15]++;
+    return at[n & 7] ? walk(at + 1, n - 1) + walk(at + 2, n - 2) : n;
+}
+unsigned main(unsigned *at, unsigned n) { return walk(at, n) + walk(at + 4, n) + 1; }
+"""
+RECURSIVE = ("-fno-optimize-sibling-calls", "-fno-inline", "-fno-ipa-cp", "-fno-ipa-ra")
+
+
+def deep(folder: Path, source: str, facts: str, sharing: Sharing) -> EntryResult:
+    elf = folder / "program.elf"
+    shutil.copy(build(source, *RECURSIVE, optimise="-O1", link=CODE), elf)
+    elf.with_suffix(".facts").write_text(facts)
+    return analyse(elf, "main", sharing)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_recursion_is_shared_one_activation_after_another(depth: int, tmp_path: Path) -> None:
+    facts = f"recursion of walk at most {depth}\n"
+    plain = deep(tmp_path, TREE, facts, NEVER)
+    once = deep(tmp_path, TREE, facts, Sharing(contexts=1))
+    assert len(plain.graph.contexts) == 1 + 2 * (2**depth - 1)
+    assert len(once.graph.contexts) == 1
+    assert plain.cycles <= once.cycles < 3 * plain.cycles
+    assert any("recursion of walk" in text for text in once.assumptions)
+
+
+def test_depth_costs_as_many_analyses_and_not_its_power(tmp_path: Path) -> None:
+    known = [
+        deep(tmp_path, TREE, f"recursion of walk at most {depth}\n", Sharing()).cycles
+        for depth in (14, 15, 16)
+    ]
+    assert 1.9 < (known[2] - known[1]) / (known[1] - known[0]) < 2.1  # a tree of calls
+
+
+ENDING = """
+volatile unsigned left;
+__attribute__((noinline)) void stop(void) { __asm__ volatile("cpsid i"); for (;;) ; }
+__attribute__((noinline)) unsigned part(unsigned a) {
+    if (a == 7) {
+        for (unsigned i = 0; i < 1000; i++) left = i;
+        stop();
+    }
+    return a + left;
+}
+unsigned main(unsigned a) { return part(a) + part(a + 1); }
+"""
+
+
+def test_a_path_may_end_in_a_shared_function(tmp_path: Path) -> None:
+    facts = "path must end at stop\n"
+    plain = deep(tmp_path, ENDING, facts, NEVER)
+    once = deep(tmp_path, ENDING, facts, Sharing(contexts=0, least=1))
+    assert any("<part>" in text for text in shared(once))
+    assert plain.cycles <= once.cycles < 3 * plain.cycles
+    assert len(once.graph.exits) == 2  # after each call: behind the second one main returns
+
+
+def test_functions_of_a_thumb_program_are_shared(tmp_path: Path) -> None:
+    elf = tmp_path / "program.elf"
+    shutil.copy(build(TREE, *RECURSIVE, optimise="-O1", thumb=True, link=CODE), elf)
+    elf.with_suffix(".facts").write_text("recursion of walk at most 3\n")
+    once = analyse(elf, "main", Sharing(contexts=1))
+    assert len(once.graph.contexts) == 1

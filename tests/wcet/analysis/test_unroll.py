@@ -60,6 +60,7 @@ def test_no_execution_exceeds_a_bound(
         assert case.most <= case.charged <= case.bound
 
 
+@pytest.mark.slow
 def test_what_only_the_first_iteration_does_is_charged_once() -> None:
     elf = build(FIRST, *FLAGS, optimise="-O0", link=(CODE,))
     plain, apart = (bound(elf, vivu=vivu) for vivu in (FULL, UNROLLED))
@@ -85,6 +86,7 @@ def unknown() -> Path:
     return build(UNKNOWN, *FLAGS, "-g", optimise="-O1", link=(CODE,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 2, 7])
 def test_a_stated_bound_counts_the_first_iteration(
     unknown: Path, most: int, tmp_path: Path
@@ -101,6 +103,7 @@ def test_a_stated_bound_counts_the_first_iteration(
     assert entry.solution.nodes[walked.header] == most - 1
 
 
+@pytest.mark.slow
 def test_a_stated_bound_is_judged_with_the_first_iteration(unknown: Path, tmp_path: Path) -> None:
     stated = "loop prog.c:5 at most 3\nloop prog.c:6 at most "
     proved = guided(unknown, tmp_path, stated + "5", vivu=UNROLLED)
@@ -109,6 +112,7 @@ def test_a_stated_bound_is_judged_with_the_first_iteration(unknown: Path, tmp_pa
         guided(unknown, tmp_path, stated + "4", vivu=UNROLLED)
 
 
+@pytest.mark.slow
 def test_a_list_has_no_more_elements_after_its_first(unknown: Path, tmp_path: Path) -> None:
     """As many rounds as elements, and the last look; the first of them is counted apart."""
     fact = "list at prog.c:5 has at most 6 elements"
@@ -120,6 +124,7 @@ def test_a_list_has_no_more_elements_after_its_first(unknown: Path, tmp_path: Pa
     assert apart in (walk, walk + 1)
 
 
+@pytest.mark.slow
 def test_a_report_says_what_is_counted(unknown: Path, capsys: pytest.CaptureFixture[str]) -> None:
     facts = unknown.with_suffix(".facts")
     facts.write_text("loop prog.c:5 at most 3\n")

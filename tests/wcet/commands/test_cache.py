@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from wcet.cli import main
-from wcet.reports.reference_shares import SHARES
+from wcet.commands.cache import SHARES
 
 
 def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:

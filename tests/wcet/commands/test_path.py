@@ -64,6 +64,7 @@ def path(elf: Path, capsys: pytest.CaptureFixture[str]) -> RunPath:
     return run
 
 
+@pytest.mark.slow
 def test_the_tree_shows_calls_and_loops(path: RunPath) -> None:
     text = path("--min", "0")
     rows = [line for line in text.splitlines() if "loop prog.c" in line or " from " in line]
@@ -75,6 +76,7 @@ def test_the_tree_shows_calls_and_loops(path: RunPath) -> None:
     assert "1 folded" in path("--depth", "0")
 
 
+@pytest.mark.slow
 def test_collapsed_stacks_add_up_to_the_bound(path: RunPath, tmp_path: Path) -> None:
     document = json.loads(path("--json", "-"))
     lines = path("--flame", "-").splitlines()
@@ -121,6 +123,7 @@ def test_why_gives_the_bound_without_the_place(path: RunPath) -> None:
     assert f"without it {why['bound_without']:,}" in text
 
 
+@pytest.mark.slow
 def test_why_not_gives_the_bound_through_the_place(path: RunPath) -> None:
     without = json.loads(path("--why", "heavy", "--json", "-"))["bound_without"]
     why = json.loads(path("--why", "work", "--json", "-"))
@@ -147,7 +150,7 @@ def test_a_second_look_at_the_kernel_is_quick(
     """In this process, which has imported everything; ``bench/`` times fresh ones."""
     arguments = ["path", str(kernel), "--entry", "interrupt", "--quiet"]
     assert main(arguments) == 0
-    start = time.perf_counter()
+    start = time.process_time()
     assert main([*arguments, "--source", "--source-dir", str(harness.ROOT)]) == 0
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert "vector_irq" not in capsys.readouterr().err

@@ -9,8 +9,7 @@ import pytest
 from pipeline.native import SplitMix
 from pipeline.simulator import Executed
 from tests.testing.cache.graphs import at, pool
-from wcet.executions.replay import StartContents, random_machine, replay
-from wcet.executions.replay_timing import moments
+from wcet.executions.replay import StartContents, moments, random_machine, replay
 from wcet.platforms.platform import load
 
 TEXT = "ldr r0, [r1]\nadd r2, r0, #1\nstr r2, [r3]\nstm r3, {r4-r7}\nmul r4, r2, r0\nb .\n"

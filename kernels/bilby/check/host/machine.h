@@ -9,7 +9,6 @@
 #define MACHINE_LABEL(name) (void)0
 
 void machine_drain(void);
-void machine_flush_prefetch(void);
 void machine_clean_line(const volatile void *address);
 void machine_forget_instructions(void);
 void machine_forget_line(const void *address);

@@ -161,10 +161,6 @@ void machine_drain(void)
 }
 
 /* Prefetched instructions are not modelled: every return to a user forgets them. */
-void machine_flush_prefetch(void)
-{
-}
-
 void machine_forget_instructions(void)
 {
     model->forgotten++;

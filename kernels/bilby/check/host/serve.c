@@ -37,7 +37,6 @@
 
 const char *__asan_default_options(void);
 void boot_main(void);
-void idle_loop(void);
 
 static jmp_buf failure;
 static jmp_buf left_call; /* where a call or fault is left to for an interrupt */
@@ -91,6 +90,57 @@ static void begin(void)
 
 /* ---- one system call ----------------------------------------------------- */
 
+/* The SVC is executed, perhaps again: in an IT block its state goes on to the next instruction. */
+static void execute_svc(struct tcb *caller)
+{
+    word_t cpsr = caller->regs[REG_CPSR];
+    word_t state = (cpsr >> 8 & 0xfc) | (cpsr >> 25 & 3);
+
+    if (caller->regs[REG_PC] == PC_OF_SVC + 4 - (cpsr & CPSR_THUMB ? 2 : 4)) {
+        state = state & 7 ? (state & 0xe0) | (state << 1 & 0x1f) : 0;
+        caller->regs[REG_CPSR] =
+            (cpsr & ~MACHINE_CPSR_IT) | (state & 0xfc) << 8 | (state & 3) << 25;
+    }
+    caller->regs[REG_PC] = PC_OF_SVC + 4;
+}
+
+/* Interrupts that are pending are taken. */
+static void take_pending(void)
+{
+    while (model_is_pending()) {
+        model_begin();
+        handle_interrupt();
+        check();
+    }
+}
+
+/*
+ * Nobody else runs: the idle thread makes its system call, then sleeps until another thread
+ * has run and its pc was set back; with an interrupt at none of its steps, or at each.
+ * True if it was interrupted: then whoever it has woken may have run before the rest.
+ */
+static bool run_idle(bool interrupted)
+{
+    word_t asleep = (word_t)idle_loop + 8;
+    volatile bool left = false; /* kept over setjmp */
+
+    while (current_thread == &idle_thread && idle_thread.regs[REG_PC] != asleep) {
+        idle_thread.regs[REG_PC] = asleep;
+        model_begin();
+        model_force(interrupted ? 1 : 0);
+        if (setjmp(left_call) == 0) {
+            handle_syscall(0, 0, SYS_IDLE);
+        } else {
+            left = true;
+            handle_interrupt();
+        }
+        check();
+        take_pending();
+    }
+    model_force(0);
+    return left;
+}
+
 /*
  * One attempt, as entry.S makes it; interrupts that are pending at its end, or afterwards,
  * are then taken.  True if it was preempted: the pc is then back on the SVC.
@@ -102,7 +152,7 @@ static bool attempt(struct tcb *caller, word_t force)
 
     model_force(force);
     model_begin();
-    caller->regs[REG_PC] = PC_OF_SVC + 4;
+    execute_svc(caller);
     left = setjmp(left_call) != 0;
     if (!left)
         handle_syscall(caller->regs[0], caller->regs[1], caller->regs[7]);
@@ -116,11 +166,7 @@ static bool attempt(struct tcb *caller, word_t force)
     if (!preempted)
         check_call_is_over(caller);
     check();
-    while (model_is_pending()) {
-        model_begin();
-        handle_interrupt();
-        check();
-    }
+    take_pending();
     if (force != 0 && model_tests() >= force && model_taken() != 1)
         check_failed("P2 a forced interrupt is taken exactly once", model_taken());
     return preempted;
@@ -129,7 +175,7 @@ static bool attempt(struct tcb *caller, word_t force)
 /*
  * Until it is done; "force" in the first attempt, or in each at its first test.
  * False if another thread runs before it is: one that the call woke, or because
- * the call deletes its own caller.
+ * the call deletes its own caller, or because nobody else runs and the idle thread is preempted.
  */
 static bool run_syscall(struct tcb *caller, word_t force, word_t *total)
 {
@@ -141,10 +187,8 @@ static bool run_syscall(struct tcb *caller, word_t force, word_t *total)
 
         tests += model_tests();
         *total = tests;
-        if (!preempted)
-            return true;
-        if (caller != current_thread)
-            return false;
+        if (!preempted || caller != current_thread)
+            return !run_idle(force == EVERY_ATTEMPT) && !preempted;
         if (attempts == ATTEMPTS_MAX)
             check_failed("P1 a preempted call ends", (word_t)caller);
     }
@@ -154,7 +198,7 @@ static void set_registers(struct tcb *caller, const word_t *argument)
 {
     memcpy(caller->regs, argument, 6 * sizeof(word_t));
     caller->regs[7] = argument[6];
-    caller->regs[REG_PC] = PC_OF_SVC + 4;
+    execute_svc(caller);
 }
 
 /* The call cannot be read: it deleted what it was made through. */
@@ -331,6 +375,7 @@ static void do_attempt(const word_t *argument)
     set_registers(caller, argument);
     begin();
     (void)attempt(caller, argument[7]);
+    (void)run_idle(false);
 }
 
 /* ---- the other operations -------------------------------------------------- */
@@ -345,6 +390,7 @@ static void do_interrupt(word_t irq)
         handle_interrupt();
     }
     check();
+    (void)run_idle(false);
 }
 
 static void do_fault(word_t kind, word_t address, word_t status)
@@ -361,6 +407,7 @@ static void do_fault(word_t kind, word_t address, word_t status)
     else
         handle_data_abort();
     check();
+    (void)run_idle(false);
 }
 
 static void do_writes(const struct change *list, word_t count)

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-from kernels.bilby.fuzz.directed import capabilities, lookups, messages, preemption, spaces, waiting
+from kernels.bilby.fuzz.directed import (
+    capabilities,
+    deletion,
+    lookups,
+    messages,
+    preemption,
+    spaces,
+    waiting,
+)
 from kernels.bilby.fuzz.script import Script
 
 
@@ -20,6 +28,6 @@ def sequences(module: ModuleType) -> list[Callable[[Script], None]]:
 
 SEQUENCES: list[Callable[[Script], None]] = [
     sequence
-    for module in (capabilities, lookups, messages, preemption, spaces, waiting)
+    for module in (capabilities, deletion, lookups, messages, preemption, spaces, waiting)
     for sequence in sequences(module)
 ]

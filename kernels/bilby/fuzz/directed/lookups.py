@@ -6,27 +6,12 @@ Each ends at once where nothing is kept: then no call is preempted there.
 
 from __future__ import annotations
 
-from kernels.bilby.fuzz.script import DIRECTORY, NODE, TCB, Script
+from kernels.bilby.fuzz.script import DIRECTORY, LINE, NODE, TCB, Script
 from kernels.bilby.spec.invocation import E
 from kernels.bilby.spec.layout import API, message
 
 CAPS = API["BUFFER_CAPS"]
 NOWHERE = 1 << 31
-LINE = 7
-
-
-def _interrupter(script: Script) -> int:
-    """The notification of a line; a thread more urgent than the first waits for it."""
-    notification, handler = script.make("NOTIFICATION"), script.slots()
-    script.invoke(API["ROOT_IRQ_CONTROL"], "IRQ_GET", [LINE, handler, 32], [NODE])
-    script.invoke(handler, "IRQ_SET_NOTIFICATION", [], [notification])
-    script.invoke(handler, "IRQ_ACKNOWLEDGE")
-    frame = script.make("FRAME_4K")
-    script.thread(frame=frame)
-    script.syscall("YIELD")
-    script.syscall("RECEIVE", notification, buffer={CAPS: NODE})
-    script.invoke(TCB, "TCB_SET_PRIORITY", [100])
-    return notification
 
 
 def _first_registers(script: Script) -> list[int]:
@@ -41,7 +26,7 @@ def a_thread_that_was_preempted_faults(script: Script) -> None:
 
 
 def a_thread_that_was_preempted_is_suspended(script: Script) -> None:
-    _interrupter(script)
+    script.urgent()
     if script.keeps_lookups:
         script.begin_lookups(1, "SEND", NOWHERE)
         script.run.host.interrupt(LINE)
@@ -58,7 +43,7 @@ def another_address_is_looked_up(script: Script) -> None:
 
 def a_node_on_the_way_is_replaced(script: Script) -> None:
     """What is sent leads through another CNode when the call is made again."""
-    notification = _interrupter(script)
+    _, notification = script.urgent()
     way, other = script.make("CNODE", 2), script.make("CNODE", 2)
     script.invoke(way, "CNODE_COPY", [0, 2, TCB, 32, 7], [NODE])
     copy = message(5, 1, 0, API["LABEL_CNODE_COPY"])
@@ -100,7 +85,7 @@ def another_receiver_has_another_space(script: Script) -> None:
     script.invoke(small, "CNODE_COPY", [15, 4, endpoint, 32, 7], [NODE])
     first = _receiver(script, NODE, endpoint)
     second = _receiver(script, script.mint(small, 28), 15)
-    notification = _interrupter(script)
+    _, notification = script.urgent()
     if not script.keeps_lookups:
         return
     caller, sent = script.thread_of(TCB), message(0, 1, 0, 0)
@@ -117,7 +102,7 @@ def another_receiver_has_another_space(script: Script) -> None:
 
 def a_call_that_was_preempted_takes_the_fastpath(script: Script) -> None:
     """That its address led nowhere was kept; nothing is, once it led to somebody who waits."""
-    notification = _interrupter(script)
+    _, notification = script.urgent()
     endpoint, address = script.make("ENDPOINT"), script.slots()
     if not script.keeps_lookups:
         return

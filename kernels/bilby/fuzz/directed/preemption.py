@@ -272,3 +272,35 @@ def a_recycling_that_was_preempted_becomes_a_message(script: Script) -> None:
 
 def a_recycling_that_was_preempted_becomes_a_signal(script: Script) -> None:
     _recycling_becomes_another_call(script, "NOTIFICATION")
+
+
+def _block(state: int) -> int:
+    """The bits of cpsr that say where in an IT block a thread is."""
+    return (state & 0xFC) << 8 | (state & 3) << 25
+
+
+def a_call_in_a_block_is_made_again(script: Script) -> None:
+    """The SVC was the first of "ite eq": made again, it is executed under the same condition."""
+    outer = script.make("CNODE", 4)
+    caller = script.thread_of(TCB).address
+    flags, thumb = 0x40000150, 0x20
+    first, second = 0x0C, 0x18  # of "ite eq": EQ then NE
+    script.run.host.write(caller + 4 * 16, flags | thumb | _block(second))
+    preempted = script.begin("CNODE_DELETE", outer, 3)
+    if preempted:
+        assert script.run.host.word(caller + 4 * 16) == flags | thumb | _block(first)
+
+
+def another_pc_is_in_no_block(script: Script) -> None:
+    """A fault in an IT block is answered with a pc alone: the same, then another."""
+    endpoint, thread = script.make("ENDPOINT"), script.make("TCB")
+    script.configure(thread, handler=endpoint)
+    words = [0x2000, 0, 0x20 | _block(0x18), *[0] * 14]
+    script.invoke(thread, "TCB_WRITE_REGISTERS", words)
+    script.start(thread, 255)
+    for pc in (0x2000, 0x3000):
+        script.syscall("YIELD")
+        assert script.runs(thread)
+        script.fault("UNDEFINED")
+        script.syscall("RECEIVE", endpoint)
+        script.syscall("REPLY", 0, message(1, 0, 0, 0), [pc])

@@ -18,6 +18,7 @@
 #define BILBY_API_H
 
 /* Numbers of the system calls. */
+#define SYS_IDLE         0 /* the kernel's idle thread only: finish what others left */
 #define SYS_CALL         1 /* send, then wait for the answer; or invoke an object */
 #define SYS_SEND         2 /* send; wait until somebody receives */
 #define SYS_NB_SEND      3 /* send if somebody already receives, else drop */
@@ -104,7 +105,8 @@
 /*
  * Labels of fault messages.  Words: pc, sp, cpsr, fault address, fault status.
  * Answer with label 0 to resume; the words of the answer, as many as there are,
- * replace pc, sp and the flags of cpsr.  Any other label leaves the thread stopped.
+ * replace pc, sp and the flags of cpsr, the state of an IT block and the byte order
+ * included; another pc alone is in no IT block.  Any other label leaves the thread stopped.
  */
 #define FAULT_UNDEFINED      1
 #define FAULT_PREFETCH_ABORT 2

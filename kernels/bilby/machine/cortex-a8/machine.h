@@ -12,8 +12,8 @@
  *
  * The instruction cache is indexed by virtual address and a way has 8 KiB, two
  * pages: invalidating by a window address would miss the lines of a user address
- * with another bit 12.  So lines are only cleaned one by one, and the whole
- * instruction cache is invalidated once afterwards, by machine_flush_prefetch.
+ * with another bit 12.  So the whole instruction cache is invalidated once, before memory that
+ * nobody can fetch from any more is cleared, and then the cleared lines are cleaned one by one.
  *
  * CP15 maintenance is complete only after a DSB, and seen by this core's fetches
  * only after an ISB.
@@ -36,18 +36,12 @@ static inline void machine_synchronise(void)
     __asm__ volatile("isb" : : : "memory");
 }
 
-/* Fetch instructions anew: drop the instruction cache and what was prefetched. */
-static inline void machine_flush_prefetch(void)
+/* Drop all cached instructions, and what was prefetched. */
+static inline void machine_forget_instructions(void)
 {
     __asm__ volatile("mcr p15, 0, %0, c7, c5, 0" : : "r"(0) : "memory");
     machine_drain();
     machine_synchronise();
-}
-
-/* Drop all cached instructions. */
-static inline void machine_forget_instructions(void)
-{
-    machine_flush_prefetch();
 }
 
 /* Drop the translations of one address space number. */

@@ -46,7 +46,7 @@ from quoll.arm.insn import Flow
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, Program
 from quoll.cfg.discover import falls_through
 from quoll.graph.loops import find_loops, retreating_edges
-from quoll.inlining.merged_loops import steps_of_parts
+from quoll.inlining.merged_contexts import steps_of_parts
 from quoll.inlining.supergraph import SuperEdge, Supergraph
 
 __all__ = ["InvariantError", "verify_program", "verify_supergraph"]
@@ -326,6 +326,8 @@ def _erased(graph: Supergraph, program: Program) -> Iterator[str]:
     for exit_ in graph.exits:
         node = graph.nodes[exit_]
         alone = not _callers(graph, program, node.context)
+        if any(r.ends for e in graph.predecessors[exit_] for r in graph.passed(e)):
+            continue
         if not (node.block.exits or (node.block.returns and alone)):
             yield f"S5 node {exit_} at {node.block.addr:#x} is no exit"
     if graph.nodes[graph.entry].block.addr != graph.contexts[0].function:

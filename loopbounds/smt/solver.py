@@ -1,0 +1,150 @@
+"""The SMT solver bitwuzla, in this process: the only file that imports it.
+
+It runs in one thread from a fixed seed, so that a check has the same answer whenever it is made of
+the same formulas. It is bounded by the number of times that it asks whether to go on, which is the
+same on any machine, and besides by processor time and memory. The library is loaded when it is
+first needed, as most runs need no proof.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from typing import Any
+
+__all__ = ["PACKAGE", "Effort", "Formula", "SearchFailed", "SmtAnswer", "SmtResult", "SmtSolver"]
+
+PACKAGE = "bitwuzla"
+
+Formula = Any  # a term of bitwuzla, which carries no types
+PAGE = resource.getpagesize()
+MIB = 1 << 20
+CLOCK = 64  # steps between looks at the clock
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What one check may use. Steps come first: the other limits are several times what they take.
+
+    A step is one question of the solver whether to go on.
+    """
+
+    steps: int = 60_000
+    seconds: int = 60  # of processor time
+    memory: int = 1 << 30  # bytes more than the process has
+
+
+class SearchFailed(Exception):
+    """The library gave no answer."""
+
+
+class SmtResult(Enum):
+    """What a check comes to."""
+
+    SAT = "sat"
+    UNSAT = "unsat"
+    STOPPED = "stopped"  # a limit was reached
+
+
+@dataclass(frozen=True, slots=True)
+class SmtAnswer:
+    """``value``: of a formula, where all that was checked holds; only after SAT."""
+
+    result: SmtResult
+    value: Callable[[Formula], int]
+    steps: int
+
+
+@cache
+def _library() -> Any:
+    import bitwuzla
+
+    return bitwuzla
+
+
+class SmtSolver:
+    """Formulas, and checks whether some can hold together. Booleans are not words here.
+
+    ``plain``: checked with the library's own settings, not with those that make a search fast.
+    """
+
+    def __init__(self, *, plain: bool = False) -> None:
+        self._terms, self._plain = _library().TermManager(), plain
+
+    def value(self, value: int, width: int) -> Formula:
+        """A word."""
+        return self._terms.mk_bv_value(self._terms.mk_bv_sort(width), value)
+
+    def boolean(self, value: int) -> Formula:
+        """Of 1 or 0."""
+        return self._terms.mk_true() if value else self._terms.mk_false()
+
+    def symbol(self, name: str, width: int) -> Formula:
+        """A new symbol: a Boolean if it is one bit wide."""
+        of_words = self._terms.mk_bv_sort
+        return self._terms.mk_const(
+            of_words(width) if width > 1 else self._terms.mk_bool_sort(), name
+        )
+
+    def apply(self, kind: str, *parts: Formula, indices: Sequence[int] = ()) -> Formula:
+        """An operator, by its name in bitwuzla. The parts must fit."""
+        return self._terms.mk_term(getattr(_library().Kind, kind), list(parts), list(indices))
+
+    def check(self, formulas: Sequence[Formula], effort: Effort) -> SmtAnswer:
+        """Whether all ``formulas`` can hold at once. Raises SearchFailed."""
+        library = _library()
+        checker = self._checker(formulas, effort.memory)
+        limit = _Limit(effort)
+        checker.configure_terminator(limit)
+        try:
+            found = checker.check_sat()
+        except (library.BitwuzlaException, MemoryError) as fault:
+            raise SearchFailed(f"the search failed: {fault}") from fault
+        if found == library.Result.UNSAT:
+            result = SmtResult.UNSAT
+        else:
+            result = SmtResult.SAT if found == library.Result.SAT else SmtResult.STOPPED
+
+        def value(formula: Formula) -> int:
+            return int(checker.get_value(formula).value(10))
+
+        return SmtAnswer(result, value, limit.steps)
+
+    def text(self, formulas: Sequence[Formula]) -> str:
+        """A check as SMT-LIB."""
+        return str(self._checker(formulas, 0).print_formula())
+
+    def _checker(self, formulas: Sequence[Formula], memory: int) -> Any:
+        library = _library()
+        options = library.Options()
+        options.set(library.Option.PRODUCE_MODELS, True)
+        if not self._plain:
+            options.set(library.Option.PP_NORMALIZE, False)  # costs more than it saves
+        options.set(library.Option.MEMORY_LIMIT, (_resident() + memory) // MIB)
+        checker = library.Bitwuzla(self._terms, options)
+        for formula in formulas:
+            checker.assert_formula(formula)
+        return checker
+
+
+class _Limit:
+    """Whether a check is to be stopped; the solver asks."""
+
+    def __init__(self, effort: Effort) -> None:
+        self._most, self._end = effort.steps, time.process_time() + effort.seconds
+        self.steps = 0
+
+    def __call__(self) -> bool:
+        self.steps += 1
+        late = self.steps % CLOCK == 0 and time.process_time() > self._end
+        return late or self.steps > self._most
+
+
+def _resident() -> int:
+    """Bytes of memory that this process has."""
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[1]) * PAGE

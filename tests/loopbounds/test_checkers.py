@@ -1,0 +1,198 @@
+"""What the search finds is believed only if a checker proves it; and two checkers agree."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from loopbounds.bounds import BoundOptions
+from loopbounds.nusmv import query as nusmv
+from loopbounds.nusmv.model import LoopModel, at_most
+from loopbounds.nusmv.query import Check, CheckAnswer, CheckVerdict, Limits
+from loopbounds.proof import checker as checkers
+from loopbounds.proof.bound import CHECKERS, NUSMV, SMT
+from loopbounds.proof.checker import NuSmv, Smt, find_checker
+from loopbounds.proof.keys import model_key
+from loopbounds.proof.prove import Budget, ProofOutcome, prove
+from loopbounds.proof.session import OutOfTime, Session, SolverFailed
+from loopbounds.proof.workers import Limit, Work, answer_all
+from loopbounds.smt.solver import Effort, SmtAnswer, SmtResult, SmtSolver
+from loopbounds.terms import bit_vectors as terms
+from loopbounds.terms.bit_vectors import FALSE, TRUE, Term
+from quoll.kept.versions import package_version
+from quoll.processes import children
+from tests.testing.loopbounds.bounded import function
+from tests.testing.loopbounds.models import BUDGET, PROVED, N, X, bits, counted, word
+
+THREES = counted(word(0), terms.add(X, word(3)), terms.ult(X, bits(N, 0xFF)))
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, some: CheckVerdict, proof: CheckVerdict) -> None:
+    """A NuSMV that says this of initial states and of bounds."""
+
+    def ask(
+        model: str, checks: Sequence[Check], limits: Limits, solver: Path
+    ) -> tuple[CheckAnswer, ...]:
+        assert [check.name for check in checks] == ["never", "bounded"]
+        return CheckAnswer(some, reason="said so"), CheckAnswer(proof, ({}, {}), "said so")
+
+    monkeypatch.setattr(nusmv, "ask", ask)
+
+
+@pytest.mark.parametrize("proof", CheckVerdict)
+@pytest.mark.parametrize("some", CheckVerdict)
+def test_only_one_pair_of_answers_is_a_proof(
+    monkeypatch: pytest.MonkeyPatch, some: CheckVerdict, proof: CheckVerdict
+) -> None:
+    """An initial state, and "is true". A contradiction is a failure, and said."""
+    answering(monkeypatch, some, proof)
+    outcome = prove(THREES, BUDGET, find_checker())
+    proved = (some, proof) == (CheckVerdict.FALSE, CheckVerdict.TRUE)
+    late = CheckVerdict.EXPIRED in (some, proof) and CheckVerdict.FAILED not in (some, proof)
+    assert (outcome.bound is not None) == proved
+    assert bool(outcome.failed) == (not proved and not late)
+    assert bool(outcome.model) == proved
+
+
+def wrong_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that takes every induction step for proved."""
+    real = SmtSolver.check
+
+    def check(self: SmtSolver, formulas: Sequence[object], effort: Effort) -> SmtAnswer:
+        found = real(self, formulas, effort)
+        constrained = len(formulas) > 1
+        return replace(found, result=SmtResult.UNSAT) if constrained else found
+
+    monkeypatch.setattr(SmtSolver, "check", check)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROVED)
+def test_a_search_that_errs_proves_nothing(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """No bound is below that of the loop: at worst the solver has failed, or there is none."""
+    model, expected = PROVED[name]
+    wrong_steps(monkeypatch)
+    outcome = prove(model, BUDGET, find_checker())
+    assert outcome.bound is None or outcome.bound >= expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROVED)
+def test_checkers_agree(name: str) -> None:
+    """Each proves the same bound, with the same relations."""
+    model, expected = PROVED[name]
+    found = [prove(model, BUDGET, find_checker(checker)) for checker in CHECKERS]
+    assert [outcome.bound for outcome in found] == [expected] * len(found)
+    assert len({(outcome.relations, outcome.reached) for outcome in found}) == 1
+
+
+@pytest.mark.parametrize("checker", [NuSmv(nusmv.find_solver()), Smt()])
+@pytest.mark.parametrize(
+    ("model", "claim"),
+    [
+        (THREES, at_most(85)),
+        (THREES, FALSE),
+        (LoopModel((N,), (), (), (terms.ult(N, word(1)), terms.ult(word(1), N)), FALSE), TRUE),
+        (LoopModel((), (), (), (FALSE,), FALSE), at_most(9)),
+    ],
+)
+def test_what_is_not_so_is_not_proved(checker: NuSmv | Smt, model: LoopModel, claim: Term) -> None:
+    """A bound that is exceeded, or anything of a model without an initial state."""
+    session = Session(model, BUDGET, checker)
+    with pytest.raises(SolverFailed, match="not confirmed"):
+        session.proved(claim, 4)
+    assert not session.text
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_a_proof_that_takes_too_long(checker: str) -> None:
+    """Is none, and no failure; a budget that is spent ends the search."""
+    a, b = terms.sym("a", 64), terms.sym("b", 64)
+    product = terms.operation("mul", a, b)
+    small = [terms.ult(x, terms.const(1 << 32, 64)) for x in (a, b)]
+    one = [terms.ult(terms.const(1, 64), x) for x in (a, b)]
+    model = LoopModel((a, b), (), (), (*small, *one), FALSE)
+    claim = terms.negate(terms.eq(product, terms.const(9633832748884915969, 64)))
+    budget = Budget(seconds=20, query=Limits(seconds=1), search=Effort(steps=200))
+    assert not Session(model, budget, find_checker(checker)).proved(claim, 0)
+    with pytest.raises(OutOfTime):
+        Session(model, Budget(seconds=0), find_checker(checker)).proved(claim, 0)
+    with pytest.raises(OutOfTime):
+        Session(model, Budget(queries=0), find_checker(checker)).first([claim], 1)
+
+
+@pytest.mark.slow
+def test_without_nusmv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SMT solver proves the same bounds, and says that it did."""
+    code = function("main")
+    wanted = code.bounds(options=BoundOptions(Budget(seconds=20), workers=1))
+    monkeypatch.setattr(nusmv, "LIBRARY", tmp_path / "absent.so")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = code.bounds(options=BoundOptions(Budget(seconds=20), workers=1, checker=SMT))
+    assert {b.method for b in wanted} == {NUSMV, ""}
+    said = [replace(b, seconds=0.0, method=SMT if b.method else "") for b in wanted]
+    assert [replace(b, seconds=0.0) for b in found] == said
+
+
+def test_keys_name_every_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Name and version of the search and of the checker are in the key of a proof."""
+    versions = {"file": "1", "package": "1"}
+    monkeypatch.setattr(checkers, "file_version", lambda path: versions["file"])
+    monkeypatch.setattr(checkers, "package_version", lambda name: f"{name} {versions['package']}")
+    monkeypatch.setattr("loopbounds.proof.keys.versions", lambda *folders: ())
+
+    def keys() -> list[str]:
+        return [model_key(THREES, BUDGET, find_checker(name)) for name in CHECKERS]
+
+    before = keys()
+    assert len(set(before)) == 2
+    versions["file"] = "2"
+    assert [a == b for a, b in zip(before, keys(), strict=True)] == [False, True]
+    versions.update(file="1", package="2")
+    assert not set(before) & set(keys())
+    versions["package"] = "1"
+    assert keys() == before
+    assert find_checker(SMT).identity == (("bitwuzla", "bitwuzla 1"),)
+
+
+def test_the_library_is_told_apart_by_its_version() -> None:
+    """It is one file, not a folder: the hash was that of all packages there are."""
+    assert package_version("bitwuzla").startswith("bitwuzla-0.9.1.dist-info ")
+
+
+def lost(question: str) -> ProofOutcome:
+    """Asked of a worker that may use 64 MiB and a second."""
+    found: dict[int, ProofOutcome] = {}
+
+    def ask() -> ProofOutcome:
+        if question == "time":
+            while True:
+                pass
+        words = bytearray(1 << 28)
+        return ProofOutcome.lost(f"it had {len(words)} bytes")
+
+    work = Work([ask], ProofOutcome.lost, found.__setitem__)
+    answer_all(work, 1, Limit(seconds=1, memory=1 << 26))
+    return found[0]
+
+
+def test_a_worker_has_limits() -> None:
+    """What hangs in the library, or eats memory there, ends one question."""
+    start = time.monotonic()
+    assert lost("time").failed == "a worker process was killed by signal 24"
+    assert time.monotonic() - start < 60
+    with pytest.raises(MemoryError):
+        lost("memory")
+
+
+def test_the_library_is_loaded_when_it_is_needed() -> None:
+    """Most runs prove nothing: it would cost them ten milliseconds."""
+    script = "import sys, wcet.cli, loopbounds.bounds; sys.exit('bitwuzla' in sys.modules)"
+    root = str(Path(__file__).resolve().parents[2])
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {root!r}); {script}"]
+    assert children.run(command, seconds=60).status == 0
