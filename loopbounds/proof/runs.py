@@ -6,12 +6,13 @@ The twin of the model checker's view (rule 19): a run is an execution that the S
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from loopbounds.nusmv.model import LoopModel
 from loopbounds.terms.bit_vectors import Term, mask
-from loopbounds.terms.evaluate import compile_terms
+from loopbounds.terms.evaluate import Loop, Words, compile_loop, compile_terms
 from loopbounds.terms.rewrite import walk
 
 __all__ = ["MAX_STEPS", "ModelRun", "ModelStepper", "explore", "longest", "neighbours", "runs_near"]
@@ -35,13 +36,17 @@ class ModelRun:
 
 
 class ModelStepper:
-    """A model as a program."""
+    """A model as a program; ``loop`` is that of a model without inputs."""
 
     def __init__(self, model: LoopModel) -> None:
         self._allowed = compile_terms(model.constraints, model.parameters)
         self._initial = compile_terms([v.initial for v in model.state], model.parameters)
-        order = [*model.parameters, *(v.symbol for v in model.state), *model.inputs]
-        self._step = compile_terms([model.again, *(v.next for v in model.state)], order)
+        state, following = [v.symbol for v in model.state], [v.next for v in model.state]
+        order = [*model.parameters, *state, *model.inputs]
+        self._step = compile_terms([model.again, *following], order)
+        self.loop: Loop | None = None
+        if not model.inputs:
+            self.loop = compile_loop(model.again, following, model.parameters, state)
 
     def start(self, parameters: Sequence[int]) -> tuple[int, ...] | None:
         """The initial state, or None when a constraint forbids these parameters."""
@@ -170,29 +175,38 @@ class _Choices:
 
 def _run(
     stepper: ModelStepper,
-    parameters: tuple[int, ...],
-    state: tuple[int, ...],
+    parameters: Words,
+    state: Words,
     choices: _Choices,
     policy: int,
     limit: int,
 ) -> ModelRun:
-    head, tail, count, ended = [(1, state)], [(1, state)], 1, False
-    while count < limit and not ended:
-        for inputs in choices.inputs(policy):
-            following = stepper.step(parameters, state, inputs)
-            if following is not None:
-                break
-        if following is None:
-            ended = True
-            break
-        count, state = count + 1, following
-        if len(head) < KEPT:
-            head.append((count, state))
-        elif len(tail) < 2 * KEPT:
-            tail.append((count, state))
-        else:
-            tail = [*tail[KEPT:], (count, state)]
-    kept = head + [pair for pair in tail[-KEPT:] if pair[0] > head[-1][0]]
-    return ModelRun(
-        parameters, tuple(s for _, s in kept), tuple(c for c, _ in kept), count, ended=ended
-    )
+    go_on = stepper.loop or _choosing(stepper, choices, policy)
+    head, tail = [state], deque[Words](maxlen=KEPT)
+    near = max(0, min(limit, KEPT) - 1)
+    steps, state = go_on(parameters, state, near, head.append)
+    ended, far = steps < near, max(0, limit - KEPT)
+    if not ended:
+        more, state = go_on(parameters, state, far, tail.append)
+        steps, ended = steps + more, more < far
+    count = steps + 1
+    counts = (*range(1, len(head) + 1), *range(count - len(tail) + 1, count + 1))
+    return ModelRun(parameters, (*head, *tail), counts, count, ended=ended)
+
+
+def _choosing(stepper: ModelStepper, choices: _Choices, policy: int) -> Loop:
+    """The loop of a model with inputs: of those tried, the first that goes on is taken."""
+
+    def go_on(
+        parameters: Sequence[int], state: Words, steps: int, see: Callable[[Words], object]
+    ) -> tuple[int, Words]:
+        for taken in range(steps):
+            tried = (stepper.step(parameters, state, i) for i in choices.inputs(policy))
+            following = next((f for f in tried if f is not None), None)
+            if following is None:
+                return taken, state
+            state = following
+            see(state)
+        return steps, state
+
+    return go_on

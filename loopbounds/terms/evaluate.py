@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from loopbounds.terms import arithmetic
 from loopbounds.terms.bit_vectors import Term, mask
 from loopbounds.terms.rewrite import walk
 
-__all__ = ["compile_terms", "evaluate"]
+__all__ = ["Loop", "Words", "compile_loop", "compile_terms", "evaluate"]
 
 _CODE = {
     "or": "{0} | {1}",
@@ -20,15 +20,72 @@ _CODE = {
     "ite": "{1} if {0} else {2}",
     "zext": "{0}",
     "mul": "({0} * {1}) & {mask}",
+    "udiv": "{0} // {1} if {1} else 0",
+    "urem": "{0} % {1} if {1} else {0}",
+    "shl": "({0} << {1}) & {mask} if {1} < {width} else 0",
+    "lshr": "{0} >> {1}",
+    "ashr": "((({0} ^ {sign}) - {sign}) >> {1}) & {mask}",
+    "clz": "{width} - ({0}).bit_length()",
+    "popcount": "({0}).bit_count()",
+    "sborrow": "(({0} ^ {1}) & ({0} ^ ({0} - {1}))) >> {top} & 1",
+    "scarry": "(({0} ^ ({0} + {1})) & ({1} ^ ({0} + {1}))) >> {top} & 1",
 }
 
+Words = tuple[int, ...]
+Loop = Callable[[Sequence[int], Words, int, Callable[[Words], object]], tuple[int, Words]]
 
-def compile_terms(
-    terms: Sequence[Term], order: Sequence[Term]
-) -> Callable[[Sequence[int]], tuple[int, ...]]:
+
+def compile_terms(terms: Sequence[Term], order: Sequence[Term]) -> Callable[[Sequence[int]], Words]:
     """A function from the values of the symbols in ``order`` to the values of ``terms``."""
-    names: dict[Term, str] = {s: f"v[{i}]" for i, s in enumerate(order)}
-    lines = ["def run(v):"]
+    names = {s: f"v[{i}]" for i, s in enumerate(order)}
+    scope: dict[str, Callable[[Sequence[int]], Words]] = {}
+    lines = _lines(terms, names)
+    _define(["def run(v):", *_indented(lines), f" return {_tuple(terms, names)}"], scope)
+    return scope["run"]
+
+
+def compile_loop(
+    again: Term, following: Sequence[Term], parameters: Sequence[Term], state: Sequence[Term]
+) -> Loop:
+    """A loop without inputs as a function ``run(parameters, words, steps, see)``.
+
+    It goes on from the state ``words`` until the loop is left or ``steps`` were taken, hands each
+    new state to ``see``, and gives how many were taken and the last state.
+    """
+    names = {s: f"v[{i}]" for i, s in enumerate(parameters)}
+    fixed = _independent([again, *following], set(state))
+    before = _lines(fixed, names)
+    names |= {s: f"w{i}" for i, s in enumerate(state)}
+    test = _lines([again], names)
+    step = _lines(following, names)
+    words = _tuple(state, names)
+    body = [*test, f"if not {names[again]}:", f" return taken, {words}", *step]
+    body += [f"{words} = now = {_tuple(following, names)}", "see(now)"]
+    scope: dict[str, Loop] = {}
+    _define(
+        [
+            "def run(v, words, steps, see):",
+            *_indented([*before, f"{words} = words", "for taken in range(steps):"]),
+            *_indented(_indented(body)),
+            f" return steps, {words}",
+        ],
+        scope,
+    )
+    return scope["run"]
+
+
+def _independent(roots: Sequence[Term], of: set[Term]) -> list[Term]:
+    """What ``roots`` are built from without any of the symbols ``of``."""
+    changing = set(of)
+    for term in walk(roots):
+        if not changing.isdisjoint(term.args):
+            changing.add(term)
+    return [term for term in walk(roots) if term not in changing]
+
+
+def _lines(terms: Sequence[Term], names: dict[Term, str]) -> list[str]:
+    """Statements that compute ``terms``; ``names`` has what is known, and gets what they add."""
+    lines = []
     for term in walk(terms):
         if term in names:
             continue
@@ -38,12 +95,20 @@ def compile_terms(
         if term.op == "sym":
             raise KeyError(f"no value for symbol {term.name}")
         names[term] = f"t{term.serial}"
-        lines.append(f"    {names[term]} = {_code(term, [names[a] for a in term.args])}")
-    results = "".join(f"{names[t]}, " for t in terms)
-    lines.append(f"    return ({results})")
-    scope: dict[str, Callable[[Sequence[int]], tuple[int, ...]]] = {}
-    exec("\n".join(lines), {"apply": arithmetic.apply}, scope)
-    return scope["run"]
+        lines.append(f"{names[term]} = {_code(term, [names[a] for a in term.args])}")
+    return lines
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f" {line}" for line in lines]
+
+
+def _tuple(terms: Sequence[Term], names: Mapping[Term, str]) -> str:
+    return f"({''.join(f'{names[t]}, ' for t in terms)})"
+
+
+def _define(lines: Sequence[str], scope: dict[str, Any]) -> None:
+    exec("\n".join(lines), {}, scope)
 
 
 def _code(term: Term, args: list[str]) -> str:
@@ -51,7 +116,8 @@ def _code(term: Term, args: list[str]) -> str:
     if term.op == "and":
         return " & ".join(args)
     if term.op in _CODE:
-        return _CODE[term.op].format(*args, sign=1 << (width - 1), mask=mask(width))
+        top = width - 1
+        return _CODE[term.op].format(*args, width=width, top=top, sign=1 << top, mask=mask(width))
     if term.op == "linear":
         products = [a if c == 1 else f"{c} * {a}" for c, a in zip(term.factors, args, strict=True)]
         return f"({' + '.join([*products, str(term.value)])}) & {mask(term.width)}"
@@ -62,7 +128,7 @@ def _code(term: Term, args: list[str]) -> str:
     if term.op == "sext":
         sign = 1 << (width - 1)
         return f"(({args[0]} ^ {sign}) - {sign}) & {mask(term.width)}"
-    return f"apply({term.op!r}, ({', '.join(args)},), {width})"
+    raise KeyError(f"no code for {term.op}")
 
 
 def evaluate(term: Term, values: Mapping[Term, int]) -> int:

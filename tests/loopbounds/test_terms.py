@@ -11,8 +11,9 @@ from loopbounds.nusmv.query import Check, CheckVerdict, Limits, ask, find_solver
 from loopbounds.terms import arithmetic, rewrite
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, const, operation, sym
-from loopbounds.terms.evaluate import compile_terms, evaluate
+from loopbounds.terms.evaluate import compile_loop, compile_terms, evaluate
 from loopbounds.terms.interval import interval
+from tests.testing.loopbounds.drawn_terms import Drawn
 
 WIDTH = 8
 X, Y, Z = (sym(f"v{n}", WIDTH) for n in "xyz")
@@ -181,3 +182,25 @@ def test_smv_text_means_the_same(data: st.DataObject) -> None:
 def test_a_symbol_without_a_value_is_refused() -> None:
     with pytest.raises(KeyError):
         compile_terms([sym("q", 12)], [])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_compiled_loop_does_what_its_terms_say_step_by_step(seed: int) -> None:
+    drawn = Drawn(seed)
+    found = drawn.terms(1)
+    parameters, state = list(drawn.values)[::2], list(drawn.values)[1::2]
+    following = [next(t for t in reversed(found) if t.width == s.width) for s in state]
+    again = drawn.chance.choice([t for t in found if t.width == 1])
+    step = compile_terms([again, *following], [*parameters, *state])
+    fixed = [drawn.values[s] for s in parameters]
+    words = tuple(drawn.values[s] for s in state)
+    expected: list[tuple[int, ...]] = []
+    while len(expected) < 9:
+        goes_on, *words_after = step([*fixed, *(expected[-1] if expected else words)])
+        if not goes_on:
+            break
+        expected.append(tuple(words_after))
+    seen: list[tuple[int, ...]] = []
+    taken, last = compile_loop(again, following, parameters, state)(fixed, words, 9, seen.append)
+    assert (taken, seen) == (len(expected), expected)
+    assert last == (expected[-1] if expected else words)
