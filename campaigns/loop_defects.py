@@ -61,6 +61,7 @@ REFUSED = (
     "cannot be said",
 )
 NO_FACTS = Facts()
+AGAIN = 2  # seconds until what was swallowed, in the end of an object, say, is raised once more
 
 
 class OutOfTime(BaseException):
@@ -79,7 +80,7 @@ class Sweep:
     def function(self, image: Image, entry: int, name: str) -> None:
         """Bound the loops of one function, with all that it calls."""
         self.counts["functions"] += 1
-        signal.setitimer(signal.ITIMER_REAL, self.seconds)
+        signal.setitimer(signal.ITIMER_REAL, self.seconds, AGAIN)
         try:
             self._bounds(image, entry, name)
         except OutOfTime:

@@ -9,11 +9,15 @@ first needed, as most runs need no proof.
 from __future__ import annotations
 
 import resource
+import signal
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from types import FrameType
 from typing import Any
 
 __all__ = ["PACKAGE", "Effort", "Formula", "SearchFailed", "SmtAnswer", "SmtResult", "SmtSolver"]
@@ -23,6 +27,7 @@ PACKAGE = "bitwuzla"
 Formula = Any  # a term of bitwuzla, which carries no types
 PAGE = resource.getpagesize()
 MIB = 1 << 20
+HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGXCPU)
 CLOCK = 64  # steps between looks at the clock
 
 
@@ -98,10 +103,11 @@ class SmtSolver:
         """Whether all ``formulas`` can hold at once. Raises SearchFailed."""
         library = _library()
         checker = self._checker(formulas, effort.memory)
-        limit = _Limit(effort)
-        checker.configure_terminator(limit)
         try:
-            found = checker.check_sat()
+            with _signals_held() as arrived:
+                limit = _Limit(effort, arrived)
+                checker.configure_terminator(limit)
+                found = checker.check_sat()
         except (library.BitwuzlaException, MemoryError) as fault:
             raise SearchFailed(f"the search failed: {fault}") from fault
         if found == library.Result.UNSAT:
@@ -134,14 +140,39 @@ class SmtSolver:
 class _Limit:
     """Whether a check is to be stopped; the solver asks."""
 
-    def __init__(self, effort: Effort) -> None:
+    def __init__(self, effort: Effort, arrived: Sequence[int]) -> None:
         self._most, self._end = effort.steps, time.process_time() + effort.seconds
+        self._arrived = arrived
         self.steps = 0
 
     def __call__(self) -> bool:
         self.steps += 1
         late = self.steps % CLOCK == 0 and time.process_time() > self._end
-        return late or self.steps > self._most
+        return late or self.steps > self._most or bool(self._arrived)
+
+
+@contextmanager
+def _signals_held() -> Iterator[Sequence[int]]:
+    """The signals that arrived meanwhile; their handlers are called at the end.
+
+    What a handler raises while the library asks whether to go on would be lost in the library.
+    """
+    arrived: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        arrived.append(number)
+
+    ours = threading.current_thread() is threading.main_thread()
+    before = {n: h for n in HELD if ours and callable(h := signal.getsignal(n))}
+    for number in before:
+        signal.signal(number, note)
+    try:
+        yield arrived
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for caught in arrived:
+            signal.raise_signal(caught)
 
 
 def _resident() -> int:

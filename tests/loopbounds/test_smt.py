@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import resource
+import signal
 import time
 from itertools import pairwise
+from types import FrameType
 
 import pytest
 
@@ -263,3 +265,22 @@ def test_a_check_is_bounded_in_memory() -> None:
     [answer] = Induction(model).ask([("c", claim)], [Check("c", 0)], effort)
     assert answer.verdict is CheckVerdict.EXPIRED
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 17  # KiB
+
+
+def test_what_a_signal_raises_ends_a_check() -> None:
+    """Also where the signal arrives inside the library, which ignores what is raised in it."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        start = time.process_time()
+        with pytest.raises(TimeoutError):
+            Induction(hard()).ask([("c", FALSE)], [Check("c", 0)], Effort(1 << 30, seconds=20))
+        assert time.process_time() - start < 10
+        assert signal.getsignal(signal.SIGALRM) is stop
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
