@@ -61,6 +61,7 @@ REFUSED = (
     "cannot be said",
 )
 NO_FACTS = Facts()
+TOLD = 120  # seconds between two reports of progress
 AGAIN = 2  # seconds until what was swallowed, in the end of an object, say, is raised once more
 
 
@@ -76,10 +77,14 @@ class Sweep:
         self.options = BoundOptions(Budget(seconds=budget), workers=0)
         self.counts: Counter[str] = Counter()
         self.defects: Counter[str] = Counter()
+        self._told = time.monotonic()
 
     def function(self, image: Image, entry: int, name: str) -> None:
         """Bound the loops of one function, with all that it calls."""
         self.counts["functions"] += 1
+        if time.monotonic() > self._told + TOLD:
+            self._told = time.monotonic()
+            print(f"so far: {self}", file=sys.stderr, flush=True)
         signal.setitimer(signal.ITIMER_REAL, self.seconds, AGAIN)
         try:
             self._bounds(image, entry, name)
@@ -117,6 +122,9 @@ class Sweep:
                 print(f"{name}: {bound.reason}", flush=True)
                 if any(text in bound.reason for text in REFUSED):
                     self._defect(bound.reason, name)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{text} {n:,}" for text, n in sorted(self.counts.items()))
 
     def _defect(self, text: str, name: str) -> None:
         self.counts["defects"] += 1
@@ -242,8 +250,7 @@ def main() -> None:
                 sweep.library(name, random.Random(options.seed), options.multilibs)
         except (KeyboardInterrupt, subprocess.SubprocessError) as error:
             print(f"{name}: ended by {type(error).__name__}", flush=True)
-        texts = ", ".join(f"{text} {n:,}" for text, n in sorted(sweep.counts.items()))
-        print(f"{name}: {texts}", flush=True)
+        print(f"{name}: {sweep}", flush=True)
         for text, n in sweep.defects.most_common():
             print(f"    {n:,} {text}", flush=True)
         found += sweep.defects.total()

@@ -210,11 +210,15 @@ class Rounds:
 
     def failed_before(self, loop: int) -> int | None:
         """A loop for which the solver failed, and whose bound would tell about this one."""
-        needed = waits_in_earnest(self.slices[loop])
-        for other in sorted(needed & self.outcomes.keys()):
-            found = self.outcomes[other]
-            if found.bound is None and (found.failed or self.failed_before(other) is not None):
-                return other
+        seen, open_ = {loop}, [loop]
+        while open_:
+            needed = waits_in_earnest(self.slices[open_.pop()]) & self.outcomes.keys()
+            missing = [i for i in sorted(needed - seen) if self.outcomes[i].bound is None]
+            for other in missing:
+                if self.outcomes[other].failed:
+                    return other
+            seen.update(missing)
+            open_ += missing  # loops may wait for each other
         return None
 
     def _place(self, loop: int) -> str:

@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from loopbounds.bounds import BoundOptions
+from loopbounds.proof.prove import Budget
 from quoll.errors import FactsError
 from tests.testing.loopbounds.bounded import APART, GUARDED, LINES, function, only, stated
 from tests.testing.loopbounds.counting import load
@@ -82,3 +84,18 @@ def test_a_fact_about_no_loop_is_refused() -> None:
     with pytest.raises(FactsError, match=r"my\.facts:7: 'prog\.c:6' is in no loop"):
         function("fixed").bounds(stated(6, 3))
     assert only(function("fixed").bounds(stated(13, 3))).bound == 37
+
+
+def test_loops_that_wait_for_each_other() -> None:
+    """Neither has a bound: what one waits for was asked without an end."""
+    text = """volatile unsigned sink;
+    int main(unsigned a, unsigned b) {
+        while (a != b) {
+            while (b * 3 != a * 5) b = b * 7 + sink;
+            a = a * 3 + b;
+        }
+        return a;
+    }"""
+    options = BoundOptions(Budget(seconds=1))
+    bounds = load(build(text), "main").bounds(options=options)
+    assert [(b.bound, b.failed) for b in bounds] == [(None, False), (None, False)]
