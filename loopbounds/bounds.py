@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from loopbounds.places import facts_of_loops, lists_of_loops
@@ -24,8 +24,8 @@ from loopbounds.proof.checker import Checker, any_checker
 from loopbounds.proof.evidence import (
     assumed,
     is_constant,
-    is_refutable,
     judge,
+    most_executed,
     not_asked,
     not_exact,
     refute,
@@ -38,6 +38,8 @@ from loopbounds.proof.rounds import Progress, Rounds
 from loopbounds.proof.store import Answers, copy_models
 from loopbounds.slicing.acyclic import Acyclic
 from loopbounds.slicing.code import Code, KnownValues, NothingKnown
+from loopbounds.slicing.gated_ssa import GatedSsa, OutOfEffort
+from loopbounds.slicing.slice import Slice, slice_loops
 from quoll.facts import Facts, ListAtMost, LoopFact
 from quoll.image.image import Image
 from quoll.inlining.merged_contexts import ContextPart, pieces
@@ -46,6 +48,7 @@ from quoll.words.strided_interval import ValueSet
 
 __all__ = ["BoundOptions", "Progress", "bound_loops"]
 
+CHEAP = 20_000  # values that are looked for to refute what is stated of a loop
 DEEP = 1_000_000  # frames: values are followed through paths of that many blocks
 
 
@@ -112,10 +115,10 @@ def _bound_part(
     lists = lists_of_loops(graph, image, facts)
     checker = any_checker(options.checker)
     wanted = tuple(i for i in range(len(graph.loops)) if only is None or i in only)
-    part = _GraphPart(
-        graph, image, values, options, progress, checker, wanted, lists, called=called
-    )
     tightest = {i: found[0] for i in wanted if (found := stated[i])}
+    part = _GraphPart(
+        graph, image, values, options, progress, checker, wanted, frozenset(tightest), lists, called
+    )
     return part.counted(tightest)
 
 
@@ -151,9 +154,9 @@ class _PieceValues:
 class _GraphPart:
     """The loops of one graph: what is proved of them, which is kept, and what facts make of it.
 
-    ``wanted`` are the loops that are asked for; ``called``: callers decide what it begins with.
-
-    ``lists``: what facts say of the list that a loop walks.
+    ``wanted`` are the loops that are asked for, ``stated`` those of them that facts are about.
+    ``lists``: what facts say of the list that a loop walks. ``called``: callers decide what the
+    graph begins with.
     """
 
     graph: Supergraph
@@ -163,6 +166,7 @@ class _GraphPart:
     progress: Progress | None
     checker: Checker
     wanted: Sequence[int]
+    stated: frozenset[int]
     lists: Mapping[int, ListAtMost]
     called: bool
     _acyclic: Acyclic = field(init=False)
@@ -183,9 +187,10 @@ class _GraphPart:
             known, apart = bounds[loop], self.graph.apart(self.graph.loops[loop])
             if known.bound is not None and known.bound + apart <= fact.bound:
                 continue
-            if loop in answers.refutable:
+            if answers.executed.get(loop, 0) + apart > fact.bound:
                 entry = self.graph.nodes[self.graph.entry].block.addr
-                cut = self._proofs().slices[loop]
+                cut = self._slice(loop)
+                assert cut is not None
                 entered = self._entered_by_all(loop) and self._is_reached(loop, answers, facts)
                 refute(fact, cut, entry, apart, entered_by_all=entered)
             bounds[loop] = with_total(assumed(known, fact, apart), known.total, known.around)
@@ -221,7 +226,9 @@ class _GraphPart:
     def _answers(self) -> Answers:
         """What holds without counts: kept, or found now."""
         lists = sorted(self.lists.items())
-        read = (self.options.budget, self.options.s1, self.wanted, self.called, lists)
+        given, stated = not self.options.prove_stated, sorted(self.stated)
+        options = (self.options.budget, self.options.s1, given, self.called)
+        read = (options, self.wanted, stated, lists)
         store = self.options.store
         key = graph_key(self.graph, self.image, self.values, read, self.checker)
         known: Answers | None = store.value(key, Answers)
@@ -229,14 +236,14 @@ class _GraphPart:
             return known
         rounds = self._proofs()
         bounds = rounds.with_totals([self._judged(i) for i in range(len(self.graph.loops))])
-        refutable = frozenset(
-            i
-            for i in rounds.outcomes
-            if is_refutable(rounds.slices[i], entered_by_all=self._entered_by_all(i))
-        )
+        executed = {
+            i: most_executed(cut, entered_by_all=self._entered_by_all(i))
+            for i in self.stated
+            if (cut := self._slice(i)) is not None
+        }
         constant = frozenset(i for i in rounds.outcomes if is_constant(rounds.slices[i]))
         models = tuple(dict.fromkeys(rounds.keys.values()))
-        answers = Answers(bounds, models, refutable, constant)
+        answers = Answers(bounds, models, executed, constant)
         if all(bound.final for bound in bounds):
             store.keep(key, answers)
         return answers
@@ -252,9 +259,22 @@ class _GraphPart:
                 lists={loop: fact.most for loop, fact in self.lists.items()},
             )
             self._rounds = Rounds(code, self.options, self.checker, self.progress)
-            self._rounds.run(self.wanted)
+            given = frozenset[int]() if self.options.prove_stated else self.stated
+            asked = set(self.wanted) - given
+            self._rounds.run(sorted(asked))
+            while more := self._rounds.waited_for() & given - asked:
+                asked |= more
+                self._rounds.run(sorted(asked))
             self._ending = self._with_ending_loops_inside(self._rounds)
         return self._rounds
+
+    def _slice(self, loop: int) -> Slice | None:
+        """The slice of a loop; of one of which no proof is tried only where it is cheap."""
+        rounds = self._proofs()
+        if loop not in rounds.slices:
+            with suppress(OutOfEffort):
+                rounds.slices |= slice_loops(GatedSsa(rounds.code, CHEAP), [loop])
+        return rounds.slices.get(loop)
 
     def _judged(self, loop: int) -> LoopBound:
         rounds, about = self._proofs(), self.graph.loops[loop]

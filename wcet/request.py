@@ -123,7 +123,7 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="for each loop and for each integer program (default: 60)",
     )
-    add_checker(p)
+    add_proofs(p)
     p.add_argument(
         "--interrupts",
         type=whole("--interrupts", 1),
@@ -144,14 +144,20 @@ def add_facts(p: argparse.ArgumentParser, text: str, *, beside: bool = True) -> 
         )
 
 
-def add_checker(p: argparse.ArgumentParser) -> None:
-    """Add ``--checker``."""
+def add_proofs(p: argparse.ArgumentParser) -> None:
+    """Add ``--checker`` and ``--prove-stated``."""
     p.add_argument(
         "--checker",
         choices=CHECKERS,
         default=NUSMV,
         help="who proves the bounds of loops: the model checker NuSMV (default), or the SMT solver "
         "that also searches for them, where there is no NuSMV",
+    )
+    p.add_argument(
+        "--prove-stated",
+        action="store_true",
+        help="try a proof of loops, too, whose bounds facts state: it may be smaller (default: "
+        "only executions that are found quickly are held against what is stated)",
     )
 
 
@@ -234,7 +240,13 @@ def requested(
         ends=tuple(options.end),
         solver=known(options.solver),
         time_limit=options.time_limit,
-        bounds=BoundOptions(store=store, models=models, budget=budget, checker=options.checker),
+        bounds=BoundOptions(
+            store=store,
+            models=models,
+            budget=budget,
+            checker=options.checker,
+            prove_stated=options.prove_stated,
+        ),
         parameters=parameters(options.set),
         store=store,
         tlb=options.tlb,

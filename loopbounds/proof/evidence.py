@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from loopbounds.proof.bound import SOLVER_FAILED, LoopBound
 from loopbounds.proof.prove import ProofOutcome, long_runs
-from loopbounds.proof.runs import ModelRun, explore
+from loopbounds.proof.runs import ModelRun, explore, longest
 from loopbounds.reduction.simplify import simplified
 from loopbounds.slicing.slice import Slice
 from loopbounds.terms import bit_vectors as terms
@@ -20,8 +20,8 @@ from quoll.inlining.supergraph import Supergraph, SuperLoop
 __all__ = [
     "assumed",
     "is_constant",
-    "is_refutable",
     "judge",
+    "most_executed",
     "not_asked",
     "not_exact",
     "refute",
@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 REACHED, NOT_REACHED = "; reached", "; not known to be tight"
+NOT_ASKED = "not asked for"  # the reason why a loop has no bound of which no proof was tried
 SHOWN = 3  # states of a trace, origins of values, printed
 
 
@@ -73,15 +74,15 @@ def is_constant(cut: Slice) -> bool:
     return not model.parameters and not model.inputs
 
 
-def is_refutable(cut: Slice, *, entered_by_all: bool) -> bool:
-    """Whether an execution of the model may refute a fact about the loop.
+def most_executed(cut: Slice, *, entered_by_all: bool) -> int:
+    """The most executions of a run of the model that may refute a fact about the loop.
 
     ``entered_by_all``: the graph is entered with any registers, and the loops inside end.
     """
     if not cut.model.parameters and not cut.model.inputs:
-        return True
+        return longest(explore(cut.model))
     alone = cut.alone() if entered_by_all and not cut.rests else None
-    return alone is not None and bool(alone.registers)
+    return longest(long_runs(alone.model)) if alone is not None and alone.registers else 0
 
 
 def refute(fact: LoopFact, cut: Slice, entry: int, apart: int, *, entered_by_all: bool) -> None:
@@ -98,7 +99,8 @@ def assumed(bound: LoopBound, fact: LoopFact, apart: int) -> LoopBound:
     """What a fact makes of a loop of which more, or nothing, is proved."""
     proved = "" if bound.bound is None else f"; proved is {bound.bound + apart}"
     proved += "; the solver failed" if bound.failed else ""
-    evidence = f"{fact.source} (assumed, not proved{proved})"
+    tried = "no proof was tried" if bound.reason == NOT_ASKED else f"not proved{proved}"
+    evidence = f"{fact.source} (assumed, {tried})"
     unanswered = bound.reason if bound.failed else bound.unanswered
     known = replace(bound, bound=fact.bound - apart, exact=None, method="fact", evidence=evidence)
     return replace(known, reason="", total=None, around=None, why="", unanswered=unanswered)
@@ -130,7 +132,7 @@ def _resting_on(fact: ListAtMost | None, bound: LoopBound) -> LoopBound:
 
 def not_asked(loop: SuperLoop) -> LoopBound:
     """For a loop that no path needs a bound of."""
-    return LoopBound(loop.index, None, None, "", "", "not asked for", 0.0)
+    return LoopBound(loop.index, None, None, "", "", NOT_ASKED, 0.0)
 
 
 def solver_failed(loop: SuperLoop, why: str) -> LoopBound:

@@ -37,4 +37,5 @@ class BoundOptions:
     store: Store = NOWHERE  # of proofs and answers
     models: Path | None = None  # folder to write the SMV models to
     checker: str = NUSMV  # who proves: one of ``CHECKERS``
+    prove_stated: bool = False  # try a proof of loops, too, whose bounds facts state
     s1: bool = True  # rule 1: stores of unknown address spare live stack frames

@@ -56,7 +56,7 @@ class Rounds:
         """Answer ``loops``; others are unknown to them."""
         code, asked = self.code, self.outcomes
         ssa = GatedSsa(code)
-        pending, wanted = list(loops), set(loops)
+        pending, wanted = [loop for loop in loops if self._is_open(loop)], set(loops)
         while pending:
             new = slice_loops(ssa, pending)
             changed = [i for i in pending if i not in asked or new[i].model != self.slices[i].model]
@@ -72,6 +72,11 @@ class Rounds:
                     code.continued[i] = cut.continued
                 code.steps |= {(i, cell): CellStep(n, cut.rests) for cell, n in cut.steps().items()}
             pending = [loop for loop in loops if self._is_open(loop)]
+
+    def waited_for(self) -> set[int]:
+        """Loops that those without a bound wait for."""
+        without = (i for i, outcome in self.outcomes.items() if outcome.bound is None)
+        return {other for loop in without for other in waits(self.slices[loop])}
 
     def _ready(self, loops: Sequence[int], wanted: set[int]) -> list[int]:
         """Those of ``loops`` that wait for nothing, or else for nothing that matters, or all."""

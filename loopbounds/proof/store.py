@@ -7,7 +7,7 @@ that nothing needs to be sliced to find them. Nothing is kept that rests on a fa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,13 +48,13 @@ class KeptProof:
 class Answers:
     """The bounds of all loops of a graph, if no fact counts them, and the keys of their proofs.
 
-    ``refutable``: loops of which an execution may refute a fact, by index. ``constant``: those that
-    are executed equally often whenever they are entered.
+    ``executed``: of loops by index the most executions found of those that may refute a fact.
+    ``constant``: loops that are executed equally often whenever they are entered.
     """
 
     bounds: tuple[LoopBound, ...]
     models: tuple[str, ...]
-    refutable: frozenset[int]
+    executed: Mapping[int, int]
     constant: frozenset[int]
 
 

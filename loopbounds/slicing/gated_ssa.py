@@ -12,6 +12,7 @@ addresses in the image and live stack frames. Any other load is an *input*, any 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -39,7 +40,7 @@ from loopbounds.terms.bit_vectors import (
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
 
-__all__ = ["GatedSsa", "Scope"]
+__all__ = ["GatedSsa", "OutOfEffort", "Scope"]
 
 GATED = 40  # nodes between a join and its dominator, beyond which a join is a free choice
 LARGE = 400  # terms in a value, beyond which it is replaced by an unknown word
@@ -101,6 +102,7 @@ class Scope:
         key = node, cell
         known = self._at.get(key)
         if known is None:
+            self._ssa.spend()
             known = self._at[key] = self._find(node, cell)
         return known
 
@@ -441,13 +443,26 @@ class Scope:
         return self.loop is not None and not self.known_start
 
 
-class GatedSsa:
-    """The scope of the whole graph and those of its loops, made when first asked for."""
+class OutOfEffort(Exception):
+    """More values were asked for than there is effort."""
 
-    def __init__(self, code: Code) -> None:
-        self.code = code
+
+class GatedSsa:
+    """The scope of the whole graph and those of its loops, made when first asked for.
+
+    ``effort``: values that may be looked for, none again; of no use after ``OutOfEffort``.
+    """
+
+    def __init__(self, code: Code, effort: float = math.inf) -> None:
+        self.code, self._effort = code, effort
         self._keepers: dict[tuple[int, Scope], Scope] = {}
         self.restart(frozenset())
+
+    def spend(self) -> None:
+        """Look for one value. Raises OutOfEffort."""
+        self._effort -= 1
+        if self._effort < 0:
+            raise OutOfEffort
 
     def restart(self, tainted: frozenset[HeaderCell]) -> None:
         """Forget all; ``tainted`` cells may hold stack addresses.

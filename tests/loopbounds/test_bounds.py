@@ -17,7 +17,7 @@ from tests.testing.quoll.building import build
 @pytest.mark.slow
 def test_a_looser_fact_loses_to_the_proof() -> None:
     """The proved bound is used, and labelled as proved."""
-    bound = only(function("fixed").bounds(stated(3, 1000)))
+    bound = only(function("fixed").bounds(stated(3, 1000), BoundOptions(prove_stated=True)))
     assert (bound.bound, bound.exact, bound.method) == (37, True, "nusmv")
 
 
@@ -59,15 +59,43 @@ def test_a_guarded_loop_is_refuted_by_arguments_that_pass() -> None:
 
 def test_a_tighter_fact_that_may_hold_is_an_assumption() -> None:
     """Some arguments exceed it, but callers decide which occur."""
-    bound = only(function("masked").bounds(stated(8, 9), called=True))
-    assert (bound.bound, bound.exact, bound.method) == (9, None, "fact")
-    assert bound.evidence.startswith("my.facts:7 (assumed, not proved; proved is 6")
+    masked = function("masked")
+    for options, said in (
+        (BoundOptions(prove_stated=True), "my.facts:7 (assumed, not proved; proved is 63)"),
+        (BoundOptions(), "my.facts:7 (assumed, no proof was tried)"),
+    ):
+        bound = only(masked.bounds(stated(8, 9), options, called=True))
+        assert (bound.bound, bound.exact, bound.method) == (9, None, "fact")
+        assert bound.evidence == said
+
+
+def test_a_looser_fact_counts_unless_a_proof_is_asked_for() -> None:
+    """Who states a bound saves the time of a proof."""
+    masked = function("masked")
+    assert only(masked.bounds(stated(8, 90))).bound == 90
+    bound = only(masked.bounds(stated(8, 90), BoundOptions(prove_stated=True)))
+    assert (bound.bound, bound.method) == (63, "nusmv")
+
+
+def test_a_stated_loop_is_proved_where_another_needs_it() -> None:
+    """The second is executed as often as the first leaves behind."""
+    text = """volatile int sink;
+    int main(unsigned n) {
+        unsigned total = 0;
+        for (unsigned i = 0; i < (n & 7); i++) { sink = i; total += 2 + (sink & 1); }
+        for (unsigned k = 0; k < total; k++) sink = 1;
+        return 0;
+    }"""
+    first, _ = load(build(text), "main").bounds(stated(4, 100))
+    assert (first.bound, first.method) == (7, "nusmv")
 
 
 def test_a_fact_for_what_cannot_be_proved() -> None:
     """The list's length is an assumption."""
     bound = only(function("list").bounds(stated(13, 12)))
     assert (bound.bound, bound.method) == (12, "fact")
+    assert bound.evidence == "my.facts:7 (assumed, no proof was tried)"
+    bound = only(function("list").bounds(stated(13, 12), BoundOptions(prove_stated=True)))
     assert bound.evidence == "my.facts:7 (assumed, not proved)"
 
 

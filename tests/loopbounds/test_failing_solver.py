@@ -58,7 +58,7 @@ def test_a_failing_solver_proves_nothing(
     fake(tmp_path, monkeypatch, body)
     budget = Budget(seconds=20, query=Limits(seconds=1))
     store = Store(tmp_path / "cache")
-    options = BoundOptions(budget, workers=workers, store=store)
+    options = BoundOptions(budget, workers=workers, store=store, prove_stated=True)
     code = function("main")
     given = only_stated(code.bounds(stated(3, 40), options))
     assert given.evidence == "my.facts:7 (assumed, not proved; the solver failed)"

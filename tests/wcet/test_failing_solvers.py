@@ -71,6 +71,9 @@ def test_stated_loops_need_no_solver(
     facts = tmp_path / "all.facts"
     facts.write_text(ALL)
     status, out, err = analysed(capsys, elf, "--facts", facts)
+    assert (status, err) == (0, "")
+    assert out.count("assumed, no proof was tried") >= 3
+    status, out, err = analysed(capsys, elf, "--facts", facts, "--prove-stated")
     assert status == 0
     assert out.count("assumed, not proved; the solver failed") >= 3
     for line in (3, 6, 7):

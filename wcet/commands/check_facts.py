@@ -73,7 +73,8 @@ def run(options: argparse.Namespace) -> int:
     """Follow every execution; returns the exit status."""
     stages = Stages(verbose=not options.quiet)
     wanted = requested(options, ["all"])
-    wanted = replace(wanted, vivu=replace(wanted.vivu, unroll=False))
+    proving = replace(wanted.bounds, prove_stated=True)
+    wanted = replace(wanted, vivu=replace(wanted.vivu, unroll=False), bounds=proving)
     traces = [(path, Trace.read(path)) for path in options.traces]
     analysis = Run.begin(options.kernel, wanted, stages)
     recorded = {execution.entry for _, trace in traces for execution in trace.executions}

@@ -34,7 +34,7 @@ from wcet.atomic import publish, publish_document
 from wcet.numbers import seconds
 from wcet.platforms import platform as platforms
 from wcet.platforms.platform import Platform
-from wcet.request import add_cache, add_checker, add_command, add_facts, kept
+from wcet.request import add_cache, add_command, add_facts, add_proofs, kept
 
 __all__ = ["add_to"]
 
@@ -46,7 +46,7 @@ method and evidence:
   nusmv   proved by the model checker; "exact" when an execution of the model reaches it for the
           stated initial ranges, else "not known to be tight"
   smt     the same, proved by the SMT solver (--checker smt)
-  fact    stated in a facts file; assumed, and tighter than what is proved
+  fact    stated in a facts file, and assumed; with --prove-stated only where less is proved
   pending it does not go round while an interrupt is pending: code in it tests for one, and each
           path from the arrival of an interrupt on is bounded by itself, as 'wcet analyse' does it
   -       none: the reason names the values that nothing bounds, and the fact that would help
@@ -134,7 +134,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="names the entries and where paths end (default: by the ELF's build attributes)",
     )
     add_memory(p)
-    add_facts(p, "bounds to check; repeatable; program.facts beside program.elf is read too")
+    add_facts(p, "bounds that are known; repeatable; program.facts beside program.elf is read too")
     p.add_argument("--nest", action="store_true", help="only the loops of each function, nested")
     p.add_argument("--json", metavar="FILE", help="write loops[] as JSON ('-': standard output)")
     p.add_argument("--smv", type=Path, metavar="DIR", help="keep the proved models here")
@@ -145,7 +145,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="SECONDS",
         help="processor time for each loop; a loop that needs more is not bounded (default: 60)",
     )
-    add_checker(p)
+    add_proofs(p)
     add_cache(p)
     p.set_defaults(run=run)
 
@@ -170,6 +170,7 @@ def run(options: argparse.Namespace) -> int:
         models=options.smv,
         budget=Budget(seconds=max(1, round(options.time_limit))),
         checker=options.checker,
+        prove_stated=options.prove_stated,
     )
     called = platform is None and not options.entry
     listing = _Listing(image, program, ends, facts, platform, bounds, stages, called)

@@ -215,7 +215,15 @@ def check(result: Result, seed: int, inputs: int, states: int) -> list[Case]:
     return cases
 
 
-def guided(elf: Path, tmp_path: Path, text: str, entry: str = "main", vivu: Vivu = FULL) -> Result:
+def guided(
+    elf: Path,
+    tmp_path: Path,
+    text: str,
+    entry: str = "main",
+    vivu: Vivu = FULL,
+    *,
+    prove_stated: bool = False,
+) -> Result:
     """The analysis of one entry under facts."""
     facts = tmp_path / "guidance.facts"
     facts.write_text(text)
@@ -228,7 +236,7 @@ def guided(elf: Path, tmp_path: Path, text: str, entry: str = "main", vivu: Vivu
         ends=(),
         solver="highs",
         time_limit=20.0,
-        bounds=BoundOptions(budget=Budget(seconds=4), workers=1),
+        bounds=BoundOptions(Budget(seconds=4), workers=1, prove_stated=prove_stated),
         vivu=vivu,
     )
     return analyse(elf, options, Stages(verbose=False))

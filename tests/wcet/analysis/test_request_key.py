@@ -64,6 +64,7 @@ CHANGES = {
     "--solver": ["--solver", "cbc"],
     "--time-limit": ["--time-limit", "9"],
     "--checker": ["--checker", "smt"],
+    "--prove-stated": ["--prove-stated"],
 }
 # Options that change no key, and why.
 SAME = {

@@ -99,6 +99,11 @@ def test_facts_are_read(capsys: pytest.CaptureFixture[str], program: Path, tmp_p
     status, text = loops(capsys, program, "--entry", "list", "--facts", str(facts))
     assert status == 0
     assert "12  fact" in text
+    assert "assumed, no proof was tried" in text
+    status, text = loops(
+        capsys, program, "--entry", "list", "--facts", str(facts), "--prove-stated"
+    )
+    assert status == 0
     assert "assumed, not proved" in text
 
 
@@ -116,7 +121,8 @@ def test_arguments_refute_a_bound_unless_a_fact_excludes_them(
     proposed = re.search(r"'(register r0 at 0x[0-9a-f]+ is at most )M'", said)
     assert proposed is not None
     facts.write_text(f"loop prog.c:4 at most 5\n{proposed[1]}5\n")
-    status, text = loops(capsys, program, "--entry", "copy", "--facts", str(facts))
+    given = ("--facts", str(facts), "--prove-stated")
+    status, text = loops(capsys, program, "--entry", "copy", *given)
     assert status == 0
     assert "count <= 5 is an invariant" in text
 
