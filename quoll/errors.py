@@ -5,11 +5,16 @@ An error is one paragraph: what happened, where (address, symbol, source line), 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 __all__ = [
+    "PATH_END",
     "ControlFlowError",
     "FactsError",
     "InfeasibleError",
     "InputError",
+    "Missing",
     "ResourceError",
     "SolverError",
     "TimingError",
@@ -20,17 +25,44 @@ __all__ = [
 ]
 
 
+PATH_END = "path must end at PLACE"
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What the user has to state about the instruction or function at ``addr``.
+
+    ``fact`` has PLACE for it, and N or PLACE, ... for what only the user knows. ``meanwhile`` is a
+    fact under which an analysis goes on to what else is missing. ``cycles``: what N costs for each.
+    """
+
+    addr: int
+    why: str
+    fact: str
+    meanwhile: str
+    cycles: int | None = None
+
+
 class WcetError(Exception):
     """Base of all errors; ``exit_status`` is what the command line returns for it.
 
     ``where`` is a printed place such as ``0xf0010234 <sched_next+0x14> sched.c:41``;
-    ``hint`` says what the user can do. Both may be absent.
+    ``hint`` says what the user can do. Both may be absent. ``missing`` are the facts that would
+    take the error away.
     """
 
     exit_status = 1
 
-    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: str | None = None,
+        hint: str | None = None,
+        missing: Sequence[Missing] = (),
+    ) -> None:
         super().__init__(message)
+        self.missing = tuple(missing)
         self.message = message
         self.where = where
         self.hint = hint

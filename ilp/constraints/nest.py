@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 
 from loopbounds.proof.bound import SOLVER_FAILED, LoopBound
-from quoll.errors import ControlFlowError, UnansweredLoop, UnboundedLoop
+from quoll.errors import ControlFlowError, Missing, UnansweredLoop, UnboundedLoop
 from quoll.graph.closure import closure
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 
@@ -178,6 +178,9 @@ def topological_order(graph: Supergraph) -> list[int]:
     return order
 
 
+COUNT = "loop PLACE at most {}"  # a fact
+
+
 def checked_bounds(
     graph: Supergraph,
     bounds: Sequence[LoopBound],
@@ -200,6 +203,7 @@ def checked_bounds(
     missing = [loop for loop in graph.loops if loop.index not in least]
     if missing:
         cycles: dict[str, list[int | None]] = {}
+        addrs: dict[str, int] = {}
         failures: dict[str, dict[str, None]] = {}  # what failed, and for which loops
         for loop in missing:
             at = place(graph.nodes[loop.header].block.addr)
@@ -209,6 +213,7 @@ def checked_bounds(
                 continue
             text = reason if reason.startswith(at) else f"{at}: {reason or 'not bounded'}"
             cycles.setdefault(text, []).append(per_iteration(loop.index))
+            addrs[text] = graph.nodes[loop.header].block.addr
         texts = [f"{', '.join(places)}: {failure}" for failure, places in failures.items()]
         texts += [text + per_element(known) for text, known in cycles.items()]
         count = len(cycles) + len({at for places in failures.values() for at in places})
@@ -216,16 +221,24 @@ def checked_bounds(
             f"{count} loop{'s have' if count > 1 else ' has'} no bound: " + "; ".join(texts),
             hint="state in a facts file: loop PLACE at most N; or, for a bound as a function of n, "
             "loop PLACE at most n + 1",
+            missing=[
+                Missing(addrs[text], text, COUNT.format("N"), COUNT.format("1"), most(known))
+                for text, known in cycles.items()
+            ],
         )
     return tuple(least[loop.index] for loop in graph.loops)
 
 
 def per_element(cycles: Sequence[int | None]) -> str:
     """What one more iteration costs in the contexts of a loop, if that is known of all."""
+    known = most(cycles)
+    return "" if known is None else f"; unbounded because of this loop: {known} cycles per element"
+
+
+def most(cycles: Sequence[int | None]) -> int | None:
+    """The largest; None if one is not known."""
     known = [c for c in cycles if c is not None]
-    if len(known) < len(cycles):
-        return ""
-    return f"; unbounded because of this loop: {max(known)} cycles per element"
+    return max(known) if known and len(known) == len(cycles) else None
 
 
 def totals(graph: Supergraph, bounds: Sequence[LoopBound]) -> dict[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from quoll.cfg.cfg import Cfg, Program
-from quoll.errors import ControlFlowError
+from quoll.errors import ControlFlowError, Missing
 from quoll.image.image import Image
 
 __all__ = ["Call", "CallGraph", "Recursion", "call_graph", "recursions", "refuse_recursion"]
@@ -120,6 +120,15 @@ def refuse_recursion(
         where=image.place(cycle[0].caller),
         hint="state how many activations there can be at a time: "
         f"recursion of {names[0]} at most N",
+        missing=[
+            Missing(
+                c[0].caller,
+                f"recursion: {' -> '.join(_name(program, call) for call in (c[-1], *c))}",
+                "recursion of PLACE at most N",
+                "recursion of PLACE at most 1",
+            )
+            for c in cycles
+        ],
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quoll.arm.insn import Insn
 from quoll.assumptions import Assumption
+from quoll.errors import PATH_END, Missing
 from quoll.facts.applied import NO_GUIDANCE, Guidance
 from quoll.facts.contract import Contract
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import networkx as nx
 
 __all__ = ["Block", "Cfg", "Edge", "EdgeKind", "JumpTable", "Program", "Unresolved"]
+
+PROPOSED = ("targets of PLACE are PLACE, ...", "PLACE returns to its caller")  # in hints
 
 
 class EdgeKind(Enum):
@@ -96,6 +99,12 @@ class Unresolved:
     where: str  # printed place
     reason: str
     hint: str
+
+    @property
+    def missing(self) -> Missing:
+        """The first fact that the hint proposes. An analysis can go on as if paths ended here."""
+        fact = next((form for form in PROPOSED if form in self.hint), PATH_END)
+        return Missing(self.addr, self.reason, fact, PATH_END)
 
 
 @dataclass(frozen=True, slots=True)

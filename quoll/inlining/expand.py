@@ -249,4 +249,9 @@ def refuse_unresolved(program: Program, reached: set[int]) -> None:
     others = "".join(f"; also {u.where}: {u.reason}" for u in unresolved[1:NAMED])
     more = f"; and {len(unresolved) - NAMED} more" if len(unresolved) > NAMED else ""
     first = unresolved[0]
-    raise ControlFlowError(f"{first.reason}{others}{more}", where=first.where, hint=first.hint)
+    raise ControlFlowError(
+        f"{first.reason}{others}{more}",
+        where=first.where,
+        hint=first.hint,
+        missing=[u.missing for u in unresolved],
+    )

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from quoll.cfg.cfg import EdgeKind
-from quoll.errors import ControlFlowError, InfeasibleError
+from quoll.errors import PATH_END, ControlFlowError, InfeasibleError, Missing
 from quoll.facts.applied import NO_GUIDANCE, Guidance, Replacement
 from quoll.image.image import Image
 from quoll.inlining.merged_contexts import loops_of_parts
@@ -274,6 +274,10 @@ def refuse_stops(graph: Supergraph, image: Image) -> None:
         where=first,
         hint="if the path ends here, state it: path must end at PLACE, or --end PLACE; "
         "if control never gets here: ignore PLACE",
+        missing=[
+            Missing(stop, "from here control gets to no end of a path", PATH_END, PATH_END)
+            for stop in sorted(stops)
+        ],
     )
 
 

@@ -11,13 +11,16 @@ from functools import partial
 from pathlib import Path
 
 from ilp.solvers.model import Model
+from quoll.errors import WcetError
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.analyse import analyse
+from wcet.analysis.missing import Survey, survey
 from wcet.analysis.result import Result
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish
 from wcet.reports.json_document import to_json
+from wcet.reports.missing import suggested_facts, to_lines
 from wcet.reports.text import Style, to_text
 from wcet.request import add_analysis, add_color, add_command, colored, requested
 
@@ -33,6 +36,7 @@ assumptions printed at the end of the report.
 
 A loop that nothing bounds leaves out the entries that reach it; the others are printed, and the
 exit status is 6. With the fact 'loop PLACE at most n + 1' the bound is a function of n.
+What else has to be stated, of all entries at once, is found with --suggest-facts FILE.
 """
 
 EXAMPLES = """\
@@ -40,6 +44,7 @@ examples:
   wcet analyse build/bilby/kzm-after/kernel.elf --entry all
   wcet analyse kernel.elf --entry syscall --facts my.facts --paths full
   wcet analyse kernel.elf --entry wake --facts queue.facts --set waiting=12
+  wcet analyse kernel.elf --suggest-facts kernel.facts    then fill in what it asks for
   wcet analyse kernel.elf --entry schedule --json - | jq .entries.schedule.cycles
 """
 
@@ -78,6 +83,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p.add_argument(
         "--smv", type=Path, metavar="DIR", help="keep the model of each loop that is proved now"
     )
+    p.add_argument(
+        "--suggest-facts",
+        type=Path,
+        metavar="FILE",
+        help="find everything that has to be stated before all entries have a bound, print it one "
+        "a line, and write it to FILE as facts to fill in; nothing else is printed",
+    )
     p.add_argument("--stats", action="store_true", help="print time and memory of each stage")
     add_color(p)
     p.set_defaults(run=run)
@@ -86,7 +98,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def run(options: argparse.Namespace) -> int:
     """Analyse, then print; files are written only when an entry at least has a bound."""
     stages = Stages(verbose=not options.quiet)
-    result = analyse(options.kernel, requested(options, options.entry, options.smv), stages)
+    wanted = requested(options, options.entry, options.smv)
+    if options.suggest_facts:
+        return suggest(options, survey(options.kernel, wanted, stages))
+    try:
+        result = analyse(options.kernel, wanted, stages)
+    except WcetError as error:
+        if error.missing:
+            error.hint = f"{error.hint}; all that is missing, at once: --suggest-facts FILE"
+        raise
     style = Style(color=colored(options), paths=options.paths, stats=options.stats)
     publish(
         options,
@@ -96,6 +116,16 @@ def run(options: argparse.Namespace) -> int:
     for name, error in result.unbounded.items():
         print(f"wcet: error: entry {name}: {error}", file=sys.stderr)
     return max((error.exit_status for error in result.unbounded.values()), default=0)
+
+
+def suggest(options: argparse.Namespace, found: Survey) -> int:
+    """Say what is missing, and write it down; the status is that of the first error."""
+    publish(
+        options,
+        [(options.suggest_facts, lambda: suggested_facts(found, options.kernel.name))],
+        lambda: "".join(f"{line}\n" for line in to_lines(found)),
+    )
+    return found.status
 
 
 def programs(

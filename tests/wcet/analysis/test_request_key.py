@@ -80,6 +80,7 @@ SAME = {
     "--lp": "what is printed",
     "--mps": "what is printed",
     "--stats": "what is printed",
+    "--suggest-facts": "what is printed",
     "--color": "what is printed",
     "--quiet": "what is printed",
 }

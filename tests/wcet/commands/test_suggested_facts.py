@@ -1,0 +1,86 @@
+"""``wcet analyse --suggest-facts``: everything that is missing, in one run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.testing.quoll.building import build
+from wcet.cli import main
+
+SOURCE = """\
+struct item { struct item *next; int value; } *volatile items;
+int (*volatile chosen)(int);
+int volatile sink;
+__attribute__((noinline)) int depth(struct item *at) {
+    return at ? depth(at->next) + at->value : 0;
+}
+__attribute__((noinline)) int walk(struct item *at) {
+    int sum = 0;
+    for (; at; at = at->next) { sum += at->value; sink = sum; }
+    return sum;
+}
+__attribute__((noinline)) int call(int x) { return chosen(x) + 1; }
+void other(void) { for (struct item *at = items; at; at = at->next) sink = 1; if (sink) for (;;) ; }
+int main(int n) { return depth(items) + walk(items) + call(n); }
+"""
+FLAGS = ("-fno-ipa-cp", "-fno-optimize-sibling-calls", "-fno-tree-loop-distribute-patterns")
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    return build(SOURCE, *FLAGS, optimise="-O1", link=("-Wl,-Ttext=0xf0010000",))
+
+
+def suggested(
+    capsys: pytest.CaptureFixture[str], elf: Path, file: Path, *more: object
+) -> tuple[int, str]:
+    arguments = ["analyse", elf, "--entry", "main", "--entry", "other", "--platform", "kzm"]
+    arguments += ["--no-cache", "--quiet", "--suggest-facts", file, *more]
+    return main([str(a) for a in arguments]), capsys.readouterr().out
+
+
+def test_everything_is_found_in_one_run_and_is_enough(
+    capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
+) -> None:
+    """Recursion, calls, loops and endless loops of all entries; six runs said one after another."""
+    file = tmp_path / "kernel.facts"
+    status, text = suggested(capsys, program, file)
+    assert status == 5, "that of the first error"
+    kinds = "targets of|recursion of|loop|path must"
+    facts = re.findall(rf"^# ({kinds}) .*$", file.read_text(), re.MULTILINE)
+    assert sorted(facts) == ["loop", "loop", "path must", "recursion of", "targets of"]
+    assert text.startswith("missing: 5 facts\n")
+    assert re.search(r"recursion of depth at most N +needed by main: .*: depth -> depth", text)
+    assert re.search(r"loop walk\+0x\w+ at most N +needed by main: .* cycles for each", text)
+    filled = re.sub(rf"^# (?=({kinds}) )", "", file.read_text(), flags=re.MULTILINE)
+    file.write_text(filled.replace("at most N", "at most 3").replace("are PLACE, ...", "are walk"))
+    again = tmp_path / "again.facts"
+    status, text = suggested(capsys, program, again, "--facts", file)
+    assert (status, text) == (0, "nothing is missing\n"), text
+
+
+def test_what_no_fact_takes_away_is_said(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The other entry is looked at all the same."""
+    elf = build(
+        "struct item { struct item *next; } *volatile items;\n"
+        'void main(void) { __asm__ volatile("mcr p15, 0, r0, c1, c0, 0"); }\n'
+        "void other(void) { for (struct item *at = items; at; at = at->next) ; }\n",
+        link=("-Wl,-Ttext=0xf0010000",),
+    )
+    status, text = suggested(capsys, elf, tmp_path / "kernel.facts")
+    assert status == 7
+    assert re.search(r"^missing: 1 fact\n  loop other.* needed by other: .*\n  entry main: ", text)
+
+
+def test_an_input_is_not_overwritten(
+    capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
+) -> None:
+    facts = tmp_path / "my.facts"
+    facts.write_text("recursion of depth at most 2\n")
+    assert suggested(capsys, program, facts, "--facts", facts)[0] == 2
+    assert facts.read_text() == "recursion of depth at most 2\n"

@@ -1,0 +1,78 @@
+"""Everything that has to be stated before all entries have a bound, found in one run.
+
+An error says which facts would take it away, and under which an analysis goes on meanwhile: with a
+recursion of one activation, a loop of one execution, or a path that ends where it is not known what
+follows. The entry is analysed again under these until nothing, or something else, is missing. So
+what is found is what is missing on the paths that are left: a fact that is then stated may lead to
+more of them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from quoll.errors import Missing, WcetError
+from quoll.image.image import Image
+from wcet.analysis.analyse import recalled_or_prepared
+from wcet.analysis.options import Options
+from wcet.analysis.run import Run
+from wcet.analysis.stages import Stages
+
+__all__ = ["Survey", "survey"]
+
+ROUNDS = 64  # of an entry; each finds something else
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What is missing in the order in which it was found, each with the first entry that needs it.
+
+    ``others``: of entries by name, errors that no fact takes away. ``status``: that of the first
+    error, 0 without one.
+    """
+
+    image: Image
+    missing: tuple[tuple[str, Missing], ...]
+    others: Mapping[str, WcetError]
+    status: int
+
+
+def survey(kernel: Path, options: Options, stages: Stages) -> Survey:
+    """Analyse each entry until nothing is missing. Raises WcetError for inputs that are wrong."""
+    begun = Run.begin(kernel, options, stages)
+    found: dict[tuple[int, str], tuple[str, Missing]] = {}
+    others: dict[str, WcetError] = {}
+    statuses: list[int] = []
+    with tempfile.TemporaryDirectory(prefix="wcet-") as folder:
+        file = Path(folder) / "meanwhile.facts"
+        under = replace(options, facts=(*options.facts, file))
+        for name, address in begun.entries.items():
+            for _ in range(ROUNDS):
+                file.write_text("".join(f"{meanwhile(m)}\n" for _, m in found.values()))
+                error = _error(Run.begin(kernel, under, stages), name, address)
+                if error is None:
+                    break
+                statuses.append(error.exit_status)
+                new = {(m.addr, m.fact): (name, m) for m in error.missing}
+                if new.keys() <= found.keys():
+                    others[name] = error
+                    break
+                found |= {key: value for key, value in new.items() if key not in found}
+    return Survey(begun.image, tuple(found.values()), others, next(iter(statuses), 0))
+
+
+def meanwhile(missing: Missing) -> str:
+    """The fact under which the analysis goes on."""
+    return missing.meanwhile.replace("PLACE", f"{missing.addr:#x}")
+
+
+def _error(run: Run, name: str, address: int) -> WcetError | None:
+    """What keeps an entry from having a bound."""
+    try:
+        run.entry(name, address, recalled_or_prepared(run, name, address), [])
+    except WcetError as error:
+        return error
+    return None
