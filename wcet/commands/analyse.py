@@ -103,9 +103,9 @@ def run(options: argparse.Namespace) -> int:
         return suggest(options, survey(options.kernel, wanted, stages))
     try:
         result = analyse(options.kernel, wanted, stages)
-    except WcetError as error:
-        if error.missing:
-            error.hint = f"{error.hint}; all that is missing, at once: --suggest-facts FILE"
+    except WcetError as fault:
+        if fault.missing:
+            fault.hint = f"{fault.hint}; all that is missing, at once: --suggest-facts FILE"
         raise
     style = Style(color=colored(options), paths=options.paths, stats=options.stats)
     publish(
