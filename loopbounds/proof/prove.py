@@ -127,7 +127,8 @@ class Question:
         reached = 1 if self.exact.inputs else longest(long_runs(self.exact))
         known = outcome.reached if self.exact.inputs else reached
         outcome = replace(outcome, reached=reached)
-        loose = outcome.bound is None or outcome.bound > LOOSE * known
+        # of a loop that goes on longer than runs are followed no run tells what is loose
+        loose = outcome.bound is None or (outcome.bound > LOOSE * known and known < MAX_STEPS)
         if loose and self.simple != self.whole:
             if outcome.bound is not None:
                 seconds = max(1, budget.seconds // LOWERING_SECONDS)
@@ -290,6 +291,8 @@ def _search(
     if found is None:
         guesses, inductive = weed(session, model, guesses, at_most(HUGE))
         low, found = first, _Found(HUGE, tuple(guesses), DEPTH) if inductive else None
+    if found is not None and found.bound < HUGE and first >= MAX_STEPS:
+        return found  # of what is likely, the least: there is no run to come nearer to
     return _narrow(session, guesses, likely, low, found)
 
 

@@ -56,14 +56,13 @@ class Session:
             return list(self._searched().ask(properties, checks, effort))
 
     def first(self, claims: Sequence[Term], depth: int) -> int | None:
-        """The first of ``claims`` that is inductive, as the search sees it. Raises as ``ask``."""
+        """The first of ``claims`` that is inductive, as the search sees it. Raises as ``ask``.
+
+        Each of them follows from the one before.
+        """
         effort = self._effort()
         with _said():
-            for index, claim in enumerate(claims):
-                [answer] = self._searched().ask([(CLAIM, claim)], [Check(CLAIM, depth)], effort)
-                if answer.verdict is CheckVerdict.TRUE:
-                    return index
-        return None
+            return self._searched().first(claims, depth, effort)
 
     def _searched(self) -> Induction:
         self._search = self._search or Induction(self.model)

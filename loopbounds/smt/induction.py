@@ -37,13 +37,34 @@ class Induction:
         named = dict(properties)
         return tuple(self._answer(named[check.name], check.depth, effort) for check in checks)
 
-    def _answer(self, claim: Term, depth: int, effort: Effort) -> CheckAnswer:
-        """The trace of an unknown answer is the shortest induction step that failed."""
+    def first(self, claims: Sequence[Term], depth: int, effort: Effort) -> int | None:
+        """The first of ``claims`` that is proved. Each of them follows from the one before.
+
+        So a run that one of them holds in after k transitions need not be looked at again.
+        """
+        held: set[int] = set()
+        for index, claim in enumerate(claims):
+            if self._answer(claim, depth, effort, held).verdict is CheckVerdict.TRUE:
+                return index
+        return None
+
+    def _answer(
+        self, claim: Term, depth: int, effort: Effort, held: set[int] | None = None
+    ) -> CheckAnswer:
+        """The trace of an unknown answer is the shortest induction step that failed.
+
+        ``held``: the bases that hold, to which those of this claim are added.
+        """
         failed: tuple[State, ...] = ()
+        held = set() if held is None else held
         for k in range(depth + 1):
-            found, trace = self._check(self._runs, range(0), k, claim, effort)
+            found, trace = SmtResult.UNSAT, failed
+            if k not in held:
+                found, trace = self._check(self._runs, range(0), k, claim, effort)
             if found is SmtResult.SAT:
                 return CheckAnswer(CheckVerdict.FALSE, trace)
+            if found is SmtResult.UNSAT:
+                held.add(k)
             if found is SmtResult.UNSAT and k < depth:
                 found, trace = self._check(self._anywhere, range(k + 1), k + 1, claim, effort)
                 if found is SmtResult.UNSAT:
