@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Generic, TypeVar
 
-from quoll.processes.children import die_with
+from quoll.processes.children import die_with, fork
 
 __all__ = ["Limit", "Work", "answer_all"]
 
@@ -99,7 +99,7 @@ def _begun(questions: Sequence[Callable[[], T]], limit: Limit, pool: list[Worker
     here = os.getpid()
     ours, theirs = Pipe()
     try:
-        child = os.fork()
+        child = fork()
     except OSError:
         ours.close()
         theirs.close()

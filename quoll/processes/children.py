@@ -32,6 +32,7 @@ __all__ = [
     "apart",
     "content_of",
     "die_with",
+    "fork",
     "path_of",
     "run",
     "stoppable",
@@ -41,6 +42,7 @@ __all__ = [
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 OUTPUT = 1 << 28  # bytes that a program may write
 TICK = 0.5  # seconds between looks at what a program does
+HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGXCPU)
 STOPPING = (signal.SIGTERM, signal.SIGHUP)  # and SIGINT, which is KeyboardInterrupt
 T = TypeVar("T")
 
@@ -90,6 +92,18 @@ def stoppable() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def fork() -> int:
+    """``os.fork``; the handlers of signals that arrive in it are called at its end.
+
+    What they raise in the hooks of a fork, those of ``logging`` say, would be lost.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
+    try:
+        return os.fork()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def die_with(parent: int) -> None:
@@ -238,7 +252,7 @@ def apart(work: Callable[[], T], seconds: float | None) -> T:
     here = os.getpid()
     reader, writer = os.pipe()
     try:
-        child = os.fork()
+        child = fork()
     except OSError as error:
         os.close(reader)
         os.close(writer)

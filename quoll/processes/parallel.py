@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 
-from quoll.processes.children import die_with
+from quoll.processes.children import die_with, fork
 
 __all__ = ["begun", "spread"]
 
@@ -100,7 +100,7 @@ def _forked(work: Callable[[], object]) -> tuple[int, int] | None:
     here = os.getpid()
     reader, writer = os.pipe()
     try:
-        child = os.fork()
+        child = fork()
     except OSError:
         os.close(reader)
         os.close(writer)

@@ -190,3 +190,23 @@ def test_work_in_a_process_of_its_own() -> None:
         apart(lambda: time.sleep(1000), 0.2)
     with pytest.raises(Died, match="signal 11"):
         apart(lambda: os.kill(os.getpid(), signal.SIGSEGV), 60)
+
+
+def test_a_signal_in_the_hooks_of_a_fork_is_not_lost() -> None:
+    """An interrupted run went on, with a traceback: ``logging`` has such a hook."""
+    program = (
+        "import os, signal\n"
+        "from quoll.processes.children import fork\n"
+        "here = os.getpid()\n"
+        "def hook():\n"
+        "    os.kill(here, signal.SIGINT)\n"
+        "    for _ in range(1000): pass\n"
+        "os.register_at_fork(after_in_parent=hook)\n"
+        "try:\n"
+        "    child = fork()\n"
+        "    os._exit(3 if child else 0)\n"
+        "except KeyboardInterrupt:\n"
+        "    os._exit(7)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (7, b"")

@@ -103,7 +103,9 @@ def all_unbounded(entries: Mapping[str, UnboundedLoop]) -> UnboundedLoop:
     hint = next(iter(entries.values())).hint
     texts = [f"entry {', '.join(who)}: {message}" for (message, _), who in names.items()]
     unanswered = any(isinstance(error, UnansweredLoop) for error in entries.values())
-    return (UnansweredLoop if unanswered else UnboundedLoop)("; ".join(texts), hint=hint)
+    missing = dict.fromkeys(m for error in entries.values() for m in error.missing)
+    kind = UnansweredLoop if unanswered else UnboundedLoop
+    return kind("; ".join(texts), hint=hint, missing=tuple(missing))
 
 
 def unanswered(

@@ -105,7 +105,8 @@ def run(options: argparse.Namespace) -> int:
         result = analyse(options.kernel, wanted, stages)
     except WcetError as fault:
         if fault.missing:
-            fault.hint = f"{fault.hint}; all that is missing, at once: --suggest-facts FILE"
+            more = "all that is missing, at once: --suggest-facts FILE"
+            fault.hint = f"{fault.hint}; {more}" if fault.hint else more
         raise
     style = Style(color=colored(options), paths=options.paths, stats=options.stats)
     publish(

@@ -84,3 +84,12 @@ def test_an_input_is_not_overwritten(
     facts.write_text("recursion of depth at most 2\n")
     assert suggested(capsys, program, facts, "--facts", facts)[0] == 2
     assert facts.read_text() == "recursion of depth at most 2\n"
+
+
+@pytest.mark.parametrize("entry", ["main", "other"])
+def test_an_error_says_how_to_find_all(
+    capsys: pytest.CaptureFixture[str], program: Path, entry: str
+) -> None:
+    arguments = ["--entry", entry, "--platform", "kzm", "--no-cache", "--quiet"]
+    assert main(["analyse", str(program), *arguments]) != 0
+    assert "all that is missing, at once: --suggest-facts FILE" in capsys.readouterr().err
