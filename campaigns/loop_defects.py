@@ -11,7 +11,7 @@ say. What takes longer than ``--seconds`` of the clock is left, and counted. Def
 output as they are found, with what repeats them; the status is 1 if there is any.
 
 ``--seed S`` chooses the order of functions and the programs; ``--minutes M`` begins nothing after M
-minutes by the clock; ``--programs N`` is the number of random programs, ``--multilibs N`` that of
+minutes by the clock; ``--programs N`` is the number of random programs, ``--builds N`` that of
 the builds of each library.
 """
 
@@ -236,7 +236,7 @@ def main() -> None:
     parser.add_argument("--time-limit", type=int, default=2, help="of processor time for a loop")
     parser.add_argument("--minutes", type=float, default=1e6)
     parser.add_argument("--programs", type=int, default=5_000)
-    parser.add_argument("--multilibs", type=int, help="of each library (default: all)")
+    parser.add_argument("--builds", type=int, help="of each library (default: all)")
     options = parser.parse_args()
     signal.signal(signal.SIGALRM, _stop)
     found = 0
@@ -247,7 +247,7 @@ def main() -> None:
             if name == "random":
                 sweep.programs(options.seed, options.programs)
             else:
-                sweep.library(name, random.Random(options.seed), options.multilibs)
+                sweep.library(name, random.Random(options.seed), options.builds)
         except (KeyboardInterrupt, subprocess.SubprocessError) as error:
             print(f"{name}: ended by {type(error).__name__}", flush=True)
         print(f"{name}: {sweep}", flush=True)

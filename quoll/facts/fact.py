@@ -7,6 +7,7 @@ them; ``quoll.facts.read`` lists their forms.
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -71,13 +72,13 @@ class Fact:
     stage: ClassVar[Stage]
     source: Source
 
+    @abstractmethod
     def question(self) -> Question:
         """What the fact is about, and its answer; every kind has its own.
 
-        Abstract, and tested to be overridden: ``ABC`` has an attribute ``register``, which a
-        dataclass would take for the default of the field of that name.
+        A test checks that: ``ABC`` itself has an attribute ``register``, which a dataclass would
+        take for the default of the field of that name.
         """
-        raise NotImplementedError
 
     def places(self) -> tuple[str, ...]:
         """The places whose execution the fact speaks of, as they are written."""
