@@ -12,7 +12,7 @@ output as they are found, with what repeats them; the status is 1 if there is an
 
 ``--seed S`` chooses the order of functions and the programs; ``--minutes M`` begins nothing after M
 minutes by the clock; ``--programs N`` is the number of random programs, ``--builds N`` that of
-the builds of each library.
+the builds of each library, and ``--first N`` goes on with the N-th of a campaign that was ended.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -85,9 +86,9 @@ class Sweep:
         if time.monotonic() > self._told + TOLD:
             self._told = time.monotonic()
             print(f"so far: {self}", file=sys.stderr, flush=True)
-        signal.setitimer(signal.ITIMER_REAL, self.seconds, AGAIN)
         try:
-            self._bounds(image, entry, name)
+            with _limited(self.seconds):
+                self._bounds(image, entry, name)
         except OutOfTime:
             self.counts["out of time"] += 1
         except WcetError as error:
@@ -96,8 +97,6 @@ class Sweep:
             frames = traceback.extract_tb(error.__traceback__)
             chain = " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(frames[-6:]))
             self._defect(f"{type(error).__name__}: {str(error)[:80]} ({chain})", name)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _bounds(self, image: Image, entry: int, name: str) -> None:
         program = extract(image, [entry])
@@ -131,22 +130,22 @@ class Sweep:
         self.defects[text] += 1
         print(f"DEFECT {name}: {text}", flush=True)
 
-    def library(self, name: str, chance: random.Random, most: int | None) -> None:
+    def library(self, name: str, chance: random.Random, most: int | None, first: int) -> None:
         """Every function of every program of a corpus, or of ``most`` of them, in random order."""
         programs = corpus(name)[:most]
         entries = [(elf, entry) for elf in programs for entry in entries_of(Image.load(elf))]
         chance.shuffle(entries)
         images = {elf: Image.load(elf) for elf in programs}
         self.counts["functions there are"] = len(entries)
-        for elf, entry in entries:
+        for elf, entry in entries[first:]:
             if time.monotonic() > self.until:
                 return
             image = images[elf]
             self.function(image, entry, f"{elf.stem} {image.place(entry & ~1)}")
 
-    def programs(self, seed: int, count: int) -> None:
-        """Random programs, each at one level after the other."""
-        for number, level in ((n, o) for n in range(count) for o in LEVELS):
+    def programs(self, seed: int, numbers: range) -> None:
+        """Random programs of these numbers, each at one level after the other."""
+        for number, level in ((n, o) for n in numbers for o in LEVELS):
             if time.monotonic() > self.until:
                 return
             chance = random.Random(f"{seed} {number}")
@@ -223,8 +222,22 @@ def _loop(chance: random.Random, names: list[str], kinds: list[str]) -> str:
     )
 
 
-def _stop(signum: int, frame: FrameType | None) -> None:
-    raise OutOfTime
+@contextmanager
+def _limited(seconds: int) -> Iterator[None]:
+    """Raise ``OutOfTime`` in the body after ``seconds``, and again; never behind the body."""
+    inside = True
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        if inside:
+            raise OutOfTime
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
+    try:
+        yield
+    finally:
+        inside = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def main() -> None:
@@ -236,18 +249,19 @@ def main() -> None:
     parser.add_argument("--time-limit", type=int, default=2, help="of processor time for a loop")
     parser.add_argument("--minutes", type=float, default=1e6)
     parser.add_argument("--programs", type=int, default=5_000)
+    parser.add_argument("--first", type=int, default=0, help="begin with this function or program")
     parser.add_argument("--builds", type=int, help="of each library (default: all)")
     options = parser.parse_args()
-    signal.signal(signal.SIGALRM, _stop)
     found = 0
     for name in options.corpora:
         until = time.monotonic() + 60 * options.minutes
         sweep = Sweep(options.seconds, options.time_limit, until)
         try:
             if name == "random":
-                sweep.programs(options.seed, options.programs)
+                last = options.first + options.programs
+                sweep.programs(options.seed, range(options.first, last))
             else:
-                sweep.library(name, random.Random(options.seed), options.builds)
+                sweep.library(name, random.Random(options.seed), options.builds, options.first)
         except (KeyboardInterrupt, subprocess.SubprocessError) as error:
             print(f"{name}: ended by {type(error).__name__}", flush=True)
         print(f"{name}: {sweep}", flush=True)
