@@ -16,7 +16,7 @@ __all__ = ["BoundOptions", "Budget"]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one loop may use for each of its models: ``queries`` of the solvers.
+    """What one loop may use for each of its models: ``queries`` of the solvers, of these ``steps``.
 
     Seconds of processor time, for all of them and for each, are several times what proofs need:
     how fast the machine is, and what else it does, must not change a bound.
@@ -24,6 +24,7 @@ class Budget:
 
     seconds: int = 60
     queries: int = 48
+    steps: int = 120_000  # of the SMT solver in the search, in all
     query: Limits = field(default_factory=Limits)  # of the model checker
     search: Effort = field(default_factory=Effort)  # for each check of the SMT solver
 

@@ -52,7 +52,7 @@ TWICE_DEPTH = 3  # and how deep
 HUGE = 1 << 30  # a bound no proof is expected for; candidates may rely on it
 BEST = 3  # runs from which longer ones are looked for
 LOOSE = 16  # times the longest run found: a bound above may be due to what a model leaves out
-LOWERING = 8  # a lower bound than the one proved is worth this part of the queries,
+LOWERING = 8  # a lower bound than the one proved is worth this part of the queries and steps,
 LOWERING_SECONDS = 3  # and this part of the seconds
 NEAR = 3  # likely bounds asked first, besides the one after the longest run
 DEPTH = 1  # of induction, first
@@ -133,7 +133,8 @@ class Question:
             if outcome.bound is not None:
                 seconds = max(1, budget.seconds // LOWERING_SECONDS)
                 queries = max(1, budget.queries // LOWERING)
-                budget = replace(budget, seconds=seconds, queries=queries)
+                steps = max(1, budget.steps // LOWERING)
+                budget = replace(budget, seconds=seconds, queries=queries, steps=steps)
             outcome = _lower(prove_simple(self.whole, budget, checker), outcome)
         return replace(outcome, seconds=outcome.seconds + time.perf_counter() - start)
 
@@ -349,13 +350,19 @@ def _narrow(
     """Search for the smallest provable n >= low, several n at a time, for each depth.
 
     A deeper induction sees a few iterations more: no help where thousands are known to happen.
+    When the budget of the search is spent, the smallest one until then. Raises OutOfTime for none.
     """
     for depth in FRAMES if low < MAX_STEPS else FRAMES[:1]:
         while best is None or low < best.bound:
             high = None if best is None else best.bound
             between = [n for n in likely if low <= n and (high is None or n < high)]
             tries = sorted({*_ladder(low, high), *between[-4:]})
-            best = _least(session, guesses, tries, depth) or best
+            try:
+                best = _least(session, guesses, tries, depth) or best
+            except OutOfTime:
+                if best is None or best.bound == HUGE:
+                    raise
+                return best
             bad = [n for n in tries if best is None or n < best.bound]
             if bad:
                 low = max(bad) + 1

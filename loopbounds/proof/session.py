@@ -40,11 +40,13 @@ class Session:
         self.model, self._budget, self._checker = model, budget, checker
         self._start, self._asked = _processor_seconds(), 0
         self._search: Induction | None = None
+        self._before = 0  # steps of the search in the models asked about before
         self.text = ""  # of the model, with what was proved of it last
 
     def turn_to(self, model: LoopModel) -> None:
         """Ask about another model from now on."""
         if model is not self.model:
+            self._before = self._steps
             self.model, self._search = model, None
 
     def ask(
@@ -65,13 +67,19 @@ class Session:
             return self._searched().first(claims, depth, effort)
 
     def _searched(self) -> Induction:
-        self._search = self._search or Induction(self.model)
+        left = self._budget.steps - self._before
+        self._search = self._search or Induction(self.model, most=left)
         return self._search
+
+    @property
+    def _steps(self) -> int:
+        """Of the search until now."""
+        return self._before + (self._search.steps if self._search is not None else 0)
 
     def _effort(self) -> Effort:
         """Of one more question. Raises OutOfTime."""
         left = self._seconds()
-        if self._asked == self._budget.queries:
+        if self._asked == self._budget.queries or self._steps >= self._budget.steps:
             raise OutOfTime
         self._asked += 1
         effort = self._budget.search

@@ -12,6 +12,7 @@ is stopped proves nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from loopbounds.nusmv.model import LoopModel
 from loopbounds.nusmv.query import Check, CheckAnswer, CheckVerdict, State
@@ -23,12 +24,20 @@ __all__ = ["Induction"]
 
 
 class Induction:
-    """Checks of one model. ``plain``: with the settings of ``SmtSolver(plain=True)``."""
+    """Checks of one model, which is stopped in the middle of one after ``most`` steps of all.
 
-    def __init__(self, model: LoopModel, *, plain: bool = False) -> None:
-        self._solver = SmtSolver(plain=plain)
+    ``plain``: with the settings of ``SmtSolver(plain=True)``.
+    """
+
+    def __init__(self, model: LoopModel, *, most: int | None = None, plain: bool = False) -> None:
+        self._solver, self._most = SmtSolver(plain=plain), most
         self._runs = Unrolling(model, self._solver, initial=True)
         self._anywhere = Unrolling(model, self._solver, initial=False)
+
+    @property
+    def steps(self) -> int:
+        """Of all checks until now."""
+        return self._solver.steps
 
     def ask(
         self, properties: Sequence[tuple[str, Term]], checks: Sequence[Check], effort: Effort
@@ -78,6 +87,8 @@ class Induction:
         self, states: Unrolling, holds: range, last: int, claim: Term, effort: Effort
     ) -> tuple[SmtResult, tuple[State, ...]]:
         """Whether ``claim`` can fail in state ``last`` though it holds in those before."""
+        if self._most is not None:
+            effort = replace(effort, steps=min(effort.steps, self._most - self.steps))
         negation = self._solver.apply("NOT", states.at(last, claim))
         before = [states.at(k, claim) for k in holds]
         answer = self._solver.check([*states.constraints, *before, negation], effort)

@@ -75,10 +75,12 @@ class SmtSolver:
     """Formulas, and checks whether some can hold together. Booleans are not words here.
 
     ``plain``: checked with the library's own settings, not with those that make a search fast.
+    ``steps``: of all checks until now.
     """
 
     def __init__(self, *, plain: bool = False) -> None:
         self._terms, self._plain = _library().TermManager(), plain
+        self.steps = 0
 
     def value(self, value: int, width: int) -> Formula:
         """A word."""
@@ -110,6 +112,7 @@ class SmtSolver:
                 found = checker.check_sat()
         except (library.BitwuzlaException, MemoryError) as fault:
             raise SearchFailed(f"the search failed: {fault}") from fault
+        self.steps += limit.steps
         if found == library.Result.UNSAT:
             result = SmtResult.UNSAT
         else:

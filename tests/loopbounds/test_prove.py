@@ -14,11 +14,13 @@ from loopbounds.nusmv.model import COUNT_WIDTH, LoopModel, Variable, at_most
 from loopbounds.nusmv.query import Check, CheckVerdict, Limits, ask, find_solver
 from loopbounds.proof.checker import find_checker
 from loopbounds.proof.climb import Choice, climb
-from loopbounds.proof.prove import Budget, Question, prove, prove_simple
+from loopbounds.proof.prove import HUGE, Budget, Question, prove, prove_simple
 from loopbounds.proof.runs import explore, longest
 from loopbounds.reduction.canonical import canonical
 from loopbounds.reduction.coarsen import coarsen
 from loopbounds.reduction.simplify import simplified
+from loopbounds.smt.induction import Induction
+from loopbounds.smt.solver import Effort
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, const, operation, sym
@@ -331,3 +333,29 @@ def test_the_budget_is_counted_in_queries(monkeypatch: pytest.MonkeyPatch) -> No
     assert needed > 0
     assert bounds == [None] * needed + [wanted] * (len(bounds) - needed)
     assert asked[0] == 1 + len(bounds) - needed
+
+
+def between_unknowns() -> LoopModel:
+    """A loop from one unknown to another: each bound takes thousands of steps of the search."""
+    start, end = bits(N, 0x7FFF_FFE0), bits(M, 0x7FFF_FFFF)
+    return counted(start, terms.add(X, word(32)), terms.ult(X, end))
+
+
+@pytest.mark.slow
+def test_a_search_takes_the_steps_of_its_budget() -> None:
+    """Of all its checks; and what is proved then is the least bound found until then."""
+    model = between_unknowns()
+    for steps in (1, 100, 10_000):
+        search = Induction(model, most=steps)
+        claims = [("claim", at_most(n)) for n in (1 << 27, 1 << 28, 1 << 29)]
+        for claim in claims:
+            search.ask([claim], [Check("claim", 4)], Effort())
+        checks = len(claims) * 2 * 5
+        assert search.steps <= steps + checks  # one that is stopped has taken one step more
+    least = (1 << 26) + 1
+    found = {n: prove(model, Budget(steps=n), find_checker()) for n in (100, 120_000)}
+    assert not any(outcome.failed for outcome in found.values())
+    assert found[100].bound is None
+    bound = found[120_000].bound
+    assert bound is not None
+    assert least < bound < HUGE
