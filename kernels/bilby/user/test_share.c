@@ -53,19 +53,6 @@ static void tells_when_aborted(word_t value)
     rest();
 }
 
-static void tells(word_t value)
-{
-    tell(value);
-    rest();
-}
-
-/* Everybody who is more urgent has run. */
-static void let_others_run(void)
-{
-    run_child(tells, 99, 1, 0, 0);
-    wait_report();
-}
-
 /*
  * A CNode in the child's slot FIRST, with all capabilities to many others in it, and in the
  * slot that is emptied last the only one to an endpoint, on which a child of the highest
