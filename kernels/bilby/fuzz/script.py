@@ -38,12 +38,16 @@ class Script:
         self._next += count
         return self._next - count
 
-    def thread_of(self, slot: int) -> Thread:
+    def object_of(self, slot: int) -> int:
+        """The address of what a capability leads to."""
         cap = self.run.kernel.thread(self.run.first_thread).slots["cspace"].cap
         assert cap is not None
         found = self.run.kernel.cnode(cap["object"]).slots[slot].cap
         assert found is not None
-        return self.run.kernel.thread(found["object"])
+        return found["object"]
+
+    def thread_of(self, slot: int) -> Thread:
+        return self.run.kernel.thread(self.object_of(slot))
 
     def runs(self, slot: int) -> bool:
         return self.run.kernel.current is self.thread_of(slot)
