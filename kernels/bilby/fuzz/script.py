@@ -128,11 +128,20 @@ class Script:
         for _ in range(count):
             self.run.host.attempt(API[f"SYS_{name}"], registers, 1)
 
-    def interrupt_at_the_end(self, name: str, address: int) -> None:
-        """A call of one lookup; an interrupt comes when it is done, but for who runs next."""
+    def interrupt_at_the_end(
+        self,
+        name: str,
+        address: int,
+        line: int = 0,
+        lookups: int = 1,
+        sent: int = 0,
+        words: Sequence[int] = (),
+    ) -> None:
+        """A call; an interrupt comes when it is done, but for who runs next."""
         self.in_step = False
-        registers = [address, 0, *[ANY_WORD] * REGISTERS]
-        self.run.host.attempt(API[f"SYS_{name}"], registers, 2 if self.keeps_lookups else 1)
+        registers = [address, sent, *words, *[ANY_WORD] * (REGISTERS - len(words))]
+        test = 1 + lookups if self.keeps_lookups else 1
+        self.run.host.attempt(API[f"SYS_{name}"], registers, test | line << 16)
 
     def begin_retype(self, kind: str, region: int, test: int) -> bool:
         """One object, preempted at a test and left so; whether it was."""

@@ -182,6 +182,7 @@ void thread_abort(struct tcb *thread);
 void sched_wake(struct tcb *thread);
 void sched_queue(struct tcb *thread);
 void sched_yield(void);
+void sched_expire(void);
 void sched_remove(struct tcb *thread);
 void sched_run(void);
 void sched_hand_over(struct tcb *thread);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests: faults of user threads, their handlers, and resuming. */
 #include "tests.h"
+#include <devices.h>
 
 #define HOLE        0x001f0800u /* inside the table, not mapped */
 #define HOLE_FRAME  0x001f0000u
@@ -175,7 +176,7 @@ static bool protected_memory(void)
         { 0xf0010000, false, PERMISSION_SECTION },
         { 0xf0010000, true, PERMISSION_SECTION },
         { 0xf0100000, true, PERMISSION_SECTION },
-        { 0xf8000040, false, PERMISSION_SECTION },
+        { KERNEL_DEVICES, false, PERMISSION_PAGE },
         { 0xffff0000, false, PERMISSION_PAGE },
         { 0xfffffffc, true, TRANSLATION_PAGE },
     };

@@ -420,9 +420,13 @@ static bool irq_errors(void)
     word_t root = ROOT_CNODE;
     word_t endpoint = make(TYPE_ENDPOINT, 0);
     word_t deaf = badged(make(TYPE_NOTIFICATION, 0), RIGHT_RECEIVE, 1);
+    word_t own = 0;
 
     SAME(irq_get(64, ROOT_CNODE, slot, 32), ERROR_RANGE);
     SAME(irq_get(~0u, ROOT_CNODE, slot, 32), ERROR_RANGE);
+    for (word_t line = 0; line < 64; line++)
+        own += irq_get(line, ROOT_CNODE, ROOT_TCB, 32) == ERROR_RANGE;
+    SAME(own, 1); /* the kernel's */
     SAME(irq_get(5, ROOT_TCB, slot, 32), ERROR_INVALID_CAPABILITY);
     SAME(irq_get(5, ROOT_CNODE, ROOT_TCB, 32), ERROR_SLOT_OCCUPIED);
     SAME(irq_get(5, ROOT_CNODE, slot, 33), ERROR_RANGE);

@@ -238,11 +238,69 @@ static bool stopped_recycling_of_a_notification(void)
     return true;
 }
 
+/* ---- time ------------------------------------------------------------------------- */
+
+#define CALLS 100000 /* they take several slices of time */
+
+static void asks_often(word_t value)
+{
+    word_t wrong = 0;
+
+    for (word_t i = 0; i < CALLS; i++)
+        wrong += call(CHILD_ENDPOINT, 0, i).w[0] != i;
+    tells(value + wrong);
+}
+
+static void answers_often(word_t unused)
+{
+    struct message m = receive(CHILD_ENDPOINT);
+
+    (void)unused;
+    for (;;)
+        m = reply_receive(CHILD_ENDPOINT, 0, m.w[0]);
+}
+
+/* Two threads that only run each other do not keep a third one waiting. */
+static bool slices_of_callers(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+
+    run_child(answers_often, 0, 50, endpoint, 0);
+    run_child(asks_often, 20, 50, endpoint, 0);
+    run_child(tells, 30, 50, 0, 0);
+    SAME(wait_report(), 30);
+    SAME(wait_report(), 20);
+    return true;
+}
+
+static void spins(word_t unused)
+{
+    (void)unused;
+    for (;;)
+        __asm__ volatile("");
+}
+
+static bool slices_of_spinners(void)
+{
+    struct child first = run_child(spins, 0, 50, 0, 0);
+    struct child second = run_child(spins, 0, 50, 0, 0);
+
+    run_child(tells, 30, 50, 0, 0);
+    run_child(tells, 40, 49, 0, 0);
+    SAME(wait_report(), 30);
+    SAME(tcb_suspend(first.tcb), 0);
+    SAME(tcb_suspend(second.tcb), 0);
+    SAME(wait_report(), 40); /* less urgent: not before both are stopped */
+    return true;
+}
+
 const struct test share_tests[] = {
     { urgent_deletion, "a deletion does not wait for that of a less urgent thread" },
     { suspended_deletion, "what a thread that was stopped has not deleted is deleted all the same" },
     { deletion_of_oneself, "a thread that deletes itself and others wakes those who waited" },
     { stopped_recycling_of_an_endpoint, "an endpoint whose recycler was stopped can be used" },
     { stopped_recycling_of_a_notification, "a notification whose recycler was stopped can be used" },
+    { slices_of_callers, "two threads that call each other leave time to others of their priority" },
+    { slices_of_spinners, "threads of one priority that never wait take turns" },
     { NULL, NULL },
 };

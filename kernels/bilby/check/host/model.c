@@ -49,7 +49,7 @@ struct model {
 _Static_assert(sizeof(struct model) <= MODEL_BYTES, "room for the model");
 static struct model *const model = (struct model *)MODEL_BASE;
 
-static word_t force_at, tests, taken; /* of the harness: not undone */
+static word_t force_at, force_by = PREEMPT_LINE, tests, taken; /* of the harness: not undone */
 
 extern struct page_directory *owner[HARDWARE_ASIDS]; /* asid.c */
 
@@ -69,7 +69,7 @@ bool model_is_pending(void)
 bool interrupts_pending(void)
 {
     if (++tests == force_at)
-        model_raise(PREEMPT_LINE);
+        model_raise(force_by);
     return model_is_pending();
 }
 
@@ -80,7 +80,7 @@ word_t interrupts_take(void)
 
         if (model->pending[irq / 32] & model->enabled[irq / 32] & bit) {
             model->pending[irq / 32] &= ~bit;
-            taken += irq == PREEMPT_LINE;
+            taken += irq == force_by;
             return irq;
         }
     }
@@ -112,6 +112,11 @@ void model_force(word_t test)
 {
     force_at = test;
     tests = taken = 0;
+}
+
+void model_force_by(word_t irq)
+{
+    force_by = irq;
 }
 
 word_t model_tests(void)
