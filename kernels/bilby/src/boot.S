@@ -28,6 +28,7 @@ _start:
     /* r10: what to add to a link address to get a physical one. */
     ldr     r10, =KERNEL_PHYSICAL - (WINDOW_BASE + KERNEL_PHYSICAL - RAM_BASE)
 
+    machine_boot_close_coprocessors
     machine_boot_invalidate
 
     /* Clear .bss, which holds the tables. */

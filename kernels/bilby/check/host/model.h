@@ -20,7 +20,7 @@
 void model_init(void);
 void model_know(const void *first, word_t bytes); /* it is clean */
 void model_begin(void);             /* the user runs: the TLB fills, lines are fetched */
-void model_check(void);             /* invariants M1 to M6, after an operation */
+void model_check(void);             /* invariants M1 to M7, after an operation */
 bool model_is_published(word_t window, word_t bytes); /* new memory */
 void model_raise(word_t irq);
 bool model_is_pending(void);
