@@ -24,24 +24,26 @@ __all__ = ["AT_USER", "interrupts_taken", "main"]
 
 AT_USER = "user or idle"
 POINT = "preemption_point_"
+EXPIRE = "sched_expire"  # reached by the interrupts of the kernel's own timer, and by no others
 
 
 def interrupts_taken(trace: Trace, image: Image) -> Counter[str]:
     """How often the interrupt handler ran, by what was interrupted.
 
-    Points that the kernel has but that were not met are there with 0.
+    Points that the kernel has but that were not met are there with 0. Those of the kernel's own
+    timer are left out: no program raised them.
     """
     points = {
         name.removeprefix(POINT): _address(image, name)
         for name in image.symbols.names()
         if name.startswith(POINT)
     }
-    handler = _address(image, "handle_interrupt")
+    handler, expire = _address(image, "handle_interrupt"), _address(image, EXPIRE)
     taken = Counter({AT_USER: 0} | dict.fromkeys(sorted(points, key=int), 0))
     for execution in trace.executions:
         pcs: npt.NDArray[np.uint32] = np.frombuffer(execution.pcs, np.uint32)
         found = np.flatnonzero(pcs == handler)
-        if len(found):
+        if len(found) and not (pcs[found[0] :] == expire).any():
             taken[_interrupted(execution, pcs[: found[0]], points)] += 1
     return taken
 

@@ -67,14 +67,21 @@ CP15 = {
     (0, 2, 0, 0), (0, 13, 0, 1),              # table base, address space number
     (0, 5, 0, 0), (0, 5, 0, 1), (0, 6, 0, 0),  # faults
     (0, 7, 5, 0), (0, 7, 10, 1), (0, 8, 7, 2),  # ICIALLU, DCCMVAC, TLBIASID
+    (0, 13, 0, 2),  # TPIDRURW
 }  # fmt: skip
+
+# CPACR, PMUSERENR and the thread registers, which boot sets to 0.
+CLOSED = {(0, 1, 0, 2), (0, 9, 14, 0), (0, 13, 0, 2), (0, 13, 0, 3)}
 
 BOOT_CP15 = {
     (0, 1, 0, 0), (0, 1, 0, 1), (0, 2, 0, 0), (0, 2, 0, 2), (0, 3, 0, 0), (0, 13, 0, 1),
     (1, 0, 0, 1), (2, 0, 0, 0), (1, 0, 0, 0),  # CLIDR, CSSELR, CCSIDR
     (0, 7, 6, 2), (0, 7, 5, 0), (0, 7, 5, 6),  # DCISW, ICIALLU, BPIALL
     (0, 7, 10, 1), (0, 8, 7, 0),
+    *CLOSED,
 }  # fmt: skip
+
+TEECR = (6, 0, 0, 0)  # of coprocessor 14: boot alone
 
 
 def refusal(word: int, allowed: set[tuple[int, int, int, int]]) -> str | None:
@@ -84,12 +91,14 @@ def refusal(word: int, allowed: set[tuple[int, int, int, int]]) -> str | None:
             return name
     if word >> 28 != 0xF and word & 0x0F000010 == 0x0E000010:
         place = (word >> 21 & 7, word >> 16 & 15, word & 15, word >> 5 & 7)
+        if word >> 8 & 15 == 14 and place == TEECR and allowed is BOOT_CP15:
+            return None
         return None if word >> 8 & 15 == 15 and place in allowed else f"coprocessor {place}"
     return None
 
 
 REFUSED_SAMPLES = """
-    udiv r0, r1, r2; sdiv r0, r1, r2; smc #0; svc #0; mrc p15, 0, r0, c13, c0, 2
+    udiv r0, r1, r2; sdiv r0, r1, r2; smc #0; svc #0; mrc p15, 0, r0, c13, c0, 3
     mcr p15, 0, r0, c7, c5, 1; mrc p15, 0, r0, c9, c13, 0; mrc p14, 0, r0, c0, c0, 0
     mrrc p15, 0, r0, r1, c2; vmov s0, r0; vadd.f32 s0, s1, s2; vadd.i32 d0, d1, d2
     vldr s0, [r0]; vld1.8 {d0}, [r0]
@@ -124,6 +133,14 @@ def test_no_forbidden_instruction(elf: Path, functions: list[Function]) -> None:
                 continue
             reason = refusal(insn.word, allowed)
             assert reason is None, f"{function.name} {insn.address:#x}: {reason}"
+
+
+def test_boot_closes_coprocessors(functions: list[Function]) -> None:
+    (start,) = (function for function in functions if function.name == "_start")
+    words = [insn.word for insn in start.insns if insn.word & 0x0F100010 == 0x0E000010]
+    places = {(w >> 21 & 7, w >> 16 & 15, w & 15, w >> 5 & 7): w >> 8 & 15 for w in words}
+    assert {place for place, coprocessor in places.items() if coprocessor == 15} >= CLOSED
+    assert places[TEECR] == 14
 
 
 def test_switching_spaces_is_fenced(functions: list[Function]) -> None:

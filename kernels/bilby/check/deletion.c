@@ -13,6 +13,8 @@
  *       queue, the first not behind the last; its worker knows the endpoint
  *   E2  a thread that cannot run, or whose call is over, is worker of none, was told of
  *       none, and has sent no answer before
+ *   E3  an endpoint or a notification that is closed has a worker that knows it, or nobody
+ *       can use it: no CNode has a capability to it
  */
 #include "invariants.h"
 
@@ -127,8 +129,71 @@ static void check_abort(const struct endpoint *endpoint)
     while (thread != NULL && thread != endpoint->abort_last)
         thread = thread->wait_next;
     require(thread != NULL, "E1 abort_at is not behind abort_last", endpoint);
-    require(endpoint->abort_worker == NULL
-            || endpoint->abort_worker->aborting == endpoint, "E1 the worker knows", endpoint);
+}
+
+static bool knows(const struct tcb *worker, const void *object, word_t type)
+{
+    return worker->aborting == object && worker->recycles == type;
+}
+
+static bool is_in_a_cnode(const struct slot *slot)
+{
+    for (word_t i = 0; i < universe->slot_count; i++) {
+        const struct cap *cap = &universe->slot[i]->cap;
+
+        if (cap_type(cap) == CAP_CNODE
+            && (word_t)slot - cnode_cap_object(cap) < sizeof(*slot) << cnode_cap_radix(cap))
+            return true;
+    }
+    return false;
+}
+
+/* What is closed for good. */
+static void check_unused(const void *object, word_t type)
+{
+    for (word_t i = 0; i < universe->slot_count; i++) {
+        const struct slot *slot = universe->slot[i];
+
+        require(cap_type(&slot->cap) != type || endpoint_cap_object(&slot->cap) != (word_t)object
+                || !is_in_a_cnode(slot), "E3 what is closed for good cannot be used", object);
+    }
+}
+
+static void check_worker(const struct tcb *thread)
+{
+    const struct endpoint *endpoint = thread->aborting;
+    const struct notification *notification = thread->aborting;
+
+    if (thread->aborting != NULL)
+        require((thread->recycles == CAP_ENDPOINT ? endpoint->abort_worker : notification->recycler)
+                == thread, "E1 what a thread recycles knows it", thread);
+}
+
+static void check_closed(void)
+{
+    for (word_t i = 0; i < universe->endpoints.count; i++) {
+        const struct endpoint *endpoint = (const struct endpoint *)universe->endpoints.at[i];
+
+        require(endpoint->abort_worker == NULL
+                || knows(endpoint->abort_worker, endpoint, CAP_ENDPOINT), "E1 the worker knows",
+                endpoint);
+        if (endpoint->state == EP_CLOSED && endpoint->abort_worker == NULL)
+            check_unused(endpoint, CAP_ENDPOINT);
+    }
+    for (word_t i = 0; i < universe->threads.count; i++)
+        check_worker((const struct tcb *)universe->threads.at[i]);
+    for (word_t i = 0; i < universe->notifications.count; i++) {
+        const struct notification *notification =
+            (const struct notification *)universe->notifications.at[i];
+
+        if (notification->signalled != NOTIFICATION_CLOSED)
+            continue;
+        require(notification->recycler == NULL
+                || knows(notification->recycler, notification, CAP_NOTIFICATION),
+                "E3 who closed it knows", notification);
+        if (notification->recycler == NULL)
+            check_unused(notification, CAP_NOTIFICATION);
+    }
 }
 #endif
 
@@ -150,6 +215,7 @@ void check_deletion(void)
 #ifdef LAYOUT_HAS_ABORT
     for (word_t i = 0; i < universe->endpoints.count; i++)
         check_abort((const struct endpoint *)universe->endpoints.at[i]);
+    check_closed();
 #endif
     for (word_t i = 0; i < universe->threads.count; i++) {
         const struct tcb *thread = (const struct tcb *)universe->threads.at[i];

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from kernels.bilby.spec.layout import API, WINDOW, message
+from kernels.bilby.spec.layout import API, TICK, WINDOW, message
 from kernels.bilby.spec.state import CNode, Kernel, Slot, Thread
 
 HOSTILE = [0, 1, 2, 3, 31, 32, 33, 64, 127, 255, 256, 4096, 1 << 20, 1 << 28]
@@ -363,4 +363,5 @@ class Draw:
 
     def interrupt(self) -> Operation:
         lines = sorted(self.kernel.issued - self.kernel.masked) or [self.rng.randrange(62)]
+        lines.append(TICK)
         return Operation("interrupt", self.rng.choice(lines), name="interrupt")

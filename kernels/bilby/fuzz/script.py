@@ -38,12 +38,16 @@ class Script:
         self._next += count
         return self._next - count
 
-    def thread_of(self, slot: int) -> Thread:
+    def object_of(self, slot: int) -> int:
+        """The address of what a capability leads to."""
         cap = self.run.kernel.thread(self.run.first_thread).slots["cspace"].cap
         assert cap is not None
         found = self.run.kernel.cnode(cap["object"]).slots[slot].cap
         assert found is not None
-        return self.run.kernel.thread(found["object"])
+        return found["object"]
+
+    def thread_of(self, slot: int) -> Thread:
+        return self.run.kernel.thread(self.object_of(slot))
 
     def runs(self, slot: int) -> bool:
         return self.run.kernel.current is self.thread_of(slot)
@@ -124,11 +128,20 @@ class Script:
         for _ in range(count):
             self.run.host.attempt(API[f"SYS_{name}"], registers, 1)
 
-    def interrupt_at_the_end(self, name: str, address: int) -> None:
-        """A call of one lookup; an interrupt comes when it is done, but for who runs next."""
+    def interrupt_at_the_end(
+        self,
+        name: str,
+        address: int,
+        line: int = 0,
+        lookups: int = 1,
+        sent: int = 0,
+        words: Sequence[int] = (),
+    ) -> None:
+        """A call; an interrupt comes when it is done, but for who runs next."""
         self.in_step = False
-        registers = [address, 0, *[ANY_WORD] * REGISTERS]
-        self.run.host.attempt(API[f"SYS_{name}"], registers, 2 if self.keeps_lookups else 1)
+        registers = [address, sent, *words, *[ANY_WORD] * (REGISTERS - len(words))]
+        test = 1 + lookups if self.keeps_lookups else 1
+        self.run.host.attempt(API[f"SYS_{name}"], registers, test | line << 16)
 
     def begin_retype(self, kind: str, region: int, test: int) -> bool:
         """One object, preempted at a test and left so; whether it was."""

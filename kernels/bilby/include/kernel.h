@@ -44,7 +44,7 @@ enum {
 };
 
 /* endpoint.state */
-enum { EP_IDLE, EP_SENDING, EP_RECEIVING, EP_CLOSED /* being emptied for good */ };
+enum { EP_IDLE, EP_SENDING, EP_RECEIVING, EP_CLOSED /* being emptied */ };
 
 /* notification.signalled, besides 0 and 1 */
 #define NOTIFICATION_CLOSED 2
@@ -136,10 +136,12 @@ void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge,
 void endpoint_receive(struct tcb *receiver, struct endpoint *endpoint, bool may_grant);
 void endpoint_cancel(struct tcb *thread);
 void endpoint_close(struct endpoint *endpoint);
+void endpoint_recycle(struct endpoint *endpoint);
 void notification_signal(struct notification *notification, word_t badge);
 void notification_wait(struct tcb *waiter, struct notification *notification);
 void notification_cancel(struct tcb *thread);
 void notification_close(struct notification *notification);
+void notification_recycle(struct notification *notification);
 void reply_expect(struct tcb *caller, struct tcb *server, bool may_grant);
 word_t reply_send(struct tcb *server, struct slot *reply);
 void reply_revoke(struct tcb *caller);
@@ -148,6 +150,8 @@ void fault_write_message(struct tcb *thread, struct tcb *handler);
 bool fault_read_answer(struct tcb *thread, struct tcb *handler);
 
 /* ---- abort (one of abort_*.c) ------------------------------------------- */
+void abort_claim_endpoint(struct endpoint *endpoint, bool recycle);
+void abort_claim_notification(struct notification *notification, bool recycle);
 void abort_endpoint(struct endpoint *endpoint);
 void abort_notification(struct notification *notification);
 void abort_badge(struct endpoint *endpoint, word_t badge);
@@ -178,6 +182,7 @@ void thread_abort(struct tcb *thread);
 void sched_wake(struct tcb *thread);
 void sched_queue(struct tcb *thread);
 void sched_yield(void);
+void sched_expire(void);
 void sched_remove(struct tcb *thread);
 void sched_run(void);
 void sched_hand_over(struct tcb *thread);

@@ -15,7 +15,7 @@ from kernels.bilby.spec.ipc import (
     signal,
     wait,
 )
-from kernels.bilby.spec.layout import API, message
+from kernels.bilby.spec.layout import API, TICK, message
 from kernels.bilby.spec.state import Kernel, Slot, Thread
 
 
@@ -134,8 +134,15 @@ def fault(kernel: Kernel, kind: int, address: int, status: int) -> None:
 
 
 def take(kernel: Kernel, line: int) -> None:
-    """The line signals its notification, and is masked until acknowledged."""
+    """The line signals its notification, and is masked until acknowledged.
+
+    That of the kernel's timer is never masked: the current thread takes its turn.
+    """
     kernel.raised.discard(line)
+    if line == TICK:
+        kernel.scheduler.expire()
+        kernel.scheduler.run()
+        return
     kernel.masked.add(line)
     cap = kernel.irq_slots[line].cap
     if cap is not None and cap.kind == "notification":

@@ -101,6 +101,7 @@ def _numbers(text: str) -> dict[str, int]:
 
 API = _numbers((BILBY / "include" / "bilby" / "api.h").read_text(encoding="utf-8"))
 LIMITS = _numbers((BILBY / "include" / "limits.h").read_text(encoding="utf-8"))
+TICK = _numbers((BILBY / "check" / "host" / "board.h").read_text(encoding="utf-8"))["TICK_IRQ"]
 
 
 def message(length: int, extra: int, unwrapped: int, label: int) -> int:

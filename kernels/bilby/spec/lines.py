@@ -6,7 +6,7 @@ from __future__ import annotations
 from kernels.bilby.spec.deletion import delete
 from kernels.bilby.spec.invocation import Invocation, Refused, find_empty
 from kernels.bilby.spec.ipc import copy_to, derive
-from kernels.bilby.spec.layout import LIMITS
+from kernels.bilby.spec.layout import LIMITS, TICK
 from kernels.bilby.spec.state import Cap
 
 LINES = LIMITS["IRQ_LINES"]
@@ -19,7 +19,7 @@ def clear_notification(call: Invocation) -> None:
 def get_line(call: Invocation) -> None:
     call.require(3, 1)
     line = call.word(0)
-    if line >= LINES:
+    if line >= LINES or line == TICK:
         raise Refused("RANGE")
     if line in call.kernel.issued:
         raise Refused("ILLEGAL_OPERATION")

@@ -239,11 +239,15 @@ class Refinement:
             raise Mismatch(f"{address:#x} became {value:#x}; the specification does not touch it")
 
     def is_unspecified(self, owner: int, address: int) -> bool:
-        """A space's hardware number, which any switch may change; kept lookups; lazy queues."""
+        """What any switch may change: a space's hardware number, a thread's own registers; kept
+        lookups; lazy queues.
+        """
         match self.kernel.objects.get(owner):
             case Table(is_directory=True):
                 return address == owner + offset("page_directory", "asid") & ~3
             case Thread() if is_kept_lookup(address - owner):
+                return True
+            case Thread() if address == owner + offset("tcb", "machine"):
                 return True
             case Thread() if not self.kernel.scheduler.ordered:
                 names = ("queued", "sched_next", "sched_prev")

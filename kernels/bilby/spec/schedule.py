@@ -33,6 +33,9 @@ class Scheduler(Protocol):
     def queue(self, thread: Thread) -> list[Thread]:
         """The ready queue of its priority."""
 
+    def expire(self) -> None:
+        """The slice of time of the current thread is over."""
+
     def others(self) -> bool:
         """Threads besides the current one can run."""
 
@@ -69,6 +72,12 @@ class Benno:
 
     def is_queued(self, thread: Thread) -> bool:
         return thread in self.queue(thread)
+
+    def expire(self) -> None:
+        """Only the case in which no call has just ended: then it runs, and nobody was woken."""
+        current = self._kernel.current
+        if current is not None:
+            self.append(current)
 
     def others(self) -> bool:
         return any(self._ready.values())
@@ -155,6 +164,9 @@ class Lazy:
 
     def queue(self, thread: Thread) -> list[Thread]:
         return [other for other in self._kernel.runnable() if other.priority == thread.priority]
+
+    def expire(self) -> None:
+        self._yields = True
 
     def others(self) -> bool:
         return any(other is not self._kernel.current for other in self._kernel.runnable())

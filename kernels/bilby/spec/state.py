@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from kernels.bilby.spec.layout import API, SIZES, offset
+from kernels.bilby.spec.layout import API, SIZES, TICK, offset
 from kernels.bilby.spec.schedule import Benno, Lazy, Scheduler
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class Kernel:
         self.pools: dict[int, Pool] = {}
         self.spaces = spaces
         self.issued: set[int] = set()
-        self.masked: set[int] = set(range(64))  # lines; all are, at boot
+        self.masked: set[int] = set(range(64)) - {TICK}  # lines, at boot
         self.raised: set[int] = set()  # lines raised while they were masked
         self.scheduler: Scheduler = (Lazy if lazy else Benno)(self)
         self.current: Thread | None = None  # None: idle

@@ -3,16 +3,20 @@
  * Waking all threads that wait on an endpoint or a notification, or all that send
  * with one badge: with a preemption point after each thread (section 3.3, 3.4).
  *
- * A closed queue only shrinks, so it needs no record of progress.  The queue of a
- * badged abort stays in use; its endpoint records
+ * A closed queue only shrinks, so it needs no record of progress.  What is closed to be
+ * recycled records who does it (abort_worker, recycler).  If that thread does not come back,
+ * it is in use again at once, by those who still wait; whoever else recycles or deletes it
+ * takes it over.
+ * The queue of a badged abort stays in use; its endpoint records
  *   abort_at      the first thread not looked at yet
  *   abort_last    the last thread when the abort began: later ones are not its concern
  *   abort_badge   the badge that is aborted
  *   abort_worker  the thread that began it, to be told if another finishes it
- * Invariants: abort_at == null: no abort is under way, and the other three mean
- * nothing.  Else state == EP_SENDING, both threads are in the queue, abort_at is
- * not behind abort_last, and abort_worker is null or a thread whose "aborting" is
- * this endpoint.  aborting != null  =>  that endpoint's abort_worker is the thread.
+ * Invariants: abort_at == null: no badged abort is under way, and the next two mean
+ * nothing.  Else state == EP_SENDING, both threads are in the queue, and abort_at is
+ * not behind abort_last.  abort_worker and recycler are null or a thread whose "aborting" is
+ * this object, and which runs; aborting != null  =>  that object's worker is the thread.
+ * What is closed without such a thread is deleted: nobody can use it.
  */
 #include <kernel.h>
 #include <endpoint_queue.h>
@@ -20,7 +24,6 @@
 
 PREEMPTIBLE void abort_endpoint(struct endpoint *endpoint)
 {
-    abort_mend(endpoint, NULL);
     /* preempted: 2 */
     while (endpoint->head != NULL) {
         struct tcb *thread = endpoint->head;
@@ -29,6 +32,7 @@ PREEMPTIBLE void abort_endpoint(struct endpoint *endpoint)
         thread_abort(thread);
         PREEMPTION_POINT(2);
     }
+    endpoint->opens_to = EP_IDLE;
 }
 
 PREEMPTIBLE void abort_notification(struct notification *notification)
@@ -77,13 +81,59 @@ void abort_mend(struct endpoint *endpoint, const struct tcb *leaving)
         endpoint->abort_last = leaving->wait_prev;
 }
 
-/* The thread will not come back to the abort that it began; it stays for others to finish. */
+/* Nobody is at it any more: a badged abort stays for others to finish, what was closed is in use. */
+static void leave_endpoint(struct endpoint *endpoint)
+{
+    endpoint->abort_worker = NULL;
+    if (endpoint->state == EP_CLOSED)
+        endpoint->state = endpoint->head == NULL ? EP_IDLE : endpoint->opens_to;
+}
+
+static void leave_notification(struct notification *notification)
+{
+    notification->recycler = NULL;
+    notification->signalled = 0;
+}
+
+/* The thread will not come back to what it began to recycle. */
 void abort_forget(struct tcb *thread)
 {
-    if (thread->aborting != NULL)
-        thread->aborting->abort_worker = NULL;
+    if (thread->aborting != NULL && thread->recycles == CAP_ENDPOINT)
+        leave_endpoint(thread->aborting);
+    else if (thread->aborting != NULL)
+        leave_notification(thread->aborting);
     thread->aborting = NULL;
     thread->aborted = NULL;
+}
+
+/* The running thread recycles this; a thread does that with at most one object. */
+static void begin_to_recycle(void *object, word_t type)
+{
+    abort_forget(current_thread);
+    current_thread->aborting = object;
+    current_thread->recycles = (byte_t)type;
+}
+
+/* It is about to be closed: whoever was recycling it is not any more. */
+void abort_claim_endpoint(struct endpoint *endpoint, bool recycle)
+{
+    if (recycle)
+        begin_to_recycle(endpoint, CAP_ENDPOINT);
+    abort_mend(endpoint, NULL);
+    if (endpoint->abort_worker != NULL)
+        endpoint->abort_worker->aborting = NULL;
+    endpoint->abort_worker = recycle ? current_thread : NULL;
+    if (endpoint->state != EP_CLOSED)
+        endpoint->opens_to = endpoint->state;
+}
+
+void abort_claim_notification(struct notification *notification, bool recycle)
+{
+    if (recycle)
+        begin_to_recycle(notification, CAP_NOTIFICATION);
+    if (notification->signalled == NOTIFICATION_CLOSED && notification->recycler != NULL)
+        notification->recycler->aborting = NULL;
+    notification->recycler = recycle ? current_thread : NULL;
 }
 
 /* Look at the next thread of the abort that is under way. */
@@ -114,15 +164,14 @@ static PREEMPTIBLE void abort_carry_on(struct endpoint *endpoint)
     }
 }
 
-/* Record a new one; a thread is worker of at most one. */
+/* Record a new one. */
 static void abort_begin(struct endpoint *endpoint, word_t badge)
 {
-    abort_forget(current_thread);
+    begin_to_recycle(endpoint, CAP_ENDPOINT);
     endpoint->abort_at = endpoint->head;
     endpoint->abort_last = endpoint->tail;
     endpoint->abort_badge = badge;
     endpoint->abort_worker = current_thread;
-    current_thread->aborting = endpoint;
 }
 
 /* The abort that this thread began was finished, by itself or for it. */
@@ -140,6 +189,10 @@ void abort_badge(struct endpoint *endpoint, word_t badge)
     bool own = endpoint->abort_at != NULL && endpoint->abort_worker == current_thread
         && endpoint->abort_badge == badge;
 
+    if (endpoint->state == EP_CLOSED) {
+        endpoint_recycle(endpoint); /* all of it, as another thread has begun */
+        return;
+    }
     abort_carry_on(endpoint);
     if (own || abort_was_finished(endpoint, badge) || endpoint->state != EP_SENDING)
         return;

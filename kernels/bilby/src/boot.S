@@ -10,13 +10,13 @@
 /* Descriptors: see vspace.h for the bits. */
 #define SECTION          0x2
 #define SECTION_CACHED   (3 << 2)
-#define SECTION_DEVICE   (1 << 2)
 #define SECTION_KERNEL   (1 << 10)  /* privileged read and write, global */
 #define SECTION_NEVER    (1 << 4)   /* no execution */
 #define TABLE            0x1
 #define PAGE_KERNEL_READ ((1 << 9) | (1 << 4))
 #define PAGE_CACHED      (3 << 2)
 #define PAGE             0x2
+#define PAGE_DEVICE      ((1 << 4) | (1 << 2) | PAGE | 1) /* privileged read and write, no execution */
 #define TTBR_WALK        0x18       /* walks: outer write-back */
 
     .section .boot.text, "ax"
@@ -28,6 +28,7 @@ _start:
     /* r10: what to add to a link address to get a physical one. */
     ldr     r10, =KERNEL_PHYSICAL - (WINDOW_BASE + KERNEL_PHYSICAL - RAM_BASE)
 
+    machine_boot_close_coprocessors
     machine_boot_invalidate
 
     /* Clear .bss, which holds the tables. */
@@ -60,11 +61,16 @@ _start:
     add     r2, r4, #RAM_BASE >> 18
     str     r3, [r2]
 
-    /* The interrupt controller. */
+    /* The interrupt controller and the kernel's timer, through a table of their own. */
     ldr     r1, =DEVICE_WINDOW
-    add     r2, r4, r1, lsr #18
-    ldr     r3, =DEVICE_SECTION | SECTION | SECTION_DEVICE | SECTION_KERNEL | SECTION_NEVER
-    str     r3, [r2]
+    ldr     r5, =device_table
+    add     r5, r5, r10
+    orr     r3, r5, #TABLE
+    str     r3, [r4, r1, lsr #18]
+    ldr     r3, =INTERRUPTS_PAGE | PAGE_DEVICE
+    str     r3, [r5, #(INTERRUPTS_WINDOW - DEVICE_WINDOW) >> 10]
+    ldr     r3, =TICK_PAGE | PAGE_DEVICE
+    str     r3, [r5, #(TICK_WINDOW - DEVICE_WINDOW) >> 10]
 
     /* The vector page, through a table of its own. */
     ldr     r1, =VECTOR_PAGE

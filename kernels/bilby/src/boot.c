@@ -12,6 +12,7 @@
 #include <machine.h>
 #include <pin.h>
 #include <space.h>
+#include <tick.h>
 #include <layout_sizes.h>
 #include <vspace.h>
 
@@ -197,5 +198,7 @@ BOOT_CODE void boot_main(void)
     give_memory(info);
     thread_wake(root);
     sched_run();
+    tick_start();
+    interrupts_unmask(TICK_IRQ);
     pin_lines();
 }

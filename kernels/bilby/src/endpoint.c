@@ -102,9 +102,22 @@ void endpoint_cancel(struct tcb *thread)
     endpoint_unlink(endpoint, thread);
 }
 
+static void close_endpoint(struct endpoint *endpoint, bool recycle)
+{
+    abort_claim_endpoint(endpoint, recycle);
+    endpoint->state = EP_CLOSED;
+    abort_endpoint(endpoint);
+}
+
 /* Wake all threads with an error, for an endpoint that no capability leads to. */
 void endpoint_close(struct endpoint *endpoint)
 {
-    endpoint->state = EP_CLOSED;
-    abort_endpoint(endpoint);
+    close_endpoint(endpoint, false);
+}
+
+/* Wake all threads with an error; then it can be used again. */
+void endpoint_recycle(struct endpoint *endpoint)
+{
+    close_endpoint(endpoint, true);
+    endpoint->state = EP_IDLE;
 }

@@ -10,6 +10,7 @@
 #include <interrupts.h>
 #include <lookup.h>
 #include <machine.h>
+#include <tick.h>
 
 /* What replying says to the thread that replies. */
 static void note_reply(word_t error)
@@ -99,13 +100,19 @@ void handle_syscall(word_t address, word_t message, word_t number)
     entry_finish();
 }
 
-/* The line stays masked until its user acknowledges it. */
+/*
+ * The line stays masked until its user acknowledges it; but that of the kernel's timer: the
+ * slice of time is over.
+ */
 void handle_interrupt(void)
 {
     word_t irq = interrupts_take();
     struct cap *cap;
 
-    if (irq < IRQ_LINES) { /* else spurious */
+    if (irq == TICK_IRQ) {
+        tick_clear();
+        sched_expire();
+    } else if (irq < IRQ_LINES) { /* else spurious */
         interrupts_mask(irq);
         cap = &irq_slots[irq].cap;
         if (cap_type(cap) == CAP_NOTIFICATION)

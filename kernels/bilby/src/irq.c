@@ -3,7 +3,7 @@
  * Invocations of interrupt control and of interrupt handlers.
  *
  * A line is masked until its handler capability acknowledges it, and again from
- * each interrupt to the next acknowledgement.
+ * each interrupt to the next acknowledgement.  The line of the kernel's own timer is nobody's.
  */
 #include <kernel.h>
 #include <interrupts.h>
@@ -24,7 +24,7 @@ word_t decode_irq_control(const struct invocation *call)
         return ERROR_TRUNCATED;
 
     irq = message_word(current_thread, 0);
-    if (irq >= IRQ_LINES)
+    if (irq >= IRQ_LINES || irq == TICK_IRQ)
         return ERROR_RANGE;
 
     if (issued[irq])

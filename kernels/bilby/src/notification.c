@@ -47,11 +47,25 @@ void notification_cancel(struct tcb *thread)
 }
 
 /* Wake all threads with an error; a signal that comes meanwhile is dropped. */
+static void close_notification(struct notification *notification, bool recycle)
+{
+    abort_claim_notification(notification, recycle);
+    notification->signalled = NOTIFICATION_CLOSED;
+    abort_notification(notification);
+}
+
+/* For one that no capability leads to. */
 void notification_close(struct notification *notification)
 {
-    notification->signalled = NOTIFICATION_CLOSED;
+    close_notification(notification, false);
+}
+
+/* Then it can be used again. */
+void notification_recycle(struct notification *notification)
+{
+    close_notification(notification, true);
     notification->pending = 0;
-    abort_notification(notification);
+    notification->signalled = 0;
 }
 
 /* Take what is pending, or wait. */

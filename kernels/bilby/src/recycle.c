@@ -7,26 +7,14 @@
  */
 #include <kernel.h>
 
-/* All that wait are woken with an error; then the endpoint can be used again. */
 static void reset_endpoint(const struct cap *cap)
 {
     struct endpoint *endpoint = (struct endpoint *)endpoint_cap_object(cap);
 
-    if (endpoint_cap_badge(cap) != 0) {
+    if (endpoint_cap_badge(cap) != 0)
         abort_badge(endpoint, endpoint_cap_badge(cap));
-        return;
-    }
-    endpoint_close(endpoint);
-    endpoint->state = EP_IDLE;
-}
-
-static void reset_notification(const struct cap *cap)
-{
-    struct notification *notification =
-        (struct notification *)notification_cap_object(cap);
-
-    notification_close(notification);
-    notification->signalled = 0;
+    else
+        endpoint_recycle(endpoint);
 }
 
 static bool can_recycle(const struct cap *cap)
@@ -64,7 +52,7 @@ void recycle_reset(struct slot *slot)
         reset_endpoint(&slot->cap);
         break;
     case CAP_NOTIFICATION:
-        reset_notification(&slot->cap);
+        notification_recycle((struct notification *)notification_cap_object(&slot->cap));
         break;
     case CAP_TCB:
         thread_suspend((struct tcb *)tcb_cap_object(&slot->cap));

@@ -53,6 +53,17 @@ void sched_yield(void)
     ready_append(current_thread);
 }
 
+/*
+ * Its slice of time is over: it takes its turn.  It may have blocked or yielded just before, in
+ * the call that this interrupt came in, or have been woken since.
+ */
+void sched_expire(void)
+{
+    if (current_thread->state == THREAD_RUNNING && !current_thread->queued
+        && current_thread != woken)
+        ready_append(current_thread);
+}
+
 /* The fastpath: the thread was blocked, so it is in no queue, and nobody is more urgent. */
 void sched_hand_over(struct tcb *thread)
 {

@@ -60,6 +60,13 @@ void sched_yield(void)
     look = true;
 }
 
+/* Its slice of time is over: it takes its turn, if it can run. */
+void sched_expire(void)
+{
+    if (current_thread->state == THREAD_RUNNING)
+        sched_yield();
+}
+
 /* The first thread of the highest priority that can run; those that cannot are taken out. */
 static struct tcb *sched_choose(void)
 {

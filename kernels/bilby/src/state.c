@@ -7,3 +7,4 @@ struct tcb idle_thread __attribute__((aligned(256)));
 struct slot irq_slots[IRQ_LINES] __attribute__((aligned(32)));
 struct page_directory kernel_directory __attribute__((aligned(32768), section(".bss.directory")));
 word_t vector_table[256] __attribute__((aligned(1024)));
+word_t device_table[256] __attribute__((aligned(1024)));

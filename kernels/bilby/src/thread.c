@@ -107,6 +107,7 @@ void sched_switch(struct tcb *thread)
 {
     if (thread != &idle_thread)
         asid_switch(thread_space(thread));
-    machine_clear_exclusive(&current_thread->machine);
+    machine_leave_thread(&current_thread->machine);
+    machine_enter_thread(&thread->machine);
     current_thread = thread;
 }

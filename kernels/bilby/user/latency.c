@@ -35,17 +35,6 @@ static word_t retype(word_t type, word_t bits, word_t first, word_t count)
     return untyped_retype(UNTYPED, type, bits, CHILD_CNODE, 0, 0, first, count);
 }
 
-static _Noreturn void report_and_rest(word_t value)
-{
-    tell(value);
-    rest();
-}
-
-static void tells(word_t value)
-{
-    report_and_rest(value);
-}
-
 /* Some interrupts came during the work, each once; says how many. */
 static bool under_interrupts(const struct child *worker)
 {
@@ -89,7 +78,7 @@ static void asks(word_t unused)
     (void)unused;
     for (word_t i = 0; i < 4 * AGAIN; i++)
         wrong += call(CHILD_ENDPOINT, 0, i).w[0] != i + 1;
-    report_and_rest(wrong);
+    tells(wrong);
 }
 
 static bool answering(void)
@@ -113,7 +102,7 @@ static void sends_away(word_t unused)
     error |= own(LABEL_CNODE_RECYCLE, OBJECT);
     error |= own(LABEL_CNODE_REVOKE, OTHER);
     error |= own(LABEL_CNODE_DELETE, OTHER);
-    report_and_rest(error);
+    tells(error);
 }
 
 /* With a queue, and again without. */
@@ -124,7 +113,7 @@ static void recycles(word_t unused)
     (void)unused;
     for (word_t i = 0; i < AGAIN; i++)
         error |= own(LABEL_CNODE_RECYCLE, OBJECT);
-    report_and_rest(error);
+    tells(error);
 }
 
 static void waits(word_t unused)
@@ -183,7 +172,7 @@ static void clears(word_t unused)
         error |= retype(TYPE_FRAME_64K, 0, OBJECT, 1);
         error |= own(LABEL_CNODE_REVOKE, UNTYPED);
     }
-    report_and_rest(error);
+    tells(error);
 }
 
 static bool clearing(void)
@@ -206,7 +195,7 @@ static void deletes_ring(word_t unused)
     }
     for (word_t i = 0; i < RING; i++)
         error |= own(LABEL_CNODE_DELETE, FIRST + i);
-    report_and_rest(error);
+    tells(error);
 }
 
 static bool containers(void)
@@ -232,7 +221,7 @@ static void deletes_space(word_t unused)
     error |= own(LABEL_CNODE_DELETE, FIRST);
     error |= own(LABEL_CNODE_DELETE, OBJECT);
     error |= own(LABEL_CNODE_REVOKE, UNTYPED);
-    report_and_rest(error);
+    tells(error);
 }
 
 static bool address_space(void)

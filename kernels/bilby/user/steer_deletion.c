@@ -23,12 +23,6 @@ static void waits(word_t endpoint)
     rest();
 }
 
-static void tells(word_t value)
-{
-    tell(value);
-    rest();
-}
-
 /* Threads of one address space that send, every second with a badge; all wait on return. */
 static void make_crowd(word_t endpoint)
 {

@@ -115,19 +115,6 @@ static void receives_in_vain(word_t unused)
     rest();
 }
 
-static void tells(word_t value)
-{
-    tell(value);
-    rest();
-}
-
-/* Everybody who is more urgent than this has run. */
-static void let_others_run(void)
-{
-    run_child(tells, 99, 1, 0, 0);
-    wait_report();
-}
-
 static bool deleting_endpoint_wakes(void)
 {
     word_t endpoint = make(TYPE_ENDPOINT, 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests: faults of user threads, their handlers, and resuming. */
 #include "tests.h"
+#include <devices.h>
 
 #define HOLE        0x001f0800u /* inside the table, not mapped */
 #define HOLE_FRAME  0x001f0000u
@@ -175,7 +176,7 @@ static bool protected_memory(void)
         { 0xf0010000, false, PERMISSION_SECTION },
         { 0xf0010000, true, PERMISSION_SECTION },
         { 0xf0100000, true, PERMISSION_SECTION },
-        { 0xf8000040, false, PERMISSION_SECTION },
+        { KERNEL_DEVICES, false, PERMISSION_PAGE },
         { 0xffff0000, false, PERMISSION_PAGE },
         { 0xfffffffc, true, TRANSLATION_PAGE },
     };
@@ -343,6 +344,73 @@ static bool cp15_is_undefined(void)
     return true;
 }
 
+#if __ARM_ARCH >= 7
+/* Registers that users could write, and that would tell one thread of another. */
+static void use_thumbee(word_t unused)
+{
+    (void)unused;
+    __asm__ volatile("mcr p14, 6, r0, c1, c0, 0"); /* where handlers of ThumbEE are */
+    tell(1);
+    rest();
+}
+
+static void use_counter(word_t unused)
+{
+    (void)unused;
+    __asm__ volatile("mcr p15, 0, r0, c9, c12, 2" : : : "r0"); /* the counters' flags */
+    tell(1);
+    rest();
+}
+
+static bool shared_registers_are_undefined(void)
+{
+    static void (*const uses[])(word_t) = { use_thumbee, use_counter };
+
+    for (word_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
+        word_t endpoint = make(TYPE_ENDPOINT, 0);
+
+        faulting_child(uses[i], 0, endpoint);
+        run_child(tells, 5, 1, 0, 0);
+        SAME(wait_report(), 5); /* and not 1 */
+        SAME(message_label(receive(endpoint).info), FAULT_UNDEFINED);
+    }
+    return true;
+}
+
+static word_t thread_register(void)
+{
+    word_t value;
+
+    __asm__ volatile("mrc p15, 0, %0, c13, c0, 2" : "=r"(value));
+    return value;
+}
+
+/* Tells what it finds in its thread register, and again when it has lost the processor. */
+static void keeps_thread_register(word_t value)
+{
+    tell(thread_register());
+    __asm__ volatile("mcr p15, 0, %0, c13, c0, 2" : : "r"(value));
+    receive(CHILD_ENDPOINT);
+    tells(thread_register());
+}
+
+static bool thread_registers_are_private(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+
+    for (word_t i = 1; i <= 3; i++) {
+        run_child(keeps_thread_register, i, 10, endpoint, 0);
+        SAME(wait_report(), 0);
+    }
+    let_others_run();
+    for (word_t i = 1; i <= 3; i++) {
+        SAME(send(SYS_SEND, endpoint, 0), 0);
+        SAME(wait_report(), i);
+    }
+    return true;
+}
+#endif
+
 /* ---- handlers ------------------------------------------------------------------ */
 
 static bool no_handler_stops(void)
@@ -465,6 +533,10 @@ const struct test fault_tests[] = {
     { undefined_thumb_resumes, "the same in Thumb state, and back to ARM state" },
     { vfp_is_undefined, "floating point is undefined" },
     { cp15_is_undefined, "a privileged coprocessor operation is undefined" },
+#if __ARM_ARCH >= 7
+    { shared_registers_are_undefined, "registers of ThumbEE and of the counters are undefined" },
+    { thread_registers_are_private, "each thread has its own thread register" },
+#endif
     { no_handler_stops, "without a usable handler only the faulting thread stops" },
     { other_label_stops, "a fault answered with another label leaves the thread stopped" },
     { fault_waits_for_handler, "faults wait in order until their handler receives" },

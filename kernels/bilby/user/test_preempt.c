@@ -89,12 +89,6 @@ static void waits(word_t value)
     rest();
 }
 
-static void tells(word_t value)
-{
-    tell(value);
-    rest();
-}
-
 /* A queue of threads that send, with four badges; they have run when this returns. */
 static void make_queue(word_t endpoint, word_t awake)
 {

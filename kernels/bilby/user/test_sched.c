@@ -10,19 +10,13 @@
 #define DRIVER_HANDLER      CHILD_OTHER
 #define DRIVER_NOTIFICATION (CHILD_OTHER + 1)
 
-static void tell_once(word_t value)
-{
-    tell(value);
-    rest();
-}
-
 static bool urgent_first(void)
 {
     static const word_t priorities[] = { 3, 200, 0, 31, 32, 254, 255, 96 };
     static const word_t order[] = { 255, 254, 200, 96, 32, 31, 3, 0 };
 
     for (word_t i = 0; i < 8; i++)
-        run_child(tell_once, priorities[i], priorities[i], 0, 0);
+        run_child(tells, priorities[i], priorities[i], 0, 0);
     for (word_t i = 0; i < 8; i++)
         SAME(wait_report(), order[i]);
     return true;
@@ -31,7 +25,7 @@ static bool urgent_first(void)
 static bool equal_in_turn(void)
 {
     for (word_t i = 0; i < 4; i++)
-        run_child(tell_once, i, 50, 0, 0);
+        run_child(tells, i, 50, 0, 0);
     for (word_t i = 0; i < 4; i++)
         SAME(wait_report(), i);
     return true;
@@ -39,8 +33,8 @@ static bool equal_in_turn(void)
 
 static bool priority_changes(void)
 {
-    struct child low = run_child(tell_once, 1, 10, 0, 0);
-    struct child high = run_child(tell_once, 2, 20, 0, 0);
+    struct child low = run_child(tells, 1, 10, 0, 0);
+    struct child high = run_child(tells, 2, 20, 0, 0);
 
     SAME(tcb_set_priority(low.tcb, 40), 0); /* both are in a ready queue */
     SAME(tcb_set_priority(high.tcb, 30), 0);
@@ -64,7 +58,7 @@ static void raiser(word_t priority)
 
 static bool raise_at_most_to_own(void)
 {
-    struct child other = make_child(tell_once, 5, 1, 0);
+    struct child other = make_child(tells, 5, 1, 0);
     struct child child = make_child(raiser, 21, 20, 0);
     struct child again = make_child(raiser, 20, 20, 0);
 
@@ -86,7 +80,7 @@ static bool lowering_oneself_yields(void)
 
     give(&child, CHILD_OTHER, child.tcb, RIGHTS_ALL, 0);
     start(&child);
-    run_child(tell_once, 7, 20, 0, 0);
+    run_child(tells, 7, 20, 0, 0);
     SAME(wait_report(), 7);
     SAME(wait_report(), ERROR_NONE);
     return true;
@@ -138,7 +132,7 @@ static void yield_alone(word_t count)
 static bool yield_needs_nobody(void)
 {
     run_child(yield_alone, 5, 70, 0, 0);
-    run_child(tell_once, 6, 69, 0, 0); /* less urgent: yield does not help it */
+    run_child(tells, 6, 69, 0, 0); /* less urgent: yield does not help it */
     SAME(wait_report(), 5);
     SAME(wait_report(), 6);
     return true;
@@ -200,7 +194,7 @@ static bool waiters_in_turn(void)
 
     for (word_t i = 0; i < 3; i++)
         run_child(waiter, 0, 20 - i, notification, 0);
-    run_child(tell_once, 50, 1, 0, 0);
+    run_child(tells, 50, 1, 0, 0);
     SAME(wait_report(), 50); /* all three wait */
     for (word_t i = 0; i < 3; i++)
         SAME(send(SYS_SEND, signal, 0), 0);
@@ -426,9 +420,13 @@ static bool irq_errors(void)
     word_t root = ROOT_CNODE;
     word_t endpoint = make(TYPE_ENDPOINT, 0);
     word_t deaf = badged(make(TYPE_NOTIFICATION, 0), RIGHT_RECEIVE, 1);
+    word_t own = 0;
 
     SAME(irq_get(64, ROOT_CNODE, slot, 32), ERROR_RANGE);
     SAME(irq_get(~0u, ROOT_CNODE, slot, 32), ERROR_RANGE);
+    for (word_t line = 0; line < 64; line++)
+        own += irq_get(line, ROOT_CNODE, ROOT_TCB, 32) == ERROR_RANGE;
+    SAME(own, 1); /* the kernel's */
     SAME(irq_get(5, ROOT_TCB, slot, 32), ERROR_INVALID_CAPABILITY);
     SAME(irq_get(5, ROOT_CNODE, ROOT_TCB, 32), ERROR_SLOT_OCCUPIED);
     SAME(irq_get(5, ROOT_CNODE, slot, 33), ERROR_RANGE);

@@ -53,19 +53,6 @@ static void tells_when_aborted(word_t value)
     rest();
 }
 
-static void tells(word_t value)
-{
-    tell(value);
-    rest();
-}
-
-/* Everybody who is more urgent has run. */
-static void let_others_run(void)
-{
-    run_child(tells, 99, 1, 0, 0);
-    wait_report();
-}
-
 /*
  * A CNode in the child's slot FIRST, with all capabilities to many others in it, and in the
  * slot that is emptied last the only one to an endpoint, on which a child of the highest
@@ -153,9 +140,167 @@ static bool deletion_of_oneself(void)
     return true;
 }
 
+/* ---- recycling -------------------------------------------------------------------- */
+
+#define CROWD 300 /* threads: to wake them takes much more than FEW clocks */
+#define TEXT(number) #number
+#define NUMBER(number) TEXT(number)
+
+/* A thread without a stack: makes the call of its registers, then rests. */
+void calls_and_rests(void);
+__asm__(".pushsection .text\n"
+        "calls_and_rests: svc 0\n"
+        "mov r0, #" NUMBER(CHILD_PARK) "\n"
+        "mov r7, #" NUMBER(SYS_RECEIVE) "\n"
+        "b calls_and_rests\n"
+        ".popsection");
+
+/* Many threads in the spaces of a child wait on its endpoint, behind the child itself. */
+static void let_a_crowd_wait(const struct child *child, word_t number)
+{
+    word_t words[17] = { (word_t)calls_and_rests }; /* pc, sp, cpsr, r0 to r12, lr */
+
+    words[3] = CHILD_ENDPOINT;
+    words[3 + 7] = number;
+    start(child);
+    for (word_t i = 0; i < CROWD; i++) {
+        word_t tcb = make(TYPE_TCB, 0);
+
+        require(tcb_configure(tcb, 0, child->cnode, child->directory, 0, 0), "configure");
+        require(invoke(tcb, LABEL_TCB_WRITE_REGISTERS, words, 17, NULL, 0), "registers");
+        require(tcb_set_priority(tcb, 1), "priority");
+        require(tcb_resume(tcb), "resume");
+    }
+    let_others_run();
+}
+
+static void sends_in_vain(word_t value)
+{
+    tells(send(SYS_SEND, CHILD_ENDPOINT, value));
+}
+
+static void receives_in_vain(word_t unused)
+{
+    (void)unused;
+    tells(receive(CHILD_ENDPOINT).badge);
+}
+
+static void recycles_much(word_t value)
+{
+    word_t words[] = { FIRST, 32 };
+
+    tells(value + invoke(CHILD_CNODE, LABEL_CNODE_RECYCLE, words, 2, NULL, 0));
+}
+
+/* A less urgent child recycles what a crowd waits on, and is stopped while it is at it. */
+static struct child stop_recycling(word_t object, word_t number)
+{
+    struct child urgent = make_urgent(suspends, 200);
+    struct child slow = make_child(recycles_much, 30, 5, 0);
+    struct child waiting = make_child(number == SYS_SEND ? sends_in_vain : receives_in_vain,
+                                      0, 150, 0);
+
+    give(&urgent, OWN, slow.tcb, RIGHTS_ALL, 0);
+    give(&slow, FIRST, object, RIGHTS_ALL, 0);
+    give(&waiting, CHILD_ENDPOINT, object, RIGHTS_ALL, 0);
+    let_a_crowd_wait(&waiting, number);
+    start(&slow);
+    start(&urgent);
+    return slow;
+}
+
+static bool stopped_recycling_of_an_endpoint(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    struct child slow = stop_recycling(endpoint, SYS_SEND);
+
+    SAME(wait_report(), SYSCALL_FAILED | ERROR_ABORTED); /* of who waited first */
+    run_child(sends_in_vain, 0, 150, endpoint, 5);
+    SAME(receive(endpoint).badge & SYSCALL_FAILED, 0);
+    SAME(tcb_resume(slow.tcb), 0);
+    wait_report(); /* of the one that came last */
+    SAME(wait_report(), 30);
+    return true;
+}
+
+static bool stopped_recycling_of_a_notification(void)
+{
+    word_t notification = make(TYPE_NOTIFICATION, 0);
+    struct child slow = stop_recycling(notification, SYS_RECEIVE);
+
+    SAME(wait_report(), SYSCALL_FAILED | ERROR_ABORTED);
+    run_child(receives_in_vain, 0, 150, notification, 0);
+    run_child(tells, 99, 1, 0, 0);
+    SAME(wait_report(), 99); /* who waits now is not told that it is in vain */
+    SAME(tcb_resume(slow.tcb), 0);
+    if (wait_report() != 30) /* of the one that came last, if it was woken now */
+        SAME(wait_report(), 30);
+    return true;
+}
+
+/* ---- time ------------------------------------------------------------------------- */
+
+#define CALLS 100000 /* they take several slices of time */
+
+static void asks_often(word_t value)
+{
+    word_t wrong = 0;
+
+    for (word_t i = 0; i < CALLS; i++)
+        wrong += call(CHILD_ENDPOINT, 0, i).w[0] != i;
+    tells(value + wrong);
+}
+
+static void answers_often(word_t unused)
+{
+    struct message m = receive(CHILD_ENDPOINT);
+
+    (void)unused;
+    for (;;)
+        m = reply_receive(CHILD_ENDPOINT, 0, m.w[0]);
+}
+
+/* Two threads that only run each other do not keep a third one waiting. */
+static bool slices_of_callers(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+
+    run_child(answers_often, 0, 50, endpoint, 0);
+    run_child(asks_often, 20, 50, endpoint, 0);
+    run_child(tells, 30, 50, 0, 0);
+    SAME(wait_report(), 30);
+    SAME(wait_report(), 20);
+    return true;
+}
+
+static void spins(word_t unused)
+{
+    (void)unused;
+    for (;;)
+        __asm__ volatile("");
+}
+
+static bool slices_of_spinners(void)
+{
+    struct child first = run_child(spins, 0, 50, 0, 0);
+    struct child second = run_child(spins, 0, 50, 0, 0);
+
+    run_child(tells, 30, 50, 0, 0);
+    run_child(tells, 40, 49, 0, 0);
+    SAME(wait_report(), 30);
+    SAME(tcb_suspend(first.tcb), 0);
+    SAME(tcb_suspend(second.tcb), 0);
+    SAME(wait_report(), 40); /* less urgent: not before both are stopped */
+    return true;
+}
+
 const struct test share_tests[] = {
     { urgent_deletion, "a deletion does not wait for that of a less urgent thread" },
     { suspended_deletion, "what a thread that was stopped has not deleted is deleted all the same" },
     { deletion_of_oneself, "a thread that deletes itself and others wakes those who waited" },
+    { stopped_recycling_of_an_endpoint, "an endpoint whose recycler was stopped can be used" },
+    { stopped_recycling_of_a_notification, "a notification whose recycler was stopped can be used" },
+    { slices_of_callers, "two threads that call each other leave time to others of their priority" },
+    { slices_of_spinners, "threads of one priority that never wait take turns" },
     { NULL, NULL },
 };

@@ -17,12 +17,6 @@ static void fresh_receive_slot(void)
     set_receive_slot(ROOT_CNODE, receive_index, 32);
 }
 
-static void tell_low(word_t value)
-{
-    tell(value);
-    rest();
-}
-
 /* Sends the capabilities at CHILD_FREE and following through CHILD_ENDPOINT. */
 static void send_caps(word_t count)
 {
@@ -179,7 +173,7 @@ static bool no_grant_when_waiting(void)
         give(&child, CHILD_ENDPOINT, endpoint, may ? RIGHTS_ALL : RIGHT_SEND, 9);
         give(&child, CHILD_FREE, make(TYPE_NOTIFICATION, 0), RIGHTS_ALL, 0);
         start(&child);
-        run_child(tell_low, 3, 5, 0, 0);
+        run_child(tells, 3, 5, 0, 0);
         SAME(wait_report(), 3); /* the sender has blocked */
         fresh_receive_slot();
         m = receive(endpoint);

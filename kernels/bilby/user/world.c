@@ -236,3 +236,15 @@ _Noreturn void rest(void)
     for (;;)
         receive(CHILD_PARK);
 }
+
+_Noreturn void tells(word_t value)
+{
+    tell(value);
+    rest();
+}
+
+void let_others_run(void)
+{
+    run_child(tells, 99, 1, 0, 0);
+    wait_report();
+}

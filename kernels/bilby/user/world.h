@@ -60,5 +60,7 @@ struct message reply_receive(word_t endpoint, word_t label, word_t value);
 word_t wait_report(void);                              /* first thread: the next report */
 void tell(word_t value);                               /* child: report */
 _Noreturn void rest(void);                             /* child: never run again */
+_Noreturn void tells(word_t value);                    /* a child: report, then rest */
+void let_others_run(void);                             /* first thread: whoever can, has run */
 
 #endif

@@ -7,11 +7,16 @@
 #define RAM_BASE     0x40000000
 #include "../ram.h"
 
-#define DEVICE_SECTION 0x01c00000  /* what the device window shows: the interrupt controller is in it */
+/* What the device window shows: one page with the interrupt controller and the kernel's timer. */
+#define INTERRUPTS_PAGE 0x01c20000
+#define INTERRUPTS_WINDOW (DEVICE_WINDOW + 0x20000)
+#define TICK_PAGE    INTERRUPTS_PAGE
+#define TICK_WINDOW  INTERRUPTS_WINDOW
+#define TICK_IRQ     23            /* timer 1 */
 
 /*
- * Devices mapped by users only.  The timer shares its page with the clock unit
- * and the interrupt controller: whoever has that frame is trusted.
+ * Devices mapped by users only.  Their timer shares its page with the clock unit, the
+ * interrupt controller and the kernel's timer: whoever has that frame is trusted.
  */
 #define UART_BASE    0x01c28000    /* UART0 */
 #define TIMER_BASE   0x01c20000    /* page of timer 0 */

@@ -5,6 +5,9 @@
 
 #include <device.h>
 
+/* A register of the interrupt controller, where the kernel reaches it. */
+#define KERNEL_DEVICES 0xf8020410u
+
 /* UART: "page" is where its frame is mapped. */
 static inline int uart_is_full(unsigned int page)
 {
@@ -40,7 +43,7 @@ static inline void timer_start_every(unsigned int page, unsigned int ticks)
 {
     timer_stop(page);
     timer_clear(page);
-    TIMER_REGISTER(page, 0x00) = 1;
+    TIMER_REGISTER(page, 0x00) |= 1;                 /* the kernel's timer has a bit, too */
     TIMER_REGISTER(page, 0x14) = ticks;              /* of 24 MHz */
     TIMER_REGISTER(page, 0x10) = 1u << 2 | 2 | 1;   /* 24 MHz, reload, enable */
 }

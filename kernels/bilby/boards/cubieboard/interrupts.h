@@ -14,7 +14,7 @@
 #include <layout.h>
 #include <limits.h>
 
-#define INTC_REGISTER(offset) (*(volatile word_t *)(DEVICE_WINDOW + 0x20400 + (offset)))
+#define INTC_REGISTER(offset) (*(volatile word_t *)(INTERRUPTS_WINDOW + 0x400 + (offset)))
 #define INTC_VECTOR   0x00 /* four times the pending line of highest priority; 0 if none */
 #define INTC_PENDING  0x10
 #define INTC_SELECT   0x30 /* 1: FIQ */

@@ -7,7 +7,12 @@
 #define RAM_BASE     0x80000000
 #include "../ram.h"
 
-#define DEVICE_SECTION 0x68000000  /* what the device window shows: the interrupt controller */
+/* What the device window shows: the interrupt controller, and the kernel's timer. */
+#define INTERRUPTS_PAGE 0x68000000
+#define INTERRUPTS_WINDOW DEVICE_WINDOW
+#define TICK_PAGE    0x53f98000    /* EPIT2 */
+#define TICK_WINDOW  (DEVICE_WINDOW + 0x1000)
+#define TICK_IRQ     27
 
 /* Devices mapped by users only. */
 #define UART_BASE    0x43f90000

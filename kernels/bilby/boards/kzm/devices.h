@@ -5,6 +5,9 @@
 
 #include <device.h>
 
+/* A register of the interrupt controller, where the kernel reaches it. */
+#define KERNEL_DEVICES 0xf8000040u
+
 /* UART: "page" is where its frame is mapped. */
 static inline int uart_is_full(unsigned int page)
 {

@@ -13,7 +13,7 @@
 #include <board.h>
 #include <layout.h>
 
-#define AVIC_REGISTER(offset) (*(volatile word_t *)(DEVICE_WINDOW + (offset)))
+#define AVIC_REGISTER(offset) (*(volatile word_t *)(INTERRUPTS_WINDOW + (offset)))
 #define AVIC_INTCNTL   0x00
 #define AVIC_NIMASK    0x04
 #define AVIC_INTENNUM  0x08

@@ -22,5 +22,6 @@
 
 #define UART_BASE    0x43f90000
 #define TIMER_BASE   0x53f94000
+#define TICK_IRQ     62
 
 #endif

@@ -13,6 +13,7 @@
  *       runs stays where it was, in a space that exists, until the next switch
  *   M5  the space number is 0 while the table base changes
  *   M6  an exclusive reservation does not survive a change of thread
+ *   M7  a thread finds in its thread register what it left there; 0 when it runs first
  */
 #include <string.h>
 
@@ -38,6 +39,7 @@ struct model {
     word_t fault_address, fault_status;
     word_t cleaned_count;
     bool exclusive, invalidating, flushing;
+    word_t thread_register;                 /* a user keeps its own address there */
     struct tcb *user;                       /* current when the operation began, */
     word_t user_base;                       /* and its table base */
     word_t tlb_count;
@@ -49,7 +51,7 @@ struct model {
 _Static_assert(sizeof(struct model) <= MODEL_BYTES, "room for the model");
 static struct model *const model = (struct model *)MODEL_BASE;
 
-static word_t force_at, tests, taken; /* of the harness: not undone */
+static word_t force_at, force_by = PREEMPT_LINE, tests, taken; /* of the harness: not undone */
 
 extern struct page_directory *owner[HARDWARE_ASIDS]; /* asid.c */
 
@@ -69,7 +71,7 @@ bool model_is_pending(void)
 bool interrupts_pending(void)
 {
     if (++tests == force_at)
-        model_raise(PREEMPT_LINE);
+        model_raise(force_by);
     return model_is_pending();
 }
 
@@ -80,7 +82,7 @@ word_t interrupts_take(void)
 
         if (model->pending[irq / 32] & model->enabled[irq / 32] & bit) {
             model->pending[irq / 32] &= ~bit;
-            taken += irq == PREEMPT_LINE;
+            taken += irq == force_by;
             return irq;
         }
     }
@@ -112,6 +114,11 @@ void model_force(word_t test)
 {
     force_at = test;
     tests = taken = 0;
+}
+
+void model_force_by(word_t irq)
+{
+    force_by = irq;
 }
 
 word_t model_tests(void)
@@ -212,10 +219,15 @@ void machine_switch_space(word_t table_base, word_t asid)
     model->asid = asid;
 }
 
-void machine_clear_exclusive(word_t *scratch)
+void machine_leave_thread(word_t *kept)
 {
-    (void)scratch;
+    *kept = model->thread_register;
     model->exclusive = false;
+}
+
+void machine_enter_thread(const word_t *kept)
+{
+    model->thread_register = *kept;
 }
 
 word_t machine_data_fault_address(void)
@@ -316,6 +328,8 @@ void model_begin(void)
     model->user = current_thread;
     model->user_base = model->table_base;
     model->exclusive = true;
+    if (current_thread != &idle_thread)
+        model->thread_register = (word_t)current_thread;
     if (current_thread != &idle_thread && model->table_base != 0)
         use_space(to_window(model->table_base & ~0x3fffu));
 }
@@ -391,6 +405,8 @@ static void check_current(void)
         check_failed("M4 the hardware is in another space", (word_t)current_thread);
     if (current_thread != model->user && model->exclusive)
         check_failed("M6 a reservation survives a change of thread", (word_t)current_thread);
+    if (model->thread_register != 0 && model->thread_register != (word_t)current_thread)
+        check_failed("M7 a thread finds the register of another", (word_t)current_thread);
 }
 
 void model_check(void)

@@ -20,14 +20,15 @@
 void model_init(void);
 void model_know(const void *first, word_t bytes); /* it is clean */
 void model_begin(void);             /* the user runs: the TLB fills, lines are fetched */
-void model_check(void);             /* invariants M1 to M6, after an operation */
+void model_check(void);             /* invariants M1 to M7, after an operation */
 bool model_is_published(word_t window, word_t bytes); /* new memory */
 void model_raise(word_t irq);
 bool model_is_pending(void);
 bool model_is_masked(word_t irq);
 void model_set_fault(word_t address, word_t status);
 void model_force(word_t test);      /* preempt at this test of pending; 0: never */
+void model_force_by(word_t irq);    /* the line that does it */
 word_t model_tests(void);           /* how often it was tested since model_force */
-word_t model_taken(void);           /* how often PREEMPT_LINE was taken since then */
+word_t model_taken(void);           /* how often that line was taken since then */
 
 #endif

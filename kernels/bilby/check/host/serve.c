@@ -374,7 +374,9 @@ static void do_attempt(const word_t *argument)
 
     set_registers(caller, argument);
     begin();
-    (void)attempt(caller, argument[7]);
+    model_force_by(argument[7] >> 16 ? argument[7] >> 16 : PREEMPT_LINE);
+    (void)attempt(caller, argument[7] & 0xffff);
+    model_force_by(PREEMPT_LINE);
     (void)run_idle(false);
 }
 
@@ -525,6 +527,7 @@ static void serve(void)
             continue;
         }
         limit_time();
+        model_force_by(PREEMPT_LINE);
         status = (word_t)setjmp(failure);
         if (status == 0)
             status = do_operation(request[0], &request[1], &tests);

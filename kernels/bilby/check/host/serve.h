@@ -22,7 +22,7 @@
 #define OP_RESET     6 /* back to the state after boot */
 #define OP_PUBLISHED 7 /* window address, bytes: status 0 if clean and not in the instruction cache */
 #define OP_EXIT      8
-#define OP_ATTEMPT   9 /* as OP_SYSCALL, once, preempted at the test given last */
+#define OP_ATTEMPT   9 /* as OP_SYSCALL, once, preempted at the test given last; bits 31:16: by this line, 0: PREEMPT_LINE */
 
 #define FORCE_EACH 1
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kernels.bilby.fuzz.script import DIRECTORY, NODE, TCB, Script
 from kernels.bilby.spec.invocation import E
-from kernels.bilby.spec.layout import API, message
+from kernels.bilby.spec.layout import API, has_field, message, offset
 
 
 def revoking_the_callers_message_buffer(script: Script) -> None:
@@ -201,6 +201,81 @@ def nobody_joins_a_closed_notification(script: Script) -> None:
     script.meanwhile("RECEIVE", notification)
     script.meanwhile("NB_SEND", notification)
     script.meanwhile("RECEIVE", other)
+
+
+def _stopped_recycling(script: Script, kind: str, call: str) -> int:
+    """An object on which some wait; its recycler was preempted, and then suspended."""
+    item = script.make(kind)
+    threads = _crowd(script, call, item, 4)
+    script.begin("CNODE_RECYCLE", item, 1)
+    assert script.run.host.current == script.thread_of(threads[0]).address
+    script.meanwhile("CALL", TCB, message(0, 0, 0, API["LABEL_TCB_SUSPEND"]))
+    return item
+
+
+def an_endpoint_whose_recycler_was_suspended(script: Script) -> None:
+    """It can be used: of those who waited one was woken, and the next is received."""
+    if has_field("endpoint", "abort_worker"):
+        endpoint = _stopped_recycling(script, "ENDPOINT", "SEND")
+        caller = script.run.host.current
+        script.meanwhile("RECEIVE", endpoint)
+        assert script.run.host.word(caller) == 0, "received"
+        script.meanwhile("CALL", TCB, message(0, 0, 0, API["LABEL_TCB_RESUME"]))
+        script.meanwhile("YIELD", 0)
+
+
+def an_endpoint_of_receivers_whose_recycler_was_suspended(script: Script) -> None:
+    if has_field("endpoint", "abort_worker"):
+        endpoint = _stopped_recycling(script, "ENDPOINT", "RECEIVE")
+        caller = script.run.host.current
+        script.meanwhile("SEND", endpoint, message(1, 0, 0, 0))
+        assert script.run.host.word(caller) == 0, "sent"
+
+
+def a_notification_whose_recycler_was_suspended(script: Script) -> None:
+    if has_field("endpoint", "abort_worker"):
+        notification = _stopped_recycling(script, "NOTIFICATION", "RECEIVE")
+        script.meanwhile("NB_SEND", notification)
+        script.meanwhile("RECEIVE", notification)
+
+
+def _taken_over(script: Script, kind: str, call: str, label: str, badge: int = 0) -> None:
+    """Whom a recycler has woken does the rest, and suspends the recycler."""
+    if not has_field("endpoint", "abort_worker"):
+        return
+    item = script.make(kind)
+    badged, copy = script.mint(item, 1), script.copy(item)
+    threads = _crowd(script, call, badged, 4)
+    script.begin("CNODE_RECYCLE", copy, 1)
+    assert script.run.host.current == script.thread_of(threads[0]).address
+    if label == "CNODE_DELETE":
+        for slot in (badged, copy):
+            script.meanwhile("CALL", NODE, message(2, 0, 0, API[f"LABEL_{label}"]), [slot, 32])
+    words = [badged if badge else item if label == "CNODE_DELETE" else copy, 32]
+    script.begin(label, words[0], 2 if label == "CNODE_DELETE" else 1)
+    script.meanwhile("CALL", NODE, message(2, 0, 0, API[f"LABEL_{label}"]), words)
+    script.meanwhile("CALL", TCB, message(0, 0, 0, API["LABEL_TCB_SUSPEND"]))
+    assert not script.run.host.word(script.object_of(item) + offset(kind.lower(), "head"))
+
+
+def a_recycling_is_taken_over_by_another(script: Script) -> None:
+    _taken_over(script, "ENDPOINT", "SEND", "CNODE_RECYCLE")
+
+
+def a_recycling_is_taken_over_for_one_badge(script: Script) -> None:
+    _taken_over(script, "ENDPOINT", "SEND", "CNODE_RECYCLE", 1)
+
+
+def a_recycling_is_taken_over_by_deletion(script: Script) -> None:
+    _taken_over(script, "ENDPOINT", "SEND", "CNODE_DELETE")
+
+
+def a_recycling_of_signals_is_taken_over_by_another(script: Script) -> None:
+    _taken_over(script, "NOTIFICATION", "RECEIVE", "CNODE_RECYCLE")
+
+
+def a_recycling_of_signals_is_taken_over_by_deletion(script: Script) -> None:
+    _taken_over(script, "NOTIFICATION", "RECEIVE", "CNODE_DELETE")
 
 
 def a_second_aborter_finishes_the_first(script: Script) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from kernels.bilby.fuzz.run import PREEMPT_LINE
 from kernels.bilby.fuzz.script import NODE, TCB, Script
-from kernels.bilby.spec.layout import API, message
+from kernels.bilby.spec.layout import API, TICK, message
 
 CONTROL = API["ROOT_IRQ_CONTROL"]
 
@@ -90,3 +90,36 @@ def signalling_needs_the_right(script: Script) -> None:
     deaf = script.copy(script.make("NOTIFICATION"), API["RIGHT_RECEIVE"])
     script.syscall("SEND", deaf)
     script.invoke(_line(script, 9), "IRQ_SET_NOTIFICATION", [], [deaf], "NO_RIGHT")
+
+
+def slices_of_time(script: Script) -> None:
+    """At the end of its slice a thread goes behind those of its priority, and nobody else runs."""
+    second, third = script.thread(), script.thread()
+    script.thread(priority=254)
+    for thread in (second, third, TCB, second):
+        script.interrupt(TICK)
+        if script.run.kernel.scheduler.ordered:
+            assert script.runs(thread)
+
+
+def a_slice_ends_as_its_thread_blocks(script: Script) -> None:
+    """Nobody takes a turn twice, or when it cannot."""
+    notification = script.make("NOTIFICATION")
+    other = script.thread()
+    script.interrupt_at_the_end("YIELD", 0, TICK, lookups=0)
+    assert script.now_runs(other)
+    script.interrupt_at_the_end("RECEIVE", notification, TICK)
+    assert script.now_runs(TCB)
+    script.interrupt_at_the_end("NB_SEND", notification, TICK)
+    assert script.now_runs(other)
+    script.interrupt_at_the_end("YIELD", 0, TICK, lookups=0)
+    assert script.now_runs(TCB)
+    sent = message(1, 0, 0, API["LABEL_TCB_SET_PRIORITY"])
+    script.interrupt_at_the_end("CALL", TCB, TICK, sent=sent, words=[255])
+    if script.run.kernel.scheduler.ordered:
+        assert script.now_runs(TCB)
+
+
+def the_line_of_the_kernels_timer_is_nobodys(script: Script) -> None:
+    words = [TICK, script.slots(), 32]
+    script.invoke(CONTROL, "IRQ_GET", words, [NODE], "RANGE")

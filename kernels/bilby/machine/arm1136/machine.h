@@ -82,11 +82,17 @@ static inline void machine_copy_line(word_t *target, const word_t *source)
                      : "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "ip", "memory");
 }
 
-/* Open no exclusive reservation for the next thread: a store that may fail. */
-static inline void machine_clear_exclusive(word_t *scratch)
+/* A thread runs no more.  Leave no exclusive reservation to the next: a store that may fail. */
+static inline void machine_leave_thread(word_t *scratch)
 {
     word_t failed;
     __asm__ volatile("strex %0, %2, [%1]" : "=&r"(failed) : "r"(scratch), "r"(0) : "memory");
+}
+
+/* A thread begins to run: on r0p4 it has no registers besides those that entry.S loads. */
+static inline void machine_enter_thread(const word_t *scratch)
+{
+    (void)scratch;
 }
 
 #endif

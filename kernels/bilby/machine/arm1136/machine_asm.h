@@ -3,6 +3,7 @@
 #ifndef BILBY_MACHINE_ASM_H
 #define BILBY_MACHINE_ASM_H
 
+#define JOSCR_CLOSED     (1 << 1)   /* and no valid configuration */
 #define SCTLR_MMU        (1 << 0)
 #define SCTLR_DCACHE     (1 << 2)
 #define SCTLR_PREDICT    (1 << 11)
@@ -19,6 +20,18 @@
     mcr     p15, 0, r0, c7, c7, 0   /* both caches */
     mcr     p15, 0, r0, c8, c7, 0   /* the TLB */
     mcr     p15, 0, r0, c7, c10, 4
+    .endm
+
+    /*
+     * What users could reach and no thread needs: floating point is undefined, and so are
+     * Jazelle and its registers (disabled in JMCR, closed to users in JOSCR).  Leaves r0 = 0.
+     */
+    .macro machine_boot_close_coprocessors
+    mov     r0, #JOSCR_CLOSED
+    mcr     p14, 7, r0, c1, c0, 0
+    mov     r0, #0
+    mcr     p14, 7, r0, c2, c0, 0
+    mcr     p15, 0, r0, c1, c0, 2
     .endm
 
     /* Wait until the tables are in memory; r0 = 0. */

@@ -86,11 +86,17 @@ static inline void machine_copy_line(word_t *target, const word_t *source)
                      : "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "ip", "memory");
 }
 
-/* Open no exclusive reservation for the next thread; the scratch word is not needed. */
-static inline void machine_clear_exclusive(word_t *scratch)
+/* A thread runs no more: keep its thread register, and leave no exclusive reservation to the next. */
+static inline void machine_leave_thread(word_t *kept)
 {
-    (void)scratch;
     __asm__ volatile("clrex" : : : "memory");
+    __asm__ volatile("mrc p15, 0, %0, c13, c0, 2" : "=r"(*kept));
+}
+
+/* A thread begins to run, with its own thread register (TPIDRURW). */
+static inline void machine_enter_thread(const word_t *kept)
+{
+    __asm__ volatile("mcr p15, 0, %0, c13, c0, 2" : : "r"(*kept));
 }
 
 #endif

@@ -4,6 +4,7 @@
 #define BILBY_MACHINE_ASM_H
 
 #define ACTLR_L2         (1 << 1)
+#define TEECR_CLOSED     (1 << 0)   /* TEEHBR is undefined for users */
 #define SCTLR_MMU        (1 << 0)
 #define SCTLR_ALIGNMENT  (1 << 1)   /* fault on any unaligned access */
 #define SCTLR_DCACHE     (1 << 2)
@@ -53,6 +54,22 @@
     mcr     p15, 0, r0, c7, c5, 6   /* branch predictor */
     mcr     p15, 0, r0, c8, c7, 0   /* TLBs */
     dsb
+    isb
+    .endm
+
+    /*
+     * What users could reach and no thread needs: floating point, the base of ThumbEE's
+     * handlers and the counters are undefined, TPIDRURO is 0.  Jazelle is only BX here.
+     * Leaves r0 = 0.
+     */
+    .macro machine_boot_close_coprocessors
+    mov     r0, #TEECR_CLOSED
+    mcr     p14, 6, r0, c0, c0, 0
+    mov     r0, #0
+    mcr     p15, 0, r0, c1, c0, 2
+    mcr     p15, 0, r0, c9, c14, 0
+    mcr     p15, 0, r0, c13, c0, 2
+    mcr     p15, 0, r0, c13, c0, 3
     isb
     .endm
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The kernel's own timer (timer 1): it interrupts at the end of each slice of time. */
+#ifndef BILBY_TICK_H
+#define BILBY_TICK_H
+
+#include <board.h>
+#include <layout.h>
+
+#define TICK_CLOCKS 240000 /* of a slice: 10 ms */
+#define TICK_REGISTER(offset) (*(volatile word_t *)(TICK_WINDOW + 0xc00 + (offset)))
+#define TICK_ENABLE   0x00 /* bit 1, like that of the next */
+#define TICK_STATUS   0x04
+#define TICK_CONTROL  0x20
+#define TICK_INTERVAL 0x24
+
+static inline void tick_clear(void)
+{
+    TICK_REGISTER(TICK_STATUS) = 2;
+}
+
+/* Boot: from now on. */
+static inline void tick_start(void)
+{
+    TICK_REGISTER(TICK_CONTROL) = 0;
+    tick_clear();
+    TICK_REGISTER(TICK_ENABLE) = 2;
+    TICK_REGISTER(TICK_INTERVAL) = TICK_CLOCKS;
+    TICK_REGISTER(TICK_CONTROL) = 1u << 2 | 2 | 1; /* 24 MHz, reload, enable */
+}
+
+#endif
