@@ -5,6 +5,7 @@ The recorded campaign (docs/validation.md) runs many more: ``make campaign-adver
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from campaigns.adversary.families import FAMILIES, draw, family_of
 from campaigns.adversary.judge import Judge
 from campaigns.adversary.product import Claims, Product
 from campaigns.adversary.program import ARM, THUMB, Board, Program, Writer
+from campaigns.adversary_reverts import PATCHES, ROOT
 from wcet.analysis.prepared import PreparedPaths
 
 PROGRAMS, BATCH = 500, 100
@@ -32,6 +34,14 @@ def test_nothing_contradicts_a_bound(first: int) -> None:
     assert not [(f.family, f.index, f.findings[0]) for f in tally.found]
     assert sum(counts["programs"] for counts in tally.counts.values()) == BATCH
     assert sum(counts["bounded"] for counts in tally.counts.values()) > BATCH // 4
+
+
+@pytest.mark.parametrize("patch", sorted(PATCHES.glob("*.patch")), ids=lambda patch: patch.stem)
+def test_a_reverting_patch_applies(patch: Path) -> None:
+    """To the source of today: a defect that cannot be put back is not looked for."""
+    command = ["git", "apply", "--check", str(patch)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
 
 
 def test_all_families_take_turns() -> None:
