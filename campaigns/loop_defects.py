@@ -130,7 +130,7 @@ class Sweep:
         self.defects[text] += 1
         print(f"DEFECT {name}: {text}", flush=True)
 
-    def library(self, name: str, chance: random.Random, most: int | None, first: int) -> None:
+    def functions_of(self, name: str, chance: random.Random, most: int | None, first: int) -> None:
         """Every function of every program of a corpus, or of ``most`` of them, in random order."""
         programs = corpus(name)[:most]
         entries = [(elf, entry) for elf in programs for entry in entries_of(Image.load(elf))]
@@ -261,7 +261,7 @@ def main() -> None:
                 last = options.first + options.programs
                 sweep.programs(options.seed, range(options.first, last))
             else:
-                sweep.library(name, random.Random(options.seed), options.builds, options.first)
+                sweep.functions_of(name, random.Random(options.seed), options.builds, options.first)
         except (KeyboardInterrupt, subprocess.SubprocessError) as error:
             print(f"{name}: ended by {type(error).__name__}", flush=True)
         print(f"{name}: {sweep}", flush=True)

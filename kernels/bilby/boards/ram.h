@@ -23,7 +23,7 @@
 
 /* The kernel window: the top 256 MiB of every address space. */
 #define WINDOW_BASE  0xf0000000
-#define DEVICE_WINDOW 0xf8000000   /* pages of 1 MiB, uncached */
+#define DEVICE_WINDOW 0xf8000000   /* 1 MiB, mapped by pages, uncached */
 #define VECTOR_PAGE  0xffff0000
 
 #endif
