@@ -67,7 +67,7 @@ CP15 = {
     (0, 2, 0, 0), (0, 13, 0, 1),              # table base, address space number
     (0, 5, 0, 0), (0, 5, 0, 1), (0, 6, 0, 0),  # faults
     (0, 7, 5, 0), (0, 7, 10, 1), (0, 8, 7, 2),  # ICIALLU, DCCMVAC, TLBIASID
-    (0, 13, 0, 2),  # TPIDRURW
+    (0, 13, 0, 2), (0, 7, 14, 1),  # TPIDRURW, DCCIMVAC
 }  # fmt: skip
 
 # CPACR, PMUSERENR and the thread registers, which boot sets to 0.

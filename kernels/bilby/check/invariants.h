@@ -33,6 +33,7 @@ void universe_find(void);
 void universe_know(void);   /* what was found last exists from now on while it is not empty */
 void universe_forget(void); /* nothing is known */
 bool universe_has_slot(const void *slot);
+bool universe_has_object(const void *object);
 
 /* What was found, for spaces_*.c to follow. */
 void universe_add_slot(struct slot *slot);

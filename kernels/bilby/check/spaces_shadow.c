@@ -8,7 +8,7 @@
  *   V3  a table that is in a directory: the entry points to it, its shadow to a
  *       capability of the table, its back-pointer to the entry
  *   V4  the kernel's part of every directory equals the kernel's own directory
- *   V5  owner[n] == d  <=>  d->asid == n, n not zero
+ *   V5  owner[n] == d  <=>  d->asid == n, n not zero; a directory with a number exists
  *   D4  nothing below "lowest mapped" of a directory is mapped
  *   V6  user descriptors are for users, local, and never reach the kernel window
  */
@@ -186,4 +186,7 @@ void check_spaces(void)
     for (word_t number = 0; owner != NULL && number < HARDWARE_ASIDS; number++)
         require(owner[number] == NULL || (number != 0 && owner[number]->asid == number),
                 "V5 a number belongs to its space", owner[number]);
+    for (word_t number = 0; owner != NULL && number < HARDWARE_ASIDS; number++)
+        require(owner[number] == NULL || universe_has_object(owner[number]),
+                "V5 what has a number exists", owner[number]);
 }

@@ -22,7 +22,6 @@ struct universe *const universe = &memory;
 
 struct queue { struct tcb *head, *tail; };
 extern struct queue ready[PRIORITIES] __attribute__((weak));
-extern struct page_directory *owner[HARDWARE_ASIDS] __attribute__((weak));
 
 extern struct slot *root_slots; /* boot.c */
 
@@ -57,6 +56,14 @@ bool universe_has_slot(const void *slot)
 
     return (word_t)slot % 16 == 0 && unit < RAM_BYTES / 16
         && (universe->slot_seen[unit / 8] >> unit % 8 & 1);
+}
+
+bool universe_has_object(const void *object)
+{
+    word_t unit = ((word_t)object - WINDOW_BASE) / 16;
+
+    return (word_t)object % 16 == 0 && unit < RAM_BYTES / 16
+        && (universe->object_seen[unit / 8] >> unit % 8 & 1);
 }
 
 static void add_slot(struct slot *slot)
@@ -243,8 +250,7 @@ static void add_roots(void)
     add_thread(current_thread);
     for (word_t i = 0; ready != NULL && i < PRIORITIES; i++)
         add_thread(ready[i].head);
-    for (word_t i = 0; owner != NULL && i < HARDWARE_ASIDS; i++)
-        universe_add_directory(owner[i]);
+    universe_add_directory(&kernel_directory);
     spaces_reach();
 }
 

@@ -281,6 +281,11 @@ class Draw:
     def suspend(self) -> Operation:
         return self.invoke("suspend", self.pick("tcb"), API["LABEL_TCB_SUSPEND"], [], [])
 
+    def clean(self) -> Operation:
+        label = self.rng.choice(["LABEL_FRAME_CLEAN", "LABEL_FRAME_PUBLISH"])
+        words = [32 * self.rng.randrange(130), 32 * self.rng.randrange(34)]
+        return self.invoke("clean", self.pick("frame"), API[label], words, [])
+
     def unmap(self) -> Operation:
         if self.rng.random() < 0.7:
             return self.invoke("unmap", self.pick("frame"), API["LABEL_FRAME_UNMAP"], [], [])

@@ -132,7 +132,8 @@ class Generator(Draw):
             self.set_notification: 2, self.acknowledge: 2, self.ipc: 20,
             self.crowd: 12, self.answer: 6,
             self.move: 5, self.rotate: 3, self.delete: 7, self.revoke: 3, self.recycle: 3,
-            self.suspend: 2, self.unmap: 3, self.assign: 3 if self.kernel.pools else 1,
+            self.suspend: 2, self.unmap: 3, self.clean: 2,
+            self.assign: 3 if self.kernel.pools else 1,
             self.clear_notification: 1, self.hostile: 6,
             self.do_yield: 3, self.fault: 1, self.interrupt: 2,
         }  # fmt: skip

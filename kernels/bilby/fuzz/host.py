@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.testing.harness import build
 
 SYSCALL, INTERRUPT, FAULT, WRITE, READ, RESET, PUBLISHED, EXIT, ATTEMPT = range(1, 10)
+STORE, DEVICE, CLEAN, FORGOTTEN = range(10, 14)
 GOOD, FAILED, PANIC, NO = range(4)
 FORCE_EACH = 1
 
@@ -139,6 +140,23 @@ class Host:
     def is_published(self, address: int, size: int) -> bool:
         """New memory is clean in the data cache and nothing older of it can be executed."""
         return self.request(PUBLISHED, address, size)[0] == GOOD
+
+    def store(self, address: int, value: int) -> None:
+        """A user's, through the data cache."""
+        self._note(address, value)
+        self.request(STORE, address, value)
+
+    def device_writes(self, address: int, value: int) -> None:
+        """To memory; the data cache does not see it."""
+        self.request(DEVICE, address, value)
+
+    def is_clean(self, address: int, size: int) -> bool:
+        """The data cache and memory agree."""
+        return self.request(CLEAN, address, size)[0] == GOOD
+
+    def is_forgotten(self, address: int, size: int) -> bool:
+        """Nothing is in the instruction cache."""
+        return self.request(FORGOTTEN, address, size)[0] == GOOD
 
     def word(self, address: int) -> int:
         page = self._pages.get(address // PAGE)

@@ -11,7 +11,7 @@ from kernels.bilby.fuzz.host import PC, Answer, Host
 from kernels.bilby.fuzz.run import Run, symbols
 from kernels.bilby.spec.invocation import E
 from kernels.bilby.spec.layout import API, has_field, message
-from kernels.bilby.spec.state import Thread
+from kernels.bilby.spec.state import Cap, Thread
 
 NODE, TCB, DIRECTORY = (API[f"ROOT_{name}"] for name in ("CNODE", "TCB", "PAGE_DIRECTORY"))
 REGISTERS = API["MESSAGE_REGISTERS"]
@@ -38,13 +38,16 @@ class Script:
         self._next += count
         return self._next - count
 
-    def object_of(self, slot: int) -> int:
-        """The address of what a capability leads to."""
+    def cap_of(self, slot: int) -> Cap:
         cap = self.run.kernel.thread(self.run.first_thread).slots["cspace"].cap
         assert cap is not None
         found = self.run.kernel.cnode(cap["object"]).slots[slot].cap
         assert found is not None
-        return found["object"]
+        return found
+
+    def object_of(self, slot: int) -> int:
+        """The address of what a capability leads to."""
+        return self.cap_of(slot)["object"]
 
     def thread_of(self, slot: int) -> Thread:
         return self.run.kernel.thread(self.object_of(slot))

@@ -191,6 +191,7 @@ void sched_switch(struct tcb *thread);
 /* ---- create.c, clear (one of clear_*.c) --------------------------------- */
 word_t create_size_bits(word_t type, word_t size_bits);
 void create_clear_chunk(word_t base, word_t bytes);
+void create_clean_chunk(word_t base, word_t bytes);
 void create_frame(struct cap *cap, word_t physical, word_t size);
 void clear_before(struct slot *untyped);
 void clear_inside(word_t base, word_t bytes);

@@ -15,6 +15,12 @@ static inline void machine_clean_line(const volatile void *address)
     __asm__ volatile("mcr p15, 0, %0, c7, c10, 1" : : "r"(address) : "memory");
 }
 
+/* The same, and drop it: it is read from memory when it is used next. */
+static inline void machine_clean_and_forget_line(const volatile void *address)
+{
+    __asm__ volatile("mcr p15, 0, %0, c7, c14, 1" : : "r"(address) : "memory");
+}
+
 static inline word_t machine_data_fault_address(void)
 {
     word_t value;

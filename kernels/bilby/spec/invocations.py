@@ -32,6 +32,8 @@ OPERATIONS = {
     ("tcb", API["LABEL_TCB_SUSPEND"]): threads.suspend_thread,
     ("frame", API["LABEL_FRAME_UNMAP"]): spaces.unmap,
     ("page_table", API["LABEL_PAGE_TABLE_UNMAP"]): spaces.unmap_one_table,
+    ("frame", API["LABEL_FRAME_CLEAN"]): spaces.clean,
+    ("frame", API["LABEL_FRAME_PUBLISH"]): spaces.clean,
 }
 
 

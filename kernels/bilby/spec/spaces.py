@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from kernels.bilby.spec.invocation import Invocation, Refused
-from kernels.bilby.spec.layout import API, WINDOW
+from kernels.bilby.spec.layout import API, LIMITS, WINDOW
 from kernels.bilby.spec.state import Cap, Table
 from kernels.bilby.spec.tables import Spaces, descriptor_count, pointer_to, table_at
 
@@ -97,6 +97,18 @@ def map_frame(call: Invocation) -> None:
 
 def unmap(call: Invocation) -> None:
     spaces_of(call).unmap_frame(call.kernel, call.slot)
+
+
+def clean(call: Invocation) -> None:
+    """Nothing that the abstract state has: memory is what it is."""
+    call.require(2, 0)
+    if call.cap["device"]:
+        raise Refused("ILLEGAL_OPERATION")
+    first, count = call.word(0), call.word(1)
+    if first % LIMITS["LINE_BYTES"] or count % LIMITS["LINE_BYTES"]:
+        raise Refused("ALIGNMENT")
+    if count > API["FRAME_CLEAN_BYTES_MAX"] or first + count > 1 << FRAME_BITS[call.cap["size"]]:
+        raise Refused("RANGE")
 
 
 def unmap_one_table(call: Invocation) -> None:

@@ -87,6 +87,19 @@ void create_clear_chunk(word_t base, word_t bytes)
     machine_drain();
 }
 
+/* What users have written to these lines, a chunk at most, is in memory and no more in the cache. */
+void create_clean_chunk(word_t base, word_t bytes)
+{
+    word_t left = bytes / LINE_BYTES;
+
+    /* bound: CHUNK_LINES + 1: bytes is at most a chunk */
+    for (left = left < CHUNK_LINES ? left : CHUNK_LINES; left != 0; left--) {
+        machine_clean_and_forget_line((const void *)base);
+        base += LINE_BYTES;
+    }
+    machine_drain();
+}
+
 /* A frame of RAM, mapped nowhere. */
 void create_frame(struct cap *cap, word_t physical, word_t size)
 {

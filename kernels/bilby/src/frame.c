@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Invocations of frames: map, once per capability, and unmap. */
+/* Invocations of frames: map, once per capability, and unmap; clean, and publish, a piece of one. */
 #include <kernel.h>
+#include <pin.h>
 #include <space.h>
 #include <vspace.h>
 
@@ -32,6 +33,37 @@ static word_t descriptor(const struct cap *frame, bool write, bool execute, word
     }
 }
 
+/*
+ * Clean, or publish, a piece of a frame: a chunk at most, so that one call is short.  It is done
+ * by window addresses: both cores find a line of data by its physical address.
+ */
+static word_t decode_clean(const struct invocation *call)
+{
+    const struct cap *frame = &call->slot->cap;
+    word_t size = 1u << (12 + 4 * frame_cap_size(frame));
+    word_t first, bytes, base;
+
+    if (call->length < 2)
+        return ERROR_TRUNCATED;
+
+    if (frame_cap_device(frame))
+        return ERROR_ILLEGAL_OPERATION;
+
+    first = message_word(current_thread, 0);
+    bytes = message_word(current_thread, 1);
+    if (first % LINE_BYTES != 0 || bytes % LINE_BYTES != 0)
+        return ERROR_ALIGNMENT;
+
+    if (bytes > FRAME_CLEAN_BYTES_MAX || first > size || bytes > size - first)
+        return ERROR_RANGE;
+
+    base = to_window(frame_cap_base(frame) << 12) + first;
+    create_clean_chunk(base, bytes);
+    if (call->label == LABEL_FRAME_PUBLISH)
+        pin_forget_written(base, bytes);
+    return ERROR_NONE;
+}
+
 word_t decode_frame(const struct invocation *call)
 {
     struct slot *slot = call->slot;
@@ -45,6 +77,9 @@ word_t decode_frame(const struct invocation *call)
         vspace_unmap_frame(slot);
         return ERROR_NONE;
     }
+
+    if (call->label == LABEL_FRAME_CLEAN || call->label == LABEL_FRAME_PUBLISH)
+        return decode_clean(call);
 
     if (call->label != LABEL_FRAME_MAP)
         return ERROR_ILLEGAL_OPERATION;

@@ -5,9 +5,11 @@
  * Beside each descriptor, at a fixed distance, stands the slot of the capability
  * that is mapped there; the capability has the address of the descriptor.  A
  * page table has the address of the directory entry that holds it, one nibble in
- * each of its first eight shadow words; the next three hold the number below
- * which nothing is mapped.  Mappings are taken away eagerly, so that none dangles;
- * tables and directories are emptied entry by entry (section 3.6).
+ * each of its first eight shadow words.  Mappings are taken away eagerly, so that none
+ * dangles; tables and directories are emptied entry by entry (section 3.6).  The number of
+ * the entry that comes next stands in the next three shadow words of a table, and in a
+ * directory as "lowest_mapped".  It is 0 until the last capability is deleted, and nobody can
+ * map anything from then on.
  *
  * Invariants: descriptor != 0 => its shadow (of a 16-fold mapping: the shadow of
  * the first) names a slot whose capability maps exactly that; no entry below the
@@ -81,32 +83,12 @@ static word_t *shadow_of(word_t *entry, word_t size)
     return entry + (is_in_table(size) ? PAGE_TABLE_WORDS : PAGE_DIRECTORY_WORDS);
 }
 
-/* An entry is about to be used: the lowest used one may be lower now. */
-static void lower_directory(const word_t *entry)
-{
-    struct page_directory *directory = directory_of(entry);
-    word_t index = (word_t)(entry - directory->descriptor);
-
-    if (index < directory->lowest_mapped)
-        directory->lowest_mapped = index;
-}
-
-static void lower_table(const word_t *entry)
-{
-    struct page_table *table = table_of(entry);
-    word_t index = (word_t)(entry - table->descriptor);
-
-    if (index < lowest_of_table(table))
-        set_lowest_of_table(table, index);
-}
-
 /* Enter a page table into a directory. */
 void vspace_map_table(struct slot *slot, word_t *entry)
 {
     struct page_table *table = (struct page_table *)page_table_cap_object(&slot->cap);
 
     entry[PAGE_DIRECTORY_WORDS] = (word_t)slot;
-    lower_directory(entry);
     set_back_pointer(table, (word_t)entry);
     *entry = to_physical((word_t)table) | DIRECTORY_TABLE;
     machine_clean_line(entry);
@@ -169,10 +151,6 @@ void vspace_write(struct slot *frame, word_t *entry, word_t descriptor, word_t s
 {
     word_t *shadow = shadow_of(entry, size);
 
-    if (is_in_table(size))
-        lower_table(entry);
-    else
-        lower_directory(entry);
     *shadow = (word_t)frame | (*shadow & ~SLOT_BITS);
     frame_cap_set_entry(&frame->cap, (word_t)entry);
     write_descriptors(entry, descriptor, size);

@@ -95,6 +95,20 @@ word_t frame_unmap(word_t frame)
     return invoke(frame, LABEL_FRAME_UNMAP, NULL, 0, NULL, 0);
 }
 
+word_t frame_clean(word_t frame, word_t first, word_t bytes)
+{
+    word_t words[] = { first, bytes };
+
+    return invoke(frame, LABEL_FRAME_CLEAN, words, 2, NULL, 0);
+}
+
+word_t frame_publish(word_t frame, word_t first, word_t bytes)
+{
+    word_t words[] = { first, bytes };
+
+    return invoke(frame, LABEL_FRAME_PUBLISH, words, 2, NULL, 0);
+}
+
 word_t page_table_unmap(word_t table)
 {
     return invoke(table, LABEL_PAGE_TABLE_UNMAP, NULL, 0, NULL, 0);

@@ -78,6 +78,8 @@ word_t cnode_revoke(word_t root, word_t index, word_t depth);
 word_t cnode_recycle(word_t root, word_t index, word_t depth);
 word_t frame_map(word_t frame, word_t directory, word_t address, word_t rights, word_t flags);
 word_t frame_unmap(word_t frame);
+word_t frame_clean(word_t frame, word_t first, word_t bytes);   /* at most FRAME_CLEAN_BYTES_MAX */
+word_t frame_publish(word_t frame, word_t first, word_t bytes); /* the same, of instructions */
 word_t page_table_unmap(word_t table);
 word_t page_table_map(word_t table, word_t directory, word_t address);
 word_t asid_make_pool(word_t control, word_t untyped, word_t root, word_t index, word_t depth);

@@ -327,6 +327,29 @@ static bool configure_errors(void)
     return true;
 }
 
+/* Instructions that are written into a frame, published, and executed by another mapping. */
+static bool published(void)
+{
+    static const word_t returns[] = { 0xe3a0002a, 0xe12fff1e }; /* mov r0, #42; bx lr */
+    word_t frame = make(TYPE_FRAME_4K, 0);
+    volatile word_t *text = look_at(frame);
+    word_t executed = copy_of(frame);
+
+    SAME(frame_map(executed, ROOT_PAGE_DIRECTORY, 0x001f3000, RIGHT_READ, MAP_EXECUTE), 0);
+    text[1022] = returns[0];
+    text[1023] = returns[1];
+    for (word_t first = 0; first < 4096; first += FRAME_CLEAN_BYTES_MAX)
+        SAME(frame_publish(frame, first, FRAME_CLEAN_BYTES_MAX), 0);
+    SAME(((word_t (*)(void))0x001f3ff8)(), 42);
+    SAME(frame_clean(frame, 4096 - 32, 32), 0);
+    SAME(frame_clean(frame, 4096 - 32, 64), ERROR_RANGE);
+    SAME(frame_clean(frame, 0, FRAME_CLEAN_BYTES_MAX + 32), ERROR_RANGE);
+    SAME(frame_clean(frame, 16, 32), ERROR_ALIGNMENT);
+    SAME(frame_clean(ROOT_UART_FRAME, 0, 32), ERROR_ILLEGAL_OPERATION);
+    SAME(frame_unmap(executed), 0);
+    return true;
+}
+
 const struct test space_tests[] = {
     { deep_lookup, "a capability 32 levels deep resolves, and no neighbour of its address" },
     { deep_copy, "a CNode invocation resolves every depth from 1 to 32" },
@@ -337,6 +360,7 @@ const struct test space_tests[] = {
     { sections, "1 MiB and 16 MiB frames are mapped whole, and overlaps are refused" },
     { map_errors, "mapping refuses wrong addresses, tables, rights and second mappings" },
     { many_spaces, "300 address spaces share 255 hardware numbers" },
+    { published, "instructions that were written and published can be executed" },
     { configure_errors, "configuring a thread refuses wrong capabilities and places" },
     { NULL, NULL },
 };

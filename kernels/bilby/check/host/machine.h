@@ -10,6 +10,7 @@
 
 void machine_drain(void);
 void machine_clean_line(const volatile void *address);
+void machine_clean_and_forget_line(const volatile void *address);
 void machine_forget_instructions(void);
 void machine_forget_line(const void *address);
 void machine_tlb_flush_asid(word_t asid);

@@ -29,6 +29,7 @@
 
 #define LINES      (RAM_BYTES / LINE_BYTES)
 #define CLEANED_MAX 8192u
+#define OLD_MAX     64u
 #define TLB_MAX    16384u
 
 struct translation { word_t asid, page, descriptor; bool flushed; };
@@ -37,7 +38,8 @@ struct model {
     word_t pending[2], enabled[2];
     word_t table_base, asid;
     word_t fault_address, fault_status;
-    word_t cleaned_count;
+    word_t cleaned_count, old_count;
+    word_t old[OLD_MAX];                    /* words that a device has written, and the cache not seen */
     bool exclusive, invalidating, flushing;
     word_t thread_register;                 /* a user keeps its own address there */
     struct tcb *user;                       /* current when the operation began, */
@@ -145,6 +147,30 @@ void machine_clean_line(const volatile void *address)
     memcpy(model->cleaned[model->cleaned_count++].content, (void *)line, LINE_BYTES);
 }
 
+/* What the cache has of it is dirty, and goes to memory, or old, and goes. */
+void machine_clean_and_forget_line(const volatile void *address)
+{
+    word_t line = (word_t)address & ~(LINE_BYTES - 1);
+    word_t left = 0;
+
+    for (word_t i = 0; i < model->old_count; i++) {
+        if ((model->old[i] & ~(LINE_BYTES - 1)) == line)
+            *(word_t *)model->old[i] = *memory_view(model->old[i]);
+        else
+            model->old[left++] = model->old[i];
+    }
+    model->old_count = left;
+    machine_clean_line(address);
+}
+
+void model_device_writes(word_t address, word_t value)
+{
+    if (model->old_count == OLD_MAX)
+        check_failed("(the model's own limit on what devices write)", address);
+    *memory_view(address) = value;
+    model->old[model->old_count++] = address;
+}
+
 static void finish_flushes(void)
 {
     word_t left = 0;
@@ -186,8 +212,20 @@ void machine_forget_line(const void *address)
 bool model_is_published(word_t window, word_t bytes)
 {
     for (word_t at = window; at < window + bytes; at += 4)
-        if (*(word_t *)at != 0 || *memory_view(at) != 0)
+        if (*(word_t *)at != 0)
             return false;
+    return model_is_clean(window, bytes) && model_is_forgotten(window, bytes);
+}
+
+/* The data cache and memory agree. */
+bool model_is_clean(word_t window, word_t bytes)
+{
+    return memcmp((void *)window, memory_view(window), bytes) == 0;
+}
+
+/* Nothing of it is in the instruction cache. */
+bool model_is_forgotten(word_t window, word_t bytes)
+{
     for (word_t at = window & ~(LINE_BYTES - 1); at < window + bytes; at += LINE_BYTES)
         if (model->fetched[(at - WINDOW_BASE) / LINE_BYTES] == model->forgotten)
             return false;

@@ -22,6 +22,9 @@ void model_know(const void *first, word_t bytes); /* it is clean */
 void model_begin(void);             /* the user runs: the TLB fills, lines are fetched */
 void model_check(void);             /* invariants M1 to M7, after an operation */
 bool model_is_published(word_t window, word_t bytes); /* new memory */
+bool model_is_clean(word_t window, word_t bytes);
+bool model_is_forgotten(word_t window, word_t bytes);
+void model_device_writes(word_t address, word_t value); /* to memory, past the cache */
 void model_raise(word_t irq);
 bool model_is_pending(void);
 bool model_is_masked(word_t irq);

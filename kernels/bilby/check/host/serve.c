@@ -495,6 +495,18 @@ static word_t do_operation(word_t operation, const word_t *argument, word_t *tes
         return STATUS_GOOD;
     case OP_PUBLISHED:
         return model_is_published(argument[0], argument[1]) ? STATUS_GOOD : STATUS_NO;
+    case OP_STORE:
+        *(word_t *)argument[0] = argument[1];
+        memory_commit();
+        return STATUS_GOOD;
+    case OP_DEVICE:
+        model_device_writes(argument[0], argument[1]);
+        memory_commit();
+        return STATUS_GOOD;
+    case OP_CLEAN:
+        return model_is_clean(argument[0], argument[1]) ? STATUS_GOOD : STATUS_NO;
+    case OP_FORGOTTEN:
+        return model_is_forgotten(argument[0], argument[1]) ? STATUS_GOOD : STATUS_NO;
     default:
         exit(0);
     }

@@ -24,6 +24,11 @@
 #define OP_EXIT      8
 #define OP_ATTEMPT   9 /* as OP_SYSCALL, once, preempted at the test given last; bits 31:16: by this line, 0: PREEMPT_LINE */
 
+#define OP_STORE     10 /* address, value: a user's, through the data cache */
+#define OP_DEVICE    11 /* address, value: past the data cache */
+#define OP_CLEAN     12 /* window address, bytes: status 0 if the data cache and memory agree */
+#define OP_FORGOTTEN 13 /* window address, bytes: status 0 if nothing is in the instruction cache */
+
 #define FORCE_EACH 1
 
 #define STATUS_GOOD   0

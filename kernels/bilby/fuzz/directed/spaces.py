@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from kernels.bilby.fuzz.script import DIRECTORY, NODE, TCB, Script
-from kernels.bilby.spec.layout import API, WINDOW
+from kernels.bilby.spec.layout import API, RAM, WINDOW, message
 
 MIB = 1 << 20
 WRITE, EXECUTE, UNCACHED = API["RIGHT_WRITE"], API["MAP_EXECUTE"], API["MAP_UNCACHED"]
@@ -183,3 +183,49 @@ def numbers_go_with_their_pool(script: Script) -> None:
     again = _make_pool(script, later)
     script.invoke(again, "ASID_ASSIGN", [], [spaces[0]], "INVALID_CAPABILITY")
     script.invoke(again, "ASID_ASSIGN", [], [script.make("PAGE_DIRECTORY")])
+
+
+def _written(script: Script, label: str) -> None:
+    """A user writes the first words of two pieces of a frame, and a device those behind them."""
+    host, frame = script.run.host, script.make("FRAME_4K")
+    _map_frame(script, frame, ROOM, flags=EXECUTE)
+    base = (script.cap_of(frame)["base"] << 12) - RAM + WINDOW
+    piece = API["FRAME_CLEAN_BYTES_MAX"]
+    for first in (0, 4096 - piece):
+        script.meanwhile("YIELD", 0)
+        host.store(base + first, 0x11)
+        host.device_writes(base + first + piece - 4, 0x22)
+        assert not host.is_clean(base + first, piece)
+        assert not host.is_forgotten(base + first, piece)
+        script.meanwhile("CALL", frame, message(2, 0, 0, API[f"LABEL_{label}"]), [first, piece])
+        assert host.is_clean(base + first, piece)
+        assert host.is_forgotten(base + first, piece) == (label == "FRAME_PUBLISH")
+        assert host.word(base + first) == 0x11
+        assert host.word(base + first + piece - 4) == 0x22
+
+
+def instructions_are_published(script: Script) -> None:
+    _written(script, "FRAME_PUBLISH")
+
+
+def data_is_shared_with_a_device(script: Script) -> None:
+    _written(script, "FRAME_CLEAN")
+
+
+def pieces_of_frames(script: Script) -> None:
+    """What can be cleaned: whole lines of memory, a chunk at most."""
+    frame, device = script.make("FRAME_4K"), API["ROOT_UART_FRAME"]
+    piece = API["FRAME_CLEAN_BYTES_MAX"]
+    for words, error in (
+        ([4096 - 32, 32], "NONE"),
+        ([4096, 0], "NONE"),
+        ([16, 32], "ALIGNMENT"),
+        ([0, 16], "ALIGNMENT"),
+        ([0, piece + 32], "RANGE"),
+        ([4096 - 32, 64], "RANGE"),
+        ([4096 + 32, 0], "RANGE"),
+        ([0xFFFFFFE0, 64], "RANGE"),
+    ):
+        script.invoke(frame, "FRAME_CLEAN", words, error=error)
+    script.invoke(device, "FRAME_CLEAN", [0, 32], error="ILLEGAL_OPERATION")
+    script.invoke(frame, "FRAME_PUBLISH", [0], error="TRUNCATED")

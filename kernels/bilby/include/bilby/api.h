@@ -78,6 +78,12 @@
 #define LABEL_ASID_MAKE_POOL      23 /* w: to index, to depth; x: untyped of 4 KiB, CNode root */
 #define LABEL_ASID_ASSIGN         24 /* x: page directory */
 
+#define LABEL_FRAME_CLEAN         25 /* w: first byte, bytes: cached data goes to memory, and is read from there again */
+#define LABEL_FRAME_PUBLISH       26 /* the same, then what was written there can be executed */
+
+/* Of a frame, by one such call: multiples of 32. */
+#define FRAME_CLEAN_BYTES_MAX 1024
+
 /* Types that LABEL_UNTYPED_RETYPE makes. */
 #define TYPE_UNTYPED        0 /* size bits: 4 to 26 */
 #define TYPE_CNODE          1 /* size bits: radix, 1 to 12 */
@@ -100,7 +106,7 @@
 #define RIGHTS_ALL    7
 
 #define MAP_EXECUTE   1 /* instructions may be fetched; refused for device frames */
-#define MAP_UNCACHED  2
+#define MAP_UNCACHED  2 /* not for a message buffer: the kernel reaches it through its cache */
 
 /*
  * Labels of fault messages.  Words: pc, sp, cpsr, fault address, fault status.

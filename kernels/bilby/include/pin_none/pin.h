@@ -16,6 +16,15 @@ static inline void pin_forget_before(void)
     machine_forget_instructions();
 }
 
+/* Instructions were written there, and have reached memory: cached ones go. */
+static inline void pin_forget_written(word_t base, word_t bytes)
+{
+    (void)base;
+    (void)bytes;
+    machine_forget_instructions();
+    machine_drain();
+}
+
 /* After some of it was cleared. */
 static inline void pin_forget_after(word_t base, word_t bytes)
 {
