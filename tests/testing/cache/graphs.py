@@ -62,6 +62,7 @@ MAINTENANCE = """
     mcr p15, 0, r0, c7, c10, 1
     mcr p15, 0, r0, c7, c10, 4
     mcr p15, 0, r0, c7, c14, 0
+    mcr p15, 0, r0, c7, c14, 1
     mcr p15, 0, r0, c13, c0, 1
     mcr p15, 0, r0, c9, c0, 0
 """

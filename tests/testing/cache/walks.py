@@ -308,6 +308,9 @@ class Walk:
             case (7, 14, 0):
                 self.dcache.clean_all()
                 self.dcache.invalidate_all()
+            case (7, 14, 1):
+                self.dcache.clean(data)
+                self.dcache.invalidate(data)
             case (9, 0, 0):  # lockdown: any line may go
                 self.dcache.invalidate(data)
                 self.icache.invalidate(code)

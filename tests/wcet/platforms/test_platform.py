@@ -106,7 +106,7 @@ def test_memory_map() -> None:
         ("size = 16_384", "size = 16_383", "caches.l1i.size: must be a power of two"),
         ("value = 60,", "value = true,", "latency.memory_l2_off.value: must be an integer"),
         ("value = 60,", "value = 0,", "must be from 1"),
-        ("0xF80FFFFF]", "0xF7000000]", r"memory\[1\].virtual: must be"),
+        ("0xF8000FFF]", "0xF7000000]", r"memory\[1\].virtual: must be"),
         ("[0xF8000000,", "[0xF7FFFFFF,", "overlap"),
         ("fixed = true", "fixed = 1", r"memory\[0\].fixed: must be true or false"),
         ("[tlb]\n", "[tlb]\nextra = 1\n", "tlb.extra: unknown key"),
