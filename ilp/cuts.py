@@ -18,9 +18,9 @@ from ilp.constraints.constraint import Constraint
 from ilp.constraints.flowfacts import Counts, Sum
 from ilp.constraints.region import iteration_of, region_below
 from ilp.ipet import Ipet, build_ipet
+from ilp.longest_path import proved_maximum
 from ilp.solvers.answer import Solver
 from ilp.solvers.model import Row
-from ilp.solvers.solve import maximise
 from pipeline.costs import Costs
 from quoll.errors import InfeasibleError
 from quoll.inlining.supergraph import Supergraph
@@ -80,8 +80,8 @@ def cost_cut(
         bounds = [ipet.nest.bounds[loop] for loop in region.loops]
         inner = [region.constraint(c) for c in constraints if c.holds_in_parts]
         try:
-            model = build_ipet(part, region.costs(costs), bounds, inner).model
-            return maximise(model, solver, seconds).bound
+            one = build_ipet(part, region.costs(costs), bounds, inner)
+            return proved_maximum(one, solver, seconds).bound
         except InfeasibleError:
             return -1
 
@@ -122,10 +122,8 @@ def cycles_per_iteration(
         return None
     inner_bounds = [bounds[inner] for inner in region.loops]
     return max(
-        maximise(
-            build_ipet(
-                region.with_exits([graph.edges[e].src]), region.costs(costs), inner_bounds
-            ).model,
+        proved_maximum(
+            build_ipet(region.with_exits([graph.edges[e].src]), region.costs(costs), inner_bounds),
             solver,
             seconds,
         ).bound

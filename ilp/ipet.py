@@ -72,8 +72,7 @@ def build_ipet(
     ``totals``: by loop, header executions per entry of the loop around it; ``limits``: executions
     of nodes on the whole path.
 
-    Raises ControlFlowError if the loops do not cover the cycles of the graph, SolverError if the
-    figures are too large to be exact.
+    Raises ControlFlowError if the loops do not cover the cycles of the graph.
     """
     nest = LoopNest.build(graph, bounds)
     calls = Calls(nest)
@@ -99,7 +98,6 @@ def build_ipet(
     objective += [0] * (len(names) - len(objective))
     constant = sum(costs.start) + node_cycles[graph.entry]
     model = Model(tuple(names), tuple(upper), tuple(objective), constant, tuple(rows))
-    model.require_exact()
     return Ipet(nest, calls, model)
 
 

@@ -36,8 +36,8 @@ from ilp.constraints.nest import checked_bounds
 from ilp.constraints.parameters import Parameter, Visits, open_loops
 from ilp.cuts import cycles_per_iteration, repeated_contexts
 from ilp.ipet import Ipet, build_ipet
+from ilp.longest_path import proved_maximum
 from ilp.solvers.answer import Solver
-from ilp.solvers.solve import maximise
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Cause, Costs
 from quoll.errors import InfeasibleError, UnboundedLoop
@@ -243,7 +243,7 @@ class Study:
             for loop, parameter in self._loops.items():
                 if not parameter.nodes:
                     bounds[loop] = n + parameter.plus
-            proof = maximise(self._ipet(self._priced(), bounds).model, self._solver, self._seconds)
+            proof = proved_maximum(self._ipet(self._priced(), bounds), self._solver, self._seconds)
             self._attained &= proof.attained
             self._values[n] = proof.bound
         return self._values[n]
@@ -257,7 +257,7 @@ class Study:
                 for e in self._graph.loops[loop].entries:
                     edges[e] = (cycles, *none[1:])
         costs = Costs((none,) * len(self._graph.nodes), tuple(edges))
-        most = maximise(self._ipet(costs, self._numbers).model, self._solver, self._seconds).bound
+        most = proved_maximum(self._ipet(costs, self._numbers), self._solver, self._seconds).bound
         return most + sum(cycles for p, cycles in self._prices().items() if p.name == name)
 
     def _prices(self) -> dict[Parameter, int]:

@@ -12,13 +12,14 @@ from ilp.constraints.nest import checked_bounds, totals
 from ilp.constraints.parameters import Visits
 from ilp.cuts import cost_cuts, cycles_per_iteration, repeated_contexts
 from ilp.ipet import Ipet, build_ipet
+from ilp.longest_path import proved_maximum
 from ilp.paths.check import check_path, path_cycles
 from ilp.paths.merged_path import build_path_of_parts
 from ilp.paths.path import Order, build_path
 from ilp.paths.solution import PathStep, Solution, WorstPath
 from ilp.solvers.answer import Solver
 from ilp.solvers.model import Model, Row
-from ilp.solvers.solve import BoundProof, maximise
+from ilp.solvers.solve import BoundProof
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
 from quoll.errors import SolverError
@@ -71,7 +72,7 @@ def worst_case(
     cuts: list[Row] = []
     for _ in range(ROUNDS):
         model = ipet.model.with_rows(cuts)
-        proof = maximise(model, solver, seconds)
+        proof = proved_maximum(ipet, solver, seconds, cuts)
         path = realise(ipet, costs, constraints, proof, inside)
         if path.unrealisable is None or proof.values is None:
             break
@@ -104,7 +105,7 @@ def realise(
 ) -> WorstPath:
     """An execution order of the counts that passes the checker, or one that does not and why."""
     if proof.values is None:
-        return WorstPath((), 0, "the solver was stopped before it found any counts")
+        return WorstPath((), 0, "no counts are known that reach it")
     if not proof.attained:
         note = f"the counts known reach {ipet.model.value(proof.values)} of {proof.bound} cycles"
     else:

@@ -112,9 +112,10 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
     p.add_argument(
         "--solver",
         metavar="NAME",
-        default="highs",
-        help="integer solver: highs (default), cbc, or one that PuLP finds, such as SCIP_CMD or "
-        "GUROBI",
+        default="",
+        help="integer solver of every program: highs, cbc, or one that PuLP finds, such as "
+        "SCIP_CMD or GUROBI (default: highs, unless the longest path over the loop nest is proved "
+        "to be the maximum)",
     )
     p.add_argument(
         "--time-limit",
@@ -260,7 +261,7 @@ def requested(
 
 def known(solver: str) -> str:
     """The name of a solver. Raises UsageError or SolverError if PuLP is to find it and does not."""
-    if solver not in DIRECT:
+    if solver not in ("", *DIRECT):
         solver_named(solver)
     return solver
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ilp.solvers.model import Model
 
-__all__ = ["DIRECT", "GRACE", "Answer", "Solver", "Status"]
+__all__ = ["DIRECT", "GRACE", "Answer", "Proposal", "Solver", "Status"]
 
 DIRECT = ("cbc", "highs")  # the solvers that are called without PuLP
 
@@ -36,8 +36,24 @@ class Answer:
     duals: npt.NDArray[np.float64] | None  # per row, >= 0 on <= rows; of the relaxation only
 
 
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Counts per variable, and dual values of the first rows; those of the others are 0.
+
+    Nothing of it is believed.
+    """
+
+    values: tuple[int, ...]
+    duals: tuple[int, ...]
+    name: str  # of what proposes it
+
+
 class Solver(Protocol):
     """A program that maximises a model."""
+
+    @property
+    def asked_first(self) -> bool:
+        """Whether it is asked even where a proposal would decide."""
 
     @property
     def name(self) -> str:

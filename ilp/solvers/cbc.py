@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,7 @@ class Cbc:
     """``path`` is the program; None: the one in PuLP's wheel."""
 
     path: Path | None = None
+    asked_first: ClassVar[bool] = True
 
     @cached_property
     def program(self) -> Path:

@@ -12,17 +12,17 @@ The objective is an integer, so the bound may be rounded down.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from ilp.solvers.model import Model
 
-__all__ = ["certified_bound"]
+__all__ = ["certified_bound", "weak_duality"]
 
 SCALE = 720_720  # divisible by 1..16: duals of flow problems are such fractions
-SAFE = 2.0**62
+SAFE = 2**62
 
 
 def certified_bound(model: Model, duals: npt.NDArray[np.float64]) -> int | None:
@@ -32,25 +32,26 @@ def certified_bound(model: Model, duals: npt.NDArray[np.float64]) -> int | None:
         return None
     inequality = np.array([not row.equal for row in model.rows], dtype=bool)
     scaled[inequality] = np.maximum(scaled[inequality], 0.0)
-    matrix = model.matrix()
-    row_of = np.repeat(np.arange(len(model.rows)), np.diff(matrix.start))
-    columns = len(model.names)
-    magnitude = (
-        np.bincount(matrix.column, np.abs(matrix.coefficient * scaled[row_of]), minlength=columns)
-        + np.abs(np.array(model.objective, dtype=np.float64)) * SCALE
-    )
-    largest = max(magnitude.max(initial=0.0), np.abs(scaled).max(initial=0.0))
+    return weak_duality(model, [int(y) for y in scaled], SCALE)
+
+
+def weak_duality(model: Model, multipliers: Sequence[int], scale: int) -> int:
+    """The bound by ``multipliers`` / ``scale``, one for each row, none below 0 on a <= row."""
+    lengths = [len(row.terms) for row in model.rows]
+    row_of = np.repeat(np.arange(len(lengths)), np.array(lengths, dtype=np.int64))
+    columns = np.array([j for row in model.rows for j, _ in row.terms], dtype=np.int64)
+    figures = [a for row in model.rows for _, a in row.terms]
+    often = int(np.bincount(columns).max(initial=0))
+    largest = often * greatest(figures) * greatest(multipliers) + scale * greatest(model.objective)
     exact = np.int64 if largest < SAFE else object
-    y = as_integers(scaled, exact)
-    reduced = as_integers(np.array(model.objective, dtype=object) * SCALE, exact)
-    np.subtract.at(reduced, matrix.column, as_integers(matrix.coefficient, exact) * y[row_of])
+    y = np.array(multipliers, dtype=exact)
+    reduced = np.array([c * scale for c in model.objective], dtype=exact)
+    np.subtract.at(reduced, columns, np.array(figures, dtype=exact) * y[row_of])
     total = sum(int(y[i]) * row.rhs for i, row in enumerate(model.rows) if row.rhs)
     total += sum(int(reduced[j]) * model.upper[j] for j in np.flatnonzero(reduced > 0))
-    return model.constant + total // SCALE
+    return model.constant + total // scale
 
 
-def as_integers(values: npt.NDArray[Any], exact: type) -> npt.NDArray[Any]:
-    """Integral values as 64-bit or as unlimited integers."""
-    if exact is object:
-        return np.array([int(v) for v in values], dtype=object)
-    return values.astype(np.int64)
+def greatest(figures: Sequence[int]) -> int:
+    """The greatest magnitude, at least 1."""
+    return max(map(abs, figures), default=1) or 1

@@ -7,6 +7,7 @@ if it crashes, that is an error as any other.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import highspy
@@ -20,8 +21,11 @@ from quoll.processes.children import Died, TimedOut, apart
 __all__ = ["Highs"]
 
 
+@dataclass(frozen=True, slots=True)
 class Highs:
-    """The solver of the ``highspy`` wheel."""
+    """The solver of the ``highspy`` wheel; ``asked_first`` as in ``ilp.solvers.answer.Solver``."""
+
+    asked_first: bool = True
 
     @property
     def name(self) -> str:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from quoll.errors import SolverError
 from quoll.facts import Source
 
 __all__ = ["EXACT", "Matrix", "Model", "Row"]
@@ -86,18 +85,12 @@ class Model:
         """The model with more rows."""
         return replace(self, rows=(*self.rows, *rows))
 
-    def require_exact(self) -> None:
-        """Raise SolverError if a figure is too large to be handed to a solver as a double."""
+    def inexact(self) -> str:
+        """What is too large to be handed to a solver as a double; empty if nothing is."""
         for name, cycles, most in zip(self.names, self.objective, self.upper, strict=True):
-            if max(cycles, 1) * most >= EXACT:
-                raise SolverError(
-                    f"'{name}' may contribute {cycles} x {most} cycles, "
-                    "which is more than 2^53 and cannot be computed exactly",
-                    hint="a loop bound is far too large; give a smaller one",
-                )
+            if max(abs(cycles), 1) * most >= EXACT:
+                return f"'{name}' may contribute {cycles} x {most} cycles, which is more than 2^53"
         for row in self.rows:
             if any(abs(a) >= EXACT for _, a in row.terms) or abs(row.rhs) >= EXACT:
-                raise SolverError(
-                    f"row '{row.name}' ({row.origin}) has a coefficient above 2^53",
-                    hint="a loop bound is far too large; give a smaller one",
-                )
+                return f"row '{row.name}' ({row.origin}) has a figure above 2^53"
+        return ""

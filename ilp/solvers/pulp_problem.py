@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +83,7 @@ class PulpSolver:
     """
 
     wanted: str
+    asked_first: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.wanted in _found():

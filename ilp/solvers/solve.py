@@ -1,6 +1,10 @@
 """From a model to a proven bound: solvers are asked, exact integers decide (rule 23).
 
-The linear relaxation is solved first. When its solution is integral, satisfies every row, and
+A proposal may come first: the longest path over the loop nest (``ilp.longest_path``). If its counts
+satisfy every row, and equal the bound certified from its dual values in exact integers, that bound
+is proved, and no solver runs: this is the case of a program whose user constraints do not bind.
+
+Otherwise the linear relaxation is solved. When its solution is integral, satisfies every row, and
 equals the bound certified from its duals in exact integers, that bound is proved whatever the
 solver's tolerances are, and nothing else runs: this is the case of a program without user
 constraints. Otherwise a certified branch and bound over relaxations follows; it needs a few
@@ -12,12 +16,13 @@ bound rounded up.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, floor
 
-from ilp.solvers.answer import Answer, Solver, Status
+from ilp.solvers.answer import Answer, Proposal, Solver, Status
 from ilp.solvers.branch import branch_and_bound, exact_values
 from ilp.solvers.cbc import Cbc
+from ilp.solvers.certificate import weak_duality
 from ilp.solvers.model import Model
 from quoll.errors import InfeasibleError, SolverError
 
@@ -45,26 +50,36 @@ class BoundProof:
 def solver_named(name: str) -> Solver:
     """The solver for ``--solver``; its library is loaded only when it is used.
 
+    The empty name is HiGHS, where a proposal does not decide.
+
     Raises UsageError if there is no such solver, SolverError if it is not installed.
     """
     if name == "cbc":
         return Cbc()
-    if name == "highs":
+    if name in ("", "highs"):
         from ilp.solvers.highs import Highs
 
-        return Highs()
+        return Highs(asked_first=bool(name))
     from ilp.solvers.pulp_problem import PulpSolver
 
     return PulpSolver(name)
 
 
-def maximise(model: Model, solver: Solver, seconds: float | None = None) -> BoundProof:
+def maximise(
+    model: Model, solver: Solver, seconds: float | None = None, proposal: Proposal | None = None
+) -> BoundProof:
     """The proven maximum of ``model`` and values that reach it.
 
     ``seconds`` limits each run of the solver and the whole search: what is proved by then is the
     bound. Raises InfeasibleError naming a smallest set of facts that exclude every path,
     SolverError if the solver fails or contradicts exact arithmetic.
     """
+    proposed = None if proposal is None else certified(model, proposal)
+    if proposed is not None and proposed.attained and not solver.asked_first:
+        return proposed
+    too_large = model.inexact()
+    if too_large:
+        return without_solver(model, proposed, too_large)
     deadline = None if seconds is None else time.monotonic() + seconds
     relaxed = solver.solve(model, relaxed=True, seconds=seconds)
     if relaxed.status is Status.INFEASIBLE:
@@ -88,6 +103,27 @@ def maximise(model: Model, solver: Solver, seconds: float | None = None) -> Boun
     return combine(model, solver, certificate, answer, values)
 
 
+def certified(model: Model, proposal: Proposal) -> BoundProof:
+    """What a proposal proves."""
+    rest = (0,) * (len(model.rows) - len(proposal.duals))
+    bound = weak_duality(model, (*proposal.duals, *rest), 1)
+    values = None if model.violations(proposal.values) else proposal.values
+    attained = values is not None and model.value(values) == bound
+    return BoundProof(bound, values, attained, CERTIFIED, proposal.name)
+
+
+def without_solver(model: Model, proposed: BoundProof | None, too_large: str) -> BoundProof:
+    """A bound where a figure is no double, so that solvers cannot be asked."""
+    if proposed is not None and proposed.attained:
+        return proposed
+    method = f"no solver can compute it: {too_large}"
+    if proposed is not None:
+        return replace(proposed, method=f"{CERTIFIED}, constraints left out; {method}")
+    return BoundProof(
+        everything(model), None, False, f"every edge as often as its loops allow; {method}", "none"
+    )
+
+
 def combine(
     model: Model,
     solver: Solver,
@@ -99,6 +135,8 @@ def combine(
     candidates = [v for v in (exact_values(model, answer), relaxed) if v is not None]
     best = max(candidates, key=model.value, default=None)
     claimed = None if answer.bound is None else model.constant + rounded_up(answer.bound)
+    if best is not None and certificate is not None and claimed is not None:
+        claimed = claimed if claimed >= model.value(best) else None  # the figures were too large
     bounds = [b for b in (certificate, claimed) if b is not None]
     if best is not None and bounds and model.value(best) > min(bounds):
         raise SolverError(

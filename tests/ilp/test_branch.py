@@ -40,6 +40,7 @@ class Liar:
     """Answers of a real solver, some of them replaced by nonsense."""
 
     name = "Liar"
+    asked_first = True
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(seed)

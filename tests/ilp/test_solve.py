@@ -143,6 +143,7 @@ class Scripted:
     """A solver that says what it is told to."""
 
     name = "Scripted 1"
+    asked_first = True
 
     def __init__(self, relaxed: Answer, integer: Answer) -> None:
         self.answers = {True: relaxed, False: integer}
@@ -163,6 +164,18 @@ def optimal(values: list[float], bound: float | None) -> Answer:
 def test_a_bound_below_its_own_counts_is_an_error() -> None:
     with pytest.raises(SolverError, match="claims a maximum of 104 cycles, but its counts reach"):
         maximise(PAIR, Scripted(NOTHING, optimal([1, 1], 4.0)))
+
+
+def test_a_certificate_stands_against_a_bound_below_the_counts() -> None:
+    relaxation = Answer(Status.OPTIMAL, np.array([1.25, 1.25]), 7.5, np.array([1.5]))
+    split = Answer(Status.STOPPED, None, None, None)
+
+    class Twice(Scripted):
+        def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
+            return split if relaxed and len(model.rows) > 1 else self.answers[relaxed]
+
+    proof = maximise(PAIR, Twice(relaxation, optimal([1, 1], 4.0)))
+    assert (proof.bound, proof.values, proof.attained) == (107, (1, 1), False)
 
 
 def test_counts_that_break_a_row_are_not_believed() -> None:

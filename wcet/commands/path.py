@@ -11,9 +11,10 @@ from typing import Any
 
 from ilp.constraints.constraint import Constraint, locate_in, resolve_constraints
 from ilp.ipet import build_ipet
+from ilp.longest_path import proved_maximum
 from ilp.paths.outline import Outline, Stretch, outline
 from ilp.paths.solution import Solution
-from ilp.solvers.solve import maximise, solver_named
+from ilp.solvers.solve import solver_named
 from ilp.worst_case import solution_of
 from pipeline.costs import Cause
 from quoll.errors import InfeasibleError, SolverError, UsageError
@@ -110,7 +111,10 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("wcet path prints one entry", hint="name it with --entry")
     (entry,) = result.entries.values()
     if not entry.solution.nodes:
-        raise SolverError("the solver was stopped before it found any counts", hint="--time-limit")
+        raise SolverError(
+            "no counts are known that reach the bound",
+            hint="a longer --time-limit, or smaller bounds of loops",
+        )
     whole = outline(entry.graph, entry.costs, entry.solution, entry.path.steps)
     style = Style(color=colored(options), paths="full", stats=False)
     if options.why:
@@ -314,7 +318,7 @@ def explain(result: Result, entry: EntryResult, place: str, options: Options) ->
 def solve(entry: EntryResult, constraints: tuple[Constraint, ...], options: Options) -> Solution:
     """The solution with other constraints."""
     ipet = build_ipet(entry.graph, entry.costs, entry.numbers, constraints)
-    proof = maximise(ipet.model, solver_named(options.solver), options.time_limit)
+    proof = proved_maximum(ipet, solver_named(options.solver), options.time_limit)
     return solution_of(ipet, proof)
 
 

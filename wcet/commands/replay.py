@@ -226,7 +226,7 @@ def analysis(options: argparse.Namespace) -> Options:
         facts=tuple(options.facts),
         neighbouring_facts=True,
         ends=(),
-        solver="highs",
+        solver="",
         time_limit=60.0,
         bounds=BoundOptions(store=kept(options), models=None, budget=Budget(seconds=60)),
         vivu=vivu_of(options),

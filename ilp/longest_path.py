@@ -1,0 +1,167 @@
+"""The longest path over the loop nest, in exact integers: a proposal for IPET's program.
+
+Without user constraints the program is solved loop by loop, inner ones first. Let W be the most
+cycles from a loop's header back to it, where each entry of a loop inside costs (b - 1) times its
+own W more. The longest path from the entry on, past all loops, with these costs on their entries,
+is the answer; each loop adds b - 1 turns for each entry. W is the dual value of the loop's row, and
+the most cycles from a node to the end of the path is that of its flow row. Both the counts and
+these values are only proposed: ``ilp.solvers.solve`` checks the counts against every row, and
+computes the bound from the dual values (``ilp.solvers.certificate``). So the proposal decides
+where user constraints do not bind, too; and its figures may be of any size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ilp.constraints.nest import LoopNest, topological_order
+from ilp.ipet import Ipet
+from ilp.solvers.answer import Proposal, Solver
+from ilp.solvers.model import Row
+from ilp.solvers.solve import BoundProof, maximise
+from quoll.inlining.supergraph import SuperLoop
+
+__all__ = ["longest_path", "proved_maximum"]
+
+END = -1  # in place of the next edge: the path ends
+
+
+def proved_maximum(
+    ipet: Ipet, solver: Solver, seconds: float | None = None, cuts: Sequence[Row] = ()
+) -> BoundProof:
+    """The most cycles of a path, with ``cuts`` beside the rows; see ``ilp.solvers.solve``."""
+    model = ipet.model.with_rows(cuts)
+    proposal = None if solver.asked_first and not model.inexact() else longest_path(ipet)
+    return maximise(model, solver, seconds, proposal)
+
+
+def longest_path(ipet: Ipet) -> Proposal | None:
+    """Counts and dual values; None where contexts are shared, a loop may not be entered at all, or
+    no path ends."""
+    if ipet.graph.merged or any(bound < 1 for bound in ipet.nest.bounds):
+        return None
+    search = Search(ipet.nest, ipet.model.objective)
+    if not search.ends():
+        return None
+    return Proposal(
+        search.counts(len(ipet.model.names)), (*search.left, *search.turn), "longest path"
+    )
+
+
+@dataclass(slots=True)
+class Search:
+    """``gain`` per edge, its destination included; ``turn`` is W of each loop, at least 0.
+
+    ``left`` is the most from a node to the end, where leaving a turn of a loop costs its W.
+    """
+
+    nest: LoopNest
+    gain: Sequence[int]
+    left: list[int] = field(init=False)
+    turn: list[int] = field(init=False)
+    _back: dict[int, int] = field(init=False)  # edge -> the loop that it is a back edge of
+    _into: dict[int, int] = field(init=False)  # edge -> the loop that it enters
+    _body: list[list[int]] = field(init=False)  # nodes of each loop, successors first
+    _around: list[dict[int, int]] = field(init=False)  # next edge of each node of a turn of W
+    _next: list[int] = field(init=False)  # next edge of each node on the way to the end
+    _never: int = field(init=False)  # what nothing that ends is below
+
+    def __post_init__(self) -> None:
+        graph = self.nest.graph
+        loops = graph.loops
+        self._back = {e: loop.index for loop in loops for e in loop.backs}
+        self._into = {e: loop.index for loop in loops for e in loop.entries}
+        backwards = topological_order(graph)[::-1]
+        self._body = [[] for _ in loops]
+        for node in backwards:
+            for loop in self.nest.chain(node):
+                self._body[loop].append(node)
+        self.turn, self._around = [0] * len(loops), [{} for _ in loops]
+        for one in reversed(loops):
+            self._measure(one)
+        self._never = -2 * sum(map(abs, map(self._cost, range(len(graph.edges))))) - 1
+        exits = frozenset(graph.exits)
+        self.left = [0 if n in exits else self._never for n in range(len(graph.nodes))]
+        self._next = [END] * len(graph.nodes)
+        for node in backwards:
+            self._extend(node, {}, follow=True)
+        for one in loops:  # outer loops first: only they decide what a header is worth
+            worth = {i: self.left[loops[i].header] for i in self.nest.chain(one.header)}
+            follow = graph.entry in one.nodes
+            for node in self._body[one.index]:
+                if node != one.header:
+                    self._extend(node, worth, follow=follow)
+
+    def ends(self) -> bool:
+        """Whether some path ends."""
+        return self.left[self.nest.graph.entry] > self._never // 2
+
+    def counts(self, columns: int) -> tuple[int, ...]:
+        """Traversals of each edge on a longest path, then where it ends; 0 for what is left."""
+        graph = self.nest.graph
+        found, turns = [0] * columns, [0] * len(graph.loops)
+        node = graph.entry
+        for loop in graph.loops:
+            if loop.header == node:
+                turns[loop.index] += self.nest.bounds[loop.index] - 1
+        while (edge := self._next[node]) != END:
+            found[edge] += 1
+            for loops in (self._into, self._back):  # a turn in which the path began is no whole one
+                if edge in loops:
+                    turns[loops[edge]] += self.nest.bounds[loops[edge]] - 1
+            node = graph.edges[edge].dst
+        found[len(graph.edges) + graph.exits.index(node)] = 1
+        for loop in graph.loops:
+            times = turns[loop.index] if self.turn[loop.index] else 0
+            node = loop.header
+            while times:
+                edge = self._around[loop.index][node]
+                found[edge] += times
+                if edge in self._into:
+                    turns[self._into[edge]] += times * (self.nest.bounds[self._into[edge]] - 1)
+                node = graph.edges[edge].dst
+                if node == loop.header:
+                    break
+        return tuple(found)
+
+    def _cost(self, edge: int) -> int:
+        """The gain of an edge with the turns of a loop that it enters."""
+        loop = self._into.get(edge)
+        more = 0 if loop is None else (self.nest.bounds[loop] - 1) * self.turn[loop]
+        return self.gain[edge] + more
+
+    def _measure(self, loop: SuperLoop) -> None:
+        """W of ``loop``, and the turn that takes so long; those of the loops inside are known."""
+        graph, best = self.nest.graph, dict[int, int]()
+        for node in self._body[loop.index]:
+            for edge in graph.successors[node]:
+                of = self._back.get(edge)
+                if of is not None:
+                    known = self.gain[edge] if of == loop.index else None
+                else:
+                    after = best.get(graph.edges[edge].dst)
+                    known = None if after is None else self._cost(edge) + after
+                if known is not None and (node not in best or known > best[node]):
+                    best[node] = known
+                    self._around[loop.index][node] = edge
+        self.turn[loop.index] = max(0, best[loop.header])
+
+    def _extend(self, node: int, worth: dict[int, int], *, follow: bool) -> None:
+        """Raise what ``node`` has left by what its edges lead to.
+
+        ``worth`` is what the headers of the loops have left whose back edges may be taken.
+        """
+        graph = self.nest.graph
+        for edge in graph.successors[node]:
+            loop = self._back.get(edge)
+            if loop is None:
+                known = self._cost(edge) + self.left[graph.edges[edge].dst]
+            elif loop in worth:
+                known = self.gain[edge] + worth[loop] - self.turn[loop]
+            else:
+                continue
+            if known > self.left[node]:
+                self.left[node] = known
+                if follow:
+                    self._next[node] = edge
