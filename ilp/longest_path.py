@@ -41,7 +41,7 @@ def longest_path(ipet: Ipet) -> Proposal | None:
     no path ends."""
     if ipet.graph.merged or any(bound < 1 for bound in ipet.nest.bounds):
         return None
-    search = Search(ipet.nest, ipet.model.objective)
+    search = LoopTurns(ipet.nest, ipet.model.objective)
     if not search.ends():
         return None
     return Proposal(
@@ -50,7 +50,7 @@ def longest_path(ipet: Ipet) -> Proposal | None:
 
 
 @dataclass(slots=True)
-class Search:
+class LoopTurns:
     """``gain`` per edge, its destination included; ``turn`` is W of each loop, at least 0.
 
     ``left`` is the most from a node to the end, where leaving a turn of a loop costs its W.

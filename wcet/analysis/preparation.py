@@ -52,7 +52,7 @@ from quoll.processes.parallel import spread
 from quoll.values.inlined import Inlined, inlined
 from quoll.values.values import Values
 from wcet.analysis.interrupts import not_by_tests, serves_interrupts
-from wcet.analysis.prepared import InfeasibleEdge, Prepared, PreparedPaths
+from wcet.analysis.prepared import InfeasibleEdge, Prepared, PreparedPaths, SharedFunction
 from wcet.analysis.run import Run
 from wcet.platforms.platform import Platform
 
@@ -74,6 +74,16 @@ class Valued:
     infeasible: tuple[InfeasibleEdge, ...]
     assumptions: tuple[Assumption, ...]
     unmasking: tuple[int, ...]  # instructions after which interrupts may be unmasked
+    shared: tuple[SharedFunction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """What one call of a function takes at most, whoever calls it, and what that assumes."""
+
+    replacement: Replacement
+    assumptions: tuple[Assumption, ...]
+    function: SharedFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +129,7 @@ class Preparation:
         with stage("loop bounds", name):
             program = self.with_depths(program, address)
         program, shared = self.shared(name, program, address)
+        of_shared = dict.fromkeys(text for once in shared for text in once.assumptions)
         found = self.inlined(program, address, lambda what: stage(what, name))
         if found.changed:
             return self.changing(found.changed).valued(name, address)
@@ -133,9 +144,10 @@ class Preparation:
             *(removed.fact for removed in graph.guidance.removed),
             *values.assumptions,
             *self.run.regions.assumptions,
-            *shared,
+            *of_shared,
         )
-        return Valued(self.run.image, graph, values, infeasible, assumptions, unmasking)
+        functions = tuple(once.function for once in shared)
+        return Valued(self.run.image, graph, values, infeasible, assumptions, unmasking, functions)
 
     def changing(self, spans: Iterable[Span]) -> Preparation:
         """The same, where stores change what is loaded in ``spans``."""
@@ -169,25 +181,21 @@ class Preparation:
             stage=stage,
         )
 
-    def shared(
-        self, name: str, program: Program, address: int
-    ) -> tuple[Program, tuple[Assumption, ...]]:
+    def shared(self, name: str, program: Program, address: int) -> tuple[Program, tuple[Once, ...]]:
         """``program`` with bounds in place of functions where inlining grows too large."""
         modules = Modules(
             program, address & ~1, self.run.image, self.run.facts, self.run.options.sharing
         )
-        assumptions: dict[Assumption, None] = {}
+        done: list[Once] = []
         for function, part in modules.candidates():
             with self.run.stages.stage("shared functions", name):
                 found = self.once(name, part, function)
             if found is not None:
-                modules.replace_by(function, found[0])
-                assumptions.update(dict.fromkeys(found[1]))
-        return modules.program, tuple(assumptions)
+                modules.replace_by(function, found.replacement)
+                done.append(found)
+        return modules.program, tuple(done)
 
-    def once(
-        self, name: str, program: Program, function: int
-    ) -> tuple[Replacement, tuple[Assumption, ...]] | None:
+    def once(self, name: str, program: Program, function: int) -> Once | None:
         """The bound of one call of a function, whoever calls it; None if its callers decide."""
         found = self.inlined(program, function)
         if found.changed:
@@ -227,7 +235,7 @@ class Preparation:
         replacement = Replacement(
             result.cycles, False, text, given_back, settled=True, ends=tuple(ends)
         )
-        return replacement, assumptions
+        return Once(replacement, assumptions, SharedFunction(function, paths, result.solution))
 
     def loop_bounds(
         self,
@@ -269,10 +277,9 @@ class Preparation:
             *(a for _, more in prepared for a in more),
         )
         paths = tuple(paths for paths, _ in prepared)
-        shared = any(r.settled for r in graph.guidance.replaced.values())
         unmasking = tuple(map(self.run.image.place, valued.unmasking))
         return Prepared(
-            paths, valued.infeasible, tuple(dict.fromkeys(assumptions)), shared, unmasking
+            paths, valued.infeasible, tuple(dict.fromkeys(assumptions)), valued.shared, unmasking
         )
 
     def segments(self, graph: Supergraph, values: Values) -> list[Segment]:

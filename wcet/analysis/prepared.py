@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from ilp.paths.solution import Solution
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
 from quoll.assumptions import Assumption, restated
@@ -25,7 +26,7 @@ from wcet.analysis.options import Options
 from wcet.analysis.request_key import matters, request_key
 from wcet.platforms.platform import Platform
 
-__all__ = ["InfeasibleEdge", "Kept", "Prepared", "PreparedPaths", "PreparedStore"]
+__all__ = ["InfeasibleEdge", "Kept", "Prepared", "PreparedPaths", "PreparedStore", "SharedFunction"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +54,25 @@ class PreparedPaths:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedFunction:
+    """A function that was analysed once for all its calls, and its worst path.
+
+    A recursive one appears once for each number of activations.
+    """
+
+    address: int
+    paths: PreparedPaths
+    solution: Solution
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """An entry before its integer programs, one for each start of paths."""
 
     paths: tuple[PreparedPaths, ...]
     infeasible: tuple[InfeasibleEdge, ...]
     assumptions: tuple[Assumption, ...]
-    shared: bool = False  # whether functions were analysed once for all their calls
+    shared: tuple[SharedFunction, ...] = ()  # callees before their callers
     unmasking: tuple[str, ...] = ()  # places after which interrupts may be unmasked
 
 

@@ -16,7 +16,7 @@ from quoll.assumptions import Assumption
 from quoll.errors import UnboundedLoop
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
-from wcet.analysis.prepared import InfeasibleEdge, PreparedPaths
+from wcet.analysis.prepared import InfeasibleEdge, PreparedPaths, SharedFunction
 from wcet.analysis.stages import StageUse
 from wcet.analysis.survival import FactLabel
 from wcet.platforms.platform import Platform
@@ -65,6 +65,7 @@ class EntryResult:
     starts: tuple[Start, ...] = ()  # the worst one first
     paths: tuple[PreparedPaths, ...] = ()  # of every start, the entry's first
     unmasking: tuple[str, ...] = ()  # places after which interrupts may be unmasked
+    shared: tuple[SharedFunction, ...] = ()  # analysed once for all their calls
 
     @property
     def cycles(self) -> int:

@@ -81,6 +81,7 @@ class Run:
             paths=prepared.paths,
             parametric=largest(functions),
             unmasking=prepared.unmasking,
+            shared=prepared.shared,
         )
 
     def solve(

@@ -10,6 +10,7 @@ from ilp.paths.solution import PathStep
 from pipeline.costs import Cause
 from quoll.assumptions import table
 from wcet.analysis.result import EntryResult, Result
+from wcet.reports.shared_text import shared_calls
 
 __all__ = ["SCHEMA_VERSION", "to_json"]
 
@@ -106,6 +107,16 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
                 "seconds": round(bound.seconds, 4),
             }
             for loop, bound in zip(graph.loops, entry.bounds, strict=True)
+        ],
+        "shared_functions": [
+            {
+                "function": result.function(call.function.address),
+                "calls": call.calls,
+                "cycles": call.cycles,
+                "cycles_of_a_call": call.function.solution.cycles,
+                "depth": call.depth,
+            }
+            for call in shared_calls(entry)
         ],
         "infeasible_edges": [
             {

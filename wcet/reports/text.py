@@ -11,6 +11,7 @@ from ilp.paths.tree import CallTree, fold
 from pipeline.costs import Cause
 from quoll.assumptions import listed
 from wcet.analysis.result import EntryResult, Result, Start
+from wcet.reports.shared_text import inside_shared
 
 __all__ = ["Style", "to_text"]
 
@@ -54,7 +55,10 @@ def to_text(result: Result, style: Style) -> str:
     parts = [heading(result, style), bounds_table(result, style), *latency(result, style)]
     if style.paths != "none":
         write = brief_path if style.paths == "brief" else full_path
-        parts += ["\n".join(write(result, e, style)) for e in result.entries.values()]
+        for entry in result.entries.values():
+            parts.append("\n".join(write(result, entry, style)))
+            inside = "\n".join(inside_shared(result, entry))
+            parts += [inside] if inside else []
     parts += [loops(result, style), *fact_labels(result, style), assumptions(result, style)]
     if style.stats:
         parts.append(stats(result, style))
