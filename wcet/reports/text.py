@@ -155,7 +155,7 @@ def latency(result: Result, style: Style) -> Iterator[str]:
             yield (
                 f"no interrupt latency: {name} may unmask interrupts at "
                 f"{', '.join(entry.unmasking)}\n  (if its masked path ends there, state it: path "
-                "ends at PLACE, or --end PLACE)"
+                "must end at PLACE, or --end PLACE)"
             )
     if found is None:
         return
