@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from quoll.errors import WcetError
 from quoll.printable import printable, shortened
@@ -125,6 +125,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
 
 
+def program() -> NoReturn:
+    """The command ``wcet``: ``main``, and the end of this process."""
+    process.leave(main())
+
+
 def run(given: Sequence[str]) -> int:
     """Parse and run one command."""
     options = parser(given[0] if given else None).parse_args(given)
@@ -142,4 +147,4 @@ def fail(message: str, status: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

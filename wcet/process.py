@@ -6,6 +6,7 @@ report uses; memory, files, processes and processor time may be limited by the s
 
 from __future__ import annotations
 
+import atexit
 import codecs
 import errno
 import io
@@ -14,11 +15,11 @@ import resource
 import signal
 import sys
 from types import FrameType
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from quoll.errors import ResourceError, UsageError
 
-__all__ = ["discard_output", "encodable", "prepare", "resource_error", "send_output"]
+__all__ = ["discard_output", "encodable", "leave", "prepare", "resource_error", "send_output"]
 
 PLAIN = "wcet-plain"
 LEAST_MEMORY = 256 << 20  # bytes of address space
@@ -96,6 +97,20 @@ def discard_output() -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, descriptor)
     os.close(null)
+
+
+def leave(status: int) -> NoReturn:
+    """End this process as ``sys.exit`` does, but without taking apart what is in its memory.
+
+    That took 0.8 of 10.6 seconds for the kernel that is shipped.
+    """
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            status = status or 120  # as Python does where its streams cannot be flushed
+    os._exit(status)
 
 
 def resource_error(error: BaseException) -> ResourceError | None:

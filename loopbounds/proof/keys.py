@@ -8,6 +8,9 @@ of this package and of those before it. The versions of Python and of all packag
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterator
+
 from loopbounds.nusmv.model import LoopModel
 from loopbounds.proof.checker import Checker
 from loopbounds.proof.prove import Budget
@@ -17,6 +20,7 @@ from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.kept.identity import LeftOut, key_of
 from quoll.kept.versions import versions
+from quoll.words.strided_interval import ValueSet
 
 __all__ = ["graph_key", "model_key", "simple_key", "total_key"]
 
@@ -51,17 +55,21 @@ def graph_key(
     checker: Checker,
 ) -> str:
     """The identity of a whole graph: equal keys have equal answers for all loops."""
-    known = [_known(graph, values, node) for node in range(len(graph.nodes))]
-    solvers = checker.identity
-    return key_of("answers", graph, image.identity, known, options, solvers, versions(*PROVING))
+    numbers: dict[ValueSet | None, int] = {}  # few are different
+    known = array("Q")
+    for node in range(len(graph.nodes)):
+        known.extend(numbers.setdefault(v, len(numbers)) for v in _known(graph, values, node))
+        known.append(values.hands_on_a_stack_address(node))
+    answered = (tuple(numbers), known.tobytes(), options, checker.identity, versions(*PROVING))
+    return key_of("answers", graph, image.identity, answered)
 
 
-def _known(graph: Supergraph, values: KnownValues, node: int) -> tuple[object, ...]:
-    """What value analysis says of a node."""
-    insns = graph.nodes[node].block.insns
-    accesses = [i for i, insn in enumerate(insns) if insn.memory is not None]
-    return (
-        [(values.register(node, r), values.frame_register(node, r)) for r in REGISTERS],
-        [(values.access(node, i), values.frame_access(node, i)) for i in accesses],
-        values.hands_on_a_stack_address(node),
-    )
+def _known(graph: Supergraph, values: KnownValues, node: int) -> Iterator[ValueSet | None]:
+    """What value analysis says of a node; how much that is follows from the graph."""
+    for register in REGISTERS:
+        yield values.register(node, register)
+        yield values.frame_register(node, register)
+    for i, insn in enumerate(graph.nodes[node].block.insns):
+        if insn.memory is not None:
+            yield values.access(node, i)
+            yield values.frame_access(node, i)

@@ -17,7 +17,7 @@ from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.checker import Checker
 from loopbounds.proof.evidence import with_total
 from loopbounds.proof.keys import model_key, simple_key, total_key
-from loopbounds.proof.options import BoundOptions
+from loopbounds.proof.options import BoundOptions, Budget
 from loopbounds.proof.prove import ProofOutcome, Question, prove_simple
 from loopbounds.proof.store import KeptProof, write_model
 from loopbounds.proof.triangular import Total, total_over
@@ -31,7 +31,7 @@ from quoll.kept.store import Store
 
 __all__ = ["Progress", "Rounds"]
 
-SLACK = 4  # times what a question may use before its worker is ended
+SLACK = 2  # times what a question may use before its worker is ended
 Progress = Callable[[int, int, str], None]  # questions answered, all questions, place
 
 
@@ -115,58 +115,44 @@ class Rounds:
     def _asked(self, loops: Mapping[str, int]) -> dict[str, ProofOutcome]:
         """The answer to each question; those with the same simple model share its proof."""
         asked = {key: Question.about(self.slices[loop].model) for key, loop in loops.items()}
-        simple = {key: simple_key(self._key(question.simple)) for key, question in asked.items()}
-        models = {simple[key]: question.simple for key, question in asked.items()}
-        places = {simple[key]: loop for key, loop in loops.items()}
-        proofs = {key: p for key in models if (p := self._remembered(key)) is not None}
-        proofs |= self._answered(
-            {
-                key: partial(prove_simple, model, self.options.budget, self.checker)
-                for key, model in models.items()
-                if key not in proofs
-            },
-            places,
-        )
-        answers = self._answered(
-            {
-                key: partial(
-                    question.lifted, proofs[simple[key]], self.options.budget, self.checker
-                )
-                for key, question in asked.items()
-            },
-            {},
-        )
+        sharing: dict[str, list[str]] = {}  # by the key of the simple model
+        for key, question in asked.items():
+            sharing.setdefault(simple_key(self._key(question.simple)), []).append(key)
+        answers: dict[str, ProofOutcome] = {}
+        simple, ended = list(sharing), set[int]()
+
+        def done(index: int, found: list[ProofOutcome]) -> None:
+            of_simple, keys = simple[index], sharing[simple[index]]
+            found += found * (1 + len(keys) - len(found))  # one where its worker died
+            for key, outcome in zip((of_simple, *keys), found, strict=True):
+                if not outcome.failed:
+                    self.store.keep(key, KeptProof.of(outcome))
+            answers.update(zip(keys, found[1:], strict=True))
+            ended.add(index)
+            if self.progress is not None:
+                self.progress(len(ended), len(simple), self._place(loops[keys[0]]))
+
+        questions = [
+            partial(
+                _answers_of,
+                [asked[key] for key in keys],
+                self._remembered(of_simple),
+                self.options.budget,
+                self.checker,
+            )
+            for of_simple, keys in sharing.items()
+        ]
+        most = max(map(len, sharing.values()), default=0)
+        answer_all(Work(questions, _lost, done), self.options.workers, self._limit(1 + most))
         for key, outcome in answers.items():
             write_model(self.options.models, key, outcome.model)
         return answers
 
-    def _answered(
-        self, questions: Mapping[str, Callable[[], ProofOutcome]], places: Mapping[str, int]
-    ) -> dict[str, ProofOutcome]:
-        """The answer to each question, by the key that its proof is kept under.
-
-        ``places``: loops to speak of as their questions are answered.
-        """
-        found: dict[str, ProofOutcome] = {}
-        keys = list(questions)
-
-        def done(index: int, outcome: ProofOutcome) -> None:
-            key = keys[index]
-            found[key] = outcome
-            if not outcome.failed:
-                self.store.keep(key, KeptProof.of(outcome))
-            if self.progress is not None and key in places:
-                self.progress(len(found), len(keys), self._place(places[key]))
-
-        asked = [partial(_without_terms, question) for question in questions.values()]
-        answer_all(Work(asked, ProofOutcome.lost, done), self.options.workers, self._limit)
-        return found
-
-    @property
-    def _limit(self) -> Limit:
-        """Of a worker for one question, which is about two models."""
+    def _limit(self, models: int) -> Limit:
+        """Of a worker for one question, which is about so many models."""
         budget = self.options.budget
-        return Limit(SLACK * budget.seconds, SLACK * max(budget.search.memory, budget.query.memory))
+        memory = max(budget.search.memory, budget.query.memory)
+        return Limit(SLACK * models * budget.seconds, SLACK * memory)
 
     def _remembered(self, key: str) -> ProofOutcome | None:
         known: KeptProof | None = self.store.value(key, KeptProof)
@@ -205,7 +191,7 @@ class Rounds:
         budget, answers = self.options.budget, dict[int, Total]()
         question = partial(total_over, model, trip, outer, inner, budget, self.checker)
         work = Work([question], Total.lost, answers.__setitem__)
-        answer_all(work, self.options.workers, self._limit)
+        answer_all(work, self.options.workers, self._limit(2))
         found = answers[0]
         if not found.failed:
             self.store.keep(key, KeptProof(found.executions, 1, 1, found.model, 0.0))
@@ -231,9 +217,23 @@ class Rounds:
         return self.code.image.place(self.code.graph.nodes[header].block.addr)
 
 
-def _without_terms(question: Callable[[], ProofOutcome]) -> ProofOutcome:
-    """Terms are interned in the process that made them."""
-    return question().without_terms()
+def _answers_of(
+    questions: Sequence[Question],
+    proof: ProofOutcome | None,
+    budget: Budget,
+    checker: Checker,
+) -> list[ProofOutcome]:
+    """The proof of their simple model, if it is not known, then the answer to each question.
+
+    Without terms: these are interned in the process that made them.
+    """
+    simple = proof or prove_simple(questions[0].simple, budget, checker)
+    answers = [question.lifted(simple, budget, checker) for question in questions]
+    return [outcome.without_terms() for outcome in (simple, *answers)]
+
+
+def _lost(why: str) -> list[ProofOutcome]:
+    return [ProofOutcome.lost(why)]
 
 
 def waits(cut: Slice) -> set[int]:
