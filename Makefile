@@ -16,7 +16,7 @@ help:
 	@echo 'make kernel    build the kernel: $(KERNEL)'
 	@echo 'make setup     install what is missing (the others do this by themselves)'
 	@echo 'make campaign-NAME   a long run of campaigns/NAME.py, with options in ARGS'
-	@echo 'make bench     time and memory of the analysis against the number of contexts'
+	@echo 'make bench     how long users wait; time and memory against the number of contexts'
 	@echo 'make benchmark   the kernel for other analysers: build/benchmark/*.tar.xz, options in ARGS'
 	@echo 'make mutants   faults put into the kernel one at a time: each must be found'
 	@echo 'make docs      one static site of documents and docstrings: build/site/index.html'
@@ -55,8 +55,10 @@ mutants: setup
 campaign-%: kernel recorder
 	.venv/bin/python -m campaigns.$* $(ARGS)
 
-# Time and memory against the number of contexts: table and plot in build/bench.
-bench: setup
+# How long users wait: docs/performance.md. Then time and memory against the number of contexts:
+# table and plot in build/bench.
+bench: setup kernel
+	.venv/bin/python -m bench.stages --write
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
 	    --editable '.[bench]'
 	.venv/bin/python -m bench.scaling build/bench $(ARGS)

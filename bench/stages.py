@@ -1,28 +1,26 @@
-"""How long the user waits: ``python -m bench.stages [--runs N]``.
+"""How long the user waits: ``python -m bench.stages [--runs N] [--write]``.
 
 Every figure is a fresh process with the command line a user types, timed from outside; the
 smallest and the median of the runs are printed, as wall seconds and as processor seconds of the
-process and its children. Wall seconds only say something when nothing else runs.
-
-    ten lines, cold      an ELF of one function of ten lines with a loop, an empty cache
-    kernel, recalled     all entries of the kernel, after an earlier run
-    constraint edited    one entry, after a change of one constraint: only the ILP is solved
-    path, why            'wcet path' and its --why on one entry, after an earlier run
-    ILP of all entries   the stage 'ilp' of the recalled run, as --stats gives it
+process and its children. Wall seconds only say something when nothing else runs. ``--write`` puts
+the table into ``docs/performance.md``.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+
+from campaigns.documented import markdown, replace
 
 __all__ = ["main"]
 
@@ -44,6 +42,23 @@ COMPILER = ["arm-none-eabi-gcc", "-mcpu=arm1136jf-s", "-marm", "-O2", "-g", "-ff
             "-nostdlib", "-Wl,-Ttext=0xf0010000", "-Wl,-e,f"]  # fmt: skip
 
 
+EDITED = ("bilby/src/notification.c", "    notification_cancel(waiter);\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What was timed: wall and processor seconds of each run."""
+
+    name: str
+    wall: tuple[float, ...]
+    processor: tuple[float, ...]
+
+    def cells(self) -> list[str]:
+        """Of the table."""
+        figures = (f(seconds) for seconds in (self.wall, self.processor) for f in (min, median))
+        return [self.name, *(f"{seconds:.2f}" for seconds in figures)]
+
+
 def timed(command: Sequence[object]) -> tuple[float, float]:
     """Wall and processor seconds of one run, which has to succeed."""
     before, start = os.times(), time.perf_counter()
@@ -53,50 +68,83 @@ def timed(command: Sequence[object]) -> tuple[float, float]:
     return wall, used - before.children_user - before.children_system
 
 
-def report(name: str, runs: int, command: Callable[[int], Sequence[object]]) -> None:
-    """Time ``command`` for runs 0, 1, ... and print a row."""
-    figures = [timed(command(number)) for number in range(runs)]
-    wall, processor = zip(*figures, strict=True)
-    print(
-        f"{name:<22}{min(wall):>8.2f}{median(wall):>8.2f}{min(processor):>10.2f}"
-        f"{median(processor):>8.2f}",
-        flush=True,
+def measured(name: str, commands: Iterable[Sequence[object]]) -> Row:
+    """Time commands one after another; each is made just before it runs."""
+    wall, processor = zip(*map(timed, commands), strict=True)
+    row = Row(name, wall, processor)
+    print("  ".join(row.cells()), flush=True)
+    return row
+
+
+def edited_kernels(folder: Path, runs: int) -> list[Path]:
+    """The kernel with one instruction more in one function, then two, and so on."""
+    shutil.copytree(ROOT / "kernels", folder / "kernels")
+    name, line = EDITED
+    source, built = folder / "kernels" / name, folder / "build/bilby/kzm-after"
+    found = []
+    for number in range(runs):
+        text = source.read_text()
+        assert text.count(line) == 1
+        source.write_text(text.replace(line, f'    __asm__ volatile("nop");\n{line}'))
+        subprocess.run(["make", "--silent", "-C", folder / "kernels/bilby"], check=True)
+        shutil.copytree(built, folder / f"edited{number}")
+        found.append(folder / f"edited{number}" / "kernel.elf")
+    return found
+
+
+def rows(folder: Path, runs: int) -> Iterator[Row]:
+    """All figures; what a row says was run before it was."""
+    (folder / "ten.c").write_text(TEN_LINES)
+    ten, facts = folder / "ten.elf", folder / "my.facts"
+    subprocess.run([*COMPILER, "-o", ten, folder / "ten.c"], check=True)
+    edited = edited_kernels(folder, runs)
+
+    def kernel(elf: Path, cache: str, *options: object) -> list[object]:
+        return [*WCET, "analyse", elf, "--quiet", "--cache", folder / cache, *options]
+
+    def stated(text: str, *options: object) -> list[object]:
+        facts.write_text(text)
+        return kernel(KERNEL, "cache", "--facts", facts, *options)
+
+    numbers = range(runs)
+    yield measured(
+        "a function of ten lines with a loop, empty cache",
+        ([*kernel(ten, f"ten{n}"), "--entry", "f"] for n in numbers),
     )
+    yield measured(
+        "all entries of the kernel, empty cache", (kernel(KERNEL, f"cold{n}") for n in numbers)
+    )
+    timed(kernel(KERNEL, "cache"))
+    yield measured("all entries, after an earlier run", (kernel(KERNEL, "cache") for _ in numbers))
+    yield measured(
+        "all entries, another constraint",
+        (stated(f"cspace_lookup executes at most {n + 1} times\n") for n in numbers),
+    )
+    yield measured(
+        "all entries, another bound of a loop",
+        (stated(f"loop cspace_resolve+0x48 at most {n + 20}\n") for n in numbers),
+    )
+    yield measured(
+        "all entries, one function edited, the kernel built anew",
+        (kernel(elf, "cache") for elf in edited),
+    )
+    path = [*WCET, "path", KERNEL, "--quiet", "--cache", folder / "cache", "--entry", "syscall"]
+    yield measured("`wcet path`, after an earlier run", (path for _ in numbers))
+    yield measured("its `--why`", ([*path, "--why", "cspace_lookup"] for _ in numbers))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
-    runs = parser.parse_args(arguments).runs
+    parser.add_argument("--write", action="store_true", help="into docs/performance.md")
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="quoll-bench-") as name:
-        folder = Path(name)
-        (folder / "ten.c").write_text(TEN_LINES)
-        ten, facts, out = folder / "ten.elf", folder / "my.facts", folder / "out.json"
-        subprocess.run([*COMPILER, "-o", ten, folder / "ten.c"], check=True)
-        quiet = ["--quiet", "--cache", folder / "cache"]
-        everything = [*WCET, "analyse", KERNEL, *quiet, "--json", out]
-        edited = [*WCET, "analyse", KERNEL, *quiet, "--entry", "syscall", "--facts", facts]
-        print(f"{'':<22}{'wall: least, median':>16}{'processor: least, median':>26}")
-        report(
-            "ten lines, cold",
-            runs,
-            lambda n: [*WCET, "analyse", ten, "--entry", "f", "--quiet",
-                       "--cache", folder / f"cold{n}"],
-        )  # fmt: skip
-        timed(everything)
-        report("kernel, recalled", runs, lambda n: everything)
-
-        def edit(number: int) -> Sequence[object]:
-            facts.write_text(f"cspace_lookup executes at most {number + 1} times\n")
-            return edited
-
-        report("constraint edited", runs, edit)
-        path = [*WCET, "path", KERNEL, *quiet, "--entry", "syscall"]
-        report("path", runs, lambda n: path)
-        report("why", runs, lambda n: [*path, "--why", "cspace_lookup"])
-        stages = json.loads(out.read_text())["stages"]
-        print(f"{'ILP of all entries':<22}{stages['ilp']['seconds']:>8.2f}")
+        found = list(rows(Path(name), options.runs))
+    if options.write:
+        head = ("", "least", "median", "processor, least", "median")
+        text = markdown(head, (row.cells() for row in found))
+        replace("performance.md", "waiting", f"Seconds, of {options.runs} runs each:\n\n{text}")
     return 0
 
 

@@ -42,11 +42,15 @@ def inside_shared(result: Result, entry: EntryResult) -> Iterator[str]:
         return
     width = len(f"{entry.cycles:,}") + 2
     yield "inside functions that were analysed once for all their calls"
-    yield f"{'cycles':>{width}}{'share':>7}{'calls':>7}{'of a call':>{width}}  function, its loops"
+    often = max(7, *(len(f"{call.calls:,}") + 2 for call in found))
+    yield (
+        f"{'cycles':>{width}}{'share':>7}{'calls':>{often}}{'of a call':>{width}}"
+        "  function, its loops"
+    )
     for call in found:
         indent, one = "  " * call.depth, call.function
         yield (
-            f"{call.cycles:>{width},}{call.cycles / entry.cycles:>7.1%}{call.calls:>7,}"
+            f"{call.cycles:>{width},}{call.cycles / entry.cycles:>7.1%}{call.calls:>{often},}"
             f"{one.solution.cycles:>{width},}  {indent}{result.function(one.address)}"
         )
         for part in loops_of(one):
@@ -56,8 +60,8 @@ def inside_shared(result: Result, entry: EntryResult) -> Iterator[str]:
             place = result.image.place(graph.nodes[graph.loops[loop].header].block.addr)
             times = f"{part.rounds:,} times" + (f" in {part.entries:,}" if part.entries > 1 else "")
             yield (
-                f"{'':>{width + 14}}{part.cycles:>{width},}  {indent}  loop {place}: {times} "
-                f"(at most {bound.bound:,}, {bound.method})"
+                f"{'':>{width + 7 + often}}{part.cycles:>{width},}  {indent}  loop {place}: "
+                f"{times} (at most {bound.bound:,}, {bound.method})"
             )
 
 
