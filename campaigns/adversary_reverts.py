@@ -87,6 +87,7 @@ FOUND_BY = {
     "17": FoundBy((), ("tests/loopbounds/test_smv.py", "tests/loopbounds/test_terms.py")),
     "18": FoundBy((), (
         "tests/loopbounds/test_failing_solver.py", "tests/loopbounds/test_nusmv.py",
+        "tests/wcet/test_failing_solvers.py",
     )),
     "19": FoundBy((), ("tests/wcet/test_ended.py", "tests/loopbounds/test_nusmv.py")),
     "20": FoundBy((), (

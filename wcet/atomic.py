@@ -26,8 +26,20 @@ __all__ = ["STANDARD_OUTPUT", "publish", "publish_document", "refuse_overwriting
 
 STANDARD_OUTPUT = "-"
 # The options of all commands that name files.
-INPUTS = ("kernel", "binary", "trace", "traces", "facts", "symbols", "raw", "platform")
-OUTPUTS = ("json", "lp", "mps", "dot", "graphml", "svg", "flame")
+INPUTS = ("kernel", "binary", "trace", "traces", "facts", "symbols", "raw", "platform", "baseline")
+OUTPUTS = (
+    "json",
+    "lp",
+    "mps",
+    "dot",
+    "graphml",
+    "svg",
+    "flame",
+    "markdown",
+    "junit",
+    "sarif",
+    "output",
+)
 
 
 def refuse_overwriting(options: argparse.Namespace) -> None:

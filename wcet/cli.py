@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
-from quoll.errors import WcetError
+from quoll.errors import UsageError, WcetError
 from quoll.printable import printable, shortened
 from quoll.processes.children import Stopped, stoppable
 from wcet import process
@@ -27,8 +27,10 @@ __all__ = ["main"]
 # The module of each command; only that of the command given is imported.
 COMMANDS = {
     "analyse": "wcet.commands.analyse",
+    "baseline": "wcet.commands.check",
     "cache": "wcet.commands.cache",
     "cfg": "wcet.commands.listing",
+    "check": "wcet.commands.check",
     "check-facts": "wcet.commands.check_facts",
     "disasm": "wcet.commands.listing",
     "callgraph": "wcet.commands.listing",
@@ -38,6 +40,7 @@ COMMANDS = {
     "timing": "wcet.commands.timing",
     "values": "wcet.commands.values",
 }
+BAD_USE: dict[str | None, int] = {"check": 3}  # exit statuses for a wrong command line
 COLLECT_AFTER = (1_000_000, 20, 100)  # objects: nearly all that are made live to the end
 INTERNAL_ERROR = 70
 SIGNALLED = 128  # and the number of the signal
@@ -46,7 +49,8 @@ INTERRUPTED = SIGNALLED + signal.SIGINT
 EPILOG = """\
 exit status:
    0  a bound (or listing) was printed
-   1  replay: an execution took longer than its bound; check-facts: one violates a fact
+   1  replay: an execution took longer than its bound; check-facts: one violates a fact; check: an
+      entry became slower (2: it cannot be analysed; 3: the command line or a file is wrong)
    2  the command line is wrong, or names an entry that does not exist or is not code
    3  a file is not what it should be: not an ELF, wrong machine, big-endian, unknown board
    4  a facts file is wrong, or names a place that does not exist
@@ -67,6 +71,14 @@ Several outputs of one run are written together or not at all, and never onto an
 class _Parser(argparse.ArgumentParser):
     """Help that cannot be printed is an error; argparse takes no notice."""
 
+    def error(self, message: str) -> NoReturn:
+        """As argparse does, with the exit status that the command has for it (``BAD_USE``)."""
+        self.print_usage(sys.stderr)
+        self.exit(
+            self.get_default("bad_use") or UsageError.exit_status,
+            f"{self.prog}: error: {message}\n",
+        )
+
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
         if message and file is sys.stdout:
             process.send_output(message)
@@ -82,6 +94,7 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    top.set_defaults(bad_use=BAD_USE.get(command, UsageError.exit_status))
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     modules = [COMMANDS[command]] if command in COMMANDS else COMMANDS.values()
     for module in dict.fromkeys(modules):

@@ -19,6 +19,7 @@ from wcet.analysis.missing import Survey, survey
 from wcet.analysis.result import Result
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish
+from wcet.project import add_project, given
 from wcet.reports.json_document import to_json
 from wcet.reports.missing import suggested_facts, to_lines
 from wcet.reports.text import Style, to_text
@@ -54,15 +55,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p = add_command(
         commands, "analyse", "bound the execution time of kernel entries", DESCRIPTION, EXAMPLES
     )
-    p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
-    p.add_argument(
-        "--entry",
-        action="append",
-        default=[],
-        metavar="ENTRY",
-        help="a name of the platform (syscall, undefined, prefetch-abort, data-abort, interrupt), "
-        "a symbol, an address, or 'all' for every entry of the platform; repeatable (default: all)",
-    )
+    add_project(p)
     add_analysis(p)
     p.add_argument(
         "--paths",
@@ -97,6 +90,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(options: argparse.Namespace) -> int:
     """Analyse, then print; files are written only when an entry at least has a bound."""
+    given(options)
     stages = Stages(verbose=not options.quiet)
     wanted = requested(options, options.entry, options.smv)
     if options.suggest_facts:

@@ -7,7 +7,9 @@ file and the key.
 from __future__ import annotations
 
 import tomllib
+from fractions import Fraction
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 from quoll.errors import InputError
@@ -51,7 +53,7 @@ class Table:
         """Keys not yet taken."""
         return list(self._content)
 
-    def _take(self, key: str, kind: type, name: str) -> Any:
+    def _take(self, key: str, kind: type | UnionType, name: str) -> Any:
         if key not in self._content:
             raise self.error(key, "missing")
         value = self._content.pop(key)
@@ -84,6 +86,20 @@ class Table:
         if not low <= value <= high:
             raise self.error(key, f"must be from {low} to {high}, not {_shown(value)}")
         return value
+
+    def fraction(self, key: str) -> Fraction:
+        """A number that is not negative, with or without a point."""
+        value = self._take(key, int | float, "a number")
+        if isinstance(value, bool) or not 0 <= value < 1 << 40:
+            raise self.error(key, f"must be a number from 0 on, not {_shown(value)}")
+        return Fraction(str(value))
+
+    def number_or_text(self, key: str) -> str:
+        """A string, or an integer as one."""
+        value = self._take(key, int | str, "an integer or a string")
+        if isinstance(value, bool):
+            raise self.error(key, f"must be an integer or a string, not {_shown(value)}")
+        return str(value)
 
     def addresses(self, key: str) -> tuple[int, ...]:
         """A list of 32-bit addresses."""

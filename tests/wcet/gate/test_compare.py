@@ -1,0 +1,136 @@
+"""What is said of two records: verdicts, lines that moved, functions and files with new names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wcet.gate.compare import Verdict, compare
+from wcet.gate.record import EntryRecord, LineRecord, LoopRecord, Record
+
+NONE = Fraction(0)
+
+
+def line(function: str, number: int, text: str, cycles: int, path: str = "a.c") -> LineRecord:
+    return LineRecord(function, path, number, text, 1, cycles)
+
+
+def entry(*lines: LineRecord, loops: tuple[LoopRecord, ...] = ()) -> EntryRecord:
+    return EntryRecord(sum(one.cycles for one in lines), "", {}, lines, loops)
+
+
+def record(**entries: EntryRecord) -> Record:
+    return Record("", {}, "kzm", "1", entries, ())
+
+
+OLD = entry(line("f", 3, "x = 1;", 10), line("f", 4, "y = 2;", 20), line("g", 9, "return;", 5))
+
+
+@pytest.mark.parametrize(
+    ("cycles", "tolerance", "budget", "verdict"),
+    [
+        (100, NONE, None, Verdict.SAME),
+        (99, NONE, None, Verdict.BETTER),
+        (101, NONE, None, Verdict.WORSE),
+        (101, Fraction(1, 100), None, Verdict.WITHIN),
+        (102, Fraction(1, 100), None, Verdict.WORSE),
+        (99, NONE, 98, Verdict.OVER),
+        (100, NONE, 100, Verdict.SAME),
+        (101, Fraction(1, 100), 100, Verdict.OVER),
+    ],
+)
+def test_a_verdict(cycles: int, tolerance: Fraction, budget: int | None, verdict: Verdict) -> None:
+    before, after = (record(e=EntryRecord(n, "", {}, (), ())) for n in (100, cycles))
+    limits = {} if budget is None else {"e": budget}
+    (change,) = compare(before, after, limits, tolerance).entries
+    assert change.verdict is verdict
+
+
+def test_a_bound_that_is_lost_closes_the_gate() -> None:
+    now = replace(record(), unbounded={"e": "1 loop has no bound"})
+    (change,) = compare(record(e=OLD), now, {}, NONE).entries
+    assert (change.verdict, change.reason) == (Verdict.UNBOUNDED, "1 loop has no bound")
+    assert change.verdict.fails
+
+
+def test_an_entry_that_is_not_analysed_any_more_closes_the_gate() -> None:
+    found = compare(record(e=OLD), record(), {"other": 5}, NONE)
+    assert {c.name: c.verdict for c in found.failed} == {"e": Verdict.GONE, "other": Verdict.GONE}
+
+
+def test_another_formula_closes_the_gate() -> None:
+    before, after = (record(e=EntryRecord(None, f, {}, (), ())) for f in ("9 + n", "9 + 2·n"))
+    assert compare(before, after, {}, NONE).entries[0].verdict is Verdict.WORSE
+    assert compare(before, before, {}, NONE).entries[0].verdict is Verdict.SAME
+
+
+def moved(old: EntryRecord, by: int, path: str) -> EntryRecord:
+    lines = tuple(replace(one, line=one.line + by, path=path) for one in old.lines)
+    return replace(old, lines=lines)
+
+
+def test_lines_that_moved_and_files_with_new_names_are_the_same() -> None:
+    (change,) = compare(record(e=OLD), record(e=moved(OLD, 7, "b/c.c")), {}, NONE).entries
+    assert change.lines == ()
+
+
+def test_without_sources_lines_are_told_by_their_distance_in_the_function() -> None:
+    bare = replace(OLD, lines=tuple(replace(one, text="") for one in OLD.lines))
+    (change,) = compare(record(e=bare), record(e=moved(bare, 7, "c.c")), {}, NONE).entries
+    assert change.lines == ()
+
+
+def test_a_function_with_a_new_name_is_known_by_its_lines() -> None:
+    lines = tuple(replace(one, function=one.function.replace("f", "h")) for one in OLD.lines)
+    (change,) = compare(record(e=OLD), record(e=replace(OLD, lines=lines)), {}, NONE).entries
+    assert change.lines == ()
+
+
+def test_the_new_line_comes_first() -> None:
+    now = entry(
+        line("f", 3, "x = 1;", 12), line("f", 4, "while (x) x--;", 90), line("f", 5, "y = 2;", 20),
+        loops=(LoopRecord("f", "a.c", 4, "while (x) x--;", 32, 32, "nusmv"),),
+    )  # fmt: skip
+    (change,) = compare(record(e=OLD), record(e=now), {}, NONE).entries
+    assert [(c.cycles, c.line.text) for c in change.lines] == [
+        (90, "while (x) x--;"), (2, "x = 1;"), (-5, "return;")
+    ]  # fmt: skip
+    assert change.loops == ("new loop in f a.c:4: at most 32",)
+
+
+def test_another_bound_of_a_loop_is_said() -> None:
+    loops = [LoopRecord("f", "a.c", n, "for (;;)", 1, high, "fact") for n, high in ((4, 8), (6, 9))]
+    before, after = (record(e=replace(OLD, loops=(loop,))) for loop in loops)
+    (change,) = compare(before, after, {}, NONE).entries
+    assert change.loops == ("loop in f a.c:6: 1 to 8 before, 1 to 9 now",)
+
+
+def test_assumptions_that_come_and_go_are_said() -> None:
+    before, after = (replace(record(e=OLD), assumptions=a) for a in (("S1", "S2"), ("S1", "S3")))
+    found = compare(before, after, {}, NONE)
+    assert (found.new_assumptions, found.gone_assumptions) == (("S3",), ("S2",))
+    assert not found.failed
+
+
+NAMES, NUMBERS = st.sampled_from("fgh"), st.integers(0, 9)
+LINES = st.lists(
+    st.builds(LineRecord, NAMES, NAMES, NUMBERS, NAMES, NUMBERS, NUMBERS), unique=True, max_size=12
+)
+
+
+@given(LINES, LINES)
+def test_the_lines_add_up_to_the_difference_of_the_bounds(
+    old: list[LineRecord], new: list[LineRecord]
+) -> None:
+    (change,) = compare(record(e=entry(*old)), record(e=entry(*new)), {}, NONE).entries
+    assert sum(c.cycles for c in change.lines) == change.cycles
+
+
+@given(LINES)
+def test_nothing_changes_between_a_record_and_itself(lines: list[LineRecord]) -> None:
+    (change,) = compare(record(e=entry(*lines)), record(e=entry(*lines)), {}, NONE).entries
+    assert (change.verdict, change.lines, change.loops) == (Verdict.SAME, (), ())

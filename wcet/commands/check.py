@@ -1,0 +1,192 @@
+"""``wcet baseline`` and ``wcet check``: a kernel that became slower does not pass."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+from quoll.errors import UsageError, WcetError
+from wcet.analysis.analyse import analyse
+from wcet.analysis.result import Result
+from wcet.analysis.stages import Stages
+from wcet.atomic import publish
+from wcet.gate import exchange, text
+from wcet.gate.compare import RecordChange, compare
+from wcet.gate.project import BASELINE, FILE, Project, budget, in_cycles, percent
+from wcet.gate.record import Record, read, recorded, to_json
+from wcet.project import add_project, given
+from wcet.request import add_analysis, add_command, requested
+
+__all__ = ["add_to"]
+
+BASELINE_TEXT = """\
+Analyse, and write down what 'wcet check' compares with: bounds, the cycles of every source line
+on the worst paths, bounds of loops, assumptions, and hashes of the kernel and its facts.
+
+The file belongs beside the sources: who changes a bound on purpose writes it again and commits it.
+"""
+BASELINE_EXAMPLES = """\
+examples:
+  wcet baseline build/kernel.elf
+  wcet baseline                         as wcet.toml says
+  wcet baseline build/kernel.elf --output tests/kernel-baseline.json
+"""
+CHECK_TEXT = """\
+Analyse, and compare with a baseline and with budgets: does a change make the kernel slower?
+
+For each entry the old and the new bound are printed, and why they differ: the source lines of the
+worst path that take more or less cycles, the greatest increase first, new loops, changed bounds.
+Lines are found again by function and text: moved lines and renamed files change nothing.
+
+exit status: 0 it passes; 1 an entry is slower than its baseline or its budget, has lost its bound,
+or is not analysed any more; 2 the kernel cannot be analysed; 3 the command line or a file is wrong
+"""
+CHECK_EXAMPLES = """\
+examples:
+  wcet check                            as wcet.toml says
+  wcet check build/kernel.elf --budget interrupt=50us --budget "interrupt latency=350us"
+  wcet check build/kernel.elf --baseline old.json --tolerance 0.5 --markdown comment.md
+  wcet check --junit wcet.xml --sarif wcet.sarif
+"""
+CLOSED, UNDONE, MISUSED = 1, 2, 3  # exit statuses
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register both commands."""
+    p = add_command(
+        commands, "baseline", "write down the bounds of a kernel for 'wcet check'",
+        BASELINE_TEXT, BASELINE_EXAMPLES,
+    )  # fmt: skip
+    add_project(p)
+    add_sources(p)
+    p.add_argument(
+        "--output", type=Path, metavar="FILE", help=f"the baseline (default: {BASELINE})"
+    )
+    add_analysis(p)
+    p.set_defaults(run=run_baseline)
+    p = add_command(
+        commands, "check", "fail where a kernel became slower", CHECK_TEXT, CHECK_EXAMPLES
+    )
+    add_project(p)
+    add_sources(p)
+    p.add_argument(
+        "--baseline", type=Path, metavar="FILE",
+        help=f"what to compare with (default: {BASELINE} if it is there, or as {FILE} says)",
+    )  # fmt: skip
+    p.add_argument(
+        "--budget",
+        action="append",
+        default=[],
+        metavar="ENTRY=LIMIT",
+        help="cycles, or a number with us, ms or s, that an entry or 'interrupt latency' may take "
+        "at most; repeatable",
+    )
+    p.add_argument(
+        "--tolerance",
+        metavar="PERCENT",
+        help="by how much a bound may grow beyond its baseline (default: 0)",
+    )
+    for name, what in (
+        ("json", "the comparison as JSON"),
+        ("markdown", "it as a comment on a pull request"),
+        ("junit", "it as JUnit XML, a test for each entry"),
+        ("sarif", "it as SARIF 2.1.0: the lines that take more"),
+    ):
+        p.add_argument(f"--{name}", metavar="FILE", help=f"write {what} ('-': standard output)")
+    p.add_argument(
+        "--annotations",
+        action="store_true",
+        help="print errors as commands of a GitHub workflow, which shows them beside the lines "
+        "(default: where GITHUB_ACTIONS is set)",
+    )
+    add_analysis(p)
+    p.set_defaults(run=run_check, bad_use=MISUSED)
+
+
+def add_sources(p: argparse.ArgumentParser) -> None:
+    """Add ``--source-dir``."""
+    p.add_argument(
+        "--source-dir",
+        type=Path,
+        metavar="DIR",
+        help="where the compiler ran, to which paths of source files in the ELF are relative "
+        f"(default: as {FILE} says, or the current folder)",
+    )
+
+
+def run_baseline(options: argparse.Namespace) -> int:
+    """Analyse and write the record."""
+    project = given(options)
+    options.output = options.output or (project.baseline if project else Path(BASELINE))
+    record, _ = measured(options, project)
+    if record.unbounded:
+        name, reason = next(iter(record.unbounded.items()))
+        raise UsageError(f"entry {name} has no bound, which no baseline can say: {reason}")
+    bounds = (
+        f"{name}: {entry.formula or f'{entry.cycles:,} cycles'}\n"
+        for name, entry in record.entries.items()
+    )
+    publish(
+        options,
+        [(options.output, lambda: to_json(record))],
+        lambda: "".join([*bounds, f"written to {options.output}\n"]),
+    )
+    return 0
+
+
+def run_check(options: argparse.Namespace) -> int:
+    """Analyse and compare; every error has one of the two statuses of its own."""
+    try:
+        found = compared(options)
+        lines = list(text.annotated(found)) if annotates(options) else []
+        publish(
+            options,
+            [
+                (options.json, lambda: exchange.to_json(found)),
+                (options.markdown, lambda: text.to_markdown(found)),
+                (options.junit, lambda: exchange.to_junit(found)),
+                (options.sarif, lambda: exchange.to_sarif(found)),
+            ],
+            lambda: text.to_text(found) + "".join(f"{line}\n" for line in lines),
+        )
+    except WcetError as fault:
+        fault.exit_status = MISUSED if fault.exit_status in (2, 3, 4) else UNDONE
+        raise
+    return CLOSED if found.failed else 0
+
+
+def compared(options: argparse.Namespace) -> RecordChange:
+    """The comparison that is asked for. Raises WcetError."""
+    project = given(options)
+    limits = dict(project.budgets if project else {}) | dict(map(budget, options.budget))
+    path = options.baseline or (project.baseline if project else Path(BASELINE))
+    old = read(path) if options.baseline or path.exists() or not limits else None
+    tolerance = project.tolerance if project else Fraction(0)
+    if options.tolerance is not None:
+        tolerance = percent(options.tolerance)
+    record, result = measured(options, project)
+    if old is not None and old.platform != record.platform:
+        raise UsageError(
+            f"the baseline {path} is of the platform {old.platform}, this is {record.platform}",
+            hint="write another one: wcet baseline",
+        )
+    budgets = {name: in_cycles(text, result.platform.clock_hz) for name, text in limits.items()}
+    return compare(old, record, budgets, tolerance)
+
+
+def measured(options: argparse.Namespace, project: Project | None) -> tuple[Record, Result]:
+    """The record of the kernel as it is."""
+    sources = project.sources if project else Path()
+    stages = Stages(verbose=not options.quiet)
+    result = analyse(options.kernel, requested(options, options.entry), stages)
+    for name, error in result.unbounded.items():
+        print(f"wcet: error: entry {name}: {error}", file=sys.stderr)
+    return recorded(result, options.source_dir or sources), result
+
+
+def annotates(options: argparse.Namespace) -> bool:
+    """Whether to print what a GitHub workflow reads."""
+    return options.annotations or os.environ.get("GITHUB_ACTIONS") == "true"

@@ -1,0 +1,129 @@
+"""A comparison for people: as text, as Markdown, and as annotations of a forge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wcet.gate.compare import EntryChange, LineChange, RecordChange, Verdict
+
+__all__ = ["annotated", "headline", "line_text", "to_markdown", "to_text"]
+
+SHOWN = 12  # lines of an entry
+
+
+def to_text(found: RecordChange, *, verbose: bool = False) -> str:
+    """One row per entry, and under those that changed, what did it."""
+    rows: list[str] = []
+    name = max((len(e.name) for e in found.entries), default=0) + 2
+    figures = [(_bound(e.before.cycles, e.before.formula), _bound(e.after.cycles, e.after.formula))
+               for e in found.entries]  # fmt: skip
+    old, new = (max((len(f[side]) for f in figures), default=0) for side in (0, 1))
+    for entry, (before, after) in zip(found.entries, figures, strict=True):
+        rows.append(
+            f"{entry.name:<{name}}{before:>{old}} -> {after:>{new}}  {_delta(entry):>16}  "
+            f"{_said(entry)}"
+        )
+        if entry.verdict is not Verdict.SAME or verbose:
+            rows += (f"    {line}" for line in _why(entry))
+    rows += (f"new assumption: {text}" for text in found.new_assumptions)
+    rows += (f"no longer assumed: {text}" for text in found.gone_assumptions)
+    failed = len(found.failed)
+    rows.append(
+        f"{failed} of {len(found.entries)} entries: the gate is closed" if failed else "passed"
+    )
+    return "".join(f"{row}\n" for row in rows)
+
+
+def to_markdown(found: RecordChange) -> str:
+    """The same, as a comment on a pull request."""
+    head = (
+        "The worst-case execution time **grew**" if found.failed else "Worst-case execution times"
+    )
+    rows = [f"### {head}", "", "| entry | before | now | | |", "|---|---:|---:|---:|---|"]
+    for e in found.entries:
+        before, after = (
+            _bound(e.before.cycles, e.before.formula),
+            _bound(e.after.cycles, e.after.formula),
+        )
+        verdict = f"**{_said(e)}**" if e.verdict.fails else _said(e)
+        rows.append(f"| {e.name} | {before} | {after} | {_delta(e)} | {verdict} |")
+    for e in found.entries:
+        why = list(_why(e))
+        if why and e.verdict is not Verdict.SAME:
+            rows += [
+                "",
+                f"<details><summary>{e.name}</summary>",
+                "",
+                "```",
+                *why,
+                "```",
+                "",
+                "</details>",
+            ]
+    rows += [f"\nnew assumption: {text}" for text in found.new_assumptions]
+    return "\n".join(rows) + "\n"
+
+
+def annotated(found: RecordChange) -> Iterator[str]:
+    """Commands of a workflow that put errors beside the lines of a pull request (GitHub)."""
+    for entry in found.failed:
+        first = next((c for c in entry.lines if c.cycles > 0 and c.after), None)
+        where = f" file={first.line.path},line={first.line.line}" if first else ""
+        text = f"{entry.name}: {_said(entry)}: {_delta(entry)}".replace("%", "%25")
+        yield f"::error{where}::{text}"
+
+
+def headline(entry: EntryChange) -> str:
+    """One sentence about an entry."""
+    before, after = (
+        _bound(entry.before.cycles, entry.before.formula),
+        _bound(entry.after.cycles, entry.after.formula),
+    )
+    return f"{entry.name}: {before} -> {after} cycles, {_said(entry)}"
+
+
+def _said(entry: EntryChange) -> str:
+    if entry.budget is not None and entry.verdict is Verdict.OVER:
+        return f"{entry.verdict.value} of {entry.budget:,} cycles"
+    return entry.verdict.value
+
+
+def _why(entry: EntryChange) -> Iterator[str]:
+    """What changed on the path of an entry, the greatest increase first."""
+    if entry.reason:
+        yield entry.reason
+    increases = [c for c in entry.lines if c.cycles > 0]
+    decreases = [c for c in reversed(entry.lines) if c.cycles < 0]
+    for changes in (increases, decreases):
+        yield from map(line_text, changes[:SHOWN])
+        rest = changes[SHOWN:]
+        if rest:
+            yield f"{sum(c.cycles for c in rest):>+12,}  {len(rest)} other lines"
+    yield from entry.loops
+    old, new = entry.before.causes, entry.after.causes
+    causes = {c: new.get(c, 0) - old.get(c, 0) for c in dict.fromkeys((*new, *old))} if old else {}
+    if any(causes.values()):
+        yield "by cause: " + ", ".join(f"{name} {n:+,}" for name, n in causes.items() if n)
+
+
+def line_text(change: LineChange) -> str:
+    """One line of a path: what it takes more, where it is, and how often it runs."""
+    line = change.line
+    runs = "new on the path" if change.before is None else "no longer on the path"
+    if change.before is not None and change.after is not None:
+        runs = f"runs {change.before.runs:,} -> {change.after.runs:,}"
+        runs = "" if change.before.runs == change.after.runs else runs
+    parts = [f"{change.cycles:>+12,}  {line.function} {line.path}:{line.line}", line.text, runs]
+    return "  ".join(part for part in parts if part)
+
+
+def _bound(cycles: int | None, formula: str) -> str:
+    return formula or "-" if cycles is None else f"{cycles:,}"
+
+
+def _delta(entry: EntryChange) -> str:
+    if not entry.cycles:
+        return ""
+    assert entry.before.cycles is not None
+    share = f" {100 * entry.cycles / entry.before.cycles:+.1f}%" if entry.before.cycles else ""
+    return f"{entry.cycles:+,}{share}"
