@@ -94,6 +94,10 @@ FOUND_BY = {
         "tests/wcet/test_hostile_input.py", "tests/wcet/test_bad_input.py",
         "tests/quoll/kept/test_store.py",
     )),
+    "40": FoundBy((), (
+        "tests/test_recipes.py", "tests/quoll/test_assumptions.py",
+        "tests/wcet/commands/test_loops.py", "tests/wcet/analysis/test_parametric.py",
+    )),
 }  # fmt: skip
 
 

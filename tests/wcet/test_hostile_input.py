@@ -6,6 +6,7 @@ What is refused ends with one paragraph and the documented exit status; no run e
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import signal
@@ -20,6 +21,7 @@ import pytest
 
 from tests.testing.quoll.building import build
 from wcet.cli import COMMANDS, main
+from wcet.process import resource_error
 
 SOURCE = """\
 unsigned table[8];
@@ -59,9 +61,11 @@ def command(name: str, elf: Path | str) -> list[str]:
     quiet = ["--platform", "kzm", "--quiet", "--no-cache"]
     return {
         "analyse": ["analyse", elf, "--entry", "main", *quiet],
+        "baseline": ["baseline", elf, "--entry", "main", *quiet],
         "cache": ["cache", elf, "--entry", "main", *quiet],
         "callgraph": ["callgraph", elf],
         "cfg": ["cfg", elf],
+        "check": ["check", elf, "--entry", "main", "--budget", "main=1s", *quiet],
         "check-facts": ["check-facts", elf, __file__, *quiet],
         "disasm": ["disasm", elf, "main"],
         "loops": ["loops", elf, "--entry", "main", *quiet],
@@ -73,6 +77,7 @@ def command(name: str, elf: Path | str) -> list[str]:
 
 
 FROM_TRACES = ("check-facts", "replay")
+ONE_STATUS = ("check",)  # for whatever is wrong: 3
 HAVE_FACTS = sorted(COMMANDS)
 HAVE_PLATFORMS = sorted(COMMANDS.keys() - {"cfg", "disasm", "callgraph"})
 
@@ -138,7 +143,7 @@ def test_what_is_no_file_is_no_binary(
 def test_nor_are_they_facts(
     name: str, no_file: Path | str, elf: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status = 3 if name in FROM_TRACES else 4  # the recording is read first
+    status = 3 if name in (*FROM_TRACES, *ONE_STATUS) else 4  # the recording is read first
     refused(capsys, status, *command(name, elf), "--facts", no_file)
 
 
@@ -298,7 +303,8 @@ def test_entries_that_are_none(
     name: str, entry: str, elf: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if name not in FROM_TRACES:
-        refused(capsys, 2, *command(name, elf), f"--entry={entry}")
+        status = 3 if name in ONE_STATUS else 2
+        refused(capsys, status, *command(name, elf), f"--entry={entry}")
 
 
 @pytest.mark.slow
@@ -532,6 +538,7 @@ def test_a_locale_without_half_of_the_characters(elf: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("what", "most"),
     [
+        (resource.RLIMIT_NOFILE, 5),
         (resource.RLIMIT_NOFILE, 6),
         (resource.RLIMIT_NOFILE, 12),
         (resource.RLIMIT_AS, 60 << 20),
@@ -553,6 +560,26 @@ def test_limits_of_the_shell(what: int, most: int, elf: Path, tmp_path: Path) ->
     if done.returncode:
         judge(done, done.returncode)
         assert out.read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [
+        (MemoryError(), "memory"),
+        (OSError(errno.EMFILE, "no more"), "open files"),
+        (BlockingIOError(errno.EAGAIN, "no more"), "processes"),
+        (OSError(errno.ENOSPC, "no more"), "disk"),
+        (ImportError("libx.so: failed to map segment from shared object"), "memory"),
+        (RuntimeError("can't start new thread"), "processes"),
+        (KeyError("x"), None),
+    ],
+)
+def test_what_is_short_has_a_status_of_its_own(error: Exception, what: str | None) -> None:
+    found = resource_error(error)
+    assert (found is None) == (what is None)
+    if found is not None:
+        assert found.exit_status == 10
+        assert str(what) in str(found)
 
 
 @pytest.mark.slow

@@ -114,11 +114,11 @@ def compare(
             changes.append(
                 EntryChange(name, Verdict.GONE, before, NOTHING, budgets.get(name), (), ())
             )
-    earlier = old.assumptions if old else new.assumptions
+    earlier = old.assumed if old else new.assumed
     return RecordChange(
         tuple(changes),
-        tuple(a for a in new.assumptions if a not in earlier),
-        tuple(a for a in earlier if a not in new.assumptions),
+        tuple(a for a in new.assumed if a not in earlier),
+        tuple(a for a in earlier if a not in new.assumed),
     )
 
 

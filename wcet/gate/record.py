@@ -80,7 +80,7 @@ class EntryRecord:
 class Record:
     """All of it. ``kernel`` and ``facts`` are hashes; ``entries`` may have ``LATENCY`` among them.
 
-    ``assumptions`` are without what moves: addresses, offsets, numbers of lines.
+    ``assumed`` is without what moves: addresses, offsets, numbers of lines.
     """
 
     kernel: str
@@ -88,7 +88,7 @@ class Record:
     platform: str
     version: str
     entries: Mapping[str, EntryRecord]
-    assumptions: tuple[str, ...]
+    assumed: tuple[str, ...]
     unbounded: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -202,8 +202,8 @@ def read(path: Path) -> Record:
         if document.pop("schema_version") != SCHEMA_VERSION:
             raise ValueError("it is of another version of this program")
         entries = {name: _entry_of(value) for name, value in document.pop("entries").items()}
-        assumptions = tuple(document.pop("assumptions"))
-        return Record(entries=entries, assumptions=assumptions, **document)
+        assumed = tuple(document.pop("assumed"))
+        return Record(entries=entries, assumed=assumed, **document)
     except Unreadable as error:
         raise InputError(
             f"the baseline {path} {error}", hint="write one: wcet baseline KERNEL.ELF"

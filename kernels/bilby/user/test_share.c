@@ -240,7 +240,7 @@ static bool stopped_recycling_of_a_notification(void)
 
 /* ---- time ------------------------------------------------------------------------- */
 
-#define CALLS 100000 /* they take several slices of time */
+#define CALLS 30000 /* they take several slices of time */
 
 static void asks_often(word_t value)
 {

@@ -198,3 +198,18 @@ def test_what_values_assume_is_listed(capsys: pytest.CaptureFixture[str]) -> Non
     status, text = loops(capsys, elf, "--entry", "fill")
     assert status == 0
     assert "assumed: S2: a store of unknown address" in text
+
+
+def test_what_values_assume_is_listed_where_there_is_no_loop(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """That no loop is reached may be what they decide."""
+    source = (
+        "volatile unsigned *where;\n"
+        "__attribute__((noinline)) unsigned leaf(unsigned a) { *where = a; return a + 1; }\n"
+        "unsigned main(unsigned a) { return leaf(a) + leaf(a + 1); }\n"
+    )
+    status, text = loops(capsys, build(source, optimise="-O1"), "--entry", "main")
+    assert status == 0
+    assert text.startswith("no loops\n")
+    assert "assumed: S2: a store of unknown address" in text

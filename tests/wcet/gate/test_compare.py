@@ -110,7 +110,7 @@ def test_another_bound_of_a_loop_is_said() -> None:
 
 
 def test_assumptions_that_come_and_go_are_said() -> None:
-    before, after = (replace(record(e=OLD), assumptions=a) for a in (("S1", "S2"), ("S1", "S3")))
+    before, after = (replace(record(e=OLD), assumed=a) for a in (("S1", "S2"), ("S1", "S3")))
     found = compare(before, after, {}, NONE)
     assert (found.new_assumptions, found.gone_assumptions) == (("S3",), ("S2",))
     assert not found.failed
