@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 from quoll.errors import UsageError, WcetError
 from wcet.analysis.analyse import analyse
+from wcet.analysis.entries import ALL
 from wcet.analysis.result import Result
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish
@@ -40,6 +42,7 @@ Analyse, and compare with a baseline and with budgets: does a change make the ke
 For each entry the old and the new bound are printed, and why they differ: the source lines of the
 worst path that take more or less cycles, the greatest increase first, new loops, changed bounds.
 Lines are found again by function and text: moved lines and renamed files change nothing.
+With --entry only these entries are compared.
 
 exit status: 0 it passes; 1 an entry is slower than its baseline or its budget, has lost its bound,
 or is not analysed any more; 2 the kernel cannot be analysed; 3 the command line or a file is wrong
@@ -160,10 +163,14 @@ def run_check(options: argparse.Namespace) -> int:
 
 def compared(options: argparse.Namespace) -> RecordChange:
     """The comparison that is asked for. Raises WcetError."""
+    asked = frozenset(options.entry)
     project = given(options)
     limits = dict(project.budgets if project else {}) | dict(map(budget, options.budget))
     path = options.baseline or (project.baseline if project else Path(BASELINE))
     old = read(path) if options.baseline or path.exists() or not limits else None
+    alone = bool(asked) and ALL not in asked
+    if old is not None and alone:
+        old = replace(old, entries={n: e for n, e in old.entries.items() if n in asked})
     tolerance = project.tolerance if project else Fraction(0)
     if options.tolerance is not None:
         tolerance = percent(options.tolerance)
@@ -174,7 +181,8 @@ def compared(options: argparse.Namespace) -> RecordChange:
             hint="write another one: wcet baseline",
         )
     budgets = {name: in_cycles(text, result.platform.clock_hz) for name, text in limits.items()}
-    return compare(old, record, budgets, tolerance)
+    found = compare(old, record, budgets, tolerance)
+    return replace(found, gone_assumptions=()) if alone else found  # they may be of the others
 
 
 def measured(options: argparse.Namespace, project: Project | None) -> tuple[Record, Result]:

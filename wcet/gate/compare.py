@@ -30,7 +30,7 @@ class Verdict(Enum):
     OVER = "over its budget"
     UNBOUNDED = "no bound"
     NEW = "not in the baseline"
-    GONE = "in the baseline, but not analysed"
+    GONE = "not analysed"
 
     @property
     def fails(self) -> bool:

@@ -177,6 +177,16 @@ def test_a_project_file_stands_for_the_command_line(
     assert "handler" in capsys.readouterr().out
 
 
+def test_entries_that_are_named_are_compared_alone(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = ["--entry", "handler", "--entry", "part", "--platform", "kzm", "--quiet"]
+    assert main(["baseline", "kernel.elf", *both]) == 0
+    status, text = checked(capsys)
+    assert status == 0
+    assert "part" not in text
+
+
 @pytest.mark.slow
 def test_the_kernel_that_is_shipped_passes(
     kernel: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
