@@ -106,7 +106,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "(default: where GITHUB_ACTIONS is set)",
     )
     add_analysis(p)
-    p.set_defaults(run=run_check, bad_use=MISUSED)
+    p.set_defaults(run=run_check)
 
 
 def add_sources(p: argparse.ArgumentParser) -> None:
@@ -165,10 +165,13 @@ def compared(options: argparse.Namespace) -> RecordChange:
     """The comparison that is asked for. Raises WcetError."""
     asked = frozenset(options.entry)
     project = given(options)
-    limits = dict(project.budgets if project else {}) | dict(map(budget, options.budget))
+    alone = bool(asked) and ALL not in asked
+    limits = dict(project.budgets if project else {})
+    if alone:
+        limits = {name: limit for name, limit in limits.items() if name in asked}
+    limits |= dict(map(budget, options.budget))
     path = options.baseline or (project.baseline if project else Path(BASELINE))
     old = read(path) if options.baseline or path.exists() or not limits else None
-    alone = bool(asked) and ALL not in asked
     if old is not None and alone:
         old = replace(old, entries={n: e for n, e in old.entries.items() if n in asked})
     tolerance = project.tolerance if project else Fraction(0)

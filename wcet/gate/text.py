@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from quoll.printable import printable
 from wcet.gate.compare import EntryChange, LineChange, RecordChange, Verdict
 
 __all__ = ["annotated", "headline", "line_text", "to_markdown", "to_text"]
@@ -11,19 +12,18 @@ __all__ = ["annotated", "headline", "line_text", "to_markdown", "to_text"]
 SHOWN = 12  # lines of an entry
 
 
-def to_text(found: RecordChange, *, verbose: bool = False) -> str:
+def to_text(found: RecordChange) -> str:
     """One row per entry, and under those that changed, what did it."""
     rows: list[str] = []
     name = max((len(e.name) for e in found.entries), default=0) + 2
-    figures = [(_bound(e.before.cycles, e.before.formula), _bound(e.after.cycles, e.after.formula))
-               for e in found.entries]  # fmt: skip
+    figures = [_bounds(entry) for entry in found.entries]
     old, new = (max((len(f[side]) for f in figures), default=0) for side in (0, 1))
     for entry, (before, after) in zip(found.entries, figures, strict=True):
         rows.append(
             f"{entry.name:<{name}}{before:>{old}} -> {after:>{new}}  {_delta(entry):>16}  "
             f"{_said(entry)}"
         )
-        if entry.verdict is not Verdict.SAME or verbose:
+        if entry.verdict is not Verdict.SAME:
             rows += (f"    {line}" for line in _why(entry))
     rows += (f"new assumption: {text}" for text in found.new_assumptions)
     rows += (f"no longer assumed: {text}" for text in found.gone_assumptions)
@@ -31,7 +31,7 @@ def to_text(found: RecordChange, *, verbose: bool = False) -> str:
     rows.append(
         f"{failed} of {len(found.entries)} entries: the gate is closed" if failed else "passed"
     )
-    return "".join(f"{row}\n" for row in rows)
+    return "".join(f"{printable(row)}\n" for row in rows)
 
 
 def to_markdown(found: RecordChange) -> str:
@@ -41,10 +41,7 @@ def to_markdown(found: RecordChange) -> str:
     )
     rows = [f"### {head}", "", "| entry | before | now | | |", "|---|---:|---:|---:|---|"]
     for e in found.entries:
-        before, after = (
-            _bound(e.before.cycles, e.before.formula),
-            _bound(e.after.cycles, e.after.formula),
-        )
+        before, after = _bounds(e)
         verdict = f"**{_said(e)}**" if e.verdict.fails else _said(e)
         rows.append(f"| {e.name} | {before} | {after} | {_delta(e)} | {verdict} |")
     for e in found.entries:
@@ -54,14 +51,14 @@ def to_markdown(found: RecordChange) -> str:
                 "",
                 f"<details><summary>{e.name}</summary>",
                 "",
-                "```",
+                "````",
                 *why,
-                "```",
+                "````",
                 "",
                 "</details>",
             ]
-    rows += [f"\nnew assumption: {text}" for text in found.new_assumptions]
-    return "\n".join(rows) + "\n"
+    rows += [row for text in found.new_assumptions for row in ("", f"new assumption: {text}")]
+    return "".join(f"{printable(row)}\n" for row in rows)
 
 
 def annotated(found: RecordChange) -> Iterator[str]:
@@ -70,15 +67,12 @@ def annotated(found: RecordChange) -> Iterator[str]:
         first = next((c for c in entry.lines if c.cycles > 0 and c.after), None)
         where = f" file={first.line.path},line={first.line.line}" if first else ""
         text = f"{entry.name}: {_said(entry)}: {_delta(entry)}".replace("%", "%25")
-        yield f"::error{where}::{text}"
+        yield printable(f"::error{where}::{text}")
 
 
 def headline(entry: EntryChange) -> str:
     """One sentence about an entry."""
-    before, after = (
-        _bound(entry.before.cycles, entry.before.formula),
-        _bound(entry.after.cycles, entry.after.formula),
-    )
+    before, after = _bounds(entry)
     return f"{entry.name}: {before} -> {after} cycles, {_said(entry)}"
 
 
@@ -117,8 +111,13 @@ def line_text(change: LineChange) -> str:
     return "  ".join(part for part in parts if part)
 
 
-def _bound(cycles: int | None, formula: str) -> str:
-    return formula or "-" if cycles is None else f"{cycles:,}"
+def _bounds(entry: EntryChange) -> tuple[str, str]:
+    """Before and now."""
+    before, after = (
+        (one.formula or "-") if one.cycles is None else f"{one.cycles:,}"
+        for one in (entry.before, entry.after)
+    )
+    return before, after
 
 
 def _delta(entry: EntryChange) -> str:

@@ -185,6 +185,20 @@ def test_entries_that_are_named_are_compared_alone(
     status, text = checked(capsys)
     assert status == 0
     assert "part" not in text
+    project = 'kernel = "kernel.elf"\nplatform = "kzm"\n[budgets]\npart = 1\n'
+    Path("wcet.toml").write_text(project)
+    assert main(["check", "--entry", "handler", "--quiet"]) == 0
+    assert main(["check", "--entry", "handler", "--entry", "part", "--quiet"]) == 1
+
+
+def test_a_source_file_cannot_command_a_terminal_or_a_forge(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compiled(SLOWER.replace("left = i;", "left = i; /* \x1b[2J ```` */"))
+    status, text = checked(capsys, "--markdown", "a.md", "--junit", "a.xml", "--annotations")
+    assert status == 1
+    assert "\x1b" not in text + Path("a.md").read_text() + Path("a.xml").read_text()
+    ElementTree.parse("a.xml")
 
 
 @pytest.mark.slow
