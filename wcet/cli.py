@@ -30,6 +30,7 @@ COMMANDS = {
     "baseline": "wcet.commands.check",
     "cache": "wcet.commands.cache",
     "cfg": "wcet.commands.listing",
+    "init": "wcet.commands.init",
     "check": "wcet.commands.check",
     "check-facts": "wcet.commands.check_facts",
     "disasm": "wcet.commands.listing",

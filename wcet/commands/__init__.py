@@ -3,5 +3,5 @@
 Takes the parsed options of one command.
 Gives its output and its exit status; ``wcet.cli.COMMANDS`` maps names to modules.
 Source: ``wcet COMMAND --help``.
-Names: analyse, cache, check, check_facts, listing, loops, path, replay, timing, values.
+Names: analyse, cache, check, check_facts, init, listing, loops, path, replay, timing, values.
 """
