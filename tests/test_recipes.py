@@ -55,6 +55,7 @@ LINES = {
     "Replaced": "function f takes at most 3 cycles",
     "Require": "require a",
     "Returns": "a returns to its caller",
+    "ReturnsEnd": "path must end at every exception return",
     "Targets": "targets of a are b, c",
     "UnknownPointsInto": "accesses of unknown address point into r",
 }

@@ -316,7 +316,8 @@ class FunctionBuilder:
             insn,
             f"{self.insns[insn].text} leaves by an exception return inside a function that is "
             "called: what it restores may be any context",
-            "state it, if a path ends there: path must end at PLACE",
+            "state it, if a path ends there: path must end at PLACE; or, if that is so of all of "
+            "them: path must end at every exception return",
         )
 
     def _run(self, addr: int, thumb: bool, it: tuple[Cond, ...]) -> None:

@@ -15,7 +15,16 @@ from quoll.cfg.cfg import Cfg
 from quoll.cfg.discover import Callee
 from quoll.cfg.transfers import TransferEffect
 from quoll.errors import FactsError
-from quoll.facts import Facts, NeverReturns, PathEnd, RecursionFact, Replaced, Returns, Targets
+from quoll.facts import (
+    Facts,
+    NeverReturns,
+    PathEnd,
+    RecursionFact,
+    Replaced,
+    Returns,
+    ReturnsEnd,
+    Targets,
+)
 from quoll.facts.applied import Depth, Guidance, Replacement
 from quoll.facts.places import find_place, resolve
 from quoll.image.image import Image
@@ -65,6 +74,7 @@ class Statements:
             for fact in facts.of(PathEnd)
             for addr in resolve(image, fact.place, fact.source)
         }
+        self.returns_end = next(iter(facts.of(ReturnsEnd)), None)
         self._depths = {
             resolve(image, fact.function, fact.source)[0]: fact for fact in facts.of(RecursionFact)
         }
@@ -113,8 +123,11 @@ class Statements:
         passed = {callee for block in blocks for callee in block.passes}
         bounds = [fact for addr, fact in self.replaced.items() if addr in passed]
         ends = {self.ends[b.last.addr] for b in blocks if b.exits and b.last.addr in self.ends}
+        leaving = {b.last.addr for b in blocks if b.exits and b.last.flow is Flow.EXCEPTION_RETURN}
+        every = self.returns_end if leaving - self.ends.keys() else None
         return [
             *self.used,
+            *([stated(every)] if every else []),
             *(stated(fact) for fact in never),
             *(stated(fact, STANDARD, UNCHANGED) for fact in bounds),
             *sorted(stated(fact) for fact in ends),

@@ -74,7 +74,7 @@ class Growth(Functions):
         What is restored may be a context of this kernel, so that control may well come back to
         what follows the call. Whether there was one.
         """
-        if not self._ends_stated:
+        if not self._ends_stated or self._statements.returns_end is not None:
             return False
         pending = [
             callee
@@ -437,7 +437,7 @@ class Growth(Functions):
 
     def exits(self, entries: Sequence[int]) -> list[Assumption]:
         """What is assumed of exception returns, where nobody says what ends paths."""
-        if self._ends_stated:
+        if self._ends_stated or self._statements.returns_end is not None:
             return []
         found = [self.functions[entry] for entry in entries]
         sites = {s: f.insns[s] for f in found for s in f.exception_returns() - self._ends}

@@ -18,6 +18,7 @@ from quoll.facts.guidance import (
     RecursionFact,
     Replaced,
     Require,
+    ReturnsEnd,
 )
 from quoll.facts.invariants import ListAtMost, RegisterAtMost
 from quoll.facts.linear import Linear
@@ -47,6 +48,7 @@ __all__ = [
     "Replaced",
     "Require",
     "Returns",
+    "ReturnsEnd",
     "Source",
     "Stage",
     "Targets",

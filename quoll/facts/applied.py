@@ -21,6 +21,7 @@ from quoll.facts import (
     PathStart,
     RecursionFact,
     Replaced,
+    ReturnsEnd,
 )
 from quoll.facts.contract import CALLEE_SAVED, Span
 
@@ -35,7 +36,9 @@ __all__ = [
     "unused_guidance",
 ]
 
-GUIDING = (Branch, Ignore, IgnoreEdge, PathEnd, PathStart, RecursionFact, Replaced)
+GUIDING = (
+    Branch, Ignore, IgnoreEdge, PathEnd, PathStart, RecursionFact, Replaced, ReturnsEnd
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ __all__ = [
     "RecursionFact",
     "Replaced",
     "Require",
+    "ReturnsEnd",
 ]
 
 
@@ -122,6 +123,19 @@ class PathEnd(Placed):
 
 
 @dataclass(frozen=True, slots=True)
+class ReturnsEnd(Fact):
+    """``path must end at every exception return``: none restores a context of the kernel."""
+
+    stage = Stage.EXTRACTION
+
+    def __str__(self) -> str:
+        return "path must end at every exception return"
+
+    def question(self) -> Question:
+        return ("exception returns",), "end paths"
+
+
+@dataclass(frozen=True, slots=True)
 class PathStart(Placed):
     """``path starts at place``: with the block there, on the way from the entry."""
 
@@ -200,6 +214,12 @@ FORMS = (
         rf"require (?P<place>{PLACE})",
         "require PLACE",
         lambda s, m: Require(s, m["place"]),
+    ),
+    FactForm(
+        r"path must end at every exception",
+        r"path must end at every exception return",
+        "path must end at every exception return",
+        lambda s, m: ReturnsEnd(s),
     ),
     FactForm(
         r"path (must|may) end ",

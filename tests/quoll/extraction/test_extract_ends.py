@@ -8,7 +8,7 @@ import pytest
 
 from quoll.assumptions import EXCEPTION_RETURN, kind_of
 from quoll.errors import FactsError, UsageError
-from quoll.facts import Facts, NeverReturns, Returns, Source, Targets
+from quoll.facts import Facts, NeverReturns, Returns, ReturnsEnd, Source, Targets
 from quoll.image.image import Image
 from tests.testing.quoll.building import address, build
 from tests.testing.quoll.sketch import assemble, drawn, extracted, sketch
@@ -311,3 +311,25 @@ def test_an_exception_return_of_the_entry_itself_is_listed() -> None:
         EXCEPTION_RETURN.text(insn="subs pc, lr, #4", place=image.place(address(image, "out")))
         in assumed
     )
+
+
+EVERY = Facts((ReturnsEnd(SOURCE),))
+
+
+@pytest.mark.parametrize("ends", [None, frozenset()])
+@pytest.mark.parametrize("code", ["ldm r0, {sp, pc}^", "ldm r0, {r0-r14}^\n movs pc, lr"])
+def test_one_statement_is_about_every_exception_return(
+    code: str, ends: frozenset[int] | None
+) -> None:
+    program = extracted(assemble(SWITCHES.format(code)), facts=EVERY, ends=ends)
+    assert program.unresolved == ()
+    assert [text for text in program.assumptions if "exception return" in text] == [
+        "fact: k.facts:1: path must end at every exception return"
+    ]
+
+
+def test_it_is_about_no_other_way_of_leaving_by_another_context() -> None:
+    code = "push {r4-r11, lr}\n str sp, [r0]\n ldr sp, [r1]\n pop {r4-r11, pc}"
+    program = extracted(assemble(SWITCHES.format(code)), facts=EVERY, ends=frozenset())
+    assert program.unresolved
+    assert not any("exception return" in text for text in program.assumptions)

@@ -26,6 +26,7 @@ from quoll.facts import (
     Replaced,
     Require,
     Returns,
+    ReturnsEnd,
     Source,
     Targets,
     load,
@@ -97,6 +98,7 @@ function memcpy takes at most 0x100 cycles
 function rom takes at most 1 cycle and preserves memory
 ignore executes at most 2 times
 restore.S:9 returns to its caller
+path must end at every exception return
 """
     s = [Source("k", n, line) for n, line in enumerate(text.split("\n"), 1)]
     got = parse(text, "k")
@@ -123,10 +125,11 @@ restore.S:9 returns to its caller
             Replaced(s[18], "rom", 1, True),
             AtMost(s[19], "ignore", 2, None),
             Returns(s[20], "restore.S:9"),
+            ReturnsEnd(s[21]),
         )
     ]
     assert [f.bound for f in got.of(LoopFact)] == [16]
-    assert [f.source.line for f in got.facts] == list(range(2, 22))
+    assert [f.source.line for f in got.facts] == list(range(2, 23))
 
 
 @pytest.mark.parametrize(

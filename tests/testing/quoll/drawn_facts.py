@@ -24,6 +24,7 @@ from quoll.facts import (
     Replaced,
     Require,
     Returns,
+    ReturnsEnd,
     Source,
     Targets,
     UnknownPointsInto,
@@ -104,6 +105,7 @@ def facts() -> st.SearchStrategy[Fact]:
         ),
         st.builds(PathEnd, st.just(NOWHERE), PLACES, st.booleans()),
         st.builds(PathStart, st.just(NOWHERE), PLACES),
+        st.builds(ReturnsEnd, st.just(NOWHERE)),
         st.builds(RecursionFact, st.just(NOWHERE), FUNCTIONS, st.integers(1, 2**40)),
         st.builds(Replaced, st.just(NOWHERE), FUNCTIONS, st.integers(1, 2**40), st.booleans()),
     )
