@@ -89,7 +89,7 @@ class _Model:
         self, graph: Supergraph, addresses: Addresses, timing: Timing, aligned: bool
     ) -> None:
         self.graph, self.addresses, self.timing, self.aligned = graph, addresses, timing, aligned
-        self.core = load_core(timing.core, timing.profile)
+        self.core = load_core(timing.core, timing.profile, timing.own_rows)
         self.flags_to_target = self.core.row("FLAGS_TO_TARGET").latency[0]
         self.start = dual_issue.worst(self.core.longest)
         if not self.core.dual_issue:

@@ -27,6 +27,7 @@ gives no credit for late operands. A row that is not there is an error, never a 
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -97,18 +98,25 @@ class Core:
 
 
 @cache
-def load_core(name: str, profile: Profile) -> Core:
-    """The core called ``name``. Raises InputError if its file is missing or malformed."""
-    path = DIRECTORY / f"{name}.csv"
+def load_core(name: str, profile: Profile, own_rows: str | None = None) -> Core:
+    """The core called ``name``, or one whose rows are the text ``own_rows``.
+
+    Raises InputError if its file is missing or malformed.
+    """
+    path = Path(f"{name}.csv") if own_rows is not None else DIRECTORY / f"{name}.csv"
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            table = list(csv.DictReader(file))
+        text = path.read_text("utf-8") if own_rows is None else own_rows
+        table = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
     except OSError as error:
         raise InputError(f"core description {path}: {error.strerror}") from error
+    except csv.Error as error:
+        raise InputError(f"core description {path}: not a CSV file: {error}") from error
     rows: dict[tuple[str, str], CoreRow] = {}
     for number, cells in enumerate(table, 2):
-        if tuple(cells) not in (COLUMNS, (*COLUMNS, PAIR)) or not cells["source"]:
+        if tuple(cells) not in (COLUMNS, (*COLUMNS, PAIR)) or None in cells.values():
             raise InputError(f"{path}:{number}: must have the columns {', '.join(COLUMNS)}")
+        if not cells["source"]:
+            raise InputError(f"{path}:{number}: the figures have no source")
         key = (cells["class"], cells["condition"])
         if key in rows:
             raise InputError(f"{path}:{number}: {', '.join(key)} stands here twice")

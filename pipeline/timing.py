@@ -105,9 +105,10 @@ class EntryState:
 class Timing:
     """Everything the pipeline stage needs beside the core description."""
 
-    core: str  # name of a file in pipeline/cores
+    core: str  # name of a file in pipeline/cores, or of the user's own description
     profile: Profile
     memory: MemoryLatencies
     branches: BranchModel
     entry: EntryState
     tlb: TlbModel | None = None  # None: translations are assumed to be there
+    own_rows: str | None = None  # text of the user's own description, of the form of those files

@@ -117,7 +117,6 @@ def test_a_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elf, out = build(PROGRAM, link=(CODE,)), tmp_path / "out.json"
     expected = cycles(elf, DIRECTORY / "kzm.toml", out)
     monkeypatch.setattr(core_module, "DIRECTORY", cores)
-    monkeypatch.setattr(core_module, "__file__", str(tmp_path / "core.py"))
     boards = {
         name: board(tmp_path, f"board-{name}", **{'name = "arm1136"': f'name = "{name}"'})
         for name in ("arm99", "arm98")

@@ -22,7 +22,7 @@ from wcet.analysis.result import EntryResult, Start
 from wcet.analysis.stages import Stages
 from wcet.platforms import platform as platforms
 from wcet.platforms.platform import Platform
-from wcet.platforms.processor import check_processor
+from wcet.platforms.processor import Processor, check_processor
 
 __all__ = ["Run"]
 
@@ -151,8 +151,8 @@ def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
         chosen = chosen.with_l2(options.l2)
     if options.tlb is not None:
         chosen = chosen.with_tlb(options.tlb)
-    core = chosen.timing.core
-    listed = check_processor(image.attributes, chosen.name, core, force=options.force_core)
+    processor = Processor.load(chosen.processor_file)
+    listed = check_processor(image.attributes, chosen.name, processor, force=options.force_core)
     chosen = replace(chosen, assumptions=(*chosen.assumptions, *listed))
     return chosen.locking(image), reason
 

@@ -159,7 +159,7 @@ def _conditions(path: ReplayPath, accesses: Mapping[int, int], random: Random) -
 @cache
 def _core(timing: Timing) -> Core:
     """The nominal core, with every branch at the platform's constant if it assumes one."""
-    core = load_core(timing.core, Profile.NOMINAL)
+    core = load_core(timing.core, Profile.NOMINAL, timing.own_rows)
     constant = timing.branches.constant
     if constant is None:
         return core

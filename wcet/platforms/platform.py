@@ -19,19 +19,24 @@ from cache.geometry import Geometry, Hierarchy
 from cache.initial import Contents, Initial
 from cache.locked import NOT_LOCKED, LockedLines
 from cache.policy import Policy
+from pipeline import core as core_module
 from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
 from pipeline.tlb_model import TlbModel
 from quoll.assumptions import KEPT_PENDING, PENDING, TABLE_WALKS, Assumption, of_platform
 from quoll.errors import InputError
 from quoll.facts.regions import Regions
 from quoll.image.image import Image
+from quoll.image.inputs import Unreadable, read_input
 from quoll.image.memory_map import Cacheability, MemoryMap, MemoryRegion, Mirror, RegionKind
+from quoll.printable import shortened
 from wcet.platforms.toml_table import Table
 
-__all__ = ["INTERRUPT", "EntryPoint", "Platform", "for_image", "load", "names"]
+__all__ = ["INTERRUPT", "EntryPoint", "Platform", "cores", "for_image", "load", "names"]
 
 INTERRUPT = "interrupt"  # the entry of that name
 DIRECTORY = Path(__file__).parent
+OWN_CORE = ".csv"  # the end of a core.name that is a file beside the platform file
+LARGEST_CORE = 4 << 20  # bytes of that file
 SMALLEST_PAGE = 4096  # bytes, of which virtual and physical addresses agree
 
 
@@ -68,6 +73,12 @@ class Platform:
     locked_l1: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # the same in L1I and L1D
     held_l1: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # in L1I and L1D at an entry
     tlb: TlbModel | None = None  # figures of the buffers, charged or not
+
+    @property
+    def processor_file(self) -> Path:
+        """The file with the build attributes that fit the core: beside its rows."""
+        folder = core_module.DIRECTORY if self.timing.own_rows is None else self.path.parent
+        return folder / f"{self.timing.core}.toml"
 
     @property
     def l2_enabled(self) -> bool:
@@ -201,6 +212,11 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(p.stem for p in DIRECTORY.glob("*.toml")))
 
 
+def cores() -> tuple[str, ...]:
+    """Names of the cores that come with the project, sorted."""
+    return tuple(sorted(p.stem for p in core_module.DIRECTORY.glob(f"*{OWN_CORE}")))
+
+
 def load(name: str) -> Platform:
     """The platform called ``name``, or described by the file at path ``name`` (``*.toml``)."""
     if name.endswith(".toml"):
@@ -266,7 +282,7 @@ def _platform(path: Path) -> Platform:
         restart, l1d.line_bytes // 4, *writes,
     )  # fmt: skip
     dirty.close()
-    core_name = core.text("name")
+    core_name, own_rows = _core(core, path)
     profile = Profile(core.text("profile", tuple(p.value for p in Profile)))
     fetch_ahead = core.figure("fetch_ahead")
     core.close()
@@ -293,7 +309,14 @@ def _platform(path: Path) -> Platform:
             initial_i=initial_i,
             initial_d=initial_d,
         ),
-        timing=Timing(core_name, profile, memory, _branches(top.table("branch")), outstanding),
+        timing=Timing(
+            core_name,
+            profile,
+            memory,
+            _branches(top.table("branch")),
+            outstanding,
+            own_rows=own_rows,
+        ),
         l2=l2,
         access_by_l2=access,
         l2_hit=l2_hit,
@@ -307,6 +330,26 @@ def _platform(path: Path) -> Platform:
     )
     top.close()
     return platform.with_l2(l2_enabled).with_tlb(tlb_name)
+
+
+def _core(table: Table, platform: Path) -> tuple[str, str | None]:
+    """The name of the core; the text of its rows if they are a file beside the platform's."""
+    name = table.text("name")
+    if not name.endswith(OWN_CORE):
+        if name not in cores():
+            known = ", ".join(cores())
+            raise table.error("name", f"no core {shortened(name)!r}: know {known}, or FILE.csv")
+        return name, None
+    if Path(name).name != name:
+        raise table.error("name", "a file beside the platform file, without a folder")
+    file = platform.parent / name
+    try:
+        rows = read_input(file, LARGEST_CORE).decode("utf-8")
+    except Unreadable as error:
+        raise InputError(f"core description {file} {error}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"core description {file}: not UTF-8: {error.reason}") from error
+    return name.removesuffix(OWN_CORE), rows
 
 
 def _geometry(table: Table) -> Geometry:

@@ -11,13 +11,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline import core
 from quoll.assumptions import FORCED_CORE, RUNS_ON, Assumption
 from quoll.errors import InputError
 from quoll.image.attributes import BuildAttributes
 from wcet.platforms.toml_table import Table
 
-__all__ = ["check_processor"]
+__all__ = ["Processor", "check_processor"]
 
 ARCHITECTURE = re.compile(r"\d.*")  # a Tag_CPU_name that is none: 7-A, 6J, 4T
 
@@ -34,9 +33,9 @@ class Processor:
     division: bool
 
     @staticmethod
-    def of(name: str) -> Processor:
-        """The one with that core description. Raises InputError if its file is not there."""
-        top = Table.load(Path(core.__file__).parent / "cores" / f"{name}.toml")
+    def load(path: Path) -> Processor:
+        """The one that a file describes. Raises InputError if it is not there, or is wrong."""
+        top = Table.load(path)
         found = Processor(
             top.text("title"),
             top.texts("names"),
@@ -69,10 +68,9 @@ class Processor:
 
 
 def check_processor(
-    built: BuildAttributes, platform: str, core_name: str, *, force: bool
+    built: BuildAttributes, platform: str, processor: Processor, *, force: bool
 ) -> tuple[Assumption, ...]:
     """What is assumed of the processor. Raises InputError for a binary built for another one."""
-    processor = Processor.of(core_name)
     misfit = processor.misfit(built)
     if misfit is not None:
         if not force:

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from pipeline.core import DIRECTORY
 from quoll.errors import InputError
 from quoll.image.image import Image
 from tests.testing.quoll.building import build
 from wcet.cli import main
-from wcet.platforms.processor import check_processor
+from wcet.platforms.processor import Processor, check_processor
 
 SOURCE = "int main(int x) { return x + 1; }"
 CORES = {"kzm": "arm1136", "cubieboard": "cortex-a8"}
@@ -87,8 +88,9 @@ def test_names_that_assemblers_write(cpu: str, core: str, *, fits: bool) -> None
     image = Image.load(build(source, language="asm"))
     if image.cpu == "6J":  # the command line's -mcpu won
         pytest.skip("this assembler takes the processor from its command line")
+    processor = Processor.load(DIRECTORY / f"{core}.toml")
     if fits:
-        assert check_processor(image.attributes, "board", core, force=False) == ()
+        assert check_processor(image.attributes, "board", processor, force=False) == ()
     else:
         with pytest.raises(InputError, match="Tag_CPU"):
-            check_processor(image.attributes, "board", core, force=False)
+            check_processor(image.attributes, "board", processor, force=False)
