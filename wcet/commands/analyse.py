@@ -22,6 +22,7 @@ from wcet.atomic import publish
 from wcet.project import add_project, given
 from wcet.reports.json_document import to_json
 from wcet.reports.missing import suggested_facts, to_lines
+from wcet.reports.outside_memory import outside_warnings
 from wcet.reports.text import Style, to_text
 from wcet.request import add_analysis, add_color, add_command, colored, requested
 
@@ -102,6 +103,8 @@ def run(options: argparse.Namespace) -> int:
             more = "all that is missing, at once: --suggest-facts FILE"
             fault.hint = f"{fault.hint}; {more}" if fault.hint else more
         raise
+    for warning in outside_warnings(result):
+        stages.warn(warning)
     style = Style(color=colored(options), paths=options.paths, stats=options.stats)
     publish(
         options,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from quoll.image.elf import Section
 from quoll.image.image import Image
-from quoll.image.memory_map import MemoryMap
 from quoll.printable import printable
+from wcet.platforms.outside import outside_map
 from wcet.platforms.platform import Platform
 
 __all__ = ["draft"]
@@ -20,7 +19,6 @@ HANDLER = re.compile(
 )
 FIRST = re.compile(r"_*(arm_|vector|exc|isr|irq|fiq|svc|swi(?!tch))", re.IGNORECASE)
 SHOWN = 12  # names of functions
-PAGE = 4096
 
 
 def draft(image: Image, kernel: Path, platform: Platform | None, reason: str) -> str:
@@ -93,42 +91,13 @@ def _handlers(image: Image) -> list[str]:
 
 def _outside(image: Image, platform: Platform) -> Iterator[str]:
     """Sections that no memory of the platform covers, with the fact that would help."""
-    memory = platform.hierarchy.memory
-    outside = [
-        section for section in image.sections if section.size and not _covered(memory, section)
-    ]
-    if outside:
+    ranges = outside_map(image, platform.hierarchy.memory)
+    if ranges:
         yield ""
         yield "# The platform says nothing of the memory of these sections, so every access there"
         yield "# is charged as uncached. If it is cached, state in a facts file:"
-        for low, high, names in _pages(outside):
-            yield f"#   region ram{low:x} from {low:#x} to {high:#x} is cached     ({names})"
-
-
-def _covered(memory: MemoryMap, section: Section) -> bool:
-    """Whether the map has every byte of a section."""
-    at = section.addr
-    while at < section.addr + section.size:
-        region = memory.region(at)
-        if region is None:
-            return False
-        at = region.high + 1
-    return True
-
-
-def _pages(sections: Sequence[Section]) -> list[tuple[int, int, str]]:
-    """Ranges of pages, first and last byte, with the sections that are in each."""
-    found: list[tuple[int, int, str]] = []
-    for section in sorted(sections, key=lambda one: one.addr):
-        low = section.addr // PAGE * PAGE
-        high = -(-(section.addr + section.size) // PAGE) * PAGE - 1
-        if found and low <= found[-1][1] + PAGE:
-            before = found.pop()
-            low, high = before[0], max(high, before[1])
-            found.append((low, high, f"{before[2]}, {section.name}"))
-        else:
-            found.append((low, high, section.name))
-    return found
+        for found in ranges:
+            yield f"#   {found.fact}     ({', '.join(found.sections)})"
 
 
 def _quoted(text: str) -> str:
