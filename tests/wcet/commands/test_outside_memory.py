@@ -27,7 +27,7 @@ def analysed(
     captured = capsys.readouterr()
     entry = json.loads(captured.out)["entries"]["main"]
     warned = [line for line in captured.err.splitlines() if "lies outside" in line]
-    return entry["cycles"], entry["cycles_by_cause"]["fetch_miss"], warned
+    return entry["cycles"], entry["causes"]["fetch_miss"], warned
 
 
 @pytest.mark.parametrize("optimise", ["-O0", "-O2"])
@@ -38,12 +38,14 @@ def test_taking_the_cure_ends_the_warning(
     elf.write_bytes(build(SOURCE, optimise=optimise).read_bytes())
     cycles, misses, (warning,) = analysed(elf, capsys)
     assert f": {misses:,} of the {cycles:,} cycles of main are instruction misses" in warning
-    assert ".text" in warning and ".bss" in warning
+    assert ".text" in warning
+    assert ".bss" in warning
     cure = re.search(r"write into (\S+): (region .*)$", warning)
     assert cure is not None
     (tmp_path / cure[1]).write_text(f"{cure[2]}\n")
     better, fewer, warned = analysed(elf, capsys)
-    assert (warned, fewer < misses, better < cycles / 2) == ([], True, True)
+    assert warned == []
+    assert cycles - better >= misses - fewer > misses / 3
 
 
 def test_data_alone_may_lie_outside(capsys: pytest.CaptureFixture[str]) -> None:
