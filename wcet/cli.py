@@ -38,6 +38,7 @@ COMMANDS = {
     "loops": "wcet.commands.loops",
     "path": "wcet.commands.path",
     "replay": "wcet.commands.replay",
+    "setup": "wcet.commands.setup",
     "timing": "wcet.commands.timing",
     "values": "wcet.commands.values",
 }
