@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import re
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
@@ -30,6 +31,8 @@ COMMANDS = {
     "baseline": "wcet.commands.check",
     "cache": "wcet.commands.cache",
     "cfg": "wcet.commands.listing",
+    "explain": "wcet.commands.explain",
+    "help": "wcet.commands.help",
     "init": "wcet.commands.init",
     "check": "wcet.commands.check",
     "check-facts": "wcet.commands.check_facts",
@@ -78,7 +81,7 @@ class _Parser(argparse.ArgumentParser):
         self.print_usage(sys.stderr)
         self.exit(
             self.get_default("bad_use") or UsageError.exit_status,
-            f"{self.prog}: error: {message}\n",
+            f"{self.prog}: error {UsageError.code}: {message}\n",
         )
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
@@ -98,9 +101,12 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
     )
     top.set_defaults(bad_use=BAD_USE.get(command, UsageError.exit_status))
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    top.add_argument("--version", action="store_true", help="print the version, and end")
     modules = [COMMANDS[command]] if command in COMMANDS else COMMANDS.values()
     for module in dict.fromkeys(modules):
         import_module(module).add_to(commands)
+    for each in commands.choices.values():
+        each.set_defaults(grammar=each)
     return top
 
 
@@ -130,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if known is not None:
             if arguments is None:
                 process.discard_output()
-            return fail(f"wcet: error: {known}", known.exit_status)
+            return fail(f"wcet: {known.coded}", known.exit_status)
         place = traceback.extract_tb(error.__traceback__)[-1]
         return fail(
             f"wcet: defect in this program: {type(error).__name__}: {error} "
@@ -147,10 +153,32 @@ def program() -> NoReturn:
 
 def run(given: Sequence[str]) -> int:
     """Parse and run one command."""
-    options = parser(given[0] if given else None).parse_args(given)
+    if list(given[:1]) == ["--version"]:
+        from importlib.metadata import version  # it takes 15 ms to load
+
+        process.send_output(f"wcet {version('quoll')}\n")
+        return 0
+    grammar = parser(given[0] if given else None)
+    if given and given[0] not in COMMANDS and not given[0].startswith("-"):
+        grammar.error(f"there is no command {shortened(given[0])!r}{near(given[0], COMMANDS)}")
+    options, unknown = grammar.parse_known_args(given)
+    if unknown:
+        known = re.findall(r"--[a-z][a-z0-9-]*", options.grammar.format_help())
+        first = unknown[0].partition("=")[0]
+        options.grammar.error(
+            f"unrecognized arguments: {shortened(' '.join(unknown))}{near(first, known)}"
+        )
     refuse_overwriting(options)
     status: int = options.run(options)
     return status
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """ "; did you mean ...?" where something known is written alike, else nothing."""
+    from difflib import get_close_matches  # no other run needs it
+
+    found = get_close_matches(word, known, n=1)
+    return f"; did you mean {found[0]}?" if found else ""
 
 
 def fail(message: str, status: int) -> int:

@@ -22,7 +22,7 @@ def program() -> NoReturn:
     """Run the command line and end this process."""
     found = clash(Path(__file__).resolve().parent.parent)
     if found is not None:
-        print(f"wcet: error: {found} ({CURE})", file=sys.stderr)
+        print(f"wcet: error E113: {found} ({CURE})", file=sys.stderr)
         raise SystemExit(STATUS)
     from wcet.cli import program as run
 

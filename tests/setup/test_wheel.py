@@ -44,7 +44,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from a copy of the sources, so that nothing is left in the checkout."""
     folder = tmp_path_factory.mktemp("wheel")
     sources = folder / "sources"
-    for name in PACKAGES:
+    for name in (*PACKAGES, "docs"):
         shutil.copytree(ROOT / name, sources / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "LICENSE"):
         shutil.copy(ROOT / name, sources)
@@ -76,6 +76,8 @@ def test_the_first_hour(wheel: Path, tmp_path: Path, versions: str) -> None:
     install = ("env/bin/python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:")
     run(folder, *install, wheel, *(oldest if versions == "oldest" else []))
     wcet = folder / "env/bin/wcet"
+    assert run(folder, wcet, "help", "facts").startswith("# ")
+    assert run(folder, wcet, "--version") == f"wcet {project['version']}\n"
     assert "missing: wcet setup" in run(folder, wcet, "setup", "--list")
     library = folder / "home/.local/share/quoll/nusmv/libdependencies.so"
     assert str(library) in run(folder, wcet, "setup")

@@ -68,6 +68,8 @@ def command(name: str, elf: Path | str) -> list[str]:
         "check": ["check", elf, "--entry", "main", "--budget", "main=1s", *quiet],
         "check-facts": ["check-facts", elf, __file__, *quiet],
         "disasm": ["disasm", elf, "main"],
+        "explain": ["explain"],
+        "help": ["help"],
         "init": ["init", elf, "--output", "-"],
         "loops": ["loops", elf, "--entry", "main", *quiet],
         "path": ["path", elf, "--entry", "main", *quiet],
@@ -80,7 +82,7 @@ def command(name: str, elf: Path | str) -> list[str]:
 
 FROM_TRACES = ("check-facts", "replay")
 ONE_STATUS = ("check",)  # for whatever is wrong: 3
-READ_NO_ELF = ("setup",)
+READ_NO_ELF = ("explain", "help", "setup")
 READ_ELF = sorted(COMMANDS.keys() - {*READ_NO_ELF})
 HAVE_FACTS = sorted(set(READ_ELF) - {"init"})
 HAVE_PLATFORMS = sorted(set(READ_ELF) - {"cfg", "disasm", "callgraph"})
@@ -98,7 +100,7 @@ def refused(capsys: pytest.CaptureFixture[str], status: int, *arguments: object)
     assert captured.out == ""
     assert "Traceback" not in captured.err
     last: str = captured.err.splitlines()[-1]
-    assert "error: " in last
+    assert "error E1" in last
     assert len(last) < 3000
     assert all(c.isprintable() for c in last)
     return last
@@ -470,7 +472,7 @@ def judge(done: subprocess.CompletedProcess[bytes], status: int) -> str:
     assert "Traceback" not in text
     assert "Exception ignored" not in text
     if status:
-        assert text.splitlines()[-1].startswith("wcet: error: "), text
+        assert text.splitlines()[-1].startswith("wcet: error E1"), text
     return text
 
 

@@ -58,7 +58,9 @@ def test_another_distribution_comes_first(
     file.write_text("raise SystemExit(99)\n")
     run = started(other, installed)
     assert run.returncode == 3
-    assert run.stderr.startswith(f"wcet: error: {file} is found before the package {name} of quoll")
+    assert run.stderr.startswith(
+        f"wcet: error E113: {file} is found before the package {name} of quoll"
+    )
     assert "pipx install quoll" in run.stderr
     assert run.stdout == ""
 

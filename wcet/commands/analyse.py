@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
         lambda: to_text(result, style),
     )
     for name, error in result.unbounded.items():
-        print(f"wcet: error: entry {name}: {error}", file=sys.stderr)
+        print(f"wcet: error {error.code}: entry {name}: {error}", file=sys.stderr)
     return max((error.exit_status for error in result.unbounded.values()), default=0)
 
 

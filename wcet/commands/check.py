@@ -194,7 +194,7 @@ def measured(options: argparse.Namespace, project: Project | None) -> tuple[Reco
     stages = Stages(verbose=not options.quiet)
     result = analyse(options.kernel, requested(options, options.entry), stages)
     for name, error in result.unbounded.items():
-        print(f"wcet: error: entry {name}: {error}", file=sys.stderr)
+        print(f"wcet: error {error.code}: entry {name}: {error}", file=sys.stderr)
     return recorded(result, options.source_dir or sources), result
 
 
