@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from shutil import get_terminal_size
 
 __all__ = ["StageUse", "Stages"]
 
@@ -55,7 +56,7 @@ class Stages:
             return
         self._said = text
         if self._terminal:
-            sys.stderr.write(f"\r\x1b[K{text[:100]}")
+            sys.stderr.write(f"\r\x1b[K{text[: get_terminal_size().columns - 1]}")
         else:
             sys.stderr.write(f"wcet: {text}\n")
         sys.stderr.flush()
