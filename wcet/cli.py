@@ -36,6 +36,7 @@ COMMANDS = {
     "init": "wcet.commands.init",
     "check": "wcet.commands.check",
     "check-facts": "wcet.commands.check_facts",
+    "diff": "wcet.commands.diff",
     "disasm": "wcet.commands.listing",
     "callgraph": "wcet.commands.listing",
     "loops": "wcet.commands.loops",
@@ -45,7 +46,7 @@ COMMANDS = {
     "timing": "wcet.commands.timing",
     "values": "wcet.commands.values",
 }
-BAD_USE: dict[str | None, int] = {"check": 3}  # exit statuses for a wrong command line
+BAD_USE: dict[str | None, int] = {"check": 3, "diff": 3}  # exit statuses for a wrong command line
 COLLECT_AFTER = (1_000_000, 20, 100)  # objects: nearly all that are made live to the end
 INTERNAL_ERROR = 70
 SIGNALLED = 128  # and the number of the signal
@@ -54,8 +55,8 @@ INTERRUPTED = SIGNALLED + signal.SIGINT
 EPILOG = """\
 exit status:
    0  a bound (or listing) was printed
-   1  replay: an execution took longer than its bound; check-facts: one violates a fact; check: an
-      entry became slower (2: it cannot be analysed; 3: the command line or a file is wrong)
+   1  replay: an execution took longer than its bound; check-facts: one violates a fact; check,
+      diff: an entry became slower (2: it is not analysed; 3: the command line or a file is wrong)
    2  the command line is wrong, or names an entry that does not exist or is not code
    3  a file is not what it should be: not an ELF, wrong machine, big-endian, unknown board
    4  a facts file is wrong, or names a place that does not exist
@@ -106,7 +107,7 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
     for module in dict.fromkeys(modules):
         import_module(module).add_to(commands)
     for each in commands.choices.values():
-        each.set_defaults(grammar=each)
+        each.set_defaults(grammar=each, bad_use=top.get_default("bad_use"))
     return top
 
 

@@ -67,6 +67,7 @@ def command(name: str, elf: Path | str) -> list[str]:
         "cfg": ["cfg", elf],
         "check": ["check", elf, "--entry", "main", "--budget", "main=1s", *quiet],
         "check-facts": ["check-facts", elf, __file__, *quiet],
+        "diff": ["diff", elf, elf, "--entry", "main", *quiet],
         "disasm": ["disasm", elf, "main"],
         "explain": ["explain"],
         "help": ["help"],
@@ -81,7 +82,7 @@ def command(name: str, elf: Path | str) -> list[str]:
 
 
 FROM_TRACES = ("check-facts", "replay")
-ONE_STATUS = ("check",)  # for whatever is wrong: 3
+ONE_STATUS = ("check", "diff")  # for whatever is wrong: 3
 READ_NO_ELF = ("explain", "help", "setup")
 READ_ELF = sorted(COMMANDS.keys() - {*READ_NO_ELF})
 HAVE_FACTS = sorted(set(READ_ELF) - {"init"})
