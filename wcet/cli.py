@@ -27,6 +27,7 @@ __all__ = ["main"]
 
 # The module of each command; only that of the command given is imported.
 COMMANDS = {
+    "advise": "wcet.commands.advise",
     "analyse": "wcet.commands.analyse",
     "baseline": "wcet.commands.check",
     "cache": "wcet.commands.cache",

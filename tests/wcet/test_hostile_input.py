@@ -60,6 +60,7 @@ def command(name: str, elf: Path | str) -> list[str]:
     elf = str(elf)
     quiet = ["--platform", "kzm", "--quiet", "--no-cache"]
     return {
+        "advise": ["advise", elf, "--entry", "main", *quiet],
         "analyse": ["analyse", elf, "--entry", "main", *quiet],
         "baseline": ["baseline", elf, "--entry", "main", *quiet],
         "cache": ["cache", elf, "--entry", "main", *quiet],

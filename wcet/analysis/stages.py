@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from shutil import get_terminal_size
 
-__all__ = ["StageUse", "Stages"]
+__all__ = ["Silent", "StageUse", "Stages"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +72,13 @@ class Stages:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
         return dict(self._use)
+
+
+class Silent(Stages):
+    """The stages of a run that only tries something out: nothing is printed."""
+
+    def __init__(self) -> None:
+        super().__init__(verbose=False)
+
+    def warn(self, text: str) -> None:
+        """Print nothing."""
