@@ -47,7 +47,10 @@ def command(name: str, elf: Path, entry: str, cache: Path, output: Path) -> list
 
 
 def campaign(elf: Path, entry: str, kills: int, seed: int) -> Tally:
-    """Kill ``kills`` runs; those that end before their moment do not count. Raises AssertionError at the first thing that is broken."""
+    """Kill ``kills`` runs; those that end before their moment do not count.
+
+    Raises AssertionError at the first thing that is broken.
+    """
     draw = random.Random(seed)
     before = after = ended = 0
     with tempfile.TemporaryDirectory() as place:
