@@ -37,6 +37,7 @@ COMMANDS = {
     "init": "wcet.commands.init",
     "check": "wcet.commands.check",
     "check-facts": "wcet.commands.check_facts",
+    "completion": "wcet.commands.completion",
     "diff": "wcet.commands.diff",
     "disasm": "wcet.commands.listing",
     "callgraph": "wcet.commands.listing",
@@ -107,6 +108,7 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
     modules = [COMMANDS[command]] if command in COMMANDS else COMMANDS.values()
     for module in dict.fromkeys(modules):
         import_module(module).add_to(commands)
+    top.set_defaults(commands=tuple(commands.choices.values()))
     for each in commands.choices.values():
         each.set_defaults(grammar=each, bad_use=top.get_default("bad_use"))
     return top

@@ -68,6 +68,7 @@ def command(name: str, elf: Path | str) -> list[str]:
         "cfg": ["cfg", elf],
         "check": ["check", elf, "--entry", "main", "--budget", "main=1s", *quiet],
         "check-facts": ["check-facts", elf, __file__, *quiet],
+        "completion": ["completion", "bash"],
         "diff": ["diff", elf, elf, "--entry", "main", *quiet],
         "disasm": ["disasm", elf, "main"],
         "explain": ["explain"],
@@ -84,7 +85,7 @@ def command(name: str, elf: Path | str) -> list[str]:
 
 FROM_TRACES = ("check-facts", "replay")
 ONE_STATUS = ("check", "diff")  # for whatever is wrong: 3
-READ_NO_ELF = ("explain", "help", "setup")
+READ_NO_ELF = ("completion", "explain", "help", "setup")
 READ_ELF = sorted(COMMANDS.keys() - {*READ_NO_ELF})
 HAVE_FACTS = sorted(set(READ_ELF) - {"init"})
 HAVE_PLATFORMS = sorted(set(READ_ELF) - {"cfg", "disasm", "callgraph"})
