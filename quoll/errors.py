@@ -46,11 +46,14 @@ class Missing:
 class WcetError(Exception):
     """Base of all errors; ``exit_status`` is what the command line returns for it.
 
+    ``code`` never changes: ``quoll/explanations.py`` says what it means.
+
     ``where`` is a printed place such as ``0xf0010234 <sched_next+0x14> sched.c:41``;
     ``hint`` says what the user can do. Both may be absent. ``missing`` are the facts that would
     take the error away.
     """
 
+    code = ""
     exit_status = 1
 
     def __init__(
@@ -67,6 +70,11 @@ class WcetError(Exception):
         self.where = where
         self.hint = hint
 
+    @property
+    def coded(self) -> str:
+        """With the code: what the command line prints after its name."""
+        return f"error {self.code}: {self}"
+
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message
         return f"{text} ({self.hint})" if self.hint else text
@@ -75,58 +83,68 @@ class WcetError(Exception):
 class UsageError(WcetError):
     """The command line asks for something impossible."""
 
+    code = "E101"
     exit_status = 2
 
 
 class InputError(WcetError):
     """A file cannot be read as what it should be."""
 
+    code = "E102"
     exit_status = 3
 
 
 class FactsError(WcetError):
     """A fact is malformed, contradictory, unused, or names a place that does not exist."""
 
+    code = "E103"
     exit_status = 4
 
 
 class ControlFlowError(WcetError):
     """Control flow that the binary alone does not determine, or that is not supported."""
 
+    code = "E104"
     exit_status = 5
 
 
 class UnboundedLoop(WcetError):
     """At least one loop on a path has no bound."""
 
+    code = "E105"
     exit_status = 6
 
 
 class UnansweredLoop(UnboundedLoop):
     """A loop has no bound because the solver that was to prove one is missing or failed."""
 
+    code = "E106"
     exit_status = 8
 
 
 class TimingError(WcetError):
     """A timing description lacks a row; there are no default latencies."""
 
+    code = "E107"
     exit_status = 7
 
 
 class SolverError(WcetError):
     """An external solver is missing, failed, or did not prove its answer."""
 
+    code = "E108"
     exit_status = 8
 
 
 class InfeasibleError(WcetError):
     """The facts given exclude every path."""
 
+    code = "E109"
     exit_status = 9
 
 
 class ResourceError(WcetError):
     """The system, or a limit of the shell, gives no more of something that a run needs."""
 
+    code = "E110"
     exit_status = 10

@@ -26,8 +26,8 @@ ORDER = (
     "loopbounds.terms", "loopbounds.nusmv", "loopbounds.smt", "loopbounds.reduction",
     "loopbounds.slicing", "loopbounds.proof", "loopbounds",
     "ilp.solvers", "ilp.constraints", "ilp.paths", "ilp",
-    "wcet.platforms", "wcet.analysis", "wcet.executions", "wcet.reports", "wcet.gate", "wcet",
-    "wcet.commands",
+    "wcet.platforms", "wcet.analysis", "wcet.executions", "wcet.reports", "wcet.gate",
+    "wcet.advice", "wcet", "wcet.commands",
 )  # fmt: skip
 MOST = 23  # modules in a folder
 FILES = sorted(p for package in PACKAGES for p in (ROOT / package).rglob("*.py"))

@@ -1,7 +1,29 @@
-"""The command line: it parses, calls, prints, and maps errors to exit statuses.
+"""The command line, and the library: ``import wcet``.
 
-Takes the arguments of ``wcet COMMAND``.
-Gives reports on standard output and in files, all of them or none, and an exit status.
-Source: ``wcet --help``; docs/architecture.md, "Input and output".
-Names: cli.main, request.requested, atomic.publish, process.prepare, numbers.
+Takes the arguments of ``wcet COMMAND``, or of ``wcet.analyse``.
+Gives reports on standard output and in files, all of them or none, and an exit status; or values.
+Source: ``wcet --help``; docs/architecture.md, "Input and output"; docs/library.md.
+Names: cli.main, request.requested, atomic.publish, process.prepare, numbers, library.analyse.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wcet.library import BoundedLoop, EntryBounds, KernelBounds, WcetError, analyse
+
+__all__ = ["BoundedLoop", "EntryBounds", "KernelBounds", "WcetError", "analyse"]
+
+
+def __getattr__(name: str) -> object:
+    """The names of the library, which is imported when one is asked for: commands need it not."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from wcet import library
+
+    return getattr(library, name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import stat
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from quoll.errors import UsageError
+from quoll.fitting import fitted
 from wcet.process import send_output
 
 __all__ = ["STANDARD_OUTPUT", "publish", "publish_document", "refuse_overwriting"]
@@ -60,7 +62,8 @@ def publish(
     """
     named = [(name, text) for name, text in files if name]
     _refuse(options, [name for name, _ in named])
-    printed = [text for name, text in named if _is_standard_output(name)] or [report]
+    printed = [text for name, text in named if _is_standard_output(name)]
+    printed = printed or [lambda: _seen(report(), wide=getattr(options, "wide", False))]
     placed: list[_Placed] = []
     try:
         for name, text in named:
@@ -84,6 +87,14 @@ def publish(
         file.settle()
     if broken is not None:
         raise broken
+
+
+def _seen(report: str, *, wide: bool) -> str:
+    """A report as it is, or, on a terminal, with lines as long as that is wide."""
+    if wide or not sys.stdout.isatty():
+        return report
+    columns = shutil.get_terminal_size().columns
+    return "".join(f"{fitted(line, columns)}\n" for line in report.splitlines())
 
 
 def publish_document(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import re
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
@@ -26,22 +27,28 @@ __all__ = ["main"]
 
 # The module of each command; only that of the command given is imported.
 COMMANDS = {
+    "advise": "wcet.commands.advise",
     "analyse": "wcet.commands.analyse",
     "baseline": "wcet.commands.check",
     "cache": "wcet.commands.cache",
     "cfg": "wcet.commands.listing",
+    "explain": "wcet.commands.explain",
+    "help": "wcet.commands.help",
     "init": "wcet.commands.init",
     "check": "wcet.commands.check",
     "check-facts": "wcet.commands.check_facts",
+    "completion": "wcet.commands.completion",
+    "diff": "wcet.commands.diff",
     "disasm": "wcet.commands.listing",
     "callgraph": "wcet.commands.listing",
     "loops": "wcet.commands.loops",
     "path": "wcet.commands.path",
     "replay": "wcet.commands.replay",
+    "setup": "wcet.commands.setup",
     "timing": "wcet.commands.timing",
     "values": "wcet.commands.values",
 }
-BAD_USE: dict[str | None, int] = {"check": 3}  # exit statuses for a wrong command line
+BAD_USE: dict[str | None, int] = {"check": 3, "diff": 3}  # exit statuses for a wrong command line
 COLLECT_AFTER = (1_000_000, 20, 100)  # objects: nearly all that are made live to the end
 INTERNAL_ERROR = 70
 SIGNALLED = 128  # and the number of the signal
@@ -50,8 +57,8 @@ INTERRUPTED = SIGNALLED + signal.SIGINT
 EPILOG = """\
 exit status:
    0  a bound (or listing) was printed
-   1  replay: an execution took longer than its bound; check-facts: one violates a fact; check: an
-      entry became slower (2: it cannot be analysed; 3: the command line or a file is wrong)
+   1  replay: an execution took longer than its bound; check-facts: one violates a fact; check,
+      diff: an entry became slower (2: it is not analysed; 3: the command line or a file is wrong)
    2  the command line is wrong, or names an entry that does not exist or is not code
    3  a file is not what it should be: not an ELF, wrong machine, big-endian, unknown board
    4  a facts file is wrong, or names a place that does not exist
@@ -77,7 +84,7 @@ class _Parser(argparse.ArgumentParser):
         self.print_usage(sys.stderr)
         self.exit(
             self.get_default("bad_use") or UsageError.exit_status,
-            f"{self.prog}: error: {message}\n",
+            f"{self.prog}: error {UsageError.code}: {message}\n",
         )
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
@@ -97,9 +104,13 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
     )
     top.set_defaults(bad_use=BAD_USE.get(command, UsageError.exit_status))
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    top.add_argument("--version", action="store_true", help="print the version, and end")
     modules = [COMMANDS[command]] if command in COMMANDS else COMMANDS.values()
     for module in dict.fromkeys(modules):
         import_module(module).add_to(commands)
+    top.set_defaults(commands=tuple(commands.choices.values()))
+    for each in commands.choices.values():
+        each.set_defaults(grammar=each, bad_use=top.get_default("bad_use"))
     return top
 
 
@@ -129,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if known is not None:
             if arguments is None:
                 process.discard_output()
-            return fail(f"wcet: error: {known}", known.exit_status)
+            return fail(f"wcet: {known.coded}", known.exit_status)
         place = traceback.extract_tb(error.__traceback__)[-1]
         return fail(
             f"wcet: defect in this program: {type(error).__name__}: {error} "
@@ -146,10 +157,32 @@ def program() -> NoReturn:
 
 def run(given: Sequence[str]) -> int:
     """Parse and run one command."""
-    options = parser(given[0] if given else None).parse_args(given)
+    if list(given[:1]) == ["--version"]:
+        from importlib.metadata import version  # it takes 15 ms to load
+
+        process.send_output(f"wcet {version('quoll')}\n")
+        return 0
+    grammar = parser(given[0] if given else None)
+    if given and given[0] not in COMMANDS and not given[0].startswith("-"):
+        grammar.error(f"there is no command {shortened(given[0])!r}{near(given[0], COMMANDS)}")
+    options, unknown = grammar.parse_known_args(given)
+    if unknown:
+        known = re.findall(r"--[a-z][a-z0-9-]*", options.grammar.format_help())
+        first = unknown[0].partition("=")[0]
+        options.grammar.error(
+            f"unrecognized arguments: {shortened(' '.join(unknown))}{near(first, known)}"
+        )
     refuse_overwriting(options)
     status: int = options.run(options)
     return status
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """ "; did you mean ...?" where something known is written alike, else nothing."""
+    from difflib import get_close_matches  # no other run needs it
+
+    found = get_close_matches(word, known, n=1)
+    return f"; did you mean {found[0]}?" if found else ""
 
 
 def fail(message: str, status: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -53,13 +54,19 @@ def add_command(
     examples: str,
 ) -> argparse.ArgumentParser:
     """Add a command; ``text`` stands in the list of all commands."""
-    return commands.add_parser(
+    p = commands.add_parser(
         name,
         help=text,
         description=description,
         epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    p.add_argument(
+        "--wide",
+        action="store_true",
+        help="whole lines (default: on a terminal they are shortened in the middle to fit)",
+    )
+    return p
 
 
 def add_analysis(p: argparse.ArgumentParser) -> None:
@@ -292,10 +299,13 @@ def add_color(p: argparse.ArgumentParser) -> None:
         "--color",
         choices=["auto", "always", "never"],
         default="auto",
-        help="colours in the text report (default: on a terminal)",
+        help="colours in the text report (default: on a terminal, unless NO_COLOR is set)",
     )
 
 
 def colored(options: argparse.Namespace) -> bool:
     """Whether to write colours."""
-    return options.color == "always" or (options.color == "auto" and sys.stdout.isatty())
+    if options.color != "auto":
+        return bool(options.color == "always")
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not plain

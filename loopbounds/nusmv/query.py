@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+from loopbounds.nusmv.library import installed
 from quoll.errors import SolverError
 from quoll.processes import children
 from quoll.processes.children import path_of, unnamed
@@ -35,9 +36,9 @@ __all__ = [
 ]
 
 CHILD = Path(__file__).with_name("child.py")
-LIBRARY = Path(sys.prefix) / "lib" / "nusmv" / "libdependencies.so"
+LIBRARY = installed()
 EXECUTABLES = ("NuSMV", "nuXmv")
-MISSING = "NuSMV is missing: run 'make setup', put NuSMV on PATH, or use --checker smt"
+MISSING = "NuSMV is missing: run 'wcet setup', put NuSMV on PATH, or use --checker smt"
 ALGORITHM = "een-sorensson"  # k-induction: the only one whose "is true" is used (rule 19)
 PATIENCE = 10  # times the processor's seconds by the clock: the machine may do other work
 
@@ -98,7 +99,7 @@ def find_solver() -> Path:
     raise SolverError(
         "NuSMV is missing, so no loop bound can be proved",
         where=str(LIBRARY),
-        hint="run 'make setup', put NuSMV on PATH, or prove with the SMT solver: --checker smt",
+        hint="run 'wcet setup', put NuSMV on PATH, or prove with the SMT solver: --checker smt",
     )
 
 

@@ -23,10 +23,13 @@ __all__ = ["MissingEdge", "RefutedFact", "Visit", "follow", "follow_prefix"]
 class MissingEdge(WcetError):
     """An execution left the graph: the graph is incomplete, or a fact excluded what happens."""
 
+    code = "E111"
+
 
 class RefutedFact(MissingEdge, FactsError):
     """An execution does what a fact says never happens."""
 
+    code = "E112"
     exit_status = FactsError.exit_status
 
 

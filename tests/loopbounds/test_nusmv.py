@@ -133,7 +133,7 @@ def test_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without the library and with nothing on PATH there is one clear error."""
     monkeypatch.setattr(nusmv, "LIBRARY", tmp_path / "absent.so")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SolverError, match="make setup"):
+    with pytest.raises(SolverError, match="wcet setup"):
         find_solver()
     solver = script(tmp_path, "")
     assert find_solver() == solver

@@ -17,8 +17,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [
-    *["Makefile", "pyproject.toml", "requirements.txt", "requirements-nusmv.txt"],
-    "scripts/setup",
+    *["Makefile", "pyproject.toml", "requirements.txt", "scripts/setup"],
+    "loopbounds/nusmv/requirements.txt",
 ]
 
 # Makes .venv/bin/python another copy of itself; that one plays pip. BREAK names a
@@ -132,7 +132,7 @@ def test_a_changed_requirement_brings_the_environment_up_to_date(
 
     assert checkout.setup().returncode == 0
     calls = checkout.calls()
-    assert [call for call in calls if "-r requirements.txt" in call]
+    assert [call for call in calls if " -r requirements.txt" in call]
     assert "python -m venv .venv" not in calls
     assert (checkout.setup().stdout, checkout.calls()) == ("", [])
 

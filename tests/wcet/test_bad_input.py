@@ -44,7 +44,7 @@ def fails(capsys: pytest.CaptureFixture[str], status: int, *arguments: object) -
     assert captured.out == ""
     lines = [line for line in captured.err.splitlines() if line.startswith("wcet: ")]
     message = lines[-1]
-    assert message.startswith("wcet: error: "), captured.err
+    assert message.startswith("wcet: error E1"), captured.err
     assert "Traceback" not in captured.err
     return message
 
@@ -275,4 +275,4 @@ def test_nusmv_missing(
     monkeypatch.setattr(loopbounds.nusmv.query, "LIBRARY", Path("/nonexistent/libdependencies.so"))
     message = fails(capsys, 8, "analyse", elf, "--entry", "_start", "--no-cache", "--quiet")
     assert "NuSMV is missing" in message
-    assert "make setup" in message
+    assert "wcet setup" in message

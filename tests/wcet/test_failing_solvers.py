@@ -57,7 +57,7 @@ def test_no_answer_is_status_8(capsys: pytest.CaptureFixture[str], elf: Path, so
     """Status 6 was for loops that are not proved; each loop is named once, in any contexts."""
     status, out, err = analysed(capsys, elf)
     assert (status, out) == (8, "")
-    assert err.count("wcet: error:") == 1
+    assert err.count("wcet: error E1") == 1
     assert err.count(solver) == 1
     for line in (3, 6, 7):
         assert err.count(f"prog.c:{line}") == 1

@@ -8,8 +8,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from shutil import get_terminal_size
 
-__all__ = ["StageUse", "Stages"]
+__all__ = ["Silent", "StageUse", "Stages"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Stages:
             return
         self._said = text
         if self._terminal:
-            sys.stderr.write(f"\r\x1b[K{text[:100]}")
+            sys.stderr.write(f"\r\x1b[K{text[: get_terminal_size().columns - 1]}")
         else:
             sys.stderr.write(f"wcet: {text}\n")
         sys.stderr.flush()
@@ -71,3 +72,13 @@ class Stages:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
         return dict(self._use)
+
+
+class Silent(Stages):
+    """The stages of a run that only tries something out: nothing is printed."""
+
+    def __init__(self) -> None:
+        super().__init__(verbose=False)
+
+    def warn(self, text: str) -> None:
+        """Print nothing."""

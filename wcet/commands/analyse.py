@@ -23,6 +23,7 @@ from wcet.project import add_project, given
 from wcet.reports.json_document import to_json
 from wcet.reports.missing import suggested_facts, to_lines
 from wcet.reports.outside_memory import outside_warnings
+from wcet.reports.screen import Screen, to_screen
 from wcet.reports.text import Style, to_text
 from wcet.request import add_analysis, add_color, add_command, colored, requested
 
@@ -61,7 +62,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p.add_argument(
         "--paths",
         choices=["none", "brief", "full"],
-        default="brief",
         help="how much of each worst path to print: the functions and the blocks that cost most, "
         "or every block in order (default: brief)",
     )
@@ -84,6 +84,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="find everything that has to be stated before all entries have a bound, print it one "
         "a line, and write it to FILE as facts to fill in; nothing else is printed",
     )
+    p.add_argument(
+        "--details",
+        action="store_true",
+        help="all paths, loops and assumptions on a terminal, too, which otherwise shows one "
+        "screen; as do --paths, --stats and --wide",
+    )
     p.add_argument("--stats", action="store_true", help="print time and memory of each stage")
     add_color(p)
     p.set_defaults(run=run)
@@ -105,14 +111,16 @@ def run(options: argparse.Namespace) -> int:
         raise
     for warning in outside_warnings(result):
         stages.warn(warning)
-    style = Style(color=colored(options), paths=options.paths, stats=options.stats)
+    style = Style(color=colored(options), paths=options.paths or "brief", stats=options.stats)
+    all_of_it = options.details or options.paths or options.stats or options.wide
+    screen = None if all_of_it else Screen.of_output()
     publish(
         options,
         [*programs(result, options.lp, options.mps), (options.json, lambda: to_json(result))],
-        lambda: to_text(result, style),
+        lambda: to_text(result, style) if screen is None else to_screen(result, style, screen),
     )
     for name, error in result.unbounded.items():
-        print(f"wcet: error: entry {name}: {error}", file=sys.stderr)
+        print(f"wcet: error {error.code}: entry {name}: {error}", file=sys.stderr)
     return max((error.exit_status for error in result.unbounded.values()), default=0)
 
 

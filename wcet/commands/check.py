@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from dataclasses import replace
 from fractions import Fraction
@@ -15,7 +14,7 @@ from wcet.analysis.entries import ALL
 from wcet.analysis.result import Result
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish
-from wcet.gate import exchange, text
+from wcet.comparison import add_exchange, own_status, publish_comparison
 from wcet.gate.compare import RecordChange, compare
 from wcet.gate.project import BASELINE, FILE, Project, budget, in_cycles, percent
 from wcet.gate.record import Record, read, recorded, to_json
@@ -54,7 +53,6 @@ examples:
   wcet check build/kernel.elf --baseline old.json --tolerance 0.5 --markdown comment.md
   wcet check --junit wcet.xml --sarif wcet.sarif
 """
-CLOSED, UNDONE, MISUSED = 1, 2, 3  # exit statuses
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -87,24 +85,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="cycles, or a number with us, ms or s, that an entry or 'interrupt latency' may take "
         "at most; repeatable",
     )
-    p.add_argument(
-        "--tolerance",
-        metavar="PERCENT",
-        help="by how much a bound may grow beyond its baseline (default: 0)",
-    )
-    for name, what in (
-        ("json", "the comparison as JSON"),
-        ("markdown", "it as a comment on a pull request"),
-        ("junit", "it as JUnit XML, a test for each entry"),
-        ("sarif", "it as SARIF 2.1.0: the lines that take more"),
-    ):
-        p.add_argument(f"--{name}", metavar="FILE", help=f"write {what} ('-': standard output)")
-    p.add_argument(
-        "--annotations",
-        action="store_true",
-        help="print errors as commands of a GitHub workflow, which shows them beside the lines "
-        "(default: where GITHUB_ACTIONS is set)",
-    )
+    add_exchange(p)
     add_analysis(p)
     p.set_defaults(run=run_check)
 
@@ -143,22 +124,9 @@ def run_baseline(options: argparse.Namespace) -> int:
 def run_check(options: argparse.Namespace) -> int:
     """Analyse and compare; every error has one of the two statuses of its own."""
     try:
-        found = compared(options)
-        lines = list(text.annotated(found)) if annotates(options) else []
-        publish(
-            options,
-            [
-                (options.json, lambda: exchange.to_json(found)),
-                (options.markdown, lambda: text.to_markdown(found)),
-                (options.junit, lambda: exchange.to_junit(found)),
-                (options.sarif, lambda: exchange.to_sarif(found)),
-            ],
-            lambda: text.to_text(found) + "".join(f"{line}\n" for line in lines),
-        )
+        return publish_comparison(options, compared(options))
     except WcetError as fault:
-        fault.exit_status = MISUSED if fault.exit_status in (2, 3, 4) else UNDONE
-        raise
-    return CLOSED if found.failed else 0
+        raise own_status(fault) from fault
 
 
 def compared(options: argparse.Namespace) -> RecordChange:
@@ -194,10 +162,5 @@ def measured(options: argparse.Namespace, project: Project | None) -> tuple[Reco
     stages = Stages(verbose=not options.quiet)
     result = analyse(options.kernel, requested(options, options.entry), stages)
     for name, error in result.unbounded.items():
-        print(f"wcet: error: entry {name}: {error}", file=sys.stderr)
+        print(f"wcet: error {error.code}: entry {name}: {error}", file=sys.stderr)
     return recorded(result, options.source_dir or sources), result
-
-
-def annotates(options: argparse.Namespace) -> bool:
-    """Whether to print what a GitHub workflow reads."""
-    return options.annotations or os.environ.get("GITHUB_ACTIONS") == "true"

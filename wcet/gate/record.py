@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from wcet.analysis.result import EntryResult, Result
 from wcet.reports.path_text import read_source
 
 __all__ = [
+    "LARGEST",
     "LATENCY",
     "EntryRecord",
     "LineRecord",
@@ -90,6 +91,29 @@ class Record:
     entries: Mapping[str, EntryRecord]
     assumed: tuple[str, ...]
     unbounded: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Of all entries, bounded or not."""
+        return frozenset((*self.entries, *self.unbounded))
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether it knows the lines of any path."""
+        return any(entry.lines for entry in self.entries.values())
+
+    def without_lines(self) -> Record:
+        """The same with bounds and causes alone."""
+        bare = {n: replace(e, lines=(), loops=()) for n, e in self.entries.items()}
+        return replace(self, entries=bare)
+
+    def only(self, names: frozenset[str]) -> Record:
+        """The entries with these names, bounded or not."""
+        return replace(
+            self,
+            entries={n: e for n, e in self.entries.items() if n in names},
+            unbounded={n: why for n, why in self.unbounded.items() if n in names},
+        )
 
 
 def recorded(result: Result, sources: Path) -> Record:
@@ -196,11 +220,13 @@ def to_json(record: Record) -> str:
 
 
 def read(path: Path) -> Record:
-    """The record in a file. Raises InputError if it is none."""
+    """The record in a file, or of a result of ``wcet analyse --json``. Raises InputError."""
     try:
         document = json.loads(read_input(path, LARGEST).decode("utf-8"))
         if document.pop("schema_version") != SCHEMA_VERSION:
             raise ValueError("it is of another version of this program")
+        if isinstance(document.get("kernel"), dict):
+            return _of_report(document)
         entries = {name: _entry_of(value) for name, value in document.pop("entries").items()}
         assumed = tuple(document.pop("assumed"))
         return Record(entries=entries, assumed=assumed, **document)
@@ -212,6 +238,34 @@ def read(path: Path) -> Record:
         raise InputError(
             f"{path} is not a baseline: {error}", hint="write one: wcet baseline KERNEL.ELF"
         ) from error
+
+
+def _of_report(document: dict[str, Any]) -> Record:
+    """What a report says of bounds; it has no lines, and its facts are not hashed."""
+    entries = {}
+    for name, value in document["entries"].items():
+        formula = "" if value["parametric"] is None else str(value["parametric"]["text"])
+        entries[name] = _entry_of(
+            {
+                "cycles": value["cycles"],
+                "formula": formula,
+                "causes": {cause: n for cause, n in value["causes"].items() if n},
+                "lines": [],
+                "loops": [],
+            }
+        )
+    latency = document["interrupt_latency"]
+    if latency is not None:
+        entries[LATENCY] = EntryRecord(latency["cycles"], "", {}, (), ())
+    return Record(
+        document["kernel"]["sha256"],
+        {},
+        document["platform"]["name"],
+        "",
+        entries,
+        tuple(sorted({ADDRESS.sub("", text) for text in document["assumptions"]})),
+        {name: error["message"] for name, error in document["unbounded"].items()},
+    )
 
 
 def _entry_of(value: dict[str, Any]) -> EntryRecord:

@@ -83,6 +83,8 @@ SAME = {
     "--suggest-facts": "what is printed",
     "--color": "what is printed",
     "--quiet": "what is printed",
+    "--details": "what is printed",
+    "--wide": "what is printed",
 }
 
 

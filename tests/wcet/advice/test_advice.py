@@ -1,0 +1,113 @@
+"""Levers: whoever writes the line gets a bound that is lower by at least what was promised."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.testing.bilby.build import BUILD
+from tests.testing.quoll.building import build
+from wcet.cli import main
+
+SOURCE = """\
+unsigned table[16], other;
+__attribute__((noinline)) unsigned part(unsigned *where, unsigned n) {
+    unsigned total = 0;
+    for (unsigned i = 0; i < (n & 15); i++)
+        total += table[i];
+    *where = total;
+    return total;
+}
+unsigned main(unsigned *where, unsigned n) {
+    unsigned found = part(where, n);
+    if (n & 16)
+        found += part(&other, n + 1);
+    if (n & 32)
+        found += part(where + 1, 3);
+    return found;
+}
+"""
+QUIET = ("--platform", "kzm", "--quiet")
+
+
+def advised(elf: Path, entry: str, *options: str) -> dict[str, Any]:
+    """What the command writes as JSON."""
+    file = elf.parent / "advice.json"
+    assert main(["advise", str(elf), "--entry", entry, "--json", str(file), *options]) == 0
+    document: dict[str, Any] = json.loads(file.read_text())
+    return document
+
+
+def bound(elf: Path, entry: str, *options: str) -> int:
+    """The cycles of an analysis."""
+    file = elf.parent / "bound.json"
+    assert main(["analyse", str(elf), "--entry", entry, "--json", str(file), *options]) == 0
+    found = json.loads(file.read_text())["entries"][entry]["cycles"]
+    assert isinstance(found, int)
+    return found
+
+
+def check_each(elf: Path, entry: str, folder: Path, *options: str, levers: int = 10) -> list[str]:
+    """Follow each lever; returns their lines."""
+    document = advised(elf, entry, *options, "--levers", str(levers))
+    before = bound(elf, entry, *options)
+    assert document["cycles"] == before
+    found = document["levers"]
+    assert found == sorted(found, key=lambda lever: -lever["saves"])
+    for lever in found:
+        assert lever["saves"] > 0
+        assert lever["condition"]
+        more = lever["line"].split()
+        if not lever["is_option"]:
+            facts = folder / "advised.facts"
+            facts.write_text(lever["line"] + "\n")
+            more = ["--facts", str(facts)]
+        assert bound(elf, entry, *options, *more) <= before - lever["saves"], lever["line"]
+    return [lever["line"] for lever in found]
+
+
+@pytest.mark.slow
+def test_every_line_saves_what_it_promises(tmp_path: Path) -> None:
+    elf = build(SOURCE, optimise="-O1")
+    lines = check_each(elf, "main", tmp_path, *QUIET)
+    assert any(line.startswith("0x") for line in lines)
+    assert "part executes at most 1 times" in lines
+    assert any("accesses of unknown address" in line for line in lines)
+
+
+@pytest.mark.slow
+def test_of_the_kernel(tmp_path: Path) -> None:
+    assert check_each(BUILD / "kernel.elf", "undefined", tmp_path, "--quiet", levers=4)
+
+
+@pytest.mark.slow
+def test_one_execution_less(tmp_path: Path) -> None:
+    """What one execution less saves is what a fact of one less saves."""
+    elf = build(SOURCE, optimise="-O1")
+    levers = advised(elf, "main", *QUIET)["levers"]
+    (loop,) = (lever for lever in levers if lever["line"].startswith("0x"))
+    assert "at most 15 (nusmv) or 3 (nusmv) an entry, 33 times on the worst path" in loop["now"]
+    facts = tmp_path / "less.facts"
+    facts.write_text(f"{loop['line'].split()[0]} executes at most 32 times\n")
+    less = bound(elf, "main", *QUIET, "--facts", str(facts))
+    assert bound(elf, "main", *QUIET) - less >= loop["each"] > 0
+
+
+def test_nothing_to_say(capsys: pytest.CaptureFixture[str]) -> None:
+    elf = build("unsigned main(unsigned a) { return a + 1; }", optimise="-O1")
+    assert main(["advise", str(elf), "--entry", "main", *QUIET]) == 0
+    assert "nothing that is tried here lowers it" in capsys.readouterr().out
+
+
+def test_a_function_of_a_parameter_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = tmp_path / "n.facts"
+    facts.write_text("loop prog.c:5 at most n\n")
+    elf = build(SOURCE.replace("n & 15", "n"), optimise="-O1")
+    status = main(["advise", str(elf), "--entry", "main", *QUIET, "--facts", str(facts)])
+    assert status == 2
+    assert "--set NAME=N" in capsys.readouterr().err

@@ -1,0 +1,40 @@
+"""Killed runs, and runs at once, break no output and no cache: a part of the campaign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from campaigns.kills import campaign, comparable, together
+from tests.testing.quoll.building import build
+
+SOURCE = """\
+volatile unsigned left;
+unsigned main(unsigned n) {
+    for (unsigned i = 0; i < 8; i++) left += n;
+    return left;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def elf() -> Path:
+    return build(SOURCE, optimise="-O1")
+
+
+@pytest.mark.slow
+def test_some_kills(elf: Path) -> None:
+    tally = campaign(elf, "main", kills=6, seed=3)
+    assert tally.before >= 1
+    assert tally.before + tally.after == 6
+
+
+@pytest.mark.slow
+def test_two_runs_at_once(elf: Path) -> None:
+    together(elf, "main")
+
+
+def test_half_a_document_is_seen() -> None:
+    with pytest.raises(AssertionError, match="half"):
+        comparable('{"entries": {')

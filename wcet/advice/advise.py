@@ -1,0 +1,53 @@
+"""The largest levers of one entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quoll.errors import UsageError
+from wcet.advice.counts import Counted, CountLever, of_calls, of_loops
+from wcet.advice.inputs import of_inputs
+from wcet.advice.lever import Lever
+from wcet.analysis.options import Options
+from wcet.analysis.result import EntryResult, Result
+
+__all__ = ["advice"]
+
+
+def advice(
+    result: Result,
+    entry: EntryResult,
+    options: Options,
+    most: int,
+    progress: Callable[[str], None],
+) -> tuple[Lever, ...]:
+    """At most ``most`` levers that save anything, the largest first.
+
+    Raises UsageError where the bound is a function, or its counts are not known.
+    """
+    if entry.parametric is not None:
+        names = ", ".join(entry.example)
+        raise UsageError(
+            f"the bound of {entry.name} is a function of {names}",
+            hint="give numbers with --set NAME=N",
+        )
+    if not entry.solution.nodes:
+        raise UsageError(
+            f"no counts are known that reach the bound of {entry.name}",
+            hint="a longer --time-limit, or smaller bounds of loops",
+        )
+    counted = Counted(result, entry, options)
+    found: list[CountLever | Lever] = []
+    for kind in (of_loops, of_calls):
+        for lever in kind(counted):
+            progress(lever.lever.line)
+            found.append(lever)
+    for lever_of_input in of_inputs(result, entry, options, progress):
+        found.append(lever_of_input)
+    useful = [one for one in found if _plain(one).saves > 0]
+    useful.sort(key=lambda one: (-_plain(one).saves, _plain(one).line))
+    return tuple(one.whole() if isinstance(one, CountLever) else one for one in useful[:most])
+
+
+def _plain(one: CountLever | Lever) -> Lever:
+    return one.lever if isinstance(one, CountLever) else one

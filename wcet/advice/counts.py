@@ -1,0 +1,119 @@
+"""Levers on counts: loops and calls on the worst path. Only the integer program is solved again.
+
+Of an entry with several starts of paths (rule 21) the worst one is solved again; the bound falls no
+lower than that of the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from ilp.constraints.constraint import locate_in, resolve_constraints
+from ilp.constraints.nest import checked_bounds, totals
+from ilp.ipet import build_ipet
+from ilp.longest_path import proved_maximum
+from ilp.solvers.solve import solver_named
+from quoll.errors import FactsError, InfeasibleError, SolverError
+from quoll.facts import AtMost, Facts, Source
+from wcet.advice.lever import Lever
+from wcet.analysis.options import Options
+from wcet.analysis.result import EntryResult, Result
+
+__all__ = ["CountLever", "Counted", "of_calls", "of_loops"]
+
+HERE = Source("advise", 1, "what the line says")
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The integer program of an entry, to be solved with other counts."""
+
+    result: Result
+    entry: EntryResult
+    options: Options
+
+    def saved(self, place: str, most: int) -> int:
+        """Cycles that the bound falls if ``place`` executes so often at most.
+
+        0 where no path is left, no answer is proved, or the place cannot be counted.
+        """
+        entry, graph = self.entry, self.entry.graph
+        fact = AtMost(HERE, place, most, None)
+        numbers, inside = checked_bounds(graph, entry.bounds), totals(graph, entry.bounds)
+        try:
+            more = resolve_constraints(graph, Facts((fact,)), locate_in(self.result.image))
+            ipet = build_ipet(graph, entry.costs, numbers, (*entry.constraints, *more), inside)
+            solver = solver_named(self.options.solver)
+            found = proved_maximum(ipet, solver, self.options.time_limit).bound
+        except (FactsError, InfeasibleError, SolverError):
+            return 0
+        other = max((start.cycles for start in entry.starts[1:]), default=0)
+        return entry.cycles - max(found, other)
+
+    def lever(self, place: str, least: int, count: int, condition: str, now: str) -> CountLever:
+        """``place`` is executed ``count`` times on the worst path, and may be ``least`` times."""
+        line = f"{place} executes at most {least} times"
+        lever = Lever(line, self.saved(place, least), condition, now)
+        return CountLever(lever, lambda: self.saved(place, count - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class CountLever:
+    """A lever, and how to find out what one execution less saves, which takes another solution."""
+
+    lever: Lever
+    one_less: Callable[[], int]
+
+    def whole(self) -> Lever:
+        """The lever with what one execution less saves."""
+        return replace(self.lever, each=self.one_less())
+
+
+def of_loops(counted: Counted) -> Iterator[CountLever]:
+    """Each loop whose header the worst path executes more often than it enters the loop."""
+    entry, image, nodes = counted.entry, counted.result.image, counted.entry.solution.nodes
+    graph, edges = entry.graph, entry.solution.edges
+    rounds: dict[int, int] = {}  # by address of the header, in all contexts
+    entries: dict[int, int] = {}
+    bounds: dict[int, dict[str, None]] = {}
+    for bound in entry.bounds:
+        loop = graph.loops[bound.loop]
+        at = graph.nodes[loop.header].block.addr
+        if not nodes[loop.header]:
+            continue
+        rounds[at] = rounds.get(at, 0) + nodes[loop.header]
+        entries[at] = entries.get(at, 0) + sum(edges[e] for e in loop.entries)
+        bounds.setdefault(at, {})[f"{entry.rounds(bound):,} ({bound.method})"] = None
+    for at, count in rounds.items():
+        least = max(1, entries[at])
+        if least < count:
+            most = " or ".join(bounds[at])
+            yield counted.lever(
+                f"{at:#x}",
+                least,
+                count,
+                f"{least:,} stands for how often callers need this loop's header on one path",
+                f"{image.place(at)}: at most {most} an entry, {count:,} times on the worst path, "
+                f"which enters it {entries[at]:,} times",
+            )
+
+
+def of_calls(counted: Counted) -> Iterator[CountLever]:
+    """Each function that the worst path calls more than once."""
+    entry, image = counted.entry, counted.result.image
+    graph = entry.graph
+    calls: dict[int, int] = {}
+    for node, count in zip(graph.nodes, entry.solution.nodes, strict=True):
+        if graph.contexts[node.context].function == node.block.addr:
+            calls[node.block.addr] = calls.get(node.block.addr, 0) + count
+    loops = {graph.nodes[loop.header].block.addr for loop in graph.loops}
+    for function, count in calls.items():
+        if count > 1 and function not in loops:
+            yield counted.lever(
+                counted.result.function(function),
+                1,
+                count,
+                "1 stands for the most calls on one path that callers make",
+                f"{image.place(function)}: called {count:,} times on the worst path",
+            )

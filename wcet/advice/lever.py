@@ -1,0 +1,27 @@
+"""One thing that would lower a bound, if it were true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Lever"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """``line`` is what to write, into a facts file or, if it begins with '-', on the command line.
+
+    ``saves``: cycles that the bound falls at least, by that line alone. ``condition``: when the
+    line is true; ``now``: what is charged today. ``each``: cycles that one execution less saves.
+    """
+
+    line: str
+    saves: int
+    condition: str
+    now: str
+    each: int | None = None
+
+    @property
+    def is_option(self) -> bool:
+        """Whether it is for the command line."""
+        return self.line.startswith("-")

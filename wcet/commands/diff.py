@@ -1,0 +1,99 @@
+"""``wcet diff``: two kernels, or two results, and which lines made the difference."""
+
+from __future__ import annotations
+
+import argparse
+from fractions import Fraction
+from pathlib import Path
+
+from quoll.errors import UsageError, WcetError
+from quoll.image.inputs import Unreadable, read_input
+from wcet.analysis.analyse import analyse
+from wcet.analysis.stages import Stages
+from wcet.comparison import add_exchange, own_status, publish_comparison
+from wcet.gate.compare import compare
+from wcet.gate.project import percent
+from wcet.gate.record import LARGEST, Record, read, recorded
+from wcet.request import add_analysis, add_command, requested
+
+__all__ = ["add_to"]
+
+DESCRIPTION = """\
+Compare two kernels. OLD and NEW are each an ELF, which is analysed now, or a result that 'wcet
+baseline' or 'wcet analyse --json' has written. Of the latter only bounds and causes are compared:
+it knows no source lines.
+
+What is printed, and the exit status, are those of 'wcet check': 0 nothing became worse; 1 an entry
+did; 2 a kernel cannot be analysed; 3 the command line or a file is wrong
+"""
+EXAMPLES = """\
+examples:
+  wcet diff old/kernel.elf new/kernel.elf --entry syscall
+  wcet diff wcet-baseline.json build/kernel.elf
+  wcet diff monday.json today.json --markdown -
+"""
+ELF = b"\x7fELF"
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    p = add_command(commands, "diff", "compare two kernels or two results", DESCRIPTION, EXAMPLES)
+    p.add_argument("baseline", type=Path, metavar="OLD", help="an ELF, or a result as JSON")
+    p.add_argument("kernel", type=Path, metavar="NEW", help="an ELF, or a result as JSON")
+    p.add_argument(
+        "--entry",
+        action="append",
+        default=[],
+        metavar="ENTRY",
+        help="as for 'wcet analyse'; repeatable (default: all)",
+    )
+    p.add_argument(
+        "--source-dir",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="where the compiler ran (default: the current folder)",
+    )
+    add_exchange(p)
+    add_analysis(p)
+    p.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Get both, compare, print."""
+    try:
+        tolerance = Fraction(0) if options.tolerance is None else percent(options.tolerance)
+        old, new = (_record(options, path) for path in (options.baseline, options.kernel))
+        if old.platform != new.platform:
+            raise UsageError(
+                f"{options.baseline} is of the platform {old.platform}, {options.kernel} of "
+                f"{new.platform}",
+                hint="bounds of two platforms say nothing about a change",
+            )
+        if options.entry and "all" not in options.entry:
+            unknown = [n for n in options.entry if not (old.names | new.names) & {n}]
+            if unknown:
+                raise UsageError(
+                    f"no entry {unknown[0]!r} in either",
+                    hint=f"there are {', '.join(sorted(old.names | new.names))}",
+                )
+            asked = frozenset(options.entry)
+            old, new = old.only(asked), new.only(asked)
+        if not (old.has_lines and new.has_lines):
+            old, new = old.without_lines(), new.without_lines()
+        return publish_comparison(options, compare(old, new, {}, tolerance))
+    except WcetError as fault:
+        raise own_status(fault) from fault
+
+
+def _record(options: argparse.Namespace, path: Path) -> Record:
+    """The record of an ELF or in a file. Raises WcetError."""
+    try:
+        is_elf = read_input(path, LARGEST).startswith(ELF)
+    except Unreadable as error:
+        raise UsageError(f"{path} {error}", hint="give an ELF, or a result as JSON") from error
+    if not is_elf:
+        return read(path)
+    stages = Stages(verbose=not options.quiet)
+    result = analyse(path, requested(options, options.entry), stages)
+    return recorded(result, options.source_dir)

@@ -1,0 +1,44 @@
+"""``wcet explain``: what an error code means."""
+
+from __future__ import annotations
+
+import argparse
+
+from quoll.errors import UsageError
+from quoll.explanations import EXPLANATIONS
+from quoll.printable import shortened
+from wcet.process import send_output
+from wcet.request import add_command
+
+__all__ = ["add_to"]
+
+DESCRIPTION = """\
+Print the cause of an error, an example, and the cure. CODE stands in the message, as E105; without
+one, all codes are listed.
+"""
+EXAMPLES = """\
+examples:
+  wcet explain E105
+  wcet explain
+"""
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    p = add_command(commands, "explain", "what an error code means", DESCRIPTION, EXAMPLES)
+    p.add_argument("code", nargs="?", metavar="CODE", help="as in 'wcet: error E105: ...'")
+    p.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print one, or the list. Raises UsageError for a code that is none."""
+    if options.code is None:
+        send_output("".join(f"{code}  {one.title}\n" for code, one in EXPLANATIONS.items()))
+        return 0
+    found = EXPLANATIONS.get(options.code.upper())
+    if found is None:
+        raise UsageError(
+            f"there is no error code {shortened(options.code)}", hint="'wcet explain' lists them"
+        )
+    send_output("".join(f"{line}\n" for line in found.paragraphs()))
+    return 0

@@ -1,0 +1,63 @@
+"""``wcet help``: the pages of docs/ without a browser."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+
+from quoll.errors import InputError, UsageError
+from quoll.printable import shortened
+from wcet.process import send_output
+from wcet.request import add_command
+
+__all__ = ["add_to", "topics"]
+
+WORDS = "words"
+GLOSSARY = "glossary"
+CHECKOUT = Path(__file__).parent.parent.parent
+INSTALLED = Path(sys.prefix, "share", "doc", "quoll")
+DESCRIPTION = """\
+Print a page of the documentation; 'words' explains the words and abbreviations of reports. Without
+TOPIC, the topics are listed. 'wcet COMMAND --help' explains a command.
+"""
+EXAMPLES = """\
+examples:
+  wcet help facts
+  wcet help words | less
+"""
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    p = add_command(commands, "help", "a page of the documentation", DESCRIPTION, EXAMPLES)
+    p.add_argument("topic", nargs="?", metavar="TOPIC", help="a page, or 'words'")
+    p.set_defaults(run=run)
+
+
+def topics() -> dict[str, Path]:
+    """The pages by topic. Raises InputError where they are not installed."""
+    folder = CHECKOUT / "docs" if (CHECKOUT / "pyproject.toml").is_file() else INSTALLED
+    pages = {page.stem: page for page in sorted(folder.glob("*.md"))}
+    if GLOSSARY not in pages:
+        raise InputError(f"the pages are not in {folder}", hint="install the wheel again")
+    return pages | {WORDS: pages[GLOSSARY]}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a page, or the list. Raises UsageError for a topic that is none."""
+    known = topics()
+    if options.topic is None:
+        for topic, page in known.items():
+            title = page.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+            send_output(f"{topic:<14} {title}\n")
+        return 0
+    if options.topic not in known:
+        close = get_close_matches(options.topic, known, n=1)
+        raise UsageError(
+            f"there is no topic {shortened(options.topic)!r}",
+            hint=f"did you mean {close[0]}?" if close else "'wcet help' lists them",
+        )
+    send_output(known[options.topic].read_text(encoding="utf-8"))
+    return 0

@@ -1,0 +1,86 @@
+"""``wcet setup``: get what the wheel does not bring, and say what else is missing."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from loopbounds.nusmv.fetch import fetch
+from loopbounds.nusmv.library import installed
+from loopbounds.nusmv.query import any_solver
+from quoll.errors import SolverError
+from wcet.process import send_output
+from wcet.request import add_command
+
+__all__ = ["PARTS", "Part", "add_to"]
+
+DESCRIPTION = """\
+Get the parts that no wheel brings, each with its checksum, into the user's data folder
+(XDG_DATA_HOME); nothing needs root. What is there already stays. Then list the programs that are
+missing, what they are for, and how to get them.
+"""
+EXAMPLES = """\
+examples:
+  wcet setup
+  wcet setup --list                     what is there, without getting anything
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Something beside the wheel. ``there``: where it is, or None. ``get`` installs it, or is None.
+
+    ``get`` raises a WcetError and leaves nothing behind; ``cure`` says what a user can do instead.
+    """
+
+    name: str
+    purpose: str
+    there: Callable[[], str | None]
+    get: Callable[[], object] | None
+    cure: str
+
+
+def _program(name: str) -> Callable[[], str | None]:
+    return lambda: shutil.which(name)
+
+
+def _nusmv() -> str | None:
+    return next((str(path) for path in (any_solver(), installed()) if path.is_file()), None)
+
+
+PARTS = (
+    Part("NuSMV", "proves the bounds of loops", _nusmv, fetch, "wcet setup, or --checker smt"),
+    Part(
+        "gcc", "replays of recordings: 'wcet replay', 'wcet check-facts'", _program("gcc"), None,
+        "apt-get install gcc libc6-dev",
+    ),
+    Part("dot", "pictures: 'wcet cfg --svg'", _program("dot"), None, "apt-get install graphviz"),
+)  # fmt: skip
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    p = add_command(
+        commands, "setup", "get NuSMV, and say what else is missing", DESCRIPTION, EXAMPLES
+    )
+    p.add_argument("--list", action="store_true", help="say what is there, and get nothing")
+    p.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Get what can be got. Raises SolverError for what cannot, after the list of all parts."""
+    failed: list[SolverError] = []
+    for part in PARTS:
+        if part.get is not None and part.there() is None and not options.list:
+            try:
+                part.get()
+            except SolverError as error:
+                failed.append(error)
+        where = part.there()
+        state = where if where is not None else f"missing: {part.cure}"
+        send_output(f"{part.name:<6} {state}\n       {part.purpose}\n")
+    if failed:
+        raise failed[0]
+    return 0

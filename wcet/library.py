@@ -1,0 +1,154 @@
+"""Quoll in a program: ``import wcet``. What is in ``__all__`` keeps its name and its meaning.
+
+An analysis from here is the one that ``wcet analyse`` makes without options: the same stages,
+the same cache, the same bounds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from loopbounds.proof.options import BoundOptions, Budget
+from quoll.errors import WcetError
+from quoll.kept.store import NOWHERE, Store, begin_run
+from wcet.analysis.analyse import analyse as analysed
+from wcet.analysis.options import Options
+from wcet.analysis.result import Result
+from wcet.analysis.stages import Stages
+from wcet.gate.record import EntryRecord, recorded
+from wcet.reports.json_document import to_json
+
+__all__ = ["BoundedLoop", "EntryBounds", "KernelBounds", "WcetError", "analyse"]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedLoop:
+    """A loop of the source, in all its contexts: the greatest bound, and how it is known.
+
+    ``bound`` counts executions of the header per entry of the loop; None where it is no number.
+    """
+
+    function: str
+    path: str
+    line: int
+    bound: int | None
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntryBounds:
+    """The bound of one entry. ``cycles`` is None where it is a function, which ``formula`` is.
+
+    ``causes`` and ``functions`` say where the cycles of the worst path go; each adds up to it.
+    """
+
+    name: str
+    cycles: int | None
+    formula: str
+    microseconds: float | None
+    causes: Mapping[str, int]
+    functions: Mapping[str, int]
+    loops: tuple[BoundedLoop, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelBounds:
+    """What was found. ``latency`` is the worst interrupt latency in cycles, if there is one.
+
+    ``unbounded`` are the entries without a bound, and why; everything rests on ``assumptions``.
+    """
+
+    kernel: Path
+    sha256: str
+    platform: str
+    clock_hz: int
+    entries: Mapping[str, EntryBounds]
+    unbounded: Mapping[str, str]
+    latency: int | None
+    assumptions: tuple[str, ...]
+    result: Result  # of the stages; its parts may change with any version
+
+    def to_json(self) -> str:
+        """The document that ``wcet analyse --json`` writes."""
+        return to_json(self.result)
+
+
+def analyse(
+    kernel: str | os.PathLike[str],
+    *,
+    entries: Iterable[str] = ("all",),
+    platform: str | None = None,
+    facts: Iterable[str | os.PathLike[str]] = (),
+    parameters: Mapping[str, int] | None = None,
+    cache: bool = True,
+) -> KernelBounds:
+    """Bound the worst-case execution time of ``entries`` of the ELF ``kernel``.
+
+    ``platform`` is a name or a file (default: chosen from the build attributes); ``facts`` are read
+    with the file beside the ELF; ``parameters`` are values of loop parameters; ``cache=False`` is
+    as ``--no-cache``. Raises a WcetError, whose ``code`` ``wcet explain`` explains,
+    if no entry has a bound. Warnings are printed on standard error.
+    """
+    if isinstance(entries, str):
+        raise TypeError("entries are several names: entries=['syscall']")
+    begin_run()
+    store = Store.of_user() if cache else NOWHERE
+    options = asked(tuple(entries), platform, tuple(map(Path, facts)), parameters or {}, store)
+    result = analysed(Path(kernel), options, Stages(verbose=False))
+    record = recorded(result, Path())
+    return KernelBounds(
+        kernel=Path(kernel),
+        sha256=result.image.sha256,
+        platform=result.platform.name,
+        clock_hz=result.platform.clock_hz,
+        entries={name: _entry(result, name, record.entries[name]) for name in result.entries},
+        unbounded={name: str(error) for name, error in result.unbounded.items()},
+        latency=None if result.latency is None else result.latency.cycles,
+        assumptions=tuple(map(str, result.assumptions)),
+        result=result,
+    )
+
+
+def asked(
+    entries: tuple[str, ...],
+    platform: str | None,
+    facts: tuple[Path, ...],
+    parameters: Mapping[str, int],
+    store: Store,
+) -> Options:
+    """The options of a command line that says nothing else."""
+    return Options(
+        entries=entries or ("all",),
+        platform=platform,
+        l2=None,
+        facts=facts,
+        neighbouring_facts=True,
+        ends=(),
+        solver="",
+        time_limit=60.0,
+        bounds=BoundOptions(store=store, budget=Budget()),
+        parameters=parameters,
+        store=store,
+    )
+
+
+def _entry(result: Result, name: str, record: EntryRecord) -> EntryBounds:
+    functions: dict[str, int] = {}
+    for line in record.lines:
+        functions[line.function] = functions.get(line.function, 0) + line.cycles
+    cycles = record.cycles
+    return EntryBounds(
+        name=name,
+        cycles=cycles,
+        formula=record.formula,
+        microseconds=None if cycles is None else result.microseconds(cycles),
+        causes=record.causes,
+        functions=functions,
+        loops=tuple(
+            BoundedLoop(loop.function, loop.path, loop.line, loop.high, loop.method)
+            for loop in record.loops
+        ),
+    )
