@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loopbounds.proof.options import BoundOptions, Budget
+from quoll.assumptions import Assumption
 from quoll.errors import WcetError
 from quoll.kept.store import NOWHERE, Store, begin_run
 from wcet.analysis.analyse import analyse as analysed
@@ -68,7 +69,7 @@ class KernelBounds:
     entries: Mapping[str, EntryBounds]
     unbounded: Mapping[str, str]
     latency: int | None
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
     result: Result  # of the stages; its parts may change with any version
 
     def to_json(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quoll.errors import UsageError
-from wcet.advice.counts import Counted, CountLever, of_calls, of_loops
+from wcet.advice.counts import CountLever, CountProgram, of_calls, of_loops
 from wcet.advice.inputs import of_inputs
 from wcet.advice.lever import Lever
 from wcet.analysis.options import Options
@@ -36,7 +36,7 @@ def advice(
             f"no counts are known that reach the bound of {entry.name}",
             hint="a longer --time-limit, or smaller bounds of loops",
         )
-    counted = Counted(result, entry, options)
+    counted = CountProgram(result, entry, options)
     found: list[CountLever | Lever] = []
     for kind in (of_loops, of_calls):
         for lever in kind(counted):

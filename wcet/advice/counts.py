@@ -20,13 +20,13 @@ from wcet.advice.lever import Lever
 from wcet.analysis.options import Options
 from wcet.analysis.result import EntryResult, Result
 
-__all__ = ["CountLever", "Counted", "of_calls", "of_loops"]
+__all__ = ["CountLever", "CountProgram", "of_calls", "of_loops"]
 
 HERE = Source("advise", 1, "what the line says")
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountProgram:
     """The integer program of an entry, to be solved with other counts."""
 
     result: Result
@@ -70,7 +70,7 @@ class CountLever:
         return replace(self.lever, each=self.one_less())
 
 
-def of_loops(counted: Counted) -> Iterator[CountLever]:
+def of_loops(counted: CountProgram) -> Iterator[CountLever]:
     """Each loop whose header the worst path executes more often than it enters the loop."""
     entry, image, nodes = counted.entry, counted.result.image, counted.entry.solution.nodes
     graph, edges = entry.graph, entry.solution.edges
@@ -99,7 +99,7 @@ def of_loops(counted: Counted) -> Iterator[CountLever]:
             )
 
 
-def of_calls(counted: Counted) -> Iterator[CountLever]:
+def of_calls(counted: CountProgram) -> Iterator[CountLever]:
     """Each function that the worst path calls more than once."""
     entry, image = counted.entry, counted.result.image
     graph = entry.graph
