@@ -108,7 +108,7 @@ def analyse(
         entries={name: _entry(result, name, record.entries[name]) for name in result.entries},
         unbounded={name: str(error) for name, error in result.unbounded.items()},
         latency=None if result.latency is None else result.latency.cycles,
-        assumptions=tuple(map(str, result.assumptions)),
+        assumptions=result.assumptions,
         result=result,
     )
 
