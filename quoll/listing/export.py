@@ -20,7 +20,7 @@ from quoll.inlining.vivu import FULL, Vivu
 from quoll.listing.listing import function_loops
 
 __all__ = [
-    "SCHEMA",
+    "SCHEMA_VERSION",
     "call_graph_dot",
     "cfg_dot",
     "control_flow",
@@ -29,7 +29,7 @@ __all__ = [
     "to_graphml",
 ]
 
-SCHEMA = 2  # version of what ``program_json`` gives
+SCHEMA_VERSION = 3  # of what ``program_json`` gives
 
 Json = dict[str, object]
 
@@ -48,7 +48,7 @@ def program_json(program: Program, image: Image, vivu: Vivu = FULL) -> Json:
         for entry in program.entries
     }
     return {
-        "schema": SCHEMA,
+        "schema_version": SCHEMA_VERSION,
         "sha256": image.sha256,
         "entries": list(program.entries),
         "functions": [function for function, _ in described],

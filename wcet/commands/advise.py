@@ -20,7 +20,7 @@ from wcet.request import add_analysis, add_color, add_command, colored, requeste
 
 __all__ = ["add_to"]
 
-VERSION = 1  # of the JSON document
+SCHEMA_VERSION = 1
 LEVERS = 10
 
 DESCRIPTION = """\
@@ -106,7 +106,7 @@ def to_text(
 def to_json(result: Result, entry: EntryResult, levers: tuple[Lever, ...]) -> dict[str, object]:
     """The same as JSON values."""
     return {
-        "version": VERSION,
+        "schema_version": SCHEMA_VERSION,
         "kernel": str(result.kernel),
         "platform": result.platform.name,
         "entry": entry.name,

@@ -23,6 +23,7 @@ from wcet.request import add_analysis, add_command, requested
 
 __all__ = ["add_to"]
 
+SCHEMA_VERSION = 1
 VIOLATED = 1  # exit status
 
 DESCRIPTION = """\
@@ -181,6 +182,7 @@ def as_text(checked: Sequence[Checked], known: Sequence[FactLabel]) -> list[str]
 def as_json(checked: Sequence[Checked], known: Sequence[FactLabel]) -> dict[str, object]:
     """The same as JSON values."""
     return {
+        "schema_version": SCHEMA_VERSION,
         "recordings": [
             {"path": str(c.path), "sha256": c.digest, "executions": c.executions} for c in checked
         ],

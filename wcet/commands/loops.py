@@ -38,6 +38,8 @@ from wcet.request import add_cache, add_command, add_facts, add_proofs, kept
 
 __all__ = ["add_to"]
 
+SCHEMA_VERSION = 1
+
 DESCRIPTION = """\
 List every loop that is reached from the entries, in each calling context, with its bound: the
 most executions of its header each time it is entered from outside. Each bound comes with its
@@ -187,6 +189,7 @@ def run(options: argparse.Namespace) -> int:
     assumptions = listed(known)
     depths = [depth for entry in analysed for depth in entry.depths(image)]
     document = {
+        "schema_version": SCHEMA_VERSION,
         "loops": [as_json(image, item) for item in found],
         "recursion": depths,
         "assumptions": assumptions,

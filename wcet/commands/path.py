@@ -31,6 +31,7 @@ from wcet.request import add_analysis, add_color, add_command, colored, requeste
 
 __all__ = ["add_to", "explain"]
 
+SCHEMA_VERSION = 1
 SHOWN = 12  # changes of calls printed by --why
 
 DESCRIPTION = """\
@@ -219,6 +220,7 @@ def stretch_text(result: Result, entry: EntryResult, context: int, loop: int | N
 def why_json(result: Result, entry: EntryResult, why: Why) -> dict[str, Any]:
     """The same as JSON values."""
     return {
+        "schema_version": SCHEMA_VERSION,
         "entry": entry.name,
         "place": why.place,
         "addresses": [hex(addr) for addr in why.addresses],
@@ -255,6 +257,7 @@ def path_json(result: Result, entry: EntryResult, whole: Outline) -> dict[str, A
         }
 
     return {
+        "schema_version": SCHEMA_VERSION,
         "entry": entry.name,
         "cycles": entry.bound_cycles,
         "microseconds": None if entry.parametric else result.microseconds(entry.cycles),

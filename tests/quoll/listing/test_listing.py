@@ -113,7 +113,7 @@ def test_json_has_everything_and_agrees() -> None:
     image = assemble(TEXT)
     program = extracted(image)
     value = json.loads(json.dumps(program_json(program, image)))
-    assert value["schema"] == 2
+    assert value["schema_version"] == 3
     assert [f["name"] for f in value["functions"]] == ["main", "work"]
     assert (value["instructions"], value["blocks"], value["edges"], value["loops"]) == (11, 7, 7, 2)
     assert value["contexts"] == {"main": 2}

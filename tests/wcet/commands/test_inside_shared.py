@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.testing.quoll.building import build
+from tests.testing.wcet.schemas import faults
 from wcet.cli import main
 
 SOURCE = """
@@ -58,7 +59,9 @@ def test_each_activation_has_its_loops_and_calls(
 def test_calls_take_no_more_than_what_calls_them(
     elf: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    entry = json.loads(analysed(elf, capsys, "--json", "-"))["entries"]["main"]
+    document = json.loads(analysed(elf, capsys, "--json", "-"))
+    assert not faults("analyse", document)
+    entry = document["entries"]["main"]
     above = [entry["cycles"]]
     for call in entry["shared_functions"]:
         assert call["cycles"] == call["calls"] * call["cycles_of_a_call"]
