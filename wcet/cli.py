@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from quoll.errors import UsageError, WcetError
 from quoll.printable import printable, shortened
 from quoll.processes.children import Stopped, stoppable
+from quoll.spelling import did_you_mean
 from wcet import process
 from wcet.atomic import refuse_overwriting
 
@@ -179,10 +180,8 @@ def run(given: Sequence[str]) -> int:
 
 def near(word: str, known: Iterable[str]) -> str:
     """ "; did you mean ...?" where something known is written alike, else nothing."""
-    from difflib import get_close_matches  # no other run needs it
-
-    found = get_close_matches(word, known, n=1)
-    return f"; did you mean {found[0]}?" if found else ""
+    found = did_you_mean(word, known)
+    return f"; {found}" if found else ""
 
 
 def fail(message: str, status: int) -> int:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from quoll.errors import FactsError, InputError
 from quoll.facts import Source
 from quoll.image.dwarf_lines import SourceLine
 from quoll.image.image import Image
+from quoll.spelling import did_you_mean
 
 __all__ = ["Place", "find_place", "resolve"]
 
@@ -43,15 +44,20 @@ class Place:
         return addr in self.addresses or addr | 1 in self.addresses
 
 
-def resolve(image: Image, text: str, source: Source | None = None) -> tuple[int, ...]:
+def resolve(
+    image: Image, text: str, source: Source | None = None, names: Iterable[str] = ()
+) -> tuple[int, ...]:
     """The addresses that ``text`` denotes: one, or the start of each range of a line.
 
-    ``source`` is the fact that names the place. Raises FactsError with near alternatives.
+    ``source`` is the fact that names the place. Raises FactsError with near alternatives, of which
+    ``names`` may be some.
     """
-    return find_place(image, text, source).addresses
+    return find_place(image, text, source, names).addresses
 
 
-def find_place(image: Image, text: str, source: Source | None = None) -> Place:
+def find_place(
+    image: Image, text: str, source: Source | None = None, names: Iterable[str] = ()
+) -> Place:
     """As ``resolve``, remembering that a place is a line."""
     where = str(source) if source else None
     text = text.strip()
@@ -64,7 +70,7 @@ def find_place(image: Image, text: str, source: Source | None = None) -> Place:
     if match := OFFSET.fullmatch(text):
         addr = _symbol(image, match["symbol"], where) + int(match["offset"], 0)
         return Place((_within(image, match["symbol"], addr, text, where),), None)
-    return Place((_symbol(image, text, where),), None)
+    return Place((_symbol(image, text, where, names),), None)
 
 
 def _loaded(image: Image, addr: int, text: str, where: str | None) -> int:
@@ -93,17 +99,17 @@ def _within(image: Image, name: str, addr: int, text: str, where: str | None) ->
     return _loaded(image, addr, text, where)
 
 
-def _symbol(image: Image, name: str, where: str | None) -> int:
+def _symbol(image: Image, name: str, where: str | None, names: Iterable[str] = ()) -> int:
     try:
         symbol = image.symbol(name)
     except InputError as fault:
         raise FactsError(fault.message, where=where, hint=fault.hint) from fault
     if symbol is None:
-        near = get_close_matches(name, list(image.symbols.names()), OFFERED, 0.6)
+        known = dict.fromkeys((*names, *image.symbols.names()))
         raise FactsError(
             f"there is no symbol {name}",
             where=where,
-            hint=f"near: {', '.join(near)}" if near else "write 0xADDRESS or file.c:LINE",
+            hint=did_you_mean(name, known, OFFERED) or "write 0xADDRESS or file.c:LINE",
         )
     return symbol.addr
 
@@ -121,8 +127,8 @@ def _line(image: Image, file: str, number: int, where: str | None) -> Place:
         )
     if not paths:
         names = sorted({p.rpartition("/")[2] for p in table.paths})
-        near = get_close_matches(file.rpartition("/")[2], names, OFFERED, 0.6)
-        hint = f"near: {', '.join(near)}" if near else "was the kernel compiled with -g?"
+        near = did_you_mean(file.rpartition("/")[2], names, OFFERED)
+        hint = near or "was the kernel compiled with -g?"
         raise FactsError(f"there is no code from {file}", where=where, hint=hint)
     addresses = table.addresses(paths[0], number)
     if not addresses:

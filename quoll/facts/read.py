@@ -21,6 +21,7 @@ from typing import TypeVar
 from quoll.errors import FactsError
 from quoll.facts import control, counts, guidance, invariants, linear, memory
 from quoll.facts.fact import Fact, FactForm, Source
+from quoll.facts.misspelt import forms_meant, meant
 from quoll.image.inputs import Unreadable, read_input
 from quoll.printable import shortened
 
@@ -92,18 +93,26 @@ def read_fact(source: Source) -> Fact:
         if re.match(form.opening, source.text):
             match = re.fullmatch(form.pattern, source.text)
             if match is None:
-                raise FactsError(
-                    f"'{shortened(source.text)}' is not a fact",
-                    where=str(source),
-                    hint=f"expected: {form.text}; a place is 0xADDRESS, symbol, symbol+0xOFFSET or "
-                    "file.c:LINE, a number is decimal or 0x hexadecimal",
-                )
+                raise _refusal(source, form)
             _refuse_large_numbers(source)
             return form.make(source, match)
-    raise FactsError(
+    raise _refusal(source, None)
+
+
+def _refusal(source: Source, opened: FactForm | None) -> FactsError:
+    """The error for a line that is no fact, or that is ``opened`` as one and goes on otherwise."""
+    fact = meant(source.text, FORMS)
+    likely = [opened] if opened else [] if fact else forms_meant(source.text, FORMS)
+    hints = [f"did you mean '{fact}'?"] if fact else []
+    if likely:
+        hints.append(
+            f"expected: {'; '.join(form.text for form in likely)}; a place is 0xADDRESS, symbol, "
+            "symbol+0xOFFSET or file.c:LINE, a number is decimal or 0x hexadecimal"
+        )
+    return FactsError(
         f"'{shortened(source.text)}' is not a fact",
         where=str(source),
-        hint="expected one of: " + "; ".join(form.text for form in FORMS),
+        hint=" ".join(hints) or "expected one of: " + "; ".join(form.text for form in FORMS),
     )
 
 

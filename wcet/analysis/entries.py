@@ -6,6 +6,7 @@ from quoll.errors import FactsError, UsageError
 from quoll.facts import PathEnd, Source
 from quoll.facts.places import resolve
 from quoll.image.image import Image
+from quoll.spelling import nearest, question
 from wcet.platforms.platform import Platform
 
 __all__ = ["ALL", "asked_ends", "find_entries", "find_entry", "path_ends"]
@@ -30,14 +31,17 @@ def find_entry(image: Image, platform: Platform, name: str) -> int:
         symbols = filter(None, map(image.symbol, point.symbols))
         address = next((s.addr | s.thumb for s in symbols), point.vector)
         if image.read(address & ~1, 2) is None:
+            known = list(image.symbols.names())
+            near = [n for word in (*point.symbols, name) for n in nearest(word, known)]
+            meant = question(list(dict.fromkeys(near)))
             raise UsageError(
                 f"entry {name}: none of the symbols {', '.join(point.symbols)} exists, and nothing "
                 f"is loaded at the vector {point.vector:#010x}",
-                hint="name a symbol or an address with --entry",
+                hint=f"name a symbol or an address with --entry{meant and f'; {meant}'}",
             )
         return address
     try:
-        (address,) = resolve(image, name)
+        (address,) = resolve(image, name, names=(*platform.entries, ALL))
     except (FactsError, ValueError) as fault:
         raise UsageError(
             f"no entry {name!r}: {fault}",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from quoll.errors import UsageError, WcetError
 from quoll.image.inputs import Unreadable, read_input
+from quoll.spelling import did_you_mean
 from wcet.analysis.analyse import analyse
 from wcet.analysis.stages import Stages
 from wcet.comparison import add_exchange, own_status, publish_comparison
@@ -73,9 +74,11 @@ def run(options: argparse.Namespace) -> int:
         if options.entry and "all" not in options.entry:
             unknown = [n for n in options.entry if not (old.names | new.names) & {n}]
             if unknown:
+                names = ", ".join(sorted(old.names | new.names))
+                near = did_you_mean(unknown[0], old.names | new.names)
                 raise UsageError(
                     f"no entry {unknown[0]!r} in either",
-                    hint=f"there are {', '.join(sorted(old.names | new.names))}",
+                    hint=f"{near} there are {names}" if near else f"there are {names}",
                 )
             asked = frozenset(options.entry)
             old, new = old.only(asked), new.only(asked)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from difflib import get_close_matches
 from pathlib import Path
 
 from quoll.errors import InputError, UsageError
 from quoll.printable import shortened
+from quoll.spelling import did_you_mean
 from wcet.process import send_output
 from wcet.request import add_command
 
@@ -54,10 +54,9 @@ def run(options: argparse.Namespace) -> int:
             send_output(f"{topic:<14} {title}\n")
         return 0
     if options.topic not in known:
-        close = get_close_matches(options.topic, known, n=1)
         raise UsageError(
             f"there is no topic {shortened(options.topic)!r}",
-            hint=f"did you mean {close[0]}?" if close else "'wcet help' lists them",
+            hint=did_you_mean(options.topic, known) or "'wcet help' lists them",
         )
     send_output(known[options.topic].read_text(encoding="utf-8"))
     return 0

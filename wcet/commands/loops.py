@@ -24,6 +24,7 @@ from quoll.inlining.supergraph import Supergraph, SuperLoop
 from quoll.listing.listing import loops_text
 from quoll.preemption.pending import find_pending_tests
 from quoll.preemption.segments import segments
+from quoll.spelling import did_you_mean
 from quoll.values.inlined import inlined
 from quoll.values.values import Values
 from wcet.analysis.entries import ALL, find_entries, path_ends
@@ -249,7 +250,10 @@ def address(image: Image, name: str) -> int:
     try:
         return int(name, 0)
     except ValueError:
-        raise UsageError(f"no entry {name!r}: not a symbol of {image.sha256[:8]}") from None
+        raise UsageError(
+            f"no entry {name!r}: not a symbol of {image.sha256[:8]}",
+            hint=did_you_mean(name, image.symbols.names()) or None,
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)

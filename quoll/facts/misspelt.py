@@ -1,0 +1,45 @@
+"""What was meant by a line that is no fact: the fact that it is but for one word, or its form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from quoll.facts.fact import FactForm
+from quoll.spelling import nearest
+
+__all__ = ["forms_meant", "meant"]
+
+LONGEST = 300  # characters of a line; each word is tried in every form
+ALIKE = 3  # words that are tried in the place of one
+WORD = re.compile(r"(?<![\w.$+:])[A-Za-z_]+(?![\w.$+:])")
+LITERAL = re.compile(r"\b[a-z-]{2,}\b")
+
+
+def meant(line: str, forms: Sequence[FactForm]) -> str | None:
+    """The fact that ``line`` becomes when one of its words is spelt as a form has it."""
+    if len(line) > LONGEST:
+        return None
+    return next((found for found in _respelt(line, forms) if _is_fact(found, forms)), None)
+
+
+def forms_meant(line: str, forms: Sequence[FactForm]) -> list[FactForm]:
+    """The forms that begin with the first word of ``line``, or with one that is written alike."""
+    first = line.split(maxsplit=1)[0]
+    openings = {form.text: form.text.split()[0] for form in forms}
+    near = nearest(first, {word for word in openings.values() if LITERAL.fullmatch(word)})
+    return [form for form in forms if openings[form.text] in near]
+
+
+def _respelt(line: str, forms: Sequence[FactForm]) -> Iterator[str]:
+    """``line`` with one word in its place that forms have, the nearest words first."""
+    known = sorted({word for form in forms for word in LITERAL.findall(form.text)})
+    for word in WORD.finditer(line):
+        for other in nearest(word[0], known, ALIKE):
+            yield f"{line[: word.start()]}{other}{line[word.end() :]}"
+
+
+def _is_fact(line: str, forms: Sequence[FactForm]) -> bool:
+    """Whether the first form whose opening matches reads it."""
+    form = next((form for form in forms if re.match(form.opening, line)), None)
+    return form is not None and re.fullmatch(form.pattern, line) is not None

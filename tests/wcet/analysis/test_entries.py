@@ -1,0 +1,66 @@
+"""An entry that is not there is refused with those that are written alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.testing.quoll.building import build
+from tests.testing.wcet.interrupts import kernel
+from wcet.cli import main
+
+SOURCE = "unsigned left;\nint main(void) { return left = 0; }\nvoid handler(void) { left++; }\n"
+
+
+@pytest.fixture(scope="module")
+def elf() -> Path:
+    return kernel(SOURCE)
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+    assert main([str(a) for a in arguments]) == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("entry", "meant"),
+    [
+        ("sycall", "syscall"),
+        ("data_abort", "data-abort"),
+        ("vector_iqr", "vector_irq"),
+        ("al", "all"),
+    ],
+)
+def test_entries_of_the_platform_and_symbols_are_offered(
+    elf: Path, capsys: pytest.CaptureFixture[str], entry: str, meant: str
+) -> None:
+    said = refusal(capsys, "analyse", elf, "--platform", "kzm", "--entry", entry, "--quiet")
+    assert f"did you mean {meant}" in said
+    assert "platform kzm knows syscall, " in said
+
+
+@pytest.mark.parametrize("command", ["cfg", "loops", "path", "analyse"])
+def test_every_command_offers_symbols(
+    elf: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert "did you mean handler" in refusal(capsys, command, elf, "--entry", "handlr")
+
+
+def test_an_entry_whose_symbols_are_not_there_offers_those_like_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = "int vector_swi(void) { return 1; }\nint main(void) { return vector_swi(); }\n"
+    said = refusal(
+        capsys, "analyse", build(source), "--platform", "kzm", "--entry", "syscall", "--quiet"
+    )
+    assert "none of the symbols vector_svc exists" in said
+    assert "with --entry; did you mean vector_swi?" in said
+
+
+def test_nothing_is_offered_where_nothing_is_alike(
+    elf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refusal(capsys, "analyse", elf, "--platform", "kzm", "--entry", "q9", "--quiet")
+    assert "did you mean" not in said
+    assert "write 0xADDRESS" in said
