@@ -49,13 +49,13 @@ List every loop that is reached from the entries, in each calling context, with 
 most executions of its header each time it is entered from outside. Each bound comes with its
 method and evidence:
 
-  nusmv   proved by the model checker; "exact" when an execution of the model reaches it for the
-          stated initial ranges, else "not known to be tight"
-  smt     the same, proved by the SMT solver (--checker smt)
-  fact    stated in a facts file, and assumed; with --prove-stated only where less is proved
-  pending it does not go round while an interrupt is pending: code in it tests for one, and each
-          path from the arrival of an interrupt on is bounded by itself, as 'wcet analyse' does it
-  -       none: the reason names the values that nothing bounds, and the fact that would help
+  nusmv    proved by the model checker; "exact" when an execution of the model reaches it for the
+           stated initial ranges, else "not known to be tight"
+  smt      the same, proved by the SMT solver (--checker smt)
+  fact     stated in a facts file, and assumed; with --prove-stated only where less is proved
+  pending  it does not go round while an interrupt is pending: code in it tests for one, and each
+           path from the arrival of an interrupt on is bounded by itself, as 'wcet analyse' does it
+  -        none: the reason names the values that nothing bounds, and the fact that would help
 """
 
 EXAMPLES = """\
