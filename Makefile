@@ -19,7 +19,7 @@ help:
 	@echo 'make bench     how long users wait; time and memory against the number of contexts'
 	@echo 'make benchmark   the kernel for other analysers: build/benchmark/*.tar.xz, options in ARGS'
 	@echo 'make mutants   faults put into the kernel one at a time: each must be found'
-	@echo 'make docs      one static site of documents and docstrings: build/site/index.html'
+	@echo 'make docs      one static site of documents and docstrings: build/site/index.html; docs/man'
 	@echo 'make clean     remove what was built; .venv stays'
 
 # Ends at once when there is nothing to install.
@@ -70,6 +70,7 @@ benchmark: kernel recorder
 docs: setup
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
 	    --editable '.[docs]'
+	@.venv/bin/python scripts/man.py
 	@.venv/bin/python scripts/reference.py build/pages
 	@.venv/bin/python -m mkdocs build --quiet --strict
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ilp.constraints.constraint import Constraint, unused_constraints
 from loopbounds.proof.bound import LoopBound
+from loopbounds.written_loops import loops_not_found
 from quoll.arm.insn import Flow
 from quoll.assumptions import HANDED_OVER, OTHERS_FIRST, TAKEN_AT_ONCE
 from quoll.errors import UnansweredLoop, UnboundedLoop
@@ -53,9 +54,10 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
     for fact in unused_constraints(run.facts, constraints, used):
         stages.warn(f"{fact.source}: no analysed entry is constrained by '{fact.source.text}'")
     bounds = [(paths.graph, paths.bounds) for found in entries for paths in found.paths]
-    for text in unanswered(run.image, bounds):
+    graphs = [graph for graph, _ in bounds]
+    for text in (*unanswered(run.image, bounds), *loops_not_found(graphs, run.image, run.facts)):
         stages.warn(text)
-    proved = proved_depths(run.image, run.facts, [graph for graph, _ in bounds])
+    proved = proved_depths(run.image, run.facts, graphs)
     for unused in unused_guidance(run.facts, used):
         if str(unused.source) not in proved:
             stages.warn(f"{unused.source}: no analysed entry is changed by '{unused.source.text}'")

@@ -12,11 +12,14 @@ from loopbounds.bounds import bound_loops
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.options import BoundOptions, Budget
 from loopbounds.recursion import find_depths, with_depths
+from loopbounds.written_loops import loops_not_found
 from quoll.assumptions import MEMORY_MAP, Assumption, listed, table
 from quoll.cfg.cfg import Program
 from quoll.errors import InputError, SolverError, UnboundedLoop, UsageError, WcetError
 from quoll.extraction.extract import extract
 from quoll.facts import Facts, load
+from quoll.facts.annotations import read_annotations
+from quoll.facts.read import uncontradicted
 from quoll.facts.regions import Regions
 from quoll.image.image import Image
 from quoll.image.memory_map import Span
@@ -35,7 +38,7 @@ from wcet.atomic import publish, publish_document
 from wcet.numbers import seconds
 from wcet.platforms import platform as platforms
 from wcet.platforms.platform import Platform
-from wcet.request import add_cache, add_command, add_facts, add_proofs, kept
+from wcet.request import add_cache, add_command, add_facts, add_proofs, add_sources, kept
 
 __all__ = ["add_to"]
 
@@ -46,13 +49,13 @@ List every loop that is reached from the entries, in each calling context, with 
 most executions of its header each time it is entered from outside. Each bound comes with its
 method and evidence:
 
-  nusmv   proved by the model checker; "exact" when an execution of the model reaches it for the
-          stated initial ranges, else "not known to be tight"
-  smt     the same, proved by the SMT solver (--checker smt)
-  fact    stated in a facts file, and assumed; with --prove-stated only where less is proved
-  pending it does not go round while an interrupt is pending: code in it tests for one, and each
-          path from the arrival of an interrupt on is bounded by itself, as 'wcet analyse' does it
-  -       none: the reason names the values that nothing bounds, and the fact that would help
+  nusmv    proved by the model checker; "exact" when an execution of the model reaches it for the
+           stated initial ranges, else "not known to be tight"
+  smt      the same, proved by the SMT solver (--checker smt)
+  fact     stated in a facts file, and assumed; with --prove-stated only where less is proved
+  pending  it does not go round while an interrupt is pending: code in it tests for one, and each
+           path from the arrival of an interrupt on is bounded by itself, as 'wcet analyse' does it
+  -        none: the reason names the values that nothing bounds, and the fact that would help
 """
 
 EXAMPLES = """\
@@ -137,6 +140,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="names the entries and where paths end (default: by the ELF's build attributes)",
     )
     add_memory(p)
+    add_sources(p)
     add_facts(p, "bounds that are known; repeatable; program.facts beside program.elf is read too")
     p.add_argument("--nest", action="store_true", help="only the loops of each function, nested")
     p.add_argument("--json", metavar="FILE", help="write loops[] as JSON ('-': standard output)")
@@ -159,6 +163,12 @@ def run(options: argparse.Namespace) -> int:
     beside = options.binary.with_suffix(".facts")
     automatic = not options.no_facts and beside.is_file() and beside not in options.facts
     facts = load((*([beside] if automatic else []), *options.facts))
+    stages = Stages(verbose=not options.quiet)
+    if not options.no_facts:
+        written = read_annotations(image, options.binary, options.source_dir or Path())
+        facts = uncontradicted((*facts.facts, *written.facts))
+        for text in written.warnings:
+            stages.warn(text)
     platform, entries = chosen_entries(image, options)
     if platform is not None:
         image = image.mapped(platform.hierarchy.memory)
@@ -167,7 +177,6 @@ def run(options: argparse.Namespace) -> int:
     if options.nest:
         publish(options, [], lambda: loops_text(program, image))
         return 0
-    stages = Stages(verbose=not options.quiet)
     bounds = BoundOptions(
         store=kept(options),
         models=options.smv,
@@ -203,11 +212,13 @@ def run(options: argparse.Namespace) -> int:
     ]
     lines += [f"assumed: {a}" for a in assumptions]
     publish_document(options, lambda: document, lambda: [*as_text(image, found), *lines])
-    for text in dict.fromkeys(
+    unanswered = dict.fromkeys(
         f"{image.place(item.header)}: {item.bound.unanswered}"
         for item in found
         if item.bound.unanswered
-    ):
+    )
+    graphs = [entry.graph for entry in analysed]
+    for text in (*unanswered, *loops_not_found(graphs, image, facts)):
         stages.warn(text)
     if any(item.bound.failed for item in found):
         return SolverError.exit_status
