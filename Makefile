@@ -6,10 +6,11 @@ PYTHON ?= python3
 KERNEL := build/bilby/kzm-after/kernel.elf
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel recorder analyse check quick test bench benchmark mutants docs clean
+.PHONY: help setup kernel recorder analyse demo check quick test bench benchmark mutants docs clean
 
 help:
 	@echo 'make analyse   worst-case bounds of all entries of the kernel for KZM'
+	@echo 'make demo      programs on the kernel in QEMU; a control loop prints its latency and the bound'
 	@echo 'make test      lint, types and every test, those of the kernel included'
 	@echo 'make quick     the tests that are not slow, in under a minute'
 	@echo 'make check     lint, format and types only'
@@ -35,6 +36,11 @@ recorder: setup
 
 analyse: kernel
 	@.venv/bin/wcet analyse $(KERNEL) --entry all
+
+# End it with "exit"; DEMO=BOARD-PRESET for another build.
+DEMO ?= kzm-after
+demo: setup
+	@.venv/bin/python -m bench.demo $(DEMO)
 
 check: setup
 	.venv/bin/ruff check .
