@@ -226,9 +226,17 @@ class Scope:
             known = self._ssa.start_value(self, cell)
             if known is not None:
                 return known
-        if isinstance(cell, int) and cell in self._places:
-            return self._places[cell].term(self)
-        return self.leaf(cell)
+        if isinstance(cell, int):
+            return self._places[cell].term(self) if cell in self._places else self.leaf(cell)
+        word = self._at_start(cell)
+        return self.leaf(cell) if word is None else const(word, cell_width(cell))
+
+    def _at_start(self, cell: tuple[Term, int]) -> int | None:
+        """What a word of memory is where paths start, if the scope does and it is as loaded."""
+        address, size = cell
+        if self.loop is not None or not self.code.at_start or address.constant is None:
+            return None
+        return self.code.image.at_start(address.value, size)
 
     def leaf(self, cell: Cell) -> Term:
         """What a cell holds at the start, of which nothing is known."""

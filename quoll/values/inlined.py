@@ -62,6 +62,8 @@ def inlined(
         plain = guided_in_contexts(expand(program, address, image, vivu), image, facts)
     with stage("values"):
         first = analyse(plain, image, regions=regions)
+        if first.changed and image.as_loaded:
+            return Inlined(plain, first, plain, first)
         graph = without_edges(plain, first.dead_edges, image) if first.dead_edges else plain
         accept(graph)
         if graph is plain:
