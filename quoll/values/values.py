@@ -74,10 +74,12 @@ def analyse(
     regions: Regions = NO_REGIONS,
     *,
     returning: bool = True,
+    starts: bool = False,
 ) -> Values:
     """The values of ``graph``, under what facts say of memory.
 
-    ``returning``: calls come back in it, so that every transfer has its edges.
+    ``returning``: calls come back in it, so that every transfer has its edges. ``starts``: paths
+    start at its entry, with memory as loaded; elsewhere they have stored into it before.
 
     Raises ControlFlowError for an instruction without semantics, for one that a store to a known
     place changes, and for a transfer that goes where no edge of the graph leads.
@@ -85,7 +87,7 @@ def analyse(
     fixed = image.holding((r.low, r.high) for r in regions.of_kind("read-only"))
     changed: frozenset[Span] = frozenset()
     while True:
-        found = _under(graph, image.changing(changed), entry or Entry(), regions)
+        found = _under(graph, image.changing(changed), entry or Entry(), regions, starts=starts)
         more = _overwritten(found.environment, fixed) - changed
         _refuse_changed_code(graph, image, more)
         more |= stored_as_loaded(found, image.changing(changed | more))
@@ -98,7 +100,9 @@ def analyse(
     return found
 
 
-def _under(graph: Supergraph, image: Image, entry: Entry, regions: Regions) -> Values:
+def _under(
+    graph: Supergraph, image: Image, entry: Entry, regions: Regions, *, starts: bool
+) -> Values:
     """The values, where constants are what ``image`` says."""
     environment = environment_in(image, regions)
     steps = steps_over_parts(graph)
@@ -112,7 +116,7 @@ def _under(graph: Supergraph, image: Image, entry: Entry, regions: Regions) -> V
     blocks = {key: code(block.insns) for key, block in compiled.items()}
     bodies = [blocks[id(node.block)] for node in graph.nodes]
     domain = ContextDomain(graph, steps, flow, order, bodies, environment, code)
-    contents = words_at_start(image)
+    contents = words_at_start(image) if starts else {}
     found = solve(flow, order, domain, start_of(entry, environment, contents))
     for node, state in enumerate(found.states):
         if state is not None and not graph.successors[node]:

@@ -134,7 +134,7 @@ class Preparation:
             program = self.with_depths(program, address)
         program, shared = self.shared(name, program, address)
         of_shared = dict.fromkeys(text for once in shared for text in once.assumptions)
-        found = self.inlined(program, address, lambda what: stage(what, name))
+        found = self.inlined(program, address, lambda what: stage(what, name), starts=True)
         if found.changed:
             return self.changing(found.changed).valued(name, address)
         graph, values = found.graph, found.values
@@ -175,8 +175,12 @@ class Preparation:
         program: Program,
         address: int,
         stage: Callable[[str], AbstractContextManager[None]] = lambda name: nullcontext(),
+        *,
+        starts: bool = False,
     ) -> Inlined:
         """``program`` from ``address`` on, in calling contexts, with values.
+
+        ``starts``: the paths of an entry start there, not calls of a function.
 
         Raises ControlFlowError where control may get to what is on no path (rule 33), and
         TimingError for code that changes what is presupposed of the machine (rule 37).
@@ -196,6 +200,7 @@ class Preparation:
             vivu=run.options.vivu,
             accept=accept,
             stage=stage,
+            starts=starts,
         )
 
     def shared(self, name: str, program: Program, address: int) -> tuple[Program, tuple[Once, ...]]:

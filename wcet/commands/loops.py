@@ -306,7 +306,7 @@ class _Listing:
         program, options, called = self.program, self.options, self.called
         depths = find_depths(program, address, image, facts, options, called=called)
         deep = with_depths(program, address, image, depths)
-        valued = inlined(deep, address, image, facts, regions)
+        valued = inlined(deep, address, image, facts, regions, starts=not called)
         if valued.changed:
             return self._with(image.changing(valued.changed), address)._entry(name, address)
         graph, values = valued.graph, valued.values

@@ -95,7 +95,8 @@ def test_a_stack_in_the_memory_that_is_loaded_changes_it() -> None:
         entry = address(image, "main")
         while True:
             graph = expand(extract(image, [entry]), entry, image)
-            values = analyse(graph, image, Entry(0x13, {13: ValueSet.of(STACK)}))
+            entry_state = Entry(0x13, {13: ValueSet.of(STACK)})
+            values = analyse(graph, image, entry_state, starts=True)
             if not values.changed:
                 break
             image = image.changing(values.changed)

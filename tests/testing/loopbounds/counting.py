@@ -36,7 +36,7 @@ class Program:
             image = image.starting_with(image.loaded_in_place())
         while True:
             whole = expand(extract(image, [self.entry]), self.entry, image)
-            self.values: Values = analyse(whole, image)
+            self.values: Values = analyse(whole, image, starts=from_reset)
             if not from_reset or not self.values.changed:
                 break
             image = image.changing(self.values.changed)

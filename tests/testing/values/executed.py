@@ -50,7 +50,7 @@ def analysed(
     while True:
         program = extract(image, [symbol.addr])
         graph = expand(program, symbol.addr & ~1, image)
-        values = analyse(graph, image, entry)
+        values = analyse(graph, image, entry, starts=from_reset)
         if not from_reset or not values.changed:
             return image, graph, values
         image = image.changing(values.changed)

@@ -15,6 +15,19 @@ unsigned count = 12, given[4] = {1, 2, 3, 4}, sum;
 unsigned main(void) { for (unsigned i = 0; i != count; i++) sum += i; return sum; }
 void other(unsigned *p) { *p = 3; }
 """
+CHANGED = """
+volatile unsigned out;
+unsigned mode = 4;
+__attribute__((noinline)) unsigned work(unsigned a) {
+    unsigned x = a;
+    if (mode != 4)
+        for (unsigned i = 0; i < 100; i++)
+            x = x * 3 + out;
+    return x;
+}
+__attribute__((noinline)) unsigned twice(unsigned a) { return work(a) + work(a + 1); }
+unsigned main(unsigned a) { mode = 100; return twice(a) + twice(a + 2); }
+"""
 UNBOUNDED = 6
 
 
@@ -51,6 +64,17 @@ def test_a_loop_that_counts_in_data_is_bounded_from_reset(elf: Path, tmp_path: P
     assert document["entries"]["main"]["cycles"] <= reset
     facts.write_text(region + "region data holds its initial contents at other\n")
     assert analysed(elf, out, "--facts", str(facts)) == UNBOUNDED
+
+
+@pytest.mark.slow
+def test_a_function_analysed_once_begins_with_what_its_callers_stored(tmp_path: Path) -> None:
+    """What is loaded is there when a path starts, not when a function is called."""
+    elf, out = build(CHANGED, optimise="-O1"), tmp_path / "out.json"
+    cycles = {}
+    for share in ("never", "always"):
+        assert analysed(elf, out, "--from-reset", "--share", share) == 0
+        cycles[share] = json.loads(out.read_text())["entries"]["main"]["cycles"]
+    assert cycles["always"] >= cycles["never"] > 4 * 100 * 5
 
 
 def test_what_is_said_of_no_memory_is_refused(
