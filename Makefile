@@ -6,7 +6,8 @@ PYTHON ?= python3
 KERNEL := build/bilby/kzm-after/kernel.elf
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel recorder analyse demo check quick test bench benchmark mutants docs clean
+.PHONY: help setup setup-tests kernel recorder analyse demo check quick test bench benchmark mutants \
+    docs clean
 
 help:
 	@echo 'make analyse   worst-case bounds of all entries of the kernel for KZM'
@@ -30,6 +31,10 @@ setup:
 kernel: setup
 	@$(MAKE) --silent --no-print-directory -C kernels/bilby
 
+# And what only the tests need.
+setup-tests:
+	@scripts/setup '$(PYTHON)' tests
+
 # The QEMU plugin that records what a kernel executes; the tests use it.
 recorder: setup
 	@$(MAKE) --silent --no-print-directory -C kernels/recorder
@@ -51,7 +56,7 @@ check: setup
 quick: setup
 	.venv/bin/pytest -n 2 --dist loadgroup -m 'not slow'
 
-test: check kernel recorder
+test: setup-tests check kernel recorder
 	.venv/bin/pytest -n 2 --dist loadgroup
 
 # Results are recorded in docs/; each campaign is reproducible from its seed.
