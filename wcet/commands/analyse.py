@@ -23,7 +23,6 @@ from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish
 from wcet.gate.compare import compare
-from wcet.gate.project import FILE
 from wcet.gate.record import LATENCY, Record, read, recorded
 from wcet.page.parts import part_texts
 from wcet.project import add_project, given
@@ -78,20 +77,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--html",
         metavar="FILE",
         help="write a report to read in a browser, offline: worst paths beside source and "
-        "instructions, control flow, calls, loops, caches, assumptions",
+        "instructions, control flow, calls, loops, caches, assumptions; only files in --source-dir "
+        "are taken into it",
     )
     p.add_argument(
         "--baseline",
         type=Path,
         metavar="FILE",
         help="of --html: compare with what 'wcet baseline' or --json has written",
-    )
-    p.add_argument(
-        "--source-dir",
-        type=Path,
-        metavar="DIR",
-        help="of --html: where the compiler ran; only files in DIR are taken into the report "
-        f"(default: as {FILE} says, else the current folder)",
     )
     for form, text in (("lp", "LP"), ("mps", "free MPS")):
         p.add_argument(
@@ -124,10 +117,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(options: argparse.Namespace) -> int:
     """Analyse, then print; files are written only when an entry at least has a bound."""
-    project = given(options)
-    sources = options.source_dir or (project.sources if project else Path())
-    if (options.baseline or options.source_dir) and not options.html:
-        raise UsageError("--baseline and --source-dir are of the report that --html writes")
+    given(options)
+    if options.baseline and not options.html:
+        raise UsageError("--baseline is of the report that --html writes")
     if options.html:
         part_texts()  # a missing one is said before the analysis
     old = read(options.baseline) if options.baseline else None
@@ -144,7 +136,7 @@ def run(options: argparse.Namespace) -> int:
         raise
     for warning in outside_warnings(result):
         stages.warn(warning)
-    html = page_text(options, wanted, result, sources, old) if options.html else str
+    html = page_text(options, wanted, result, old) if options.html else str
     style = Style(color=colored(options), paths=options.paths or "brief", stats=options.stats)
     all_of_it = options.details or options.paths or options.stats or options.wide
     screen = None if all_of_it else Screen.of_output()
@@ -163,7 +155,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def page_text(
-    options: argparse.Namespace, wanted: Options, result: Result, sources: Path, old: Record | None
+    options: argparse.Namespace, wanted: Options, result: Result, old: Record | None
 ) -> Callable[[], str]:
     """What ``--html`` writes. The classes of references, which a kept result lacks, are found."""
     from wcet.page.caches import cache_uses  # as much to load as all stages together
@@ -172,9 +164,9 @@ def page_text(
     change = None
     if old is not None:
         asked = old.only(frozenset((*result.entries, *result.unbounded, LATENCY)))
-        change = compare(asked, recorded(result, sources), {}, Fraction(0))
+        change = compare(asked, recorded(result, wanted.sources), {}, Fraction(0))
     caches = cache_uses(Run.begin(options.kernel, wanted, Stages(verbose=False)), result)
-    return lambda: to_html(result, sources, caches, change)
+    return lambda: to_html(result, wanted.sources, caches, change)
 
 
 def suggest(options: argparse.Namespace, found: Survey) -> int:
