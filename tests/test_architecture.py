@@ -28,7 +28,7 @@ ORDER = (
     "loopbounds.slicing", "loopbounds.proof", "loopbounds",
     "ilp.solvers", "ilp.constraints", "ilp.paths", "ilp",
     "wcet.platforms", "wcet.analysis", "wcet.executions", "wcet.reports", "wcet.gate",
-    "wcet.advice", "wcet", "wcet.commands",
+    "wcet.page", "wcet.advice", "wcet", "wcet.commands",
 )  # fmt: skip
 MOST = 23  # modules in a folder
 FILES = sorted(p for package in PACKAGES for p in (ROOT / package).rglob("*.py"))

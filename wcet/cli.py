@@ -44,6 +44,7 @@ COMMANDS = {
     "callgraph": "wcet.commands.listing",
     "loops": "wcet.commands.loops",
     "path": "wcet.commands.path",
+    "platform": "wcet.commands.platform",
     "replay": "wcet.commands.replay",
     "setup": "wcet.commands.setup",
     "timing": "wcet.commands.timing",
@@ -59,7 +60,8 @@ EPILOG = """\
 exit status:
    0  a bound (or listing) was printed
    1  replay: an execution took longer than its bound; check-facts: one violates a fact; check,
-      diff: an entry became slower (2: it is not analysed; 3: the command line or a file is wrong)
+      diff: an entry became slower (2: it is not analysed; 3: the command line or a file is wrong);
+      platform check: a value can hardly be
    2  the command line is wrong, or names an entry that does not exist or is not code
    3  a file is not what it should be: not an ELF, wrong machine, big-endian, unknown board
    4  a facts file is wrong, or names a place that does not exist

@@ -53,7 +53,7 @@ def elf() -> Path:
     return build(SOURCE, optimise="-O1")
 
 
-BARE = ("callgraph", "cfg", "disasm", "explain", "init", "setup")  # they keep nothing
+BARE = ("callgraph", "cfg", "disasm", "explain", "platform", "setup")  # they keep nothing
 
 
 def on_terminal(columns: int, lines: int, *arguments: str | Path, **variables: str) -> list[str]:
@@ -133,6 +133,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "explain": ("explain", "E105"),
     "loops": ("loops", "ELF", "--entry", "main", "--platform", "kzm"),
     "path": ("path", "ELF", "--entry", "main", "--platform", "kzm"),
+    "platform": ("platform", "list"),
     "setup": ("setup", "--list"),
     "timing": ("timing", "ELF", "main", "--platform", "kzm"),
     "values": ("values", "ELF", "main", "--platform", "kzm"),

@@ -20,6 +20,7 @@ from quoll.image.image import Image
 from wcet.analysis.entries import asked_ends, find_entries, path_ends
 from wcet.analysis.options import Options
 from wcet.analysis.prepared import Prepared, PreparedPaths, PreparedStore
+from wcet.analysis.raw_memory import refuse_several
 from wcet.analysis.result import EntryResult, Start
 from wcet.analysis.stages import Stages
 from wcet.platforms import platform as platforms
@@ -62,6 +63,8 @@ class Run:
             platform = platform.with_regions(regions)
             image = image.mapped(platform.hierarchy.memory)
             entries = find_entries(image, platform, options.entries)
+            if options.extra.from_reset:
+                refuse_several(entries)
             ends = path_ends(image, platform)
             store = PreparedStore(options, image, platform, facts, ends)
         return Run(

@@ -22,7 +22,6 @@ from quoll.facts.annotations import read_annotations
 from quoll.facts.read import uncontradicted
 from quoll.facts.regions import Regions
 from quoll.image.image import Image
-from quoll.image.memory_map import Span
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 from quoll.listing.listing import loops_text
 from quoll.preemption.pending import find_pending_tests
@@ -32,7 +31,7 @@ from quoll.values.inlined import inlined
 from quoll.values.values import Values
 from wcet.analysis.entries import ALL, find_entries, path_ends
 from wcet.analysis.interrupts import serves_interrupts
-from wcet.analysis.raw_memory import add_memory, extra
+from wcet.analysis.raw_memory import add_memory, extra, refuse_several, starting
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish, publish_document
 from wcet.numbers import seconds
@@ -185,7 +184,11 @@ def run(options: argparse.Namespace) -> int:
         prove_stated=options.prove_stated,
     )
     called = platform is None and not options.entry
-    listing = _Listing(image, program, ends, facts, platform, bounds, stages, called)
+    if options.from_reset:
+        refuse_several(entries)
+    listing = _Listing(
+        image, program, ends, facts, platform, bounds, stages, called, options.from_reset
+    )
     analysed = list(listing.entries(entries))
     stages.done()
     found = [item for entry in analysed for item in entry.listed()]
@@ -282,6 +285,7 @@ class _Listing:
     options: BoundOptions
     stages: Stages
     called: bool
+    from_reset: bool
 
     def entries(self, entries: Mapping[str, int]) -> Iterator[AnalysedEntry]:
         """The loops of each entry, as the analysis of that entry sees them."""
@@ -295,16 +299,21 @@ class _Listing:
                 self.stages.warn(f"{name}: {error}")
 
     def _entry(self, name: str, address: int) -> AnalysedEntry:
-        image, facts, regions = self.image, self.facts, Regions.of(self.facts, self.image)
+        facts, regions = self.facts, Regions.of(self.facts, self.image)
+        image, as_loaded = starting(self.image, name, address, regions, from_reset=self.from_reset)
+        if image.as_loaded != self.image.as_loaded:
+            return self._with(image, address)._entry(name, address)
         program, options, called = self.program, self.options, self.called
         depths = find_depths(program, address, image, facts, options, called=called)
         deep = with_depths(program, address, image, depths)
-        valued = inlined(deep, address, image, facts, regions)
+        valued = inlined(deep, address, image, facts, regions, starts=not called)
         if valued.changed:
-            return self._changing(valued.changed, address)._entry(name, address)
+            return self._with(image.changing(valued.changed), address)._entry(name, address)
         graph, values = valued.graph, valued.values
         if not graph.loops:
-            return AnalysedEntry(name, graph, (), (*deep.assumptions, *values.assumptions))
+            return AnalysedEntry(
+                name, graph, (), (*deep.assumptions, *values.assumptions, *as_loaded)
+            )
         cut = self._cut(graph, values)
         only = None if cut is None else frozenset(range(len(graph.loops))) - cut.keys()
 
@@ -317,16 +326,15 @@ class _Listing:
             graph, image, values, facts, self.options, progress, only, called=self.called
         )
         proofs = (text for bound in found for text in bound.rests)
-        assumptions = (*deep.assumptions, *values.assumptions, *proofs)
+        assumptions = (*deep.assumptions, *values.assumptions, *as_loaded, *proofs)
         if self.platform is None or not cut:
             return AnalysedEntry(name, graph, found, assumptions)
         bounds = tuple(cut.get(bound.loop, bound) for bound in found)
         pending = self.platform.pending_assumption()
         return AnalysedEntry(name, graph, bounds, (*assumptions, *pending))
 
-    def _changing(self, spans: frozenset[Span], address: int) -> _Listing:
-        """The same for one entry, where stores change what is loaded in ``spans``."""
-        image = self.image.changing(spans)
+    def _with(self, image: Image, address: int) -> _Listing:
+        """The same for one entry, where constants are what ``image`` says."""
         program = extract(image, [address], self.facts, self.ends)
         return replace(self, image=image, program=program)
 

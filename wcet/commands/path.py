@@ -240,7 +240,9 @@ def path_json(result: Result, entry: EntryResult, whole: Outline) -> dict[str, A
         is_call = at.stretch.loop is None
         return {
             "kind": "call" if is_call else "loop",
-            "name": result.function(context.function) if is_call else loop_name(result, entry, at),
+            "name": result.function(context.function)
+            if is_call
+            else loop_name(result, entry.graph, at),
             "context": at.stretch.context,
             "entries": at.entries,
             "rounds": None if is_call else at.rounds,
