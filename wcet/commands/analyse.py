@@ -31,7 +31,7 @@ from wcet.reports.missing import suggested_facts, to_lines
 from wcet.reports.outside_memory import outside_warnings
 from wcet.reports.screen import Screen, to_screen
 from wcet.reports.text import Style, to_text
-from wcet.request import add_analysis, add_color, add_command, colored, requested
+from wcet.request import add_analysis, add_color, add_command, colored, columns_of, requested
 
 __all__ = ["add_to"]
 
@@ -137,7 +137,12 @@ def run(options: argparse.Namespace) -> int:
     for warning in outside_warnings(result):
         stages.warn(warning)
     html = page_text(options, wanted, result, old) if options.html else str
-    style = Style(color=colored(options), paths=options.paths or "brief", stats=options.stats)
+    style = Style(
+        color=colored(options),
+        paths=options.paths or "brief",
+        stats=options.stats,
+        columns=columns_of(options),
+    )
     all_of_it = options.details or options.paths or options.stats or options.wide
     screen = None if all_of_it else Screen.of_output()
     publish(
@@ -150,7 +155,8 @@ def run(options: argparse.Namespace) -> int:
         lambda: to_text(result, style) if screen is None else to_screen(result, style, screen),
     )
     for name, error in result.unbounded.items():
-        print(f"wcet: error {error.code}: entry {name}: {error}", file=sys.stderr)
+        for part in error.parts or (str(error),):
+            print(f"wcet: error {error.code}: entry {name}: {part}", file=sys.stderr)
     return max((error.exit_status for error in result.unbounded.values()), default=0)
 
 
