@@ -20,6 +20,7 @@ from wcet.page.code import AnalysedCode, SourceLines
 from wcet.page.comparison import comparison_document
 from wcet.page.facts import fact_places
 from wcet.reports.loads import HEAT, CountedPath, counted_paths
+from wcet.reports.painted import LEGEND
 from wcet.reports.path_text import loop_name
 from wcet.reports.text import CAUSES, start_text
 
@@ -53,6 +54,7 @@ def page_document(
         "sources": str(sources),
         "causes": list(CAUSES.values()),
         "heat": list(HEAT),
+        "legend": [list(row) for row in LEGEND],
         "latency": latency
         and {
             "cycles": latency.cycles,

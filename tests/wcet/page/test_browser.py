@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.ui import WebDriverWait
 
 from tests.testing.wcet.browser import chromium, console, findings, needs_chromium
+from tests.testing.wcet.large_page import large_document
 from wcet.page.write import page
+from wcet.reports.loads import OFF, heat
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 
@@ -272,6 +275,54 @@ def test_a_picture_is_not_empty(browser: Browser, tmp_path: Path) -> None:
     drawn = {f.value_of_css_property("background-color") for f in browser.all(".frame")}
     assert "rgba(166, 227, 161, 1)" in drawn
     assert browser.driver.get_screenshot_as_png()[:4] == b"\x89PNG"
+
+
+def test_blocks_have_the_colours_of_other_drawings(
+    browser: Browser, kernel_data: dict[str, Any]
+) -> None:
+    """The scripts and ``wcet cfg --svg`` colour the same."""
+    browser.go("code/0/0")
+    load = max(kernel_data["entries"][0]["paths"][0]["loads"], key=lambda one: sum(cycles(one)))
+    most = max(cycles(load))
+    wanted = {str(address): heat(cycles, most) for address, _, cycles in load[1]}
+    for block in browser.all(".drawing .block"):
+        fill = block.find_element(By.CSS_SELECTOR, "rect").get_attribute("fill")
+        assert fill == wanted.get(block.get_attribute("data-id") or "", OFF)
+
+
+def cycles(load: list[Any]) -> list[int]:
+    """Cycles of the blocks of a function."""
+    return [spent for _, _, spent in load[1]]
+
+
+SLOWEST = 5.0  # seconds until a part of a very large page is drawn, on a machine that is shared
+MOST_ELEMENTS = 8000
+
+
+def test_a_hundred_thousand_blocks_do_not_freeze_it(
+    browser: Browser, kernel_page: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "large.html"
+    file.write_text(page(large_document(100_000)))
+    browser.driver.get(file.as_uri())
+    parts = ["bounds", "path/0/0", "code/0/0", "calls/0/0", "loops", "assumptions", "about"]
+    slow = {}
+    for part in parts:
+        start = time.monotonic()
+        browser.go(part)
+        spent = time.monotonic() - start
+        if spent > SLOWEST:
+            slow[part] = spent
+        assert len(browser.all("*")) < MOST_ELEMENTS, part
+    assert not slow
+    browser.go("path/0/0")
+    frame = browser.all('.frame[aria-level="4"]')[0]
+    start = time.monotonic()
+    frame.click()
+    browser.one(".tools input").send_keys("function_77")
+    assert browser.all(".frame.found")
+    assert time.monotonic() - start < SLOWEST
+    browser.driver.get(kernel_page.as_uri())
 
 
 HOSTILE = "</script><img src=x onerror=document.title='broken'><b id=hostile>"
