@@ -87,6 +87,14 @@ class Once:
 
 
 @dataclass(frozen=True, slots=True)
+class Switch:
+    """What a function that switches contexts assumes, and where it may unmask interrupts."""
+
+    assumptions: tuple[Assumption, ...]
+    unmasking: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Costed:
     """Costs of the paths from one start, what they assume, and how long that took."""
 
@@ -128,14 +136,18 @@ class Preparation:
             program = extract(self.run.image, [address], self.run.facts, self.run.ends)
         with stage("loop bounds", name):
             program = self.with_depths(program, address)
+        program, switched = self.with_switches(name, program)
         program, shared = self.shared(name, program, address)
         of_shared = dict.fromkeys(text for once in shared for text in once.assumptions)
+        of_shared |= dict.fromkeys(text for one in switched for text in one.assumptions)
         found = self.inlined(program, address, lambda what: stage(what, name))
         if found.changed:
             return self.changing(found.changed).valued(name, address)
         graph, values = found.graph, found.values
         infeasible = infeasible_edges(found.plain, found.first)
-        unmasking = may_unmask(values)
+        unmasking = tuple(
+            sorted({*may_unmask(values), *(a for s in switched for a in s.unmasking)})
+        )
         run = self.run
         assumptions = (
             *run.platform.assumptions,
@@ -148,6 +160,37 @@ class Preparation:
         )
         functions = tuple(once.function for once in shared)
         return Valued(self.run.image, graph, values, infeasible, assumptions, unmasking, functions)
+
+    def with_switches(self, name: str, program: Program) -> tuple[Program, list[Switch]]:
+        """``program`` with the cycles of the functions in it that switch contexts.
+
+        Such a function is an entry of its own, at whose last transfer the path ends. To its callers
+        it is replaced by its bound (rule 2): a path may end in it, or it comes back when the thread
+        runs again, with unknown memory, caches and pipeline. So the bound of a caller covers both
+        the path up to the switch and the one from behind its call.
+        """
+        replaced = dict(program.guidance.replaced)
+        blocks = [block for cfg in program.functions.values() for block in cfg.blocks]
+        switches: list[Switch] = []
+        for function in sorted({f for b in blocks for f in b.passes if replaced[f].cycles is None}):
+            place = self.run.image.place(function)
+            valued, prepared = self.valued(place, function), self.prepare(place, function)
+            found = [self.run.solve(place, function, p, [], whole=False) for p in prepared.paths]
+            if any(one.parametric is not None for one in found):
+                raise UsageError(
+                    f"{place} switches context, and its bound depends on a parameter",
+                    hint="give the parameter a number: --set NAME=N",
+                )
+            nodes = [(p.graph, n) for p in prepared.paths for n in p.graph.exits]
+            replaced[function] = replace(
+                replaced[function],
+                cycles=max(one.cycles for one in found),
+                ends=tuple({graph.nodes[n].block.last: None for graph, n in nodes}),
+            )
+            texts = (*prepared.assumptions, *(text for one in found for text in one.assumptions))
+            switches.append(Switch(texts, valued.unmasking))
+        guidance = replace(program.guidance, replaced=replaced)
+        return (replace(program, guidance=guidance) if switches else program), switches
 
     def changing(self, spans: Iterable[Span]) -> Preparation:
         """The same, where stores change what is loaded in ``spans``."""
