@@ -14,6 +14,7 @@ store made use of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
 
@@ -82,8 +83,9 @@ def analyse(
     """
     fixed = image.holding((r.low, r.high) for r in regions.of_kind("read-only"))
     changed: frozenset[Span] = frozenset()
+    start = _with_stack(graph, entry or Entry(), regions)
     while True:
-        found = _under(graph, image.changing(changed), entry or Entry(), regions)
+        found = _under(graph, image.changing(changed), start, regions)
         more = _overwritten(found.environment, fixed) - changed
         if not more:
             break
@@ -93,6 +95,20 @@ def analyse(
     if returning:
         found.assume_landings(image)
     return found
+
+
+def _with_stack(graph: Supergraph, entry: Entry, regions: Regions) -> Entry:
+    """``entry``, and sp if a fact says at the first instruction that it is one address.
+
+    The fact holds whenever that instruction is about to execute, so when the entry is reached. Its
+    stack is then one of known place, as that of a constant loaded into sp. A fact about sp at a
+    later place makes no such stack: frames below sp at entry may be live there.
+    """
+    at = regions.pointers.get(graph.nodes[graph.entry].block.addr, ())
+    known = [p.known for p in at if p.register == SP and p.known.exact is not None]
+    if not known or SP in entry.registers:
+        return entry
+    return replace(entry, registers={**entry.registers, SP: known[0]})
 
 
 def _under(graph: Supergraph, image: Image, entry: Entry, regions: Regions) -> Values:
