@@ -31,6 +31,7 @@ STANDARD_OUTPUT = "-"
 INPUTS = ("kernel", "binary", "trace", "traces", "facts", "symbols", "raw", "platform", "baseline")
 OUTPUTS = (
     "json",
+    "html",
     "lp",
     "mps",
     "dot",

@@ -30,6 +30,7 @@ __all__ = [
     "add_facts",
     "add_function",
     "add_set",
+    "add_sources",
     "add_vivu",
     "colored",
     "kept",
@@ -97,6 +98,7 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
     add_facts(
         p, "loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too"
     )
+    add_sources(p)
     add_memory(p)
     add_set(p, "without it the bound is a function of NAME")
     p.add_argument(
@@ -148,8 +150,22 @@ def add_facts(p: argparse.ArgumentParser, text: str, *, beside: bool = True) -> 
     p.add_argument("--facts", action="append", default=[], type=Path, metavar="FILE", help=text)
     if beside:
         p.add_argument(
-            "--no-facts", action="store_true", help="do not read the facts file beside the ELF"
+            "--no-facts",
+            action="store_true",
+            help="read neither the facts file beside the ELF nor facts in comments of the source",
         )
+
+
+def add_sources(p: argparse.ArgumentParser) -> None:
+    """Add ``--source-dir``."""
+    p.add_argument(
+        "--source-dir",
+        type=Path,
+        metavar="DIR",
+        help="where the compiler ran, to which paths of source files in the ELF are relative: "
+        "comments there, '// wcet: loop at most 33', are facts, unless --no-facts is given "
+        "(default: as wcet.toml says, or the current folder)",
+    )
 
 
 def add_proofs(p: argparse.ArgumentParser) -> None:
@@ -263,6 +279,7 @@ def requested(
         sharing=SHARING[options.share],
         interrupts=options.interrupts,
         force_core=options.force_core,
+        sources=options.source_dir or Path(),
     )
 
 

@@ -20,7 +20,7 @@ from quoll.facts.fact import (
 )
 from quoll.facts.invariants import REGISTERS
 
-__all__ = ["FORMS", "KINDS", "PointsInto", "RegionFact", "UnknownPointsInto"]
+__all__ = ["FORMS", "KINDS", "InitialContents", "PointsInto", "RegionFact", "UnknownPointsInto"]
 
 KINDS = ("cached", "device", "read-only", "tcm", "uncached")
 
@@ -46,6 +46,21 @@ class RegionFact(Fact):
 
     def question(self) -> Question:
         return ("region", self.name), (self.low, self.high, self.kind, self.fixed)
+
+
+@dataclass(frozen=True, slots=True)
+class InitialContents(Placed):
+    """``region NAME holds its initial contents at ENTRY``: nothing has stored into it before."""
+
+    stage = Stage.EXTRACTION
+
+    region: str
+
+    def __str__(self) -> str:
+        return f"region {self.region} holds its initial contents at {self.place}"
+
+    def question(self) -> Question:
+        return ("initial contents", self.region, self.place), True
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +138,12 @@ FORMS = (
         lambda s, m: region(
             s, m["name"], number(m["low"]), number(m["high"]), m["kind"], fixed=bool(m["fixed"])
         ),
+    ),
+    FactForm(
+        r"region \S+ holds\b",
+        rf"region (?P<name>{NAME}) holds its initial contents at (?P<place>{PLACE})",
+        "region NAME holds its initial contents at ENTRY",
+        lambda s, m: InitialContents(s, m["place"], m["name"]),
     ),
     FactForm(
         r"accesses of\b",

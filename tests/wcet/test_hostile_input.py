@@ -325,7 +325,8 @@ def test_ends_that_are_none(place: str, elf: Path, capsys: pytest.CaptureFixture
 
 
 OUTPUTS = [
-    ("analyse", "--json"), ("analyse", "--lp"), ("analyse", "--mps"), ("cache", "--json"),
+    ("analyse", "--json"), ("analyse", "--html"), ("analyse", "--lp"), ("analyse", "--mps"),
+    ("cache", "--json"),
     ("callgraph", "--dot"), ("cfg", "--json"), ("loops", "--json"), ("path", "--json"),
     ("path", "--flame"), ("timing", "--json"), ("values", "--json"),
     ("check-facts", "--json"), ("replay", "--json"),

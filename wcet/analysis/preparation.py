@@ -53,6 +53,7 @@ from quoll.values.inlined import Inlined, inlined
 from quoll.values.values import Values
 from wcet.analysis.interrupts import not_by_tests, serves_interrupts
 from wcet.analysis.prepared import InfeasibleEdge, Prepared, PreparedPaths, SharedFunction
+from wcet.analysis.raw_memory import starting
 from wcet.analysis.run import Run
 from wcet.platforms.platform import Platform
 
@@ -123,6 +124,9 @@ class Preparation:
 
         Once more from the start where stores change what was taken for constant.
         """
+        started, as_loaded = self.starting(name, address)
+        if started is not self:
+            return started.valued(name, address)
         stage = self.run.stages.stage
         with stage("extract", name):
             program = extract(self.run.image, [address], self.run.facts, self.run.ends)
@@ -130,7 +134,7 @@ class Preparation:
             program = self.with_depths(program, address)
         program, shared = self.shared(name, program, address)
         of_shared = dict.fromkeys(text for once in shared for text in once.assumptions)
-        found = self.inlined(program, address, lambda what: stage(what, name))
+        found = self.inlined(program, address, lambda what: stage(what, name), starts=True)
         if found.changed:
             return self.changing(found.changed).valued(name, address)
         graph, values = found.graph, found.values
@@ -144,10 +148,23 @@ class Preparation:
             *(removed.fact for removed in graph.guidance.removed),
             *values.assumptions,
             *self.run.regions.assumptions,
+            *as_loaded,
             *of_shared,
         )
         functions = tuple(once.function for once in shared)
         return Valued(self.run.image, graph, values, infeasible, assumptions, unmasking, functions)
+
+    def starting(self, name: str, address: int) -> tuple[Preparation, tuple[Assumption, ...]]:
+        """The same where memory is as loaded when paths of an entry start, and what that assumes.
+
+        Itself if that is said of no memory, or known to it.
+        """
+        run = self.run
+        image, assumed = starting(
+            run.image, name, address, run.regions, from_reset=run.options.extra.from_reset
+        )
+        known = image.as_loaded == run.image.as_loaded
+        return self if known else Preparation(replace(run, image=image)), assumed
 
     def changing(self, spans: Iterable[Span]) -> Preparation:
         """The same, where stores change what is loaded in ``spans``."""
@@ -158,8 +175,12 @@ class Preparation:
         program: Program,
         address: int,
         stage: Callable[[str], AbstractContextManager[None]] = lambda name: nullcontext(),
+        *,
+        starts: bool = False,
     ) -> Inlined:
         """``program`` from ``address`` on, in calling contexts, with values.
+
+        ``starts``: the paths of an entry start there, not calls of a function.
 
         Raises ControlFlowError where control may get to what is on no path (rule 33), and
         TimingError for code that changes what is presupposed of the machine (rule 37).
@@ -179,6 +200,7 @@ class Preparation:
             vivu=run.options.vivu,
             accept=accept,
             stage=stage,
+            starts=starts,
         )
 
     def shared(self, name: str, program: Program, address: int) -> tuple[Program, tuple[Once, ...]]:
