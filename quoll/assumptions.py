@@ -245,7 +245,7 @@ REGION = AssumptionKind(
     proved_by="the page tables of the kernel",
     refuted_by="a store into a region that is read-only; page tables that say otherwise",
     checked_by="wcet check-facts: stores into read-only regions; no recording shows whether "
-    "memory is cached",
+    "memory is cached, or its translation fixed",
 )
 INITIAL = AssumptionKind(
     "fact: initial contents",
