@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
@@ -55,7 +56,8 @@ class Browser:
         )
 
     def wait(self, condition: Any) -> None:
-        WebDriverWait(self.driver, 10).until(lambda _: condition())
+        replaced = [StaleElementReferenceException]  # between finding an element and reading it
+        WebDriverWait(self.driver, 10, ignored_exceptions=replaced).until(lambda _: condition())
 
     def one(self, selector: str) -> WebElement:
         return self.driver.find_element(By.CSS_SELECTOR, selector)
@@ -168,6 +170,7 @@ def test_a_search_sums_up_what_it_finds(browser: Browser, kernel_data: dict[str,
     cycles = sum(sum(row[7]) for row in path["rows"] if row[1] == of)
     assert f"{cycles:,} cycles" in browser.one(".tools").text
     assert browser.all(".frame.found")
+    assert findings(browser.driver) == []
     browser.driver.find_element(By.XPATH, "//button[text()='Next']").click()
     assert browser.one("main section h3").text.startswith("cspace_resolve")
 
