@@ -573,6 +573,14 @@ UNMASKED = AssumptionKind(
     refuted_by="an execution in which an interrupt is taken between entry and end",
     checked_by="wcet replay: such an execution leaves its path",
 )
+UNDISTURBED = AssumptionKind(
+    "undisturbed",
+    "{entry}: interrupts: what is taken while they are unmasked, and threads that run then, leave "
+    "registers, stack and the words that the path counts on as they were",
+    proved_by="handlers that save registers, and locks around words that are shared",
+    refuted_by="a path that finds another word than it left, after it was unmasked",
+    checked_by="nothing: recordings hold no interrupts on a path",
+)
 RETURNS_UNMASKED = AssumptionKind(
     "returns-unmasked",
     "{entry}: ends: the exception return at {place} leaves the kernel, or unmasks interrupts",
@@ -682,6 +690,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     FAST_INTERRUPTS,
     NOT_MASKED,
     UNMASKED,
+    UNDISTURBED,
     RETURNS_UNMASKED,
     ENDS,
     TLB_REFILLED,
