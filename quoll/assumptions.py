@@ -185,6 +185,15 @@ NEVER_RETURNS = AssumptionKind(
     refuted_by="an execution in which a call of it comes back",
     checked_by="wcet check-facts",
 )
+SWITCHES = AssumptionKind(
+    "fact: switches context",
+    "fact: {source}: {function} switches context; it gives back r4 to r11, sp, the mode and the "
+    "registers of other modes; it leaves masks, caches and translation as they were",
+    proved_by="nothing: what it loads is not known",
+    refuted_by="an execution in which a call of it comes back with other registers, or in which "
+    "the context that it loads goes on anywhere but behind such a call, or where an entry starts",
+    checked_by="nothing: a recording ends with its path",
+)
 RETURNS = AssumptionKind(
     "fact: returns",
     "fact: {source}: {place} returns to its caller; it gives back r4 to r11, sp, the mode and the "
@@ -236,7 +245,7 @@ REGION = AssumptionKind(
     proved_by="the page tables of the kernel",
     refuted_by="a store into a region that is read-only; page tables that say otherwise",
     checked_by="wcet check-facts: stores into read-only regions; no recording shows whether "
-    "memory is cached",
+    "memory is cached, or its translation fixed",
 )
 INITIAL = AssumptionKind(
     "fact: initial contents",
@@ -634,6 +643,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     TARGETS,
     RETURNS,
     NEVER_RETURNS,
+    SWITCHES,
     LOOP_FACT,
     LIST,
     REGISTER,

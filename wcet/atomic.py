@@ -44,6 +44,7 @@ OUTPUTS = (
     "junit",
     "sarif",
     "output",
+    "suggest_facts",
 )
 
 
@@ -208,7 +209,11 @@ def _refuse(options: argparse.Namespace, names: Sequence[str | Path]) -> None:
 
 
 def _inputs(options: argparse.Namespace) -> Iterator[Path]:
-    """The files that a run reads, and the facts beside the ELF, read or not."""
+    """The files that a run reads, and the facts beside the ELF, read or not.
+
+    Where there are none yet, facts may be written there.
+    """
+    writes_facts = getattr(options, "suggest_facts", None) is not None
     for option in INPUTS:
         given = getattr(options, option, None)
         for name in given if isinstance(given, list) else [given] if given else []:
@@ -216,8 +221,9 @@ def _inputs(options: argparse.Namespace) -> Iterator[Path]:
                 continue
             path = Path(str(name).rpartition("@")[0]) if option == "raw" else Path(name)
             yield path
-            if option in ("kernel", "binary"):
-                yield path.with_suffix(".facts")
+            beside = path.with_suffix(".facts")
+            if option in ("kernel", "binary") and not (writes_facts and not beside.exists()):
+                yield beside
 
 
 def _identities(path: Path) -> set[object]:

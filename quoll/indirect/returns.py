@@ -38,6 +38,7 @@ class Doubt:
     balanced: bool = False  # it leaves sp as it was at entry, and nothing speaks against a return
     bounded: bool = False  # the target is one of few words, whoever calls the function
     loaded: bool = False  # nothing is known of the target, and it leaves sp as it was
+    switches: bool = False  # it leaves with a stack pointer that is not the caller's
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,9 @@ def _effect(values: LocalValues, block: int) -> tuple[TransferEffect, bool] | Do
         reason = found.reason if dead else _origin(values, block) or found.reason
         balanced = not dead and _holds(values, block, SP)
         loaded = balanced and found.loaded
-        return Doubt(reason, dead, balanced and not found.stored, found.bounded, loaded)
+        switches = not dead and _leaves_stack(values, block)
+        stored = balanced and not found.stored
+        return Doubt(reason, dead, stored, found.bounded, loaded, switches)
     targets = tuple(callee_at(target, thumb=thumb) for target in found.targets)
     return TransferEffect(targets, found.kind == "return", found.table), found.kind == "call"
 
@@ -200,6 +203,18 @@ def _left_by_calls(cfg: Cfg, block: int) -> frozenset[int] | None:
     if not (block and linked and alone):
         return None
     return frozenset(insn.next | insn.thumb for insn in sources)
+
+
+def _leaves_stack(values: LocalValues, block: int) -> bool:
+    """Whether sp is not a place on the stack that the function was entered with.
+
+    A routine that stores the stack pointer of one thread and loads another's comes back when the
+    thread runs again; so does one that restores a status word of another mode.
+    """
+    outcome = values.outcome(block)
+    if outcome is None or outcome.leave is None:
+        return False
+    return outcome.leave.state.term(SP) >> 32 != entry_symbol(SP)
 
 
 def _holds(values: LocalValues, block: int, register: int) -> bool:

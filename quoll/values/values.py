@@ -15,6 +15,7 @@ as no store may hit it (``quoll.values.as_loaded``).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
 
@@ -86,8 +87,9 @@ def analyse(
     """
     fixed = image.holding((r.low, r.high) for r in regions.of_kind("read-only"))
     changed: frozenset[Span] = frozenset()
+    start = _with_stack(graph, entry or Entry(), regions)
     while True:
-        found = _under(graph, image.changing(changed), entry or Entry(), regions, starts=starts)
+        found = _under(graph, image.changing(changed), start, regions, starts=starts)
         more = _overwritten(found.environment, fixed) - changed
         _refuse_changed_code(graph, image, more)
         more |= stored_as_loaded(found, image.changing(changed | more))
@@ -98,6 +100,20 @@ def analyse(
     if returning and not (changed and image.as_loaded):  # then the whole is looked at again
         found.assume_landings(image)
     return found
+
+
+def _with_stack(graph: Supergraph, entry: Entry, regions: Regions) -> Entry:
+    """``entry``, and sp if a fact says at the first instruction that it is one address.
+
+    The fact holds whenever that instruction is about to execute, so when the entry is reached. Its
+    stack is then one of known place, as that of a constant loaded into sp. A fact about sp at a
+    later place makes no such stack: frames below sp at entry may be live there.
+    """
+    at = regions.pointers.get(graph.nodes[graph.entry].block.addr, ())
+    known = [p.known for p in at if p.register == SP and p.known.exact is not None]
+    if not known or SP in entry.registers:
+        return entry
+    return replace(entry, registers={**entry.registers, SP: known[0]})
 
 
 def _under(

@@ -35,6 +35,7 @@ a never executes in f
 targets of a+8 are b, c
 panic never returns
 a returns to its caller
+panic switches context
 register r3 at a is at most 7
 list at a has at most 3 elements
 region heap from 0x1000 to 0x1fff is cached

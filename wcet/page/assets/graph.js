@@ -103,7 +103,7 @@ function controlFlow(fn, load, middle, onchosen) {
     if (use) lines.push(`${number(use.cycles)} cycles, ${number(use.runs)}×`);
     return {
       id: block.address, lines, label: `Block ${lines.join(", ")}${use ? "" : ", not on the worst path"}`,
-      fill: use ? heatColor(use.cycles / most) : "#e3e6ea", kind: use ? "on" : "off",
+      fill: use ? heatColor(use.cycles / most) : DATA.legend[0][0], kind: use ? "on" : "off",
     };
   });
   const inside = edges.filter(({ from, to }) => shown.has(from) && shown.has(to));
@@ -114,11 +114,7 @@ function controlFlow(fn, load, middle, onchosen) {
 }
 
 function heatLegend() {
-  const last = DATA.heat.length - 1;
-  return make("div", {}, legend([
-    ["#e3e6ea", "not on the worst path"], [DATA.heat[1], "few cycles"], [DATA.heat[Math.ceil(last / 2)], "a quarter of the most"],
-    [DATA.heat[last], "most cycles"],
-  ]), make("p", { class: "faint" }, "Thick edges are on the worst path, n× is how often; dashed: over a call; dotted: no execution takes it."));
+  return make("div", {}, legend(DATA.legend), make("p", { class: "faint" }, "Thick edges are on the worst path, n× is how often; dashed: over a call; dotted: no execution takes it."));
 }
 
 // Who calls whom on a path, from a share of the cycles on.
