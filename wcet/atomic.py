@@ -32,6 +32,7 @@ STANDARD_OUTPUT = "-"
 INPUTS = ("kernel", "binary", "trace", "traces", "facts", "symbols", "raw", "platform", "baseline")
 OUTPUTS = (
     "json",
+    "ffx",
     "html",
     "lp",
     "mps",
