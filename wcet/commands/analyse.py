@@ -84,7 +84,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--baseline",
         type=Path,
         metavar="FILE",
-        help="of --html: compare with what 'wcet baseline' or --json has written",
+        help="of --html: compare with what 'wcet baseline' or --json has written (default: as "
+        f"{FILE} says)",
     )
     p.add_argument(
         "--source-dir",
@@ -130,6 +131,8 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--baseline and --source-dir are of the report that --html writes")
     if options.html:
         part_texts()  # a missing one is said before the analysis
+        if project and not options.baseline and project.baseline.is_file():
+            options.baseline = project.baseline
     old = read(options.baseline) if options.baseline else None
     stages = Stages(verbose=not options.quiet)
     wanted = requested(options, options.entry, options.smv)
@@ -173,7 +176,9 @@ def page_text(
     if old is not None:
         asked = old.only(frozenset((*result.entries, *result.unbounded, LATENCY)))
         change = compare(asked, recorded(result, sources), {}, Fraction(0))
-    caches = cache_uses(Run.begin(options.kernel, wanted, Stages(verbose=False)), result)
+    stages = Stages(verbose=not options.quiet)
+    caches = cache_uses(Run.begin(options.kernel, wanted, stages), result)
+    stages.done()
     return lambda: to_html(result, sources, caches, change)
 
 

@@ -54,7 +54,6 @@ def page_document(
             "l2": result.platform.l2_enabled,
         },
         "facts_files": list(result.facts_files),
-        "sources": str(sources),
         "causes": list(CAUSES.values()),
         "heat": list(HEAT),
         "legend": [list(row) for row in LEGEND],

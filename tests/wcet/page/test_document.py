@@ -298,3 +298,22 @@ def test_functions_of_parameters_and_missing_bounds_are_shown(tmp_path: Path) ->
     assert unbounded["name"] == "other"
     loops = {loop["entry"] for loop in document["loops"]}
     assert loops == {0}
+
+
+def test_the_project_file_names_sources_and_baseline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/kernel.c").write_text(SOURCE)
+    command = [*COMPILER, *LINKED, "kernel.c", "-o", "../kernel.elf"]
+    subprocess.run(command, check=True, cwd=tmp_path / "src")
+    lines = ['kernel = "kernel.elf"', 'platform = "kzm"', 'entries = ["handler"]']
+    (tmp_path / "wcet.toml").write_text("\n".join([*lines, 'sources = "src"', ""]))
+    monkeypatch.chdir(tmp_path)
+    for number in range(2):
+        assert main(["analyse", "--quiet", "--html", "report.html"]) == 0
+        document = data(Path("report.html").read_text())
+        assert document["files"][0]["missing"] == ""
+        assert (document["comparison"] is not None) == bool(number)
+        assert main(["baseline", "--quiet"]) == 0
+    assert document["comparison"]["entries"][0]["verdict"] == "same"

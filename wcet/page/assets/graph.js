@@ -1,7 +1,7 @@
 // Drawn graphs: dagre places the nodes, and SVG shows them. Of a large graph only the part around
 // one node is drawn.
 
-const MOST_NODES = 120;
+const MOST_NODES = 80;
 const CHARACTER = 7.3; // pixels of the font of drawings
 const LINE = 16;
 
