@@ -7,6 +7,7 @@ from typing import NamedTuple
 from cache.geometry import Geometry, Hierarchy
 from cache.lines import Target
 from cache.reference import UNCACHED
+from quoll.arm.floating_point import vector_part
 from quoll.arm.insn import Access, Insn, MemoryAccess
 from quoll.image.memory_map import Cacheability
 from quoll.values.values import SymbolicAddress
@@ -36,6 +37,7 @@ class DataAccess(NamedTuple):
     certain: bool
     executed: bool = True  # the instruction is not conditional
     exclusive: bool = False
+    vector: bool = False  # of VFP or NEON
     symbol: int | None = None  # the address is this symbol plus a constant
     spans: tuple[tuple[int, int], ...] = ()  # bytes from it, each span within one line
     end: int | None = None  # the highest byte that may be accessed
@@ -103,6 +105,7 @@ class DataModel:
             certain=fixed and self._surely_fills(insn, memory),
             executed=not insn.conditional,
             exclusive=memory.exclusive,
+            vector=vector_part(insn) is not None,
             end=(line + 1) * self._geometry.line_bytes - 1,
         )  # fmt: skip
 
@@ -153,6 +156,7 @@ class DataModel:
                     certain=named and self._surely_fills(insn, memory),
                     executed=not insn.conditional,
                     exclusive=memory.exclusive,
+                    vector=vector_part(insn) is not None,
                     end=None if high is None else high + size - 1,
                     symbol=None if origin is None else origin.symbol,
                     spans=(blocks[n],) if exactly else blocks,

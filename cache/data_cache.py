@@ -24,6 +24,7 @@ from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.policy import Policy
 from cache.reference import AT_HOME, UNCACHED, Hit, Kind, Reference, Stream
 from cache.streams import Loads, find_streams
+from quoll.arm.floating_point import vector_part
 from quoll.arm.insn import Access
 from quoll.cfg.cfg import Block
 from quoll.image.memory_map import Cacheability
@@ -37,6 +38,11 @@ BEFORE_ANYTHING, LOCKED = (
     MustVerdict(resident=False, paid=False),
     MustVerdict(resident=True, paid=False),
 )
+
+# Whether VFP and NEON fill L1, and what becomes of a line there that they store to, is a matter of
+# the core (Cortex-A8: L1NEON of its auxiliary control register). So each such access is charged,
+# and nothing is known of L1 after it.
+BY_VECTOR_UNIT = Event(None, forget=True)
 
 
 class Addresses(Protocol):
@@ -179,7 +185,11 @@ class DataClassifier:
         """The lines that are locked, unless some operation may drop one or code is not seen."""
         operations = [cache_operation(i) for n in self.graph.nodes for i in n.block.insns]
         unseen = any(map(self.graph.passed, range(len(self.graph.edges))))
-        dropped = any(operation.forget_d for operation in operations)
+        dropped = any(operation.forget_d for operation in operations) or any(
+            insn.memory is not None and vector_part(insn) is not None
+            for node in self.graph.nodes
+            for insn in node.block.insns
+        )
         return NOT_LOCKED if dropped or unseen else self.hierarchy.locked_d
 
     def _holds(self, access: DataAccess) -> bool:
@@ -227,6 +237,8 @@ class DataClassifier:
                 if what.forget_d:
                     return None
                 continue
+            if what.vector:
+                return None
             geometry = self.hierarchy.l1d
             fills = what.access is not Access.STORE or geometry.write_allocate
             fills = fills or self.policy is Policy.LRU
@@ -250,6 +262,8 @@ class DataClassifier:
             operation = Event(None, forget=what.forget_d, empties=empties, rename=True)
             event = operation if changes else None
             return _Part(insn, None, None, event, what)
+        if what.vector and what.memory not in UNCACHED:
+            return _Part(insn, what, None, BY_VECTOR_UNIT)
         if what.memory in UNCACHED or what.repeated:
             return _Part(insn, what, None, None)
         if self._holds(what):
@@ -351,7 +365,7 @@ class DataClassifier:
                 cacheable=access.memory not in UNCACHED,
                 l1=l1,
                 l2=self.hierarchy.beyond_l1(access.low, access.end),
-                uncached=access.memory not in AT_HOME,
+                uncached=access.memory not in AT_HOME or (access.vector and kind is Kind.STORE),
                 scope=scope,
                 stream=stream,
                 paid=paid,
@@ -381,6 +395,7 @@ def _may_be_stream(part: _Part) -> bool:
     access = part.access
     return (
         part.event is not None
+        and part.event.target is not None
         and access is not None
         and part.scope is None
         and access.access is Access.LOAD

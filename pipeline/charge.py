@@ -18,10 +18,12 @@ from cache.events import FlowOrder
 from cache.geometry import Hierarchy
 from cache.reference import Classification, Hit, Kind, Reference
 from pipeline.block_times import BlockTime, BlockTimes, block_times
+from pipeline.core import Core
 from pipeline.costs import Cause, Costs
 from pipeline.maxplus import IssueTime
 from pipeline.timing import MemoryLatencies, Timing
 from pipeline.tlb import translations
+from quoll.arm.floating_point import vector_part
 from quoll.arm.insn import Insn
 from quoll.facts.applied import Replacement
 from quoll.inlining.supergraph import Supergraph
@@ -165,7 +167,8 @@ def charge(
     memory = latencies(graph, hierarchy, timing.memory)
     misses = _Misses(memory)
     exits = frozenset(graph.exits)
-    outstanding = _outstanding(timing)
+    in_unit = _in_vector_unit(graph, times.core)
+    outstanding = _outstanding(timing) + in_unit
     walks = _walks(graph, flow, addresses, hierarchy, timing)
     nodes: list[Cycles] = []
     for index, time in enumerate(times.nodes):
@@ -191,6 +194,7 @@ def charge(
     )
     assumptions = tuple(dict.fromkeys(classes.assumptions))
     start = misses.charged(classes.start_misses)
+    start[Cause.OTHER] += in_unit
     start[Cause.OTHER] += 0 if called else _entry(times, timing, exception=exception)
     costs = Costs(tuple(nodes), edges, assumptions, tuple(start))
     return Charges(costs, graph, classes, times, memory)
@@ -239,6 +243,16 @@ def _entry(times: BlockTimes, timing: Timing, *, exception: bool) -> int:
     return _outstanding(timing) + (max(taking) if exception else 0)
 
 
+def _in_vector_unit(graph: Supergraph, core: Core) -> int:
+    """Cycles of what code not looked at has left in the floating-point unit, if that is used.
+
+    A caller of a shared function may not use the unit, so that it is charged where that is called.
+    """
+    blocks = {id(node.block): node.block for node in graph.nodes}
+    used = any(vector_part(insn) for block in blocks.values() for insn in block.insns)
+    return core.row("VFP_OUTSTANDING").issue if used else 0
+
+
 def _outstanding(timing: Timing) -> int:
     """Cycles of the most memory accesses that code not looked at can have under way (rule 15)."""
     state, memory = timing.entry, timing.memory
@@ -266,7 +280,13 @@ def _replaced_at_end(graph: Supergraph, node: int, outstanding: int) -> int:
 
 def _replaced(passed: Sequence[Replacement], outstanding: int) -> int:
     """Cycles of the longest of some replaced functions, with what it leaves under way."""
-    return max((r.cycles + (0 if r.settled else outstanding) for r in passed), default=0)
+    return max((known_cycles(r) + (0 if r.settled else outstanding) for r in passed), default=0)
+
+
+def known_cycles(replacement: Replacement) -> int:
+    """Those of a replaced function."""
+    assert replacement.cycles is not None, "charged before it was bounded"
+    return replacement.cycles
 
 
 class _Misses:

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cache.maintenance import UNKNOWN, cache_operation
+from pipeline.vector_classes import vector_row
 from quoll.arm.coprocessor import (
+    DEBUG,
     SYSTEM,
     CoprocessorAction,
     CoprocessorOperation,
@@ -35,7 +37,8 @@ PLAIN = {
     "bfc": "BITFIELD", "bfi": "BITFIELD", "sbfx": "BITFIELD", "ubfx": "BITFIELD", "movt": "MOVT",
     "rbit": "REV", "it": "IT", "dsb": "DSB", "dmb": "DMB", "isb": "ISB_PREFETCH_FLUSH",
     "wfe": "WFI",
-    "wfi": "WFI", "clrex": "CLREX", "sev": "NOP", "yield": "NOP", "clz": "CLZ", "nop": "NOP",
+    "wfi": "WFI", "clrex": "CLREX", "clz": "CLZ", "nop": "NOP", "sev": "NOP", "yield": "NOP",
+    "dbg": "NOP", "csdb": "NOP", "sevl": "NOP", "hint": "NOP",  # no effect on these cores
     "sel": "SEL", "setend": "SETEND", "usad8": "USAD8", "usada8": "USADA8",
     "ssat": "SSAT_USAT", "usat": "SSAT_USAT", "ssat16": "SSAT_USAT",
     "usat16": "SSAT_USAT", "rev": "REV", "rev16": "REV", "revsh": "REV", "pkhbt": "PKH",
@@ -100,7 +103,8 @@ def classify_insn(insn: Insn, *, aligned: bool, aligned8: bool) -> InsnClass:
         raise TimingError(
             "no timing class is known for this instruction",
             where=f"{insn.addr:#x}: {insn.text}",
-            hint="known are ARMv6 and ARMv7-A without VFP and NEON",
+            hint="known are ARMv6, ARMv7-A, VFP and NEON; if the path does not get here: "
+            "ignore PLACE, or path must end at PLACE before it",
         )
     return found
 
@@ -164,6 +168,9 @@ def _multiply(insn: Insn) -> InsnClass:
 
 
 def _system(insn: Insn) -> InsnClass | None:
+    vector = vector_row(insn)
+    if vector is not None:
+        return InsnClass(vector, results=_results(insn))
     row: str | None = None
     coprocessor, change = coprocessor_operation(insn), state_change(insn)
     if insn.operation is Operation.READ_STATUS:
@@ -183,15 +190,18 @@ def _system(insn: Insn) -> InsnClass | None:
 
 CP15_ROWS = {(5, 4): "ISB_PREFETCH_FLUSH", (10, 4): "DSB", (10, 5): "DMB", (0, 4): "WFI"}
 CP15_READS = {CoprocessorAction.READ: "MRC", CoprocessorAction.READ_PAIR: "MRRC"}
+THUMB_EE, JAZELLE = 6, 7  # opc1 of their registers in CP14; the others are of debug and trace
 CP15_WHOLE = frozenset([(10, 0), (14, 0)])  # clean, clean and invalidate: line by line
 
 
 def _coprocessor(insn: Insn, found: CoprocessorOperation) -> str | None:
-    """Row of a register transfer to or from CP15; other coprocessors have none."""
-    if found.coprocessor != SYSTEM:
+    """Row of a register transfer to or from CP14 or CP15; other coprocessors have none."""
+    if found.coprocessor not in (DEBUG, SYSTEM):
         return None
     if found.written is None:
         return CP15_READS.get(found.action)
+    if found.coprocessor == DEBUG:
+        return "MCR" if found.written.opc1 in (THUMB_EE, JAZELLE) else None
     register, operation = found.written.crn, (found.written.crm, found.written.opc2)
     if register == 7:
         if cache_operation(insn) is UNKNOWN:
@@ -263,6 +273,8 @@ def _memory(insn: Insn, memory: MemoryAccess, aligned: bool, aligned8: bool) -> 
         taken, results = ("LDR_PC", "mode1 taken"), ()
     elif name.startswith(("ldr", "str")):
         row = _single(memory, mode, aligned, signed=name.startswith("ldrs"))
+    elif (vector := vector_row(insn)) is not None:
+        row = vector
     else:
         return None
     return InsnClass(

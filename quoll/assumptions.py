@@ -185,6 +185,15 @@ NEVER_RETURNS = AssumptionKind(
     refuted_by="an execution in which a call of it comes back",
     checked_by="wcet check-facts",
 )
+SWITCHES = AssumptionKind(
+    "fact: switches context",
+    "fact: {source}: {function} switches context; it gives back r4 to r11, sp, the mode and the "
+    "registers of other modes; it leaves masks, caches and translation as they were",
+    proved_by="nothing: what it loads is not known",
+    refuted_by="an execution in which a call of it comes back with other registers, or in which "
+    "the context that it loads goes on anywhere but behind such a call, or where an entry starts",
+    checked_by="nothing: a recording ends with its path",
+)
 RETURNS = AssumptionKind(
     "fact: returns",
     "fact: {source}: {place} returns to its caller; it gives back r4 to r11, sp, the mode and the "
@@ -236,7 +245,15 @@ REGION = AssumptionKind(
     proved_by="the page tables of the kernel",
     refuted_by="a store into a region that is read-only; page tables that say otherwise",
     checked_by="wcet check-facts: stores into read-only regions; no recording shows whether "
-    "memory is cached",
+    "memory is cached, or its translation fixed",
+)
+INITIAL = AssumptionKind(
+    "fact: initial contents",
+    "fact: {source}: region {name} holds its initial contents at {entry}",
+    proved_by="nothing in the binary: code that runs before the path may store there",
+    refuted_by="a store there before the path starts",
+    checked_by="wcet check-facts: stores there by executions that come before one of the entry in "
+    "the same recording",
 )
 BRANCH = AssumptionKind(
     "fact: branch",
@@ -508,6 +525,14 @@ HANDED_OVER = AssumptionKind(
     checked_by="wcet analyse --entry with what is called there",
 )
 
+AS_LOADED = AssumptionKind(
+    "as loaded",
+    "{entry}: memory as loaded: when a path starts, these addresses hold what the ELF says, and no "
+    "stack whose place is not known reaches them: {spans}",
+    proved_by="nothing in the binary: the loader, and all code that runs before the path",
+    refuted_by="a store there before the path starts, or a stack that reaches there",
+    checked_by="wcet check-facts, of what facts say: stores there by earlier executions",
+)
 MACHINE = AssumptionKind(
     "machine",
     "{platform}: machine: the caches, the MMU and the memory system are as the platform file says "
@@ -547,6 +572,14 @@ UNMASKED = AssumptionKind(
     proved_by="an end of paths there: path must end at PLACE",
     refuted_by="an execution in which an interrupt is taken between entry and end",
     checked_by="wcet replay: such an execution leaves its path",
+)
+UNDISTURBED = AssumptionKind(
+    "undisturbed",
+    "{entry}: interrupts: what is taken while they are unmasked, and threads that run then, leave "
+    "registers, stack and the words that the path counts on as they were",
+    proved_by="handlers that save registers, and locks around words that are shared",
+    refuted_by="a path that finds another word than it left, after it was unmasked",
+    checked_by="nothing: recordings hold no interrupts on a path",
 )
 RETURNS_UNMASKED = AssumptionKind(
     "returns-unmasked",
@@ -618,12 +651,14 @@ KINDS: tuple[AssumptionKind, ...] = (
     TARGETS,
     RETURNS,
     NEVER_RETURNS,
+    SWITCHES,
     LOOP_FACT,
     LIST,
     REGISTER,
     POINTER,
     UNKNOWN_POINTER,
     REGION,
+    INITIAL,
     BRANCH,
     IGNORE_EDGE,
     IGNORE,
@@ -649,11 +684,13 @@ KINDS: tuple[AssumptionKind, ...] = (
     OTHERS_FIRST,
     TAKEN_AT_ONCE,
     HANDED_OVER,
+    AS_LOADED,
     MACHINE,
     ABORTS,
     FAST_INTERRUPTS,
     NOT_MASKED,
     UNMASKED,
+    UNDISTURBED,
     RETURNS_UNMASKED,
     ENDS,
     TLB_REFILLED,

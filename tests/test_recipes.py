@@ -41,11 +41,13 @@ LINES = {
     "Consistent": "a is consistent with b in f",
     "Ignore": "ignore a",
     "IgnoreEdge": "ignore edge a -> b",
+    "InitialContents": "region r holds its initial contents at a",
     "Linear": "2*count(a) + count(b) <= 3 in f",
     "ListAtMost": "list at a has at most 3 elements",
     "LoopFact": "loop a at most 3",
     "LoopParameter": "loop a at most n + 1",
     "NeverReturns": "f never returns",
+    "SwitchesContext": "f switches context",
     "PathEnd": "path must end at a",
     "PathStart": "path starts at a",
     "PointsInto": "register r1 at a points into r",
@@ -59,7 +61,11 @@ LINES = {
     "Targets": "targets of a are b, c",
     "UnknownPointsInto": "accesses of unknown address point into r",
 }
-PROMISES = {"Replaced": (STANDARD, UNCHANGED), "Returns": (STANDARD,)}  # listed with the fact
+PROMISES = {  # listed with the fact
+    "Replaced": (STANDARD, UNCHANGED),
+    "Returns": (STANDARD,),
+    "SwitchesContext": (STANDARD, UNCHANGED),
+}
 LISTED_WITH_EVIDENCE = ("LoopFact", "LoopParameter")
 
 

@@ -65,7 +65,7 @@ class LoadedWords:
             return self.before(node, load.position, address, load.size)
         frame = self._scope.tainted(address)
         name = load.symbol.name
-        given = not self._code.stored_before(node)
+        given = not (self._code.image.as_loaded or self._code.stored_before(node))
         word = self._scope.input(node, name, 8 * load.size, frame=frame, given=given)
         self.addresses[word] = address
         return word
@@ -293,6 +293,8 @@ class LoadedWords:
 
     def _spared(self, node: int, store: StoreEffect, target: Term, address: Term) -> bool:
         """S1 (rule 1); a known address is not one of a stack whose place is unknown."""
+        if self._below_data(node, store, target, address):
+            return True
         if not self._code.s1:
             return False
         if not self._in_frame(node, address, store):
@@ -303,6 +305,14 @@ class LoadedWords:
             return False
         self._scope.used.add(S1 if target.constant is None else S4)
         return True
+
+    def _below_data(self, node: int, store: StoreEffect, target: Term, address: Term) -> bool:
+        """A store into a stack whose place is not known, which spares memory that is as loaded."""
+        if address.constant is None or target.constant is not None:
+            return False
+        if self._code.image.at_start(address.value, 1) is None:
+            return False
+        return not self._code.near_stack(address.value) and self._in_frame(node, target, store)
 
 
 def _span(first: int, size: int) -> Span:

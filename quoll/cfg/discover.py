@@ -152,6 +152,13 @@ class FunctionBuilder:
             self.returns.discard(insn)
             self.version += 1
 
+    def switches_at(self, insn: int) -> None:
+        """The instruction ``insn`` goes on in another context: a path ends there."""
+        self.returns.discard(insn)
+        self.settled.add(insn)
+        self.exits.add(insn)
+        self.version += 1
+
     def explore(self) -> None:
         """Decode everything reached so far."""
         while self._pending:

@@ -16,6 +16,7 @@ from quoll.cfg.discover import Callee
 from quoll.cfg.transfers import TransferEffect
 from quoll.errors import FactsError
 from quoll.facts import (
+    Fact,
     Facts,
     NeverReturns,
     PathEnd,
@@ -23,6 +24,7 @@ from quoll.facts import (
     Replaced,
     Returns,
     ReturnsEnd,
+    SwitchesContext,
     Targets,
 )
 from quoll.facts.applied import Depth, Guidance, Replacement
@@ -34,6 +36,7 @@ __all__ = ["Statements"]
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
 INDIRECT = (Flow.INDIRECT, Flow.INDIRECT_CALL)
 STATE_TARGETS = "state them: targets of PLACE are PLACE, ..."
+STATE_SWITCH = "state it, if that is so: FUNCTION switches context"
 STATE_RETURN = "state it, if that is so: PLACE returns to its caller"
 
 
@@ -58,6 +61,11 @@ class Statements:
             addr & ~1: fact
             for fact in facts.of(Returns)
             for addr in resolve(image, fact.place, fact.source)
+        }
+        self.switching: Mapping[int, SwitchesContext] = {
+            addr & ~1: fact
+            for fact in facts.of(SwitchesContext)
+            for addr in resolve(image, fact.function, fact.source)
         }
         self.replaced: Mapping[int, Replaced] = {
             _function_address(image, fact): fact for fact in facts.of(Replaced)
@@ -88,6 +96,10 @@ class Statements:
     def _callees(self, fact: Targets) -> tuple[Callee, ...]:
         addrs = [a for text in fact.targets for a in resolve(self._image, text, fact.source)]
         return tuple(Callee(a & ~1, bool(a & 1) or self._image.thumb_at(a) is True) for a in addrs)
+
+    def passed(self, entry: int) -> frozenset[int]:
+        """The functions whose calls are passed over in the function at ``entry``."""
+        return frozenset(self.replaced.keys() | self.switching.keys()) - {entry}
 
     def effect(self, insn: Insn) -> TransferEffect | None:
         """What is stated about the indirect transfer ``insn``."""
@@ -121,7 +133,9 @@ class Statements:
         never = [self.never[f] for f in sorted(functions) if f in self.never]
         blocks = [block for cfg in functions.values() for block in cfg.blocks]
         passed = {callee for block in blocks for callee in block.passes}
-        bounds = [fact for addr, fact in self.replaced.items() if addr in passed]
+        bounds: list[Fact] = [f for addr, f in self.replaced.items() if addr in passed]
+        switched = passed | functions.keys()
+        bounds += [f for a, f in self.switching.items() if a in switched and f not in bounds]
         ends = {self.ends[b.last.addr] for b in blocks if b.exits and b.last.addr in self.ends}
         leaving = {b.last.addr for b in blocks if b.exits and b.last.flow is Flow.EXCEPTION_RETURN}
         every = self.returns_end if leaving - self.ends.keys() else None
@@ -139,6 +153,11 @@ class Statements:
             replaced={
                 addr: Replacement(fact.cycles, fact.preserves, stated(fact))
                 for addr, fact in self.replaced.items()
+            }
+            | {
+                addr: Replacement(None, False, stated(fact))
+                for addr, fact in self.switching.items()
+                if addr not in self.replaced
             },
             depths={
                 addr: Depth(fact.activations, stated(fact)) for addr, fact in self._depths.items()

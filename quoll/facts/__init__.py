@@ -6,7 +6,7 @@ Source: Blackham, Shi, Heiser, EuroSys 2012, section 5.2, for constraints; docs/
 Names: read.load, read.parse, fact.FactForm, places.resolve, regions.Regions, contract.Contract.
 """
 
-from quoll.facts.control import NeverReturns, Returns, Targets
+from quoll.facts.control import NeverReturns, Returns, SwitchesContext, Targets
 from quoll.facts.counts import AtMost, Conflict, Consistent, LoopFact, LoopParameter
 from quoll.facts.fact import Fact, Source, Stage
 from quoll.facts.guidance import (
@@ -22,7 +22,7 @@ from quoll.facts.guidance import (
 )
 from quoll.facts.invariants import ListAtMost, RegisterAtMost
 from quoll.facts.linear import Linear
-from quoll.facts.memory import PointsInto, RegionFact, UnknownPointsInto
+from quoll.facts.memory import InitialContents, PointsInto, RegionFact, UnknownPointsInto
 from quoll.facts.read import Facts, load, parse
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "Facts",
     "Ignore",
     "IgnoreEdge",
+    "InitialContents",
     "Linear",
     "ListAtMost",
     "LoopFact",
@@ -51,6 +52,7 @@ __all__ = [
     "ReturnsEnd",
     "Source",
     "Stage",
+    "SwitchesContext",
     "Targets",
     "UnknownPointsInto",
     "load",

@@ -13,7 +13,7 @@ each other: one of them is out of date, and only the user knows which.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -25,7 +25,7 @@ from quoll.facts.misspelt import forms_meant, meant
 from quoll.image.inputs import Unreadable, read_input
 from quoll.printable import shortened
 
-__all__ = ["Facts", "load", "parse"]
+__all__ = ["Facts", "load", "parse", "read_fact", "uncontradicted"]
 
 # Tried in this order; the first whose opening matches is the one that was meant.
 FORMS: tuple[FactForm, ...] = (
@@ -128,7 +128,7 @@ def _refuse_large_numbers(source: Source) -> None:
             )
 
 
-def uncontradicted(facts: list[Fact]) -> Facts:
+def uncontradicted(facts: Sequence[Fact]) -> Facts:
     """``facts``, after checking that no two give different answers to one question."""
     answers: dict[tuple[object, ...], tuple[object, Fact]] = {}
     for fact in facts:

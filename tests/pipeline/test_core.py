@@ -19,7 +19,7 @@ CONFIDENCE = {"seen", "derived", "recall", "seed", "assumption"}
 
 
 CORES = ("arm1136", "cortex-a8")
-ARMV7_ONLY = {"BITFIELD", "CLREX", "IT", "MLS", "MOVT"}
+ARMV7_ONLY = {"BITFIELD", "IT", "MLS", "MOVT"}
 
 
 def rows(core: str) -> list[dict[str, str]]:
@@ -64,8 +64,8 @@ def test_every_list_length_and_addressing_mode(profile: Profile) -> None:
 
 
 UNKNOWN = """
-    mcr p10, 0, r0, c0, c0, 0
-    cdp p10, 3, c0, c0, c1, 0
+    mcr p9, 0, r0, c0, c0, 0
+    cdp p9, 3, c0, c0, c1, 0
     mcr p15, 0, r0, c7, c1, 7
     mcrr p15, 0, r0, r1, c12
     mcr p14, 0, r0, c1, c0, 0

@@ -76,6 +76,7 @@ def test_the_first_hour(wheel: Path, tmp_path: Path, versions: str) -> None:
     install = ("env/bin/python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:")
     run(folder, *install, wheel, *(oldest if versions == "oldest" else []))
     wcet = folder / "env/bin/wcet"
+    assert (folder / "env/share/man/man1/wcet-analyse.1").is_file()
     assert run(folder, wcet, "help", "facts").startswith("# ")
     assert run(folder, wcet, "--version") == f"wcet {project['version']}\n"
     assert "missing: wcet setup" in run(folder, wcet, "setup", "--list")

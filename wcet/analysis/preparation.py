@@ -53,6 +53,7 @@ from quoll.values.inlined import Inlined, inlined
 from quoll.values.values import Values
 from wcet.analysis.interrupts import not_by_tests, serves_interrupts
 from wcet.analysis.prepared import InfeasibleEdge, Prepared, PreparedPaths, SharedFunction
+from wcet.analysis.raw_memory import starting
 from wcet.analysis.run import Run
 from wcet.platforms.platform import Platform
 
@@ -87,6 +88,14 @@ class Once:
 
 
 @dataclass(frozen=True, slots=True)
+class Switch:
+    """What a function that switches contexts assumes, and where it may unmask interrupts."""
+
+    assumptions: tuple[Assumption, ...]
+    unmasking: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Costed:
     """Costs of the paths from one start, what they assume, and how long that took."""
 
@@ -97,9 +106,13 @@ class Costed:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """The stages of one run, for any of its entries."""
+    """The stages of one run, for any of its entries.
+
+    ``starts``: paths start there; else they are functions that are called.
+    """
 
     run: Run
+    starts: bool = True
 
     def whole_graph(self, address: int) -> Supergraph:
         """Every path from an entry that facts do not exclude, whatever values decide."""
@@ -123,19 +136,26 @@ class Preparation:
 
         Once more from the start where stores change what was taken for constant.
         """
+        started, as_loaded = self.starting(name, address)
+        if started is not self:
+            return started.valued(name, address)
         stage = self.run.stages.stage
         with stage("extract", name):
             program = extract(self.run.image, [address], self.run.facts, self.run.ends)
         with stage("loop bounds", name):
             program = self.with_depths(program, address)
+        program, switched = self.with_switches(name, program)
         program, shared = self.shared(name, program, address)
         of_shared = dict.fromkeys(text for once in shared for text in once.assumptions)
-        found = self.inlined(program, address, lambda what: stage(what, name))
+        of_shared |= dict.fromkeys(text for one in switched for text in one.assumptions)
+        found = self.inlined(program, address, lambda what: stage(what, name), starts=self.starts)
         if found.changed:
             return self.changing(found.changed).valued(name, address)
         graph, values = found.graph, found.values
         infeasible = infeasible_edges(found.plain, found.first)
-        unmasking = may_unmask(values)
+        unmasking = tuple(
+            sorted({*may_unmask(values), *(a for s in switched for a in s.unmasking)})
+        )
         run = self.run
         assumptions = (
             *run.platform.assumptions,
@@ -144,22 +164,74 @@ class Preparation:
             *(removed.fact for removed in graph.guidance.removed),
             *values.assumptions,
             *self.run.regions.assumptions,
+            *as_loaded,
             *of_shared,
         )
         functions = tuple(once.function for once in shared)
         return Valued(self.run.image, graph, values, infeasible, assumptions, unmasking, functions)
 
+    def starting(self, name: str, address: int) -> tuple[Preparation, tuple[Assumption, ...]]:
+        """The same where memory is as loaded when paths of an entry start, and what that assumes.
+
+        Itself if that is said of no memory, or known to it.
+        """
+        run = self.run
+        if not self.starts:
+            return self, ()
+        image, assumed = starting(
+            run.image, name, address, run.regions, from_reset=run.options.extra.from_reset
+        )
+        known = image.as_loaded == run.image.as_loaded
+        return self if known else replace(self, run=replace(run, image=image)), assumed
+
+    def with_switches(self, name: str, program: Program) -> tuple[Program, list[Switch]]:
+        """``program`` with the cycles of the functions in it that switch contexts.
+
+        Such a function is an entry of its own, at whose last transfer the path ends. To its callers
+        it is replaced by its bound (rule 2): a path may end in it, or it comes back when the thread
+        runs again, with unknown memory, caches and pipeline. So the bound of a caller covers both
+        the path up to the switch and the one from behind its call.
+        """
+        replaced = dict(program.guidance.replaced)
+        blocks = [block for cfg in program.functions.values() for block in cfg.blocks]
+        switches: list[Switch] = []
+        image = self.run.image.starting_with(())  # callers have stored into memory before
+        called = Preparation(replace(self.run, image=image), starts=False)
+        for function in sorted({f for b in blocks for f in b.passes if replaced[f].cycles is None}):
+            place = self.run.image.place(function)
+            valued, prepared = called.valued(place, function), called.prepare(place, function)
+            found = [self.run.solve(place, function, p, [], whole=False) for p in prepared.paths]
+            if any(one.parametric is not None for one in found):
+                raise UsageError(
+                    f"{place} switches context, and its bound depends on a parameter",
+                    hint="give the parameter a number: --set NAME=N",
+                )
+            nodes = [(p.graph, n) for p in prepared.paths for n in p.graph.exits]
+            replaced[function] = replace(
+                replaced[function],
+                cycles=max(one.cycles for one in found),
+                ends=tuple({graph.nodes[n].block.last: None for graph, n in nodes}),
+            )
+            texts = (*prepared.assumptions, *(text for one in found for text in one.assumptions))
+            switches.append(Switch(texts, valued.unmasking))
+        guidance = replace(program.guidance, replaced=replaced)
+        return (replace(program, guidance=guidance) if switches else program), switches
+
     def changing(self, spans: Iterable[Span]) -> Preparation:
         """The same, where stores change what is loaded in ``spans``."""
-        return Preparation(replace(self.run, image=self.run.image.changing(spans)))
+        return replace(self, run=replace(self.run, image=self.run.image.changing(spans)))
 
     def inlined(
         self,
         program: Program,
         address: int,
         stage: Callable[[str], AbstractContextManager[None]] = lambda name: nullcontext(),
+        *,
+        starts: bool = False,
     ) -> Inlined:
         """``program`` from ``address`` on, in calling contexts, with values.
+
+        ``starts``: the paths of an entry start there, not calls of a function.
 
         Raises ControlFlowError where control may get to what is on no path (rule 33), and
         TimingError for code that changes what is presupposed of the machine (rule 37).
@@ -179,6 +251,7 @@ class Preparation:
             vivu=run.options.vivu,
             accept=accept,
             stage=stage,
+            starts=starts,
         )
 
     def shared(self, name: str, program: Program, address: int) -> tuple[Program, tuple[Once, ...]]:
@@ -256,7 +329,7 @@ class Preparation:
         """The stages before the integer program, for one entry."""
         valued = self.valued(name, address)
         if valued.image is not self.run.image:
-            return Preparation(replace(self.run, image=valued.image)).prepare(name, address)
+            return replace(self, run=replace(self.run, image=valued.image)).prepare(name, address)
         graph, values = valued.graph, valued.values
         with self.run.stages.stage("values", name):
             parts = self.segments(graph, values)
@@ -358,8 +431,8 @@ class Preparation:
 
     def hierarchy_of(self, part: Segment) -> Hierarchy:
         """The caches where a part of paths starts: given at an entry, unknown elsewhere."""
-        known = self.run.platform.hierarchy
-        return known if part.start is None else known.from_anywhere
+        known, at_entry = self.run.platform.hierarchy, self.starts and part.start is None
+        return known if at_entry else known.from_anywhere
 
     def progress(self, answered: int, asked: int, place: str) -> None:
         """Show how far model checking has come."""

@@ -20,10 +20,9 @@ from wcet.analysis.missing import Survey, survey
 from wcet.analysis.options import Options
 from wcet.analysis.result import Result
 from wcet.analysis.run import Run
-from wcet.analysis.stages import Stages
+from wcet.analysis.stages import Silent, Stages
 from wcet.atomic import publish
 from wcet.gate.compare import compare
-from wcet.gate.project import FILE
 from wcet.gate.record import LATENCY, Record, read, recorded
 from wcet.page.parts import part_texts
 from wcet.project import add_project, given
@@ -32,7 +31,7 @@ from wcet.reports.missing import suggested_facts, to_lines
 from wcet.reports.outside_memory import outside_warnings
 from wcet.reports.screen import Screen, to_screen
 from wcet.reports.text import Style, to_text
-from wcet.request import add_analysis, add_color, add_command, colored, requested
+from wcet.request import add_analysis, add_color, add_command, colored, columns_of, requested
 
 __all__ = ["add_to"]
 
@@ -78,21 +77,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--html",
         metavar="FILE",
         help="write a report to read in a browser, offline: worst paths beside source and "
-        "instructions, control flow, calls, loops, caches, assumptions",
+        "instructions, control flow, calls, loops, caches, assumptions; only files in --source-dir "
+        "are taken into it",
     )
     p.add_argument(
         "--baseline",
         type=Path,
         metavar="FILE",
         help="of --html: compare with what 'wcet baseline' or --json has written (default: as "
-        f"{FILE} says)",
-    )
-    p.add_argument(
-        "--source-dir",
-        type=Path,
-        metavar="DIR",
-        help="of --html: where the compiler ran; only files in DIR are taken into the report "
-        f"(default: as {FILE} says, else the current folder)",
+        "wcet.toml says)",
     )
     for form, text in (("lp", "LP"), ("mps", "free MPS")):
         p.add_argument(
@@ -126,9 +119,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def run(options: argparse.Namespace) -> int:
     """Analyse, then print; files are written only when an entry at least has a bound."""
     project = given(options)
-    sources = options.source_dir or (project.sources if project else Path())
-    if (options.baseline or options.source_dir) and not options.html:
-        raise UsageError("--baseline and --source-dir are of the report that --html writes")
+    if options.baseline and not options.html:
+        raise UsageError("--baseline is of the report that --html writes")
     if options.html:
         part_texts()  # a missing one is said before the analysis
         if project and not options.baseline and project.baseline.is_file():
@@ -147,8 +139,13 @@ def run(options: argparse.Namespace) -> int:
         raise
     for warning in outside_warnings(result):
         stages.warn(warning)
-    html = page_text(options, wanted, result, sources, old) if options.html else str
-    style = Style(color=colored(options), paths=options.paths or "brief", stats=options.stats)
+    html = page_text(options, wanted, result, old) if options.html else str
+    style = Style(
+        color=colored(options),
+        paths=options.paths or "brief",
+        stats=options.stats,
+        columns=columns_of(options),
+    )
     all_of_it = options.details or options.paths or options.stats or options.wide
     screen = None if all_of_it else Screen.of_output()
     publish(
@@ -161,12 +158,13 @@ def run(options: argparse.Namespace) -> int:
         lambda: to_text(result, style) if screen is None else to_screen(result, style, screen),
     )
     for name, error in result.unbounded.items():
-        print(f"wcet: error {error.code}: entry {name}: {error}", file=sys.stderr)
+        for part in error.parts or (str(error),):
+            print(f"wcet: error {error.code}: entry {name}: {part}", file=sys.stderr)
     return max((error.exit_status for error in result.unbounded.values()), default=0)
 
 
 def page_text(
-    options: argparse.Namespace, wanted: Options, result: Result, sources: Path, old: Record | None
+    options: argparse.Namespace, wanted: Options, result: Result, old: Record | None
 ) -> Callable[[], str]:
     """What ``--html`` writes. The classes of references, which a kept result lacks, are found."""
     from wcet.page.caches import cache_uses  # as much to load as all stages together
@@ -175,11 +173,10 @@ def page_text(
     change = None
     if old is not None:
         asked = old.only(frozenset((*result.entries, *result.unbounded, LATENCY)))
-        change = compare(asked, recorded(result, sources), {}, Fraction(0))
-    stages = Stages(verbose=not options.quiet)
-    caches = cache_uses(Run.begin(options.kernel, wanted, stages), result)
-    stages.done()
-    return lambda: to_html(result, sources, caches, change)
+        change = compare(asked, recorded(result, wanted.sources), {}, Fraction(0))
+    run = Run.begin(options.kernel, wanted, Silent())
+    caches = cache_uses(run, result)
+    return lambda: to_html(result, wanted.sources, caches, run.facts, change)
 
 
 def suggest(options: argparse.Namespace, found: Survey) -> int:

@@ -45,6 +45,10 @@ PLAIN = """
     swp r0, r1, [r4]
     ldrex r0, [r4]
     strex r0, r1, [r4]
+    vldr d0, [r4]
+    vstr d0, [r4]
+    vldm r4, {d0-d5}
+    vstm r4, {d0-d5}
 """
 LOADS = """
     add r0, r1, r2
@@ -85,7 +89,7 @@ ENDS = """
 @cache
 def pool(text: str) -> tuple[Insn, ...]:
     """The instructions of an assembler text, decoded as if each stood at address 0."""
-    image = Image.load(build(f".text\n.global main\nmain:\n{text}", language="asm"))
+    image = Image.load(build(f".text\n.fpu vfp\n.global main\nmain:\n{text}", language="asm"))
     count = len([line for line in text.splitlines() if line.strip()])
     code = image.read(TEXT_BASE, 4 * count)
     assert code is not None

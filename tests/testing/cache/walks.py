@@ -15,6 +15,7 @@ from cache.reference import Classification, Hit, Kind, Reference
 from cache.simulator import Cache, CacheOutcome, FetchUnit
 from pipeline.charge import due_cycles, entry_cycles
 from pipeline.timing import MemoryLatencies
+from quoll.arm.floating_point import vector_part
 from quoll.arm.insn import Access, Insn
 from quoll.cfg.cfg import EdgeKind
 from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
@@ -236,10 +237,23 @@ class Walk:
         for position, line in enumerate(lines):
             low, high = max(addr, line * 32), min(addr + size, line * 32 + 32)
             words, cached = (high - 1) // 4 - low // 4 + 1, self._is_cached(line * 32)
+            if vector_part(insn) and cached and self.random.random() < 0.5:
+                self._past_l1(line, words, memory.access)
+                continue
             if memory.access is not Access.STORE:
                 self._load(line, words, cached, loads[min(position, len(loads) - 1)])
             if memory.access in (Access.STORE, Access.SWAP):
                 self._store(line, words, cached, stores[min(position, len(stores) - 1)])
+
+    def _past_l1(self, line: int, words: int, access: Access) -> None:
+        """An access of the vector unit that fills nothing; what it stores to may leave L1."""
+        if access is Access.LOAD:
+            self.tally.happened["load"] += 0 if self.dcache.resident(line) else MISS
+            return
+        self.tally.happened[self.stores] += words * self.memory.uncached_word
+        if self.dcache.resident(line) and self.random.random() < 0.5:
+            self.dcache.clean(line)
+            self.dcache.invalidate(line)
 
     def _is_cached(self, addr: int) -> bool:
         """Whether the line at ``addr`` is cached memory; an access may lie half in another kind."""

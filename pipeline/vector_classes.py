@@ -1,0 +1,73 @@
+"""Rows of VFP and NEON instructions (ARM ARM A7.4 to A7.9).
+
+Registers of the unit are not followed. Instead the bound of an instruction holds the issue stage
+until its result is there, and a transfer to a general register also pays the way between the two
+pipelines. So nothing of what was charged is under way when a later instruction issues, and no
+operand of the unit is waited for. Real cores go on meanwhile, which never makes an in-order
+pipeline slower (rules 14 and 16). What other code has left in the unit is the row
+``VFP_OUTSTANDING``: it is charged once, where a path starts.
+
+Bounds of data processing cover vectors of VFP (FPSCR.LEN), up to eight single or four double
+operations. An instruction that is handed to support code takes the undefined vector, which an
+assumption excludes.
+"""
+
+from __future__ import annotations
+
+from quoll.arm.floating_point import VectorPart, is_double, vector_part
+from quoll.arm.insn import Access, Insn
+
+__all__ = ["vector_row"]
+
+ACCUMULATE = ("vmla", "vmls", "vnmla", "vnmls", "vfma", "vfms", "vfnma", "vfnms")
+VFP = {
+    **dict.fromkeys(ACCUMULATE, "VFP_ACCUMULATE"),
+    **dict.fromkeys(("vadd", "vsub"), "VFP_ADD"),
+    **dict.fromkeys(("vmul", "vnmul"), "VFP_MULTIPLY"),
+    **dict.fromkeys(("vmov", "vabs", "vneg", "vcmp", "vcmpe"), "VFP_MOVE"),
+    "vdiv": "VFP_DIVIDE",
+    "vsqrt": "VFP_SQUARE_ROOT",
+}
+CONVERT = "vcvt"  # in all of its forms
+NEON_MULTIPLY = ("vmla", "vmls", "vmul", "vmlal", "vmlsl", "vmull", "vqdml", "vqdmul", "vqrdmul")
+NEON_FLOAT = ("vrecp", "vrsqrt", "vcvt", "vfma", "vfms")
+NEON_PERMUTE = ("vdup", "vext", "vmov", "vmvn", "vrev", "vswp", "vtbl", "vtbx", "vtrn", "vuzp",
+                "vzip")  # fmt: skip
+NARROWING = ("vmovl", "vmovn", "vqmovn", "vqmovun")  # go through the arithmetic pipeline
+SIZES = (2, 4, 8, 16, 33)  # words; fldmx and fstmx transfer one more than their registers
+
+
+def vector_row(insn: Insn) -> tuple[str, str] | None:
+    """The row of an instruction of VFP or NEON; None for others, and for later extensions."""
+    part = vector_part(insn)
+    if part is None:
+        return None
+    if part is VectorPart.ARITHMETIC:
+        name = "VFP_CONVERT" if insn.mnemonic.startswith(CONVERT) else VFP.get(insn.mnemonic)
+        if name is None:
+            return None
+        if name == "VFP_CONVERT":
+            return name, "any"
+        return name, "double" if is_double(insn) else "single"
+    if part is VectorPart.NEON:
+        return _neon(insn.mnemonic, float_type=".f" in insn.text.partition(" ")[0]), "any"
+    if part is VectorPart.STATUS:
+        return "VFP_STATUS_READ" if insn.mnemonic == "vmrs" else "VFP_STATUS_WRITE", "any"
+    if part in (VectorPart.FROM_CORE, VectorPart.TO_CORE):
+        return f"VFP_{part.name}", "any"
+    assert insn.memory is not None
+    direction = "LOAD" if insn.memory.access is Access.LOAD else "STORE"
+    if part is VectorPart.ELEMENTS:
+        return f"NEON_{direction}", "any"
+    size = next((size for size in SIZES if insn.memory.count <= size), None)
+    return None if size is None else (f"VFP_{direction}", f"to {size} words")
+
+
+def _neon(name: str, *, float_type: bool) -> str:
+    if float_type or name.startswith(NEON_FLOAT):
+        return "NEON_FLOAT"
+    if name.startswith(NEON_MULTIPLY):
+        return "NEON_MULTIPLY"
+    if name.startswith(NEON_PERMUTE) and name not in NARROWING:
+        return "NEON_PERMUTE"
+    return "NEON_INTEGER"
