@@ -212,6 +212,10 @@ def test_the_call_graph_leads_to_functions(browser: Browser) -> None:
     few = len(browser.all(".drawing .block"))
     Select(browser.all("main select")[1]).select_by_visible_text("0 %")
     assert len(browser.all(".drawing .block")) > few
+    assert not browser.all(".drawing .block.off")
+    Select(browser.all("main select")[1]).select_by_visible_text("all, on the path or not")
+    assert browser.all(".drawing .block.off")
+    assert findings(browser.driver) == []
     block = next(b for b in browser.all(".block") if "cspace_resolve" in b.text)
     browser.driver.execute_script("arguments[0].focus()", block)
     block.send_keys(Keys.ENTER)

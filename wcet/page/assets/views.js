@@ -160,14 +160,14 @@ function callsView([entry = FIRST, number_ = 0]) {
   const { functions, edges } = callsOf(path);
   const open = (fn) => { location.hash = address("code", entry, number_, fn); };
   const holder = make("div", {});
-  const redraw = (least) => holder.replaceChildren(callGraph(path, Number(least), open).element);
+  const redraw = (least) => holder.replaceChildren(callGraph(path, Number(least), least === "all", open));
   redraw(0.01);
   const rows = [...functions.values()].sort((a, b) => b.cycles - a.cycles);
   const callers = (fn) => edges.filter((edge) => edge.to === fn).map((edge) => functionName(edge.from)).join(", ");
   return [
     make("h2", {}, "Calls on the worst path"),
     make("div", { class: "tools" }, pathChoice(entry, number_, (e, p) => { location.hash = address("calls", e, p); }),
-      labelled("From", choice([[0.1, "10 %"], [0.01, "1 %"], [0.001, "0.1 %"], [0, "0 %"]], 0.01, redraw))),
+      labelled("Functions from", choice([[0.1, "10 %"], [0.01, "1 %"], [0.001, "0.1 %"], [0, "0 %"], ["all", "all, on the path or not"]], 0.01, redraw))),
     holder,
     make("h3", {}, "Functions on the path, cycles with those that they call"),
     filtered("Functions on the path", rows, (f) => `${functionName(f.fn)} ${callers(f.fn)}`, (f, element) => {
