@@ -18,7 +18,9 @@ from loopbounds.bounds import bound_loops
 from loopbounds.proof.bound import LoopBound
 from loopbounds.recursion import find_depths, with_depths
 from pipeline.charge import charge
+from pipeline.core import load_core
 from pipeline.costs import Costs
+from pipeline.demand import demand
 from quoll.arm.insn import Flow
 from quoll.assumptions import (
     ABORTS,
@@ -35,7 +37,7 @@ from quoll.assumptions import (
     stated,
 )
 from quoll.cfg.cfg import Program
-from quoll.errors import TimingError, UsageError
+from quoll.errors import ControlFlowError, TimingError, UsageError
 from quoll.extraction.extract import extract
 from quoll.facts import PathStart
 from quoll.facts.applied import CALLEE_SAVED, Replacement
@@ -58,6 +60,7 @@ from wcet.platforms.platform import Platform
 
 __all__ = ["Preparation", "Valued"]
 
+NAMED = 4  # instructions in an error, beside the first
 SPREAD = 1000  # nodes of all starts of paths, from which on they are worth another process
 
 
@@ -105,9 +108,13 @@ class Costed:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """The stages of one run, for any of its entries."""
+    """The stages of one run, for any of its entries.
+
+    ``switching``: the functions that switch contexts and are being bounded, the outermost first.
+    """
 
     run: Run
+    switching: tuple[int, ...] = ()
 
     def whole_graph(self, address: int) -> Supergraph:
         """Every path from an entry that facts do not exclude, whatever values decide."""
@@ -174,7 +181,14 @@ class Preparation:
         switches: list[Switch] = []
         for function in sorted({f for b in blocks for f in b.passes if replaced[f].cycles is None}):
             place = self.run.image.place(function)
-            valued, prepared = self.valued(place, function), self.prepare(place, function)
+            if function in self.switching:
+                raise ControlFlowError(
+                    "functions that switch contexts call each other",
+                    where=place,
+                    hint="state it of the one that loads the stack pointer only",
+                )
+            inside = replace(self, switching=(*self.switching, function))
+            valued, prepared = inside.valued(place, function), inside.prepare(place, function)
             found = [self.run.solve(place, function, p, [], whole=False) for p in prepared.paths]
             if any(one.parametric is not None for one in found):
                 raise UsageError(
@@ -194,7 +208,7 @@ class Preparation:
 
     def changing(self, spans: Iterable[Span]) -> Preparation:
         """The same, where stores change what is loaded in ``spans``."""
-        return Preparation(replace(self.run, image=self.run.image.changing(spans)))
+        return replace(self, run=replace(self.run, image=self.run.image.changing(spans)))
 
     def inlined(
         self,
@@ -299,9 +313,11 @@ class Preparation:
         """The stages before the integer program, for one entry."""
         valued = self.valued(name, address)
         if valued.image is not self.run.image:
-            return Preparation(replace(self.run, image=valued.image)).prepare(name, address)
+            changed = replace(self.run, image=valued.image)
+            return replace(self, run=changed).prepare(name, address)
         graph, values = valued.graph, valued.values
         with self.run.stages.stage("values", name):
+            refuse_untimed(graph, self.run.image, self.run.platform)
             parts = self.segments(graph, values)
         with self.run.stages.stage("loop bounds", name):
             moved = parts[0].start is not None  # by a fact
@@ -477,6 +493,27 @@ def presupposed(
             yield ENDS.text(place=image.place(addr))
         elif insn.flow is Flow.EXCEPTION_RETURN:
             yield RETURNS_UNMASKED.text(entry=name, place=image.place(addr))
+
+
+def refuse_untimed(graph: Supergraph, image: Image, platform: Platform) -> None:
+    """Raise TimingError for all instructions without a timing class, before anything is proved."""
+    timing = platform.timing
+    core = load_core(timing.core, timing.profile, timing.own_rows)
+    blocks = {id(node.block): node.block for node in graph.nodes}
+    insns = {insn.addr: insn for block in blocks.values() for insn in block.insns}
+    found: dict[int, TimingError] = {}
+    for addr, insn in sorted(insns.items()):
+        try:
+            demand(core, insn, aligned=True, aligned8=False)
+        except TimingError as error:
+            found[addr] = error
+    if not found:
+        return
+    first, *others = found.items()
+    more = "".join(f"; also {insns[a].text} at {image.place(a)}" for a, _ in others[:NAMED])
+    left = len(others) - NAMED
+    more += f"; and {left} more" if left > 0 else ""
+    raise TimingError(f"{first[1].message}{more}", where=first[1].where, hint=first[1].hint)
 
 
 def refuse_control_writes(graph: Supergraph, image: Image) -> None:

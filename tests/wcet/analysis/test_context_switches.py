@@ -51,3 +51,11 @@ def test_every_shape_has_a_bound_after_one_fact(shape: str, thumb: bool, tmp_pat
     whole, switch, after = (result.entries[name] for name in ("main", "switch", "after"))
     assert whole.cycles > switch.cycles + after.cycles - 500
     assert any("switch switches context" in text for text in whole.assumptions)
+
+
+def test_switches_that_call_each_other_are_refused(tmp_path: Path) -> None:
+    body = "push {r4, lr}\n bl other\n ldr sp, [r1]\n pop {r4, pc}\nbegin other\n push {r4, lr}\n"
+    elf = program(f"{body} bl switch\n ldr sp, [r1]\n pop {{r4, pc}}", thumb=False)
+    facts = "switch switches context\nother switches context\n"
+    with pytest.raises(WcetError, match="call each other"):
+        bounded(elf, tmp_path, facts, "main")
