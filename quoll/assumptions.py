@@ -297,6 +297,15 @@ PATH_ENDS = AssumptionKind(
     refuted_by="nothing: what comes after is not part of the answer",
     checked_by="nothing: it says which question is asked",
 )
+SUPERVISOR_CALLS = AssumptionKind(
+    "fact: supervisor calls",
+    "fact: {source}: every supervisor call takes at most {cycles}; it gives back r4 to r11, sp, "
+    "the mode and the registers of other modes; it leaves masks, caches and translation as they "
+    "were",
+    proved_by=VOUCHED,
+    refuted_by="an execution with more instructions between an svc and what follows it than cycles",
+    checked_by="wcet check-facts, wcet replay: the number of instructions",
+)
 REPLACED = AssumptionKind(
     "fact: function",
     "fact: {source}: function {function} takes at most {cycles}; it gives back r4 to r11, sp, the "
@@ -665,6 +674,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     REQUIRE,
     PATH_STARTS,
     PATH_ENDS,
+    SUPERVISOR_CALLS,
     REPLACED,
     RECURSION,
     CONFLICT,
