@@ -6,10 +6,12 @@ PYTHON ?= python3
 KERNEL := build/bilby/kzm-after/kernel.elf
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel recorder analyse check quick test bench benchmark mutants docs clean
+.PHONY: help setup setup-tests kernel recorder analyse demo check quick test bench benchmark mutants \
+    docs clean
 
 help:
 	@echo 'make analyse   worst-case bounds of all entries of the kernel for KZM'
+	@echo 'make demo      programs on the kernel in QEMU; a control loop prints its latency and the bound'
 	@echo 'make test      lint, types and every test, those of the kernel included'
 	@echo 'make quick     the tests that are not slow, in under a minute'
 	@echo 'make check     lint, format and types only'
@@ -19,7 +21,7 @@ help:
 	@echo 'make bench     how long users wait; time and memory against the number of contexts'
 	@echo 'make benchmark   the kernel for other analysers: build/benchmark/*.tar.xz, options in ARGS'
 	@echo 'make mutants   faults put into the kernel one at a time: each must be found'
-	@echo 'make docs      one static site of documents and docstrings: build/site/index.html'
+	@echo 'make docs      one static site of documents and docstrings: build/site/index.html; docs/man'
 	@echo 'make clean     remove what was built; .venv stays'
 
 # Ends at once when there is nothing to install.
@@ -29,12 +31,21 @@ setup:
 kernel: setup
 	@$(MAKE) --silent --no-print-directory -C kernels/bilby
 
+# And what only the tests need.
+setup-tests:
+	@scripts/setup '$(PYTHON)' tests
+
 # The QEMU plugin that records what a kernel executes; the tests use it.
 recorder: setup
 	@$(MAKE) --silent --no-print-directory -C kernels/recorder
 
 analyse: kernel
 	@.venv/bin/wcet analyse $(KERNEL) --entry all
+
+# End it with "exit"; DEMO=BOARD-PRESET for another build.
+DEMO ?= kzm-after
+demo: setup
+	@.venv/bin/python -m bench.demo $(DEMO)
 
 check: setup
 	.venv/bin/ruff check .
@@ -45,7 +56,7 @@ check: setup
 quick: setup
 	.venv/bin/pytest -n 2 --dist loadgroup -m 'not slow'
 
-test: check kernel recorder
+test: setup-tests check kernel recorder
 	.venv/bin/pytest -n 2 --dist loadgroup
 
 # Results are recorded in docs/; each campaign is reproducible from its seed.
@@ -70,6 +81,7 @@ benchmark: kernel recorder
 docs: setup
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
 	    --editable '.[docs]'
+	@.venv/bin/python scripts/man.py
 	@.venv/bin/python scripts/reference.py build/pages
 	@.venv/bin/python -m mkdocs build --quiet --strict
 

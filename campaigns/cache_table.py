@@ -31,9 +31,10 @@ from quoll.values.values import Values, analyse
 from tests.testing.harness import build
 from wcet.analysis.options import Options
 from wcet.analysis.preparation import Preparation, infeasible_edges, of_segment, rounds_of
+from wcet.analysis.references import known_line
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
-from wcet.commands.cache import competing, known_line
+from wcet.commands.cache import competing
 from wcet.platforms.platform import Platform
 
 POLICIES = (Policy.ONE_WAY, Policy.ROUND_ROBIN, Policy.FIFO, Policy.LRU)

@@ -22,9 +22,10 @@ from quoll.kept.store import Store
 from tests.testing.harness import build
 from wcet.analysis.analyse import analyse
 from wcet.analysis.options import Options
+from wcet.analysis.references import on_worst_path
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
-from wcet.commands.cache import on_worst_path, report
+from wcet.commands.cache import report
 
 KERNEL = build.ROOT / "build/bilby/kzm-after/kernel.elf"
 POOLS = build.ROOT / "kernels/bilby/pools.facts"

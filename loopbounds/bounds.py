@@ -270,6 +270,7 @@ class _GraphPart:
                 self._acyclic,
                 self.image,
                 self.values,
+                at_start=not self.called,
                 s1=self.options.s1,
                 lists={loop: fact.most for loop, fact in self.lists.items()},
             )

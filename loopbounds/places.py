@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from loopbounds.written_loops import headers_of
 from quoll.cfg.cfg import Block
 from quoll.errors import FactsError
-from quoll.facts import Facts, ListAtMost, LoopFact
+from quoll.facts import Facts, ListAtMost, LoopFact, Source
 from quoll.facts.places import Place, find_place
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
@@ -25,13 +26,15 @@ def facts_of_loops(
     deepest never repeats, the fact says nothing, and nothing of the loop around it. Raises
     FactsError when the place is reached but in no loop, unless paths are only parts of executions
     (``in_part``); and when two lines of one file denote one loop: then the compiler has made it of
-    two, and neither number is its bound.
+    two, and neither number is its bound. A fact in a comment is about the loop written there
+    (``loopbounds.written_loops``), if the binary has it.
     """
     found: list[list[LoopFact]] = [[] for _ in graph.loops]
     for fact in facts.of(LoopFact):
         place = find_place(image, fact.place, fact.source)
-        headers = _headers_at(graph, image, place)
-        if headers and not any(headers.values()) and not in_part:
+        headers = _headers_at(graph, image, place, fact.source)
+        told = in_part or fact.source.statement is not None
+        if headers and not any(headers.values()) and not told:
             raise FactsError(
                 f"'{fact.place}' is in no loop of its function",
                 where=str(fact.source),
@@ -59,6 +62,8 @@ def _refuse_merged(stated: Sequence[LoopFact]) -> None:
     """Raise FactsError if facts about one loop name different lines of one file."""
     lines: dict[str, LoopFact] = {}
     for fact in stated:
+        if fact.source.statement is not None:
+            continue
         file, _, line = fact.place.rpartition(":")
         known = lines.setdefault(file, fact) if line.isdecimal() and file else fact
         if known.place != fact.place:
@@ -70,7 +75,9 @@ def _refuse_merged(stated: Sequence[LoopFact]) -> None:
             )
 
 
-def _headers_at(graph: Supergraph, image: Image, place: Place) -> dict[int, set[int]]:
+def _headers_at(
+    graph: Supergraph, image: Image, place: Place, source: Source
+) -> dict[int, set[int]]:
     """By context in which code at the place is reached: headers of the loops that it denotes."""
     covered: dict[tuple[int, int], bool] = {}  # by first address and end of a block
 
@@ -86,7 +93,9 @@ def _headers_at(graph: Supergraph, image: Image, place: Place) -> dict[int, set[
     for node in graph.nodes:
         if node.context not in found and covers(node.block):
             nest = graph.contexts[node.context].nest
-            if id(nest) not in of_nest:
+            if id(nest) not in of_nest and place.statement is not None:
+                of_nest[id(nest)] = headers_of(nest, image, source)
+            elif id(nest) not in of_nest:
                 around = [headers for block, headers in nest if covers(block)]
                 depth = max(map(len, around), default=0)
                 of_nest[id(nest)] = {h[-1] for h in around if depth and len(h) == depth}

@@ -245,7 +245,15 @@ REGION = AssumptionKind(
     proved_by="the page tables of the kernel",
     refuted_by="a store into a region that is read-only; page tables that say otherwise",
     checked_by="wcet check-facts: stores into read-only regions; no recording shows whether "
-    "memory is cached",
+    "memory is cached, or its translation fixed",
+)
+INITIAL = AssumptionKind(
+    "fact: initial contents",
+    "fact: {source}: region {name} holds its initial contents at {entry}",
+    proved_by="nothing in the binary: code that runs before the path may store there",
+    refuted_by="a store there before the path starts",
+    checked_by="wcet check-facts: stores there by executions that come before one of the entry in "
+    "the same recording",
 )
 BRANCH = AssumptionKind(
     "fact: branch",
@@ -526,6 +534,14 @@ HANDED_OVER = AssumptionKind(
     checked_by="wcet analyse --entry with what is called there",
 )
 
+AS_LOADED = AssumptionKind(
+    "as loaded",
+    "{entry}: memory as loaded: when a path starts, these addresses hold what the ELF says, and no "
+    "stack whose place is not known reaches them: {spans}",
+    proved_by="nothing in the binary: the loader, and all code that runs before the path",
+    refuted_by="a store there before the path starts, or a stack that reaches there",
+    checked_by="wcet check-facts, of what facts say: stores there by earlier executions",
+)
 MACHINE = AssumptionKind(
     "machine",
     "{platform}: machine: the caches, the MMU and the memory system are as the platform file says "
@@ -659,6 +675,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     POINTER,
     UNKNOWN_POINTER,
     REGION,
+    INITIAL,
     BRANCH,
     IGNORE_EDGE,
     IGNORE,
@@ -685,6 +702,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     OTHERS_FIRST,
     TAKEN_AT_ONCE,
     HANDED_OVER,
+    AS_LOADED,
     MACHINE,
     ABORTS,
     FAST_INTERRUPTS,

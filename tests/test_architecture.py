@@ -19,7 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 ORDER = (
     "quoll", "quoll.kept", "quoll.processes", "quoll.words", "quoll.graph", "quoll.image",
-    "quoll.arm", "quoll.facts", "quoll.cfg", "quoll.domain", "quoll.inlining", "quoll.indirect",
+    "quoll.arm", "quoll.source", "quoll.exchange", "quoll.facts", "quoll.cfg",
+    "quoll.domain", "quoll.inlining", "quoll.indirect",
     "quoll.extraction", "quoll.values", "quoll.preemption", "quoll.listing",
     "cache",
     "pipeline",
@@ -27,7 +28,7 @@ ORDER = (
     "loopbounds.slicing", "loopbounds.proof", "loopbounds",
     "ilp.solvers", "ilp.constraints", "ilp.paths", "ilp",
     "wcet.platforms", "wcet.analysis", "wcet.executions", "wcet.reports", "wcet.gate",
-    "wcet.advice", "wcet", "wcet.commands",
+    "wcet.page", "wcet.advice", "wcet", "wcet.commands",
 )  # fmt: skip
 MOST = 23  # modules in a folder
 FILES = sorted(p for package in PACKAGES for p in (ROOT / package).rglob("*.py"))

@@ -41,6 +41,7 @@ LINES = {
     "Consistent": "a is consistent with b in f",
     "Ignore": "ignore a",
     "IgnoreEdge": "ignore edge a -> b",
+    "InitialContents": "region r holds its initial contents at a",
     "Linear": "2*count(a) + count(b) <= 3 in f",
     "ListAtMost": "list at a has at most 3 elements",
     "LoopFact": "loop a at most 3",

@@ -45,6 +45,7 @@ COMMANDS = {
     "loops": "wcet.commands.loops",
     "masked": "wcet.commands.masked",
     "path": "wcet.commands.path",
+    "platform": "wcet.commands.platform",
     "replay": "wcet.commands.replay",
     "setup": "wcet.commands.setup",
     "timing": "wcet.commands.timing",
@@ -60,7 +61,8 @@ EPILOG = """\
 exit status:
    0  a bound (or listing) was printed
    1  replay: an execution took longer than its bound; check-facts: one violates a fact; check,
-      diff: an entry became slower (2: it is not analysed; 3: the command line or a file is wrong)
+      diff: an entry became slower (2: it is not analysed; 3: the command line or a file is wrong);
+      platform check: a value can hardly be
    2  the command line is wrong, or names an entry that does not exist or is not code
    3  a file is not what it should be: not an ELF, wrong machine, big-endian, unknown board
    4  a facts file is wrong, or names a place that does not exist
@@ -131,10 +133,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         process.discard_output()
         return 0
     except KeyboardInterrupt:
-        return fail("wcet: interrupted; no output was written", INTERRUPTED)
+        return fail("wcet: interrupted; no output was written", status=INTERRUPTED)
     except Stopped as stop:
         name = signal.Signals(stop.number).name
-        return fail(f"wcet: ended by {name}; no output was written", SIGNALLED + stop.number)
+        status = SIGNALLED + stop.number
+        return fail(f"wcet: ended by {name}; no output was written", status=status)
     except Exception as error:  # a defect: status 70, WCET_DEBUG=1 shows it
         if os.environ.get("WCET_DEBUG"):
             traceback.print_exc()
@@ -142,13 +145,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if known is not None:
             if arguments is None:
                 process.discard_output()
-            return fail(f"wcet: {known.coded}", known.exit_status)
+            return fail(*(f"wcet: {text}" for text in known.coded), status=known.exit_status)
         place = traceback.extract_tb(error.__traceback__)[-1]
         return fail(
             f"wcet: defect in this program: {type(error).__name__}: {error} "
             f"({os.path.basename(place.filename)}:{place.lineno}); please report it with the "
             "input; WCET_DEBUG=1 shows the traceback",
-            INTERNAL_ERROR,
+            status=INTERNAL_ERROR,
         )
 
 
@@ -185,11 +188,12 @@ def near(word: str, known: Iterable[str]) -> str:
     return f"; {found}" if found else ""
 
 
-def fail(message: str, status: int) -> int:
-    """Print ``message`` on standard error, one paragraph, and return ``status``."""
+def fail(*messages: str, status: int) -> int:
+    """Print each message on standard error, a paragraph, and return ``status``."""
     lead = "\r\x1b[K" if sys.stderr.isatty() else ""
-    words = (shortened(printable(word)) for word in message.split())
-    print(lead + " ".join(words), file=sys.stderr)
+    for message in messages:
+        words = (shortened(printable(word)) for word in message.split())
+        print(lead + " ".join(words), file=sys.stderr)
     return status
 
 

@@ -48,5 +48,6 @@ def given(options: argparse.Namespace) -> Project | None:
     options.kernel = project.kernel
     options.platform = options.platform or project.platform
     options.entry = options.entry or list(project.entries)
+    options.source_dir = options.source_dir or project.sources
     options.facts = [*project.facts, *options.facts]
     return project

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,8 +31,10 @@ __all__ = [
     "add_facts",
     "add_function",
     "add_set",
+    "add_sources",
     "add_vivu",
     "colored",
+    "columns_of",
     "kept",
     "parameters",
     "requested",
@@ -97,6 +100,7 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
     add_facts(
         p, "loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too"
     )
+    add_sources(p)
     add_memory(p)
     add_set(p, "without it the bound is a function of NAME")
     p.add_argument(
@@ -148,8 +152,22 @@ def add_facts(p: argparse.ArgumentParser, text: str, *, beside: bool = True) -> 
     p.add_argument("--facts", action="append", default=[], type=Path, metavar="FILE", help=text)
     if beside:
         p.add_argument(
-            "--no-facts", action="store_true", help="do not read the facts file beside the ELF"
+            "--no-facts",
+            action="store_true",
+            help="read neither the facts file beside the ELF nor facts in comments of the source",
         )
+
+
+def add_sources(p: argparse.ArgumentParser) -> None:
+    """Add ``--source-dir``."""
+    p.add_argument(
+        "--source-dir",
+        type=Path,
+        metavar="DIR",
+        help="where the compiler ran, to which paths of source files in the ELF are relative: "
+        "comments there, '// wcet: loop at most 33', are facts, unless --no-facts is given "
+        "(default: as wcet.toml says, or the current folder)",
+    )
 
 
 def add_proofs(p: argparse.ArgumentParser) -> None:
@@ -263,6 +281,7 @@ def requested(
         sharing=SHARING[options.share],
         interrupts=options.interrupts,
         force_core=options.force_core,
+        sources=options.source_dir or Path(),
     )
 
 
@@ -301,6 +320,12 @@ def add_color(p: argparse.ArgumentParser) -> None:
         default="auto",
         help="colours in the text report (default: on a terminal, unless NO_COLOR is set)",
     )
+
+
+def columns_of(options: argparse.Namespace) -> int | None:
+    """What lines have to fit: a terminal; None where they need not."""
+    whole = options.wide or not sys.stdout.isatty()
+    return None if whole else shutil.get_terminal_size().columns
 
 
 def colored(options: argparse.Namespace) -> bool:

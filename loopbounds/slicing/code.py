@@ -97,6 +97,7 @@ class Code:
         default_factory=dict
     )  # by loop and cell, if known
     continued: dict[int, Continued] = field(default_factory=dict)  # by loop, if bounded
+    at_start: bool = False  # the graph's entry is where paths start, with memory as loaded
     s1: bool = True  # rule 1: stores of unknown address spare live stack frames
     lists: dict[int, int] = field(default_factory=dict)  # loop -> elements of what it walks
     _effects: dict[int, BlockEffect] = field(default_factory=dict)  # by block

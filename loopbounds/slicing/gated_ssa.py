@@ -39,12 +39,14 @@ from loopbounds.terms.bit_vectors import (
 )
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
+from quoll.words.strided_interval import ValueSet
 
 __all__ = ["GatedSsa", "OutOfEffort", "Scope"]
 
 GATED = 40  # nodes between a join and its dominator, beyond which a join is a free choice
 LARGE = 400  # terms in a value, beyond which it is replaced by an unknown word
 FRAME_POINTERS = range(4, 12)
+WORDS = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,19 +188,25 @@ class Scope:
         return self.input(header, f"havoc_{cell_name(cell)}", cell_width(cell), cell=cell)
 
     def places(self, loop: int) -> Places:
-        """Registers that are constants, or at a constant distance from sp, at loop entries."""
-        header, entries = self.code.graph.loops[loop].header, self.code.graph.loops[loop].entries
+        """Registers that are constants, or at a constant distance from sp, at a loop's header.
+
+        Value analysis says so of all its visits: to look for it along the paths to the loop takes
+        most of the time of a slice, and finds little more.
+        """
+        header, values = self.code.graph.loops[loop].header, self.code.values
         if self.start == header:
             return ()
+        sp = _single(values.frame_register(header, SP))
         found = []
         for register in (*FRAME_POINTERS, SP):
-            values = {self.along(e, register) for e in entries}
-            away = {sub(self.along(e, register), self.along(e, SP)) for e in entries}
-            for at_sp, known in ((False, values), (True, away)):
-                amount = known.pop().constant if len(known) == 1 else None
-                if amount is not None:
-                    found.append((register, CellAddress(from_sp=at_sp, amount=amount)))
-                    break
+            amount = _single(values.register(header, register))
+            above = _single(values.frame_register(header, register))
+            if amount is not None:
+                found.append((register, CellAddress(from_sp=False, amount=amount)))
+            elif register == SP:
+                found.append((register, CellAddress(from_sp=True, amount=0)))
+            elif sp is not None and above is not None:
+                found.append((register, CellAddress(from_sp=True, amount=(above - sp) % WORDS)))
         return tuple(found)
 
     def incoming(self, node: int) -> list[int]:
@@ -218,9 +226,17 @@ class Scope:
             known = self._ssa.start_value(self, cell)
             if known is not None:
                 return known
-        if isinstance(cell, int) and cell in self._places:
-            return self._places[cell].term(self)
-        return self.leaf(cell)
+        if isinstance(cell, int):
+            return self._places[cell].term(self) if cell in self._places else self.leaf(cell)
+        word = self._at_start(cell)
+        return self.leaf(cell) if word is None else const(word, cell_width(cell))
+
+    def _at_start(self, cell: tuple[Term, int]) -> int | None:
+        """What a word of memory is where paths start, if the scope does and it is as loaded."""
+        address, size = cell
+        if self.loop is not None or not self.code.at_start or address.constant is None:
+            return None
+        return self.code.image.at_start(address.value, size)
 
     def leaf(self, cell: Cell) -> Term:
         """What a cell holds at the start, of which nothing is known."""
@@ -441,6 +457,11 @@ class Scope:
     def is_plain(self) -> bool:
         """Whether nothing is taken from outside the loop but places of registers."""
         return self.loop is not None and not self.known_start
+
+
+def _single(values: ValueSet | None) -> int | None:
+    """The only one of ``values``."""
+    return values.low if values is not None and values.low == values.high else None
 
 
 class OutOfEffort(Exception):

@@ -25,6 +25,8 @@ from quoll.image.memory_map import Span, same_in_page
 __all__ = ["AFTER", "LoadedWords"]
 
 WORDS = 1 << 32
+TABLE = 256  # addresses of a table
+RUNS = 32  # of equal words in it
 AFTER = 1 << 30  # every event of a block
 ARGUMENTS = (0, 1, 2, 3, 12)
 STACK_ARGUMENTS = range(0, 64, 4)  # bytes above sp that may hold arguments, as for values
@@ -61,14 +63,43 @@ class LoadedWords:
             value = self._code.image.constant(address.value, load.size)
             if value is not None:
                 return terms.const(value, 8 * load.size)
+        elif (word := self._in_table(node, load, address)) is not None:
+            return word
         if self._followed(node, address, load):
             return self.before(node, load.position, address, load.size)
         frame = self._scope.tainted(address)
         name = load.symbol.name
-        given = not self._code.stored_before(node)
+        given = not (self._code.image.as_loaded or self._code.stored_before(node))
         word = self._scope.input(node, name, 8 * load.size, frame=frame, given=given)
         self.addresses[word] = address
         return word
+
+    def _in_table(self, node: int, load: Load, address: Term) -> Term | None:
+        """A word of a constant table, where value analysis says which words it may be.
+
+        The address is one of those, in every execution of the node. Sorted, they fall into runs of
+        equal words, and where the next run begins tells them apart. None if there are too many.
+        """
+        memory = self._code.graph.nodes[node].block.insns[load.insn].memory
+        places = self._code.values.access(node, load.insn)
+        if places is None or places.size > TABLE or memory is None:
+            return None
+        if memory.count != 1 or memory.size != load.size:
+            return None
+        runs: list[tuple[int, int]] = []  # first address, word
+        for place in places:
+            word = self._code.image.constant(place, load.size)
+            if word is None:
+                return None
+            if not runs or runs[-1][1] != word:
+                runs.append((place, word))
+            if len(runs) > RUNS:
+                return None
+        value = terms.const(runs[-1][1], 8 * load.size)
+        for (first, _), (_, word) in zip(runs[:0:-1], runs[-2::-1], strict=True):
+            before = terms.ult(address, terms.const(first, 32))
+            value = ite(before, terms.const(word, 8 * load.size), value)
+        return value
 
     def _followed(self, node: int, address: Term, load: Load) -> bool:
         """Whether only stores of the program change the cell, and its address is one place."""
@@ -293,6 +324,8 @@ class LoadedWords:
 
     def _spared(self, node: int, store: StoreEffect, target: Term, address: Term) -> bool:
         """S1 (rule 1); a known address is not one of a stack whose place is unknown."""
+        if self._below_data(node, store, target, address):
+            return True
         if not self._code.s1:
             return False
         if not self._in_frame(node, address, store):
@@ -303,6 +336,14 @@ class LoadedWords:
             return False
         self._scope.used.add(S1 if target.constant is None else S4)
         return True
+
+    def _below_data(self, node: int, store: StoreEffect, target: Term, address: Term) -> bool:
+        """A store into a stack whose place is not known, which spares memory that is as loaded."""
+        if address.constant is None or target.constant is not None:
+            return False
+        if self._code.image.at_start(address.value, 1) is None:
+            return False
+        return not self._code.near_stack(address.value) and self._in_frame(node, target, store)
 
 
 def _span(first: int, size: int) -> Span:

@@ -56,6 +56,7 @@ class Environment:
     unknown: set[int] = field(default_factory=set)  # instructions at unknown addresses, by a fact
     spilled: Callable[[object], bool] | None = None  # cells of frames that arrays do not reach
     changed: frozenset[Span] = frozenset()  # read-only by its section, but written
+    apart: Callable[[int], bool] | None = None  # where no stack of unknown place is
 
     @property
     def used(self) -> set[Assumption]:
@@ -137,6 +138,7 @@ class AbstractMachine:
             environment.use,
             environment.map,
             environment.spilled,
+            environment.apart,
         )
 
     def snapshot(self, facts: Facts | None = None) -> State:

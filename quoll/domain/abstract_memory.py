@@ -66,7 +66,17 @@ class Use:
 class AbstractMemory:
     """The working copy of a state's cells while a block is interpreted."""
 
-    __slots__ = ("frames", "globals", "map", "ordinary", "own", "spilled", "stacks", "use")
+    __slots__ = (
+        "apart",
+        "frames",
+        "globals",
+        "map",
+        "ordinary",
+        "own",
+        "spilled",
+        "stacks",
+        "use",
+    )
 
     def __init__(
         self,
@@ -77,6 +87,7 @@ class AbstractMemory:
         use: Use,
         memory_map: MemoryMap,
         spilled: Callable[[object], bool] | None = None,
+        apart: Callable[[int], bool] | None = None,
     ) -> None:
         self.frames = frames
         self.globals = globals_
@@ -86,6 +97,7 @@ class AbstractMemory:
         self.use = use
         self.map = memory_map
         self.spilled = spilled
+        self.apart = apart
 
     def load(self, address: Term, facts: Facts) -> object | None:
         """The cell at ``address``: a term, or (size, term); None if nothing is recorded."""
@@ -192,8 +204,8 @@ class AbstractMemory:
         if base is not None:
             first = base + offset & MASK
             self._forget((first, first + size - 1))
-        elif self.globals:
-            self.globals = self.own["globals"] = {}
+        else:
+            self._forget_near_stacks()
         if any(key >> 32 != symbol for key in self.frames):
             kept = {key: cell for key, cell in self.frames.items() if key >> 32 == symbol}
             self.frames = self.own["frames"] = kept
@@ -302,6 +314,13 @@ class AbstractMemory:
                 del cells[key]
         return {key: cell for key, cell in hit.items() if key & 3 == 0}
 
+    def _forget_near_stacks(self) -> None:
+        """A store into a stack of unknown place, which is assumed not to be where ``apart``."""
+        if self.globals:
+            apart = self.apart
+            kept = {k: c for k, c in self.globals.items() if apart and apart(k) and apart(k + 3)}
+            self.globals = self.own["globals"] = kept
+
     def _forget_globals_in(self, span: Span) -> None:
         for low, high in self.map.images(*span):
             if any(low - 4 < key <= high for key in self.globals):
@@ -327,7 +346,10 @@ class AbstractMemory:
         if fact.offsets == ANY:
             self.globals = self.own["globals"] = {}
         elif base is None or low + reach > MASK:
-            self.globals = self.own["globals"] = {}
+            if base is None:
+                self._forget_near_stacks()
+            else:
+                self.globals = self.own["globals"] = {}
             self._tell_frames_apart(fact.base, first, reach)
         else:
             span = low, low + reach - 1

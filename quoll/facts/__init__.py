@@ -23,7 +23,7 @@ from quoll.facts.guidance import (
 )
 from quoll.facts.invariants import ListAtMost, RegisterAtMost
 from quoll.facts.linear import Linear
-from quoll.facts.memory import PointsInto, RegionFact, UnknownPointsInto
+from quoll.facts.memory import InitialContents, PointsInto, RegionFact, UnknownPointsInto
 from quoll.facts.read import Facts, load, parse
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "Facts",
     "Ignore",
     "IgnoreEdge",
+    "InitialContents",
     "Linear",
     "ListAtMost",
     "LoopFact",

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import ClassVar
 
 from quoll.errors import FactsError
+from quoll.source.loop_statement import LoopStatement, OnlyLoop
 
 __all__ = [
     "ADDRESS",
@@ -42,11 +43,15 @@ Question = tuple[tuple[object, ...], object]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a fact stands: file, line (from 1), and its text."""
+    """Where a fact stands: file, line (from 1), and its text.
+
+    ``statement``: the loop that it is about, where that is not said by a place.
+    """
 
     file: str
     line: int
     text: str
+    statement: LoopStatement | OnlyLoop | None = None
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"

@@ -20,14 +20,17 @@ from quoll.facts.fact import (
 )
 from quoll.facts.invariants import REGISTERS
 
-__all__ = ["FORMS", "KINDS", "PointsInto", "RegionFact", "UnknownPointsInto"]
+__all__ = ["FORMS", "KINDS", "InitialContents", "PointsInto", "RegionFact", "UnknownPointsInto"]
 
 KINDS = ("cached", "device", "read-only", "tcm", "uncached")
 
 
 @dataclass(frozen=True, slots=True)
 class RegionFact(Fact):
-    """``region NAME from LOW to HIGH is KIND``: virtual addresses, both included."""
+    """``region NAME from LOW to HIGH is KIND``: virtual addresses, both included.
+
+    ``fixed`` (``and fixed``): the MMU is off, or every page table maps them alike for the kernel.
+    """
 
     stage = Stage.VALUES
 
@@ -35,12 +38,29 @@ class RegionFact(Fact):
     low: int
     high: int
     kind: str
+    fixed: bool = False
 
     def __str__(self) -> str:
-        return f"region {self.name} from {self.low:#x} to {self.high:#x} is {self.kind}"
+        kind = f"{self.kind} and fixed" if self.fixed else self.kind
+        return f"region {self.name} from {self.low:#x} to {self.high:#x} is {kind}"
 
     def question(self) -> Question:
-        return ("region", self.name), (self.low, self.high, self.kind)
+        return ("region", self.name), (self.low, self.high, self.kind, self.fixed)
+
+
+@dataclass(frozen=True, slots=True)
+class InitialContents(Placed):
+    """``region NAME holds its initial contents at ENTRY``: nothing has stored into it before."""
+
+    stage = Stage.EXTRACTION
+
+    region: str
+
+    def __str__(self) -> str:
+        return f"region {self.region} holds its initial contents at {self.place}"
+
+    def question(self) -> Question:
+        return ("initial contents", self.region, self.place), True
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +105,19 @@ class UnknownPointsInto(Fact):
         return ("unknown",), self.region
 
 
-def region(source: Source, name: str, low: int, high: int, kind: str) -> RegionFact:
+def region(source: Source, name: str, low: int, high: int, kind: str, *, fixed: bool) -> RegionFact:
     """A region, refused if it ends before it begins or beyond the address space."""
     if not low <= high < 1 << 32:
         raise FactsError(
             f"a region is from its lowest to its highest address, not {low:#x} to {high:#x}",
             where=str(source),
         )
-    return RegionFact(source, name, low, high, kind)
+    if fixed and kind == "read-only":
+        raise FactsError(
+            "'read-only' is about contents, 'fixed' about translation: state two facts",
+            where=str(source),
+        )
+    return RegionFact(source, name, low, high, kind, fixed)
 
 
 def points(source: Source, register: str, place: str, name: str, aligned: int) -> PointsInto:
@@ -108,9 +133,17 @@ FORMS = (
     FactForm(
         r"region \S+ from\b",
         rf"region (?P<name>{NAME}) from (?P<low>{ADDRESS}) to (?P<high>{ADDRESS}) "
-        rf"is (?P<kind>{'|'.join(KINDS)})",
-        f"region NAME from 0xLOW to 0xHIGH is {'|'.join(KINDS)}",
-        lambda s, m: region(s, m["name"], number(m["low"]), number(m["high"]), m["kind"]),
+        rf"is (?P<kind>{'|'.join(KINDS)})(?P<fixed> and fixed)?",
+        f"region NAME from 0xLOW to 0xHIGH is {'|'.join(KINDS)} [and fixed]",
+        lambda s, m: region(
+            s, m["name"], number(m["low"]), number(m["high"]), m["kind"], fixed=bool(m["fixed"])
+        ),
+    ),
+    FactForm(
+        r"region \S+ holds\b",
+        rf"region (?P<name>{NAME}) holds its initial contents at (?P<place>{PLACE})",
+        "region NAME holds its initial contents at ENTRY",
+        lambda s, m: InitialContents(s, m["place"], m["name"]),
     ),
     FactForm(
         r"accesses of\b",

@@ -17,6 +17,7 @@ from quoll.errors import FactsError, InputError
 from quoll.facts import Source
 from quoll.image.dwarf_lines import SourceLine
 from quoll.image.image import Image
+from quoll.source.loop_statement import LoopStatement, OnlyLoop
 from quoll.spelling import did_you_mean
 
 __all__ = ["Place", "find_place", "resolve"]
@@ -32,13 +33,22 @@ class Place:
     """``addresses`` are where it starts, ascending; ``line`` is set for a source line.
 
     A line usually has several ranges of code, and each range holds several instructions.
+    ``statement`` is set for a loop as it is written: all of its lines are the place.
     """
 
     addresses: tuple[int, ...]
     line: SourceLine | None
+    statement: LoopStatement | OnlyLoop | None = None
 
     def covers(self, image: Image, addr: int) -> bool:
         """Whether the instruction at ``addr`` is at this place, or belongs to its line."""
+        if isinstance(self.statement, OnlyLoop):
+            symbol = image.symbol_at(addr)
+            return symbol is not None and symbol[0].addr in self.addresses
+        if self.statement is not None:
+            line = image.line(addr)
+            at = self.statement
+            return line is not None and line.path == at.path and at.first <= line.line <= at.last
         if self.line is not None:
             return image.line(addr) == self.line
         return addr in self.addresses or addr | 1 in self.addresses
@@ -61,6 +71,10 @@ def find_place(
     """As ``resolve``, remembering that a place is a line."""
     where = str(source) if source else None
     text = text.strip()
+    if source is not None and isinstance(source.statement, LoopStatement):
+        return _statement(image, source.statement)
+    if source is not None and isinstance(source.statement, OnlyLoop):
+        return Place((_symbol(image, source.statement.function, where),), None, source.statement)
     if ADDRESS.fullmatch(text):
         return Place((_loaded(image, int(text, 16), text, where),), None)
     if match := LINE.fullmatch(text):
@@ -71,6 +85,14 @@ def find_place(
         addr = _symbol(image, match["symbol"], where) + int(match["offset"], 0)
         return Place((_within(image, match["symbol"], addr, text, where),), None)
     return Place((_symbol(image, text, where, names),), None)
+
+
+def _statement(image: Image, statement: LoopStatement) -> Place:
+    """All code of the lines of a loop; there may be none left of it."""
+    lines = image.lines.lines_with_code(statement.path)
+    own = (line for line in lines if statement.first <= line <= statement.last)
+    starts = (a for line in own for a in image.lines.addresses(statement.path, line))
+    return Place(tuple(sorted(starts)), None, statement)
 
 
 def _loaded(image: Image, addr: int, text: str, where: str | None) -> int:

@@ -17,9 +17,18 @@ from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
 from quoll.assumptions import Assumption, stated
 from quoll.errors import FactsError
-from quoll.facts import Facts, PointsInto, RegionFact, RegisterAtMost, UnknownPointsInto
+from quoll.facts import (
+    Fact,
+    Facts,
+    InitialContents,
+    PointsInto,
+    RegionFact,
+    RegisterAtMost,
+    UnknownPointsInto,
+)
 from quoll.facts.places import resolve
 from quoll.image.image import Image
+from quoll.image.memory_map import Span
 from quoll.image.trace import Execution
 from quoll.words.strided_interval import ValueSet, progression
 
@@ -44,7 +53,7 @@ class Pointer:
 class Observation:
     """An access of an execution that a fact is about."""
 
-    fact: RegionFact | PointsInto | RegisterAtMost | UnknownPointsInto
+    fact: Fact
     position: int  # of the instruction in the execution
     address: int  # that was accessed
     holds: bool  # the fact allows it
@@ -54,12 +63,14 @@ class Observation:
 class Regions:
     """The regions by name, the pointers by the address of an instruction.
 
-    ``unknown`` is about every access of which nothing is known.
+    ``unknown`` is about every access of which nothing is known. ``initial``: what is said of the
+    contents of regions, by the address of the entry.
     """
 
     regions: Mapping[str, RegionFact] = field(default_factory=dict)
     pointers: Mapping[int, tuple[Pointer, ...]] = field(default_factory=dict)
     unknown: UnknownPointsInto | None = None
+    initial: Mapping[int, tuple[InitialContents, ...]] = field(default_factory=dict)
 
     @staticmethod
     def of(facts: Facts, image: Image) -> Regions:
@@ -84,7 +95,12 @@ class Regions:
         unknown = next(iter(facts.of(UnknownPointsInto)), None)
         if unknown is not None:
             _described(unknown, regions)
-        return Regions(regions, pointers, unknown)
+        initial: dict[int, tuple[InitialContents, ...]] = {}
+        for said in facts.of(InitialContents):
+            _refuse_without_contents(image, said, _described(said, regions))
+            for address in resolve(image, said.place, said.source):
+                initial[address & ~1] = (*initial.get(address & ~1, ()), said)
+        return Regions(regions, pointers, unknown, initial)
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
@@ -102,6 +118,15 @@ class Regions:
         if self.unknown is None:
             return None
         region = self.regions[self.unknown.region]
+        return region.low, region.high
+
+    def contents_at(self, image: Image, entry: int) -> tuple[Span, ...]:
+        """What holds its initial contents when a path starts at ``entry``."""
+        spans = (self._span(fact) for fact in self.initial.get(entry & ~1, ()))
+        return tuple(part for span in spans for part in image.stored_in(span))
+
+    def _span(self, fact: InitialContents) -> Span:
+        region = self.regions[fact.region]
         return region.low, region.high
 
     def of_kind(self, kind: str) -> tuple[RegionFact, ...]:
@@ -182,7 +207,7 @@ NO_REGIONS = Regions()
 
 
 def _described(
-    fact: PointsInto | UnknownPointsInto, regions: Mapping[str, RegionFact]
+    fact: PointsInto | UnknownPointsInto | InitialContents, regions: Mapping[str, RegionFact]
 ) -> RegionFact:
     region = regions.get(fact.region)
     if region is None:
@@ -193,6 +218,16 @@ def _described(
             hint=f"described: {known}; write: region {fact.region} from 0x... to 0x... is cached",
         )
     return region
+
+
+def _refuse_without_contents(image: Image, fact: InitialContents, region: RegionFact) -> None:
+    if region.kind == "device":
+        wrong = f"{region.name} is a device, which holds nothing"
+    elif not image.stored_in((region.low, region.high)):
+        wrong = f"the ELF stores no byte of {region.name}"
+    else:
+        return
+    raise FactsError(wrong, where=str(fact.source), hint="--from-reset speaks of .bss, too")
 
 
 def _insn(image: Image, address: int) -> Insn:

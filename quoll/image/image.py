@@ -71,6 +71,7 @@ class Image:
         self.memory: MemoryMap = NO_MAP
         self._fixed: tuple[Span, ...] = ()
         self._changing: frozenset[Span] = frozenset()
+        self._as_loaded: tuple[Span, ...] = ()
         self._segment_addrs = [s.addr for s in self.segments]
         self._section_addrs = [s.addr for s in self.sections]
 
@@ -152,11 +153,68 @@ class Image:
         changed._changing = self._changing | frozenset(spans)
         return changed
 
+    def starting_with(self, spans: Iterable[Span]) -> Image:
+        """This image on paths at whose start ``spans`` hold what is loaded.
+
+        No store changes that until ``changing`` says so: whoever calls this looks at the stores.
+        """
+        started = copy.copy(self)
+        started._as_loaded = tuple(spans)
+        return started
+
+    @property
+    def as_loaded(self) -> tuple[Span, ...]:
+        """Where paths begin with what is loaded."""
+        return self._as_loaded
+
+    def at_start(self, addr: int, count: int) -> int | None:
+        """Little-endian value of ``count`` bytes when a path starts; None if it is not known."""
+        if not all(self._starts(addr + i) for i in range(count)):
+            return None
+        return self._settled(addr, count)
+
+    def _starts(self, addr: int) -> bool:
+        return any(low <= addr <= high for low, high in self._as_loaded)
+
+    def loaded_in_place(self) -> tuple[Span, ...]:
+        """The writable memory that a loader fills where the code finds it.
+
+        Not the segments that are loaded elsewhere, from where start-up code copies them.
+        """
+
+        def in_place(segment: LoadSegment) -> bool:
+            mapped = self.memory.physical(segment.addr)
+            return segment.physical == (segment.addr if mapped is None else mapped)
+
+        writable = (s for s in self.segments if s.writable and s.size)
+        return tuple((s.addr, s.addr + s.size - 1) for s in writable if in_place(s))
+
+    def stored_in(self, span: Span) -> tuple[Span, ...]:
+        """The parts of ``span`` of which the file, or a dump, has the bytes."""
+        ends = ((s.addr, s.addr + len(s.data) - 1) for s in self.segments if s.data)
+        parts = ((max(low, span[0]), min(high, span[1])) for low, high in ends)
+        return tuple((low, high) for low, high in parts if low <= high)
+
     def mapped(self, memory: MemoryMap) -> Image:
         """This image, in the memory that a platform describes."""
         changed = copy.copy(self)
         changed.memory = memory
         return changed
+
+    def constant_as_loaded(self) -> tuple[Span, ...]:
+        """The parts of ``as_loaded`` that no store changes."""
+        kept = list(self._as_loaded)
+        for low, high in self._changing:
+            ends = [end for a, b in kept for end in ((a, min(b, low - 1)), (max(a, high + 1), b))]
+            kept = list(dict.fromkeys((a, b) for a, b in ends if a <= b))
+        return tuple(sorted(kept))
+
+    def changed_as_loaded(self) -> tuple[Span, ...]:
+        """The parts of ``as_loaded`` that stores change."""
+        parts = (
+            (max(a, low), min(b, high)) for a, b in self._as_loaded for low, high in self._changing
+        )
+        return tuple(sorted((low, high) for low, high in parts if low <= high))
 
     def overwritten(self, span: Span) -> tuple[Span, ...]:
         """Where a store to ``span`` hits what ``constant`` takes for unchanged, by any name."""
@@ -177,6 +235,10 @@ class Image:
         """Little-endian value of ``count`` bytes that no store changes (rules 1, S2), or None."""
         if any(not self._constant_at(addr + i) for i in range(count)):
             return None
+        return self._settled(addr, count)
+
+    def _settled(self, addr: int, count: int) -> int | None:
+        """What is loaded there, unless the loader changes it."""
         if self._unsettled and not self._unsettled.isdisjoint(range(addr - 3, addr + count)):
             return None
         content = self.read(addr, count)
@@ -187,6 +249,8 @@ class Image:
             return False
         segment = self.segment_at(addr)
         if segment is not None and any(low <= addr <= high for low, high in self._fixed):
+            return True
+        if self._as_loaded and segment is not None and self._starts(addr):
             return True
         if segment is None or addr - segment.addr >= len(segment.data):
             return False

@@ -51,6 +51,8 @@ class NamedRegion(Protocol):
     @property
     def kind(self) -> str: ...
     @property
+    def fixed(self) -> bool: ...
+    @property
     def source(self) -> object: ...
 
 
@@ -221,11 +223,14 @@ class MemoryMap:
     def with_facts(self, facts: Iterable[NamedRegion]) -> MemoryMap:
         """The map with what facts say of addresses that it leaves open.
 
-        Raises FactsError for a fact that contradicts it. Their translation may change. A
+        Raises FactsError for a fact that contradicts it. Their translation may change, unless the
+        fact says "and fixed": then a switch of address spaces drops none of their lines, as with
+        ``MemoryRegion.fixed``. No fact says which physical words they name, so S3 is still needed
+        of them, and they are in any set of a cache that is indexed by physical addresses. A
         read-only region says nothing of caches.
         """
         regions = list(self.regions)
-        for fact in facts:
+        for fact in sorted(facts, key=lambda fact: not fact.fixed):  # the first one is taken
             if fact.kind == "read-only":
                 continue
             kind, at = RegionKind(fact.kind), fact.low
@@ -238,10 +243,11 @@ class MemoryMap:
                         where=str(fact.source),
                     )
                 if at < region.low:
-                    regions.append(MemoryRegion(fact.name, at, region.low - 1, kind, None, False))
+                    end = region.low - 1
+                    regions.append(MemoryRegion(fact.name, at, end, kind, None, fact.fixed))
                 at = region.high + 1
             if at <= fact.high:
-                regions.append(MemoryRegion(fact.name, at, fact.high, kind, None, False))
+                regions.append(MemoryRegion(fact.name, at, fact.high, kind, None, fact.fixed))
         return MemoryMap(tuple(sorted(regions, key=lambda r: r.low)), self.mirrors)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -41,8 +42,15 @@ def spread(work: Callable[[int], T], weights: Sequence[int], worth: int) -> list
         return {index: work(index) for number in taken for index in portions[number]}
 
     others = [_forked(partial(share, first)) for first in range(1, min(count, len(portions)))]
-    results = share(0)
-    os.close(rest)
+    try:
+        results = share(0)
+    except BaseException:
+        for pipe in others:
+            if pipe:
+                _give_up(*pipe)
+        raise
+    finally:
+        os.close(rest)
     for pipe in others:
         results.update((_received(*pipe) if pipe else None) or {})
     return [results[i] if i in results else work(i) for i in range(len(weights))]
@@ -124,3 +132,11 @@ def _received(child: int, reader: int) -> Any:
         content = pipe.read()
     _, status = os.waitpid(child, 0)
     return None if status else pickle.loads(content)
+
+
+def _give_up(child: int, reader: int) -> None:
+    """End a process whose result is not wanted any more."""
+    os.close(reader)
+    with suppress(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)

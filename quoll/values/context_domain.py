@@ -56,6 +56,8 @@ def environment_in(image: Image, regions: Regions) -> Environment:
     """Cached regions are ordinary memory; read-only ones hold what the image says."""
     fixed = regions.of_kind("read-only")
     environment = environment_of(image.holding((r.low, r.high) for r in fixed))
+    if image.as_loaded:
+        environment.apart = lambda addr: image.at_start(addr, 1) is not None
     ordinary = environment.ordinary
     cached = regions.of_kind("cached")
     if cached:
@@ -65,7 +67,10 @@ def environment_in(image: Image, regions: Regions) -> Environment:
     return environment
 
 
-def start_of(entry: Entry, environment: Environment) -> State:
+def start_of(
+    entry: Entry, environment: Environment, contents: Mapping[int, int] | None = None
+) -> State:
+    """The state at the entry; ``contents``: words of memory that are known there."""
     state = entry_state(environment.names, entry.mode)
     registers, facts = list(state.registers), dict(state.facts)
     for register, known in entry.registers.items():
@@ -76,7 +81,7 @@ def start_of(entry: Entry, environment: Environment) -> State:
             facts[symbol] = known
         elif register == SP:
             registers[register] = environment.stack(exact) << 32
-    return State(tuple(registers), {}, {}, {}, facts)
+    return State(tuple(registers), {}, dict(contents or {}), {}, facts)
 
 
 class ContextDomain(ValueDomain):

@@ -51,8 +51,11 @@ def inlined(
     vivu: Vivu = FULL,
     accept: Callable[[Supergraph], None] = lambda graph: None,
     stage: Callable[[str], AbstractContextManager[None]] = lambda name: nullcontext(),
+    starts: bool = False,
 ) -> Inlined:
     """The values of ``program`` from the entry at ``address``, guided by ``facts``.
+
+    ``starts``: paths start there, with memory as loaded.
 
     ``accept`` raises an error for a graph that cannot be analysed; it sees the pruned one.
     ``stage`` times the stages ``expand`` and ``values``. Raises ControlFlowError and
@@ -61,10 +64,12 @@ def inlined(
     with stage("expand"):
         plain = guided_in_contexts(expand(program, address, image, vivu), image, facts)
     with stage("values"):
-        first = analyse(plain, image, regions=regions)
+        first = analyse(plain, image, regions=regions, starts=starts)
+        if first.changed and image.as_loaded:
+            return Inlined(plain, first, plain, first)
         graph = without_edges(plain, first.dead_edges, image) if first.dead_edges else plain
         accept(graph)
         if graph is plain:
             return Inlined(plain, first, plain, first)
-        values = first.within(graph) or analyse(graph, image, regions=regions)
+        values = first.within(graph) or analyse(graph, image, regions=regions, starts=starts)
         return Inlined(plain, first, graph, values)

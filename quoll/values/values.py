@@ -8,12 +8,14 @@
 The supergraph has every call in it, so that nothing is assumed of callees: registers are saved
 and restored by the code itself. Constants come from non-writable memory; what a store to a known
 place writes, by any name, is none. S1 to S4 (rules 1, 34) are listed in ``assumptions`` where a
-store made use of them.
+store made use of them. Memory that holds what is loaded when paths start is constant too, as long
+as no store may hit it (``quoll.values.as_loaded``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
 
@@ -45,6 +47,7 @@ from quoll.image.memory_map import Span, words_in_page
 from quoll.inlining.merged_contexts import steps_over_parts
 from quoll.inlining.supergraph import Supergraph
 from quoll.inlining.trim import nodes_kept
+from quoll.values.as_loaded import stored_as_loaded, words_at_start
 from quoll.values.context_domain import ContextDomain, Entry, environment_in, flow_of, start_of
 from quoll.values.landing import landings
 from quoll.words.arithmetic import add, subtract
@@ -72,30 +75,50 @@ def analyse(
     regions: Regions = NO_REGIONS,
     *,
     returning: bool = True,
+    starts: bool = False,
 ) -> Values:
     """The values of ``graph``, under what facts say of memory.
 
-    ``returning``: calls come back in it, so that every transfer has its edges.
+    ``returning``: calls come back in it, so that every transfer has its edges. ``starts``: paths
+    start at its entry, with memory as loaded; elsewhere they have stored into it before.
 
     Raises ControlFlowError for an instruction without semantics, for one that a store to a known
     place changes, and for a transfer that goes where no edge of the graph leads.
     """
     fixed = image.holding((r.low, r.high) for r in regions.of_kind("read-only"))
     changed: frozenset[Span] = frozenset()
+    start = _with_stack(graph, entry or Entry(), regions)
     while True:
-        found = _under(graph, image.changing(changed), entry or Entry(), regions)
+        found = _under(graph, image.changing(changed), start, regions, starts=starts)
         more = _overwritten(found.environment, fixed) - changed
+        _refuse_changed_code(graph, image, more)
+        more |= stored_as_loaded(found, image.changing(changed | more))
         if not more:
             break
         changed |= more
-        _refuse_changed_code(graph, image, more)
     found.environment.changed = changed
-    if returning:
+    if returning and not (changed and image.as_loaded):  # then the whole is looked at again
         found.assume_landings(image)
     return found
 
 
-def _under(graph: Supergraph, image: Image, entry: Entry, regions: Regions) -> Values:
+def _with_stack(graph: Supergraph, entry: Entry, regions: Regions) -> Entry:
+    """``entry``, and sp if a fact says at the first instruction that it is one address.
+
+    The fact holds whenever that instruction is about to execute, so when the entry is reached. Its
+    stack is then one of known place, as that of a constant loaded into sp. A fact about sp at a
+    later place makes no such stack: frames below sp at entry may be live there.
+    """
+    at = regions.pointers.get(graph.nodes[graph.entry].block.addr, ())
+    known = [p.known for p in at if p.register == SP and p.known.exact is not None]
+    if not known or SP in entry.registers:
+        return entry
+    return replace(entry, registers={**entry.registers, SP: known[0]})
+
+
+def _under(
+    graph: Supergraph, image: Image, entry: Entry, regions: Regions, *, starts: bool
+) -> Values:
     """The values, where constants are what ``image`` says."""
     environment = environment_in(image, regions)
     steps = steps_over_parts(graph)
@@ -109,7 +132,8 @@ def _under(graph: Supergraph, image: Image, entry: Entry, regions: Regions) -> V
     blocks = {key: code(block.insns) for key, block in compiled.items()}
     bodies = [blocks[id(node.block)] for node in graph.nodes]
     domain = ContextDomain(graph, steps, flow, order, bodies, environment, code)
-    found = solve(flow, order, domain, start_of(entry, environment))
+    contents = words_at_start(image) if starts else {}
+    found = solve(flow, order, domain, start_of(entry, environment, contents))
     for node, state in enumerate(found.states):
         if state is not None and not graph.successors[node]:
             domain.outcome(node, state)  # for what it stores: nothing is asked behind it

@@ -94,7 +94,9 @@ def test_run_refuses_what_does_not_exist(build: Path) -> None:
     assert subprocess.run([str(RUN)], capture_output=True, check=False).returncode == 2
 
 
-PROGRAMS = ["tests", "linger", "hello", "pingpong", "latency", "steer"]
+PROGRAMS = [
+    "tests", "linger", "hello", "pingpong", "latency", "steer", "loading", "demo",
+]  # fmt: skip
 PRODUCTS = ["kernel.elf", "kernel.facts", "kernel.loops.csv", *(f"{p}.elf" for p in PROGRAMS)]
 
 

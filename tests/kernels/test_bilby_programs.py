@@ -12,15 +12,12 @@ from bench import interrupts, ipc
 from bench.interrupts import AT_USER, interrupts_taken
 from quoll.image.image import Image
 from quoll.image.trace import Trace
-from tests.testing.bilby.build import BILBY, RUN, output
+from tests.testing.bilby.build import BUILDS, RUN, output
 from tests.testing.bilby.tap import check_tap
 from tests.testing.harness import build as products
 from tests.testing.harness import qemu
 from wcet.platforms.platform import load
 
-BOARDS = ("kzm", "cubieboard")
-PRESETS = sorted(path.stem for path in (BILBY / "presets").glob("*.mk"))
-BUILDS = [f"{board}-{preset}" for board in BOARDS for preset in PRESETS]
 # What latency.elf interrupts, where a preset has it.
 MET = {AT_USER, "1", "2", "3", "4", "6", "8", "9", "10", "12"}
 INTERRUPTS = re.compile(r"# interrupts (\d+)\n")

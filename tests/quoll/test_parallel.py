@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
 
@@ -66,6 +67,19 @@ def test_an_error_is_raised_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     with pytest.raises(ValueError, match="0"):
         spread(fails, [1, 1], 0)
+
+
+def test_an_error_here_ends_the_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails_here(number: int) -> None:
+        if os.getpid() == HERE:
+            raise ValueError(number)
+        time.sleep(1000)
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
+    with pytest.raises(ValueError, match="0"):
+        spread(fails_here, [1, 1, 1], 0)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
 
 
 @pytest.mark.parametrize("processors", [{0}, {0, 1}])

@@ -42,7 +42,10 @@ STUBS = {
     "id": '#!/bin/bash\necho "${USER_ID:-0}"\n',
     "sudo": "#!/bin/bash\nexit 1\n",
     **dict.fromkeys(
-        ["NuSMV", "gcc", "arm-none-eabi-gcc", "qemu-system-arm", "qemu-arm", "apt-get", "dpkg"],
+        [
+            *("NuSMV", "gcc", "arm-none-eabi-gcc", "qemu-system-arm", "qemu-arm"),
+            *("chromium", "chromedriver", "dot", "apt-get", "dpkg"),
+        ],
         NOTE,
     ),
 }
@@ -56,9 +59,9 @@ class Checkout:
     stubs: Path
     log: Path
 
-    def setup(self, **variables: str) -> subprocess.CompletedProcess[str]:
+    def setup(self, target: str = "setup", **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["make", "setup", "PYTHON=python-of-test"],
+            ["make", target, "PYTHON=python-of-test"],
             cwd=self.root,
             env={"PATH": f"{self.stubs}:/usr/bin:/bin", "LOG": str(self.log), **variables},
             stdin=subprocess.DEVNULL,
@@ -105,6 +108,16 @@ def test_the_second_run_does_nothing(checkout: Checkout) -> None:
 
     second = checkout.setup()
     assert (second.returncode, second.stdout, checkout.calls()) == (0, "", [])
+
+
+def test_a_browser_is_installed_for_the_tests_only(checkout: Checkout) -> None:
+    assert checkout.setup(MISSING="chromium chromium-driver").returncode == 0
+    assert not [call for call in checkout.calls() if call.startswith("apt-get")]
+    with (checkout.root / "scripts/setup").open("a") as file:
+        file.write("# changed\n")
+    assert checkout.setup("setup-tests", MISSING="chromium chromium-driver").returncode == 0
+    (asked,) = [call for call in checkout.calls() if " install " in call and "apt-get" in call]
+    assert asked.endswith(" chromium chromium-driver")
 
 
 @pytest.mark.parametrize("moment", [".venv", "requirements.txt", "--editable"])

@@ -76,6 +76,7 @@ def test_the_first_hour(wheel: Path, tmp_path: Path, versions: str) -> None:
     install = ("env/bin/python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:")
     run(folder, *install, wheel, *(oldest if versions == "oldest" else []))
     wcet = folder / "env/bin/wcet"
+    assert (folder / "env/share/man/man1/wcet-analyse.1").is_file()
     assert run(folder, wcet, "help", "facts").startswith("# ")
     assert run(folder, wcet, "--version") == f"wcet {project['version']}\n"
     assert "missing: wcet setup" in run(folder, wcet, "setup", "--list")
@@ -87,5 +88,7 @@ def test_the_first_hour(wheel: Path, tmp_path: Path, versions: str) -> None:
     entry = ("--entry", "undefined", "--quiet")
     assert " nusmv " in run(folder, wcet, "analyse", *entry)
     assert "written" in run(folder, wcet, "baseline", *entry)
+    run(folder, wcet, "analyse", *entry, "--html", "report.html")
+    assert (folder / "report.html").read_text().endswith("</html>\n")
     run(folder, wcet, "check", *entry)
     run(folder, wcet, "check", *entry, "--budget", "undefined=1us", status=1)

@@ -76,6 +76,7 @@ def command(name: str, elf: Path | str) -> list[str]:
         "init": ["init", elf, "--output", "-"],
         "loops": ["loops", elf, "--entry", "main", *quiet],
         "masked": ["masked", elf, "--entry", "main", *quiet],
+        "platform": ["platform", "check", "kzm", elf],
         "path": ["path", elf, "--entry", "main", *quiet],
         "replay": ["replay", __file__, "--kernel", elf, "--quiet"],
         "setup": ["setup", "--list"],
@@ -88,8 +89,8 @@ FROM_TRACES = ("check-facts", "replay")
 ONE_STATUS = ("check", "diff")  # for whatever is wrong: 3
 READ_NO_ELF = ("completion", "explain", "help", "setup")
 READ_ELF = sorted(COMMANDS.keys() - {*READ_NO_ELF})
-HAVE_FACTS = sorted(set(READ_ELF) - {"init"})
-HAVE_PLATFORMS = sorted(set(READ_ELF) - {"cfg", "disasm", "callgraph"})
+HAVE_FACTS = sorted(set(READ_ELF) - {"init", "platform"})
+HAVE_PLATFORMS = sorted(set(READ_ELF) - {"cfg", "disasm", "callgraph", "platform"})
 
 
 def refused(capsys: pytest.CaptureFixture[str], status: int, *arguments: object) -> str:
@@ -253,7 +254,7 @@ def test_platforms_with_assumptions_that_are_programs(
 ) -> None:
     shipped = Path(__file__).parents[2] / "wcet" / "platforms" / "kzm.toml"
     board = tmp_path / "board.toml"
-    board.write_text(shipped.read_text().replace("a constant 532 MHz", text))
+    board.write_text(shipped.read_text().replace("a constant {clock_mhz} MHz", text))
     assert "clock" in refused(capsys, 3, *command("analyse", elf), "--platform", board)
 
 
@@ -312,7 +313,7 @@ def test_parameters_out_of_range(value: str, elf: Path, capsys: pytest.CaptureFi
 def test_entries_that_are_none(
     name: str, entry: str, elf: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if name not in (*FROM_TRACES, "init"):
+    if name not in (*FROM_TRACES, "init", "platform"):
         status = 3 if name in ONE_STATUS else 2
         refused(capsys, status, *command(name, elf), f"--entry={entry}")
 
@@ -325,7 +326,8 @@ def test_ends_that_are_none(place: str, elf: Path, capsys: pytest.CaptureFixture
 
 
 OUTPUTS = [
-    ("analyse", "--json"), ("analyse", "--lp"), ("analyse", "--mps"), ("cache", "--json"),
+    ("analyse", "--json"), ("analyse", "--html"), ("analyse", "--lp"), ("analyse", "--mps"),
+    ("cache", "--json"),
     ("callgraph", "--dot"), ("cfg", "--json"), ("loops", "--json"), ("path", "--json"),
     ("path", "--flame"), ("timing", "--json"), ("values", "--json"),
     ("check-facts", "--json"), ("replay", "--json"),

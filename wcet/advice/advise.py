@@ -23,6 +23,9 @@ def advice(
 ) -> tuple[Lever, ...]:
     """At most ``most`` levers that save anything, the largest first.
 
+    Half of them are the largest ones. In the other half those on memory and options come before
+    counts: what counts of nested loops and calls save is mostly the same cycles.
+
     Raises UsageError where the bound is a function, or its counts are not known.
     """
     if entry.parametric is not None:
@@ -45,8 +48,15 @@ def advice(
     for lever_of_input in of_inputs(result, entry, options, progress):
         found.append(lever_of_input)
     useful = [one for one in found if _plain(one).saves > 0]
-    useful.sort(key=lambda one: (-_plain(one).saves, _plain(one).line))
-    return tuple(one.whole() if isinstance(one, CountLever) else one for one in useful[:most])
+    useful.sort(key=_rank)
+    half = -(-most // 2)
+    rest = sorted(useful[half:], key=lambda one: isinstance(one, CountLever))
+    chosen = sorted([*useful[:half], *rest[: most - half]], key=_rank)
+    return tuple(one.whole() if isinstance(one, CountLever) else one for one in chosen)
+
+
+def _rank(one: CountLever | Lever) -> tuple[int, str]:
+    return -_plain(one).saves, _plain(one).line
 
 
 def _plain(one: CountLever | Lever) -> Lever:

@@ -5,26 +5,43 @@ What a line says of memory is tried as a fact; what the platform leaves open, as
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from cache.classify import classify
+from cache.reference import Kind
 from quoll.errors import WcetError
-from quoll.facts import Facts, UnknownPointsInto
+from quoll.facts import Facts, PointsInto, UnknownPointsInto
 from quoll.facts.read import load
+from quoll.image.memory_map import Cacheability
 from quoll.inlining.vivu import Vivu
+from quoll.printable import printable
 from wcet.advice.lever import Lever
 from wcet.analysis.analyse import analyse
 from wcet.analysis.options import Options
+from wcet.analysis.preparation import Preparation
 from wcet.analysis.result import EntryResult, Result
-from wcet.analysis.run import facts_files
+from wcet.analysis.run import Run, facts_files
 from wcet.analysis.stages import Silent
+from wcet.platforms.outside import outside_map
 
 __all__ = ["of_inputs"]
 
 PAGE = 4096  # bytes
+DATA_KINDS = (Kind.LOAD, Kind.STORE)
 DATA = "advised_data"
+STACK = "advised_stack"
+STACK_TOP = re.compile(r"stack.*(top|end|base|limit)|(top|end|base|limit).*stack", re.IGNORECASE)
+STACK_ALIGNED = 8  # bytes, by the procedure call standard
+MOST_STACKS = 4  # that are tried
+SP = 13
+IN_DATA = (
+    "data of the kernel is there and nowhere else, and it is cached; name the end of RAM instead "
+    "of the last section if objects lie behind it"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +59,7 @@ def of_inputs(
     result: Result, entry: EntryResult, options: Options, progress: Callable[[str], None]
 ) -> Iterator[Lever]:
     """Each lever that lowers the bound; what cannot be analysed is none."""
-    for trial in _trials(result, options):
+    for trial in _trials(result, entry, options):
         progress(trial.line.partition("\n")[0])
         with tempfile.TemporaryDirectory(prefix="wcet-advise-") as folder:
             asked = replace(trial.options, entries=options.entries)
@@ -60,8 +77,11 @@ def of_inputs(
             yield Lever(trial.line, saves, trial.condition, trial.now)
 
 
-def _trials(result: Result, options: Options) -> Iterator[_Trial]:
+def _trials(result: Result, entry: EntryResult, options: Options) -> Iterator[_Trial]:
     facts = load(facts_files(result.kernel, options))
+    yield from _of_outside(result, options)
+    yield from _of_devices(result, entry, options)
+    yield from _of_stack(result, entry, options, facts)
     yield from _of_memory(result, options, facts)
     platform = result.platform
     if not options.vivu.unroll:
@@ -98,22 +118,106 @@ def _trials(result: Result, options: Options) -> Iterator[_Trial]:
         )
 
 
+def _of_outside(result: Result, options: Options) -> Iterator[_Trial]:
+    """Code and data of the ELF in memory that neither platform nor facts describe."""
+    for outside in outside_map(result.image, result.platform.hierarchy.memory):
+        yield _Trial(
+            outside.fact,
+            options,
+            f"{outside.fact}\n",
+            "this is cached RAM, and the MMU is off or all page tables map it alike",
+            f"{printable(', '.join(outside.sections))}: every access there is charged as uncached",
+        )
+
+
+def _of_devices(result: Result, entry: EntryResult, options: Options) -> Iterator[_Trial]:
+    """Pages of known addresses that neither platform nor facts describe, nor the ELF fills."""
+    run = Run.begin(result.kernel, options, Silent())
+    valued = Preparation(run).valued(entry.name, entry.address)
+    memory = run.platform.hierarchy.memory
+    classes = classify(valued.graph, valued.values, run.platform.hierarchy)
+    pages = {
+        reference.low // PAGE * PAGE
+        for references in classes.references
+        for reference in references
+        if reference.kind in DATA_KINDS
+        and reference.low is not None
+        and reference.low == reference.high
+        and memory.cacheability(reference.low, reference.low + 3) is Cacheability.MAYBE
+    }
+    filled = outside_map(result.image, memory)
+    devices = sorted(page for page in pages if not any(one.holds(page) for one in filled))
+    if devices:
+        lines = "".join(
+            f"region device{page:x} from {page:#x} to {page + PAGE - 1:#x} is device\n"
+            for page in devices
+        )
+        yield _Trial(
+            lines.rstrip(),
+            options,
+            lines,
+            "these pages are mapped as device memory; leave out the lines of those that are not",
+            "accesses to them may be cached, so that they take a line and its write-back",
+        )
+
+
+def _of_stack(
+    result: Result, entry: EntryResult, options: Options, facts: Facts
+) -> Iterator[_Trial]:
+    """Where sp may point to at the entry: symbols that are called tops of stacks.
+
+    Together with where accesses of unknown address go: as long as those may hit any line, it saves
+    little that lines of the stack are known.
+    """
+    place = result.function(entry.address)
+    if any(fact.register == SP and fact.place == place for fact in facts.of(PointsInto)):
+        return
+    image = result.image
+    writable = [s for s in image.sections if s.writable and s.size]
+    tops: dict[int, str] = {}
+    for name in image.symbols.names():
+        symbol = image.symbol(name)
+        if symbol is None or not STACK_TOP.search(name) or symbol.addr % STACK_ALIGNED:
+            continue
+        if any(s.addr < symbol.addr <= s.addr + s.size for s in writable):
+            tops.setdefault(symbol.addr, name)
+    for address, name in sorted(tops.items())[:MOST_STACKS]:
+        lines = (
+            f"region {STACK}{address:x} from {address:#x} to {address:#x} is cached",
+            f"register r13 at {place} points into {STACK}{address:x}",
+            *_data_lines(result, facts),
+        )
+        yield _Trial(
+            "\n".join(lines),
+            options,
+            "".join(f"{line}\n" for line in lines),
+            f"sp is {address:#x}, which is {printable(name)}, whenever the entry is reached"
+            + (f"; and {IN_DATA}" if len(lines) > 2 else ""),
+            "where the stack is is not known, so that an access to it may be to any line",
+        )
+
+
 def _of_memory(result: Result, options: Options, facts: Facts) -> Iterator[_Trial]:
     """Where accesses of unknown address go: the writable sections, unless facts say it."""
+    lines = _data_lines(result, facts)
+    if lines:
+        yield _Trial(
+            "\n".join(lines),
+            options,
+            "".join(f"{line}\n" for line in lines),
+            IN_DATA,
+            "an access whose address is not known may go anywhere, uncached memory included",
+        )
+
+
+def _data_lines(result: Result, facts: Facts) -> tuple[str, ...]:
+    """That accesses of unknown address go to the writable sections; none if facts say where."""
     sections = [s for s in result.image.sections if s.writable and s.size]
     if facts.of(UnknownPointsInto) or not sections:
-        return
+        return ()
     low = min(s.addr for s in sections) // PAGE * PAGE
     high = -(-max(s.addr + s.size for s in sections) // PAGE) * PAGE - 1
-    lines = (
+    return (
         f"region {DATA} from {low:#x} to {high:#x} is cached",
         f"accesses of unknown address point into {DATA}",
-    )
-    yield _Trial(
-        "\n".join(lines),
-        options,
-        "".join(f"{line}\n" for line in lines),
-        "data of the kernel is there and nowhere else, and it is cached; name the end of RAM "
-        "instead of the last section if objects lie behind it",
-        "an access whose address is not known may go anywhere, uncached memory included",
     )

@@ -6,22 +6,26 @@ ELF -> Image -> Program -> Supergraph -> Values -> Classification -> Costs
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ilp.constraints.constraint import Constraint, unused_constraints
 from loopbounds.proof.bound import LoopBound
+from loopbounds.written_loops import loops_not_found
 from quoll.arm.insn import Flow
 from quoll.assumptions import HANDED_OVER, OTHERS_FIRST, TAKEN_AT_ONCE
 from quoll.errors import UnansweredLoop, UnboundedLoop
 from quoll.facts.applied import unused_guidance
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
+from quoll.processes.parallel import spread
 from wcet.analysis.options import Options
 from wcet.analysis.prepared import Prepared
 from wcet.analysis.result import EntryResult, InterruptLatency, Result
 from wcet.analysis.run import Run
-from wcet.analysis.stages import Stages
+from wcet.analysis.stages import Stages, StageUse
 from wcet.analysis.survival import Survival, labels, proved_counts, proved_depths, proved_loops
 from wcet.platforms.platform import INTERRUPT, Platform
 
@@ -38,11 +42,10 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
     results: dict[str, EntryResult] = {}
     unbounded: dict[str, UnboundedLoop] = {}
     constraints: list[tuple[Constraint, ...]] = []
-    prepared: list[Prepared] = []
-    for name, address in run.entries.items():
-        prepared.append(recalled_or_prepared(run, name, address))
+    entries = all_recalled_or_prepared(run)
+    for (name, address), found in zip(run.entries.items(), entries, strict=True):
         try:
-            results[name] = run.entry(name, address, prepared[-1], constraints)
+            results[name] = run.entry(name, address, found, constraints)
         except UnboundedLoop as error:
             unbounded[name] = error
     if not results:
@@ -50,15 +53,16 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
     used = [text for entry in results.values() for text in entry.assumptions]
     for fact in unused_constraints(run.facts, constraints, used):
         stages.warn(f"{fact.source}: no analysed entry is constrained by '{fact.source.text}'")
-    bounds = [(paths.graph, paths.bounds) for found in prepared for paths in found.paths]
-    for text in unanswered(run.image, bounds):
+    bounds = [(paths.graph, paths.bounds) for found in entries for paths in found.paths]
+    graphs = [graph for graph, _ in bounds]
+    for text in (*unanswered(run.image, bounds), *loops_not_found(graphs, run.image, run.facts)):
         stages.warn(text)
-    proved = proved_depths(run.image, run.facts, [graph for graph, _ in bounds])
+    proved = proved_depths(run.image, run.facts, graphs)
     for unused in unused_guidance(run.facts, used):
         if str(unused.source) not in proved:
             stages.warn(f"{unused.source}: no analysed entry is changed by '{unused.source.text}'")
     proved |= proved_loops(run.image, run.facts, bounds)
-    proved |= proved_counts(run.image, run.facts, prepared)
+    proved |= proved_counts(run.image, run.facts, entries)
     known = labels(run.facts, Survival(options.store, run.image), proved)
     for label in known:
         if label.violated:
@@ -77,16 +81,41 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
     )
 
 
+def all_recalled_or_prepared(run: Run) -> list[Prepared]:
+    """The same of all entries; those that are not recalled are prepared side by side."""
+    known = {name: recalled(run, name, address) for name, address in run.entries.items()}
+    missing = [name for name, found in known.items() if found is None]
+
+    def one(index: int) -> tuple[Prepared, dict[str, StageUse]]:
+        here = os.getpid() == process
+        own = run if here else replace(run, stages=Stages(verbose=False))
+        found = prepared(own, missing[index], run.entries[missing[index]])
+        return found, {} if here else own.stages.done()
+
+    process = os.getpid()
+    for name, (found, used) in zip(missing, spread(one, [1] * len(missing), 2), strict=True):
+        known[name] = found
+        run.stages.add(used)
+    return [found for found in known.values() if found is not None]
+
+
 def recalled_or_prepared(run: Run, name: str, address: int) -> Prepared:
-    """What the stages before the integer program find, or found in an earlier run.
+    """What the stages before the integer program find, or found in an earlier run."""
+    return recalled(run, name, address) or prepared(run, name, address)
+
+
+def recalled(run: Run, name: str, address: int) -> Prepared | None:
+    """What they found in an earlier run, if that was kept."""
+    with run.stages.stage("recall", name):
+        return run.store.get(name, address)
+
+
+def prepared(run: Run, name: str, address: int) -> Prepared:
+    """What they find, which is kept.
 
     They are imported here: an entry that is recalled needs none of them, and they are half of what
     a start imports.
     """
-    with run.stages.stage("recall", name):
-        known = run.store.get(name, address)
-    if known is not None:
-        return known
     from wcet.analysis.preparation import Preparation
 
     found = Preparation(run).prepare(name, address)
@@ -105,7 +134,12 @@ def all_unbounded(entries: Mapping[str, UnboundedLoop]) -> UnboundedLoop:
     unanswered = any(isinstance(error, UnansweredLoop) for error in entries.values())
     missing = dict.fromkeys(m for error in entries.values() for m in error.missing)
     kind = UnansweredLoop if unanswered else UnboundedLoop
-    return kind("; ".join(texts), hint=hint, missing=tuple(missing))
+    parts: dict[str, list[str]] = {}
+    for name, error in entries.items():
+        for part in error.parts or (error.message,):
+            parts.setdefault(part, []).append(name)
+    each = [f"entry {', '.join(who)}: {part}" for part, who in parts.items()]
+    return kind("; ".join(texts), hint=hint, missing=tuple(missing), parts=each)
 
 
 def unanswered(

@@ -20,6 +20,7 @@ from wcet.analysis.analyse import recalled_or_prepared
 from wcet.analysis.options import Options
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
+from wcet.platforms.outside import OutsideMap, outside_map
 
 __all__ = ["Survey", "survey"]
 
@@ -31,10 +32,11 @@ class Survey:
     """What is missing in the order in which it was found, each with the first entry that needs it.
 
     ``others``: of entries by name, errors that no fact takes away. ``status``: that of the first
-    error, 0 without one.
+    error, 0 without one. ``outside``: what the platform's memory does not cover.
     """
 
     image: Image
+    outside: tuple[OutsideMap, ...]
     missing: tuple[tuple[str, Missing], ...]
     others: Mapping[str, WcetError]
     status: int
@@ -61,7 +63,8 @@ def survey(kernel: Path, options: Options, stages: Stages) -> Survey:
                     others[name] = error
                     break
                 found |= {key: value for key, value in new.items() if key not in found}
-    return Survey(begun.image, tuple(found.values()), others, next(iter(statuses), 0))
+    outside = outside_map(begun.image, begun.platform.hierarchy.memory)
+    return Survey(begun.image, outside, tuple(found.values()), others, next(iter(statuses), 0))
 
 
 def key_of(missing: Missing) -> tuple[int, str]:

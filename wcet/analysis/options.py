@@ -36,3 +36,4 @@ class Options:
     sharing: Sharing = field(default_factory=Sharing)
     interrupts: int = 1  # how many may be pending at once, for the latency
     force_core: bool = False  # bound a binary that is built for another processor
+    sources: Path = Path()  # where the compiler ran: comments in the sources may be facts

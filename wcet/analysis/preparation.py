@@ -55,6 +55,7 @@ from quoll.values.inlined import Inlined, inlined
 from quoll.values.values import Values
 from wcet.analysis.interrupts import not_by_tests, serves_interrupts
 from wcet.analysis.prepared import InfeasibleEdge, Prepared, PreparedPaths, SharedFunction
+from wcet.analysis.raw_memory import starting
 from wcet.analysis.run import Run
 from wcet.platforms.platform import Platform
 
@@ -116,6 +117,11 @@ class Preparation:
     run: Run
     switching: tuple[int, ...] = ()
 
+    @property
+    def starts(self) -> bool:
+        """Whether paths start at what is prepared; else it is a function that is called."""
+        return not self.switching
+
     def whole_graph(self, address: int) -> Supergraph:
         """Every path from an entry that facts do not exclude, whatever values decide."""
         program = extract(self.run.image, [address], self.run.facts, self.run.ends)
@@ -138,6 +144,9 @@ class Preparation:
 
         Once more from the start where stores change what was taken for constant.
         """
+        started, as_loaded = self.starting(name, address)
+        if started is not self:
+            return started.valued(name, address)
         stage = self.run.stages.stage
         with stage("extract", name):
             program = extract(self.run.image, [address], self.run.facts, self.run.ends)
@@ -147,7 +156,7 @@ class Preparation:
         program, shared = self.shared(name, program, address)
         of_shared = dict.fromkeys(text for once in shared for text in once.assumptions)
         of_shared |= dict.fromkeys(text for one in switched for text in one.assumptions)
-        found = self.inlined(program, address, lambda what: stage(what, name))
+        found = self.inlined(program, address, lambda what: stage(what, name), starts=self.starts)
         if found.changed:
             return self.changing(found.changed).valued(name, address)
         graph, values = found.graph, found.values
@@ -163,10 +172,25 @@ class Preparation:
             *(removed.fact for removed in graph.guidance.removed),
             *values.assumptions,
             *self.run.regions.assumptions,
+            *as_loaded,
             *of_shared,
         )
         functions = tuple(once.function for once in shared)
         return Valued(self.run.image, graph, values, infeasible, assumptions, unmasking, functions)
+
+    def starting(self, name: str, address: int) -> tuple[Preparation, tuple[Assumption, ...]]:
+        """The same where memory is as loaded when paths of an entry start, and what that assumes.
+
+        Itself if that is said of no memory, or known to it.
+        """
+        run = self.run
+        if not self.starts:
+            return self, ()
+        image, assumed = starting(
+            run.image, name, address, run.regions, from_reset=run.options.extra.from_reset
+        )
+        known = image.as_loaded == run.image.as_loaded
+        return self if known else replace(self, run=replace(run, image=image)), assumed
 
     def with_switches(self, name: str, program: Program) -> tuple[Program, list[Switch]]:
         """``program`` with the cycles of the functions in it that switch contexts.
@@ -179,6 +203,7 @@ class Preparation:
         replaced = dict(program.guidance.replaced)
         blocks = [block for cfg in program.functions.values() for block in cfg.blocks]
         switches: list[Switch] = []
+        image = self.run.image.starting_with(())  # callers have stored into memory before
         for function in sorted({f for b in blocks for f in b.passes if replaced[f].cycles is None}):
             place = self.run.image.place(function)
             if function in self.switching:
@@ -187,7 +212,8 @@ class Preparation:
                     where=place,
                     hint="state it of the one that loads the stack pointer only",
                 )
-            inside = replace(self, switching=(*self.switching, function))
+            run = replace(self.run, image=image)
+            inside = Preparation(run, switching=(*self.switching, function))
             valued, prepared = inside.valued(place, function), inside.prepare(place, function)
             found = [self.run.solve(place, function, p, [], whole=False) for p in prepared.paths]
             if any(one.parametric is not None for one in found):
@@ -215,8 +241,12 @@ class Preparation:
         program: Program,
         address: int,
         stage: Callable[[str], AbstractContextManager[None]] = lambda name: nullcontext(),
+        *,
+        starts: bool = False,
     ) -> Inlined:
         """``program`` from ``address`` on, in calling contexts, with values.
+
+        ``starts``: the paths of an entry start there, not calls of a function.
 
         Raises ControlFlowError where control may get to what is on no path (rule 33), and
         TimingError for code that changes what is presupposed of the machine (rule 37).
@@ -236,6 +266,7 @@ class Preparation:
             vivu=run.options.vivu,
             accept=accept,
             stage=stage,
+            starts=starts,
         )
 
     def shared(self, name: str, program: Program, address: int) -> tuple[Program, tuple[Once, ...]]:
@@ -417,8 +448,8 @@ class Preparation:
 
     def hierarchy_of(self, part: Segment) -> Hierarchy:
         """The caches where a part of paths starts: given at an entry, unknown elsewhere."""
-        known = self.run.platform.hierarchy
-        return known if part.start is None else known.from_anywhere
+        known, at_entry = self.run.platform.hierarchy, self.starts and part.start is None
+        return known if at_entry else known.from_anywhere
 
     def progress(self, answered: int, asked: int, place: str) -> None:
         """Show how far model checking has come."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from quoll.assumptions import AS_LOADED, Assumption, stated
 from quoll.errors import UsageError
+from quoll.facts.regions import Regions
 from quoll.image.image import Image, RawMemory
 from quoll.image.symbols import read_names
 
-__all__ = ["NOTHING", "Extra", "add_memory", "extra"]
+__all__ = ["NOTHING", "Extra", "add_memory", "extra", "refuse_several", "starting"]
 
 RAW = re.compile(r"(?P<file>.+)@(?P<addr>0[xX][0-9a-fA-F]{1,8})(?P<constant>:r)?")
 
@@ -23,6 +25,7 @@ class Extra:
 
     raw: tuple[RawMemory, ...] = ()
     names: tuple[Path, ...] = ()
+    from_reset: bool = False  # paths start with memory as the loader leaves it
 
     def image(self, elf: Path) -> Image:
         """All of it. Raises InputError naming the file that is not what it should be."""
@@ -52,11 +55,53 @@ def add_memory(p: argparse.ArgumentParser) -> None:
         help="more symbols, one 'ADDRESS TYPE NAME' a line: the output of nm, System.map, "
         "/proc/kallsyms; repeatable",
     )
+    p.add_argument(
+        "--from-reset",
+        action="store_true",
+        help="when paths start, data are what the ELF says and .bss is zero: nothing has stored "
+        "there before; for one entry (for others state: region NAME holds its initial contents at "
+        "ENTRY)",
+    )
 
 
 def extra(options: argparse.Namespace) -> Extra:
     """What a command line asks to load. Raises UsageError for what is not FILE@ADDRESS."""
-    return Extra(tuple(dumps(options.raw)), tuple(options.symbols))
+    return Extra(tuple(dumps(options.raw)), tuple(options.symbols), options.from_reset)
+
+
+def starting(
+    image: Image, name: str, entry: int, regions: Regions, *, from_reset: bool
+) -> tuple[Image, tuple[Assumption, ...]]:
+    """``image`` on paths from the entry ``name``, and what that assumes of memory.
+
+    Raises UsageError if nothing is as loaded ``from_reset``.
+    """
+    spans = regions.contents_at(image, entry)
+    if from_reset:
+        in_place = image.loaded_in_place()
+        if not in_place:
+            raise UsageError(
+                "--from-reset: no writable segment is loaded where the code finds it",
+                hint="start-up code copies the data, or the platform maps them elsewhere: analyse "
+                "from that code on, or state: region NAME holds its initial contents at ENTRY",
+            )
+        spans = (*spans, *in_place)
+    if not spans:
+        return image, ()
+    text = ", ".join(f"{low:#x} to {high:#x}" for low, high in spans)
+    facts = (stated(fact) for fact in regions.initial.get(entry & ~1, ()))
+    listed = AS_LOADED.text(entry=name, spans=text)
+    return image.starting_with(spans), (*facts, listed)
+
+
+def refuse_several(entries: Collection[str]) -> None:
+    """Raise UsageError for ``--from-reset`` of several entries: paths from one start there."""
+    if len(entries) > 1:
+        raise UsageError(
+            f"--from-reset is about paths from one entry, not from {len(entries)}",
+            hint="--entry NAME, or for others the fact: region NAME holds its initial contents at "
+            "ENTRY",
+        )
 
 
 def dumps(texts: Sequence[str]) -> list[RawMemory]:

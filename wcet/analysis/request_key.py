@@ -38,6 +38,7 @@ LEFT_OUT: LeftOut = {
         "l2": PLATFORM,
         "tlb": PLATFORM,
         "facts": FACTS,
+        "sources": FACTS,
         "neighbouring_facts": FACTS,
         "ends": "the addresses that they name are walked",
         "parameters": "only the integer program reads them, and it is solved anew",

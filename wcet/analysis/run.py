@@ -13,11 +13,14 @@ from ilp.parametric import largest
 from ilp.solvers.solve import solver_named
 from quoll.assumptions import stated
 from quoll.facts import Facts, load
+from quoll.facts.annotations import Annotations, read_annotations
+from quoll.facts.read import uncontradicted
 from quoll.facts.regions import Regions
 from quoll.image.image import Image
 from wcet.analysis.entries import asked_ends, find_entries, path_ends
 from wcet.analysis.options import Options
 from wcet.analysis.prepared import Prepared, PreparedPaths, PreparedStore
+from wcet.analysis.raw_memory import refuse_several
 from wcet.analysis.result import EntryResult, Start
 from wcet.analysis.stages import Stages
 from wcet.platforms import platform as platforms
@@ -50,12 +53,19 @@ class Run:
             image = options.extra.image(kernel)
             platform, reason = choose_platform(image, options)
             files = facts_files(kernel, options)
-            facts = Facts((*load(files).facts, *asked_ends(options.ends)))
+            written = written_facts(image, kernel, options)
+            loaded = load(files)
+            for text in (*loaded.remarks, *written.warnings):
+                stages.warn(text)
+            stated = uncontradicted((*loaded.facts, *written.facts))
+            facts = Facts((*stated.facts, *asked_ends(options.ends)))
             refuse_unknown(facts, options.parameters)
             regions = Regions.of(facts, image)
             platform = platform.with_regions(regions)
             image = image.mapped(platform.hierarchy.memory)
             entries = find_entries(image, platform, options.entries)
+            if options.extra.from_reset:
+                refuse_several(entries)
             ends = path_ends(image, platform)
             store = PreparedStore(options, image, platform, facts, ends)
         return Run(
@@ -155,6 +165,13 @@ def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
     listed = check_processor(image.attributes, chosen.name, processor, force=options.force_core)
     chosen = replace(chosen, assumptions=(*chosen.assumptions, *listed))
     return chosen.locking(image), reason
+
+
+def written_facts(image: Image, kernel: Path, options: Options) -> Annotations:
+    """The facts in comments of the sources, unless only files that are named count."""
+    if not options.neighbouring_facts:
+        return Annotations()
+    return read_annotations(image, kernel, options.sources)
 
 
 def facts_files(kernel: Path, options: Options) -> tuple[Path, ...]:

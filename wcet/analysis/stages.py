@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from shutil import get_terminal_size
@@ -46,9 +46,15 @@ class Stages:
 
     def spent(self, name: str, seconds: float) -> None:
         """Add wall time to stage ``name``."""
-        before = self._use.get(name, StageUse(0.0, 0.0))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        self._use[name] = StageUse(before.seconds + seconds, max(before.peak_mib, peak))
+        self.add({name: StageUse(seconds, peak)})
+
+    def add(self, used: Mapping[str, StageUse]) -> None:
+        """Add what another process used, while this one went on."""
+        for name, more in used.items():
+            before = self._use.get(name, StageUse(0.0, 0.0))
+            seconds, peak = before.seconds + more.seconds, max(before.peak_mib, more.peak_mib)
+            self._use[name] = StageUse(seconds, peak)
 
     def say(self, text: str) -> None:
         """Show what is being done, once."""

@@ -7,25 +7,31 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
 from ilp.solvers.model import Model
-from quoll.errors import WcetError
+from quoll.errors import UsageError, WcetError
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.analyse import analyse
 from wcet.analysis.missing import Survey, survey
+from wcet.analysis.options import Options
 from wcet.analysis.result import Result
-from wcet.analysis.stages import Stages
+from wcet.analysis.run import Run
+from wcet.analysis.stages import Silent, Stages
 from wcet.atomic import publish
+from wcet.gate.compare import compare
+from wcet.gate.record import LATENCY, Record, read, recorded
+from wcet.page.parts import part_texts
 from wcet.project import add_project, given
 from wcet.reports.json_document import to_json
 from wcet.reports.missing import suggested_facts, to_lines
 from wcet.reports.outside_memory import outside_warnings
 from wcet.reports.screen import Screen, to_screen
 from wcet.reports.text import Style, to_text
-from wcet.request import add_analysis, add_color, add_command, colored, requested
+from wcet.request import add_analysis, add_color, add_command, colored, columns_of, requested
 
 __all__ = ["add_to"]
 
@@ -48,6 +54,7 @@ examples:
   wcet analyse kernel.elf --entry syscall --facts my.facts --paths full
   wcet analyse kernel.elf --entry wake --facts queue.facts --set waiting=12
   wcet analyse kernel.elf --suggest-facts kernel.facts    then fill in what it asks for
+  wcet analyse kernel.elf --html report.html --source-dir src
   wcet analyse kernel.elf --entry schedule --json - | jq .entries.schedule.cycles
 """
 
@@ -66,6 +73,20 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "or every block in order (default: brief)",
     )
     p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
+    p.add_argument(
+        "--html",
+        metavar="FILE",
+        help="write a report to read in a browser, offline: worst paths beside source and "
+        "instructions, control flow, calls, loops, caches, assumptions; only files in --source-dir "
+        "are taken into it",
+    )
+    p.add_argument(
+        "--baseline",
+        type=Path,
+        metavar="FILE",
+        help="of --html: compare with what 'wcet baseline' or --json has written (default: as "
+        "wcet.toml says)",
+    )
     for form, text in (("lp", "LP"), ("mps", "free MPS")):
         p.add_argument(
             f"--{form}",
@@ -97,7 +118,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(options: argparse.Namespace) -> int:
     """Analyse, then print; files are written only when an entry at least has a bound."""
-    given(options)
+    project = given(options)
+    if options.baseline and not options.html:
+        raise UsageError("--baseline is of the report that --html writes")
+    if options.html:
+        part_texts()  # a missing one is said before the analysis
+        if project and not options.baseline and project.baseline.is_file():
+            options.baseline = project.baseline
+    old = read(options.baseline) if options.baseline else None
     stages = Stages(verbose=not options.quiet)
     wanted = requested(options, options.entry, options.smv)
     if options.suggest_facts:
@@ -111,17 +139,44 @@ def run(options: argparse.Namespace) -> int:
         raise
     for warning in outside_warnings(result):
         stages.warn(warning)
-    style = Style(color=colored(options), paths=options.paths or "brief", stats=options.stats)
+    html = page_text(options, wanted, result, old) if options.html else str
+    style = Style(
+        color=colored(options),
+        paths=options.paths or "brief",
+        stats=options.stats,
+        columns=columns_of(options),
+    )
     all_of_it = options.details or options.paths or options.stats or options.wide
     screen = None if all_of_it else Screen.of_output()
     publish(
         options,
-        [*programs(result, options.lp, options.mps), (options.json, lambda: to_json(result))],
+        [
+            *programs(result, options.lp, options.mps),
+            (options.json, lambda: to_json(result)),
+            (options.html, html),
+        ],
         lambda: to_text(result, style) if screen is None else to_screen(result, style, screen),
     )
     for name, error in result.unbounded.items():
-        print(f"wcet: error {error.code}: entry {name}: {error}", file=sys.stderr)
+        for part in error.parts or (str(error),):
+            print(f"wcet: error {error.code}: entry {name}: {part}", file=sys.stderr)
     return max((error.exit_status for error in result.unbounded.values()), default=0)
+
+
+def page_text(
+    options: argparse.Namespace, wanted: Options, result: Result, old: Record | None
+) -> Callable[[], str]:
+    """What ``--html`` writes. The classes of references, which a kept result lacks, are found."""
+    from wcet.page.caches import cache_uses  # as much to load as all stages together
+    from wcet.page.write import to_html
+
+    change = None
+    if old is not None:
+        asked = old.only(frozenset((*result.entries, *result.unbounded, LATENCY)))
+        change = compare(asked, recorded(result, wanted.sources), {}, Fraction(0))
+    run = Run.begin(options.kernel, wanted, Silent())
+    caches = cache_uses(run, result)
+    return lambda: to_html(result, wanted.sources, caches, run.facts, change)
 
 
 def suggest(options: argparse.Namespace, found: Survey) -> int:

@@ -5,23 +5,22 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cache.classify import classify
 from cache.reference import Classification, Hit, Kind, Reference
-from pipeline.charge import due_cycles, latencies
-from pipeline.timing import MemoryLatencies
-from quoll.arm.insn import Insn
 from quoll.errors import UsageError
 from quoll.facts.regions import Regions
-from quoll.inlining.supergraph import Supergraph
-from quoll.preemption.segments import SegmentValues
 from wcet.analysis.analyse import analyse
 from wcet.analysis.entries import find_entry
-from wcet.analysis.preparation import Preparation, rounds_of
-from wcet.analysis.result import EntryResult
+from wcet.analysis.references import (
+    Classified,
+    Weighed,
+    classified,
+    known_line,
+    on_worst_path,
+    weighed,
+)
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish_document
@@ -51,16 +50,6 @@ examples:
   wcet cache kernel.elf cspace_lookup --entry syscall
   wcet cache kernel.elf --platform board.toml --json - | jq '.entries.interrupt.data_shares'
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Classified:
-    """An entry with its classes, executions per node on the worst path, and latencies."""
-
-    graph: Supergraph
-    classes: Classification
-    counts: tuple[int, ...]
-    memory: MemoryLatencies
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -122,33 +111,6 @@ def run(options: argparse.Namespace) -> int:
     summary = {"schema_version": SCHEMA_VERSION, "entries": reports}
     publish_document(options, lambda: summary, lambda: summary_text(shared, reports))
     return 0
-
-
-def classified(shared: Run, name: str, address: int) -> Classified:
-    """The classes of one entry; until its worst path is known every node counts once."""
-    valued = Preparation(shared).valued(name, address)
-    with shared.stages.stage("cache", name):
-        classes = classify(valued.graph, valued.values, shared.platform.hierarchy)
-    memory = latencies(valued.graph, shared.platform.hierarchy, shared.platform.timing.memory)
-    return Classified(valued.graph, classes, (1,) * len(valued.graph.nodes), memory)
-
-
-def on_worst_path(shared: Run, name: str, result: EntryResult) -> Classified:
-    """The classes of the paths from the start of the worst one, and its counts (rule 21)."""
-    valued = Preparation(shared).valued(name, result.address)
-    part = next(
-        p
-        for p in Preparation(shared).segments(valued.graph, valued.values)
-        if p.start == result.starts[0].place and p.graph.nodes == result.graph.nodes
-    )
-    with shared.stages.stage("cache", name):
-        values = SegmentValues(valued.values, part)
-        rounds = rounds_of(result.bounds)
-        hierarchy = Preparation(shared).hierarchy_of(part)
-        classes = classify(part.graph, values, hierarchy, rounds)
-    counts = result.solution.nodes or (1,) * len(part.graph.nodes)
-    memory = latencies(part.graph, hierarchy, shared.platform.timing.memory)
-    return Classified(part.graph, classes, tuple(counts), memory)
 
 
 def report(shared: Run, entry: Classified, most: int) -> dict[str, Any]:
@@ -251,8 +213,8 @@ def summary_text(shared: Run, reports: dict[str, dict[str, Any]]) -> Iterator[st
         for kind, classes in found["references"].items():
             parts = ", ".join(f"{n:,} {c}" for c, n in sorted(classes.items()))
             yield f"  {kind:<11} {parts}"
-        shares = ", ".join(f"{k} {100 * s:.1f} %" for k, s in found["data_shares"].items())
-        yield f"  data addresses: {shares}"
+        shares = ", ".join(f"{k} {100 * s:.1f} %" for k, s in found["data_shares"].items() if s)
+        yield f"  data addresses: {shares or 'none'}"
         for level, sets in found["pressure"].items():
             parts = ", ".join(f"{n} lines in {count} sets" for n, count in sets.items())
             yield f"  {level} competition: {parts}"
@@ -266,30 +228,6 @@ def summary_text(shared: Run, reports: dict[str, dict[str, Any]]) -> Iterator[st
 
 PAGE = 4096
 SHARES = ("exact line", "within 4 KiB", "named region", "symbolic hit", "unknown")
-
-
-@dataclass(frozen=True, slots=True)
-class Weighed:
-    """A reference in one context: executions on the worst path, and cycles charged for all."""
-
-    node: int
-    insn: Insn
-    reference: Reference
-    executions: int
-    cycles: int
-
-
-def weighed(
-    graph: Supergraph, classes: Classification, counts: Sequence[int], memory: MemoryLatencies
-) -> Iterator[Weighed]:
-    """The references of nodes with a count; those past transfers are charged on edges."""
-    for node, count in enumerate(counts):
-        if not count:
-            continue
-        insns = graph.nodes[node].block.insns
-        for reference in classes.references[node]:
-            cycles = due_cycles(reference, memory)
-            yield Weighed(node, insns[reference.insn], reference, count, count * cycles)
 
 
 def address_kind(reference: Reference, regions: Regions, line_bytes: int) -> str:
@@ -314,14 +252,6 @@ def costliest(references: Iterator[Weighed] | Sequence[Weighed], most: int) -> l
         by_insn.setdefault((found.insn.addr, found.reference.kind), []).append(found)
     ranked = sorted(by_insn.values(), key=lambda found: -sum(w.cycles for w in found))
     return [found for found in ranked[:most] if sum(w.cycles for w in found)]
-
-
-def known_line(reference: Reference, line_bytes: int) -> int | None:
-    """The line of a cached reference of known address."""
-    low, high = reference.low, reference.high
-    if low is None or high is None or not reference.cacheable:
-        return None
-    return low // line_bytes if low // line_bytes == high // line_bytes else None
 
 
 def competing(

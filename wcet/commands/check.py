@@ -16,7 +16,7 @@ from wcet.analysis.stages import Stages
 from wcet.atomic import publish
 from wcet.comparison import add_exchange, own_status, publish_comparison
 from wcet.gate.compare import RecordChange, compare
-from wcet.gate.project import BASELINE, FILE, Project, budget, in_cycles, percent
+from wcet.gate.project import BASELINE, FILE, budget, in_cycles, percent
 from wcet.gate.record import Record, read, recorded, to_json
 from wcet.project import add_project, given
 from wcet.request import add_analysis, add_command, requested
@@ -62,7 +62,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         BASELINE_TEXT, BASELINE_EXAMPLES,
     )  # fmt: skip
     add_project(p)
-    add_sources(p)
     p.add_argument(
         "--output", type=Path, metavar="FILE", help=f"the baseline (default: {BASELINE})"
     )
@@ -72,7 +71,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         commands, "check", "fail where a kernel became slower", CHECK_TEXT, CHECK_EXAMPLES
     )
     add_project(p)
-    add_sources(p)
     p.add_argument(
         "--baseline", type=Path, metavar="FILE",
         help=f"what to compare with (default: {BASELINE} if it is there, or as {FILE} says)",
@@ -90,22 +88,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p.set_defaults(run=run_check)
 
 
-def add_sources(p: argparse.ArgumentParser) -> None:
-    """Add ``--source-dir``."""
-    p.add_argument(
-        "--source-dir",
-        type=Path,
-        metavar="DIR",
-        help="where the compiler ran, to which paths of source files in the ELF are relative "
-        f"(default: as {FILE} says, or the current folder)",
-    )
-
-
 def run_baseline(options: argparse.Namespace) -> int:
     """Analyse and write the record."""
     project = given(options)
     options.output = options.output or (project.baseline if project else Path(BASELINE))
-    record, _ = measured(options, project)
+    record, _ = measured(options)
     if record.unbounded:
         name, reason = next(iter(record.unbounded.items()))
         raise UsageError(f"entry {name} has no bound, which no baseline can say: {reason}")
@@ -145,7 +132,7 @@ def compared(options: argparse.Namespace) -> RecordChange:
     tolerance = project.tolerance if project else Fraction(0)
     if options.tolerance is not None:
         tolerance = percent(options.tolerance)
-    record, result = measured(options, project)
+    record, result = measured(options)
     if old is not None and old.platform != record.platform:
         raise UsageError(
             f"the baseline {path} is of the platform {old.platform}, this is {record.platform}",
@@ -156,11 +143,12 @@ def compared(options: argparse.Namespace) -> RecordChange:
     return replace(found, gone_assumptions=()) if alone else found  # they may be of the others
 
 
-def measured(options: argparse.Namespace, project: Project | None) -> tuple[Record, Result]:
+def measured(options: argparse.Namespace) -> tuple[Record, Result]:
     """The record of the kernel as it is."""
-    sources = project.sources if project else Path()
     stages = Stages(verbose=not options.quiet)
-    result = analyse(options.kernel, requested(options, options.entry), stages)
+    wanted = requested(options, options.entry)
+    result = analyse(options.kernel, wanted, stages)
     for name, error in result.unbounded.items():
-        print(f"wcet: error {error.code}: entry {name}: {error}", file=sys.stderr)
-    return recorded(result, options.source_dir or sources), result
+        for part in error.parts or (str(error),):
+            print(f"wcet: error {error.code}: entry {name}: {part}", file=sys.stderr)
+    return recorded(result, wanted.sources), result

@@ -48,13 +48,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="ENTRY",
         help="as for 'wcet analyse'; repeatable (default: all)",
     )
-    p.add_argument(
-        "--source-dir",
-        type=Path,
-        default=Path(),
-        metavar="DIR",
-        help="where the compiler ran (default: the current folder)",
-    )
     add_exchange(p)
     add_analysis(p)
     p.set_defaults(run=run)
@@ -99,4 +92,4 @@ def _record(options: argparse.Namespace, path: Path) -> Record:
         return read(path)
     stages = Stages(verbose=not options.quiet)
     result = analyse(path, requested(options, options.entry), stages)
-    return recorded(result, options.source_dir)
+    return recorded(result, options.source_dir or Path())

@@ -5,22 +5,35 @@ from __future__ import annotations
 import argparse
 import os
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
-from quoll.errors import InputError, UsageError
+from loopbounds.proof.options import BoundOptions, Budget
+from quoll.errors import InputError, UsageError, WcetError
 from quoll.image.image import Image
+from quoll.processes.children import Died, TimedOut, apart
+from wcet.analysis.missing import survey
+from wcet.analysis.options import Options
+from wcet.analysis.stages import Stages
 from wcet.atomic import publish
-from wcet.gate.draft import draft
+from wcet.gate.draft import draft, entries_of
 from wcet.gate.project import FILE
 from wcet.platforms import platform as platforms
-from wcet.request import add_command
+from wcet.reports.missing import suggested_facts, to_lines
+from wcet.request import add_cache, add_command, kept
 
 __all__ = ["add_to"]
 
+SECONDS = 60  # to find what is missing
+Suggested = tuple[str, tuple[str, ...]]  # a facts file, and a line for each fact
 DESCRIPTION = f"""\
-Look at an ELF and write {FILE}, with comments: the platform that its build attributes name, the
-entries that it has, and sections that lie outside of the platform's memory, which would be charged
-as uncached. Then 'wcet analyse', 'wcet baseline' and 'wcet check' need no options.
+Look at an ELF and write {FILE}, with comments: the platform that its build attributes name, and the
+entries that it has. Then 'wcet analyse', 'wcet advise', 'wcet baseline' and 'wcet check' need no
+options.
+
+Where there is no facts file yet, the entries are analysed, and what has to be stated is written to
+a facts file of the kernel's name beside {FILE}, to be filled in: targets of calls, counts of loops,
+and sections outside of the platform's memory, which would be charged as uncached.
 """
 EXAMPLES = """\
 examples:
@@ -44,6 +57,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="FILE",
         help=f"a file that is not there yet, or '-': standard output (default: {FILE})",
     )
+    p.add_argument("--no-facts", action="store_true", help="analyse nothing, write no facts file")
+    add_cache(p)
     p.set_defaults(run=run)
 
 
@@ -68,10 +83,60 @@ def run(options: argparse.Namespace) -> int:
     kernel = options.kernel
     if options.output != "-" and not kernel.is_absolute():
         kernel = Path(os.path.relpath(kernel, Path(options.output).parent))
-    text = draft(image, kernel, platform, reason)
+    suggested: Suggested | None = None
+    facts = Path(options.output).parent / kernel.with_suffix(".facts").name
+    entries = entries_of(image, platform)
+    exists = facts.exists() or options.kernel.with_suffix(".facts").exists()
+    if options.output != "-" and platform and entries and not (exists or options.no_facts):
+        suggested = missing_facts(options, entries, kernel.name)
+        options.suggest_facts = facts
+    text = draft(image, kernel, platform, reason, facts.name if suggested else None)
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"the name of {kernel} cannot stand in a TOML file") from error
-    publish(options, [(options.output, lambda: text)], lambda: f"written to {options.output}\n")
+    files: list[tuple[str | Path, Callable[[], str]]] = [(options.output, lambda: text)]
+    lines = [f"written to {options.output}"]
+    if suggested is not None:
+        content, missing = suggested
+        files.append((facts, lambda: content))
+        lines += [f"written to {facts}, to be filled in:", *missing]
+    publish(options, files, lambda: "".join(f"{line}\n" for line in lines))
     return 0
+
+
+def missing_facts(
+    options: argparse.Namespace, entries: tuple[str, ...], name: str
+) -> Suggested | None:
+    """What has to be stated; None where the binary cannot be analysed on this platform, or soon."""
+    store = kept(options)
+    wanted = Options(
+        entries=entries,
+        platform=options.platform,
+        l2=None,
+        facts=(),
+        neighbouring_facts=False,
+        ends=(),
+        solver="",
+        time_limit=SECONDS,
+        bounds=BoundOptions(store=store, budget=Budget(seconds=SECONDS)),
+        store=store,
+    )
+    stages = Stages(verbose=not options.quiet)
+
+    def work() -> Suggested:
+        found = survey(options.kernel, wanted, stages)
+        return suggested_facts(found, name), tuple(to_lines(found))
+
+    try:
+        return apart(work, SECONDS)
+    except TimedOut:
+        stages.warn(
+            f"what has to be stated was not found in {SECONDS} seconds; 'wcet analyse "
+            "--suggest-facts FILE' finds it, and takes its time"
+        )
+    except (WcetError, Died) as error:
+        stages.warn(f"no facts were looked for: {error}")
+    finally:
+        stages.done()
+    return None

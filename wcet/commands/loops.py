@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,14 +13,17 @@ from loopbounds.bounds import bound_loops
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.options import BoundOptions, Budget
 from loopbounds.recursion import find_depths, with_depths
+from loopbounds.written_loops import loops_not_found
 from quoll.assumptions import MEMORY_MAP, Assumption, listed, table
 from quoll.cfg.cfg import Program
 from quoll.errors import InputError, SolverError, UnboundedLoop, UsageError, WcetError
+from quoll.exchange.otawa_xml import write_ffx
 from quoll.extraction.extract import extract
 from quoll.facts import Facts, load
+from quoll.facts.annotations import read_annotations
+from quoll.facts.read import uncontradicted
 from quoll.facts.regions import Regions
 from quoll.image.image import Image
-from quoll.image.memory_map import Span
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 from quoll.listing.listing import loops_text
 from quoll.preemption.pending import find_pending_tests
@@ -29,13 +33,13 @@ from quoll.values.inlined import inlined
 from quoll.values.values import Values
 from wcet.analysis.entries import ALL, find_entries, path_ends
 from wcet.analysis.interrupts import serves_interrupts
-from wcet.analysis.raw_memory import add_memory, extra
+from wcet.analysis.raw_memory import add_memory, extra, refuse_several, starting
 from wcet.analysis.stages import Stages
-from wcet.atomic import publish, publish_document
+from wcet.atomic import publish
 from wcet.numbers import seconds
 from wcet.platforms import platform as platforms
 from wcet.platforms.platform import Platform
-from wcet.request import add_cache, add_command, add_facts, add_proofs, kept
+from wcet.request import add_cache, add_command, add_facts, add_proofs, add_sources, kept
 
 __all__ = ["add_to"]
 
@@ -46,13 +50,13 @@ List every loop that is reached from the entries, in each calling context, with 
 most executions of its header each time it is entered from outside. Each bound comes with its
 method and evidence:
 
-  nusmv   proved by the model checker; "exact" when an execution of the model reaches it for the
-          stated initial ranges, else "not known to be tight"
-  smt     the same, proved by the SMT solver (--checker smt)
-  fact    stated in a facts file, and assumed; with --prove-stated only where less is proved
-  pending it does not go round while an interrupt is pending: code in it tests for one, and each
-          path from the arrival of an interrupt on is bounded by itself, as 'wcet analyse' does it
-  -       none: the reason names the values that nothing bounds, and the fact that would help
+  nusmv    proved by the model checker; "exact" when an execution of the model reaches it for the
+           stated initial ranges, else "not known to be tight"
+  smt      the same, proved by the SMT solver (--checker smt)
+  fact     stated in a facts file, and assumed; with --prove-stated only where less is proved
+  pending  it does not go round while an interrupt is pending: code in it tests for one, and each
+           path from the arrival of an interrupt on is bounded by itself, as 'wcet analyse' does it
+  -        none: the reason names the values that nothing bounds, and the fact that would help
 """
 
 EXAMPLES = """\
@@ -137,9 +141,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="names the entries and where paths end (default: by the ELF's build attributes)",
     )
     add_memory(p)
+    add_sources(p)
     add_facts(p, "bounds that are known; repeatable; program.facts beside program.elf is read too")
     p.add_argument("--nest", action="store_true", help="only the loops of each function, nested")
     p.add_argument("--json", metavar="FILE", help="write loops[] as JSON ('-': standard output)")
+    p.add_argument("--ffx", metavar="FILE", help="write the bounds as flow facts for OTAWA, too")
     p.add_argument("--smv", type=Path, metavar="DIR", help="keep the proved models here")
     p.add_argument(
         "--time-limit",
@@ -158,7 +164,13 @@ def run(options: argparse.Namespace) -> int:
     image = extra(options).image(options.binary)
     beside = options.binary.with_suffix(".facts")
     automatic = not options.no_facts and beside.is_file() and beside not in options.facts
-    facts = load((*([beside] if automatic else []), *options.facts))
+    facts = loaded = load((*([beside] if automatic else []), *options.facts))
+    stages = Stages(verbose=not options.quiet)
+    if not options.no_facts:
+        written = read_annotations(image, options.binary, options.source_dir or Path())
+        facts = uncontradicted((*facts.facts, *written.facts))
+        for text in (*loaded.remarks, *written.warnings):
+            stages.warn(text)
     platform, entries = chosen_entries(image, options)
     if platform is not None:
         image = image.mapped(platform.hierarchy.memory)
@@ -167,7 +179,6 @@ def run(options: argparse.Namespace) -> int:
     if options.nest:
         publish(options, [], lambda: loops_text(program, image))
         return 0
-    stages = Stages(verbose=not options.quiet)
     bounds = BoundOptions(
         store=kept(options),
         models=options.smv,
@@ -176,7 +187,11 @@ def run(options: argparse.Namespace) -> int:
         prove_stated=options.prove_stated,
     )
     called = platform is None and not options.entry
-    listing = _Listing(image, program, ends, facts, platform, bounds, stages, called)
+    if options.from_reset:
+        refuse_several(entries)
+    listing = _Listing(
+        image, program, ends, facts, platform, bounds, stages, called, options.from_reset
+    )
     analysed = list(listing.entries(entries))
     stages.done()
     found = [item for entry in analysed for item in entry.listed()]
@@ -202,12 +217,21 @@ def run(options: argparse.Namespace) -> int:
         for d in depths
     ]
     lines += [f"assumed: {a}" for a in assumptions]
-    publish_document(options, lambda: document, lambda: [*as_text(image, found), *lines])
-    for text in dict.fromkeys(
+    publish(
+        options,
+        [
+            (options.json, lambda: json.dumps(document, indent=1) + "\n"),
+            (options.ffx, lambda: to_ffx(image, found, options.binary.name)),
+        ],
+        lambda: "".join(f"{line}\n" for line in (*as_text(image, found), *lines)),
+    )
+    unanswered = dict.fromkeys(
         f"{image.place(item.header)}: {item.bound.unanswered}"
         for item in found
         if item.bound.unanswered
-    ):
+    )
+    graphs = [entry.graph for entry in analysed]
+    for text in (*unanswered, *loops_not_found(graphs, image, facts)):
         stages.warn(text)
     if any(item.bound.failed for item in found):
         return SolverError.exit_status
@@ -271,6 +295,7 @@ class _Listing:
     options: BoundOptions
     stages: Stages
     called: bool
+    from_reset: bool
 
     def entries(self, entries: Mapping[str, int]) -> Iterator[AnalysedEntry]:
         """The loops of each entry, as the analysis of that entry sees them."""
@@ -284,16 +309,21 @@ class _Listing:
                 self.stages.warn(f"{name}: {error}")
 
     def _entry(self, name: str, address: int) -> AnalysedEntry:
-        image, facts, regions = self.image, self.facts, Regions.of(self.facts, self.image)
+        facts, regions = self.facts, Regions.of(self.facts, self.image)
+        image, as_loaded = starting(self.image, name, address, regions, from_reset=self.from_reset)
+        if image.as_loaded != self.image.as_loaded:
+            return self._with(image, address)._entry(name, address)
         program, options, called = self.program, self.options, self.called
         depths = find_depths(program, address, image, facts, options, called=called)
         deep = with_depths(program, address, image, depths)
-        valued = inlined(deep, address, image, facts, regions)
+        valued = inlined(deep, address, image, facts, regions, starts=not called)
         if valued.changed:
-            return self._changing(valued.changed, address)._entry(name, address)
+            return self._with(image.changing(valued.changed), address)._entry(name, address)
         graph, values = valued.graph, valued.values
         if not graph.loops:
-            return AnalysedEntry(name, graph, (), (*deep.assumptions, *values.assumptions))
+            return AnalysedEntry(
+                name, graph, (), (*deep.assumptions, *values.assumptions, *as_loaded)
+            )
         cut = self._cut(graph, values)
         only = None if cut is None else frozenset(range(len(graph.loops))) - cut.keys()
 
@@ -306,16 +336,15 @@ class _Listing:
             graph, image, values, facts, self.options, progress, only, called=self.called
         )
         proofs = (text for bound in found for text in bound.rests)
-        assumptions = (*deep.assumptions, *values.assumptions, *proofs)
+        assumptions = (*deep.assumptions, *values.assumptions, *as_loaded, *proofs)
         if self.platform is None or not cut:
             return AnalysedEntry(name, graph, found, assumptions)
         bounds = tuple(cut.get(bound.loop, bound) for bound in found)
         pending = self.platform.pending_assumption()
         return AnalysedEntry(name, graph, bounds, (*assumptions, *pending))
 
-    def _changing(self, spans: frozenset[Span], address: int) -> _Listing:
-        """The same for one entry, where stores change what is loaded in ``spans``."""
-        image = self.image.changing(spans)
+    def _with(self, image: Image, address: int) -> _Listing:
+        """The same for one entry, where constants are what ``image`` says."""
         program = extract(image, [address], self.facts, self.ends)
         return replace(self, image=image, program=program)
 
@@ -375,6 +404,20 @@ def as_json(image: Image, item: Listed) -> dict[str, Any]:
 def _function(image: Image, entry: int) -> str:
     found = image.symbol_at(entry)
     return found[0].name if found else hex(entry)
+
+
+def to_ffx(image: Image, found: list[Listed], name: str) -> str:
+    """The loops that have a bound in every context, as flow facts for OTAWA.
+
+    What holds only while an interrupt is pending is no bound of the loop.
+    """
+    most: dict[int, int] = {}
+    open_loops = {i.header for i in found if i.bound.bound is None or i.bound.method == "pending"}
+    for item in found:
+        if item.header not in open_loops and item.bound.bound:
+            most[item.header] = max(item.bound.bound, most.get(item.header, 0))
+    loops = [(header, bound, image.place(header)) for header, bound in sorted(most.items())]
+    return write_ffx(loops, f"loops of {name}, sha256 {image.sha256}: back edges for each entry")
 
 
 def as_text(image: Image, found: list[Listed]) -> list[str]:

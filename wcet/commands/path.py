@@ -91,13 +91,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="N",
         help="fold what is deeper (default: nothing)",
     )
-    p.add_argument(
-        "--source-dir",
-        type=Path,
-        default=Path(),
-        metavar="DIR",
-        help="where the compiler was run: source paths may be relative to it (default: here)",
-    )
     p.add_argument("--json", metavar="FILE", help="write the tree as JSON ('-': standard output)")
     add_analysis(p)
     add_color(p)
@@ -145,7 +138,7 @@ def path_text(
     if options.flat:
         yield from full_path(result, entry, style)
     elif options.source:
-        yield from source_listing(result, entry, whole, options.source_dir, style)
+        yield from source_listing(result, entry, whole, options.source_dir or Path(), style)
     else:
         folding = Folding(options.min / 100, options.depth)
         yield from tree(result, entry, whole, folding, style)
@@ -247,7 +240,9 @@ def path_json(result: Result, entry: EntryResult, whole: Outline) -> dict[str, A
         is_call = at.stretch.loop is None
         return {
             "kind": "call" if is_call else "loop",
-            "name": result.function(context.function) if is_call else loop_name(result, entry, at),
+            "name": result.function(context.function)
+            if is_call
+            else loop_name(result, entry.graph, at),
             "context": at.stretch.context,
             "entries": at.entries,
             "rounds": None if is_call else at.rounds,

@@ -12,7 +12,6 @@ from typing import Any
 
 from loopbounds.proof.options import BoundOptions, Budget
 from quoll.errors import InputError, UsageError
-from quoll.facts import PathStart, load
 from quoll.image.trace import Execution, Trace
 from wcet.analysis.analyse import analyse
 from wcet.analysis.options import Options
@@ -38,6 +37,7 @@ from wcet.request import (
     add_command,
     add_facts,
     add_set,
+    add_sources,
     add_vivu,
     kept,
     parameters,
@@ -47,6 +47,7 @@ from wcet.request import (
 __all__ = ["EntryReplay", "add_to", "summarise"]
 
 SCHEMA_VERSION = 1
+STARTS = "path starts at "  # a fact; recorded executions start at entries
 EXCEEDED = 1  # exit status when an execution took longer than was bounded
 
 DESCRIPTION = """\
@@ -91,6 +92,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p.add_argument("--platform", metavar="NAME|FILE.toml", help="as for 'wcet analyse'")
     facts = "loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too"
     add_facts(p, facts, beside=False)
+    add_sources(p)
     add_memory(p)
     add_vivu(p)
     add_set(p, "every name needs one")
@@ -178,11 +180,12 @@ def run(options: argparse.Namespace) -> int:
         )
     stages = Stages(verbose=not options.quiet)
     result = analyse(options.kernel, wanted, stages)
-    for fact in load(map(Path, result.facts_files)).of(PathStart):
-        raise UsageError(
-            f"{fact.source}: '{fact}', but recorded executions start at entries",
-            hint="replay without this fact",
-        )
+    for fact in result.facts:
+        if fact.text.startswith(STARTS):
+            raise UsageError(
+                f"{fact.source}: '{fact.text}', but recorded executions start at entries",
+                hint="replay without this fact",
+            )
     for error in result.unbounded.values():
         raise error
     for name, entry in result.entries.items():
@@ -232,6 +235,7 @@ def analysis(options: argparse.Namespace) -> Options:
         vivu=vivu_of(options),
         extra=extra(options),
         parameters=parameters(options.set),
+        sources=options.source_dir or Path(),
     )
 
 

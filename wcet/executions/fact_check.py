@@ -20,6 +20,7 @@ from quoll.facts import (
     AtMost,
     Fact,
     Facts,
+    InitialContents,
     ListAtMost,
     LoopFact,
     LoopParameter,
@@ -101,8 +102,9 @@ def check_facts(
         address: entry_of(image, facts, graph, walks.get(address, {}))
         for address, graph in graphs.items()
     }
-    judged = 0
+    judged, stores = 0, _Stores(image, regions)
     for number, execution in enumerate(trace.executions, 1):
+        contents = stores.before(number, execution)
         entry = entries.get(execution.entry)
         if entry is None or execution.end is End.STOPPED:
             continue
@@ -112,7 +114,8 @@ def check_facts(
             entry.known[path] = judge(image, facts, entry, execution)
         found = entry.known[path]
         reached, broken = judge_memory(image, regions, unknown, execution)
-        for fact in (*found.reached, *reached):
+        broken |= {fact: where for fact, where in contents.items() if where}
+        for fact in (*found.reached, *reached, *contents):
             records[id(fact)].reached += 1
         for fact, rounds in found.rounds:
             record = records[id(fact)]
@@ -191,6 +194,43 @@ def judge_memory(
             place = at(image, execution, seen.position)
             broken.setdefault(seen.fact, f"{place}: access of {seen.address:#x}")
     return tuple(reached.values()), broken
+
+
+class _Stores:
+    """Whether executions of one recording have stored into regions that facts speak of."""
+
+    def __init__(self, image: Image, regions: Regions) -> None:
+        self._image, self._regions = image, regions
+        self._stored: dict[InitialContents, str] = {}  # where that was first
+
+    def before(self, number: int, execution: Execution) -> dict[Fact, str]:
+        """The facts about the contents of memory when ``execution`` starts.
+
+        Each with the place of an earlier store, or "". A recording has no values: a store of what
+        was there counts, too. ``execution`` is looked at for those that follow.
+        """
+        initial = self._regions.initial
+        found: dict[Fact, str] = {
+            fact: self._stored.get(fact, "") for fact in initial.get(execution.entry & ~1, ())
+        }
+        for fact in (fact for facts in initial.values() for fact in facts):
+            if fact in self._stored:
+                continue
+            region = self._regions.regions[fact.region]
+            stored = next(
+                (
+                    access.index
+                    for access in execution.accesses()
+                    if access.store
+                    and access.addr <= region.high
+                    and region.low < access.addr + access.size
+                ),
+                None,
+            )
+            if stored is not None:
+                place = at(self._image, execution, stored)
+                self._stored[fact] = f"after execution {number}, {place}"
+        return found
 
 
 def reached_by(entry: _Entry, visits: Sequence[Visit]) -> Iterator[Fact]:

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from quoll.image.image import Image
 from quoll.printable import printable
-from wcet.platforms.outside import outside_map
 from wcet.platforms.platform import Platform
 
-__all__ = ["draft"]
+__all__ = ["draft", "entries_of"]
 
 HANDLER = re.compile(
     r"irq|fiq|isr|svc|swi(?!tch)|syscall|interrupt|abort|undef|handler(?![a-z])", re.IGNORECASE
@@ -21,12 +20,28 @@ FIRST = re.compile(r"_*(arm_|vector|exc|isr|irq|fiq|svc|swi(?!tch))", re.IGNOREC
 SHOWN = 12  # names of functions
 
 
-def draft(image: Image, kernel: Path, platform: Platform | None, reason: str) -> str:
-    """The text of the file; ``reason`` says why this platform, or why none."""
-    return "".join(f"{printable(line)}\n" for line in _lines(image, kernel, platform, reason))
+def draft(
+    image: Image, kernel: Path, platform: Platform | None, reason: str, facts: str | None
+) -> str:
+    """The text of the file; ``reason`` says why this platform, or why none.
+
+    ``facts``: the name of a facts file beside it.
+    """
+    lines = _lines(image, kernel, platform, reason, facts)
+    return "".join(f"{printable(line)}\n" for line in lines)
 
 
-def _lines(image: Image, kernel: Path, platform: Platform | None, reason: str) -> Iterator[str]:
+def entries_of(image: Image, platform: Platform | None) -> tuple[str, ...]:
+    """The entries of the platform that the ELF has, else the function that looks most like one."""
+    known = () if platform is None else platform.entries
+    found = [name for name in known if platform and _is_there(image, platform, name)]
+    named = [name for name in (*_handlers(image), "main") if image.symbol(name) is not None]
+    return tuple(found or named[:1])
+
+
+def _lines(
+    image: Image, kernel: Path, platform: Platform | None, reason: str, facts: str | None
+) -> Iterator[str]:
     yield "# What 'wcet analyse', 'wcet baseline' and 'wcet check' analyse without further words."
     yield f"kernel = {_quoted(str(kernel))}"
     yield ""
@@ -37,12 +52,14 @@ def _lines(image: Image, kernel: Path, platform: Platform | None, reason: str) -
         yield f"platform = {_quoted(platform.name)}"
     yield ""
     yield from _entries(image, platform)
-    if platform is not None:
-        yield from _outside(image, platform)
     beside = kernel.with_suffix(".facts")
     yield ""
-    yield f"# Facts: {beside.name} beside the kernel is read; here stand others."
-    yield f'# facts = ["{beside.stem}-more.facts"]'
+    if facts is not None:
+        yield "# What the binary does not say: this file has lines to fill in."
+        yield f"facts = [{_quoted(facts)}]"
+    else:
+        yield f"# Facts: {beside.name} beside the kernel is read; here stand others."
+        yield f"# facts = [{_quoted(f'{beside.stem}-more.facts')}]"
     yield ""
     yield "# Where the compiler ran, if not here: paths of source files are relative to it."
     yield '# sources = "."'
@@ -56,18 +73,14 @@ def _lines(image: Image, kernel: Path, platform: Platform | None, reason: str) -
 
 
 def _entries(image: Image, platform: Platform | None) -> Iterator[str]:
-    found = (
-        [] if platform is None else [n for n in platform.entries if _is_there(image, platform, n)]
-    )
-    if found:
+    found = entries_of(image, platform)
+    if platform is not None and found and found[0] in platform.entries:
         yield "# Entries of the platform that this ELF has; symbols and addresses may stand here."
-        yield f"entries = [{', '.join(map(_quoted, found))}]"
-        return
-    named = _handlers(image)
-    yield "# No entry of the platform is in this ELF. Functions with names of handlers:"
-    yield f"# {', '.join(named[:SHOWN]) or 'none'}"
-    first = next((n for n in (*named, "main") if image.symbol(n) is not None), None)
-    yield f"entries = [{_quoted(first)}]" if first else '# entries = ["a function"]'
+    else:
+        yield "# No entry of the platform is in this ELF. Functions with names of handlers:"
+        yield f"# {', '.join(_handlers(image)[:SHOWN]) or 'none'}"
+    names = ", ".join(map(_quoted, found))
+    yield f"entries = [{names}]" if found else '# entries = ["a function"]'
 
 
 def _is_there(image: Image, platform: Platform, name: str) -> bool:
@@ -87,17 +100,6 @@ def _handlers(image: Image) -> list[str]:
         and image.is_executable(symbol.addr)
     )
     return sorted(found, key=lambda name: (FIRST.match(name) is None, len(name), name))
-
-
-def _outside(image: Image, platform: Platform) -> Iterator[str]:
-    """Sections that no memory of the platform covers, with the fact that would help."""
-    ranges = outside_map(image, platform.hierarchy.memory)
-    if ranges:
-        yield ""
-        yield "# The platform says nothing of the memory of these sections, so every access there"
-        yield "# is charged as uncached. If it is cached, state in a facts file:"
-        for found in ranges:
-            yield f"#   {found.fact}     ({', '.join(found.sections)})"
 
 
 def _quoted(text: str) -> str:

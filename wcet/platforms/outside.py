@@ -27,8 +27,8 @@ class OutsideMap:
 
     @property
     def fact(self) -> str:
-        """The line of a facts file that says that these pages are cached."""
-        return f"region ram{self.low:x} from {self.low:#x} to {self.high:#x} is cached"
+        """The line of a facts file that says that these pages are cached, as RAM mostly is."""
+        return f"region ram{self.low:x} from {self.low:#x} to {self.high:#x} is cached and fixed"
 
     def holds(self, addr: int) -> bool:
         """Whether ``addr`` lies in one of the pages."""

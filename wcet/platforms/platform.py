@@ -29,15 +29,29 @@ from quoll.image.image import Image
 from quoll.image.inputs import Unreadable, read_input
 from quoll.image.memory_map import Cacheability, MemoryMap, MemoryRegion, Mirror, RegionKind
 from quoll.printable import shortened
-from wcet.platforms.toml_table import Table
+from quoll.spelling import did_you_mean
+from wcet.platforms.keys import misfits
+from wcet.platforms.toml_table import Table, read_toml
 
-__all__ = ["INTERRUPT", "EntryPoint", "Platform", "cores", "for_image", "load", "names"]
+__all__ = [
+    "COPIED",
+    "INTERRUPT",
+    "EntryPoint",
+    "Platform",
+    "cores",
+    "file_of",
+    "for_image",
+    "load",
+    "names",
+]
 
 INTERRUPT = "interrupt"  # the entry of that name
 DIRECTORY = Path(__file__).parent
 OWN_CORE = ".csv"  # the end of a core.name that is a file beside the platform file
 LARGEST_CORE = 4 << 20  # bytes of that file
 SMALLEST_PAGE = 4096  # bytes, of which virtual and physical addresses agree
+MISFITS_SHOWN = 40
+COPIED = "copied from "  # how a source begins that nobody has looked up for this board
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,14 +233,21 @@ def cores() -> tuple[str, ...]:
 
 def load(name: str) -> Platform:
     """The platform called ``name``, or described by the file at path ``name`` (``*.toml``)."""
+    return _platform(file_of(name))
+
+
+def file_of(name: str) -> Path:
+    """The file of the platform called ``name``, or at path ``name``. Raises InputError for none."""
     if name.endswith(".toml"):
-        return _platform(Path(name))
+        return Path(name)
     if name not in names():
+        near = did_you_mean(name, names())
         raise InputError(
-            f"no platform {name!r}",
-            hint=f"known: {', '.join(names())}; or give the path of a .toml file",
+            f"no platform {shortened(name)!r}",
+            hint=f"{near and f'{near} '}known: {', '.join(names())}; or give the path of a .toml "
+            "file",
         )
-    return _platform(DIRECTORY / f"{name}.toml")
+    return DIRECTORY / f"{name}.toml"
 
 
 def for_image(cpu: str | None, architecture: str | None) -> tuple[Platform, str]:
@@ -257,7 +278,15 @@ def for_image(cpu: str | None, architecture: str | None) -> tuple[Platform, str]
 
 
 def _platform(path: Path) -> Platform:
-    top = Table.load(path)
+    content = read_toml(path)
+    wrong = misfits(content)
+    if wrong:
+        more = len(wrong) - MISFITS_SHOWN
+        raise InputError(
+            f"{path}: {'; '.join(wrong[:MISFITS_SHOWN])}{f'; and {more} more' if more > 0 else ''}",
+            hint="'wcet help platform-keys' explains every key",
+        )
+    top = Table(content, str(path))
     name = top.text("name")
     caches, latency, core = top.table("caches"), top.table("latency"), top.table("core")
     access = (latency.figure("memory_l2_off", 1), latency.figure("memory_l2_on", 1))
@@ -288,13 +317,19 @@ def _platform(path: Path) -> Platform:
     core.close()
     outstanding = _entry_state(top)
     tlb_name, tlb = read_tlb(top.table("tlb"))
+    clock_hz = top.figure("clock_hz", 1)
+    figures = {
+        "clock_mhz": f"{clock_hz / 10**6:.6f}".rstrip("0").rstrip("."),
+        "fetch_ahead": fetch_ahead,
+        **asdict(outstanding),
+    }
     platform = Platform(
         name=name,
         description=top.text("description"),
         path=path,
         cpus=top.texts("cpus"),
         architectures=top.texts("architectures"),
-        clock_hz=top.figure("clock_hz", 1),
+        clock_hz=clock_hz,
         entries=_entries(top.table("entries")),
         exits=top.texts("exits"),
         pending=top.addresses("pending") if top.present("pending") else (),
@@ -320,7 +355,7 @@ def _platform(path: Path) -> Platform:
         l2=l2,
         access_by_l2=access,
         l2_hit=l2_hit,
-        assumptions=_assumptions(top, name, fetch_ahead, outstanding, tlb_name),
+        assumptions=_assumptions(top, name, figures, tlb_name),
         sources=top.sources,
         locked=locked,
         locked_ways=locked_ways,
@@ -466,12 +501,11 @@ def _entry_state(top: Table) -> EntryState:
 
 
 def _assumptions(
-    top: Table, name: str, fetch_ahead: int, outstanding: EntryState, tlb: str
+    top: Table, name: str, figures: Mapping[str, object], tlb: str
 ) -> tuple[Assumption, ...]:
     table = top.table("assumptions")
     if tlb == RESIDENT and not table.present("tlb"):
         raise table.error("tlb", "missing: tlb.model is assumed-resident")
-    figures = {"fetch_ahead": fetch_ahead, **asdict(outstanding)}
     found: list[Assumption] = []
     for key in table.remaining():
         text = table.text(key)
@@ -479,6 +513,10 @@ def _assumptions(
         if "{" in unknown or "}" in unknown:
             raise table.error(key, f"unknown figure in {text!r}: know {', '.join(figures)}")
         found.append(of_platform(name, key, text.format_map(figures)))
+    copied = [key for key, source in top.sources.items() if source.startswith(COPIED)]
+    if copied:
+        text = f"figures of another board hold for this one: {', '.join(copied)}"
+        found.append(of_platform(name, "copied", text))
     return tuple(found)
 
 

@@ -16,9 +16,19 @@ from quoll.errors import InputError
 from quoll.image.inputs import Unreadable, read_input
 from quoll.printable import shortened
 
-__all__ = ["Table"]
+__all__ = ["Table", "read_toml"]
 
 LARGEST = 16 << 20  # bytes of a file
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """What a file says. Raises InputError if it cannot be read or is not TOML."""
+    try:
+        return tomllib.loads(read_input(path, LARGEST).decode("utf-8"))
+    except Unreadable as error:
+        raise InputError(f"{path} {error}") from error
+    except (ValueError, RecursionError) as error:  # numbers of too many digits, too
+        raise InputError(f"{path}: not a TOML file: {error}") from error
 
 
 class Table:
@@ -33,12 +43,7 @@ class Table:
     @classmethod
     def load(cls, path: Path) -> Table:
         """The top table of a file. Raises InputError if it cannot be read or is not TOML."""
-        try:
-            return cls(tomllib.loads(read_input(path, LARGEST).decode("utf-8")), str(path))
-        except Unreadable as error:
-            raise InputError(f"{path} {error}") from error
-        except (ValueError, RecursionError) as error:  # numbers of too many digits, too
-            raise InputError(f"{path}: not a TOML file: {error}") from error
+        return cls(read_toml(path), str(path))
 
     def error(self, key: str, message: str) -> InputError:
         """An error about ``key`` of this table."""

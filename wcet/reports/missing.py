@@ -6,13 +6,20 @@ from collections.abc import Iterator
 
 from quoll.errors import Missing
 from quoll.image.image import Image
+from quoll.printable import printable
 from wcet.analysis.missing import Survey
 
 __all__ = ["suggested_facts", "to_lines"]
 
 HEADER = """\
 # What has to be stated about {name}. Put numbers and places that hold in the place of N and
-# PLACE, ..., remove the '#' in front of each fact, and hand the file to --facts.
+# PLACE, ..., remove the '#' in front of each fact, and hand the file to --facts, unless it is
+# beside the kernel or wcet.toml names it.
+"""
+OUTSIDE = """
+# The platform says nothing of the memory of {sections}, so every access there is charged as
+# uncached. True of cached RAM, if the MMU is off or all page tables map it alike:
+# {fact}
 """
 
 
@@ -20,6 +27,8 @@ def to_lines(survey: Survey) -> Iterator[str]:
     """One line for each fact that is missing, then what no fact takes away."""
     count = len(survey.missing)
     yield f"missing: {count} fact{'' if count == 1 else 's'}" if count else "nothing is missing"
+    for outside in survey.outside:
+        yield f"  {outside.fact}    charged as uncached: {printable(', '.join(outside.sections))}"
     for entry, missing in survey.missing:
         yield f"  {fact(survey.image, missing)}    needed by {entry}: {why(missing)}"
     for entry, error in survey.others.items():
@@ -29,6 +38,9 @@ def to_lines(survey: Survey) -> Iterator[str]:
 def suggested_facts(survey: Survey, name: str) -> str:
     """A facts file about the ELF ``name`` in which every missing fact is a comment."""
     lines = [HEADER.format(name=name)]
+    for outside in survey.outside:
+        sections = printable(", ".join(outside.sections))
+        lines.append(OUTSIDE.format(sections=sections, fact=outside.fact))
     for entry, missing in survey.missing:
         where = survey.image.place(missing.addr)
         lines.append(f"\n# {where}, needed by {entry}\n# {why(missing)}\n")

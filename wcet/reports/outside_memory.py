@@ -20,7 +20,8 @@ def outside_warnings(result: Result) -> Iterator[str]:
         yield (
             f"{names} at {found.low:#x} lies outside of the memory of platform "
             f"{result.platform.name}, so every access there is charged as uncached"
-            f"{_share(result, found)}. If it is cached RAM, write into "
+            f"{_share(result, found)}. If it is cached RAM whose translation never changes (the "
+            "MMU is off, or all page tables map it alike), write into "
             f"{result.kernel.with_suffix('.facts').name}: {found.fact}"
         )
 

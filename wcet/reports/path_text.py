@@ -9,6 +9,7 @@ from pathlib import Path
 from ilp.paths.outline import Outline
 from pipeline.costs import Cause
 from quoll.image.inputs import Unreadable, read_input
+from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.result import EntryResult, Result
 from wcet.reports.text import CAUSES, Style, line_of
 
@@ -61,7 +62,10 @@ def row(
     if at.stretch.loop is None:
         count, text = f"{at.entries:,}", call_text(result, entry, at)
     else:
-        count, text = f"{at.rounds:,}", f"{loop_name(result, entry, at)}{loop_text(entry, at)}"
+        count, text = (
+            f"{at.rounds:,}",
+            f"{loop_name(result, entry.graph, at)}{loop_text(entry, at)}",
+        )
     causes = [
         f"{CAUSES[c]} {at.total[c] / at.cycles:.0%}"
         for c in sorted(Cause, key=lambda c: -at.total[c])
@@ -80,16 +84,12 @@ def call_text(result: Result, entry: EntryResult, at: Outline) -> str:
     return f"{result.function(context.function)}{site}"
 
 
-def loop_name(result: Result, entry: EntryResult, at: Outline) -> str:
+def loop_name(result: Result, graph: Supergraph, at: Outline) -> str:
     """``loop cspace.c:26``."""
     assert at.stretch.loop is not None
-    header = entry.graph.loops[at.stretch.loop].header
-    later = (
-        " after its first iteration"
-        if entry.graph.apart(entry.graph.loops[at.stretch.loop])
-        else ""
-    )
-    return f"loop {line_of(result, entry.graph.nodes[header].block.addr)}{later}"
+    header = graph.loops[at.stretch.loop].header
+    later = " after its first iteration" if graph.apart(graph.loops[at.stretch.loop]) else ""
+    return f"loop {line_of(result, graph.nodes[header].block.addr)}{later}"
 
 
 def loop_text(entry: EntryResult, at: Outline) -> str:
@@ -108,7 +108,7 @@ def collapsed(result: Result, entry: EntryResult, whole: Outline) -> Iterator[st
             (
                 result.function(entry.graph.contexts[part.stretch.context].function)
                 if part.stretch.loop is None
-                else loop_name(result, entry, part)
+                else loop_name(result, entry.graph, part)
             ).replace(";", ":")
             for part in (*around, at)
         ]

@@ -64,6 +64,38 @@ def test_a_register_points_into_a_region() -> None:
     assert free.access(node, 0) == ANY
 
 
+STACK = """
+    .text
+    .global main
+    .type main, %function
+main:
+    push {r4, lr}
+    mov r4, sp
+    ldr r0, [r4, #4]
+later:
+    ldr r1, [sp]
+    pop {r4, pc}
+"""
+
+
+@pytest.mark.parametrize("place", ["main", "later"])
+def test_sp_at_the_entry_is_a_stack_of_known_place(place: str) -> None:
+    """Not so at a later place: frames below sp at entry may be live."""
+    loaded = Image.load(build(STACK, language="asm"))
+    main = loaded.symbol("main")
+    assert main is not None
+    graph = expand(extract(loaded, [main.addr]), main.addr, loaded)
+    text = f"region top from 0x9000 to 0x9000 is cached\nregister r13 at {place} points into top\n"
+    found = analyse(graph, loaded, regions=Regions.of(parse(text, "a.facts"), loaded))
+    nodes = [n for n, node in enumerate(graph.nodes) if node.block.addr == main.addr]
+    assert nodes == [graph.entry]
+    seen = [found.access(graph.entry, insn) for insn in (0, 2, 3)]
+    if place == "main":
+        assert seen == [ValueSet.of(0x8FF8), ValueSet.of(0x8FFC), ValueSet.of(0x8FF8)]
+    else:
+        assert seen == [ANY, ANY, ANY]
+
+
 def test_an_access_points_into_a_region_when_it_is_made() -> None:
     found, node = values(POOL + "access at main+4 points into pool\n")
     assert found.access(node, 1) == ValueSet(0x80000010, 0x8000FFFF, 1)
@@ -145,6 +177,11 @@ def test_origins_tell_which_addresses_differ_by_a_constant() -> None:
         ("register r0 at main points into pool", "no region pool"),
         ("region a from 0x20 to 0x10 is cached", "lowest to its highest"),
         ("region a from 0x10 to 0x1F is hot", "expected"),
+        ("region a from 0x10 to 0x1F is read-only and fixed", "state two facts"),
+        (
+            "region a from 0x10 to 0x1F is cached\nregion a from 0x10 to 0x1F is cached and fixed",
+            "contradicts",
+        ),
         (POOL + "register r15 at main points into pool", "no register r15"),
         (POOL + "register r0 at main points into pool aligned 3", "no power of two"),
         ("accesses of unknown address point into pool", "no region pool"),
@@ -162,6 +199,21 @@ def test_wrong_facts_are_refused(facts: str, said: str) -> None:
 
 def region(low: int, high: int, kind: str) -> RegionFact:
     return RegionFact(Source("a.facts", 1, ""), "fact", low, high, kind)
+
+
+def test_fixed_translations_are_stated() -> None:
+    line = "region ram from 0x1000 to 0x2fff is cached and fixed"
+    (fact,) = parse(line, "a.facts").of(RegionFact)
+    assert str(fact) == line
+    memory = MemoryMap((MemoryRegion("tcm", 0x1800, 0x1FFF, RegionKind.CACHED, None, False),))
+    wider = memory.with_facts([fact])
+    assert [wider.fixed(at) for at in (0xFFF, 0x1000, 0x1800, 0x2000, 0x3000)] == [
+        False, True, False, True, False,
+    ]  # fmt: skip
+    assert wider.physical(0x1000) is None
+    assert not wider.tells((0x1000, 0x1003))
+    moving = MemoryMap(()).with_facts(parse(line[:-10], "a.facts").of(RegionFact))
+    assert not moving.fixed(0x1000)
 
 
 def test_regions_fill_what_the_platform_leaves_open() -> None:

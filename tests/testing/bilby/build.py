@@ -14,6 +14,9 @@ BILBY = ROOT / "kernels" / "bilby"
 BUILD = ROOT / "build" / "bilby" / "kzm-after"
 RUN = BILBY / "run"
 CROSS = "arm-none-eabi-"
+BOARDS = ("kzm", "cubieboard")
+PRESETS = sorted(path.stem for path in (BILBY / "presets").glob("*.mk"))
+BUILDS = [f"{board}-{preset}" for board in BOARDS for preset in PRESETS]
 
 TEXT_LIMIT = 36 * 1024
 

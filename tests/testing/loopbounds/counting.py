@@ -14,9 +14,9 @@ from quoll.extraction.extract import extract
 from quoll.facts import Facts
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
-from quoll.inlining.supergraph import Supergraph
 from quoll.values.values import Values, analyse
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
+from tests.testing.quoll.building import address
 
 __all__ = ["Program", "load"]
 
@@ -29,14 +29,18 @@ NO_FACTS = Facts()
 class Program:
     """A function of an ELF: its graph, its loop bounds, and its executions."""
 
-    def __init__(self, path: Path, function: str) -> None:
-        self.image = Image.load(path)
-        symbol = self.image.symbol(function)
-        assert symbol is not None
-        self.entry = symbol.addr
-        whole = expand(extract(self.image, [self.entry]), self.entry, self.image)
-        self.values: Values = analyse(whole, self.image)
-        self.graph: Supergraph = whole
+    def __init__(self, path: Path, function: str, *, from_reset: bool = False) -> None:
+        image = Image.load(path)
+        self.entry = address(image, function)
+        if from_reset:
+            image = image.starting_with(image.loaded_in_place())
+        while True:
+            whole = expand(extract(image, [self.entry]), self.entry, image)
+            self.values: Values = analyse(whole, image, starts=from_reset)
+            if not from_reset or not self.values.changed:
+                break
+            image = image.changing(self.values.changed)
+        self.image, self.graph = image, whole
         self._insns = {i.addr: i for n in whole.nodes for i in n.block.insns}
 
     def bounds(
@@ -121,6 +125,6 @@ class Program:
         return self.graph.nodes[self.graph.loops[bound.loop].header].block.addr
 
 
-def load(path: Path, function: str = "main") -> Program:
-    """A function of the ELF at ``path``."""
-    return Program(path, function)
+def load(path: Path, function: str = "main", *, from_reset: bool = False) -> Program:
+    """A function of the ELF at ``path``, which begins with memory as loaded if ``from_reset``."""
+    return Program(path, function, from_reset=from_reset)

@@ -12,6 +12,7 @@ from quoll.facts import (
     Fact,
     Ignore,
     IgnoreEdge,
+    InitialContents,
     Linear,
     LoopFact,
     LoopParameter,
@@ -67,6 +68,7 @@ def facts() -> st.SearchStrategy[Fact]:
             st.sampled_from([1, 4, 256]),
         ),
         st.builds(UnknownPointsInto, st.just(NOWHERE), NAMES),
+        st.builds(InitialContents, st.just(NOWHERE), PLACES, NAMES),
         st.builds(LoopFact, st.just(NOWHERE), PLACES, st.integers(1, 2**40)),
         st.builds(
             LoopParameter,

@@ -37,17 +37,23 @@ class Recorded:
 
 @cache
 def analysed(
-    source: str, thumb: bool, optimise: str, known_stack: bool
+    source: str, thumb: bool, optimise: str, known_stack: bool, from_reset: bool = False
 ) -> tuple[Image, Supergraph, Values]:
     cpu = "cortex-a8" if thumb else "arm1136jf-s"
     elf = build(source, "-w", thumb=thumb, cpu=cpu, optimise=optimise, link=("-lgcc",))
     image = Image.load(elf)
     symbol = image.symbol("main")
     assert symbol is not None
-    program = extract(image, [symbol.addr])
-    graph = expand(program, symbol.addr & ~1, image)
     entry = Entry(0x13, {13: ValueSet.of(STACK)}) if known_stack else Entry()
-    return image, graph, analyse(graph, image, entry)
+    if from_reset:
+        image = image.starting_with(image.loaded_in_place())
+    while True:
+        program = extract(image, [symbol.addr])
+        graph = expand(program, symbol.addr & ~1, image)
+        values = analyse(graph, image, entry, starts=from_reset)
+        if not from_reset or not values.changed:
+            return image, graph, values
+        image = image.changing(values.changed)
 
 
 def walk(image: Image, graph: Supergraph, values: Values, arguments: list[int]) -> Counter[str]:

@@ -78,6 +78,40 @@ def test_every_line_saves_what_it_promises(tmp_path: Path) -> None:
     assert any("accesses of unknown address" in line for line in lines)
 
 
+MACHINE = """\
+unsigned table[16];
+unsigned char buffer[64];
+__asm__(".bss\\n.balign 8\\n.space 256\\n.global irq_stack_top\\nirq_stack_top:\\n.text");
+__attribute__((noinline)) unsigned part(unsigned n) {
+    volatile unsigned kept = n, total = 0;
+    for (unsigned i = 0; i < 8; i++) {
+        table[kept & 15] += *(volatile unsigned *)0x49020000;
+        buffer[(kept + i) & 63] = total += kept;
+    }
+    return total;
+}
+unsigned main(unsigned n) { return part(n) + 1; }
+"""
+
+
+@pytest.mark.slow
+def test_memory_that_nobody_described(tmp_path: Path) -> None:
+    """Each line of memory, devices and the stack, before and after the one that saves most."""
+    elf = tmp_path / "kernel.elf"
+    elf.write_bytes(build(MACHINE, optimise="-O1").read_bytes())
+    lines = check_each(elf, "main", tmp_path, *QUIET)
+    (ram,) = (line for line in lines if line.startswith("region ram8000 from 0x8000 to "))
+    assert ram.endswith(" is cached and fixed")
+    (tmp_path / "kernel.facts").write_text(f"{ram}\n")
+    found = check_each(elf, "main", tmp_path, *QUIET)
+    assert "region device49020000 from 0x49020000 to 0x49020fff is device" in found
+    (stack,) = (line for line in found if "r13" in line)
+    assert "register r13 at main points into advised_stack" in stack
+    assert stack.endswith("accesses of unknown address point into advised_data")
+    (tmp_path / "kernel.facts").write_text(f"{ram}\n{stack}\n")
+    assert not [line for line in check_each(elf, "main", tmp_path, *QUIET) if "r13" in line]
+
+
 @pytest.mark.slow
 def test_of_the_kernel(tmp_path: Path) -> None:
     assert check_each(BUILD / "kernel.elf", "undefined", tmp_path, "--quiet", levers=4)
@@ -97,7 +131,8 @@ def test_one_execution_less(tmp_path: Path) -> None:
 
 
 def test_nothing_to_say(capsys: pytest.CaptureFixture[str]) -> None:
-    elf = build("unsigned main(unsigned a) { return a + 1; }", optimise="-O1")
+    link = ("-Wl,-Ttext=0xf0010000",)
+    elf = build("unsigned main(unsigned a) { return a + 1; }", optimise="-O1", link=link)
     assert main(["advise", str(elf), "--entry", "main", *QUIET]) == 0
     assert "nothing that is tried here lowers it" in capsys.readouterr().out
 

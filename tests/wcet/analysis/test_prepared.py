@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import zlib
@@ -100,6 +101,22 @@ def test_a_second_run_says_the_same(runs: Runs) -> None:
     assert (recalled(first), recalled(second)) == (False, True)
     assert answer(first) == answer(second)
     assert not recalled(runs("--no-cache"))
+
+
+@pytest.mark.slow
+def test_entries_side_by_side_are_as_one_after_another(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where one has no record of an earlier run, and one has."""
+    runs(entry="work")
+    documents = []
+    for processors in ({0}, {0, 1}):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, found=processors: found)
+        documents.append(runs("--entry", "main", "--entry", "work", "--no-cache"))
+    documents.append(runs("--entry", "main", "--entry", "work"))
+    assert [list(document["entries"]) for document in documents] == [["pick", "main", "work"]] * 3
+    assert answer(documents[0]) == answer(documents[1]) == answer(documents[2])
+    assert documents[1]["stages"].keys() >= {"extract", "values", "cache", "pipeline", "keep"}
 
 
 @pytest.mark.slow

@@ -54,6 +54,7 @@ CHANGES = {
     "--tlb": ["--tlb", "last-page"],
     "--facts": ["--facts", "/my.facts"],
     "--no-facts": ["--no-facts"],
+    "--source-dir": ["--source-dir", "/sources"],
     "--raw": ["--raw", "/prog.elf@0x100"],
     "--symbols": ["--symbols", "/symbols"],
     "--end": ["--end", "main"],
@@ -98,6 +99,9 @@ class Asked:
         (folder / "my.facts").write_text("prog.c:5 never executes\nloop prog.c:3 at most 9\n"
                                          "branch at prog.c:3 is always taken\n")  # fmt: skip
         (folder / "n.facts").write_text("loop prog.c:4 at most n\n")
+        (folder / "sources").mkdir()
+        written = PROGRAM.replace("i++)", "i++)  // wcet: loop at most 9")
+        (folder / "sources/prog.c").write_text(written)
         (folder / "symbols").write_text("00009000 T more\n")
 
     def run(self, *options: str) -> Run:

@@ -247,3 +247,31 @@ def test_facts_about_memory(image: Image, trace: Trace) -> None:
     assert [r.reached for r in records] == [0, calls, calls, 60, calls]
     assert [r.broken for r in records] == [0, calls, calls, 0, calls]
     assert ": access of 0x90000000" in records[1].first
+
+
+def test_initial_contents_are_refuted_by_what_stored_there_before(
+    image: Image, trace: Trace
+) -> None:
+    main = image.symbol("main")
+    assert main is not None
+    facts = parse(
+        f"region code from {main.addr:#x} to {main.addr + 64:#x} is cached\n"
+        "region code holds its initial contents at main\n",
+        "my.facts",
+    )
+    regions, graph = Regions.of(facts, image), graph_of(image, "")
+    reached = []
+    for at in (main.addr + 64, main.addr + 65, main.addr - 4):
+        words = np.array([(0, at, 4 | 1 << 8)], np.uint32)
+        nothing = np.empty((0, 3), np.uint32)
+        executions = tuple(
+            Execution(ran.pcs, words if number == 1 else nothing, ran.end)
+            for number, ran in enumerate(trace.executions)
+        )
+        records, judged = check_facts(
+            image, facts, {graph.contexts[0].function: graph}, "t.trace",
+            Trace(0, 0, 0, executions), regions,
+        )  # fmt: skip
+        reached.append((records[1].reached == judged, records[1].broken, judged))
+    count = reached[0][2]
+    assert reached == [(True, count - 2, count), (True, 0, count), (True, 0, count)]

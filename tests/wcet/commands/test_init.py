@@ -35,13 +35,14 @@ def test_handlers_and_memory_outside_of_the_platform(
     """Taking the advice changes the bound: the fact that is written there is one."""
     monkeypatch.chdir(tmp_path)
     Path("kernel.elf").write_bytes(build(SOURCE, optimise="-O1").read_bytes())
-    assert main(["init", "kernel.elf"]) == 0
-    text = Path("wcet.toml").read_text()
-    assert Project.load(Path("wcet.toml")).entries == ("irq_handler",)
-    (advice,) = (line for line in text.splitlines() if line.startswith("#   region "))
-    assert advice.endswith("(.text, .bss)")
+    assert main(["init", "kernel.elf", "--quiet"]) == 0
+    project = Project.load(Path("wcet.toml"))
+    assert (project.entries, project.facts) == (("irq_handler",), (Path("kernel.facts"),))
+    lines = Path("kernel.facts").read_text().splitlines()
+    (advice,) = (line for line in lines if line.startswith("# region "))
+    assert ".text, .bss" in lines[lines.index(advice) - 2]
     bounds = []
-    for fact in ("", advice.removeprefix("#").partition("(")[0]):
+    for fact in ("", advice.removeprefix("# ")):
         Path("kernel.facts").write_text(f"{fact}\n")
         capsys.readouterr()
         assert main(["baseline", "--quiet", "--output", "b.json"]) == 0
@@ -66,6 +67,61 @@ def test_paths_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.Monk
     for name in ("build", "project"):
         Path(name).mkdir()
     Path("build/kernel.elf").write_bytes(build(SOURCE, optimise="-O1").read_bytes())
-    assert main(["init", "build/kernel.elf", "--output", "project/wcet.toml"]) == 0
-    found = Project.load(Path("project/wcet.toml")).kernel
-    assert found.resolve() == Path("build/kernel.elf").resolve()
+    assert main(["init", "build/kernel.elf", "--output", "project/wcet.toml", "--quiet"]) == 0
+    project = Project.load(Path("project/wcet.toml"))
+    assert project.kernel.resolve() == Path("build/kernel.elf").resolve()
+    assert project.facts == (Path("project/kernel.facts"),)
+    assert project.facts[0].is_file()
+
+
+UNKNOWN = """
+struct item { struct item *next; int due; } *volatile items;
+void (*volatile chosen)(void);
+void irq_handler(void) {
+    for (struct item *at = items; at; at = at->next)
+        if (at->due) chosen();
+}
+"""
+
+
+def test_what_has_to_be_stated_is_written_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("kernel.elf").write_bytes(build(UNKNOWN, optimise="-O1").read_bytes())
+    assert main(["init", "kernel.elf", "--quiet"]) == 0
+    assert (
+        "written to kernel.facts, to be filled in:\nmissing: 2 facts\n" in capsys.readouterr().out
+    )
+    text = Path("kernel.facts").read_text()
+    for line in ("# targets of irq_handler", "# loop irq_handler", "# region ram8000 "):
+        assert text.count(line) == 1
+    assert main(["analyse", "--quiet"]) == 5, "comments state nothing"
+
+
+@pytest.mark.parametrize("way", ["--no-facts", "there", "beside", "-"])
+def test_facts_that_are_there_stay(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("build").mkdir()
+    Path("build/kernel.elf").write_bytes(build(UNKNOWN, optimise="-O1").read_bytes())
+    known = {"there": "kernel.facts", "beside": "build/kernel.facts"}.get(way)
+    if known:
+        Path(known).write_text("# mine\n")
+    more = {"--no-facts": ["--no-facts"], "-": ["--output", "-"]}.get(way, [])
+    assert main(["init", "build/kernel.elf", "--quiet", *more]) == 0
+    facts = [str(path) for path in Path().rglob("*.facts")]
+    assert facts == ([known] if known else [])
+    assert not known or Path(known).read_text() == "# mine\n"
+    assert "\nfacts = " not in capsys.readouterr().out
+
+
+def test_a_binary_that_the_platform_does_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    elf = build(SOURCE, cpu="cortex-a8")
+    assert main(["init", str(elf), "--platform", "kzm", "--quiet"]) == 0
+    assert "no facts were looked for: the binary is not built for" in capsys.readouterr().err
+    assert Project.load(Path("wcet.toml")).facts == ()

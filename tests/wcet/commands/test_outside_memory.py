@@ -10,6 +10,7 @@ import pytest
 
 from tests.testing.quoll.building import build
 from wcet.cli import main
+from wcet.platforms.platform import DIRECTORY
 
 SOURCE = """
 unsigned table[64];
@@ -46,6 +47,26 @@ def test_taking_the_cure_ends_the_warning(
     better, fewer, warned = analysed(elf, capsys)
     assert warned == []
     assert cycles - better >= misses - fewer > misses / 3
+
+
+def test_the_cure_is_as_good_as_memory_of_the_platform(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It lacked the fixed translation, without which no access ever hits."""
+    elf = tmp_path / "kernel.elf"
+    elf.write_bytes(build(SOURCE).read_bytes())
+    warning = analysed(elf, capsys)[2][0]
+    fact = warning.partition(".facts: ")[2]
+    (tmp_path / "kernel.facts").write_text(f"{fact}\n")
+    stated = analysed(elf, capsys)[0]
+    low, high = re.findall("0x[0-9a-f]+", fact)
+    ram = f'[[memory]]\nname = "more"\nvirtual = [{low}, {high}]\nkind = "cached"\nfixed = true\n'
+    board = tmp_path / "board.toml"
+    board.write_text(f"{(DIRECTORY / 'kzm.toml').read_text()}\n{ram}")
+    assert analysed(elf, capsys, "--platform", str(board), "--no-facts")[0] == stated
+    moving = tmp_path / "moving.facts"
+    moving.write_text(f"{fact.removesuffix(' and fixed')}\n")
+    assert analysed(elf, capsys, "--no-facts", "--facts", str(moving))[0] > 2 * stated
 
 
 def test_data_alone_may_lie_outside(capsys: pytest.CaptureFixture[str]) -> None:

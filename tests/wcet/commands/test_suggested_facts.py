@@ -62,6 +62,20 @@ def test_everything_is_found_in_one_run_and_is_enough(
     assert (status, text) == (0, "nothing is missing\n"), text
 
 
+def test_the_file_beside_the_kernel_may_be_written_but_not_replaced(
+    capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
+) -> None:
+    """It was refused after the analysis, even where there was none."""
+    elf = tmp_path / "kernel.elf"
+    elf.write_bytes(program.read_bytes())
+    status, text = suggested(capsys, elf, tmp_path / "kernel.facts")
+    assert (status, text.splitlines()[0]) == (5, "missing: 5 facts")
+    before = (tmp_path / "kernel.facts").read_text()
+    status, text = suggested(capsys, elf, tmp_path / "kernel.facts")
+    assert (status, text) == (2, "")
+    assert (tmp_path / "kernel.facts").read_text() == before
+
+
 def test_what_no_fact_takes_away_is_said(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -32,7 +32,7 @@
 #define CHANGES_MAX  65536u
 #define FORCED_MAX   48u
 #define ATTEMPTS_MAX 100000u
-#define SECONDS_MAX  20 /* of processor time, for one operation */
+#define SECONDS_MAX  20 /* of processor time, for one operation, if the command line has no other */
 #define EVERY_ATTEMPT 0xffffffffu
 
 const char *__asan_default_options(void);
@@ -512,10 +512,12 @@ static word_t do_operation(word_t operation, const word_t *argument, word_t *tes
     }
 }
 
+static long seconds_max = SECONDS_MAX;
+
 /* A kernel that does not end is stopped by a signal. */
 static void limit_time(void)
 {
-    const struct itimerval limit = { .it_value.tv_sec = SECONDS_MAX };
+    const struct itimerval limit = { .it_value.tv_sec = seconds_max };
 
     setitimer(ITIMER_VIRTUAL, &limit, NULL);
 }
@@ -548,8 +550,10 @@ static void serve(void)
     }
 }
 
-int main(void)
+int main(int count, char **words)
 {
+    if (count > 1)
+        seconds_max = atol(words[1]);
     memory_map();
     model_init();
     load_program();

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a program that the loader started finds: the slots of its own capability space, in which
+ * an address is the number of a slot.  Those that nobody gave it are empty.  main()'s argument is
+ * the number that process_start() was given.
+ */
+#ifndef USER_PROGRAM_H
+#define USER_PROGRAM_H
+
+#define OWN_RADIX        8 /* log2 of its slots */
+#define OWN_CNODE        1
+#define OWN_THREAD       2
+#define OWN_DIRECTORY    3
+#define OWN_SECOND       4 /* a second thread, not started: process_second() */
+#define OWN_FAULTS       5 /* who is told of its faults */
+#define CONSOLE_OUTPUT   6 /* console_client.h */
+#define CONSOLE_INPUT    7
+#define OWN_LINE         8 /* handler of an interrupt line */
+#define OWN_INTERRUPTS   9 /* the notification that it signals */
+#define OWN_SIGNALS     10 /* another notification */
+#define OWN_MEMORY      11 /* untyped */
+#define OWN_FREE        16
+
+#define DEVICE_ADDRESS  0x001fb000u /* where its device is mapped */
+
+#endif

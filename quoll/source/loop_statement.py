@@ -1,0 +1,46 @@
+"""A loop that no place names: by the lines of its statement, or as the only one of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ["Lines", "LoopStatement", "OnlyLoop"]
+
+Lines = tuple[int, int]  # first and last, both included
+
+
+@dataclass(frozen=True, slots=True)
+class LoopStatement:
+    """The loop that begins at line ``first`` of the file recorded as ``path``.
+
+    ``inner`` are the loops written in it, ``around`` is the one that it is written in. ``called``
+    are functions that it may call, by path and lines: their lines belong to it where the compiler
+    has put them into it. In ``assembly`` only the first line counts.
+    """
+
+    path: str
+    first: int
+    last: int
+    inner: tuple[Lines, ...] = ()
+    around: LoopStatement | None = None
+    called: tuple[tuple[str, int, int], ...] = ()
+    assembly: bool = False
+
+    def is_called(self, path: str, line: int) -> bool:
+        """Whether a line is of a function that the loop may call."""
+        return any(path == p and low <= line <= high for p, low, high in self.called)
+
+    def is_own(self, lines: Iterable[int]) -> bool:
+        """Whether code of these lines of the file is of this loop, and not of one in it alone."""
+        of = set(lines)
+        inside = all(self.first <= line <= self.last for line in of)
+        of_one = any(all(low <= line <= high for line in of) for low, high in self.inner)
+        return bool(of) and inside and not of_one
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyLoop:
+    """The loop of a function that has one."""
+
+    function: str

@@ -1,0 +1,62 @@
+"""The manual pages: as the grammar of the command line has it, and as roff reads it."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from wcet.cli import COMMANDS, parser
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs" / "man"
+MACROS = {"TH", "SH", "SS", "PP", "TP", "B", "BR", "EX", "EE", "ad", "nh", "hy"}
+PAGES: dict[str, str] = dict(runpy.run_path(str(ROOT / "scripts/man.py"))["pages"]())
+BACKSPACED = re.compile(r".\x08|\x1b\[[\d;]*m")
+
+
+def test_every_command_has_a_page() -> None:
+    assert PAGES.keys() == {"wcet.1"} | {f"wcet-{name}.1" for name in COMMANDS}
+
+
+def test_the_pages_are_those_of_this_grammar() -> None:
+    """Else: ``.venv/bin/python scripts/man.py``."""
+    assert {path.name: path.read_text() for path in FOLDER.iterdir()} == PAGES
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_roff(name: str) -> None:
+    lines = PAGES[name].splitlines()
+    assert lines[0].startswith(".TH WCET")
+    assert lines[1] == ".SH NAME"
+    assert re.fullmatch(r"wcet(\\-[a-z\\-]+)? \\- .+", lines[2])
+    used = {match[1] for line in lines if (match := re.match(r"\.(\S*)", line))}
+    assert used <= MACROS
+    opened = [line for line in lines if line in (".EX", ".EE")]
+    assert opened == [".EX", ".EE"] * (len(opened) // 2)
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+def test_a_page_is_rendered(name: str) -> None:
+    """Without a warning, with every option, and in 80 columns but for commands."""
+    done = subprocess.run(
+        ["groff", "-man", "-Tutf8", "-ww", "-rLL=80n", "-P-c"],
+        input=PAGES[name], capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stderr == ""
+    shown = BACKSPACED.sub("", done.stdout)
+    prose = re.sub(r"\nEXAMPLES\n.*?\n(?=[A-Z])", "\n", shown, flags=re.DOTALL)
+    assert max(map(len, prose.splitlines())) <= 80
+    command = name.removesuffix(".1").removeprefix("wcet").removeprefix("-")
+    top = parser()
+    grammar = top
+    for each in top.get_default("commands"):
+        grammar = each if each.prog == f"wcet {command}" else grammar
+    options = {o for action in grammar._actions for o in action.option_strings}
+    assert options
+    assert not [option for option in options if option not in shown]

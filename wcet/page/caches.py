@@ -1,0 +1,120 @@
+"""Which lines compete in each set of the first-level caches, and what they cost on a worst path.
+
+The sets and lines are those of the graph of the worst start, over all contexts; references whose
+address is not known to one line have no set, and are summed up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from cache.geometry import Geometry
+from cache.reference import Kind, Reference
+from ilp.paths.solution import Solution
+from pipeline.charge import due_cycles, entry_cycles
+from wcet.analysis.references import Classified, known_line, on_worst_path
+from wcet.analysis.result import Result
+from wcet.analysis.run import Run
+
+__all__ = ["CacheUse", "cache_uses"]
+
+LEVELS = (
+    ("L1 instruction cache", (Kind.FETCH, Kind.PREFETCH)),
+    ("L1 data cache", (Kind.LOAD, Kind.STORE)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LineUse:
+    """A line: executions of references to it on the worst path, and cycles charged for them."""
+
+    address: int
+    executions: int
+    cycles: int
+
+
+@dataclass(frozen=True, slots=True)
+class CacheUse:
+    """A cache; ``unknown`` is the sum of the references without a line."""
+
+    name: str
+    line_bytes: int
+    ways: int
+    sets: tuple[tuple[LineUse, ...], ...]
+    unknown: LineUse
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values: a line is its address, executions and cycles."""
+        return {
+            "name": self.name,
+            "line_bytes": self.line_bytes,
+            "ways": self.ways,
+            "sets": [[[u.address, u.executions, u.cycles] for u in uses] for uses in self.sets],
+            "unknown": [self.unknown.executions, self.unknown.cycles],
+        }
+
+
+def cache_uses(shared: Run, result: Result) -> dict[str, tuple[CacheUse, ...]]:
+    """The caches of each entry that has counts."""
+    found: dict[str, tuple[CacheUse, ...]] = {}
+    for name, entry in result.entries.items():
+        if not entry.solution.nodes:
+            continue
+        hierarchy = shared.platform.hierarchy
+        classes = on_worst_path(shared, name, entry)
+        charged = list(charged_references(classes, entry.solution))
+        found[name] = tuple(
+            cache_use(title, [c for c in charged if c[0].kind in kinds], side)
+            for (title, kinds), side in zip(LEVELS, (hierarchy.l1i, hierarchy.l1d), strict=True)
+        )
+    return found
+
+
+def charged_references(
+    classes: Classified, solution: Solution
+) -> Iterator[tuple[Reference, int, int]]:
+    """Every reference of the graph, its executions on the path, and cycles charged for all of them.
+
+    As ``pipeline.charge`` does: at its node or edge what is due; first misses where their loop is
+    entered, or the path starts in it; lines fetched past the end of a path at its last node.
+    """
+    found, memory = classes.classes, classes.memory
+    due = partial(due_cycles, memory=memory)
+    entered = partial(entry_cycles, memory=memory)
+    for node, references in enumerate(found.references):
+        yield from _times(references, solution.nodes[node], due)
+    for node, references in found.leaving.items():
+        yield from _times(references, solution.nodes[node], due)
+    for edge, count in enumerate(solution.edges):
+        yield from _times(found.prefetches[edge], count, due)
+        for reference, _, cycles in _times(found.first_misses[edge], count, entered):
+            yield reference, 0, cycles  # it is executed at its node
+    for reference in found.start_misses:
+        yield reference, 0, entered(reference)
+
+
+def _times(
+    references: Sequence[Reference], count: int, cycles: Callable[[Reference], int]
+) -> Iterator[tuple[Reference, int, int]]:
+    for reference in references:
+        yield reference, count, count and count * cycles(reference)
+
+
+def cache_use(
+    name: str, charged: Sequence[tuple[Reference, int, int]], geometry: Geometry
+) -> CacheUse:
+    """One cache of an entry."""
+    lines: dict[int | None, list[int]] = {None: [0, 0]}
+    for reference, executions, cycles in charged:
+        sums = lines.setdefault(known_line(reference, geometry.line_bytes), [0, 0])
+        sums[0] += executions
+        sums[1] += cycles
+    unknown = LineUse(0, *lines.pop(None))
+    by_set: list[list[LineUse]] = [[] for _ in range(geometry.index_sets)]
+    for line, sums in sorted((line, sums) for line, sums in lines.items() if line is not None):
+        by_set[geometry.set_of(line)].append(LineUse(line * geometry.line_bytes, *sums))
+    sets = tuple(tuple(uses) for uses in by_set)
+    return CacheUse(name, geometry.line_bytes, geometry.ways, sets, unknown)

@@ -1,0 +1,230 @@
+"""The data of a page: one document of JSON values, which the scripts of the page show.
+
+Addresses are numbers here, for scripts look blocks up by them. Functions, files, assumptions and
+entries are referred to by index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ilp.paths.outline import Outline
+from loopbounds.proof.bound import LoopBound
+from quoll.assumptions import table
+from quoll.facts import Facts
+from quoll.inlining.supergraph import Supergraph
+from wcet.analysis.result import EntryResult, Result
+from wcet.gate.compare import RecordChange
+from wcet.page.caches import CacheUse
+from wcet.page.code import AnalysedCode, SourceLines
+from wcet.page.comparison import comparison_document
+from wcet.page.facts import fact_places
+from wcet.reports.loads import HEAT, CountedPath, counted_paths
+from wcet.reports.painted import LEGEND
+from wcet.reports.path_text import loop_name
+from wcet.reports.shared_text import shared_calls
+from wcet.reports.text import CAUSES, start_text
+
+__all__ = ["page_document"]
+
+SCHEMA_VERSION = 1
+
+
+def page_document(
+    result: Result,
+    sources: Path,
+    caches: Mapping[str, tuple[CacheUse, ...]],
+    facts: Facts,
+    comparison: RecordChange | None,
+) -> dict[str, Any]:
+    """All of it. ``caches`` are by name of the entry; ``sources`` is where the compiler ran."""
+    lines = SourceLines(result.image, sources)
+    functions = AnalysedCode(result).document(lines)
+    latency = result.latency
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "version": version("quoll"),
+        "kernel": {"path": str(result.kernel), "sha256": result.image.sha256},
+        "platform": {
+            "name": result.platform.name,
+            "description": result.platform.description,
+            "chosen": result.platform_reason,
+            "megahertz": result.platform.clock_hz / 1e6,
+            "l2": result.platform.l2_enabled,
+        },
+        "facts_files": list(result.facts_files),
+        "causes": list(CAUSES.values()),
+        "heat": list(HEAT),
+        "legend": [list(row) for row in LEGEND],
+        "latency": latency
+        and {
+            "cycles": latency.cycles,
+            "microseconds": result.microseconds(latency.cycles),
+            "longest": latency.longest,
+            "longest_cycles": latency.longest_cycles,
+            "interrupt_cycles": latency.interrupt_cycles,
+            "interrupts": latency.together,
+        },
+        "functions": functions,
+        "files": lines.document(),
+        "entries": [_entry(result, e, caches.get(e.name, ())) for e in result.entries.values()],
+        "unbounded": [
+            {"name": name, "message": str(error)} for name, error in result.unbounded.items()
+        ],
+        "loops": _loops(result),
+        "assumptions": _assumptions(result),
+        "facts": [
+            {"source": f.source, "text": f.text, "label": f.label, "places": places}
+            for f, places in zip(result.facts, fact_places(result, facts), strict=True)
+        ],
+        "comparison": comparison and comparison_document(comparison),
+    }
+
+
+def _entry(result: Result, entry: EntryResult, caches: tuple[CacheUse, ...]) -> dict[str, Any]:
+    start = start_text(result, entry, entry.starts[0]) if len(entry.starts) > 1 else ""
+    return {
+        "name": entry.name,
+        "symbol": entry.symbol,
+        "address": entry.address & ~1,
+        "cycles": entry.cycles,
+        "microseconds": result.microseconds(entry.cycles),
+        "formula": "" if entry.parametric is None else str(entry.parametric),
+        "for_what": entry.for_what.strip(),
+        "causes": list(entry.cycles_by_cause().values()),
+        "solver": entry.solution.solver,
+        "method": entry.solution.method,
+        "optimal": entry.solution.optimal,
+        "unrealisable": entry.path.unrealisable or "",
+        "unmasking": list(entry.unmasking),
+        "start": start,
+        "contexts": len(entry.graph.contexts),
+        "blocks": len(entry.graph.nodes),
+        "paths": [_path(result, entry, path) for path in counted_paths(entry)],
+        "caches": [use.document() for use in caches],
+    }
+
+
+def _path(result: Result, entry: EntryResult, path: CountedPath) -> dict[str, Any]:
+    """A worst path: its outline as rows, parts after what they are in, and loads of functions.
+
+    A row: its parent's index, function, call site or header, name of the loop or "", entries,
+    rounds, bound of the loop or null, own cycles by cause, and blocks: address, executions, cycles.
+    """
+    whole = path.outline()
+    rows: list[list[Any]] = []
+    pending: list[tuple[Outline, int]] = [(whole, -1)]
+    while pending:
+        at, parent = pending.pop()
+        pending += [(part, len(rows)) for part in reversed(at.parts)]
+        rows.append(_row(result, path, at, parent))
+    called = path.call
+    return {
+        "title": f"worst path of {entry.name}{entry.for_what}"
+        if called is None
+        else f"inside {result.function(called.function.address)}, "
+        f"one of {called.calls:,} calls that each take as long",
+        "cycles": whole.cycles,
+        "rows": rows,
+        "loads": [
+            [
+                function,
+                [[addr, *use] for addr, use in load.blocks.items()],
+                [[*ends, count] for ends, count in load.edges.items()],
+                [[header, *bounds] for header, bounds in load.loops.items()],
+            ]
+            for function, load in path.loads(whole).items()
+        ],
+    }
+
+
+def _row(result: Result, path: CountedPath, at: Outline, parent: int) -> list[Any]:
+    graph = path.graph
+    context, loop = graph.contexts[at.stretch.context], at.stretch.loop
+    if loop is None:
+        where, name, limit = context.call_site, "", None
+    else:
+        where = graph.nodes[graph.loops[loop].header].block.addr
+        name, limit = loop_name(result, graph, at), path.rounds(path.bounds[loop])
+    return [
+        parent,
+        context.function & ~1,
+        where,
+        name,
+        at.entries,
+        at.rounds,
+        limit,
+        list(at.own),
+        [
+            [graph.nodes[node].block.addr, executions, cycles]
+            for node, executions, cycles in at.blocks
+        ],
+    ]
+
+
+def _loops(result: Result) -> list[dict[str, Any]]:
+    """Every loop by header, method and entry, with its bounds over all contexts.
+
+    Those of functions that were analysed once for all their calls are among them.
+    """
+    numbers = {text: n for n, text in enumerate(result.assumptions)}
+    found: dict[tuple[int, str, int], dict[str, Any]] = {}
+    for number, entry in enumerate(result.entries.values()):
+        for graph, bounds, counts, calls in _bounded(entry):
+            for loop, bound in zip(graph.loops, bounds, strict=True):
+                header = graph.nodes[loop.header]
+                address = header.block.addr
+                row = found.setdefault((address, bound.method, number), _no_loop(bound.method))
+                row["entry"], row["header"] = number, address
+                row["function"] = graph.contexts[header.context].function & ~1
+                row["place"] = result.image.place(address)
+                row["contexts"] += 1
+                row["exact"] &= bound.exact is True
+                row["executions"] += counts[loop.header] * calls if counts else 0
+                if bound.bound is not None:
+                    rounds = bound.bound + graph.apart(loop)
+                    if row["high"] is None or rounds > row["high"]:
+                        row["high"], row["evidence"] = rounds, bound.evidence
+                    row["low"] = rounds if row["low"] is None else min(row["low"], rounds)
+                row["evidence"] = row["evidence"] or bound.evidence or bound.reason
+                rests = {numbers[text] for text in bound.assumptions if text in numbers}
+                row["assumptions"] = sorted({*row["assumptions"], *rests})
+    return [found[key] for key in sorted(found)]
+
+
+def _bounded(
+    entry: EntryResult,
+) -> Iterator[tuple[Supergraph, Sequence[LoopBound], Sequence[int], int]]:
+    """The graphs of an entry: bounds of loops, counts of a path, and how often that is taken."""
+    yield entry.graph, entry.bounds, entry.solution.nodes, 1
+    calls: dict[int, int] = {}
+    for call in shared_calls(entry):
+        calls[id(call.function)] = calls.get(id(call.function), 0) + call.calls
+    for one in entry.shared:
+        yield one.paths.graph, one.paths.bounds, one.solution.nodes, calls.get(id(one), 0)
+
+
+def _no_loop(method: str) -> dict[str, Any]:
+    return {
+        "method": method,
+        "contexts": 0,
+        "low": None,
+        "high": None,
+        "executions": 0,
+        "exact": True,
+        "evidence": "",
+        "assumptions": [],
+    }
+
+
+def _assumptions(result: Result) -> list[dict[str, Any]]:
+    """Each with its kind, and the entries and loops whose bounds rest on it."""
+    entries = list(result.entries.values())
+    rows = table(result.assumptions)
+    return [
+        {**row, "entries": [n for n, e in enumerate(entries) if row["text"] in e.assumptions]}
+        for row in rows
+    ]

@@ -1,0 +1,96 @@
+"""The page: markup, style, scripts and data in one text, which needs nothing else to be shown.
+
+What comes from the ELF is data in a script element that is never executed, with every ``<`` spelled
+out, and the scripts of the page put it into text nodes only. The policy in the head allows exactly
+the scripts and the style that are here, by their hashes: no other code runs, and nothing is loaded.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from quoll.facts import Facts
+from wcet.analysis.result import Result
+from wcet.gate.compare import RecordChange
+from wcet.page.caches import CacheUse
+from wcet.page.document import page_document
+from wcet.page.parts import part_texts
+
+__all__ = ["page", "to_html"]
+
+ASSETS = files("wcet.page") / "assets"
+# In this order: what is used stands before what uses it.
+SCRIPTS = ("base", "list", "code", "listing", "flame", "graph", "views", "main")
+
+
+def to_html(
+    result: Result,
+    sources: Path,
+    caches: Mapping[str, tuple[CacheUse, ...]],
+    facts: Facts,
+    comparison: RecordChange | None,
+) -> str:
+    """The page of a result."""
+    return page(page_document(result, sources, caches, facts, comparison))
+
+
+def page(document: dict[str, Any]) -> str:
+    """The page of a document. Raises UsageError if a web part is not installed."""
+    parts = part_texts()
+    licences = [
+        {
+            "name": one.part.name,
+            "purpose": one.part.purpose,
+            "home": one.part.home,
+            "licence": one.part.licence,
+            "package": f"{one.part.distribution} {one.version}",
+            "notice": one.notice,
+        }
+        for one in parts
+    ]
+    own = "\n".join(asset(f"{name}.js") for name in SCRIPTS)
+    scripts = [*(one.text for one in parts), f'(() => {{\n"use strict";\n{own}}})();\n']
+    scripts = [script.replace("</script", "<\\/script") for script in scripts]
+    style = asset("page.css")
+    data = json.dumps({**document, "licences": licences}, separators=(",", ":"))
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {' '.join(map(source_hash, scripts))}",
+            f"style-src {source_hash(style)}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    fields = {
+        "policy": policy,
+        "title": html.escape(
+            f"Worst-case execution times of {Path(document['kernel']['path']).name}"
+        ),
+        "style": style,
+        "data": data.replace("<", "\\u003c"),
+        "scripts": "".join(f"<script>{script}</script>\n" for script in scripts),
+    }
+    # All at once: a field's text is not searched for the names of others.
+    before, *rest = asset("page.html").split("{{")
+    pieces = (part.partition("}}") for part in rest)
+    return before + "".join(fields[name] + after for name, _, after in pieces)
+
+
+def asset(name: str) -> str:
+    """A file of this package."""
+    return (ASSETS / name).read_text("utf-8")
+
+
+def source_hash(text: str) -> str:
+    """How a policy names an inline script or style."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -1,0 +1,168 @@
+"""What a worst path does in each function, over all contexts: for drawings and listings of code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import ceil, sqrt
+
+from ilp.paths.outline import Outline, outline
+from ilp.paths.solution import PathStep, Solution
+from loopbounds.proof.bound import LoopBound
+from pipeline.costs import Costs
+from quoll.cfg.cfg import EdgeKind
+from quoll.inlining.supergraph import SuperEdge, Supergraph
+from wcet.analysis.result import EntryResult
+from wcet.reports.shared_text import SharedCall, shared_calls
+
+__all__ = [
+    "HEAT",
+    "OFF",
+    "CountedPath",
+    "FunctionLoad",
+    "counted_paths",
+    "function_of",
+    "heat",
+    "within_functions",
+]
+
+# Colours of blocks by the square root of their share of the most cycles that any block has.
+OFF = "#e3e6ea"  # of what is not on the path
+HEAT = ("#ffffff", "#fff3e6", "#ffe3c4", "#ffcf9e", "#ffb977", "#ffa056", "#ff8640")
+
+
+def heat(cycles: int, most: int) -> str:
+    """The colour of a block with ``cycles``, where ``most`` are those of the costliest block."""
+    last = len(HEAT) - 1
+    return HEAT[max(1, ceil(sqrt(cycles / most) * last))] if cycles else HEAT[0]
+
+
+@dataclass(slots=True)
+class FunctionLoad:
+    """A function on a worst path; blocks are known by their addresses.
+
+    ``blocks`` have executions and cycles, those of the edges out of them included. ``edges`` are
+    counted between blocks of the function: from a call to where it comes back, not into callees.
+    ``loops`` have the least and the greatest bound of all contexts, on the path or not.
+    """
+
+    blocks: dict[int, tuple[int, int]] = field(default_factory=dict)
+    edges: dict[tuple[int, int], int] = field(default_factory=dict)
+    loops: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def cycles(self) -> int:
+        """All cycles of the function's own blocks."""
+        return sum(cycles for _, cycles in self.blocks.values())
+
+
+@dataclass(frozen=True, slots=True)
+class CountedPath:
+    """A worst path with its counts: that of an entry, or the one inside a shared function.
+
+    The second has a ``call``: its cycles are those of one call, and the path of the entry has them
+    on the edge over the call.
+    """
+
+    graph: Supergraph
+    costs: Costs
+    bounds: tuple[LoopBound, ...]
+    solution: Solution
+    steps: tuple[PathStep, ...]
+    call: SharedCall | None
+
+    def outline(self) -> Outline:
+        """Calls and loops inside each other."""
+        return outline(self.graph, self.costs, self.solution, self.steps)
+
+    def rounds(self, bound: LoopBound) -> int | None:
+        """As ``EntryResult.rounds``."""
+        if bound.bound is None:
+            return None
+        return bound.bound + self.graph.apart(self.graph.loops[bound.loop])
+
+    def loads(self, whole: Outline) -> dict[int, FunctionLoad]:
+        """By address of the function; ``whole`` is the outline."""
+        graph = self.graph
+        found: dict[int, FunctionLoad] = {}
+        for _, part in whole.walk():
+            for node, executions, cycles in part.blocks:
+                blocks = found.setdefault(function_of(graph, node), FunctionLoad()).blocks
+                addr = graph.nodes[node].block.addr
+                before = blocks.get(addr, (0, 0))
+                blocks[addr] = before[0] + executions, before[1] + cycles
+        for number, source, target in within_functions(graph):
+            if count := self.solution.edges[number]:
+                ends = graph.nodes[source].block.addr, graph.nodes[target].block.addr
+                edges = found[function_of(graph, source)].edges
+                edges[ends] = edges.get(ends, 0) + count
+        for loop, bound in zip(graph.loops, self.bounds, strict=True):
+            rounds = self.rounds(bound)
+            if rounds is not None:
+                function = found.setdefault(function_of(graph, loop.header), FunctionLoad())
+                header = graph.nodes[loop.header].block.addr
+                low, high = function.loops.get(header, (rounds, rounds))
+                function.loops[header] = min(low, rounds), max(high, rounds)
+        return found
+
+
+def counted_paths(entry: EntryResult) -> Iterator[CountedPath]:
+    """The worst path of an entry, then those inside shared functions that matter on it.
+
+    There is none if the solver knows no counts.
+    """
+    if not entry.solution.nodes:
+        return
+    yield CountedPath(
+        entry.graph, entry.costs, entry.bounds, entry.solution, entry.path.steps, None
+    )
+    for call in shared_calls(entry):
+        paths = call.function.paths
+        yield CountedPath(paths.graph, paths.costs, paths.bounds, call.function.solution, (), call)
+
+
+def function_of(graph: Supergraph, node: int) -> int:
+    """Address of the function of a node."""
+    return graph.contexts[graph.nodes[node].context].function & ~1
+
+
+def within_functions(graph: Supergraph) -> Iterator[tuple[int, int, int]]:
+    """The edges of a graph as they are in its functions: (edge, from node, to node).
+
+    Instead of an edge into a callee and one out of it there is one over the call.
+    """
+    returns = _Returns.of(graph)
+    for number, edge in enumerate(graph.edges):
+        if edge.kind is EdgeKind.RETURN:
+            source = returns.caller(edge)
+            if source is not None:
+                yield number, source, edge.dst
+        elif edge.kind is not EdgeKind.CALL:
+            yield number, edge.src, edge.dst
+
+
+@dataclass(frozen=True, slots=True)
+class _Returns:
+    """Which node made the call that a RETURN edge comes back from."""
+
+    graph: Supergraph
+    ending: dict[tuple[int, int], int]  # context and address of its last instruction -> node
+
+    @classmethod
+    def of(cls, graph: Supergraph) -> _Returns:
+        return cls(graph, {(n.context, n.block.last.addr): i for i, n in enumerate(graph.nodes)})
+
+    def caller(self, edge: SuperEdge) -> int | None:
+        """A node of the function that ``edge`` returns to; None if it is not known.
+
+        A function that was jumped to in place of a call returns for the one that was called.
+        """
+        graph = self.graph
+        target = graph.nodes[edge.dst].context
+        at: int | None = graph.nodes[edge.src if edge.call is None else edge.call].context
+        if edge.call is not None and at == target:
+            return edge.call
+        site = None
+        while at is not None and at != target:
+            site, at = graph.contexts[at].call_site, graph.contexts[at].parent
+        return None if site is None else self.ending.get((target, site))
