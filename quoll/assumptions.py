@@ -590,6 +590,14 @@ UNDISTURBED = AssumptionKind(
     refuted_by="a path that finds another word than it left, after it was unmasked",
     checked_by="nothing: recordings hold no interrupts on a path",
 )
+STILL_MASKED = AssumptionKind(
+    "still-masked",
+    "{entry}: interrupts: unmasked where its path ends after {exits}; what else runs there first "
+    "is not added",
+    proved_by="an entry that begins there, whose longest region is added by hand",
+    refuted_by="masked code that goes on there: another thread, or the rest of a handler",
+    checked_by="wcet masked --entry with what runs there",
+)
 RETURNS_UNMASKED = AssumptionKind(
     "returns-unmasked",
     "{entry}: ends: the exception return at {place} leaves the kernel, or unmasks interrupts",
@@ -701,6 +709,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     NOT_MASKED,
     UNMASKED,
     UNDISTURBED,
+    STILL_MASKED,
     RETURNS_UNMASKED,
     ENDS,
     TLB_REFILLED,
