@@ -16,6 +16,7 @@ from kernels.bilby.fuzz.directed import (
     messages,
     preemption,
     spaces,
+    stopped,
     waiting,
 )
 from kernels.bilby.fuzz.script import Script
@@ -28,6 +29,6 @@ def sequences(module: ModuleType) -> list[Callable[[Script], None]]:
 
 SEQUENCES: list[Callable[[Script], None]] = [
     sequence
-    for module in (capabilities, deletion, lookups, messages, preemption, spaces, waiting)
+    for module in (capabilities, deletion, lookups, messages, preemption, spaces, stopped, waiting)
     for sequence in sequences(module)
 ]
