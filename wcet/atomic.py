@@ -221,9 +221,10 @@ def _inputs(options: argparse.Namespace) -> Iterator[Path]:
                 continue
             path = Path(str(name).rpartition("@")[0]) if option == "raw" else Path(name)
             yield path
-            beside = path.with_suffix(".facts")
-            if option in ("kernel", "binary") and not (writes_facts and not beside.exists()):
-                yield beside
+            if option in ("kernel", "binary"):
+                beside = path.with_suffix(".facts")
+                if beside.exists() or not writes_facts:
+                    yield beside
 
 
 def _identities(path: Path) -> set[object]:

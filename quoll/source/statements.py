@@ -126,9 +126,9 @@ class _Reader:
         while self._text and self._text != "}":
             text = self._text
             if text == "(":
-                before = self._tokens[self._at - 1] if self._at > begin else None
+                word = self._tokens[self._at - 1] if self._at > begin else None
                 self._group()
-                named = before is not None and before.is_word and before.text not in NO_MACROS
+                named = word is not None and word.is_word and word.text not in NO_MACROS
                 if self._text == "{" and named:
                     self._statement()
                     self._add_loop(begin)

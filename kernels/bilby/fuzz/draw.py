@@ -278,6 +278,17 @@ class Draw:
             address, index, depth = API["ROOT_CNODE"], self.rng.choice(slots).index, 32
         return self.invoke("recycle", address, API["LABEL_CNODE_RECYCLE"], [index, depth], [])
 
+    def read_registers(self) -> Operation:
+        label = API["LABEL_TCB_READ_REGISTERS"]
+        return self.invoke("read registers", self.pick("tcb"), label, [], [])
+
+    def unconfigure(self) -> Operation:
+        label = API["LABEL_TCB_UNCONFIGURE"]
+        return self.invoke("unconfigure", self.pick("tcb"), label, [], [])
+
+    def tell_address(self) -> Operation:
+        return self.invoke("address", self.pick("frame"), API["LABEL_FRAME_ADDRESS"], [], [])
+
     def suspend(self) -> Operation:
         return self.invoke("suspend", self.pick("tcb"), API["LABEL_TCB_SUSPEND"], [], [])
 
@@ -315,7 +326,7 @@ class Draw:
         """A message, with words and capabilities that may be received."""
         number = self.rng.choice(["SYS_CALL", "SYS_CALL", "SYS_SEND", "SYS_NB_SEND",
                                   "SYS_RECEIVE", "SYS_RECEIVE", "SYS_REPLY_RECEIVE",
-                                  "SYS_REPLY_RECEIVE", "SYS_REPLY"])  # fmt: skip
+                                  "SYS_REPLY_RECEIVE", "SYS_REPLY", "SYS_POLL"])  # fmt: skip
         length = self.rng.choice([0, 1, 4, 4, 5, 20, 120, 121, 127])
         extra = self.rng.choice([0, 0, 1, 2, 3])
         buffer = {}
@@ -358,9 +369,9 @@ class Draw:
         if self.rng.random() < 0.7:
             registers[0] = self.rng.randrange(300)
             registers[1] = message(self.rng.randrange(128), self.rng.randrange(4), 0,
-                                   self.rng.randrange(24))  # fmt: skip
+                                   self.rng.randrange(31))  # fmt: skip
         buffer = {self.rng.randrange(128): draw() for _ in range(self.rng.randrange(6))}
-        number = self.rng.choice([1, 1, 1, 1, 2, 3, 4, 5, 6, 7, draw()])
+        number = self.rng.choice([1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, draw()])
         return Operation("syscall", number, registers, buffer, "hostile")
 
     def do_yield(self) -> Operation:

@@ -133,6 +133,7 @@ class Generator(Draw):
             self.crowd: 12, self.answer: 6,
             self.move: 5, self.rotate: 3, self.delete: 7, self.revoke: 3, self.recycle: 3,
             self.suspend: 2, self.unmap: 3, self.clean: 2,
+            self.read_registers: 2, self.unconfigure: 2, self.tell_address: 1,
             self.assign: 3 if self.kernel.pools else 1,
             self.clear_notification: 1, self.hostile: 6,
             self.do_yield: 3, self.fault: 1, self.interrupt: 2,

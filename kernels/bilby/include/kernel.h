@@ -69,9 +69,10 @@ void handle_undefined(void);
 void handle_prefetch_abort(void);
 void handle_data_abort(void);
 
-/* ---- syscall.c, fastpath.c -------------------------------------------- */
+/* ---- syscall.c, poll.c, fastpath.c ----------------------------------------- */
 void syscall_invoke(word_t address, word_t message, bool blocking, bool call);
 void syscall_receive(word_t address);
+void syscall_poll(word_t address);
 void reply_receive(word_t address);       /* one of reply_wait_*.c */
 const struct cap *fastpath_call_applies(word_t address, word_t message);
 void fastpath_call(const struct cap *cap, word_t message);
@@ -84,7 +85,11 @@ void fastpath_reply_receive(const struct cap *cap, word_t message);
  * capabilities it sent have been looked up into struct invocation.  Each returns
  * an ERROR_ code and has changed nothing unless that is ERROR_NONE.  If it is
  * preempted it does not return: the object says how far the work has got.
+ *
+ * One that answers with words has put them into the caller's message, and returns their number,
+ * shifted: a label has 20 bits.
  */
+#define ANSWER_SHIFT 20
 struct invocation {
     struct slot *slot;                  /* of the invoked capability */
     word_t label;
@@ -95,6 +100,8 @@ struct invocation {
 word_t decode_untyped(const struct invocation *call);        /* untyped.c */
 word_t decode_cnode(const struct invocation *call);          /* cnode.c */
 word_t decode_tcb(const struct invocation *call);            /* tcb.c */
+word_t stopped_read_registers(const struct tcb *thread);      /* tcb_stopped.c */
+word_t stopped_unconfigure(struct tcb *thread);
 word_t decode_page_table(const struct invocation *call);     /* vspace */
 word_t decode_frame(const struct invocation *call);          /* frame.c */
 word_t decode_irq_control(const struct invocation *call);    /* irq.c */

@@ -16,18 +16,20 @@ from kernels.bilby.spec.ipc import (
     wait,
 )
 from kernels.bilby.spec.layout import API, TICK, message
-from kernels.bilby.spec.state import Kernel, Slot, Thread
+from kernels.bilby.spec.state import Cap, Kernel, Slot, Thread
 
 
 def invoke_object(kernel: Kernel, thread: Thread, slot: Slot) -> None:
     sent = thread.regs[1]
-    code = E["NONE"]
+    code, answer = E["NONE"], 0
     try:
-        perform(read_invocation(kernel, thread, slot, sent))
+        call = read_invocation(kernel, thread, slot, sent)
+        perform(call)
+        answer = call.answer
     except Refused as refused:
         code = refused.code
     thread.regs[0] = 0
-    thread.regs[1] = message(0, 0, 0, code)
+    thread.regs[1] = message(answer, 0, 0, code)
 
 
 def read_invocation(kernel: Kernel, thread: Thread, slot: Slot, sent: int) -> Invocation:
@@ -74,7 +76,14 @@ def invoke(kernel: Kernel, thread: Thread, *, blocking: bool, call: bool) -> Non
         invoke_object(kernel, thread, slot)
 
 
-def receive(kernel: Kernel, thread: Thread, address: int) -> None:
+def is_nothing_there(kernel: Kernel, cap: Cap) -> bool:
+    if cap.kind == "notification":
+        return not kernel.notification(cap["object"]).signalled
+    endpoint = kernel.endpoint(cap["object"])
+    return not endpoint.queue or not endpoint.sending
+
+
+def receive(kernel: Kernel, thread: Thread, address: int, *, waits: bool = True) -> None:
     slot = lookup(kernel, thread, address)
     if slot is None:
         fail(thread, "LOOKUP_FAILED")
@@ -84,6 +93,8 @@ def receive(kernel: Kernel, thread: Thread, address: int) -> None:
         fail(thread, "INVALID_CAPABILITY")
     elif not cap["can_receive"]:
         fail(thread, "NO_RIGHT")
+    elif not waits and is_nothing_there(kernel, cap):
+        fail(thread, "NOTHING")
     elif cap.kind == "endpoint":
         if thread.slots["caller"].cap is not None:
             kernel.empty(thread.slots["caller"])
@@ -116,6 +127,8 @@ def syscall(kernel: Kernel, number: int, registers: list[int], pc: int) -> None:
         address = thread.regs[0]
         reply(kernel, thread)
         receive(kernel, thread, address)
+    elif number == API["SYS_POLL"]:
+        receive(kernel, thread, thread.regs[0], waits=False)
     elif number == API["SYS_YIELD"]:
         kernel.scheduler.append(thread)
     else:

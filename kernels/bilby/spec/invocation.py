@@ -29,6 +29,7 @@ class Invocation:
     label: int
     length: int
     extra: list[Slot] = field(default_factory=list)
+    answer: int = 0  # words of the result
 
     def word(self, index: int) -> int:
         return self.kernel.message_word(self.caller, index)

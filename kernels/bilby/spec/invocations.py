@@ -34,6 +34,9 @@ OPERATIONS = {
     ("page_table", API["LABEL_PAGE_TABLE_UNMAP"]): spaces.unmap_one_table,
     ("frame", API["LABEL_FRAME_CLEAN"]): spaces.clean,
     ("frame", API["LABEL_FRAME_PUBLISH"]): spaces.clean,
+    ("frame", API["LABEL_FRAME_ADDRESS"]): spaces.tell_address,
+    ("tcb", API["LABEL_TCB_READ_REGISTERS"]): threads.read_registers,
+    ("tcb", API["LABEL_TCB_UNCONFIGURE"]): threads.unconfigure,
 }
 
 

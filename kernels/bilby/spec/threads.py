@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from kernels.bilby.spec.deletion import delete
 from kernels.bilby.spec.invocation import Invocation, Refused
 from kernels.bilby.spec.ipc import copy_to, derive, set_pc, suspend
 from kernels.bilby.spec.layout import API, RAM, WINDOW
@@ -68,6 +69,29 @@ def write_registers(call: Invocation) -> None:
     thread.regs[0:13] = [call.word(3 + i) for i in range(13)]
     thread.regs[14] = call.word(16)
     call.kernel.touch(thread)
+
+
+def read_registers(call: Invocation) -> None:
+    kernel, thread, caller = call.kernel, call.kernel.thread(call.cap["object"]), call.caller
+    if thread.state is not State.INACTIVE:
+        raise Refused("ILLEGAL_OPERATION")
+    if not caller.buffer:
+        raise Refused("TRUNCATED")
+    words = [thread.regs[15], thread.regs[13], thread.regs[16], *thread.regs[0:13], thread.regs[14]]
+    first = API["MESSAGE_REGISTERS"]
+    caller.regs[2 : 2 + first] = words[:first]
+    for i, word in enumerate(words[first:], API["BUFFER_WORDS"] + first):
+        kernel.write_buffer(caller, i, word)
+    call.answer = len(words)
+
+
+def unconfigure(call: Invocation) -> None:
+    kernel, thread = call.kernel, call.kernel.thread(call.cap["object"])
+    if thread.state is not State.INACTIVE:
+        raise Refused("ILLEGAL_OPERATION")
+    for name in ("cspace", "vspace", "buffer_frame"):
+        if call.caller.address in kernel.objects:
+            delete(kernel, thread.slots[name])
 
 
 def resume(call: Invocation) -> None:

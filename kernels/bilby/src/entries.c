@@ -54,6 +54,9 @@ static void entry_dispatch(word_t address, word_t message, word_t number)
     case SYS_YIELD:
         sched_yield();
         break;
+    case SYS_POLL:
+        syscall_poll(address);
+        break;
     default:
         if (current_thread == &idle_thread)
             delete_abandoned();

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Invocations of frames: map, once per capability, and unmap; clean, and publish, a piece of one. */
+/*
+ * Invocations of frames: map, once per capability, and unmap; clean, and publish, a piece of one;
+ * the physical address.
+ */
 #include <kernel.h>
 #include <pin.h>
 #include <space.h>
@@ -76,6 +79,11 @@ word_t decode_frame(const struct invocation *call)
     if (call->label == LABEL_FRAME_UNMAP) {
         vspace_unmap_frame(slot);
         return ERROR_NONE;
+    }
+
+    if (call->label == LABEL_FRAME_ADDRESS) {
+        current_thread->regs[REG_WORDS] = frame_cap_base(frame) << 12;
+        return 1u << ANSWER_SHIFT;
     }
 
     if (call->label == LABEL_FRAME_CLEAN || call->label == LABEL_FRAME_PUBLISH)

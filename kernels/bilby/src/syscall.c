@@ -6,6 +6,7 @@
  *   reply-and-receive: 11.  The answer: the caller's receive slot (root, index)
  *     and 3 capabilities; the endpoint; a waiting sender's message: 2 and 3.
  *   call, send: 6.  The endpoint, and one message.
+ *   poll: 7.  The endpoint twice, and one message.
  *   invocation: 7.  The object, 3 capabilities, and three more by rotate.
  * All of a phase are found before it changes anything (lookup_*.c).
  */
@@ -82,7 +83,7 @@ static void invoke_object(struct slot *slot, word_t message)
     if (error == ERROR_NONE)
         error = invocation_dispatch(&call);
     current_thread->regs[REG_BADGE] = 0;
-    current_thread->regs[REG_MESSAGE] = message_make(0, 0, 0, error);
+    current_thread->regs[REG_MESSAGE] = message_make(error >> ANSWER_SHIFT, 0, 0, error);
 }
 
 /* Call, send and non-blocking send. */

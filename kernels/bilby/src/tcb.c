@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Invocations of threads: configure (once), write registers, resume, suspend, priority.
+ * Invocations of threads: configure and unconfigure, read and write registers, resume, suspend,
+ * priority.
  */
 #include <kernel.h>
 #include <space.h>
@@ -46,7 +47,7 @@ static void set_buffer(struct tcb *thread, struct slot *frame, word_t offset)
     thread->buffer = (struct ipc_buffer *)(base + offset);
 }
 
-/* Capability space, address space, fault handler, message buffer (if sent). */
+/* Capability space, address space, fault handler, message buffer (if sent), of a thread without. */
 static word_t decode_configure(struct tcb *thread, const struct invocation *call)
 {
     word_t error;
@@ -131,6 +132,10 @@ word_t decode_tcb(const struct invocation *call)
         return decode_configure(thread, call);
     case LABEL_TCB_WRITE_REGISTERS:
         return decode_write_registers(thread, call);
+    case LABEL_TCB_READ_REGISTERS:
+        return stopped_read_registers(thread);
+    case LABEL_TCB_UNCONFIGURE:
+        return stopped_unconfigure(thread);
     case LABEL_TCB_RESUME:
         return decode_resume(thread);
     case LABEL_TCB_SUSPEND:

@@ -2,6 +2,13 @@
 /* Invocations as functions: each fills a message, calls, and returns the error. */
 #include "bilby.h"
 
+word_t poll(word_t cap, struct message *message)
+{
+    message->badge = cap;
+    syscall(SYS_POLL, message);
+    return message->badge & SYSCALL_FAILED ? message->badge & ~SYSCALL_FAILED : ERROR_NONE;
+}
+
 word_t invoke(word_t cap, word_t label, const word_t *words, word_t length,
               const word_t *caps, word_t cap_count)
 {
@@ -95,6 +102,15 @@ word_t frame_unmap(word_t frame)
     return invoke(frame, LABEL_FRAME_UNMAP, NULL, 0, NULL, 0);
 }
 
+word_t frame_address(word_t frame, word_t *address)
+{
+    struct message m = { frame, message_make(0, 0, 0, LABEL_FRAME_ADDRESS), { 0, 0, 0, 0 } };
+
+    syscall(SYS_CALL, &m);
+    *address = m.w[0];
+    return message_label(m.info);
+}
+
 word_t frame_clean(word_t frame, word_t first, word_t bytes)
 {
     word_t words[] = { first, bytes };
@@ -154,6 +170,28 @@ word_t tcb_write_registers(word_t tcb, word_t pc, word_t sp, word_t cpsr, word_t
     word_t words[17] = { pc, sp, cpsr, r0 };
 
     return invoke(tcb, LABEL_TCB_WRITE_REGISTERS, words, 17, NULL, 0);
+}
+
+word_t tcb_read_registers(word_t tcb, struct registers *registers)
+{
+    struct message m = { tcb, message_make(0, 0, 0, LABEL_TCB_READ_REGISTERS), { 0, 0, 0, 0 } };
+
+    syscall(SYS_CALL, &m);
+    if (message_label(m.info) != ERROR_NONE)
+        return message_label(m.info);
+    registers->pc = m.w[0];
+    registers->sp = m.w[1];
+    registers->cpsr = m.w[2];
+    registers->r[0] = m.w[3];
+    for (word_t i = 1; i < 13; i++)
+        registers->r[i] = BUFFER[BUFFER_WORDS + 3 + i];
+    registers->lr = BUFFER[BUFFER_WORDS + 3 + 13];
+    return ERROR_NONE;
+}
+
+word_t tcb_unconfigure(word_t tcb)
+{
+    return invoke(tcb, LABEL_TCB_UNCONFIGURE, NULL, 0, NULL, 0);
 }
 
 word_t tcb_resume(word_t tcb)

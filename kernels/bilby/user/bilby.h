@@ -50,6 +50,14 @@ static inline void syscall(word_t number, struct message *message)
 /* The message buffer of the running thread; every thread has it at this address. */
 #define BUFFER ((volatile word_t *)ROOT_BUFFER)
 
+/* Of a thread that does not run: as tcb_write_registers() sets them. */
+struct registers {
+    word_t pc, sp, cpsr, r[13], lr;
+};
+
+/* Take a message or a signal that is there; ERROR_NOTHING else. */
+word_t poll(word_t cap, struct message *message);
+
 /* Console: the UART frame mapped at UART_ADDRESS. */
 #define UART_ADDRESS 0x001fc000u
 void put_char(char c);
@@ -78,6 +86,7 @@ word_t cnode_revoke(word_t root, word_t index, word_t depth);
 word_t cnode_recycle(word_t root, word_t index, word_t depth);
 word_t frame_map(word_t frame, word_t directory, word_t address, word_t rights, word_t flags);
 word_t frame_unmap(word_t frame);
+word_t frame_address(word_t frame, word_t *address);             /* the physical one */
 word_t frame_clean(word_t frame, word_t first, word_t bytes);   /* at most FRAME_CLEAN_BYTES_MAX */
 word_t frame_publish(word_t frame, word_t first, word_t bytes); /* the same, of instructions */
 word_t page_table_unmap(word_t table);
@@ -87,6 +96,8 @@ word_t asid_assign(word_t pool, word_t directory);
 word_t tcb_configure(word_t tcb, word_t fault_handler, word_t cspace, word_t vspace,
                      word_t frame, word_t offset);
 word_t tcb_write_registers(word_t tcb, word_t pc, word_t sp, word_t cpsr, word_t r0);
+word_t tcb_read_registers(word_t tcb, struct registers *registers);
+word_t tcb_unconfigure(word_t tcb);
 word_t tcb_resume(word_t tcb);
 word_t tcb_suspend(word_t tcb);
 word_t tcb_set_priority(word_t tcb, word_t priority);

@@ -6,7 +6,7 @@
 
 static bool unknown_calls(void)
 {
-    static const word_t numbers[] = { 0, 8, 9, 255, 0x7fffffff, 0x80000000, 0xffffffff };
+    static const word_t numbers[] = { 0, 9, 10, 255, 0x7fffffff, 0x80000000, 0xffffffff };
 
     for (word_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         struct message m = { 1, 0xffffffff, { 1, 2, 3, 4 } };
@@ -27,11 +27,11 @@ static bool empty_invocations(void)
     };
 
     for (word_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
-        for (word_t label = 0; label < 26; label++) {
+        for (word_t label = 0; label < 30; label++) {
             word_t error;
 
             if (label == LABEL_TCB_SUSPEND || label == LABEL_FRAME_UNMAP
-                || label == LABEL_PAGE_TABLE_UNMAP)
+                || label == LABEL_PAGE_TABLE_UNMAP || label == LABEL_FRAME_ADDRESS)
                 continue; /* they take no arguments */
             error = invoke(objects[i], label, NULL, 0, NULL, 0);
 

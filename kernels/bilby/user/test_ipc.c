@@ -539,6 +539,63 @@ static bool wrong_kind(void)
     return true;
 }
 
+/* ---- polling ------------------------------------------------------------ */
+
+static bool polls(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    word_t notification = make(TYPE_NOTIFICATION, 0);
+    word_t deaf = badged(endpoint, RIGHT_SEND, 1);
+    struct message m = { 0, 0, { 0, 0, 0, 0 } };
+
+    SAME(poll(endpoint, &m), ERROR_NOTHING);
+    SAME(message_label(m.info), ERROR_NOTHING);
+    SAME(poll(notification, &m), ERROR_NOTHING);
+    SAME(poll(deaf, &m), ERROR_NO_RIGHT);
+    SAME(poll(ROOT_TCB, &m), ERROR_INVALID_CAPABILITY);
+    SAME(poll(0x12345678, &m), ERROR_LOOKUP_FAILED);
+    SAME(send(SYS_SEND, badged(notification, RIGHTS_ALL, 6), 0), 0);
+    SAME(poll(notification, &m), ERROR_NONE);
+    SAME(m.badge, 6);
+    SAME(poll(notification, &m), ERROR_NOTHING);
+    run_child(send_once, 7, 20, endpoint, 3);
+    let_others_run();
+    SAME(poll(endpoint, &m), ERROR_NONE);
+    SAME(m.badge, 3);
+    SAME(m.w[0], 7);
+    SAME(poll(endpoint, &m), ERROR_NOTHING);
+    run_child(receive_once, 0, 20, endpoint, 0); /* who waits to receive is nothing to receive */
+    let_others_run();
+    SAME(poll(endpoint, &m), ERROR_NOTHING);
+    SAME(send(SYS_SEND, endpoint, 8), 0);
+    SAME(wait_report(), 8);
+    return true;
+}
+
+/* A call is given up for a message only. */
+static bool a_poll_keeps_the_call(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    struct message m = { 0, message_make(1, 0, 0, 0), { 5, 0, 0, 0 } };
+
+    run_child(caller, 1, 20, endpoint, 0);
+    receive(endpoint);
+    SAME(poll(endpoint, &m), ERROR_NOTHING);
+    m = (struct message){ 0, message_make(1, 0, 0, 0), { 5, 0, 0, 0 } };
+    syscall(SYS_REPLY, &m);
+    SAME(m.badge, 0);
+    SAME(wait_report(), 5);
+
+    run_child(caller, 1, 20, endpoint, 0);
+    receive(endpoint);
+    run_child(send_once, 6, 20, endpoint, 0);
+    let_others_run();
+    SAME(poll(endpoint, &m), ERROR_NONE);
+    syscall(SYS_REPLY, &m);
+    SAME(m.badge, SYSCALL_FAILED | ERROR_INVALID_CAPABILITY);
+    return true;
+}
+
 const struct test ipc_tests[] = {
     { send_crosses, "send crosses address spaces, with its badge" },
     { receiver_waits_first, "a receiver blocks until a message comes" },
@@ -561,6 +618,8 @@ const struct test ipc_tests[] = {
     { reply_receive_without_right, "reply-and-receive without the right to receive still answers" },
     { five_words_between_equals, "five words travel between threads of equal priority" },
     { one_answer_per_call, "a call is answered once, and given up by receiving again" },
+    { polls, "a poll takes the message or signal that is there, and does not wait" },
+    { a_poll_keeps_the_call, "a poll that finds nothing gives no call up" },
     { wrong_kind, "sending to and receiving from the wrong thing are errors" },
     { NULL, NULL },
 };

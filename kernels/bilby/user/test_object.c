@@ -226,6 +226,93 @@ static bool rights_shrink(void)
     return true;
 }
 
+/* ---- threads that do not run, and frames --------------------------------- */
+
+#define REGISTERS 17
+
+/* What was written is read, as far as a user may choose it. */
+static bool registers_are_read(void)
+{
+    struct child child = make_child(tells, 1, 20, 0);
+    word_t words[REGISTERS];
+    struct registers r;
+
+    for (word_t i = 0; i < REGISTERS; i++)
+        words[i] = 0x00101010u * (i + 1) | 3;
+    words[2] = 0xf00000d3u; /* another mode, interrupts masked */
+    SAME(invoke(child.tcb, LABEL_TCB_WRITE_REGISTERS, words, REGISTERS, NULL, 0), ERROR_NONE);
+    SAME(tcb_read_registers(child.tcb, &r), ERROR_NONE);
+    SAME(r.pc, words[0] & ~3u);
+    SAME(r.sp, words[1]);
+    SAME(r.cpsr, 0xf0000150u);
+    for (word_t i = 0; i < 13; i++)
+        SAME(r.r[i], words[3 + i]);
+    SAME(r.lr, words[16]);
+    SAME(tcb_read_registers(ROOT_TCB, &r), ERROR_ILLEGAL_OPERATION);
+    return true;
+}
+
+/* A thread that was stopped in a call goes on elsewhere and comes back. */
+static bool a_stopped_thread_is_moved(void)
+{
+    struct child child = make_child(tells, 3, 20, 0);
+    struct registers first, r;
+
+    SAME(tcb_read_registers(child.tcb, &first), ERROR_NONE);
+    start(&child);
+    SAME(wait_report(), 3);
+    let_others_run();
+    SAME(tcb_read_registers(child.tcb, &r), ERROR_ILLEGAL_OPERATION); /* it waits */
+    SAME(tcb_suspend(child.tcb), ERROR_NONE);
+    SAME(tcb_read_registers(child.tcb, &r), ERROR_NONE);
+    SAME(r.r[7], SYS_RECEIVE);
+    SAME(tcb_write_registers(child.tcb, first.pc, first.sp, first.cpsr, 4), ERROR_NONE);
+    SAME(tcb_resume(child.tcb), ERROR_NONE);
+    SAME(wait_report(), 4);
+    return true;
+}
+
+/* The same thread in another capability space, in which others hear of it. */
+static bool a_thread_is_configured_again(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    word_t node = make(TYPE_CNODE, CHILD_RADIX);
+    word_t space = badged(node, RIGHTS_ALL, guard_data_make(32 - CHILD_RADIX, 0));
+    word_t buffer = make(TYPE_FRAME_4K, 0);
+    struct child child = make_child(tells, 5, 20, 0);
+    struct registers r;
+
+    SAME(cnode_copy(space, CHILD_REPORT, 32, ROOT_CNODE, endpoint, 32, RIGHTS_ALL), ERROR_NONE);
+    SAME(tcb_read_registers(child.tcb, &r), ERROR_NONE);
+    SAME(tcb_configure(child.tcb, 0, space, child.directory, buffer, 0), ERROR_ILLEGAL_OPERATION);
+    SAME(tcb_unconfigure(ROOT_TCB), ERROR_ILLEGAL_OPERATION);
+    SAME(tcb_unconfigure(child.tcb), ERROR_NONE);
+    SAME(tcb_resume(child.tcb), ERROR_ILLEGAL_OPERATION);
+    SAME(tcb_unconfigure(child.tcb), ERROR_NONE);
+    SAME(tcb_configure(child.tcb, 0, space, child.directory, buffer, 0), ERROR_NONE);
+    SAME(tcb_resume(child.tcb), ERROR_NONE);
+    SAME(receive(endpoint).w[0], 5);
+    SAME(tcb_suspend(child.tcb), ERROR_NONE); /* it would not rest there */
+    return true;
+}
+
+static bool frames_have_addresses(void)
+{
+    word_t first = 0, next = 0, copied = 0;
+    word_t frame = make(TYPE_FRAME_4K, 0);
+
+    SAME(frame_address(ROOT_IMAGE, &first), ERROR_NONE);
+    SAME(frame_address(ROOT_IMAGE + 1, &next), ERROR_NONE);
+    SAME(first % 0x00100000, 0);
+    SAME(next, first + 4096);
+    SAME(frame_address(ROOT_FRAME_1M, &next), ERROR_NONE);
+    SAME(next, first + 0x00100000); /* as boards/ram.h has them */
+    SAME(frame_address(frame, &first), ERROR_NONE);
+    SAME(frame_address(copy_of(frame), &copied), ERROR_NONE);
+    SAME(copied, first);
+    return true;
+}
+
 const struct test object_tests[] = {
     { frames_are_cleared, "frames made from dirty memory read as zero and are writable" },
     { small_objects_are_cleared, "notifications and endpoints made from dirty memory work" },
@@ -237,5 +324,9 @@ const struct test object_tests[] = {
     { copy_errors, "copy refuses empty, occupied, missing and uncopyable slots" },
     { mint_errors, "mint refuses badges over 28 bits, second badges and impossible guards" },
     { rights_shrink, "rights can be removed and do not come back" },
+    { registers_are_read, "registers of a thread that does not run are read as written" },
+    { a_stopped_thread_is_moved, "a stopped thread goes on where it is told" },
+    { a_thread_is_configured_again, "a stopped thread is configured again, in other spaces" },
+    { frames_have_addresses, "a frame tells its physical address" },
     { NULL, NULL },
 };

@@ -66,6 +66,7 @@ CHANGES = {
     "--time-limit": ["--time-limit", "9"],
     "--checker": ["--checker", "smt"],
     "--prove-stated": ["--prove-stated"],
+    "--from-reset": ["--from-reset"],
 }
 # Options that change no key, and why.
 SAME = {
@@ -78,6 +79,8 @@ SAME = {
     "--smv": "nothing is recalled, so there is no key",
     "--paths": "what is printed",
     "--json": "what is printed",
+    "--html": "what is printed",
+    "--baseline": "what is printed",
     "--lp": "what is printed",
     "--mps": "what is printed",
     "--stats": "what is printed",

@@ -17,6 +17,7 @@ from kernels.bilby.fuzz.directed import (
     messages,
     preemption,
     spaces,
+    stopped,
     waiting,
 )
 from kernels.bilby.fuzz.script import Script
@@ -29,6 +30,16 @@ def sequences(module: ModuleType) -> list[Callable[[Script], None]]:
 
 SEQUENCES: list[Callable[[Script], None]] = [
     sequence
-    for module in (aborts, capabilities, deletion, lookups, messages, preemption, spaces, waiting)
+    for module in (
+        aborts,
+        capabilities,
+        deletion,
+        lookups,
+        messages,
+        preemption,
+        spaces,
+        stopped,
+        waiting,
+    )
     for sequence in sequences(module)
 ]

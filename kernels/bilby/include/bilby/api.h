@@ -26,6 +26,7 @@
 #define SYS_REPLY        5 /* answer the call that this thread is serving */
 #define SYS_REPLY_RECEIVE 6 /* the two in one */
 #define SYS_YIELD        7 /* go to the end of the queue of one's priority */
+#define SYS_POLL         8 /* take a message or a signal that is there; do not wait */
 
 #define SYSCALL_FAILED 0x80000000u
 
@@ -46,6 +47,7 @@
 #define ERROR_INVALID_SYSCALL   13
 #define ERROR_ABORTED           14 /* what the thread waited on was deleted, closed or recycled */
 #define ERROR_NO_NUMBER         15 /* all numbers of a pool, or all pools, are in use */
+#define ERROR_NOTHING           16 /* no message and no signal is there */
 
 /*
  * Labels of invocations: SYS_CALL on a capability that is not an endpoint, a
@@ -80,6 +82,10 @@
 
 #define LABEL_FRAME_CLEAN         25 /* w: first byte, bytes: cached data goes to memory, and is read from there again */
 #define LABEL_FRAME_PUBLISH       26 /* the same, then what was written there can be executed */
+
+#define LABEL_FRAME_ADDRESS       27 /* answer: its physical address, for a device */
+#define LABEL_TCB_READ_REGISTERS  28 /* answer: what write registers takes, of a thread that does not run */
+#define LABEL_TCB_UNCONFIGURE     29 /* of one that does not run: it has no spaces and no buffer any more, and can be configured */
 
 /* Of a frame, by one such call: multiples of 32. */
 #define FRAME_CLEAN_BYTES_MAX 1024

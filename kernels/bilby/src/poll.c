@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The system call poll: a receive that does not wait. */
+#include <kernel.h>
+
+/* A receive through this capability, which may be refused, would wait. */
+static bool would_wait(const struct cap *cap)
+{
+    const struct endpoint *endpoint = (const struct endpoint *)endpoint_cap_object(cap);
+
+    switch (cap_type(cap)) {
+    case CAP_ENDPOINT:
+        return endpoint_cap_can_receive(cap)
+            && (endpoint->state == EP_IDLE || endpoint->state == EP_RECEIVING);
+    case CAP_NOTIFICATION:
+        return notification_cap_can_receive(cap)
+            && ((const struct notification *)notification_cap_object(cap))->signalled == 0;
+    default:
+        return false;
+    }
+}
+
+/* Receive what is there; if nothing is, fail and change nothing.  The address is looked up twice. */
+void syscall_poll(word_t address)
+{
+    const struct slot *slot = cspace_lookup(current_thread, address);
+
+    if (slot == NULL || !would_wait(&slot->cap)) {
+        syscall_receive(address);
+        return;
+    }
+    current_thread->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_NOTHING;
+    current_thread->regs[REG_MESSAGE] = message_make(0, 0, 0, ERROR_NOTHING);
+}
