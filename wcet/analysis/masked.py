@@ -14,7 +14,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from quoll.assumptions import OTHERS_FIRST, TAKEN_AT_ONCE, UNDISTURBED, UNMASKED, Assumption
+from quoll.arm.insn import Flow
+from quoll.assumptions import (
+    OTHERS_FIRST,
+    STILL_MASKED,
+    TAKEN_AT_ONCE,
+    UNDISTURBED,
+    UNMASKED,
+    Assumption,
+)
 from quoll.errors import ControlFlowError, UsageError, WcetError
 from quoll.image.image import Image
 from quoll.inlining.sharing import Sharing
@@ -170,7 +178,28 @@ def _of_entry(run: Run, name: str, address: int) -> Found:
     worst, without, texts = _bounded(preparation, name, address, valued, parts)
     listed = tuple(text for text in valued.assumptions if not UNMASKED.matches(text))
     disturbing = (UNDISTURBED.text(entry=name),) if valued.unmasking else ()
-    return worst, [*missing, *without], (*listed, *disturbing, *texts)
+    left = sorted(_left_masked([part for _, part in parts], ends))
+    where = ", ".join(map(run.image.place, left))
+    handed = (STILL_MASKED.text(entry=name, exits=where),) if left else ()
+    return worst, [*missing, *without], (*listed, *disturbing, *handed, *texts)
+
+
+def _left_masked(parts: Sequence[Segment], ends: frozenset[int]) -> set[int]:
+    """Instructions behind which the kernel itself goes on where a region ends with its path.
+
+    They are ends of paths that are no exception returns, and those of functions that switch
+    contexts: another one goes on there, perhaps with interrupts masked.
+    """
+    found: set[int] = set()
+    for part in parts:
+        graph = part.graph
+        for exit_ in graph.exits:
+            last = graph.nodes[exit_].block.last
+            if part.nodes[exit_] not in ends and last.flow is not Flow.EXCEPTION_RETURN:
+                found.add(last.addr)
+        for edge in range(len(graph.edges)):
+            found |= {end.addr for replaced in graph.passed(edge) for end in replaced.ends}
+    return found
 
 
 def _bounded(

@@ -110,3 +110,28 @@ def test_the_way_to_a_handler_is_shorter(tmp_path: Path) -> None:
     first = answered(elf, tmp_path, 0, "--handler", "handler")["interrupt"]
     assert first["handler"] == "handler"
     assert first["cycles"] < whole
+
+
+SWITCHED = """
+unsigned place[16];
+__attribute__((naked, noinline)) void change(unsigned *from, unsigned *to) {
+    __asm__("stmia r0, {r4-r11, sp, lr}\\n ldmia r1, {r4-r11, sp, pc}");
+}
+unsigned main(unsigned n) {
+    unsigned flags = save();
+    change(place, place);
+    restore(flags);
+    return n;
+}
+"""
+
+
+def test_what_runs_after_a_context_switch_is_said_not_to_be_added(tmp_path: Path) -> None:
+    elf = preemptible(SWITCHED)
+    (tmp_path / "more.facts").write_text("change switches context\n")
+    document = answered(elf, tmp_path, 0, "--facts", str(tmp_path / "more.facts"))
+    assert not document["partial"]
+    (text,) = (t for t in document["assumptions"] if "is not added" in t)
+    assert "<change+0x4>" in text
+    regions = {region["calls"][-1]: region["cycles"] for region in document["regions"]}
+    assert regions["main"] > 1000, "it goes on behind the switch"
