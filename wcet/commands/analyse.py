@@ -167,7 +167,7 @@ def page_text(
     options: argparse.Namespace, wanted: Options, result: Result, old: Record | None
 ) -> Callable[[], str]:
     """What ``--html`` writes. The classes of references, which a kept result lacks, are found."""
-    from wcet.page.caches import cache_uses  # as much to load as all stages together
+    from wcet.page.caches import memory_uses  # as much to load as all stages together
     from wcet.page.write import to_html
 
     change = None
@@ -175,8 +175,8 @@ def page_text(
         asked = old.only(frozenset((*result.entries, *result.unbounded, LATENCY)))
         change = compare(asked, recorded(result, wanted.sources), {}, Fraction(0))
     run = Run.begin(options.kernel, wanted, Silent())
-    caches = cache_uses(run, result)
-    return lambda: to_html(result, wanted.sources, caches, run.facts, change)
+    memory = memory_uses(run, result)
+    return lambda: to_html(result, wanted.sources, memory, run.facts, change)
 
 
 def suggest(options: argparse.Namespace, found: Survey) -> int:

@@ -6,7 +6,7 @@ address is not known to one line have no set, and are summed up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from wcet.analysis.references import Classified, known_line, on_worst_path
 from wcet.analysis.result import Result
 from wcet.analysis.run import Run
 
-__all__ = ["CacheUse", "cache_uses"]
+__all__ = ["CacheUse", "MemoryUse", "memory_uses"]
 
 LEVELS = (
     ("L1 instruction cache", (Kind.FETCH, Kind.PREFETCH)),
@@ -57,19 +57,45 @@ class CacheUse:
         }
 
 
-def cache_uses(shared: Run, result: Result) -> dict[str, tuple[CacheUse, ...]]:
-    """The caches of each entry that has counts."""
-    found: dict[str, tuple[CacheUse, ...]] = {}
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """An entry: its caches, and per node what its own references are charged on the worst path.
+
+    ``waits`` are by position in the block. What is charged on edges, for lines fetched past a
+    transfer of control and first misses of loops, is not in them.
+    """
+
+    caches: tuple[CacheUse, ...]
+    waits: Mapping[int, Mapping[int, int]]
+
+
+def memory_uses(shared: Run, result: Result) -> dict[str, MemoryUse]:
+    """Each entry that has counts."""
+    found: dict[str, MemoryUse] = {}
     for name, entry in result.entries.items():
         if not entry.solution.nodes:
             continue
         hierarchy = shared.platform.hierarchy
         classes = on_worst_path(shared, name, entry)
         charged = list(charged_references(classes, entry.solution))
-        found[name] = tuple(
+        sides = (hierarchy.l1i, hierarchy.l1d)
+        caches = tuple(
             cache_use(title, [c for c in charged if c[0].kind in kinds], side)
-            for (title, kinds), side in zip(LEVELS, (hierarchy.l1i, hierarchy.l1d), strict=True)
+            for (title, kinds), side in zip(LEVELS, sides, strict=True)
         )
+        found[name] = MemoryUse(caches, waits_of(classes, entry.solution))
+    return found
+
+
+def waits_of(classes: Classified, solution: Solution) -> dict[int, dict[int, int]]:
+    """``MemoryUse.waits``."""
+    found: dict[int, dict[int, int]] = {}
+    for node, count in enumerate(solution.nodes):
+        for reference in classes.classes.references[node] if count else ():
+            cycles = count * due_cycles(reference, classes.memory)
+            if cycles:
+                of_node = found.setdefault(node, {})
+                of_node[reference.insn] = of_node.get(reference.insn, 0) + cycles
     return found
 
 

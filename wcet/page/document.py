@@ -18,7 +18,7 @@ from quoll.facts import Facts
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.result import EntryResult, Result
 from wcet.gate.compare import RecordChange
-from wcet.page.caches import CacheUse
+from wcet.page.caches import MemoryUse
 from wcet.page.code import AnalysedCode, SourceLines
 from wcet.page.comparison import comparison_document
 from wcet.page.facts import fact_places
@@ -31,16 +31,17 @@ from wcet.reports.text import CAUSES, start_text
 __all__ = ["page_document"]
 
 SCHEMA_VERSION = 1
+NOTHING = MemoryUse((), {})
 
 
 def page_document(
     result: Result,
     sources: Path,
-    caches: Mapping[str, tuple[CacheUse, ...]],
+    memory: Mapping[str, MemoryUse],
     facts: Facts,
     comparison: RecordChange | None,
 ) -> dict[str, Any]:
-    """All of it. ``caches`` are by name of the entry; ``sources`` is where the compiler ran."""
+    """All of it. ``memory`` is by name of the entry; ``sources`` is where the compiler ran."""
     lines = SourceLines(result.image, sources)
     functions = AnalysedCode(result).document(lines)
     latency = result.latency
@@ -70,7 +71,9 @@ def page_document(
         },
         "functions": functions,
         "files": lines.document(),
-        "entries": [_entry(result, e, caches.get(e.name, ())) for e in result.entries.values()],
+        "entries": [
+            _entry(result, e, memory.get(e.name, NOTHING)) for e in result.entries.values()
+        ],
         "unbounded": [
             {"name": name, "message": str(error)} for name, error in result.unbounded.items()
         ],
@@ -84,7 +87,7 @@ def page_document(
     }
 
 
-def _entry(result: Result, entry: EntryResult, caches: tuple[CacheUse, ...]) -> dict[str, Any]:
+def _entry(result: Result, entry: EntryResult, memory: MemoryUse) -> dict[str, Any]:
     start = start_text(result, entry, entry.starts[0]) if len(entry.starts) > 1 else ""
     return {
         "name": entry.name,
@@ -103,25 +106,28 @@ def _entry(result: Result, entry: EntryResult, caches: tuple[CacheUse, ...]) -> 
         "start": start,
         "contexts": len(entry.graph.contexts),
         "blocks": len(entry.graph.nodes),
-        "paths": [_path(result, entry, path) for path in counted_paths(entry)],
-        "caches": [use.document() for use in caches],
+        "paths": [_path(result, entry, path, memory) for path in counted_paths(entry)],
+        "caches": [use.document() for use in memory.caches],
     }
 
 
-def _path(result: Result, entry: EntryResult, path: CountedPath) -> dict[str, Any]:
+def _path(
+    result: Result, entry: EntryResult, path: CountedPath, memory: MemoryUse
+) -> dict[str, Any]:
     """A worst path: its outline as rows, parts after what they are in, and loads of functions.
 
     A row: its parent's index, function, call site or header, name of the loop or "", entries,
-    rounds, bound of the loop or null, own cycles by cause, and blocks: address, executions, cycles.
+    rounds, bound of the loop or null, own cycles by cause, and blocks: address, executions, cycles,
+    and of these what the references of its instructions are charged: position, cycles.
     """
-    whole = path.outline()
+    whole, called = path.outline(), path.call
+    waits = memory.waits if called is None else {}
     rows: list[list[Any]] = []
     pending: list[tuple[Outline, int]] = [(whole, -1)]
     while pending:
         at, parent = pending.pop()
         pending += [(part, len(rows)) for part in reversed(at.parts)]
-        rows.append(_row(result, path, at, parent))
-    called = path.call
+        rows.append(_row(result, path, at, parent, waits))
     return {
         "title": f"worst path of {entry.name}{entry.for_what}"
         if called is None
@@ -141,7 +147,13 @@ def _path(result: Result, entry: EntryResult, path: CountedPath) -> dict[str, An
     }
 
 
-def _row(result: Result, path: CountedPath, at: Outline, parent: int) -> list[Any]:
+def _row(
+    result: Result,
+    path: CountedPath,
+    at: Outline,
+    parent: int,
+    waits: Mapping[int, Mapping[int, int]],
+) -> list[Any]:
     graph = path.graph
     context, loop = graph.contexts[at.stretch.context], at.stretch.loop
     if loop is None:
@@ -159,7 +171,10 @@ def _row(result: Result, path: CountedPath, at: Outline, parent: int) -> list[An
         limit,
         list(at.own),
         [
-            [graph.nodes[node].block.addr, executions, cycles]
+            [
+                *(graph.nodes[node].block.addr, executions, cycles),
+                [list(wait) for wait in waits.get(node, {}).items()],
+            ]
             for node, executions, cycles in at.blocks
         ],
     ]

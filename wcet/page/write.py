@@ -19,7 +19,7 @@ from typing import Any
 from quoll.facts import Facts
 from wcet.analysis.result import Result
 from wcet.gate.compare import RecordChange
-from wcet.page.caches import CacheUse
+from wcet.page.caches import MemoryUse
 from wcet.page.document import page_document
 from wcet.page.parts import part_texts
 
@@ -33,12 +33,12 @@ SCRIPTS = ("base", "list", "code", "listing", "flame", "graph", "views", "main")
 def to_html(
     result: Result,
     sources: Path,
-    caches: Mapping[str, tuple[CacheUse, ...]],
+    memory: Mapping[str, MemoryUse],
     facts: Facts,
     comparison: RecordChange | None,
 ) -> str:
     """The page of a result."""
-    return page(page_document(result, sources, caches, facts, comparison))
+    return page(page_document(result, sources, memory, facts, comparison))
 
 
 def page(document: dict[str, Any]) -> str:

@@ -78,6 +78,34 @@ def test_rows_and_loads_of_the_kernel_add_up(kernel_data: dict[str, Any]) -> Non
         assert in_sets(memory) == causes["D-misses"] + causes["stores"]
 
 
+def test_waits_are_those_of_the_references(
+    kernel: Path, kernel_data: dict[str, Any], tmp_path: Path
+) -> None:
+    """``wcet cache`` finds the same cycles for the instructions that cost most."""
+    out = tmp_path / "cache.json"
+    asked = ["--entry", "syscall", "--quiet", "--most", "20", "--json", str(out)]
+    assert main(["cache", str(kernel), *asked]) == 0
+    code = {
+        block["address"]: block["code"]
+        for function in kernel_data["functions"]
+        for block in function["blocks"]
+    }
+    waits: dict[str, int] = {}
+    for row in kernel_data["entries"][0]["paths"][0]["rows"]:
+        for address, _, cycles, waited in row[8]:
+            assert sum(wait for _, wait in waited) <= cycles
+            for position, wait in waited:
+                insn = hex(code[address][position][0])
+                waits[insn] = waits.get(insn, 0) + wait
+    wanted: dict[str, int] = {}
+    for one in json.loads(out.read_text())["entries"]["syscall"]["costliest"]:
+        insn = one["place"].split()[0]
+        wanted[insn] = wanted.get(insn, 0) + one["cycles"]
+    assert len(wanted) > 10
+    assert all(waits[insn] >= cycles for insn, cycles in wanted.items())
+    assert sum(waits[insn] == cycles for insn, cycles in wanted.items()) > len(wanted) / 2
+
+
 def in_sets(cache: dict[str, Any]) -> int:
     """All cycles of a cache: in lines and out of them."""
     cycles = [line[2] for lines in cache["sets"] for line in lines]

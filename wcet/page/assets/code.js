@@ -67,15 +67,34 @@ function treeOf(path) {
   return path.tree;
 }
 
+// Runs, cycles and waits for memory by address of a block; a block may stand in several turns.
+function usesOf(blocks) {
+  const uses = new Map();
+  for (const [at, runs, cycles, waits] of blocks) {
+    if (!uses.has(at)) uses.set(at, { runs: 0, cycles: 0, waits: new Map() });
+    const use = uses.get(at);
+    use.runs += runs;
+    use.cycles += cycles;
+    for (const [position, wait] of waits ?? []) use.waits.set(position, (use.waits.get(position) ?? 0) + wait);
+  }
+  return uses;
+}
+
 // What a path does in each function: blocks and edges with counts, and bounds of loops.
 function loadsOf(path) {
   if (!path.byFunction) {
     path.byFunction = new Map(path.loads.map(([fn, blocks, edges, loops]) => [fn, {
-      blocks: new Map(blocks.map(([at, runs, cycles]) => [at, { runs, cycles }])),
+      blocks: new Map(),
       edges: new Map(edges.map(([from, to, count]) => [`${from} ${to}`, count])),
       loops: new Map(loops.map(([at, low, high]) => [at, low === high ? `${high}` : `${low} to ${high}`])),
       cycles: sum(blocks.map((b) => b[2])),
     }]));
+    const rows = new Map(); // function -> its blocks in all contexts
+    for (const [, fn, , , , , , , blocks] of path.rows) {
+      if (!rows.has(fn)) rows.set(fn, []);
+      for (const block of blocks) rows.get(fn).push(block);
+    }
+    for (const [fn, load] of path.byFunction) load.blocks = usesOf(rows.get(fn) ?? []);
   }
   return path.byFunction;
 }

@@ -1,9 +1,11 @@
 // Source beside disassembly: cycles and executions of each line and instruction.
 
-// The cycles of a block are shared among its instructions, as 'wcet path --source' does.
+// Waits for memory are with their instruction; the other cycles of a block are shared among all.
 function shares(block, use) {
   const n = block.code.length;
-  return block.code.map((_, i) => Math.floor((use.cycles * (i + 1)) / n) - Math.floor((use.cycles * i) / n));
+  const waits = use.waits ?? new Map();
+  const rest = use.cycles - sum([...waits.values()]);
+  return block.code.map((_, i) => Math.floor((rest * (i + 1)) / n) - Math.floor((rest * i) / n) + (waits.get(i) ?? 0));
 }
 
 // Two lists of one function. `uses` has runs and cycles by address of a block; `at` is an

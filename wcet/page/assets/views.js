@@ -101,7 +101,7 @@ function pathView([entry = FIRST, number_ = 0, chosen = 0]) {
 
 // The chosen frame: its figures, and the code of its function with what this frame runs.
 function showPart(place, path, node, entry, number_) {
-  const uses = new Map(node.blocks.map(([at, runs, cycles]) => [at, { runs, cycles }]));
+  const uses = usesOf(node.blocks);
   const fn = FUNCTIONS.get(node.fn);
   const own = sum(node.own);
   const site = node.name ? `in ${functionName(node.fn)}` : node.where === null ? "" : `called from ${lineOf(node.where)}`;
@@ -298,7 +298,7 @@ function aboutView() {
   return [
     make("h2", {}, "About this report"),
     make("p", {}, `Written by Quoll ${DATA.version}. All of it is in this file: nothing is loaded, and no script from elsewhere can run.`),
-    make("p", {}, "A share of cycles is of the path that is shown. Cycles of a block are shared evenly among its instructions. A function's control flow has the edges of all calling contexts; those that no context takes are dotted, or left out if their block is never reached."),
+    make("p", {}, "A share of cycles is of the path that is shown. Waits for memory are with the instruction that waits; other cycles of a block, and those of lines fetched ahead and of first misses in loops, are shared evenly among its instructions. A function's control flow has the edges of all calling contexts; those that no context takes are dotted, or left out if their block is never reached."),
     make("h3", {}, "Keys"),
     make("dl", {}, [["Tab", "to the next list, drawing or field"], ["arrow keys, Page Up, Page Down, Home, End", "to another row, or another frame"],
       ["Enter, Space", "open the row; zoom to the frame"], ["Escape", "show the whole flame graph"]].map(([key, text]) => [make("dt", {}, key), make("dd", {}, text)])),
