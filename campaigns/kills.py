@@ -1,9 +1,10 @@
 """Runs that are killed at random moments, and runs at the same time: ``make campaign-kills``.
 
-Each round starts ``wcet baseline`` or ``wcet analyse --json FILE``, every other one on an empty
-cache, and kills it and all that it started by SIGKILL at a moment drawn from the seed. Afterwards
-the output is what it was, or complete; a run with what is left of the cache writes what a run
-without one wrote; and at most the file that was being written lies beside the output.
+Each round starts ``wcet baseline``, or ``wcet analyse`` or ``wcet check`` with files to write,
+every other one on an empty cache, and kills it and all that it started by SIGKILL at a moment drawn
+from the seed, in every other round while it writes. Afterwards each output is what it was, or
+complete; a run with what is left of the cache writes what a run without one wrote; and at most the
+files that were being written lie beside them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +30,8 @@ KERNEL = ROOT / "build" / "bilby" / "kzm-after" / "kernel.elf"
 OLD = '{"old": true}\n'
 SEED = 21
 KILLS = 50
+PAGE = "<!doctype html>"
+WRITING = 0.003  # seconds after the first file was begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +43,33 @@ class Tally:
     ended: int
 
 
-def command(name: str, elf: Path, entry: str, cache: Path, output: Path) -> list[str]:
-    """A run that writes ``output``."""
-    option = {"baseline": "--output", "analyse": "--json"}[name]
-    words = [name, elf, "--entry", entry, "--platform", "kzm", "--quiet", "--cache", cache]
-    return [sys.executable, "-m", "wcet.cli", *map(str, [*words, option, output])]
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """What a run writes, in one folder."""
+
+    words: tuple[str, ...]  # of the command line, before the options that name outputs
+    options: tuple[tuple[str, str], ...]  # option and file name
+
+    def command(self, elf: Path, entry: str, cache: Path, folder: Path) -> list[str]:
+        """A run that writes into ``folder``."""
+        words = [*self.words, elf, "--entry", entry, "--platform", "kzm", "--quiet"]
+        files = [part for option, name in self.options for part in (option, folder / name)]
+        return [sys.executable, "-m", "wcet.cli", *map(str, [*words, "--cache", cache, *files])]
+
+    def read(self, folder: Path) -> dict[str, object]:
+        """All outputs without times. Raises AssertionError if one is broken or is not there."""
+        return {name: comparable(name, (folder / name).read_text()) for _, name in self.options}
+
+
+def runs(entry: str) -> dict[str, Outputs]:
+    """The runs that are killed; the check fails nothing, as its budget is large."""
+    reports = (("--markdown", "r.md"), ("--junit", "r.xml"), ("--sarif", "r.sarif"))
+    return {
+        "baseline": Outputs(("baseline",), (("--output", "baseline.json"),)),
+        "analyse": Outputs(("analyse",), (("--json", "result.json"), ("--lp", "program.lp"))),
+        "report": Outputs(("analyse",), (("--html", "report.html"),)),
+        "check": Outputs(("check", "--budget", f"{entry}=1s"), (("--json", "r.json"), *reports)),
+    }
 
 
 def campaign(elf: Path, entry: str, kills: int, seed: int) -> Tally:
@@ -52,73 +78,109 @@ def campaign(elf: Path, entry: str, kills: int, seed: int) -> Tally:
     Raises AssertionError at the first thing that is broken.
     """
     draw = random.Random(seed)
-    before = after = ended = 0
+    before = after = ended = number = 0
+    known = runs(entry)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         whole, seconds = {}, {}
-        for name in ("baseline", "analyse"):
+        for name, outputs in known.items():
             start = time.monotonic()
-            whole[name] = alone(name, elf, entry, folder / f"empty-{name}", folder / f"{name}.json")
+            whole[name] = alone(outputs, elf, entry, folder / f"empty-{name}", folder / name)
             seconds[name] = time.monotonic() - start
         cache = folder / "cache"
-        number = 0
         while before + after < kills:
             number += 1
-            name = draw.choice(("baseline", "analyse"))
+            name = draw.choice(tuple(known))
+            outputs = known[name]
             if draw.random() < 0.5:
                 shutil.rmtree(cache, ignore_errors=True)
-            output = folder / str(number) / "output.json"
-            output.parent.mkdir()
-            output.write_text(OLD)
+            there = folder / str(number)
+            there.mkdir()
+            for _, file in outputs.options:
+                (there / file).write_text(OLD)
             run = subprocess.Popen(
-                command(name, elf, entry, cache, output),
+                outputs.command(elf, entry, cache, there),
                 cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
-            time.sleep(draw.uniform(0, seconds[name]))
-            os.killpg(run.pid, signal.SIGKILL)
+            if draw.random() < 0.5:
+                time.sleep(draw.uniform(0, seconds[name]))
+            else:
+                until_written(run, there, len(outputs.options))
+                time.sleep(draw.uniform(0, WRITING))
+            with suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)
             killed = run.wait() == -signal.SIGKILL
-            text = output.read_text()
-            assert text == OLD or comparable(text) == whole[name], f"{number}: {output} is broken"
-            beside = [p for p in output.parent.iterdir() if p != output]
-            assert len(beside) <= 2, f"{number}: {beside}"  # the part, and what was there before
-            before += killed and text == OLD
-            after += killed and text != OLD
+            replaced = 0
+            for _, file in outputs.options:
+                text = (there / file).read_text()
+                replaced += text != OLD
+                good = text == OLD or comparable(file, text) == whole[name][file]
+                assert good, f"{number}: {file} of {name} is broken"
+            beside = {path.name for path in there.iterdir()} - {f for _, f in outputs.options}
+            assert len(beside) <= 2 * len(outputs.options), f"{number}: {beside}"  # part and before
+            before += killed and not replaced
+            after += killed and replaced > 0
             ended += not killed
-            again = folder / "again.json"
-            assert alone(name, elf, entry, cache, again) == whole[name], f"{number}: the cache"
+            again = alone(outputs, elf, entry, cache, folder / "again")
+            assert again == whole[name], f"{number}: the cache"
     return Tally(before, after, ended)
 
 
+def until_written(run: subprocess.Popen[bytes], folder: Path, files: int) -> None:
+    """Return when there is another file, which is then being written, or the run has ended."""
+    while run.poll() is None and len(os.listdir(folder)) == files:
+        time.sleep(0.0002)
+
+
 def together(elf: Path, entry: str) -> None:
-    """Two runs at once with one cache and one output: both succeed, and the output is whole."""
+    """Two runs of each command at once, one cache, each two with the same outputs.
+
+    All succeed, and every output is whole.
+    """
+    known = runs(entry)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        wanted = alone("baseline", elf, entry, folder / "alone", folder / "alone.json")
-        output = folder / "output.json"
-        words = command("baseline", elf, entry, folder / "cache", output)
-        runs = [subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL) for _ in range(2)]
-        assert [run.wait() for run in runs] == [0, 0]
-        assert comparable(output.read_text()) == wanted
-        left = {path.name for path in folder.iterdir()}
-        assert left == {"alone", "alone.json", "cache", "output.json"}
+        for name, outputs in known.items():
+            (folder / name).mkdir()
+            alone(outputs, elf, entry, folder / "alone", folder / f"alone-{name}")
+        started = [
+            subprocess.Popen(
+                outputs.command(elf, entry, folder / "cache", folder / name),
+                cwd=ROOT,
+                stdout=subprocess.DEVNULL,
+            )
+            for name, outputs in known.items()
+            for _ in range(2)
+        ]
+        assert [run.wait() for run in started] == [0] * len(started)
+        for name, outputs in known.items():
+            assert outputs.read(folder / name) == outputs.read(folder / f"alone-{name}")
+            assert len(list((folder / name).iterdir())) == len(outputs.options)
 
 
-def alone(name: str, elf: Path, entry: str, cache: Path, output: Path) -> object:
+def alone(outputs: Outputs, elf: Path, entry: str, cache: Path, folder: Path) -> dict[str, object]:
     """What an undisturbed run writes."""
-    words = command(name, elf, entry, cache, output)
+    folder.mkdir(exist_ok=True)
+    words = outputs.command(elf, entry, cache, folder)
     subprocess.run(words, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
-    return comparable(output.read_text())
+    return outputs.read(folder)
 
 
-def comparable(text: str) -> object:
-    """A document without times. Raises AssertionError if it is none."""
+def comparable(name: str, text: str) -> object:
+    """What a file says, without times. Raises AssertionError if it is half a document."""
+    if name.endswith(".html"):
+        assert text.startswith(PAGE), "no page"
+        assert text.endswith("</html>\n"), "half a page"
+    if not name.endswith("json"):
+        return text
     try:
         document = json.loads(text)
     except ValueError as error:
         raise AssertionError("half a document") from error
     document.pop("stages", None)
-    for entry in document["entries"].values():
-        for loop in entry["loops"]:
+    found = document["entries"]
+    for entry in found.values() if isinstance(found, dict) else ():
+        for loop in entry.get("loops", ()):
             loop.pop("seconds", None)
     return document
 

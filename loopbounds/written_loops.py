@@ -8,6 +8,8 @@ loop written inside (``LoopStatement.is_own``). Where the loop around it has lef
 binary, or where two loops in each other are made of its lines, one may be what is left of another,
 and the fact is refused.
 
+Files of other analysers name a loop by its position in a function; that function must have one.
+
 In assembly a loop is the one whose first instruction stands on the line.
 """
 
@@ -21,7 +23,7 @@ from quoll.facts import Facts, ListAtMost, LoopFact, LoopParameter, Source
 from quoll.image.dwarf_lines import SourceLine
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Nested, Supergraph
-from quoll.source.loop_statement import LoopStatement
+from quoll.source.loop_statement import LoopStatement, OnlyLoop
 
 __all__ = ["headers_of", "loops_not_found"]
 
@@ -43,6 +45,8 @@ def headers_of(nest: Sequence[Nested], image: Image, source: Source) -> set[int]
     Raises FactsError where that cannot be told.
     """
     statement = source.statement
+    if isinstance(statement, OnlyLoop):
+        return _only(nest, image, source)
     assert statement is not None
     bodies = _bodies(nest, image, statement)
     if statement.assembly:
@@ -61,12 +65,27 @@ def headers_of(nest: Sequence[Nested], image: Image, source: Source) -> set[int]
     return {chain[-1] for chain in found}
 
 
+def _only(nest: Sequence[Nested], image: Image, source: Source) -> set[int]:
+    """The header of the only loop of a function. Raises FactsError if there are several."""
+    found = sorted({header for _, headers in nest for header in headers})
+    if len(found) > 1:
+        places = ", ".join(map(image.place, found))
+        raise FactsError(
+            f"'{source.text}' names one of {len(found)} loops by its position: {places}",
+            where=str(source),
+            hint="name it by an address in it",
+        )
+    return set(found)
+
+
 def loops_not_found(graphs: Sequence[Supergraph], image: Image, facts: Facts) -> tuple[str, ...]:
     """A warning for each fact at a written loop of which the graphs have code, and no loop."""
     warnings = []
     for fact in facts.facts:
         statement = fact.source.statement
-        if statement is None or not isinstance(fact, LoopFact | LoopParameter | ListAtMost):
+        if not isinstance(statement, LoopStatement) or not isinstance(
+            fact, LoopFact | LoopParameter | ListAtMost
+        ):
             continue
         nests = {id(c.nest): c.nest for graph in graphs for c in graph.contexts}
         about = [nest for nest in nests.values() if _has_code(nest, image, statement)]

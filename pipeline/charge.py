@@ -280,7 +280,13 @@ def _replaced_at_end(graph: Supergraph, node: int, outstanding: int) -> int:
 
 def _replaced(passed: Sequence[Replacement], outstanding: int) -> int:
     """Cycles of the longest of some replaced functions, with what it leaves under way."""
-    return max((r.cycles + (0 if r.settled else outstanding) for r in passed), default=0)
+    return max((known_cycles(r) + (0 if r.settled else outstanding) for r in passed), default=0)
+
+
+def known_cycles(replacement: Replacement) -> int:
+    """Those of a replaced function."""
+    assert replacement.cycles is not None, "charged before it was bounded"
+    return replacement.cycles
 
 
 class _Misses:

@@ -50,7 +50,7 @@ class WcetError(Exception):
 
     ``where`` is a printed place such as ``0xf0010234 <sched_next+0x14> sched.c:41``;
     ``hint`` says what the user can do. Both may be absent. ``missing`` are the facts that would
-    take the error away.
+    take the error away. ``parts`` says of several faults at once what each is.
     """
 
     code = ""
@@ -63,17 +63,22 @@ class WcetError(Exception):
         where: str | None = None,
         hint: str | None = None,
         missing: Sequence[Missing] = (),
+        parts: Sequence[str] = (),
     ) -> None:
         super().__init__(message)
+        self.parts = tuple(parts)
         self.missing = tuple(missing)
         self.message = message
         self.where = where
         self.hint = hint
 
     @property
-    def coded(self) -> str:
-        """With the code: what the command line prints after its name."""
-        return f"error {self.code}: {self}"
+    def coded(self) -> tuple[str, ...]:
+        """With the code, a line for each fault: what the command line prints after its name."""
+        *others, last = self.parts or (str(self),)
+        if self.parts and self.hint:
+            last += f" ({self.hint})"
+        return tuple(f"error {self.code}: {text}" for text in (*others, last))
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message

@@ -29,6 +29,7 @@ def pages() -> Iterator[tuple[str, str]]:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     top = parser()
     found = subparsers(top)
+    assert found is not None
     helps = {action.dest: action.help or "" for action in found._choices_actions}
     names = sorted(found.choices)
     for name in ("", *names):
@@ -39,15 +40,23 @@ def pages() -> Iterator[tuple[str, str]]:
             f'.TH {page.upper()} 1 "" "quoll {version}" "Quoll"',
             ".SH NAME",
             f"{text(page)} \\- {text(about)}",
-            *synopsis(grammar),
+            ".SH SYNOPSIS",
+            *usage(grammar),
             ".SH DESCRIPTION",
             *paragraphs(grammar.description or ""),
             *options(grammar),
         ]
+        inner = subparsers(grammar)
         if not name:
             lines.append(".SH COMMANDS")
             for command in names:
                 lines += [".TP", f".B {text(command)}", text(helps[command])]
+        elif inner is not None:
+            lines.append(".SH COMMANDS")
+            about_inner = {action.dest: action.help or "" for action in inner._choices_actions}
+            for command, of_command in inner.choices.items():
+                lines += [f".SS {text(command)}", text(about_inner[command])]
+                lines += ["", *usage(of_command), *options(of_command, headed=False)]
         lines += epilog(grammar.epilog or "")
         others = [f".BR wcet-{text(n)} (1)" for n in names] if not name else [".BR wcet (1)"]
         lines += [".SH SEE ALSO", ",\n".join(others), ".PP", "Pages of the documentation:"]
@@ -55,10 +64,12 @@ def pages() -> Iterator[tuple[str, str]]:
         yield f"{page}.1", "\n".join(lines) + "\n"
 
 
-def subparsers(top: argparse.ArgumentParser) -> argparse._SubParsersAction[argparse.ArgumentParser]:
-    """The commands of the grammar."""
-    actions = (a for a in top._actions if isinstance(a, argparse._SubParsersAction))
-    return next(actions)
+def subparsers(
+    grammar: argparse.ArgumentParser,
+) -> argparse._SubParsersAction[argparse.ArgumentParser] | None:
+    """The commands of a grammar, if it has some."""
+    actions = (a for a in grammar._actions if isinstance(a, argparse._SubParsersAction))
+    return next(actions, None)
 
 
 def text(plain: str) -> str:
@@ -67,11 +78,11 @@ def text(plain: str) -> str:
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
 
 
-def synopsis(grammar: argparse.ArgumentParser) -> Iterator[str]:
-    """The usage; no word is broken."""
-    usage = " ".join(grammar.format_usage().removeprefix("usage: ").split())
-    yield from (".SH SYNOPSIS", ".ad l", ".nh")
-    yield re.sub(r"^(wcet(?:\\-| )?(?:[a-z]\S*)?)", r"\\fB\1\\fP", text(usage))
+def usage(grammar: argparse.ArgumentParser) -> Iterator[str]:
+    """The command line; no word is broken."""
+    line = " ".join(grammar.format_usage().removeprefix("usage: ").split())
+    yield from (".ad l", ".nh")
+    yield re.sub(r"^(wcet(?: [a-z]\S*)*)", r"\\fB\1\\fP", text(line))
     yield from (".hy", ".ad b")
 
 
@@ -100,8 +111,8 @@ def paragraphs(plain: str) -> Iterator[str]:
                 at += 1
 
 
-def options(grammar: argparse.ArgumentParser) -> Iterator[str]:
-    """Arguments, then options, each with its explanation."""
+def options(grammar: argparse.ArgumentParser, *, headed: bool = True) -> Iterator[str]:
+    """Arguments, then options, each with its explanation; a page has headings for them."""
     formatter = grammar._get_formatter()
     shown = [a for a in grammar._actions if a.help != argparse.SUPPRESS]
     for heading, wanted in (("ARGUMENTS", False), ("OPTIONS", True)):
@@ -110,7 +121,7 @@ def options(grammar: argparse.ArgumentParser) -> Iterator[str]:
             for a in shown
             if bool(a.option_strings) is wanted and not isinstance(a, argparse._SubParsersAction)
         ]
-        if actions:
+        if actions and headed:
             yield f".SH {heading}"
         for action in actions:
             yield from (".TP", f"\\fB{text(formatter._format_action_invocation(action))}\\fP")

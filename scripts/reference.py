@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 DOCUMENTS = ("*.md", "docs/*.md", "docs/schemas/*.json", "kernels/bilby/**/*.md")
 
+PICTURES = "docs/*.png"
+
 
 def dotted(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts)
@@ -44,6 +46,8 @@ def main() -> None:
         path = folder / page
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    for picture in ROOT.glob(PICTURES):
+        shutil.copy(picture, folder / picture.relative_to(ROOT))
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 ORDER = (
     "quoll", "quoll.kept", "quoll.processes", "quoll.words", "quoll.graph", "quoll.image",
-    "quoll.arm", "quoll.source", "quoll.facts", "quoll.cfg", "quoll.domain", "quoll.inlining",
-    "quoll.indirect",
+    "quoll.arm", "quoll.source", "quoll.exchange", "quoll.facts", "quoll.cfg",
+    "quoll.domain", "quoll.inlining", "quoll.indirect",
     "quoll.extraction", "quoll.values", "quoll.preemption", "quoll.listing",
     "cache",
     "pipeline",

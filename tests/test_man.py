@@ -14,7 +14,7 @@ from wcet.cli import COMMANDS, parser
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "man"
-MACROS = {"TH", "SH", "PP", "TP", "B", "BR", "EX", "EE", "ad", "nh", "hy"}
+MACROS = {"TH", "SH", "SS", "PP", "TP", "B", "BR", "EX", "EE", "ad", "nh", "hy"}
 PAGES: dict[str, str] = dict(runpy.run_path(str(ROOT / "scripts/man.py"))["pages"]())
 BACKSPACED = re.compile(r".\x08|\x1b\[[\d;]*m")
 

@@ -47,6 +47,8 @@ LINES = {
     "LoopFact": "loop a at most 3",
     "LoopParameter": "loop a at most n + 1",
     "NeverReturns": "f never returns",
+    "SupervisorCalls": "every supervisor call takes at most 9 cycles",
+    "SwitchesContext": "f switches context",
     "PathEnd": "path must end at a",
     "PathStart": "path starts at a",
     "PointsInto": "register r1 at a points into r",
@@ -60,7 +62,12 @@ LINES = {
     "Targets": "targets of a are b, c",
     "UnknownPointsInto": "accesses of unknown address point into r",
 }
-PROMISES = {"Replaced": (STANDARD, UNCHANGED), "Returns": (STANDARD,)}  # listed with the fact
+PROMISES = {  # listed with the fact
+    "Replaced": (STANDARD, UNCHANGED),
+    "Returns": (STANDARD,),
+    "SupervisorCalls": (STANDARD, UNCHANGED),
+    "SwitchesContext": (STANDARD, UNCHANGED),
+}
 LISTED_WITH_EVIDENCE = ("LoopFact", "LoopParameter")
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from quoll.errors import UsageError
 from quoll.fitting import fitted
 from wcet.process import send_output
+from wcet.reports.legend import LEGEND, legend
 
 __all__ = ["STANDARD_OUTPUT", "publish", "publish_document", "refuse_overwriting"]
 
@@ -31,6 +32,7 @@ STANDARD_OUTPUT = "-"
 INPUTS = ("kernel", "binary", "trace", "traces", "facts", "symbols", "raw", "platform", "baseline")
 OUTPUTS = (
     "json",
+    "ffx",
     "html",
     "lp",
     "mps",
@@ -65,7 +67,7 @@ def publish(
     named = [(name, text) for name, text in files if name]
     _refuse(options, [name for name, _ in named])
     printed = [text for name, text in named if _is_standard_output(name)]
-    printed = printed or [lambda: _seen(report(), wide=getattr(options, "wide", False))]
+    printed = printed or [lambda: _seen(report(), options)]
     placed: list[_Placed] = []
     try:
         for name, text in named:
@@ -91,12 +93,14 @@ def publish(
         raise broken
 
 
-def _seen(report: str, *, wide: bool) -> str:
-    """A report as it is, or, on a terminal, with lines as long as that is wide."""
-    if wide or not sys.stdout.isatty():
+def _seen(report: str, options: argparse.Namespace) -> str:
+    """A report as it is, or, on a terminal, with lines as long as that is wide and a legend."""
+    if getattr(options, "wide", False) or not sys.stdout.isatty():
         return report
     columns = shutil.get_terminal_size().columns
-    return "".join(f"{fitted(line, columns)}\n" for line in report.splitlines())
+    lines = [fitted(line, columns) for line in report.splitlines()]
+    words = [] if LEGEND in report else legend(getattr(options, "command", ""), report, columns)
+    return "".join(f"{line}\n" for line in [*lines, *([""] if words else []), *words])
 
 
 def publish_document(

@@ -43,6 +43,7 @@ COMMANDS = {
     "disasm": "wcet.commands.listing",
     "callgraph": "wcet.commands.listing",
     "loops": "wcet.commands.loops",
+    "masked": "wcet.commands.masked",
     "path": "wcet.commands.path",
     "platform": "wcet.commands.platform",
     "replay": "wcet.commands.replay",
@@ -132,10 +133,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         process.discard_output()
         return 0
     except KeyboardInterrupt:
-        return fail("wcet: interrupted; no output was written", INTERRUPTED)
+        return fail("wcet: interrupted; no output was written", status=INTERRUPTED)
     except Stopped as stop:
         name = signal.Signals(stop.number).name
-        return fail(f"wcet: ended by {name}; no output was written", SIGNALLED + stop.number)
+        status = SIGNALLED + stop.number
+        return fail(f"wcet: ended by {name}; no output was written", status=status)
     except Exception as error:  # a defect: status 70, WCET_DEBUG=1 shows it
         if os.environ.get("WCET_DEBUG"):
             traceback.print_exc()
@@ -143,13 +145,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if known is not None:
             if arguments is None:
                 process.discard_output()
-            return fail(f"wcet: {known.coded}", known.exit_status)
+            return fail(*(f"wcet: {text}" for text in known.coded), status=known.exit_status)
         place = traceback.extract_tb(error.__traceback__)[-1]
         return fail(
             f"wcet: defect in this program: {type(error).__name__}: {error} "
             f"({os.path.basename(place.filename)}:{place.lineno}); please report it with the "
             "input; WCET_DEBUG=1 shows the traceback",
-            INTERNAL_ERROR,
+            status=INTERNAL_ERROR,
         )
 
 
@@ -186,11 +188,12 @@ def near(word: str, known: Iterable[str]) -> str:
     return f"; {found}" if found else ""
 
 
-def fail(message: str, status: int) -> int:
-    """Print ``message`` on standard error, one paragraph, and return ``status``."""
+def fail(*messages: str, status: int) -> int:
+    """Print each message on standard error, a paragraph, and return ``status``."""
     lead = "\r\x1b[K" if sys.stderr.isatty() else ""
-    words = (shortened(printable(word)) for word in message.split())
-    print(lead + " ".join(words), file=sys.stderr)
+    for message in messages:
+        words = (shortened(printable(word)) for word in message.split())
+        print(lead + " ".join(words), file=sys.stderr)
     return status
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,6 +34,7 @@ __all__ = [
     "add_sources",
     "add_vivu",
     "colored",
+    "columns_of",
     "kept",
     "parameters",
     "requested",
@@ -318,6 +320,12 @@ def add_color(p: argparse.ArgumentParser) -> None:
         default="auto",
         help="colours in the text report (default: on a terminal, unless NO_COLOR is set)",
     )
+
+
+def columns_of(options: argparse.Namespace) -> int | None:
+    """What lines have to fit: a terminal; None where they need not."""
+    whole = options.wide or not sys.stdout.isatty()
+    return None if whole else shutil.get_terminal_size().columns
 
 
 def colored(options: argparse.Namespace) -> bool:

@@ -221,6 +221,7 @@ def checked_bounds(
             f"{count} loop{'s have' if count > 1 else ' has'} no bound: " + "; ".join(texts),
             hint="state in a facts file: loop PLACE at most N; or, for a bound as a function of n, "
             "loop PLACE at most n + 1",
+            parts=texts,
             missing=[
                 Missing(addrs[text], text, COUNT.format("N"), COUNT.format("1"), most(known))
                 for text, known in cycles.items()

@@ -103,8 +103,9 @@ class Functions:
             self._linked.get(callee.entry, {}),
             self._fragments,
             frozenset(self._apart.get(callee.entry, ())),
-            self._statements.replaced.keys(),
+            self._statements.passed(callee.entry),
             self._going_on,
+            self._statements.supervisor_calls,
         )
         self._progress[callee.entry] = Progress()
         self._queue.append(callee.entry)
@@ -129,7 +130,12 @@ class Functions:
         entry = function.entry
         callers = self._callers.get(Callee(entry, function.thumb), set())
         helper = len(function.insns) <= LONGEST_HELPER and not function.calls
-        stays = entry in self.roots or self._is_apart(entry) or self._is_part_and_called(entry)
+        stays = (
+            entry in self.roots
+            or entry in self._statements.switching
+            or self._is_apart(entry)
+            or self._is_part_and_called(entry)
+        )
         if stays or not callers or ((own or self._has_symbol(entry)) and not helper):
             return False
         self._fragments.add(entry)

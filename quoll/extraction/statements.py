@@ -7,15 +7,17 @@ Every statement that is used is an assumption of the result.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from quoll.arm.insn import Flow, Insn
+from quoll.arm.supervisor import SUPERVISOR_VECTOR, is_supervisor_call
 from quoll.assumptions import STANDARD, UNCHANGED, Assumption, stated
-from quoll.cfg.cfg import Cfg
-from quoll.cfg.discover import Callee
+from quoll.cfg.cfg import Block, Cfg
+from quoll.cfg.discover import Callee, Supervisor
 from quoll.cfg.transfers import TransferEffect
 from quoll.errors import FactsError
 from quoll.facts import (
+    Fact,
     Facts,
     NeverReturns,
     PathEnd,
@@ -23,6 +25,8 @@ from quoll.facts import (
     Replaced,
     Returns,
     ReturnsEnd,
+    SupervisorCalls,
+    SwitchesContext,
     Targets,
 )
 from quoll.facts.applied import Depth, Guidance, Replacement
@@ -34,6 +38,7 @@ __all__ = ["Statements"]
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
 INDIRECT = (Flow.INDIRECT, Flow.INDIRECT_CALL)
 STATE_TARGETS = "state them: targets of PLACE are PLACE, ..."
+STATE_SWITCH = "state it, if that is so: FUNCTION switches context"
 STATE_RETURN = "state it, if that is so: PLACE returns to its caller"
 
 
@@ -59,6 +64,11 @@ class Statements:
             for fact in facts.of(Returns)
             for addr in resolve(image, fact.place, fact.source)
         }
+        self.switching: Mapping[int, SwitchesContext] = {
+            addr & ~1: fact
+            for fact in facts.of(SwitchesContext)
+            for addr in resolve(image, fact.function, fact.source)
+        }
         self.replaced: Mapping[int, Replaced] = {
             _function_address(image, fact): fact for fact in facts.of(Replaced)
         }
@@ -75,6 +85,7 @@ class Statements:
             for addr in resolve(image, fact.place, fact.source)
         }
         self.returns_end = next(iter(facts.of(ReturnsEnd)), None)
+        self.supervisor = next(iter(facts.of(SupervisorCalls)), None)
         self._depths = {
             resolve(image, fact.function, fact.source)[0]: fact for fact in facts.of(RecursionFact)
         }
@@ -88,6 +99,18 @@ class Statements:
     def _callees(self, fact: Targets) -> tuple[Callee, ...]:
         addrs = [a for text in fact.targets for a in resolve(self._image, text, fact.source)]
         return tuple(Callee(a & ~1, bool(a & 1) or self._image.thumb_at(a) is True) for a in addrs)
+
+    def passed(self, entry: int) -> frozenset[int]:
+        """The functions whose calls are passed over in the function at ``entry``."""
+        calls = [SUPERVISOR_VECTOR] if self.supervisor_calls is Supervisor.CALLS else []
+        return frozenset([*self.replaced, *self.switching, *calls]) - {entry}
+
+    @property
+    def supervisor_calls(self) -> Supervisor:
+        """What is stated of every svc."""
+        if self.supervisor is None:
+            return Supervisor.ASKED
+        return Supervisor.ENDS if self.supervisor.cycles is None else Supervisor.CALLS
 
     def effect(self, insn: Insn) -> TransferEffect | None:
         """What is stated about the indirect transfer ``insn``."""
@@ -121,17 +144,31 @@ class Statements:
         never = [self.never[f] for f in sorted(functions) if f in self.never]
         blocks = [block for cfg in functions.values() for block in cfg.blocks]
         passed = {callee for block in blocks for callee in block.passes}
-        bounds = [fact for addr, fact in self.replaced.items() if addr in passed]
+        bounds: list[Fact] = [f for addr, f in self.replaced.items() if addr in passed]
+        switched = passed | functions.keys()
+        bounds += [f for a, f in self.switching.items() if a in switched and f not in bounds]
         ends = {self.ends[b.last.addr] for b in blocks if b.exits and b.last.addr in self.ends}
         leaving = {b.last.addr for b in blocks if b.exits and b.last.flow is Flow.EXCEPTION_RETURN}
+        svc = self._of_supervisor(blocks)
         every = self.returns_end if leaving - self.ends.keys() else None
         return [
             *self.used,
             *([stated(every)] if every else []),
             *(stated(fact) for fact in never),
             *(stated(fact, STANDARD, UNCHANGED) for fact in bounds),
+            *svc,
             *sorted(stated(fact) for fact in ends),
         ]
+
+    def _of_supervisor(self, blocks: Iterable[Block]) -> list[Assumption]:
+        """What is stated of svc, if one is reached."""
+        if self.supervisor is None:
+            return []
+        if self.supervisor.cycles is None:
+            used = any(b.exits and is_supervisor_call(b.last) for b in blocks)
+            return [stated(self.supervisor)] if used else []
+        used = any(SUPERVISOR_VECTOR in b.passes for b in blocks)
+        return [stated(self.supervisor, STANDARD, UNCHANGED)] if used else []
 
     def guidance(self) -> Guidance:
         """What stands in for the functions that are replaced, and how deep others may recur."""
@@ -139,7 +176,17 @@ class Statements:
             replaced={
                 addr: Replacement(fact.cycles, fact.preserves, stated(fact))
                 for addr, fact in self.replaced.items()
-            },
+            }
+            | {
+                addr: Replacement(None, False, stated(fact))
+                for addr, fact in self.switching.items()
+                if addr not in self.replaced
+            }
+            | (
+                {SUPERVISOR_VECTOR: Replacement(said.cycles, False, stated(said))}
+                if (said := self.supervisor) is not None and said.cycles is not None
+                else {}
+            ),
             depths={
                 addr: Depth(fact.activations, stated(fact)) for addr, fact in self._depths.items()
             },

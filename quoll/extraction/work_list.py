@@ -18,8 +18,8 @@ from quoll.cfg.cfg import Block, Cfg, EdgeKind, JumpTable
 from quoll.cfg.discover import Callee, FunctionBuilder
 from quoll.cfg.link_register import holds_return_address, link_before
 from quoll.cfg.transfers import TransferEffect, by_form, links
-from quoll.extraction.functions import Functions
-from quoll.extraction.statements import Statements
+from quoll.extraction.functions import Functions, Progress
+from quoll.extraction.statements import STATE_SWITCH, Statements
 from quoll.facts.contract import Contract
 from quoll.graph.closure import closure
 from quoll.image.image import Image
@@ -74,7 +74,7 @@ class Growth(Functions):
         What is restored may be a context of this kernel, so that control may well come back to
         what follows the call. Whether there was one.
         """
-        if not self._ends_stated or self._statements.returns_end is not None:
+        if self._statements.returns_end is not None:
             return False
         pending = [
             callee
@@ -91,6 +91,8 @@ class Growth(Functions):
         called = closure(pending, jumped_to)
         refused = False
         for function in self.functions.values():
+            if function.entry in self._statements.switching:
+                continue
             sites = function.exception_returns() - self._ends
             if function.entry not in called:
                 sites &= function.reached_by_calls()
@@ -178,6 +180,8 @@ class Growth(Functions):
         stated = self._statements.effect(insn)
         keeps_lr = function.keeps_lr or self._keeps_lr(function, insn)
         effect = stated or by_form(self._image, before, insn, keeps_lr=keeps_lr)
+        if effect is not None and effect.returns and function.entry in self._statements.switching:
+            effect = None  # values must tell a return from a switch
         calls = insn.flow is Flow.INDIRECT_CALL or links(before, insn)
         if effect is None:
             self._open.add(function.entry)
@@ -398,6 +402,10 @@ class Growth(Functions):
     def _doubt(self, function: FunctionBuilder, insn: Insn, doubt: Doubt) -> None:
         """Values do not tell what ``insn`` does."""
         progress, stated = self._progress[function.entry], self._statements.returns(insn)
+        calls = insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn)
+        if function.entry in self._statements.switching and not (doubt.dead or calls or stated):
+            function.switches_at(insn.addr)
+            return
         if stated is not None:
             function.returns_at(insn.addr)
             progress.unproved[insn.addr] = stated
@@ -408,18 +416,19 @@ class Growth(Functions):
                 progress.unproved[insn.addr] = RETURN_BY_FORM.text(
                     insn=insn.text, place=self._image.place(insn.addr)
                 )
+            elif doubt.switches:
+                self._refuse_switch(function, insn)
             elif not doubt.dead and not self._is_fragment(function):
                 reason = f"{insn.text} is not proved to return to the caller: {doubt.reason}"
-                lost = progress.lost
-                if lost is not None and lost.addr != insn.addr:
-                    place = self._image.place(lost.addr)
-                    reason += f"; its frame is not followed beyond {lost.text} at {place}"
+                reason += self._lost(progress, insn)
                 function.refuse(insn.addr, reason, self._statements.hint(insn, returns=True))
             return
         if doubt.dead:
             self.tables.setdefault(insn.addr, JumpTable(insn.addr, None, ()))
             return
-        calls = insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn)
+        if doubt.switches and not calls:
+            self._refuse_switch(function, insn)
+            return
         explained = not (calls or doubt.bounded) and self._is_fragment(function, own=doubt.loaded)
         if explained or self._sets_apart(function, insn):
             return
@@ -430,6 +439,23 @@ class Growth(Functions):
         else:
             hint = self._statements.hint(insn, returns=LR in insn.sources)
             function.refuse(insn.addr, reason, hint)
+
+    def _refuse_switch(self, function: FunctionBuilder, insn: Insn) -> None:
+        """Leaving for another stack is neither a return nor the end of all: calls come back."""
+        hint = f"{STATE_SWITCH}; {self._statements.hint(insn, returns=True)}"
+        reason = (
+            f"{insn.text} leaves with a stack pointer that is not the caller's: it may go on in "
+            f"another context{self._lost(self._progress[function.entry], insn)}"
+        )
+        function.refuse(insn.addr, reason, hint)
+
+    def _lost(self, progress: Progress, insn: Insn) -> str:
+        """Where the frame was followed to, for a message about ``insn``."""
+        lost = progress.lost
+        if lost is None or lost.addr == insn.addr:
+            return ""
+        place = self._image.place(lost.addr)
+        return f"; its frame is not followed beyond {lost.text} at {place}"
 
     def left_by(self, entry: int) -> Contract:
         """What the function at ``entry`` leaves to its callers."""

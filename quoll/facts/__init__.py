@@ -6,7 +6,7 @@ Source: Blackham, Shi, Heiser, EuroSys 2012, section 5.2, for constraints; docs/
 Names: read.load, read.parse, fact.FactForm, places.resolve, regions.Regions, contract.Contract.
 """
 
-from quoll.facts.control import NeverReturns, Returns, Targets
+from quoll.facts.control import NeverReturns, Returns, SwitchesContext, Targets
 from quoll.facts.counts import AtMost, Conflict, Consistent, LoopFact, LoopParameter
 from quoll.facts.fact import Fact, Source, Stage
 from quoll.facts.guidance import (
@@ -19,6 +19,7 @@ from quoll.facts.guidance import (
     Replaced,
     Require,
     ReturnsEnd,
+    SupervisorCalls,
 )
 from quoll.facts.invariants import ListAtMost, RegisterAtMost
 from quoll.facts.linear import Linear
@@ -52,6 +53,8 @@ __all__ = [
     "ReturnsEnd",
     "Source",
     "Stage",
+    "SupervisorCalls",
+    "SwitchesContext",
     "Targets",
     "UnknownPointsInto",
     "load",

@@ -22,6 +22,8 @@ from quoll.facts import (
     RecursionFact,
     Replaced,
     ReturnsEnd,
+    SupervisorCalls,
+    SwitchesContext,
 )
 from quoll.facts.contract import CALLEE_SAVED, Span
 
@@ -37,7 +39,8 @@ __all__ = [
 ]
 
 GUIDING = (
-    Branch, Ignore, IgnoreEdge, PathEnd, PathStart, RecursionFact, Replaced, ReturnsEnd
+    Branch, Ignore, IgnoreEdge, PathEnd, PathStart, RecursionFact, Replaced, ReturnsEnd,
+    SwitchesContext, SupervisorCalls,
 )  # fmt: skip
 
 
@@ -73,10 +76,11 @@ class Replacement:
     It leaves the registers ``gives_back`` as they were, and the processor mode if ``keeps_mode``.
     ``settled``: it was analysed, and the cycles of all its memory accesses are among ``cycles``.
     ``stores``: known places of its callers' frames that it may store to (``quoll.facts.contract``).
-    ``ends``: instructions in it that end the path, within ``cycles``.
+    ``ends``: instructions in it that end the path, within ``cycles``. These are None of a function
+    that switches contexts, until they are known.
     """
 
-    cycles: int
+    cycles: int | None
     preserves: bool
     fact: str
     gives_back: frozenset[int] = CALLEE_SAVED

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from quoll.facts.fact import FUNCTION, PLACE, Fact, FactForm, Placed, Question, Stage
 
-__all__ = ["FORMS", "NeverReturns", "Returns", "Targets"]
+__all__ = ["FORMS", "NeverReturns", "Returns", "SwitchesContext", "Targets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,21 @@ class Returns(Placed):
         return ("targets", self.place), frozenset[str]()
 
 
+@dataclass(frozen=True, slots=True)
+class SwitchesContext(Fact):
+    """``function switches context``: it goes on in another thread, and comes back some day."""
+
+    stage = Stage.EXTRACTION
+
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.function} switches context"
+
+    def question(self) -> Question:
+        return ("returns", self.function), "as another context"
+
+
 FORMS = (
     FactForm(
         r"targets of ",
@@ -65,6 +80,12 @@ FORMS = (
         rf"(?P<function>{FUNCTION}) never returns",
         "FUNCTION never returns",
         lambda s, m: NeverReturns(s, m["function"]),
+    ),
+    FactForm(
+        r"\S+ switches\b",
+        rf"(?P<function>{FUNCTION}) switches context",
+        "FUNCTION switches context",
+        lambda s, m: SwitchesContext(s, m["function"]),
     ),
     FactForm(
         r"\S+ returns\b",

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import ClassVar
 
 from quoll.errors import FactsError
-from quoll.source.loop_statement import LoopStatement
+from quoll.source.loop_statement import LoopStatement, OnlyLoop
 
 __all__ = [
     "ADDRESS",
@@ -45,13 +45,13 @@ Question = tuple[tuple[object, ...], object]
 class Source:
     """Where a fact stands: file, line (from 1), and its text.
 
-    ``statement``: the loop that it is about, where it stands in a comment at that loop.
+    ``statement``: the loop that it is about, where that is not said by a place.
     """
 
     file: str
     line: int
     text: str
-    statement: LoopStatement | None = None
+    statement: LoopStatement | OnlyLoop | None = None
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"

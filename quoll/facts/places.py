@@ -17,7 +17,7 @@ from quoll.errors import FactsError, InputError
 from quoll.facts import Source
 from quoll.image.dwarf_lines import SourceLine
 from quoll.image.image import Image
-from quoll.source.loop_statement import LoopStatement
+from quoll.source.loop_statement import LoopStatement, OnlyLoop
 from quoll.spelling import did_you_mean
 
 __all__ = ["Place", "find_place", "resolve"]
@@ -38,10 +38,13 @@ class Place:
 
     addresses: tuple[int, ...]
     line: SourceLine | None
-    statement: LoopStatement | None = None
+    statement: LoopStatement | OnlyLoop | None = None
 
     def covers(self, image: Image, addr: int) -> bool:
         """Whether the instruction at ``addr`` is at this place, or belongs to its line."""
+        if isinstance(self.statement, OnlyLoop):
+            symbol = image.symbol_at(addr)
+            return symbol is not None and symbol[0].addr in self.addresses
         if self.statement is not None:
             line = image.line(addr)
             at = self.statement
@@ -68,8 +71,10 @@ def find_place(
     """As ``resolve``, remembering that a place is a line."""
     where = str(source) if source else None
     text = text.strip()
-    if source is not None and source.statement is not None:
+    if source is not None and isinstance(source.statement, LoopStatement):
         return _statement(image, source.statement)
+    if source is not None and isinstance(source.statement, OnlyLoop):
+        return Place((_symbol(image, source.statement.function, where),), None, source.statement)
     if ADDRESS.fullmatch(text):
         return Place((_loaded(image, int(text, 16), text, where),), None)
     if match := LINE.fullmatch(text):

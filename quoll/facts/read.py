@@ -14,16 +14,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from quoll.errors import FactsError
+from quoll.exchange.ait import read_ais
+from quoll.exchange.otawa_text import read_ff
+from quoll.exchange.otawa_xml import read_ffx
+from quoll.exchange.stated import Stated
 from quoll.facts import control, counts, guidance, invariants, linear, memory
 from quoll.facts.fact import Fact, FactForm, Source
 from quoll.facts.misspelt import forms_meant, meant
 from quoll.image.inputs import Unreadable, read_input
 from quoll.printable import shortened
+from quoll.source.loop_statement import OnlyLoop
 
 __all__ = ["Facts", "load", "parse", "read_fact", "uncontradicted"]
 
@@ -44,9 +49,10 @@ NUMBERS = re.compile(r"(?<![\w.$])(?:0[xX]([0-9a-fA-F]+)|([0-9]+))\b")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All facts of a run, in file order."""
+    """All facts of a run, in file order; ``remarks`` say what of a file was left out."""
 
     facts: tuple[Fact, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def of(self, kind: type[F]) -> tuple[F, ...]:
         """The facts of one kind."""
@@ -56,17 +62,39 @@ class Facts:
 def load(paths: Iterable[Path | str]) -> Facts:
     """Read facts files as one list, contradictions between files included.
 
-    Raises FactsError if a file cannot be read or a line is not a fact.
+    Files that end in ``.ff``, ``.ffx`` or ``.ais`` are those of other analysers. Raises FactsError
+    if a file cannot be read or a line is not a fact.
     """
     facts: list[Fact] = []
+    remarks: list[str] = []
     for path in paths:
         try:
-            text = read_input(path, LARGEST).decode("utf-8-sig")
+            data = read_input(path, LARGEST)
+            text = data.decode("utf-8-sig")
         except (Unreadable, UnicodeDecodeError) as error:
             reason = error if isinstance(error, Unreadable) else "is not UTF-8 text"
             raise FactsError(f"the facts file {reason}", where=str(path)) from error
-        facts.extend(read_lines(text, str(path)))
-    return uncontradicted(facts)
+        exchanged = _exchanged(data, text, str(path))
+        if exchanged is None:
+            facts.extend(read_lines(text, str(path)))
+            continue
+        remarks.extend(exchanged.remarks)
+        for line in exchanged.facts:
+            only = None if line.only_loop is None else OnlyLoop(line.only_loop)
+            facts.append(read_fact(Source(str(path), line.line, line.text, only)))
+    return replace(uncontradicted(facts), remarks=tuple(remarks))
+
+
+def _exchanged(data: bytes, text: str, path: str) -> Stated | None:
+    """What a file of another analyser says; None if it is none."""
+    match Path(path).suffix:
+        case ".ff":
+            return read_ff(text, path)
+        case ".ffx":
+            return read_ffx(data, path)
+        case ".ais":
+            return read_ais(text, path)
+    return None
 
 
 def parse(text: str, file: str) -> Facts:

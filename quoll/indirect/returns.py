@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
-from quoll.arm.insn import LR, SP, Flow
+from quoll.arm.insn import LR, SP, Flow, Insn
 from quoll.assumptions import SPILLED_TABLE, Assumption
 from quoll.cfg.cfg import Cfg, Edge, EdgeKind
 from quoll.cfg.transfers import TransferEffect, callee_at, is_call
@@ -38,6 +38,7 @@ class Doubt:
     balanced: bool = False  # it leaves sp as it was at entry, and nothing speaks against a return
     bounded: bool = False  # the target is one of few words, whoever calls the function
     loaded: bool = False  # nothing is known of the target, and it leaves sp as it was
+    switches: bool = False  # it leaves with a stack pointer that is not the caller's
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,9 @@ def _effect(values: LocalValues, block: int) -> tuple[TransferEffect, bool] | Do
         reason = found.reason if dead else _origin(values, block) or found.reason
         balanced = not dead and _holds(values, block, SP)
         loaded = balanced and found.loaded
-        return Doubt(reason, dead, balanced and not found.stored, found.bounded, loaded)
+        switches = not dead and _leaves_stack(values, block)
+        stored = balanced and not found.stored
+        return Doubt(reason, dead, stored, found.bounded, loaded, switches)
     targets = tuple(callee_at(target, thumb=thumb) for target in found.targets)
     return TransferEffect(targets, found.kind == "return", found.table), found.kind == "call"
 
@@ -200,6 +203,28 @@ def _left_by_calls(cfg: Cfg, block: int) -> frozenset[int] | None:
     if not (block and linked and alone):
         return None
     return frozenset(insn.next | insn.thumb for insn in sources)
+
+
+def _leaves_stack(values: LocalValues, block: int) -> bool:
+    """Whether sp is not a place on the stack that the function was entered with.
+
+    A routine that stores the stack pointer of one thread and loads another's comes back when the
+    thread runs again. One that only writes a status word may leave sp to its caller, who knows the
+    mode: it is no such routine.
+    """
+    outcome = values.outcome(block)
+    if outcome is None or outcome.leave is None:
+        return False
+    if not any(_sets_stack(insn) for b in values.cfg.blocks for insn in b.insns):
+        return False
+    return outcome.leave.state.term(SP) >> 32 != entry_symbol(SP)
+
+
+def _sets_stack(insn: Insn) -> bool:
+    """Whether ``insn`` gives sp a word that is not computed from it."""
+    if SP not in insn.writes:
+        return False
+    return SP in insn.transfers or SP not in insn.reads
 
 
 def _holds(values: LocalValues, block: int, register: int) -> bool:

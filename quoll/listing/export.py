@@ -6,6 +6,7 @@ takes them. ``label`` is what a drawing shows. ``Program.call_graph`` is the gra
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from io import BytesIO
 
 import networkx as nx
@@ -134,6 +135,9 @@ STYLES = {
 }
 
 
+ON_PATH = "#d6481a"  # colour of edges on a path
+
+
 def control_flow(cfg: Cfg, image: Image) -> nx.MultiDiGraph:
     """The blocks of one function by index; labels have one instruction a line."""
     graph = nx.MultiDiGraph(name=cfg.name)
@@ -160,11 +164,27 @@ def loop_nest(cfg: Cfg, image: Image) -> nx.DiGraph:
     return graph
 
 
-def cfg_dot(graph: nx.MultiDiGraph) -> str:
-    """The graph of one function for Graphviz."""
+def cfg_dot(graph: nx.MultiDiGraph, legend: Sequence[tuple[str, str]] = ()) -> str:
+    """The graph of one function for Graphviz.
+
+    A block with ``fill`` has that colour, and an edge with ``executions`` is thick; ``legend`` says
+    what the colours mean.
+    """
     lines = [f"digraph {_quote(graph.name)} {{", '  node [shape=box, fontname="monospace"];']
-    lines += [f"  b{block} [label={_quote(label)}];" for block, label in graph.nodes(data="label")]
-    lines += [f"  b{a} -> b{b} [style={STYLES[kind]}];" for a, b, kind in graph.edges(data="kind")]
+    for block, data in graph.nodes(data=True):
+        fill = f', style=filled, fillcolor="{data["fill"]}"' if "fill" in data else ""
+        lines.append(f"  b{block} [label={_quote(data['label'])}{fill}];")
+    for a, b, data in graph.edges(data=True):
+        count = data.get("executions", 0)
+        path = f', color="{ON_PATH}", penwidth=3, label="{count:,}×"' if count else ""
+        lines.append(f"  b{a} -> b{b} [style={STYLES[data['kind']]}{path}];")
+    if legend:
+        lines.append("  subgraph cluster_legend {")
+        lines += [
+            f'    l{n} [label={_quote(text)}, style=filled, fillcolor="{fill}"];'
+            for n, (fill, text) in enumerate(legend)
+        ]
+        lines.append("  }")
     return "\n".join([*lines, "}"]) + "\n"
 
 

@@ -17,6 +17,7 @@ from quoll.image.image import Image
 from quoll.image.inputs import Unreadable, read_input
 from quoll.inlining.context_count import Counting
 from quoll.inlining.vivu import FULL, Vivu
+from quoll.listing.never_returns import why_never_returns
 
 __all__ = ["call_graph_text", "disassembly", "function_loops", "loops_text", "summary"]
 
@@ -53,7 +54,11 @@ def summary(program: Program, image: Image, vivu: Vivu = FULL) -> str:
         for f, (_, irreducible) in loops.items()
         for dst in sorted({dst for _, dst in irreducible})
     ]
-    lines += [f"never returns: {image.place(c.entry)}" for c in cfgs if not c.returns]
+    lines += [
+        f"never returns: {image.place(c.entry)}: {why_never_returns(program, c, image)}"
+        for c in cfgs
+        if not c.returns
+    ]
     lines += [f"recursion: {_recursion(program, recursion)}" for recursion in recursions(program)]
     lines += [f"unresolved: {u.where}: {u.reason} ({u.hint})" for u in program.unresolved]
     lines += [f"assumed: {text}" for text in listed(program.assumptions)]

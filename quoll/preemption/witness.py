@@ -174,7 +174,7 @@ class _Follower:
             return
         replacement = graph.guidance.replaced[called]
         least = sum(self._is_plain(pc) for pc in self.pcs[start:end])
-        if least > replacement.cycles:
+        if replacement.cycles is not None and least > replacement.cycles:
             raise RefutedFact(
                 f"this execution refutes '{replacement.fact}': it runs {end - start} instructions "
                 f"there, {least} of which are no branches",

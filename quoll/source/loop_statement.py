@@ -1,11 +1,11 @@
-"""A loop as it is written: which lines may be of it, and which are of other loops."""
+"""A loop that no place names: by the lines of its statement, or as the only one of a function."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Lines", "LoopStatement"]
+__all__ = ["Lines", "LoopStatement", "OnlyLoop"]
 
 Lines = tuple[int, int]  # first and last, both included
 
@@ -37,3 +37,10 @@ class LoopStatement:
         inside = all(self.first <= line <= self.last for line in of)
         of_one = any(all(low <= line <= high for line in of) for low, high in self.inner)
         return bool(of) and inside and not of_one
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyLoop:
+    """The loop of a function that has one."""
+
+    function: str

@@ -37,4 +37,6 @@ def test_two_runs_at_once(elf: Path) -> None:
 
 def test_half_a_document_is_seen() -> None:
     with pytest.raises(AssertionError, match="half"):
-        comparable('{"entries": {')
+        comparable("a.json", '{"entries": {')
+    with pytest.raises(AssertionError, match="half"):
+        comparable("a.html", "<!doctype html>\n<html>")

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 
 from quoll.fitting import fitted
 from tests.testing.quoll.building import build
+from wcet.cli import COMMANDS, main
+from wcet.reports.legend import LEGEND, WORDS, legend
 
 COLOUR = re.compile(r"\x1b\[\d*[mK]")
 SOURCE = """\
@@ -51,13 +53,17 @@ def elf() -> Path:
     return build(SOURCE, optimise="-O1")
 
 
+BARE = ("callgraph", "cfg", "disasm", "explain", "platform", "setup")  # they keep nothing
+
+
 def on_terminal(columns: int, lines: int, *arguments: str | Path, **variables: str) -> list[str]:
     """The lines that ``wcet`` prints on a terminal of this size."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     hidden = ("COLUMNS", "LINES", "NO_COLOR")
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
-    command = [sys.executable, "-m", "wcet.cli", *map(str, arguments), "--quiet", "--no-cache"]
+    quiet = () if arguments[0] in BARE else ("--quiet", "--no-cache")
+    command = [sys.executable, "-m", "wcet.cli", *map(str, arguments), *quiet]
     run = subprocess.Popen(
         command, stdout=theirs, env={**kept, "TERM": "xterm", **variables}, close_fds=True
     )
@@ -113,3 +119,98 @@ def test_details_fit_the_width_and_wide_is_everything(elf: Path) -> None:
 def test_colours_are_for_terminals_and_can_be_refused(elf: Path) -> None:
     assert any("\x1b[1m" in line for line in on_terminal(80, 24, *ANALYSE, elf))
     assert not any("\x1b" in line for line in on_terminal(80, 24, *ANALYSE, elf, NO_COLOR="1"))
+
+
+SCREENS: dict[str, tuple[str, ...]] = {
+    "advise": ("advise", "ELF", "--entry", "main", "--platform", "kzm"),
+    "analyse": ("analyse", "ELF", "--entry", "main", "--platform", "kzm", "--details"),
+    "cache": ("cache", "ELF", "--entry", "main", "--platform", "kzm"),
+    "callgraph": ("callgraph", "ELF"),
+    "cfg": ("cfg", "ELF"),
+    "check": ("check", "ELF", "--entry", "main", "--budget", "main=1s", "--platform", "kzm"),
+    "diff": ("diff", "ELF", "ELF", "--entry", "main", "--platform", "kzm"),
+    "disasm": ("disasm", "ELF", "main"),
+    "explain": ("explain", "E105"),
+    "loops": ("loops", "ELF", "--entry", "main", "--platform", "kzm"),
+    "path": ("path", "ELF", "--entry", "main", "--platform", "kzm"),
+    "platform": ("platform", "list"),
+    "setup": ("setup", "--list"),
+    "timing": ("timing", "ELF", "main", "--platform", "kzm"),
+    "values": ("values", "ELF", "main", "--platform", "kzm"),
+}
+ELSEWHERE = {
+    "baseline": "it writes a file, and prints a line for each entry, as check does",
+    "check-facts": "it needs a recording: tests/wcet/executions",
+    "completion": "it prints a script",
+    "help": "it prints a page as it is written",
+    "init": "it writes a file",
+    "replay": "it needs a recording: tests/wcet/executions",
+}
+EXPLAINED = {
+    "analyse": {"I-misses", "own", "nusmv"},
+    "cache": {"NC", "runs"},
+    "loops": {"nusmv", "exact"},
+    "path": {"issue", "own"},
+    "timing": {"issue", "not classified"},
+    "values": {"any"},
+}
+
+
+def test_every_command_has_a_screen() -> None:
+    assert SCREENS.keys() | ELSEWHERE.keys() == COMMANDS.keys()
+    assert not SCREENS.keys() & ELSEWHERE.keys()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCREENS)
+def test_80_columns_and_their_words(name: str, elf: Path) -> None:
+    """Every line fits; words of ours are explained below, and only those that are there."""
+    words = [str(elf) if word == "ELF" else word for word in SCREENS[name]]
+    found = [COLOUR.sub("", line) for line in on_terminal(80, 24, *words)]
+    assert found
+    assert max(map(len, found)) <= 80
+    text = " ".join("\n".join(found).partition(LEGEND)[2].split())
+    told = {w.word for w in WORDS if f"{w.word}: {w.meaning}" in text}
+    assert told >= EXPLAINED.get(name, set())
+    assert name in EXPLAINED or name == "advise" or not text
+    body = "\n".join(found).partition(LEGEND)[0]
+    assert all(w.is_in(body) or "…" in body for w in WORDS if w.word in told)
+
+
+def test_the_glossary_has_the_words_of_the_screens() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs/glossary.md").read_text()
+    rows = page.partition("## Words on screens")[2]
+    wanted = [f"| {w.word} | {', '.join(w.commands)} | {w.meaning} |" for w in WORDS]
+    assert [line for line in rows.splitlines() if line.startswith("| ")][1:] == wanted
+
+
+def test_a_legend_has_only_what_is_there() -> None:
+    assert legend("cache", "12 AH, 3 FM", 80) == [
+        "words   AH: always hit; FM: first miss: at most one each time a loop or function",
+        "        is entered",
+    ]
+    assert legend("cache", "12 AHA, prepaid, un-paid", 80) == []
+    assert legend("help", "12 AH", 80) == []
+
+
+TWO_LOOPS = """\
+struct item { struct item *next; } *first, *second;
+volatile int total;
+void main(void) {
+    for (struct item *i = first; i; i = i->next) total++;
+    for (struct item *i = second; i; i = i->next) total += 2;
+}
+"""
+
+
+def test_one_error_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    elf = build(TWO_LOOPS, optimise="-O1")
+    status = main(["analyse", str(elf), "--entry", "main", "--platform", "kzm", "--no-cache"])
+    lines = [line for line in capsys.readouterr().err.splitlines() if "error" in line]
+    assert status == 6
+    assert [line[: line.index(" the loop has")].split()[-1] for line in lines] == [
+        "prog.c:4:",
+        "prog.c:5:",
+    ]
+    assert all(line.startswith("wcet: error E") for line in lines)
+    assert lines[1].endswith("--suggest-facts FILE)")

@@ -134,7 +134,12 @@ def all_unbounded(entries: Mapping[str, UnboundedLoop]) -> UnboundedLoop:
     unanswered = any(isinstance(error, UnansweredLoop) for error in entries.values())
     missing = dict.fromkeys(m for error in entries.values() for m in error.missing)
     kind = UnansweredLoop if unanswered else UnboundedLoop
-    return kind("; ".join(texts), hint=hint, missing=tuple(missing))
+    parts: dict[str, list[str]] = {}
+    for name, error in entries.items():
+        for part in error.parts or (error.message,):
+            parts.setdefault(part, []).append(name)
+    each = [f"entry {', '.join(who)}: {part}" for part, who in parts.items()]
+    return kind("; ".join(texts), hint=hint, missing=tuple(missing), parts=each)
 
 
 def unanswered(

@@ -18,7 +18,9 @@ from loopbounds.bounds import bound_loops
 from loopbounds.proof.bound import LoopBound
 from loopbounds.recursion import find_depths, with_depths
 from pipeline.charge import charge
+from pipeline.core import load_core
 from pipeline.costs import Costs
+from pipeline.demand import demand
 from quoll.arm.insn import Flow
 from quoll.assumptions import (
     ABORTS,
@@ -35,7 +37,7 @@ from quoll.assumptions import (
     stated,
 )
 from quoll.cfg.cfg import Program
-from quoll.errors import TimingError, UsageError
+from quoll.errors import ControlFlowError, TimingError, UsageError
 from quoll.extraction.extract import extract
 from quoll.facts import PathStart
 from quoll.facts.applied import CALLEE_SAVED, Replacement
@@ -59,6 +61,7 @@ from wcet.platforms.platform import Platform
 
 __all__ = ["Preparation", "Valued"]
 
+NAMED = 4  # instructions in an error, beside the first
 SPREAD = 1000  # nodes of all starts of paths, from which on they are worth another process
 
 
@@ -88,6 +91,14 @@ class Once:
 
 
 @dataclass(frozen=True, slots=True)
+class Switch:
+    """What a function that switches contexts assumes, and where it may unmask interrupts."""
+
+    assumptions: tuple[Assumption, ...]
+    unmasking: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Costed:
     """Costs of the paths from one start, what they assume, and how long that took."""
 
@@ -98,9 +109,18 @@ class Costed:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """The stages of one run, for any of its entries."""
+    """The stages of one run, for any of its entries.
+
+    ``switching``: the functions that switch contexts and are being bounded, the outermost first.
+    """
 
     run: Run
+    switching: tuple[int, ...] = ()
+
+    @property
+    def starts(self) -> bool:
+        """Whether paths start at what is prepared; else it is a function that is called."""
+        return not self.switching
 
     def whole_graph(self, address: int) -> Supergraph:
         """Every path from an entry that facts do not exclude, whatever values decide."""
@@ -132,14 +152,18 @@ class Preparation:
             program = extract(self.run.image, [address], self.run.facts, self.run.ends)
         with stage("loop bounds", name):
             program = self.with_depths(program, address)
+        program, switched = self.with_switches(name, program)
         program, shared = self.shared(name, program, address)
         of_shared = dict.fromkeys(text for once in shared for text in once.assumptions)
-        found = self.inlined(program, address, lambda what: stage(what, name), starts=True)
+        of_shared |= dict.fromkeys(text for one in switched for text in one.assumptions)
+        found = self.inlined(program, address, lambda what: stage(what, name), starts=self.starts)
         if found.changed:
             return self.changing(found.changed).valued(name, address)
         graph, values = found.graph, found.values
         infeasible = infeasible_edges(found.plain, found.first)
-        unmasking = may_unmask(values)
+        unmasking = tuple(
+            sorted({*may_unmask(values), *(a for s in switched for a in s.unmasking)})
+        )
         run = self.run
         assumptions = (
             *run.platform.assumptions,
@@ -160,15 +184,57 @@ class Preparation:
         Itself if that is said of no memory, or known to it.
         """
         run = self.run
+        if not self.starts:
+            return self, ()
         image, assumed = starting(
             run.image, name, address, run.regions, from_reset=run.options.extra.from_reset
         )
         known = image.as_loaded == run.image.as_loaded
-        return self if known else Preparation(replace(run, image=image)), assumed
+        return self if known else replace(self, run=replace(run, image=image)), assumed
+
+    def with_switches(self, name: str, program: Program) -> tuple[Program, list[Switch]]:
+        """``program`` with the cycles of the functions in it that switch contexts.
+
+        Such a function is an entry of its own, at whose last transfer the path ends. To its callers
+        it is replaced by its bound (rule 2): a path may end in it, or it comes back when the thread
+        runs again, with unknown memory, caches and pipeline. So the bound of a caller covers both
+        the path up to the switch and the one from behind its call.
+        """
+        replaced = dict(program.guidance.replaced)
+        blocks = [block for cfg in program.functions.values() for block in cfg.blocks]
+        switches: list[Switch] = []
+        image = self.run.image.starting_with(())  # callers have stored into memory before
+        for function in sorted({f for b in blocks for f in b.passes if replaced[f].cycles is None}):
+            place = self.run.image.place(function)
+            if function in self.switching:
+                raise ControlFlowError(
+                    "functions that switch contexts call each other",
+                    where=place,
+                    hint="state it of the one that loads the stack pointer only",
+                )
+            run = replace(self.run, image=image)
+            inside = Preparation(run, switching=(*self.switching, function))
+            valued, prepared = inside.valued(place, function), inside.prepare(place, function)
+            found = [self.run.solve(place, function, p, [], whole=False) for p in prepared.paths]
+            if any(one.parametric is not None for one in found):
+                raise UsageError(
+                    f"{place} switches context, and its bound depends on a parameter",
+                    hint="give the parameter a number: --set NAME=N",
+                )
+            nodes = [(p.graph, n) for p in prepared.paths for n in p.graph.exits]
+            replaced[function] = replace(
+                replaced[function],
+                cycles=max(one.cycles for one in found),
+                ends=tuple({graph.nodes[n].block.last: None for graph, n in nodes}),
+            )
+            texts = (*prepared.assumptions, *(text for one in found for text in one.assumptions))
+            switches.append(Switch(texts, valued.unmasking))
+        guidance = replace(program.guidance, replaced=replaced)
+        return (replace(program, guidance=guidance) if switches else program), switches
 
     def changing(self, spans: Iterable[Span]) -> Preparation:
         """The same, where stores change what is loaded in ``spans``."""
-        return Preparation(replace(self.run, image=self.run.image.changing(spans)))
+        return replace(self, run=replace(self.run, image=self.run.image.changing(spans)))
 
     def inlined(
         self,
@@ -278,9 +344,11 @@ class Preparation:
         """The stages before the integer program, for one entry."""
         valued = self.valued(name, address)
         if valued.image is not self.run.image:
-            return Preparation(replace(self.run, image=valued.image)).prepare(name, address)
+            changed = replace(self.run, image=valued.image)
+            return replace(self, run=changed).prepare(name, address)
         graph, values = valued.graph, valued.values
         with self.run.stages.stage("values", name):
+            refuse_untimed(graph, self.run.image, self.run.platform)
             parts = self.segments(graph, values)
         with self.run.stages.stage("loop bounds", name):
             moved = parts[0].start is not None  # by a fact
@@ -380,8 +448,8 @@ class Preparation:
 
     def hierarchy_of(self, part: Segment) -> Hierarchy:
         """The caches where a part of paths starts: given at an entry, unknown elsewhere."""
-        known = self.run.platform.hierarchy
-        return known if part.start is None else known.from_anywhere
+        known, at_entry = self.run.platform.hierarchy, self.starts and part.start is None
+        return known if at_entry else known.from_anywhere
 
     def progress(self, answered: int, asked: int, place: str) -> None:
         """Show how far model checking has come."""
@@ -456,6 +524,27 @@ def presupposed(
             yield ENDS.text(place=image.place(addr))
         elif insn.flow is Flow.EXCEPTION_RETURN:
             yield RETURNS_UNMASKED.text(entry=name, place=image.place(addr))
+
+
+def refuse_untimed(graph: Supergraph, image: Image, platform: Platform) -> None:
+    """Raise TimingError for all instructions without a timing class, before anything is proved."""
+    timing = platform.timing
+    core = load_core(timing.core, timing.profile, timing.own_rows)
+    blocks = {id(node.block): node.block for node in graph.nodes}
+    insns = {insn.addr: insn for block in blocks.values() for insn in block.insns}
+    found: dict[int, TimingError] = {}
+    for addr, insn in sorted(insns.items()):
+        try:
+            demand(core, insn, aligned=True, aligned8=False)
+        except TimingError as error:
+            found[addr] = error
+    if not found:
+        return
+    first, *others = found.items()
+    more = "".join(f"; also {insns[a].text} at {image.place(a)}" for a, _ in others[:NAMED])
+    left = len(others) - NAMED
+    more += f"; and {left} more" if left > 0 else ""
+    raise TimingError(f"{first[1].message}{more}", where=first[1].where, hint=first[1].hint)
 
 
 def refuse_control_writes(graph: Supergraph, image: Image) -> None:

@@ -54,9 +54,10 @@ class Run:
             platform, reason = choose_platform(image, options)
             files = facts_files(kernel, options)
             written = written_facts(image, kernel, options)
-            for text in written.warnings:
+            loaded = load(files)
+            for text in (*loaded.remarks, *written.warnings):
                 stages.warn(text)
-            stated = uncontradicted((*load(files).facts, *written.facts))
+            stated = uncontradicted((*loaded.facts, *written.facts))
             facts = Facts((*stated.facts, *asked_ends(options.ends)))
             refuse_unknown(facts, options.parameters)
             regions = Regions.of(facts, image)

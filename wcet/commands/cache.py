@@ -213,8 +213,8 @@ def summary_text(shared: Run, reports: dict[str, dict[str, Any]]) -> Iterator[st
         for kind, classes in found["references"].items():
             parts = ", ".join(f"{n:,} {c}" for c, n in sorted(classes.items()))
             yield f"  {kind:<11} {parts}"
-        shares = ", ".join(f"{k} {100 * s:.1f} %" for k, s in found["data_shares"].items())
-        yield f"  data addresses: {shares}"
+        shares = ", ".join(f"{k} {100 * s:.1f} %" for k, s in found["data_shares"].items() if s)
+        yield f"  data addresses: {shares or 'none'}"
         for level, sets in found["pressure"].items():
             parts = ", ".join(f"{n} lines in {count} sets" for n, count in sets.items())
             yield f"  {level} competition: {parts}"

@@ -149,5 +149,6 @@ def measured(options: argparse.Namespace) -> tuple[Record, Result]:
     wanted = requested(options, options.entry)
     result = analyse(options.kernel, wanted, stages)
     for name, error in result.unbounded.items():
-        print(f"wcet: error {error.code}: entry {name}: {error}", file=sys.stderr)
+        for part in error.parts or (str(error),):
+            print(f"wcet: error {error.code}: entry {name}: {part}", file=sys.stderr)
     return recorded(result, wanted.sources), result

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from textwrap import wrap
 
 from quoll.errors import UsageError
 from quoll.explanations import EXPLANATIONS
 from quoll.printable import shortened
 from wcet.process import send_output
-from wcet.request import add_command
+from wcet.request import add_command, columns_of
 
 __all__ = ["add_to"]
 
+LABEL = 9  # columns of a label
 DESCRIPTION = """\
 Print the cause of an error, an example, and the cure. CODE stands in the message, as E105; without
 one, all codes are listed.
@@ -40,5 +42,9 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(
             f"there is no error code {shortened(options.code)}", hint="'wcet explain' lists them"
         )
-    send_output("".join(f"{line}\n" for line in found.paragraphs()))
+    columns = columns_of(options)
+    for paragraph in found.paragraphs():
+        lead = " " * LABEL
+        lines = [paragraph] if columns is None else wrap(paragraph, columns, subsequent_indent=lead)
+        send_output("".join(f"{line}\n" for line in lines))
     return 0

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from loopbounds.proof.options import BoundOptions, Budget
 from loopbounds.recursion import find_depths
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Cfg, Program
@@ -21,10 +22,16 @@ from quoll.facts import Facts, load
 from quoll.facts.applied import Depth
 from quoll.facts.places import resolve
 from quoll.image.image import Image
+from quoll.kept.store import Store
 from quoll.listing.export import call_graph_dot, cfg_dot, control_flow, program_json, to_graphml
 from quoll.listing.listing import call_graph_text, disassembly, summary
+from wcet.analysis.analyse import analyse
+from wcet.analysis.options import Options
 from wcet.analysis.raw_memory import add_memory, extra
+from wcet.analysis.stages import Stages
 from wcet.atomic import publish
+from wcet.reports.loads import FunctionLoad, counted_paths
+from wcet.reports.painted import LEGEND, painted
 from wcet.request import add_facts, add_vivu, vivu_of
 
 __all__ = ["add_to"]
@@ -40,6 +47,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     cfg.add_argument("--graphml", metavar="FILE", help="write the function's graph as GraphML")
     cfg.add_argument("--svg", metavar="FILE", help="draw the function's graph (needs graphviz)")
     cfg.add_argument("--json", metavar="FILE", help="write everything as JSON ('-': stdout)")
+    cfg.add_argument(
+        "--cycles",
+        metavar="ENTRY",
+        help="of --function: analyse ENTRY as 'wcet analyse' does, and draw its worst path with "
+        "cycles",
+    )
+    cfg.add_argument(
+        "--platform", metavar="NAME|FILE.toml", help="of --cycles, as for 'wcet analyse'"
+    )
     add_vivu(cfg)
     disasm = _command(
         commands, "disasm", disasm_command, "a function with its source, blocks, edges and loops"
@@ -73,15 +89,22 @@ def cfg_command(options: argparse.Namespace) -> int:
         raise UsageError(
             "--dot, --graphml and --svg draw one function", hint="name it with --function"
         )
+    if options.platform and not options.cycles:
+        raise UsageError("--platform is of --cycles", hint="control flow alone needs none")
+    if options.cycles and not options.function:
+        raise UsageError("--cycles is of a drawing", hint="name its function with --function")
     image, program = _program(options, [options.function] if options.function else [])
     if options.entry:
         program = _with_depths(program, image, load(tuple(options.facts)))
     if options.function:
-        graph = control_flow(_function(image, program, options.function), image)
+        function = _function(image, program, options.function)
+        graph, legend = control_flow(function, image), LEGEND if options.cycles else ()
+        if options.cycles:
+            graph = painted(graph, _load(options, function))
         drawings = [
-            (options.dot, lambda: cfg_dot(graph)),
+            (options.dot, lambda: cfg_dot(graph, legend)),
             (options.graphml, lambda: to_graphml(graph)),
-            (options.svg, lambda: _drawn(cfg_dot(graph))),
+            (options.svg, lambda: _drawn(cfg_dot(graph, legend))),
         ]
     else:
         drawings = []
@@ -163,6 +186,35 @@ def _address(image: Image, name: str) -> int:
 
 def _function(image: Image, program: Program, name: str) -> Cfg:
     return program.functions[_address(image, name) & ~1]
+
+
+def _load(options: argparse.Namespace, function: Cfg) -> FunctionLoad:
+    """What the worst path of ``--cycles`` does in a function. Raises UsageError if nothing."""
+    store = Store.of_user()
+    asked = Options(
+        entries=(options.cycles,),
+        platform=options.platform,
+        l2=None,
+        facts=tuple(options.facts),
+        neighbouring_facts=True,
+        ends=(),
+        solver="",
+        time_limit=60.0,
+        bounds=BoundOptions(store=store, budget=Budget()),
+        store=store,
+        vivu=vivu_of(options),
+        extra=extra(options),
+    )
+    result = analyse(options.binary, asked, Stages(verbose=False))
+    for entry in result.entries.values():
+        for path in counted_paths(entry):
+            load = path.loads(path.outline()).get(function.entry)
+            if load is not None and load.blocks:
+                return load
+    raise UsageError(
+        f"{function.name} is not on the worst path of {', '.join(result.entries)}",
+        hint="'wcet path' prints what is",
+    )
 
 
 def _drawn(dot: str) -> str:

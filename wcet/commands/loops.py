@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from loopbounds.written_loops import loops_not_found
 from quoll.assumptions import MEMORY_MAP, Assumption, listed, table
 from quoll.cfg.cfg import Program
 from quoll.errors import InputError, SolverError, UnboundedLoop, UsageError, WcetError
+from quoll.exchange.otawa_xml import write_ffx
 from quoll.extraction.extract import extract
 from quoll.facts import Facts, load
 from quoll.facts.annotations import read_annotations
@@ -33,7 +35,7 @@ from wcet.analysis.entries import ALL, find_entries, path_ends
 from wcet.analysis.interrupts import serves_interrupts
 from wcet.analysis.raw_memory import add_memory, extra, refuse_several, starting
 from wcet.analysis.stages import Stages
-from wcet.atomic import publish, publish_document
+from wcet.atomic import publish
 from wcet.numbers import seconds
 from wcet.platforms import platform as platforms
 from wcet.platforms.platform import Platform
@@ -143,6 +145,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add_facts(p, "bounds that are known; repeatable; program.facts beside program.elf is read too")
     p.add_argument("--nest", action="store_true", help="only the loops of each function, nested")
     p.add_argument("--json", metavar="FILE", help="write loops[] as JSON ('-': standard output)")
+    p.add_argument("--ffx", metavar="FILE", help="write the bounds as flow facts for OTAWA, too")
     p.add_argument("--smv", type=Path, metavar="DIR", help="keep the proved models here")
     p.add_argument(
         "--time-limit",
@@ -161,12 +164,12 @@ def run(options: argparse.Namespace) -> int:
     image = extra(options).image(options.binary)
     beside = options.binary.with_suffix(".facts")
     automatic = not options.no_facts and beside.is_file() and beside not in options.facts
-    facts = load((*([beside] if automatic else []), *options.facts))
+    facts = loaded = load((*([beside] if automatic else []), *options.facts))
     stages = Stages(verbose=not options.quiet)
     if not options.no_facts:
         written = read_annotations(image, options.binary, options.source_dir or Path())
         facts = uncontradicted((*facts.facts, *written.facts))
-        for text in written.warnings:
+        for text in (*loaded.remarks, *written.warnings):
             stages.warn(text)
     platform, entries = chosen_entries(image, options)
     if platform is not None:
@@ -214,7 +217,14 @@ def run(options: argparse.Namespace) -> int:
         for d in depths
     ]
     lines += [f"assumed: {a}" for a in assumptions]
-    publish_document(options, lambda: document, lambda: [*as_text(image, found), *lines])
+    publish(
+        options,
+        [
+            (options.json, lambda: json.dumps(document, indent=1) + "\n"),
+            (options.ffx, lambda: to_ffx(image, found, options.binary.name)),
+        ],
+        lambda: "".join(f"{line}\n" for line in (*as_text(image, found), *lines)),
+    )
     unanswered = dict.fromkeys(
         f"{image.place(item.header)}: {item.bound.unanswered}"
         for item in found
@@ -394,6 +404,20 @@ def as_json(image: Image, item: Listed) -> dict[str, Any]:
 def _function(image: Image, entry: int) -> str:
     found = image.symbol_at(entry)
     return found[0].name if found else hex(entry)
+
+
+def to_ffx(image: Image, found: list[Listed], name: str) -> str:
+    """The loops that have a bound in every context, as flow facts for OTAWA.
+
+    What holds only while an interrupt is pending is no bound of the loop.
+    """
+    most: dict[int, int] = {}
+    open_loops = {i.header for i in found if i.bound.bound is None or i.bound.method == "pending"}
+    for item in found:
+        if item.header not in open_loops and item.bound.bound:
+            most[item.header] = max(item.bound.bound, most.get(item.header, 0))
+    loops = [(header, bound, image.place(header)) for header, bound in sorted(most.items())]
+    return write_ffx(loops, f"loops of {name}, sha256 {image.sha256}: back edges for each entry")
 
 
 def as_text(image: Image, found: list[Listed]) -> list[str]:

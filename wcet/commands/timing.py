@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 from cache.classify import classify
@@ -20,12 +21,13 @@ from wcet.analysis.stages import Stages
 from wcet.atomic import publish, publish_document
 from wcet.commands.values import chosen_context, contexts_of
 from wcet.reports.text import CAUSES, Style
-from wcet.request import add_color, add_command, add_function, colored, requested
+from wcet.request import add_color, add_command, add_function, colored, columns_of, requested
 
 __all__ = ["add_to"]
 
 SCHEMA_VERSION = 1
 WIDTH = 32  # columns of the diagram
+NOTES = 17  # columns before notes that stand below an instruction
 
 DESCRIPTION = """\
 Print when each instruction of a function issues, what it waits for, and what it costs beyond the
@@ -124,7 +126,7 @@ def run(options: argparse.Namespace) -> int:
     context = chosen_context(options, contexts, name, costliest)
     nodes = tuple(sorted(contexts[context], key=lambda i: graph.nodes[i].block.addr))
     timing = FunctionTiming(shared, name, timed, context, nodes)
-    style = Style(color=colored(options), paths="none", stats=False)
+    style = Style(color=colored(options), paths="none", stats=False, columns=columns_of(options))
     publish_document(options, lambda: to_json(timing), lambda: to_text(timing, style))
     return 0
 
@@ -168,13 +170,16 @@ def to_text(timing: FunctionTiming, style: Style) -> Iterator[str]:
         yield ""
         yield style.bold(f"{image.place(block.addr)}  {costs.node_cycles(node):,} cycles: {parts}")
         for row in timing.timed.charges.explain(node):
-            yield insn_line(row, style)
+            yield from insn_lines(row, style)
         for edge in graph.successors[node]:
             yield edge_line(timing, edge, style)
 
 
-def insn_line(row: InsnTime, style: Style) -> str:
-    """One instruction: cycle, address, text, diagram, reason, misses."""
+def insn_lines(row: InsnTime, style: Style) -> Iterator[str]:
+    """One instruction: cycle, address, text, diagram; reason and misses beside it, or below.
+
+    They stand below where a terminal has no room beside.
+    """
     step = row.step
     waited = "." * max(0, min(step.stall, WIDTH - 4))
     column = max(0, step.start - step.stall)
@@ -184,10 +189,14 @@ def insn_line(row: InsnTime, style: Style) -> str:
     if step.reason:
         notes.append(f"{step.stall} for {step.reason}" if step.stall else f"after {step.reason}")
     notes += [reference_text(r, cycles) for r, cycles in row.references]
-    return (
-        f"{step.start:>5}  {row.insn.addr:08x}  {row.insn.text:<32.32} {bar:<{WIDTH}}  "
-        f"{style.dim('; '.join(notes))}"
-    ).rstrip()
+    note = "; ".join(notes)
+    text = f"{step.start:>5}  {row.insn.addr:08x}  {row.insn.text:<32.32} {bar:<{WIDTH}}  "
+    if style.columns is None or len(text) + len(note) <= style.columns:
+        yield f"{text}{style.dim(note)}".rstrip()
+        return
+    yield text.rstrip()
+    for line in wrap(note, max(style.columns - NOTES, 20)):
+        yield f"{'':{NOTES}}{style.dim(line)}"
 
 
 def reference_text(reference: Reference, cycles: int) -> str:

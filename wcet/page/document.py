@@ -6,13 +6,16 @@ entries are referred to by index.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from ilp.paths.outline import Outline
+from loopbounds.proof.bound import LoopBound
 from quoll.assumptions import table
+from quoll.facts import Facts
+from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.result import EntryResult, Result
 from wcet.gate.compare import RecordChange
 from wcet.page.caches import CacheUse
@@ -20,7 +23,9 @@ from wcet.page.code import AnalysedCode, SourceLines
 from wcet.page.comparison import comparison_document
 from wcet.page.facts import fact_places
 from wcet.reports.loads import HEAT, CountedPath, counted_paths
+from wcet.reports.painted import LEGEND
 from wcet.reports.path_text import loop_name
+from wcet.reports.shared_text import shared_calls
 from wcet.reports.text import CAUSES, start_text
 
 __all__ = ["page_document"]
@@ -32,6 +37,7 @@ def page_document(
     result: Result,
     sources: Path,
     caches: Mapping[str, tuple[CacheUse, ...]],
+    facts: Facts,
     comparison: RecordChange | None,
 ) -> dict[str, Any]:
     """All of it. ``caches`` are by name of the entry; ``sources`` is where the compiler ran."""
@@ -50,9 +56,9 @@ def page_document(
             "l2": result.platform.l2_enabled,
         },
         "facts_files": list(result.facts_files),
-        "sources": str(sources),
         "causes": list(CAUSES.values()),
         "heat": list(HEAT),
+        "legend": [list(row) for row in LEGEND],
         "latency": latency
         and {
             "cycles": latency.cycles,
@@ -72,7 +78,7 @@ def page_document(
         "assumptions": _assumptions(result),
         "facts": [
             {"source": f.source, "text": f.text, "label": f.label, "places": places}
-            for f, places in zip(result.facts, fact_places(result), strict=True)
+            for f, places in zip(result.facts, fact_places(result, facts), strict=True)
         ],
         "comparison": comparison and comparison_document(comparison),
     }
@@ -160,43 +166,58 @@ def _row(result: Result, path: CountedPath, at: Outline, parent: int) -> list[An
 
 
 def _loops(result: Result) -> list[dict[str, Any]]:
-    """Every loop by header, method and entry, with its bounds over all contexts."""
+    """Every loop by header, method and entry, with its bounds over all contexts.
+
+    Those of functions that were analysed once for all their calls are among them.
+    """
     numbers = {text: n for n, text in enumerate(result.assumptions)}
     found: dict[tuple[int, str, int], dict[str, Any]] = {}
     for number, entry in enumerate(result.entries.values()):
-        for loop, bound in zip(entry.graph.loops, entry.bounds, strict=True):
-            header = entry.graph.nodes[loop.header]
-            key = header.block.addr, bound.method, number
-            row = found.setdefault(
-                key,
-                {
-                    "entry": number,
-                    "function": entry.graph.contexts[header.context].function & ~1,
-                    "header": header.block.addr,
-                    "place": result.image.place(header.block.addr),
-                    "method": bound.method,
-                    "contexts": 0,
-                    "low": None,
-                    "high": None,
-                    "executions": 0,
-                    "exact": True,
-                    "evidence": "",
-                    "assumptions": [],
-                },
-            )
-            rounds = entry.rounds(bound)
-            row["contexts"] += 1
-            row["exact"] &= bound.exact is True
-            if entry.solution.nodes:
-                row["executions"] += entry.solution.nodes[loop.header]
-            if rounds is not None:
-                if row["high"] is None or rounds > row["high"]:
-                    row["high"], row["evidence"] = rounds, bound.evidence
-                row["low"] = rounds if row["low"] is None else min(row["low"], rounds)
-            row["evidence"] = row["evidence"] or bound.evidence or bound.reason
-            rests = {numbers[text] for text in bound.assumptions if text in numbers}
-            row["assumptions"] = sorted({*row["assumptions"], *rests})
+        for graph, bounds, counts, calls in _bounded(entry):
+            for loop, bound in zip(graph.loops, bounds, strict=True):
+                header = graph.nodes[loop.header]
+                address = header.block.addr
+                row = found.setdefault((address, bound.method, number), _no_loop(bound.method))
+                row["entry"], row["header"] = number, address
+                row["function"] = graph.contexts[header.context].function & ~1
+                row["place"] = result.image.place(address)
+                row["contexts"] += 1
+                row["exact"] &= bound.exact is True
+                row["executions"] += counts[loop.header] * calls if counts else 0
+                if bound.bound is not None:
+                    rounds = bound.bound + graph.apart(loop)
+                    if row["high"] is None or rounds > row["high"]:
+                        row["high"], row["evidence"] = rounds, bound.evidence
+                    row["low"] = rounds if row["low"] is None else min(row["low"], rounds)
+                row["evidence"] = row["evidence"] or bound.evidence or bound.reason
+                rests = {numbers[text] for text in bound.assumptions if text in numbers}
+                row["assumptions"] = sorted({*row["assumptions"], *rests})
     return [found[key] for key in sorted(found)]
+
+
+def _bounded(
+    entry: EntryResult,
+) -> Iterator[tuple[Supergraph, Sequence[LoopBound], Sequence[int], int]]:
+    """The graphs of an entry: bounds of loops, counts of a path, and how often that is taken."""
+    yield entry.graph, entry.bounds, entry.solution.nodes, 1
+    calls: dict[int, int] = {}
+    for call in shared_calls(entry):
+        calls[id(call.function)] = calls.get(id(call.function), 0) + call.calls
+    for one in entry.shared:
+        yield one.paths.graph, one.paths.bounds, one.solution.nodes, calls.get(id(one), 0)
+
+
+def _no_loop(method: str) -> dict[str, Any]:
+    return {
+        "method": method,
+        "contexts": 0,
+        "low": None,
+        "high": None,
+        "executions": 0,
+        "exact": True,
+        "evidence": "",
+        "assumptions": [],
+    }
 
 
 def _assumptions(result: Result) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import ceil, sqrt
 
 from ilp.paths.outline import Outline, outline
 from ilp.paths.solution import PathStep, Solution
@@ -16,15 +17,24 @@ from wcet.reports.shared_text import SharedCall, shared_calls
 
 __all__ = [
     "HEAT",
+    "OFF",
     "CountedPath",
     "FunctionLoad",
     "counted_paths",
     "function_of",
+    "heat",
     "within_functions",
 ]
 
 # Colours of blocks by the square root of their share of the most cycles that any block has.
+OFF = "#e3e6ea"  # of what is not on the path
 HEAT = ("#ffffff", "#fff3e6", "#ffe3c4", "#ffcf9e", "#ffb977", "#ffa056", "#ff8640")
+
+
+def heat(cycles: int, most: int) -> str:
+    """The colour of a block with ``cycles``, where ``most`` are those of the costliest block."""
+    last = len(HEAT) - 1
+    return HEAT[max(1, ceil(sqrt(cycles / most) * last))] if cycles else HEAT[0]
 
 
 @dataclass(slots=True)

@@ -10,15 +10,15 @@ import sys
 from dataclasses import dataclass
 
 from ilp.paths.tree import fold
-from pipeline.costs import Cause
 from quoll.assumptions import listed
 from quoll.fitting import fitted
 from wcet.analysis.result import Result
-from wcet.reports.text import CAUSES, CYCLES, NAME, Style, call_tree, functions, heading, latency
+from wcet.reports.legend import LEGEND, legend
+from wcet.reports.text import Style, call_tree, fitting_table, functions, heading, latency
 
 __all__ = ["Screen", "to_screen"]
 
-OTHER = "other"
+OWN = "own"  # a column of the tree
 PROMPT = 1  # line, of the shell
 LEAST_TREE = 4  # lines, with its heading
 
@@ -39,11 +39,14 @@ class Screen:
 def to_screen(result: Result, style: Style, screen: Screen) -> str:
     """Bounds, latency, assumptions, and as much of the worst entry's path as there is room for."""
     lines = [
-        *heading(result, style).splitlines(), "", *table(result, style, screen.columns),
+        *heading(result, style).splitlines(), "", *fitting_table(result, style, screen.columns),
         *functions(result, style), *"\n".join(latency(result, style)).splitlines(), "",
     ]  # fmt: skip
     found = listed(result.assumptions)
-    room = max(screen.lines - len(lines) - PROMPT - 2, 0)  # 2: a heading, and the last line
+    words = legend("analyse", "\n".join([*lines, OWN]), screen.columns)
+    if len(words) > (screen.lines - len(lines)) // 3:  # bounds come before their words
+        words = [fitted(f"{LEGEND}wcet help words", screen.columns)]
+    room = max(screen.lines - len(lines) - len(words) - PROMPT - 2, 0)  # a heading, the last line
     shown = found if len(found) <= room else found[: max(room - 1, 0)]
     lines.append(style.bold(f"assumptions: {len(found)}"))
     lines += [f"{number:>4}. {text}" for number, text in enumerate(shown, 1)]
@@ -59,40 +62,6 @@ def to_screen(result: Result, style: Style, screen: Screen) -> str:
         ]
         rows = list(call_tree(result, tree, tree.cycles))
         lines += rows[: room - 2]
+    lines += words
     lines.append(style.dim("--details prints all paths, loops and assumptions; --wide whole lines"))
     return "".join(f"{fitted(line, screen.columns)}\n" for line in lines)
-
-
-def table(result: Result, style: Style, columns: int) -> list[str]:
-    """One row per entry; causes that take nothing are left out, then the least ones together."""
-    entries = result.entries
-    causes = {name: entry.cycles_by_cause() for name, entry in entries.items()}
-    most = {cause: max((of[cause] for of in causes.values()), default=0) for cause in Cause}
-    named = max((NAME, *(len(name) + 1 for name in (*entries, *result.unbounded))))
-    first = max((CYCLES, *(len(f"{entry.cycles:,}") + 2 for entry in entries.values())))
-
-    def width(cause: Cause) -> int:
-        return max(len(CAUSES[cause]), len(f"{most[cause]:,}")) + 2
-
-    shown = [cause for cause in CAUSES if most[cause]]
-    rest: list[Cause] = []
-    room = columns - named - 2 * first
-    while shown and sum(map(width, shown)) + (first if rest else 0) > room:
-        least = min(shown, key=lambda cause: most[cause])
-        shown.remove(least)
-        rest.append(least)
-    head = f"{'entry':<{named}}{'cycles':>{first}}{'µs':>{first}}"
-    head += "".join(f"{CAUSES[cause]:>{width(cause)}}" for cause in shown)
-    rows = [style.bold("worst-case execution time")]
-    rows.append(style.dim(head + (f"{OTHER:>{first}}" if rest else "")))
-    for name, entry in entries.items():
-        if entry.parametric:
-            rows.append(f"{name:<{named}}{'f':>{first}}  a function, below")
-            continue
-        bound = f"{entry.cycles:>{first},}{result.microseconds(entry.cycles):>{first},.1f}"
-        shares = "".join(f"{causes[name][cause]:>{width(cause)},}" for cause in shown)
-        other = f"{sum(causes[name][cause] for cause in rest):>{first},}" if rest else ""
-        mark = "" if entry.solution.optimal else "  (upper bound)"
-        rows.append(f"{name:<{named}}{style.bold(bound)}{shares}{other}{mark}")
-    rows += [f"{name:<{named}}{style.bold('none'.rjust(first))}" for name in result.unbounded]
-    return rows

@@ -13,7 +13,7 @@ from quoll.assumptions import listed
 from wcet.analysis.result import EntryResult, Result, Start
 from wcet.reports.shared_text import inside_shared
 
-__all__ = ["Style", "to_text"]
+__all__ = ["Style", "fitting_table", "to_text"]
 
 CAUSES = {
     Cause.ISSUE: "issue",
@@ -25,6 +25,7 @@ CAUSES = {
     Cause.OTHER: "entry, exit",
     Cause.TLB: "TLB",
 }
+OTHER = "other"  # the column of causes that there is no room for
 COLUMN = 13  # width of a column of cycles
 NAME = 16  # width of the column of entries
 CYCLES = 10  # width of a column that starts a row
@@ -35,11 +36,15 @@ DEEPEST = 40  # columns of indentation
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How to print: colours, how much of the paths, whether to add stage figures."""
+    """How to print: colours, how much of the paths, whether to add stage figures.
+
+    ``columns``: what tables have to fit; None for a file or pipe, which gets everything.
+    """
 
     color: bool
     paths: str  # none, brief, full
     stats: bool
+    columns: int | None = None
 
     def bold(self, text: str) -> str:
         """Headings and bounds."""
@@ -86,12 +91,16 @@ def wide(largest: int, least: int) -> int:
 
 def bounds_table(result: Result, style: Style) -> str:
     """One row per entry: the bound and where it goes."""
+    if style.columns is not None:
+        fitting = fitting_table(result, style, style.columns)
+        return "\n".join([*fitting, *functions(result, style)])
     largest = max((e.cycles for e in result.entries.values()), default=0)
     first, column = wide(largest, CYCLES), wide(largest, COLUMN)
     longest = max(map(len, (*result.entries, *result.unbounded)), default=0)
     named = max(longest + 1, NAME)
+    shown = charged_causes(result)
     head = f"{'entry':<{named}}{'cycles':>{first}}{'µs':>{first}}" + "".join(
-        f"{name:>{column}}" for name in CAUSES.values()
+        f"{CAUSES[cause]:>{column}}" for cause in shown
     )
     rows = [style.bold("worst-case execution time"), style.dim(head)]
     for name, entry in result.entries.items():
@@ -102,13 +111,54 @@ def bounds_table(result: Result, style: Style) -> str:
             rows.append(f"{name:<{named}}{row}")
             continue
         causes = entry.cycles_by_cause()
-        shares = "".join(f"{causes[c]:>{column},}" for c in CAUSES)
+        shares = "".join(f"{causes[c]:>{column},}" for c in shown)
         bound = f"{entry.cycles:>{first},}{result.microseconds(entry.cycles):>{first},.1f}"
         if len(entry.starts) > 1:
             mark += f"  ({start_text(result, entry, entry.starts[0])})"
         rows.append(f"{name:<{named}}{style.bold(bound)}{shares}{mark}")
     rows += [f"{name:<{named}}{style.bold('none'.rjust(first))}" for name in result.unbounded]
     return "\n".join([*rows, *functions(result, style)])
+
+
+def fitting_table(result: Result, style: Style, columns: int) -> list[str]:
+    """One row per entry; causes that take nothing are left out, then the least ones together."""
+    entries = result.entries
+    causes = {name: entry.cycles_by_cause() for name, entry in entries.items()}
+    most = {cause: max((of[cause] for of in causes.values()), default=0) for cause in Cause}
+    named = max((NAME, *(len(name) + 1 for name in (*entries, *result.unbounded))))
+    first = max((CYCLES, *(len(f"{entry.cycles:,}") + 2 for entry in entries.values())))
+
+    def width(cause: Cause) -> int:
+        return max(len(CAUSES[cause]), len(f"{most[cause]:,}")) + 2
+
+    shown = [cause for cause in CAUSES if most[cause]]
+    rest: list[Cause] = []
+    room = columns - named - 2 * first
+    while shown and sum(map(width, shown)) + (first if rest else 0) > room:
+        least = min(shown, key=lambda cause: most[cause])
+        shown.remove(least)
+        rest.append(least)
+    head = f"{'entry':<{named}}{'cycles':>{first}}{'µs':>{first}}"
+    head += "".join(f"{CAUSES[cause]:>{width(cause)}}" for cause in shown)
+    rows = [style.bold("worst-case execution time")]
+    rows.append(style.dim(head + (f"{OTHER:>{first}}" if rest else "")))
+    for name, entry in entries.items():
+        if entry.parametric:
+            rows.append(f"{name:<{named}}{'f':>{first}}  a function, below")
+            continue
+        bound = f"{entry.cycles:>{first},}{result.microseconds(entry.cycles):>{first},.1f}"
+        shares = "".join(f"{causes[name][cause]:>{width(cause)},}" for cause in shown)
+        other = f"{sum(causes[name][cause] for cause in rest):>{first},}" if rest else ""
+        mark = "" if entry.solution.optimal else "  (upper bound)"
+        rows.append(f"{name:<{named}}{style.bold(bound)}{shares}{other}{mark}")
+    rows += [f"{name:<{named}}{style.bold('none'.rjust(first))}" for name in result.unbounded]
+    return rows
+
+
+def charged_causes(result: Result) -> list[Cause]:
+    """The causes that take cycles of any entry: the others are columns of zeros."""
+    found = [entry.cycles_by_cause() for entry in result.entries.values()]
+    return [cause for cause in CAUSES if any(causes[cause] for causes in found)]
 
 
 def functions(result: Result, style: Style) -> Iterator[str]:

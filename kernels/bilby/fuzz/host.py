@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,9 @@ SYSCALL, INTERRUPT, FAULT, WRITE, READ, RESET, PUBLISHED, EXIT, ATTEMPT = range(
 STORE, DEVICE, CLEAN, FORGOTTEN = range(10, 14)
 GOOD, FAILED, PANIC, NO = range(4)
 FORCE_EACH = 1
+HEAD = 20  # bytes of an answer before its changes
+AT_ONCE = 30_000  # bytes that a pipe takes while nobody reads
+REPLAYED = 100  # operations, until the first answer that differs is looked for
 
 PAGE = 4096
 PC = 0x00101004  # after the SVC of every system call that is driven
@@ -35,13 +38,19 @@ class Answer:
 
 
 class Host:
-    """A running host build and a mirror of its memory, read on demand."""
+    """A running host build and a mirror of its memory, read on demand.
 
-    def __init__(self, program: Path) -> None:
+    ``seconds``: of processor time for one operation, after which it is stopped.
+    """
+
+    def __init__(self, program: Path, seconds: int = 20) -> None:
         self._process = subprocess.Popen(
-            [str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+            [str(program), str(seconds)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
         self._pages: dict[int, list[int]] = {}
+        self._is_busy = False
+        self.recording: list[tuple[bytes, bytes]] | None = None  # operations, and their answers
         self.current = 0
 
     def close(self) -> None:
@@ -51,6 +60,10 @@ class Host:
             if pipe is not None:
                 with suppress(BrokenPipeError):  # what it never read, if it ended by itself
                     pipe.close()
+
+    def is_alive(self) -> bool:
+        """It waits for an operation; not if it ended, or was left in the middle of one."""
+        return not self._is_busy and self._process.poll() is None
 
     def finish(self) -> None:
         """Let the host build end by itself, so that it writes down its coverage."""
@@ -79,19 +92,59 @@ class Host:
         padded = [operation, *arguments, *[0] * (8 - len(arguments)), len(pairs) // 2, *pairs]
         for address, value in (writes or {}).items():
             self._note(address, value)
+        asked = struct.pack(f"<{len(padded)}I", *padded)
+        self._send(asked)
+        told = self._receive()
+        self._is_busy = False
+        if self.recording is not None:
+            self.recording.append((asked, told))
+        status, count, tests, current = struct.unpack_from("<4I", told)
+        if status in (FAILED, PANIC):
+            raise CheckFailure(text_of(told))
+        words = struct.unpack_from(f"<{2 * count}I", told, HEAD)
+        changes = dict(zip(words[::2], words[1::2], strict=True))
+        self.current = current
+        return status, Answer(changes, tests, current)
+
+    def _send(self, asked: bytes) -> None:
+        assert self._process.stdin is not None
+        self._is_busy = True
         try:
-            self._process.stdin.write(struct.pack(f"<{len(padded)}I", *padded))
+            self._process.stdin.write(asked)
             self._process.stdin.flush()
         except BrokenPipeError:
             self._read(1)  # raises, with what the host build said
-        status, count, tests, current, length = struct.unpack("<5I", self._read(20))
-        words = struct.unpack(f"<{2 * count}I", self._read(8 * count))
-        text = self._read(length).decode()
-        changes = dict(zip(words[::2], words[1::2], strict=True))
-        if status in (FAILED, PANIC):
-            raise CheckFailure(text)
-        self.current = current
-        return status, Answer(changes, tests, current)
+
+    def _receive(self) -> bytes:
+        head = self._read(HEAD)
+        _, count, _, _, length = struct.unpack("<5I", head)
+        return head + self._read(8 * count + length)
+
+    def answers(self, asked: Sequence[bytes]) -> list[bytes]:
+        """Of operations that are recorded, many at once."""
+        told: list[bytes] = []
+        at = 0
+        while at < len(asked):
+            end, size = at, 0
+            while end < len(asked) and (end == at or size + len(asked[end]) < AT_ONCE):
+                size += len(asked[end])
+                end += 1
+            self._send(b"".join(asked[at:end]))
+            told += [self._receive() for _ in asked[at:end]]
+            self._is_busy = False
+            at = end
+        self._pages.clear()
+        return told
+
+    def replay(self, recording: Sequence[tuple[bytes, bytes]]) -> bytes | None:
+        """The first answer that is another than in a recording, if one is."""
+        for at in range(0, len(recording), REPLAYED):
+            piece = recording[at : at + REPLAYED]
+            told = self.answers([asked for asked, _ in piece])
+            for (_, expected), answer in zip(piece, told, strict=True):
+                if answer != expected:
+                    return answer
+        return None
 
     def _perform(
         self, operation: int, *arguments: int, writes: Mapping[int, int] | None = None
@@ -119,9 +172,21 @@ class Host:
         arguments = [*registers, number, FORCE_EACH if force else 0]
         return self._perform(SYSCALL, *arguments, writes=writes)
 
-    def attempt(self, number: int, registers: list[int], test: int) -> Answer:
-        """A system call that is preempted at a test of pending interrupts, and left so."""
-        return self._perform(ATTEMPT, *registers, number, test)
+    def attempt(
+        self,
+        number: int,
+        registers: list[int],
+        test: int,
+        line: int = 0,
+        writes: Mapping[int, int] | None = None,
+    ) -> Answer:
+        """A system call that is preempted at a test of pending interrupts, and left so.
+
+        ``line``: what interrupts; 0 for one that nobody waits for.
+        """
+        for index, value in [*enumerate(registers), (7, number), (15, PC)]:
+            self._note(self.current + 4 * index, value)
+        return self._perform(ATTEMPT, *registers, number, test | line << 16, writes=writes)
 
     def interrupt(self, line: int) -> Answer:
         return self._perform(INTERRUPT, line)
@@ -171,6 +236,12 @@ class Host:
         return [self.word(address + 4 * i) for i in range(count)]
 
 
+def text_of(answer: bytes) -> str:
+    """What failed; empty if nothing did."""
+    count, length = struct.unpack_from("<I8xI", answer, 4)
+    return answer[HEAD + 8 * count :][:length].decode()
+
+
 def program(preset: str = "after", kind: str = "sanitized", pin: str = "") -> Path:
     """The host build of a preset, up to date; ``pin``: what is locked, as in the Makefile."""
     build.make("kernels/bilby/check", f"PRESET={preset}", f"KIND={kind}", f"PIN={pin}")
@@ -182,8 +253,8 @@ def folder(preset: str, kind: str, pin: str) -> str:
 
 
 @contextmanager
-def running(path: Path) -> Iterator[Host]:
-    host = Host(path)
+def running(path: Path, seconds: int = 20) -> Iterator[Host]:
+    host = Host(path, seconds)
     try:
         yield host
     finally:

@@ -7,6 +7,7 @@ import random
 import subprocess
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from kernels.bilby.fuzz.draw import Operation
@@ -39,6 +40,12 @@ class Statistics:
 
 
 def symbols(program: Path) -> dict[str, int]:
+    """Addresses by name."""
+    return _symbols(program, program.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _symbols(program: Path, modified: int) -> dict[str, int]:
     done = subprocess.run(["nm", program], capture_output=True, text=True, check=True)
     rows = [line.split() for line in done.stdout.splitlines()]
     return {row[2]: int(row[0], 16) for row in rows if len(row) == 3}

@@ -21,6 +21,7 @@ WINDOW = 0xB0000000  # check/host/board.h
 RAM = 0x80000000
 
 
+@cache
 def _tool() -> ModuleType:
     spec = importlib.util.spec_from_file_location(
         "bilby_layout_tool", BILBY / "tools" / "layout.py"

@@ -33,8 +33,8 @@ def test_returns_that_are_none() -> None:
           helper+8 (1): stops
         other
           other (1): returns
-        ? main+12: pop {r4, pc} is not proved to return to the caller: the target is not constant; \
-lost at ldr sp, [r0]
+        ? main+12: pop {r4, pc} leaves with a stack pointer that is not the caller's: it may go on \
+in another context; lost at ldr sp, [r0]
         ? helper+8: pop {r4, pc} is not proved to return to the caller: the target is not constant
         """,
     )

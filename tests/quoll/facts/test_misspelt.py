@@ -20,6 +20,8 @@ ignore edge a -> b+4
 ignore a
 require y.c:3
 path must end at every exception return
+path must end at every supervisor call
+every supervisor call takes at most 9 cycles
 path must end at a
 path may end at a
 path starts at a
@@ -35,6 +37,7 @@ a never executes in f
 targets of a+8 are b, c
 panic never returns
 a returns to its caller
+panic switches context
 register r3 at a is at most 7
 list at a has at most 3 elements
 region heap from 0x1000 to 0x1fff is cached

@@ -30,6 +30,7 @@ from quoll.listing.listing import (
     loops_text,
     summary,
 )
+from quoll.listing.never_returns import why_never_returns
 from tests.testing.quoll.building import build
 from tests.testing.quoll.random_programs import programs
 from tests.testing.quoll.sketch import assemble, extracted
@@ -212,3 +213,24 @@ def loops_are_reducible(text: str) -> bool:
     """Whether no block was copied: copies are not counted."""
     image = assemble(text)
     return "several entries" not in loops_text(extracted(image), image)
+
+
+def test_why_functions_never_return() -> None:
+    image = assemble(
+        """
+        main:    cmp r0, #0
+                 bleq endless
+                 bl trapping
+        .type endless, %function
+        endless: b .
+        .type trapping, %function
+        trapping: .word 0xe7f000f0
+        """
+    )
+    program = extracted(image)
+    reasons = {
+        cfg.name: why_never_returns(program, cfg, image) for cfg in program.functions.values()
+    }
+    assert reasons["endless"] == "it loops for ever"
+    assert reasons["trapping"].startswith("nothing follows udf #0 at ")
+    assert "it calls trapping, which never returns," in reasons["main"]

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from tests.testing.quoll.building import build
 from wcet.cli import main
+from wcet.reports.loads import HEAT
+from wcet.reports.painted import LEGEND
 
 SOURCE = """\
 __attribute__((noinline)) int leaf(int x) { return x * 3; }
@@ -91,3 +96,39 @@ def test_drawing_needs_a_function(capsys: pytest.CaptureFixture[str], program: P
 def test_no_such_function(capsys: pytest.CaptureFixture[str], program: Path) -> None:
     assert main(["disasm", str(program), "laef"]) == 2
     assert "leaf" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="there is no Graphviz")
+def test_a_drawing_has_the_worst_path(capsys: pytest.CaptureFixture[str], program: Path) -> None:
+    """Colours, counts of edges and a legend: in dot and in what Graphviz makes of it."""
+    of = ["cfg", program, "--function", "main", "--cycles", "main", "--platform", "kzm"]
+    dot = out(capsys, *of, "--dot", "-")
+    plain = out(capsys, "cfg", program, "--function", "main", "--dot", "-")
+    assert "loop: at most" in dot
+    assert all(text in dot for _, text in LEGEND)
+    assert HEAT[-1] in dot
+    assert not any(word in plain for word in ("×", "fillcolor", "legend"))
+    svg = ElementTree.fromstring(out(capsys, *of, "--svg", "-"))
+    drawn = {shape.get("fill") for shape in svg.iter("{http://www.w3.org/2000/svg}polygon")}
+    assert {fill for fill, _ in LEGEND} <= drawn
+
+
+def test_cycles_are_those_of_the_path(capsys: pytest.CaptureFixture[str], program: Path) -> None:
+    asked = ["--platform", "kzm"]
+    result = json.loads(
+        out(capsys, "analyse", program, "--entry", "main", *asked, "--quiet", "--json", "-")
+    )
+    steps = [s for s in result["entries"]["main"]["path"] if s["function"] == "main"]
+    of = ["cfg", program, "--function", "main", "--cycles", "main", *asked]
+    dot = out(capsys, *of, "--dot", "-")
+    drawn = re.findall(r"([\d,]+) cycles, ([\d,]+)×", dot)
+    numbers = [[int(n.replace(",", "")) for n in pair] for pair in drawn]
+    assert sum(cycles for cycles, _ in numbers) == sum(step["cycles"] for step in steps)
+    assert sum(runs for _, runs in numbers) == len(steps)
+
+
+def test_cycles_need_a_drawing(capsys: pytest.CaptureFixture[str], program: Path) -> None:
+    assert main(["cfg", str(program), "--cycles", "main"]) == 2
+    assert "--function" in capsys.readouterr().err
+    assert main(["cfg", str(program), "--platform", "kzm"]) == 2
+    assert "--cycles" in capsys.readouterr().err

@@ -11,7 +11,13 @@ from typing import Any
 
 import pytest
 
+from quoll.errors import WcetError
+from quoll.facts import Facts
+from quoll.inlining.vivu import FULL, Vivu
+from tests.testing.wcet.calling import calling_program
+from tests.testing.wcet.programs import bound, program
 from wcet.cli import main
+from wcet.page.document import page_document
 from wcet.page.parts import part_texts
 from wcet.page.write import page, source_hash
 
@@ -128,6 +134,22 @@ def test_no_file_outside_the_folder_is_taken_in(folder: Path, tmp_path: Path) ->
         assert file["missing"] in ("it is not there", "it is outside the folder")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("vivu", [FULL, Vivu(0, unroll=False), Vivu(None, unroll=True)])
+def test_random_programs_add_up(seed: int, vivu: Vivu) -> None:
+    """ARM and Thumb, functions that call one another, contexts that are merged or split."""
+    for elf, platform in (
+        (calling_program(seed, "-O2"), "kzm"),
+        (program(seed, "-Os", "cortex-a8", thumb=True), "cubieboard"),
+    ):
+        try:
+            result = bound(elf, platform, vivu)
+        except WcetError:
+            continue  # it has no bound without facts
+        assert_sums(json.loads(json.dumps(page_document(result, Path(), {}, Facts(), None))))
+
+
 class Markup(HTMLParser):
     """The elements of a page, and the texts of its scripts and styles."""
 
@@ -217,3 +239,98 @@ def test_a_baseline_is_compared_with(folder: Path) -> None:
     found = data(written(folder, "--baseline", str(baseline)))["comparison"]
     (entry,) = (e for e in found["entries"] if e["name"] == "handler")
     assert (entry["cycles"], entry["fails"], found["failed"]) == (10, True, 1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--unroll"], ["--call-string", "0"], ["--call-string", "1"], ["--share", "always"]],
+    ids=" ".join,
+)
+def test_contexts_that_are_merged_or_split_add_up(options: list[str], folder: Path) -> None:
+    assert_sums(data(written(folder, *options)))
+
+
+RECURSIVE = """\
+volatile unsigned left, *volatile more;
+__attribute__((noinline)) void turn(unsigned a) { for (unsigned i = 0; i < 50; i++) left = a; }
+__attribute__((noinline)) unsigned walk(unsigned n) {
+    turn(n);
+    return *more ? walk(n - 1) + walk(n - 2) : n;
+}
+unsigned handler(unsigned n) { return walk(n) + 1; }
+"""
+FLAGS = ["-fno-optimize-sibling-calls", "-fno-inline", "-fno-ipa-cp", "-fno-ipa-ra"]
+
+
+def test_shared_functions_have_paths_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "kernel.c").write_text(RECURSIVE)
+    command = [*COMPILER, *FLAGS, *LINKED, "kernel.c", "-o", "kernel.elf"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    (tmp_path / "kernel.facts").write_text("recursion of walk at most 3\n")
+    document = data(written(tmp_path, "--share", "always"))
+    (entry,) = document["entries"]
+    assert_sums(document)
+    inside = [path for path in entry["paths"][1:] if path["title"].startswith("inside walk,")]
+    assert [path["title"].split()[4] for path in inside] == ["1", "2", "4"]
+    for path in inside:
+        assert sum(sum(row[7]) for row in path["rows"]) == path["cycles"] < entry["cycles"]
+    (loop,) = document["loops"]
+    assert (loop["high"], loop["executions"]) == (50, 7 * 50)
+
+
+def test_facts_lead_to_the_code(folder: Path) -> None:
+    facts = folder / "some.facts"
+    facts.write_text("loop kernel.c:3 at most 30\npart executes at most 2 times\n")
+    document = data(written(folder, "--facts", str(facts)))
+    loop, executes = document["facts"]
+    blocks = [b for f in document["functions"] for b in f["blocks"]]
+    code = {insn[0] for block in blocks for insn in block["code"]}
+    part = next(f["address"] for f in document["functions"] if f["name"] == "part")
+    assert executes["places"] == [part]
+    assert loop["places"]
+    assert set(loop["places"]) <= code
+
+
+PARAMETER = 1  # the value that an example is computed for
+PARAMETRIC = """\
+volatile unsigned left;
+unsigned handler(unsigned n) { for (unsigned i = 0; i < n; i++) left = i; return n; }
+unsigned other(unsigned n) { for (unsigned i = 0; i < n; i++) left = i; return n; }
+"""
+
+
+def test_functions_of_parameters_and_missing_bounds_are_shown(tmp_path: Path) -> None:
+    (tmp_path / "kernel.c").write_text(PARAMETRIC)
+    command = [*COMPILER, *LINKED, "kernel.c", "-o", "kernel.elf"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    (tmp_path / "kernel.facts").write_text("loop kernel.c:2 at most n\n")
+    out = tmp_path / "report.html"
+    asked = [*ASKED, "--entry", "other", "--time-limit", "2", "--html", str(out)]
+    assert main(["analyse", str(tmp_path / "kernel.elf"), *asked]) == 6
+    document = data(out.read_text())
+    (entry,) = document["entries"]
+    assert "n" in entry["formula"]
+    assert entry["for_what"] == f"for n = {PARAMETER}"
+    (unbounded,) = document["unbounded"]
+    assert unbounded["name"] == "other"
+    loops = {loop["entry"] for loop in document["loops"]}
+    assert loops == {0}
+
+
+def test_the_project_file_names_sources_and_baseline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/kernel.c").write_text(SOURCE)
+    command = [*COMPILER, *LINKED, "kernel.c", "-o", "../kernel.elf"]
+    subprocess.run(command, check=True, cwd=tmp_path / "src")
+    lines = ['kernel = "kernel.elf"', 'platform = "kzm"', 'entries = ["handler"]']
+    (tmp_path / "wcet.toml").write_text("\n".join([*lines, 'sources = "src"', ""]))
+    monkeypatch.chdir(tmp_path)
+    for number in range(2):
+        assert main(["analyse", "--quiet", "--html", "report.html"]) == 0
+        document = data(Path("report.html").read_text())
+        assert document["files"][0]["missing"] == ""
+        assert (document["comparison"] is not None) == bool(number)
+        assert main(["baseline", "--quiet"]) == 0
+    assert document["comparison"]["entries"][0]["verdict"] == "same"

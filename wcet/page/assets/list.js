@@ -108,7 +108,7 @@ class VirtualList {
 }
 
 // A list with a field that leaves out what does not match. `text(item)` is what is searched.
-function filtered(name, items, text, row, chosen) {
+function filtered(name, items, text, row, chosen, heads) {
   let shown = items;
   const list = new VirtualList(name, (i, element) => row(shown[i], element),
     (i) => chosen && chosen(shown[i]));
@@ -125,7 +125,13 @@ function filtered(name, items, text, row, chosen) {
   });
   count.textContent = number(items.length);
   list.set(items.length);
-  return make("div", {}, make("div", { class: "tools" }, field, count), list.element);
+  return make("div", {}, make("div", { class: "tools" }, field, count), headings(heads), list.element);
+}
+
+// Names over the columns of a list: [name, width], the last one without a width.
+function headings(heads) {
+  const texts = heads.map(([name, width]) => (width ? `${name.padStart(width)}  ` : name));
+  return make("div", { class: "headings" }, texts.join(""));
 }
 
 // A number in a column of `width` characters.

@@ -68,8 +68,8 @@ function listing(fn, uses, at) {
   left.onmoved = (i) => mark(source[i], true);
   right.onmoved = (i) => mark(code[i], false);
   const element = make("div", { class: "panes" },
-    make("section", {}, make("h3", {}, "Source: cycles, runs, line"), left.element),
-    make("section", {}, make("h3", {}, "Instructions: cycles, address"), right.element));
+    make("section", {}, make("h3", {}, "Source"), headings([["cycles", 9], ["runs", 8], ["line", 5]]), left.element),
+    make("section", {}, make("h3", {}, "Instructions"), headings([["cycles", 9], ["address", 8]]), right.element));
   left.set(source.length);
   right.set(code.length);
   const go = (address) => {

@@ -24,8 +24,8 @@ function boundsView() {
     make("h2", {}, "Bounds"),
     table("Bounds of all entries", ["entry", "cycles", "µs", "by cause", ...used.map((i) => DATA.causes[i])], rows),
     legend(used.map((i) => [causeColor(i), DATA.causes[i]])),
-    DATA.unbounded.map((e) => make("p", { class: "worse" }, `${e.name} has no bound: `, linked(e.message, 0))),
-    notes.map((text) => make("p", {}, linked(text, 0))),
+    DATA.unbounded.map((e) => make("p", { class: "worse" }, `${e.name} has no bound: `, linked(e.message))),
+    notes.map((text) => make("p", {}, linked(text))),
     latency && make("p", {}, make("strong", {}, `Worst interrupt latency: ${number(latency.cycles)} cycles, ${latency.microseconds.toFixed(1)} µs`),
       ` = longest masked path (${latency.longest}: ${number(latency.longest_cycles)}) + `,
       `${latency.interrupts > 1 ? `${latency.interrupts} × ` : ""}interrupt path (${number(latency.interrupt_cycles)})`),
@@ -51,13 +51,25 @@ function pathChoice(entry, path, go) {
   ];
 }
 
-function noPath() {
-  return make("p", {}, "No counts are known that reach the bound: there is no path to show.");
+// Where there is no path: what can be chosen instead.
+function noPath(part, entry) {
+  const others = DATA.entries.map((e, i) => [e, i]).filter(([e]) => e.paths.length);
+  return [
+    make("p", {}, `No counts are known that reach the bound of ${DATA.entries[entry]?.name ?? "this entry"}: there is no path to show.`),
+    make("ul", {}, others.map(([e, i]) => make("li", {}, link(e.name, part, i, 0)))),
+  ];
 }
 
-function pathView([entry = 0, number_ = 0, chosen = 0]) {
+const FIRST = Math.max(0, DATA.entries.findIndex((e) => e.paths.length)); // entry with a path
+
+// The first entry whose worst path runs through a function; else the first one.
+function entryThrough(fn) {
+  return Math.max(FIRST, DATA.entries.findIndex((e) => e.paths[0] && loadsOf(e.paths[0]).get(fn)?.cycles));
+}
+
+function pathView([entry = FIRST, number_ = 0, chosen = 0]) {
   const path = DATA.entries[entry]?.paths[number_];
-  if (!path) return [make("h2", {}, "Worst path"), noPath()];
+  if (!path) return [make("h2", {}, "Worst path"), noPath("path", entry)];
   const detail = make("section", { "aria-label": "What is chosen" });
   const found = make("span", { class: "faint" });
   const flame = new FlameGraph(path, (node) => {
@@ -104,9 +116,9 @@ function showPart(place, path, node, entry, number_) {
   );
 }
 
-function codeView([entry = 0, number_ = 0, fnAddress, at]) {
+function codeView([entry = FIRST, number_ = 0, fnAddress, at]) {
   const path = DATA.entries[entry]?.paths[number_];
-  if (!path) return [make("h2", {}, "Functions"), noPath()];
+  if (!path) return [make("h2", {}, "Functions"), noPath("code", entry)];
   const loads = loadsOf(path);
   const load = (f) => loads.get(f.address) ?? NO_LOAD;
   const sorted = DATA.functions.slice().sort((a, b) => load(b).cycles - load(a).cycles);
@@ -114,12 +126,12 @@ function codeView([entry = 0, number_ = 0, fnAddress, at]) {
   const list = filtered("Functions", sorted, (f) => f.name, (f, element) => {
     element.append(column(number(load(f).cycles), 10), column(percent(load(f).cycles, path.cycles), 8, "w"), f.name);
     if (f === fn) element.classList.add("marked");
-  }, (f) => { location.hash = address("code", entry, number_, f.address); });
+  }, (f) => { location.hash = address("code", entry, number_, f.address); }, [["own cycles", 10], ["share", 8], ["function"]]);
   const use = load(fn);
   const code = listing(fn, use.blocks, Number(at) || 0);
   const holder = make("div", {});
   let middle = at && blockAt(Number(at))?.[0] === fn ? blockAt(Number(at))[1].address : fn.address;
-  if (!fn.byAddress.has(middle)) middle = fn.blocks[0].address;
+  if (!fn.blocks.some((b) => b.address === middle)) middle = fn.blocks[0].address;
   let picture = null;
   const redraw = () => {
     picture = controlFlow(fn, use, middle, (id) => {
@@ -136,32 +148,32 @@ function codeView([entry = 0, number_ = 0, fnAddress, at]) {
     make("h2", {}, `Function ${fn.name}`),
     make("div", { class: "tools" }, pathChoice(entry, number_, (e, p) => { location.hash = address("code", e, p, fn.address); })),
     make("p", {}, `${number(use.cycles)} cycles in its own blocks over all contexts, ${percent(use.cycles, path.cycles)} of the path; ${number(fn.blocks.length)} blocks.`),
-    make("div", { class: "panes" }, make("section", {}, make("h3", {}, "All functions: own cycles, share"), list),
+    make("div", { class: "panes" }, make("section", {}, make("h3", {}, "All functions"), list),
       make("section", {}, make("h3", {}, "Control flow"), holder)),
     code.element,
   ];
 }
 
-function callsView([entry = 0, number_ = 0]) {
+function callsView([entry = FIRST, number_ = 0]) {
   const path = DATA.entries[entry]?.paths[number_];
-  if (!path) return [make("h2", {}, "Calls"), noPath()];
+  if (!path) return [make("h2", {}, "Calls"), noPath("calls", entry)];
   const { functions, edges } = callsOf(path);
   const open = (fn) => { location.hash = address("code", entry, number_, fn); };
   const holder = make("div", {});
-  const redraw = (least) => holder.replaceChildren(callGraph(path, Number(least), open).element);
+  const redraw = (least) => holder.replaceChildren(callGraph(path, Number(least), least === "all", open));
   redraw(0.01);
   const rows = [...functions.values()].sort((a, b) => b.cycles - a.cycles);
   const callers = (fn) => edges.filter((edge) => edge.to === fn).map((edge) => functionName(edge.from)).join(", ");
   return [
     make("h2", {}, "Calls on the worst path"),
     make("div", { class: "tools" }, pathChoice(entry, number_, (e, p) => { location.hash = address("calls", e, p); }),
-      labelled("From", choice([[0.1, "10 %"], [0.01, "1 %"], [0.001, "0.1 %"], [0, "0 %"]], 0.01, redraw))),
+      labelled("Functions from", choice([[0.1, "10 %"], [0.01, "1 %"], [0.001, "0.1 %"], [0, "0 %"], ["all", "all, on the path or not"]], 0.01, redraw))),
     holder,
-    make("h3", {}, "Functions: cycles with callees, share, own cycles, calls, name, callers"),
+    make("h3", {}, "Functions on the path, cycles with those that they call"),
     filtered("Functions on the path", rows, (f) => `${functionName(f.fn)} ${callers(f.fn)}`, (f, element) => {
       element.append(column(number(f.cycles), 10), column(percent(f.cycles, path.cycles), 8, "w"), column(number(f.own), 10),
         column(`${number(f.calls)}×`, 8, "w"), functionName(f.fn), make("span", { class: "w" }, `  < ${callers(f.fn)}`));
-    }, (f) => open(f.fn)),
+    }, (f) => open(f.fn), [["cycles", 10], ["share", 8], ["own cycles", 10], ["called", 8], ["function  < callers"]]),
   ];
 }
 
@@ -179,11 +191,11 @@ function loopsView() {
   };
   return [
     make("h2", {}, "Loops"),
-    make("p", {}, "Bound, method, contexts, executions on the worst path, place, entry. Enter, or a click, shows the evidence."),
+    make("p", {}, "Enter, or a click, shows the evidence. Executions are those of the header on the worst path."),
     DATA.loops.length ? filtered("Loops", DATA.loops, (l) => `${l.place} ${l.evidence} ${l.method} ${DATA.entries[l.entry].name}`, (l, element) => {
-      element.append(column(bound(l), 9), column(l.method || "none", 7, "w"), column(number(l.contexts), 6), column(`${number(l.executions)}×`, 9, "w"),
+      element.append(column(bound(l), 9), column(l.method || "none", 7, "w"), column(number(l.contexts), 8), column(`${number(l.executions)}×`, 9, "w"),
         l.place, make("span", { class: "w" }, `  ${DATA.entries[l.entry].name}`));
-    }, show) : make("p", {}, "There are none."),
+    }, show, [["bound", 9], ["method", 7], ["contexts", 8], ["executed", 9], ["place  entry"]]) : make("p", {}, "There are none."),
     detail,
   ];
 }
@@ -234,12 +246,12 @@ function codeOfLine(address_, size, entry) {
 }
 
 function assumptionsView([chosen]) {
-  const of = (a) => a.entries.map((i) => DATA.entries[i].name).join(", ");
+  const of = (a) => (a.entries.length ? a.entries.map((i) => [DATA.entries[i].paths.length ? link(DATA.entries[i].name, "path", i, 0) : DATA.entries[i].name, " "]) : "the interrupt latency");
   const loops = DATA.assumptions.map(() => []);
   for (const l of DATA.loops) for (const n of l.assumptions) loops[n].push(l);
-  const items = DATA.assumptions.map((a, i) => make("li", { id: `assumption${i}`, tabindex: -1 }, linked(a.text, a.entries[0] ?? 0),
+  const items = DATA.assumptions.map((a, i) => make("li", { id: `assumption${i}`, tabindex: -1 }, linked(a.text),
     make("details", { open: i === chosen }, make("summary", {}, `kind: ${a.kind}; ${a.entries.length} entries${loops[i].length ? `, ${loops[i].length} loops` : ""}`),
-      make("dl", {}, make("dt", {}, "bounds of"), make("dd", {}, of(a) || "the interrupt latency"),
+      make("dl", {}, make("dt", {}, "bounds of"), make("dd", {}, of(a)),
         loops[i].length ? [make("dt", {}, "loops"), make("dd", {}, loops[i].slice(0, 50).map((l) => [link(lineOf(l.header), "code", l.entry, 0, l.function, l.header), " "]),
           loops[i].length > 50 ? `and ${loops[i].length - 50} more` : "")] : [],
         make("dt", {}, "proved by"), make("dd", {}, a.proved_by), make("dt", {}, "refuted by"), make("dd", {}, a.refuted_by),
@@ -256,7 +268,7 @@ function assumptionsView([chosen]) {
     DATA.facts.length ? table("Facts", ["fact", "state", "where it stands", "what it is about"], DATA.facts.map((f) => [
       make("code", {}, f.text), f.label, f.source, make("span", {}, f.places.map((at) => {
         const found = blockAt(at);
-        return [found ? link(`${found[0].name} ${lineOf(at)}`, "code", 0, 0, found[0].address, at) : hex(at), " "];
+        return [found ? link(`${found[0].name} ${lineOf(at)}`, "code", entryThrough(found[0].address), 0, found[0].address, at) : hex(at), " "];
       })),
     ])) : make("p", {}, "No facts were stated."),
   ];
@@ -276,7 +288,7 @@ function comparisonView() {
       filtered(`Lines of ${e.name} that changed`, e.lines, (l) => `${l.function} ${l.place} ${l.text}`, (l, element) => {
         const runs = l.runs[0] === l.runs[1] ? "" : `${number(l.runs[0])} → ${number(l.runs[1])} runs`;
         element.append(column(signed(l.cycles), 10), `${l.function} ${l.place}  ${l.text}  `, make("span", { class: "w" }, runs));
-      }))),
+      }, null, [["cycles", 10], ["function, line"]]))),
     [["New assumptions", found.new_assumptions], ["No longer assumed", found.gone_assumptions]].map(([head, texts]) =>
       (texts.length ? [make("h3", {}, head), make("ul", {}, texts.map((text) => make("li", {}, text)))] : [])),
   ];

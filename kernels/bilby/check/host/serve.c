@@ -32,7 +32,7 @@
 #define CHANGES_MAX  65536u
 #define FORCED_MAX   48u
 #define ATTEMPTS_MAX 100000u
-#define SECONDS_MAX  20 /* of processor time, for one operation */
+#define SECONDS_MAX  20 /* of processor time, for one operation, if the command line has no other */
 #define EVERY_ATTEMPT 0xffffffffu
 
 const char *__asan_default_options(void);
@@ -368,16 +368,19 @@ static word_t do_syscall(const word_t *argument)
 }
 
 /* Made once; the caller makes it again when it runs next, after others have run. */
-static void do_attempt(const word_t *argument)
+static word_t do_attempt(const word_t *argument)
 {
     struct tcb *caller = current_thread;
+    word_t tests;
 
     set_registers(caller, argument);
     begin();
     model_force_by(argument[7] >> 16 ? argument[7] >> 16 : PREEMPT_LINE);
     (void)attempt(caller, argument[7] & 0xffff);
+    tests = model_tests();
     model_force_by(PREEMPT_LINE);
     (void)run_idle(false);
+    return tests;
 }
 
 /* ---- the other operations -------------------------------------------------- */
@@ -478,7 +481,7 @@ static word_t do_operation(word_t operation, const word_t *argument, word_t *tes
         *tests = do_syscall(argument);
         return STATUS_GOOD;
     case OP_ATTEMPT:
-        do_attempt(argument);
+        *tests = do_attempt(argument);
         return STATUS_GOOD;
     case OP_INTERRUPT:
         do_interrupt(argument[0]);
@@ -512,10 +515,12 @@ static word_t do_operation(word_t operation, const word_t *argument, word_t *tes
     }
 }
 
+static long seconds_max = SECONDS_MAX;
+
 /* A kernel that does not end is stopped by a signal. */
 static void limit_time(void)
 {
-    const struct itimerval limit = { .it_value.tv_sec = SECONDS_MAX };
+    const struct itimerval limit = { .it_value.tv_sec = seconds_max };
 
     setitimer(ITIMER_VIRTUAL, &limit, NULL);
 }
@@ -548,8 +553,10 @@ static void serve(void)
     }
 }
 
-int main(void)
+int main(int count, char **words)
 {
+    if (count > 1)
+        seconds_max = atol(words[1]);
     memory_map();
     model_init();
     load_program();

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import ModuleType
 
 from kernels.bilby.fuzz.directed import (
+    aborts,
     capabilities,
     deletion,
     lookups,
@@ -28,6 +29,6 @@ def sequences(module: ModuleType) -> list[Callable[[Script], None]]:
 
 SEQUENCES: list[Callable[[Script], None]] = [
     sequence
-    for module in (capabilities, deletion, lookups, messages, preemption, spaces, waiting)
+    for module in (aborts, capabilities, deletion, lookups, messages, preemption, spaces, waiting)
     for sequence in sequences(module)
 ]

@@ -230,3 +230,38 @@ def a_handler_is_deleted_before_it_hears_of_the_fault(script: Script) -> None:
     _faulting(script, endpoint)
     script.delete(endpoint)
     assert script.runs(TCB)
+
+
+def a_fault_is_answered_by_who_receives_the_next(script: Script) -> None:
+    """The answer is short and its receiver urgent, but is no message: it says how to go on."""
+    for words in ([], [0x3000]):
+        script.begin_again()
+        endpoint = script.make("ENDPOINT")
+        _faulting(script, endpoint)
+        script.syscall("RECEIVE", endpoint)
+        script.syscall("REPLY_RECEIVE", endpoint, message(len(words), 0, 0, 0), words)
+        assert not script.runs(TCB)
+
+
+def a_fault_is_answered_with_a_label_by_who_receives_the_next(script: Script) -> None:
+    endpoint = script.make("ENDPOINT")
+    other = script.thread(priority=100)
+    _faulting(script, endpoint)
+    script.syscall("RECEIVE", endpoint)
+    script.syscall("REPLY_RECEIVE", endpoint, message(0, 0, 0, 1))
+    assert script.runs(other)
+
+
+def a_fault_meets_a_handler_that_waits(script: Script) -> None:
+    """Of the same priority as who faults, and then of a lower one."""
+    for priority in (255, 100):
+        script.begin_again()
+        endpoint = script.make("ENDPOINT")
+        handler = _receiving(script, endpoint, priority=priority)
+        faulting = script.thread(handler=endpoint)
+        script.invoke(TCB, "TCB_SET_PRIORITY", [50])
+        assert script.runs(faulting)
+        script.fault("DATA_ABORT", 0x1234, 7)
+        assert script.runs(handler)
+        script.syscall("REPLY_RECEIVE", endpoint)
+        assert script.runs(faulting)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from kernels.bilby.fuzz.run import PREEMPT_LINE
 from kernels.bilby.fuzz.script import NODE, TCB, Script
-from kernels.bilby.spec.layout import API, TICK, message
+from kernels.bilby.spec.invocation import E
+from kernels.bilby.spec.layout import API, TICK, has_field, message, offset
 
 CONTROL = API["ROOT_IRQ_CONTROL"]
 
@@ -123,3 +124,63 @@ def a_slice_ends_as_its_thread_blocks(script: Script) -> None:
 def the_line_of_the_kernels_timer_is_nobodys(script: Script) -> None:
     words = [TICK, script.slots(), 32]
     script.invoke(CONTROL, "IRQ_GET", words, [NODE], "RANGE")
+
+
+def a_released_line_stays_masked(script: Script) -> None:
+    """Whoever gets it next hears nothing before the first acknowledgement."""
+    notification, first = script.make("NOTIFICATION"), _line(script, 10)
+    script.invoke(first, "IRQ_SET_NOTIFICATION", [], [notification])
+    script.invoke(first, "IRQ_ACKNOWLEDGE")
+    script.delete(first)
+    second = _line(script, 10)
+    script.invoke(second, "IRQ_SET_NOTIFICATION", [], [notification])
+    script.interrupt(10)
+    assert not script.run.kernel.notification(script.object_of(notification)).signalled
+    script.invoke(second, "IRQ_ACKNOWLEDGE")
+    script.syscall("RECEIVE", notification)
+    assert script.runs(TCB)
+
+
+def what_was_signalled_goes_with_recycling(script: Script) -> None:
+    notification = script.make("NOTIFICATION")
+    other = script.thread()
+    script.syscall("SEND", script.mint(notification, 5))
+    script.recycle(notification)
+    script.syscall("RECEIVE", notification)
+    assert script.runs(other)
+
+
+def _closed(script: Script) -> tuple[int, list[int]]:
+    """A notification that is being recycled, and who waited for it; the first was woken."""
+    notification = script.make("NOTIFICATION")
+    threads = [script.thread() for _ in range(3)]
+    script.syscall("YIELD")
+    for _ in threads:
+        script.syscall("RECEIVE", notification)
+    script.invoke(TCB, "TCB_SET_PRIORITY", [100])
+    assert script.begin("CNODE_RECYCLE", notification, 1)
+    assert script.now_runs(threads[0])
+    return notification, threads
+
+
+def _badge_of(script: Script, thread: int) -> int:
+    """Register 0: what its last system call gave."""
+    return script.run.host.word(script.object_of(thread))
+
+
+def a_signal_to_a_closed_notification_is_dropped(script: Script) -> None:
+    """Who waited hears that it is recycled, and nothing is left of the signal."""
+    if not has_field("endpoint", "abort_worker"):
+        return
+    aborted = API["SYSCALL_FAILED"] | E["ABORTED"]
+    notification, threads = _closed(script)
+    script.meanwhile("NB_SEND", notification, force=False)
+    script.meanwhile("RECEIVE", notification, force=False)
+    assert _badge_of(script, threads[0]) == aborted
+    script.meanwhile("CALL", TCB, message(0, 0, 0, API["LABEL_TCB_SUSPEND"]), force=False)
+    script.meanwhile("CALL", TCB, message(0, 0, 0, API["LABEL_TCB_RESUME"]), force=False)
+    script.meanwhile("CALL", NODE, message(2, 0, 0, API["LABEL_CNODE_RECYCLE"]),
+                     [notification, 32], force=False)  # fmt: skip
+    assert [_badge_of(script, thread) for thread in threads[1:]] == [aborted, aborted]
+    address = script.object_of(notification)
+    assert not script.run.host.word(address + offset("notification", "pending"))

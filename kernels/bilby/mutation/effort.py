@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""All faults of the kernel's C, each tried on the targets that have it, at levels of effort."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kernels.bilby.mutation.fault import Site
+from kernels.bilby.mutation.journal import Entry, Journal
+from kernels.bilby.mutation.judge import BY_HAND, Found, Judge, Trial, operations_trial
+from kernels.bilby.mutation.schema import Numbered, Schema
+from kernels.bilby.mutation.statements import families, sites
+from kernels.bilby.mutation.workshop import BILBY, Target, Workshop
+
+TARGETS = [
+    Target("kzm", "after"),
+    Target("kzm", "before"),
+    Target("kzm", "latency"),
+    Target("kzm", "latency", "l1"),
+]
+FOLDERS = ("src", "include")
+EDITS = 4  # of a statement: the first that changes the object code is its fault
+
+
+def sources() -> dict[str, bytes]:
+    """Text by name."""
+    files = sorted(path for name in FOLDERS for path in (BILBY / name).rglob("*.[ch]"))
+    return {path.relative_to(BILBY).as_posix(): path.read_bytes() for path in files}
+
+
+class Effort:
+    def __init__(self, folder: Path, journal: Journal, seed: int, wanted: Sequence[str]) -> None:
+        self.folder = folder
+        self.journal = journal
+        self.texts = sources()
+        following = families(self.texts)
+        every = [s for file, text in self.texts.items() for s in sites(file, text, following)]
+        self.every = every
+        self.faults = {
+            name(site): [
+                Numbered(EDITS * i + j + 1, site, edit)
+                for j, edit in enumerate(site.order(seed)[:EDITS])
+            ]
+            for i, site in enumerate(every)
+        }
+        self.size = EDITS * len(every) + 1
+        self.todo = [s for s in every if not wanted or any(word in s.file for word in wanted)]
+        random.Random(seed).shuffle(self.todo)  # so that a part of a run is a sample
+        self.kills: Counter[tuple[str, str]] = Counter()
+        for entry in journal.entries.values():
+            if entry.fault is not None and entry.is_found:
+                self.learn(entry.fault.file, entry.where)
+        self._workshops: dict[str, Workshop] = {}
+        self._schemas: dict[str, Schema] = {}
+        self._judges: dict[str, Judge] = {}
+
+    def learn(self, file: str, where: str) -> None:
+        self.kills[file, where] += 1
+        self.kills["", where] += 1
+
+    def workshop(self, target: Target) -> Workshop:
+        if target.name not in self._workshops:
+            self._workshops[target.name] = Workshop(self.folder, target)
+        return self._workshops[target.name]
+
+    def judge(self, target: Target) -> Judge:
+        if target.name not in self._judges:
+            every = [fault for faults in self.faults.values() for fault in faults]
+            schema = Schema(self.workshop(target), self.texts, every)
+            self._schemas[target.name] = schema
+            self._judges[target.name] = Judge(schema.path, target.preset, self.size)
+        return self._judges[target.name]
+
+    def has(self, target: Target, fault: Numbered) -> bool:
+        """Whether this fault is in the host build of a target."""
+        if not self.workshop(target).uses(fault.site.file):
+            return False
+        self.judge(target)
+        return fault.number not in self._schemas[target.name].left_out
+
+    def changes_code(self, fault: Numbered) -> bool:
+        """The object code of some target."""
+        text = self.texts[fault.site.file]
+        return any(
+            self.workshop(target).uses(fault.site.file)
+            and self.workshop(target).changes_code(fault.site.file, text, fault.edit)
+            for target in TARGETS
+        )
+
+    def fault_of(self, site: Site, entry: Entry | None) -> Numbered | None:
+        """The statement's fault: of the first edit, or the one that an entry has."""
+        for fault in self.faults[name(site)]:
+            if entry is None and any(self.has(target, fault) for target in TARGETS):
+                return fault
+            if entry is not None and site.fault(fault.edit, self.texts[site.file]) == entry.fault:
+                return fault
+        return None
+
+    def next_of(self, site: Site, fault: Numbered) -> Numbered | None:
+        later = [f for f in self.faults[name(site)] if f.number > fault.number]
+        return next((f for f in later if any(self.has(t, f) for t in TARGETS)), None)
+
+    def try_level(self, fault: Numbered, level: int) -> Found | None:
+        for target in TARGETS:
+            if not self.has(target, fault):
+                continue
+            found = self.judge(target).find(
+                fault.number, self.trials(fault.site.file, level, target == TARGETS[0])
+            )
+            if found is not None:
+                self.learn(fault.site.file, found.where)
+                return found
+            if level == 1:
+                break
+        return None
+
+    def trials(self, file: str, level: int, is_first: bool) -> list[Trial]:
+        """1: by hand, the first target. 2: every target, and operations. Then more of those."""
+
+        def rank(trial: Trial) -> tuple[int, int]:
+            return -self.kills[file, trial.name], -self.kills["", trial.name]
+
+        if level == 1:
+            return sorted(BY_HAND, key=rank)
+        few = operations_trial(300, 1)
+        if level == 2:
+            return [few] if is_first else [*sorted(BY_HAND, key=rank), few]
+        return [operations_trial(1000 * 4 ** (level - 3), level)]
+
+    def run(self, level: int) -> Iterator[Entry]:
+        """What is tried at a level, one after the other."""
+        for site in self.todo:
+            before = self.journal.entries.get(name(site))
+            if before is not None and (
+                before.fault is None or before.is_found or before.level >= level
+            ):
+                continue
+            fault = self.fault_of(site, before)
+            while fault is not None:
+                found = self.try_level(fault, level)
+                is_new = before is None or before.level == 0
+                if found is None and is_new and not self.changes_code(fault):
+                    fault = self.next_of(site, fault)
+                    continue
+                made = site.fault(fault.edit, self.texts[site.file])
+                how, where = (found.how, found.where) if found else ("", "")
+                yield Entry(name(site), made, level, how, where)
+                break
+            else:
+                yield Entry(name(site), None)
+
+
+def name(site: Site) -> str:
+    return f"{site.file}: {site.function}: {site.text} #{site.nth}"

@@ -1,0 +1,67 @@
+"""What is taken from a file of another analyser: facts as text, each with its line.
+
+A loop's number is given to us as a count of something: OTAWA counts back edges, aiT tests of the
+condition or executions of the body. A fact counts executions of the header, each time the loop is
+entered: one more than its back edges.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from quoll.errors import FactsError
+
+__all__ = ["LineOfFact", "Stated", "label_place", "number", "refused"]
+
+NUMBER = re.compile(r"(?P<hex>0[xX][0-9a-fA-F]+)|(?P<octal>0[0-7]*)|(?P<decimal>[1-9][0-9]*)")
+SYMBOL = re.compile(r"[A-Za-z_$.][\w$.]*")
+FILE = re.compile(r"[^\s:,]+\.[A-Za-z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class LineOfFact:
+    """``text`` as in a facts file; with ``only_loop`` about the only loop of that function."""
+
+    line: int
+    text: str
+    only_loop: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """The facts, and what was left out that could only make a bound smaller."""
+
+    facts: tuple[LineOfFact, ...]
+    remarks: tuple[str, ...] = ()
+
+
+def refused(file: str, line: int, what: str, why: str) -> FactsError:
+    """The error for a statement that no fact says the same as."""
+    return FactsError(
+        f"'{what}' is not read: {why}",
+        where=f"{file}:{line}",
+        hint="leave it out, or say it in a facts file; 'wcet help interchange' lists what is read",
+    )
+
+
+def number(text: str) -> int | None:
+    """A number as in C: a leading 0 makes it octal. None if it is none."""
+    match = NUMBER.fullmatch(text)
+    if match is None or len(text) > 40:
+        return None
+    if match["hex"]:
+        return int(text, 16)
+    return int(text, 8) if match["octal"] else int(text)
+
+
+def label_place(label: str, offset: int) -> str | None:
+    """``label+0xOFFSET``; None for what no place can say."""
+    if SYMBOL.fullmatch(label) is None or offset < 0:
+        return None
+    return f"{label}+{offset:#x}" if offset else label
+
+
+def line_place(file: str, line: int) -> str | None:
+    """``file.c:LINE``; None for what no place can say."""
+    return f"{file}:{line}" if FILE.fullmatch(file) else None

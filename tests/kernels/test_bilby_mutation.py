@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Faults made by rule: what is made of a statement, and that a sample of them is found."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from kernels.bilby.fuzz.host import HEAD, READ, CheckFailure, Host, running, text_of
+from kernels.bilby.fuzz.mutants import Mutant, build_mutant, prepare
+from kernels.bilby.mutation.document import kind, page
+from kernels.bilby.mutation.effort import TARGETS, Effort, name, sources
+from kernels.bilby.mutation.fault import Fault
+from kernels.bilby.mutation.journal import Entry, Journal
+from kernels.bilby.mutation.judge import BY_HAND
+from kernels.bilby.mutation.reasons import Reason, read_reasons, why
+from kernels.bilby.mutation.schema import Numbered, choices
+from kernels.bilby.mutation.statements import BLANKED, PARSER, families, sites, walk
+
+SAMPLE = 30
+SEED = 1
+CODE = range(0x08000000, 0x0A000000)  # of the host builds
+
+SOURCE = b"""
+#define POINT(n) __extension__({ \\
+    if (pending()) \\
+        leave(n); \\
+})
+static bool first(word_t a, word_t b)
+{
+    word_t left = a + 2;
+
+    if (a < b && !b)
+        return ERROR_RANGE == left;
+    switch (a) {
+    case CAP_NULL:
+        machine_drain();
+        break;
+    default:
+        left |= 1u << b;
+    }
+    while (left != 0)
+        left--;
+    return true;
+}
+"""
+
+
+def made(text: str) -> set[tuple[str, str]]:
+    """The faults of one statement: operator, and what it becomes."""
+    following = families({"x.h": b"CAP_NULL CAP_TCB ERROR_NONE ERROR_RANGE"})
+    found = [site for site in sites("x.c", SOURCE, following) if site.text == text]
+    assert len(found) == 1, text
+    faults = [found[0].fault(edit, SOURCE) for edit in found[0].edits]
+    return {(fault.operator, fault.new) for fault in faults}
+
+
+@pytest.mark.parametrize(
+    ("text", "operator", "new"),
+    [
+        ("if (a < b && !b)", "move a boundary", "if (a <= b && !b)"),
+        ("if (a < b && !b)", "swap a connective", "if (a < b || !b)"),
+        ("if (a < b && !b)", "drop a negation", "if (a < b && b)"),
+        ("if (a < b && !b)", "drop an operand", "if (a < b)"),
+        ("if (a < b && !b)", "drop an operand", "if (!b)"),
+        ("if (a < b && !b)", "negate a condition", "if (!(a < b && !b))"),
+        ("word_t left = a + 2;", "off by one", "word_t left = a + 3;"),
+        ("word_t left = a + 2;", "swap an operator", "word_t left = a - 2;"),
+        ("return ERROR_RANGE == left;", "swap a constant", "return ERROR_NONE == left;"),
+        ("return ERROR_RANGE == left;", "negate a comparison", "return ERROR_RANGE != left;"),
+        ("return ERROR_RANGE == left;", "delete a statement", ";"),
+        ("case CAP_NULL", "delete a case", ""),
+        ("machine_drain();", "drop a barrier", ";"),
+        ("left |= 1u << b;", "swap an operator", "left = 1u << b;"),
+        ("while (left != 0)", "negate a comparison", "while (left == 0)"),
+        ("return true;", "swap a constant", "return false;"),
+        ("if (pending())", "negate a condition", "if (!(pending()))"),
+        ("leave(n);", "delete a statement", ";"),
+    ],
+)
+def test_an_operator_makes_a_fault(text: str, operator: str, new: str) -> None:
+    normal = {(name, made.replace("(!(", "!((").replace("))", ")")) for name, made in made(text)}
+    assert (operator, new.replace("(!(", "!((").replace("))", ")")) in normal, normal
+
+
+def test_the_last_return_of_a_value_stays() -> None:
+    assert ("delete a statement", ";") not in made("return true;")
+
+
+def test_a_choice_keeps_the_lines() -> None:
+    found = sites("x.c", SOURCE, {})
+    every = [Numbered(i + 1, site, site.edits[0]) for i, site in enumerate(found)]
+    text = choices(SOURCE, every)
+    assert text.count(b"\n") == SOURCE.count(b"\n")
+    assert all(b"mutant_is(%d)" % fault.number in text for fault in every)
+
+
+def test_each_function_of_the_kernel_is_parsed() -> None:
+    """What the grammar does not know would be left out."""
+    for file, text in sources().items():
+        blanked = BLANKED.sub(lambda match: b" " * len(match[0]), text)
+        for node in walk(PARSER.parse(blanked).root_node):
+            body = node.child_by_field_name("body")
+            if node.type == "function_definition" and body is not None:
+                assert not [part for part in walk(body) if part.type == "ERROR"], file
+
+
+def test_a_reason_belongs_to_a_statement_that_is_there() -> None:
+    texts = sources()
+    following = families(texts)
+    there = {(s.file, s.function, s.text) for f in texts for s in sites(f, texts[f], following)}
+    for reason in read_reasons():
+        assert (reason.file, reason.function, reason.old) in there, reason
+        assert len(reason.why.split()) >= 5, reason
+
+
+def test_the_page_counts_what_the_journal_has(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    faults = [Fault("src/a.c", "f", "off by one", f"g({i});", f"g({i + 1});", 0) for i in range(3)]
+    journal.add(Entry("0", faults[0], 1))
+    journal.add(Entry("0", faults[0], 2, "W2 next", "a sequence"))
+    journal.add(Entry("1", faults[1], 1))
+    journal.add(Entry("2", faults[2], 1))
+    journal.add(Entry("3", None))
+    entries = list(Journal(tmp_path / "journal").entries.values())
+    assert [entry.is_found for entry in entries] == [True, False, False, False]
+    text = page(entries, 9, 1, [Reason("src/a.c", "f", "g(1);", "nobody looks at it")])
+    assert "Of 9 statements, 4 were tried" in text
+    assert "| off by one | 1 | 1 | 1 |" in text
+    assert "| invariant W2 | 1 |" in text
+    assert "nobody looks at it" in text
+
+
+def test_what_finds_a_fault_has_a_name() -> None:
+    assert kind("E1 the worker knows (at 0x0)") == "invariant E1"
+    assert kind("slot 0x0, cap: the kernel has 1") == "the specification"
+
+
+@pytest.fixture(scope="module")
+def effort(tmp_path_factory: pytest.TempPathFactory) -> Effort:
+    folder = tmp_path_factory.mktemp("mutants")
+    return Effort(folder, Journal(folder / "journal"), SEED, [])
+
+
+@pytest.mark.slow
+def test_a_sample_of_faults_is_found(effort: Effort) -> None:
+    """By the sequences that reach them, or random operations; or there is a reason why not."""
+    reasons = read_reasons()
+    target, tried = TARGETS[0], 0
+    for site in effort.todo:
+        fault = effort.faults[name(site)][0]
+        if tried == SAMPLE or not effort.has(target, fault):
+            continue
+        if not effort.workshop(target).changes_code(site.file, effort.texts[site.file], fault.edit):
+            continue
+        tried += 1
+        found = effort.try_level(fault, 1) or effort.try_level(fault, 2)
+        made = site.fault(fault.edit, effort.texts[site.file])
+        assert found is not None or why(made, reasons), made
+    assert tried == SAMPLE
+
+
+def told(host: Host, operations: list[bytes]) -> list[object]:
+    """What is answered, up to the first failure, but for addresses of code."""
+    answers: list[object] = []
+    for operation in operations:
+        if struct.unpack_from("<I", operation)[0] == READ:
+            continue
+        try:
+            answer = host.answers([operation])[0]
+        except CheckFailure:
+            return [*answers, "ended"]
+        status, count, tests, current = struct.unpack_from("<4I", answer)
+        words = struct.unpack_from(f"<{2 * count}I", answer, HEAD)
+        changes = [
+            pair for pair in zip(words[::2], words[1::2], strict=True) if pair[1] not in CODE
+        ]
+        answers.append((status, tests, current, changes, text_of(answer)))
+        if text_of(answer):
+            break
+    return answers
+
+
+@pytest.mark.slow
+def test_a_choice_is_the_faults_own_build(effort: Effort, tmp_path: Path) -> None:
+    """Both answer every operation alike, word by word, if no variable lacks its value."""
+    target = TARGETS[0]
+    together = effort.judge(target)
+    folder = prepare(tmp_path, target.preset, target.pin)
+    trials = BY_HAND[:4]
+    reached = set.intersection(*(together.reach(trial) for trial in trials)) - together.boot
+    faults = [fault for faults in effort.faults.values() for fault in faults]
+    defined = [fault for fault in faults if fault.edit.operator != "delete a statement"]
+    tried = [fault for fault in defined if fault.number in reached][::60]
+    assert len(tried) >= 3
+    for fault in tried:
+        text = effort.texts[fault.site.file]
+        mutant = Mutant("", fault.site.file, text.decode(), fault.edit.apply(text).decode())
+        with running(build_mutant(folder, mutant)) as host:
+            for trial in trials:
+                operations = together.operations(trial)
+                expected = told(together.with_fault(fault.number), operations)
+                together.close()
+                host.reset()
+                answers = told(host, operations)
+                assert answers == expected, fault
+                if "ended" in answers:
+                    break

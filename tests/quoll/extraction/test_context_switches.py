@@ -1,0 +1,108 @@
+"""Context switches: what leaves for another stack is no function that never returns."""
+
+from __future__ import annotations
+
+import pytest
+
+from quoll.cfg.cfg import Program
+from quoll.errors import FactsError
+from quoll.extraction.extract import extract
+from quoll.facts import Facts, parse
+from quoll.image.image import Image
+from tests.testing.quoll.building import address, build
+from tests.testing.quoll.switches import ARM, HEAD, THUMB, returning, switching
+
+SHAPES = [(shape, False) for shape in ARM] + [(shape, True) for shape in THUMB]
+FACT = parse("switch switches context", "test.facts")
+
+
+def found(image: Image, ends: frozenset[int] | None, *, stated: bool) -> Program:
+    entry = address(image, "main")
+    return extract(image, [entry], FACT if stated else Facts(), ends)
+
+
+@pytest.mark.parametrize("ends", [None, frozenset()], ids=["no ends", "ends stated"])
+@pytest.mark.parametrize(("shape", "thumb"), SHAPES)
+def test_what_returns_is_never_called_no_return(
+    shape: str, thumb: bool, ends: frozenset[int] | None
+) -> None:
+    image = Image.load(elf := switching(shape, thumb=thumb))
+    back = returning(elf)
+    assert back == {address(image, name) for name in ("switch", "after")}
+    program = found(image, ends, stated=False)
+    assert {entry for entry in back if not program.functions[entry].returns} == set()
+    (question,) = program.unresolved
+    assert question.where.endswith(image.place(question.addr))
+    assert question.addr in range(address(image, "switch"), address(image, "main"))
+
+
+@pytest.mark.parametrize(("shape", "thumb"), SHAPES)
+def test_one_fact_answers(shape: str, thumb: bool) -> None:
+    """The path ends in the function, and its calls come back."""
+    image = Image.load(switching(shape, thumb=thumb))
+    program = found(image, frozenset(), stated=True)
+    assert not program.unresolved
+    assert address(image, "after") in program.functions
+    assert program.functions[address(image, "main")].returns
+    assert any("switch switches context" in text for text in program.assumptions)
+    alone = extract(image, [address(image, "switch")], FACT, frozenset())
+    (cfg,) = alone.functions.values()
+    assert not alone.unresolved
+    assert [block.exits for block in cfg.blocks] == [True]
+    assert not cfg.returns
+
+
+LONGJMP = """
+#include <setjmp.h>
+jmp_buf here, there;
+volatile int turns;
+__attribute__((noinline)) void after(void) { turns++; }
+__attribute__((noinline)) void change(jmp_buf from, jmp_buf to) {
+    if (!setjmp(from)) longjmp(to, 1);
+}
+void main(void) { change(here, there); after(); }
+"""
+
+
+@pytest.mark.parametrize("thumb", [False, True])
+@pytest.mark.parametrize("optimise", ["-O0", "-O2"])
+def test_longjmp_of_a_library(optimise: str, thumb: bool) -> None:
+    elf = build(
+        LONGJMP, "-march=armv7-a+fp", "-mfloat-abi=softfp", optimise=optimise, thumb=thumb,
+        cpu="cortex-a8", link=("-lc", "-lgcc"),
+    )  # fmt: skip
+    image = Image.load(elf)
+    asked = extract(image, [address(image, "main")], ends=frozenset())
+    assert address(image, "after") in {entry & ~1 for entry in asked.functions}
+    assert asked.functions[address(image, "change")].returns
+    (question,) = (u for u in asked.unresolved if "stack pointer" in u.reason)
+    assert "FUNCTION switches context" in question.hint
+    assert "longjmp" in question.where
+    text = f"""setjmp switches context
+        longjmp never returns
+        path must end at {question.addr:#x}"""
+    found = extract(image, [address(image, "main")], parse(text, "test.facts"), frozenset())
+    assert not found.unresolved
+    assert address(image, "after") in found.functions
+
+
+NEVER = """
+begin main
+    push {r4, lr}
+    bl endless
+    pop {r4, pc}
+begin endless
+    b .
+"""
+
+
+def test_an_endless_loop_is_still_known() -> None:
+    image = Image.load(build(HEAD + NEVER, language="asm"))
+    program = extract(image, [address(image, "main")])
+    assert not program.functions[address(image, "endless")].returns
+    assert not program.unresolved
+
+
+def test_contradictions() -> None:
+    with pytest.raises(FactsError):
+        parse("f switches context\nf never returns", "test.facts")

@@ -1,0 +1,85 @@
+"""The bound of a path with a context switch in it: up to the switch, and from behind its call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loopbounds.bounds import BoundOptions
+from quoll.errors import WcetError
+from tests.testing.quoll.building import build
+from tests.testing.quoll.switches import ARM, CALLER, CPU, HEAD, THUMB
+from wcet.analysis.analyse import analyse
+from wcet.analysis.options import Options
+from wcet.analysis.result import Result
+from wcet.analysis.stages import Stages
+from wcet.platforms.platform import file_of
+
+SHAPES = [(shape, False) for shape in ARM] + [(shape, True) for shape in THUMB]
+AT = "-Wl,-Ttext=0xf0010000"
+
+
+def program(body: str, *, thumb: bool) -> Path:
+    mode = ".thumb" if thumb else ".arm"
+    line = ".balign 64"  # so that its cache lines have no other code
+    text = f"{HEAD}{mode}\n{line}\nbegin switch\n{body}\n.size switch, . - switch\n.ltorg\n"
+    text += f"{line}\n{CALLER}"
+    return build(text, AT, language="asm", cpu=CPU, thumb=thumb)
+
+
+def bounded(
+    elf: Path, folder: Path, facts: str, *entries: str, platform: str = "cubieboard"
+) -> Result:
+    file = folder / "test.facts"
+    file.write_text(facts)
+    options = Options(
+        entries=entries,
+        platform=platform,
+        l2=None,
+        facts=(file,),
+        neighbouring_facts=False,
+        ends=(),
+        solver="highs",
+        time_limit=20.0,
+        bounds=BoundOptions(workers=1),
+    )
+    return analyse(elf, options, Stages(verbose=False))
+
+
+@pytest.mark.parametrize(("shape", "thumb"), SHAPES)
+def test_every_shape_has_a_bound_after_one_fact(shape: str, thumb: bool, tmp_path: Path) -> None:
+    elf = program((THUMB if thumb else ARM)[shape], thumb=thumb)
+    with pytest.raises(WcetError, match=r"switch\+"):
+        bounded(elf, tmp_path, "", "main")
+    result = bounded(elf, tmp_path, "switch switches context\n", "main", "switch", "after")
+    whole, switch, after = (result.entries[name] for name in ("main", "switch", "after"))
+    assert whole.cycles > switch.cycles + after.cycles - 500
+    assert any("switch switches context" in text for text in whole.assumptions)
+
+
+def test_a_switch_that_is_called_finds_other_caches_than_an_entry(tmp_path: Path) -> None:
+    """What the platform says of caches at entries is not said of functions."""
+    elf = program(ARM["stack pointer"], thumb=False)
+    held, text = tmp_path / "held.toml", file_of("cubieboard").read_text()
+    held.write_text(text.replace("[caches.l1i]\n", '[caches.l1i]\nheld = ["switch..main"]\n'))
+    cycles = {
+        platform: [
+            entry.cycles
+            for entry in bounded(
+                elf, tmp_path, "switch switches context\n", "main", "switch", platform=platform
+            ).entries.values()
+        ]
+        for platform in ("cubieboard", str(held))
+    }
+    (main, switch), (main_held, switch_held) = cycles.values()
+    assert main_held == main
+    assert switch_held < switch
+
+
+def test_switches_that_call_each_other_are_refused(tmp_path: Path) -> None:
+    body = "push {r4, lr}\n bl other\n ldr sp, [r1]\n pop {r4, pc}\nbegin other\n push {r4, lr}\n"
+    elf = program(f"{body} bl switch\n ldr sp, [r1]\n pop {{r4, pc}}", thumb=False)
+    facts = "switch switches context\nother switches context\n"
+    with pytest.raises(WcetError, match="call each other"):
+        bounded(elf, tmp_path, facts, "main")

@@ -1,0 +1,88 @@
+"""The words of a report that need an explanation: one line each where they are on the screen.
+
+``WORDS`` is the only table of them; the glossary shows it, and a test compares the two.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from textwrap import wrap
+
+__all__ = ["LEGEND", "WORDS", "ScreenWord", "legend"]
+
+LEGEND = "words   "  # how a legend begins
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenWord:
+    """A word as it is printed by ``commands``, and what it means."""
+
+    word: str
+    commands: tuple[str, ...]
+    meaning: str
+
+    def is_in(self, text: str) -> bool:
+        """Whether it stands in ``text``, and not as a part of another word."""
+        return re.search(rf"(?<![\w-]){re.escape(self.word)}(?![\w-])", text) is not None
+
+
+CYCLES = ("analyse", "path", "timing", "advise")
+CACHES = ("cache", "timing")
+LOOPS = ("analyse", "loops")
+WORDS = (
+    ScreenWord("AH", ("cache",), "always hit"),
+    ScreenWord("AM", ("cache",), "always miss"),
+    ScreenWord("FM", ("cache",), "first miss: at most one each time a loop or function is entered"),
+    ScreenWord("PL", ("cache",), "once per line: a miss where a load enters another line"),
+    ScreenWord("NC", ("cache",), "not classified: hit or miss, charged as the worse"),
+    ScreenWord("paid", ("cache",), "its miss was charged before"),
+    ScreenWord("always hit", ("timing",), "in the cache on every path"),
+    ScreenWord("always miss", ("timing",), "on no path in the cache"),
+    ScreenWord(
+        "first miss", ("timing",), "at most one miss each time a loop or function is entered"
+    ),
+    ScreenWord("once per line", ("timing",), "a miss where a load enters another line"),
+    ScreenWord("not classified", ("timing",), "hit or miss, charged as the worse"),
+    ScreenWord("paid before", ("timing",), "its miss was charged before"),
+    ScreenWord("L2", ("cache",), "after a class: it then hits in the level-2 cache"),
+    ScreenWord("competition", ("cache",), "lines of known address that share a set"),
+    ScreenWord("exact line", ("cache",), "the address is known up to its cache line"),
+    ScreenWord("within 4 KiB", ("cache",), "the address is known up to 4 KiB"),
+    ScreenWord(
+        "symbolic hit", ("cache",), "the address is not known, but its line was used before"
+    ),
+    ScreenWord("issue", CYCLES, "cycles in which instructions begin"),
+    ScreenWord("stalls", CYCLES, "waiting for a result or a unit"),
+    ScreenWord("branches", CYCLES, "what transfers of control take beyond their own cycle"),
+    ScreenWord("I-misses", CYCLES, "misses of the instruction cache"),
+    ScreenWord("D-misses", CYCLES, "misses of loads"),
+    ScreenWord("stores", CYCLES, "waiting for stores, and lines written back"),
+    ScreenWord("entry, exit", CYCLES, "taking the exception, and what is under way at the end"),
+    ScreenWord("TLB", CYCLES, "translations that are not resident"),
+    ScreenWord("other", ("analyse",), "the columns that there is no room for"),
+    ScreenWord("own", ("analyse", "path"), "without what it calls or repeats"),
+    ScreenWord("runs", ("cache", "path"), "executions on the worst path"),
+    ScreenWord("folded", ("path",), "parts of less than --min per cent"),
+    ScreenWord(
+        "contexts", ("analyse", "cache", "loops"), "chains of calls, each analysed by itself"
+    ),
+    ScreenWord("nusmv", LOOPS, "proved by the model checker"),
+    ScreenWord("smt", LOOPS, "proved by the SMT solver"),
+    ScreenWord("fact", LOOPS, "stated by you, and assumed"),
+    ScreenWord("parameter", LOOPS, "a name that a fact gives the number"),
+    ScreenWord("pending", LOOPS, "not repeated while an interrupt is pending"),
+    ScreenWord("exact", LOOPS, "an execution reaches the bound"),
+    ScreenWord("any", ("values",), "nothing is known: any 32-bit word"),
+    ScreenWord("step", ("values",), "every so many from the least to the largest"),
+    ScreenWord("never to", ("values",), "an edge that no execution takes, left out"),
+)
+
+
+def legend(command: str, text: str, columns: int) -> list[str]:
+    """The words of ``command`` that are in ``text``, in lines of at most ``columns``."""
+    found = [w for w in WORDS if command in w.commands and w.is_in(text)]
+    if not found:
+        return []
+    whole = "; ".join(f"{w.word}: {w.meaning}" for w in found)
+    return wrap(LEGEND + whole, max(columns, 20), subsequent_indent=" " * len(LEGEND))
