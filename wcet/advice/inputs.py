@@ -39,8 +39,8 @@ STACK_ALIGNED = 8  # bytes, by the procedure call standard
 MOST_STACKS = 4  # that are tried
 SP = 13
 IN_DATA = (
-    "data of the kernel is there and nowhere else, and it is cached; name the end of RAM instead "
-    "of the last section if objects lie behind it"
+    "the objects that computed addresses lead to are there and nowhere else, and cached; name the "
+    "end of RAM instead if objects lie behind, the start of stacks if pointers lead there"
 )
 
 
@@ -175,12 +175,11 @@ def _of_stack(
     image = result.image
     writable = [s for s in image.sections if s.writable and s.size]
     tops: dict[int, str] = {}
-    for name in image.symbols.names():
-        symbol = image.symbol(name)
-        if symbol is None or not STACK_TOP.search(name) or symbol.addr % STACK_ALIGNED:
+    for symbol in image.symbols.symbols:
+        if not STACK_TOP.search(symbol.name) or symbol.addr % STACK_ALIGNED:
             continue
         if any(s.addr < symbol.addr <= s.addr + s.size for s in writable):
-            tops.setdefault(symbol.addr, name)
+            tops.setdefault(symbol.addr, symbol.name)
     for address, name in sorted(tops.items())[:MOST_STACKS]:
         lines = (
             f"region {STACK}{address:x} from {address:#x} to {address:#x} is cached",
@@ -193,7 +192,7 @@ def _of_stack(
             "".join(f"{line}\n" for line in lines),
             f"sp is {address:#x}, which is {printable(name)}, whenever the entry is reached"
             + (f"; and {IN_DATA}" if len(lines) > 2 else ""),
-            "where the stack is is not known, so that an access to it may be to any line",
+            "it is not known where the stack is, so that an access to it may be to any line",
         )
 
 
@@ -211,12 +210,24 @@ def _of_memory(result: Result, options: Options, facts: Facts) -> Iterator[_Tria
 
 
 def _data_lines(result: Result, facts: Facts) -> tuple[str, ...]:
-    """That accesses of unknown address go to the writable sections; none if facts say where."""
-    sections = [s for s in result.image.sections if s.writable and s.size]
+    """That accesses of unknown address go to the data objects; none if facts say where.
+
+    Objects are symbols with a size in writable sections, which leaves out stacks that have none;
+    without any, the pages of these sections.
+    """
+    image = result.image
+    sections = [s for s in image.sections if s.writable and s.size]
     if facts.of(UnknownPointsInto) or not sections:
         return ()
     low = min(s.addr for s in sections) // PAGE * PAGE
     high = -(-max(s.addr + s.size for s in sections) // PAGE) * PAGE - 1
+    objects = [
+        (symbol.addr, symbol.addr + symbol.size - 1)
+        for symbol in image.symbols.symbols
+        if symbol.size and any(s.addr <= symbol.addr < s.addr + s.size for s in sections)
+    ]
+    if objects:
+        low, high = min(first for first, _ in objects), max(last for _, last in objects)
     return (
         f"region {DATA} from {low:#x} to {high:#x} is cached",
         f"accesses of unknown address point into {DATA}",

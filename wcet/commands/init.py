@@ -81,8 +81,12 @@ def run(options: argparse.Namespace) -> int:
             raise
         reason = str(error)
     kernel = options.kernel
-    if options.output != "-" and not kernel.is_absolute():
-        kernel = Path(os.path.relpath(kernel, Path(options.output).parent))
+    named = options.platform or (platform.name if platform else "")
+    if options.output != "-":
+        folder = Path(options.output).parent
+        kernel = kernel if kernel.is_absolute() else Path(os.path.relpath(kernel, folder))
+        if named.endswith(".toml") and not Path(named).is_absolute():
+            named = os.path.relpath(named, folder)
     suggested: Suggested | None = None
     facts = Path(options.output).parent / kernel.with_suffix(".facts").name
     entries = entries_of(image, platform)
@@ -90,7 +94,8 @@ def run(options: argparse.Namespace) -> int:
     if options.output != "-" and platform and entries and not (exists or options.no_facts):
         suggested = missing_facts(options, entries, kernel.name)
         options.suggest_facts = facts
-    text = draft(image, kernel, platform, reason, facts.name if suggested else None)
+    board = (platform, named) if platform else None
+    text = draft(image, kernel, board, reason, facts.name if suggested else None)
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

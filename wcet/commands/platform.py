@@ -27,7 +27,7 @@ OF_A_PLATFORM = "caches"  # a key that only platform files have
 DESCRIPTION = """\
 A platform describes a board: core, caches, latencies, memory, entries. It is one TOML file. Those
 of the project have names; --platform also takes the path of a file of your own. 'wcet help
-platform-keys' explains every key.
+platform-keys' explains every key, 'wcet help your-board' how to describe a board.
 """
 EXAMPLES = """\
 examples:

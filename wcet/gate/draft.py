@@ -21,11 +21,15 @@ SHOWN = 12  # names of functions
 
 
 def draft(
-    image: Image, kernel: Path, platform: Platform | None, reason: str, facts: str | None
+    image: Image,
+    kernel: Path,
+    platform: tuple[Platform, str] | None,
+    reason: str,
+    facts: str | None,
 ) -> str:
     """The text of the file; ``reason`` says why this platform, or why none.
 
-    ``facts``: the name of a facts file beside it.
+    ``platform``: with what names it there; ``facts``: the name of a facts file beside it.
     """
     lines = _lines(image, kernel, platform, reason, facts)
     return "".join(f"{printable(line)}\n" for line in lines)
@@ -40,7 +44,11 @@ def entries_of(image: Image, platform: Platform | None) -> tuple[str, ...]:
 
 
 def _lines(
-    image: Image, kernel: Path, platform: Platform | None, reason: str, facts: str | None
+    image: Image,
+    kernel: Path,
+    platform: tuple[Platform, str] | None,
+    reason: str,
+    facts: str | None,
 ) -> Iterator[str]:
     yield "# What 'wcet analyse', 'wcet baseline' and 'wcet check' analyse without further words."
     yield f"kernel = {_quoted(str(kernel))}"
@@ -49,9 +57,9 @@ def _lines(
     if platform is None:
         yield '# platform = "the name of a shipped one, or the path of a file.toml"'
     else:
-        yield f"platform = {_quoted(platform.name)}"
+        yield f"platform = {_quoted(platform[1])}"
     yield ""
-    yield from _entries(image, platform)
+    yield from _entries(image, None if platform is None else platform[0])
     beside = kernel.with_suffix(".facts")
     yield ""
     if facts is not None:

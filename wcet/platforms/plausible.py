@@ -61,7 +61,8 @@ def unfit(platform: Platform, image: Image) -> tuple[str, ...]:
     ]
     if not there:
         found.append("entries: the binary has none of them")
-    if not any(name.startswith(platform.exits) for name in image.symbols.names()):
+    ends = (name.startswith(platform.exits) for name in image.symbols.names())
+    if platform.exits and not any(ends):
         found.append("exits: no symbol of the binary begins with one of these")
     return tuple(found)
 

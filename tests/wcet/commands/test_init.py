@@ -74,6 +74,21 @@ def test_paths_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.Monk
     assert project.facts[0].is_file()
 
 
+def test_a_platform_file_is_named_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name meant a platform of the project, and the next command failed."""
+    monkeypatch.chdir(tmp_path)
+    Path("project").mkdir()
+    Path("kernel.elf").write_bytes(build(SOURCE, optimise="-O1").read_bytes())
+    assert main(["platform", "new", "mine", "--from", "kzm"]) == 0
+    more = ["--platform", "mine.toml", "--quiet", "--output", "project/wcet.toml"]
+    assert main(["init", "kernel.elf", *more]) == 0
+    assert Project.load(Path("project/wcet.toml")).platform == "project/../mine.toml"
+    monkeypatch.chdir("project")
+    assert main(["analyse", "--quiet", "--paths", "none"]) == 0
+
+
 UNKNOWN = """
 struct item { struct item *next; int due; } *volatile items;
 void (*volatile chosen)(void);

@@ -1,0 +1,185 @@
+"""The first hour with a binary of one's own: from ``wcet init`` to a bound.
+
+Commands and edits are counted. The person knows ``kernels/handler/handler.c``, and writes only
+lines that the tool has proposed, with true numbers and names in the places that it left open.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from quoll.image.image import Image
+from tests.testing.quoll.building import address
+
+__all__ = ["BUILDS", "Hour", "best", "build_handler", "first_hour"]
+
+ROOT = Path(__file__).resolve().parents[3]
+SOURCES = ROOT / "kernels" / "handler"
+GCC = ("arm-none-eabi-gcc", "-mcpu=cortex-a8", "-mfloat-abi=soft", "-g", "-ffreestanding")
+LINK = ("-nostdlib", "-Wl,--build-id=none,--no-warn-rwx-segments", "-lgcc")
+CLANG = ("clang-14", "--target=arm-none-eabi", "-mcpu=cortex-a8", "-mfloat-abi=soft", "-g")
+BUILDS = {
+    **{
+        f"gcc {level} {state}": (*GCC, level, f"-m{state}")
+        for level in ("-O0", "-O1", "-O2", "-Os")
+        for state in ("arm", "thumb")
+    },
+    "clang -O2 arm": (*CLANG, "-O2", "-ffreestanding"),
+}
+
+# What is true of the handler. Frames in 16 bytes: the rest of one of 32 bytes payload, then at most
+# one of 12, or three of 1; so 44 bytes are sent; the header of that loop executes twice more.
+CALLED = "beat, sample"
+TIMERS = 5  # executions of the header of a loop over four timers
+SENT = 46
+FRAMES = 4
+PAYLOADS = re.compile(r"at most 3[234] \(\w+\) an entry, [\d,]+ times .* it 1[67] times")
+TRUE = re.compile(r"region (device|advised_data|advised_stack)")
+DEVICES = (0x48040000, 0x48200000, 0x49020000)
+COUNTS = {"parse": 16, "frame_complete": 4, "send": 4, "ring_put": 60, "ring_get": 34}
+LEVER = re.compile(r" *[\d,]+ +[\d.]+%  (.*)")
+MORE = re.compile(r" {23}(?!now:|if:)(\S.*)")
+
+
+@dataclass(slots=True)
+class Hour:
+    """What was done: each command with what it printed, each edit with the lines it wrote."""
+
+    folder: Path
+    commands: list[tuple[str, str]] = field(default_factory=list)
+    edits: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    bounds: list[int] = field(default_factory=list)
+
+    def run(self, *arguments: str) -> str:
+        """One command, that must succeed."""
+        output = wcet(self.folder, *arguments)
+        self.commands.append((" ".join(("wcet", *arguments)), output))
+        return output
+
+    def write(self, file: str, text: str, *, lines: tuple[str, ...]) -> None:
+        """One edit: the file is ``text`` then."""
+        (self.folder / file).write_text(text)
+        self.edits.append((file, lines))
+
+
+def wcet(folder: Path, *arguments: str) -> str:
+    """What a command prints, run there."""
+    done = subprocess.run(
+        [sys.executable, "-m", "wcet.cli", *arguments], cwd=folder, capture_output=True, text=True,
+        env={**os.environ, "XDG_CACHE_HOME": str(folder / "kept"), "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def build_handler(name: str, folder: Path) -> None:
+    """``handler.elf`` in the folder, by the compiler and options of that name."""
+    for file in SOURCES.iterdir():
+        shutil.copy(file, folder)
+    options, objects = BUILDS[name], list[str]()
+    for source in ("vectors.S", "handler.c"):
+        objects.append(f"{source}.o")
+        command = [*options, f"-fdebug-prefix-map={folder}=.", "-c", source, "-o", objects[-1]]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    link = [*GCC, "-T", "handler.ld", *objects, *LINK, "-o", "handler.elf"]
+    subprocess.run(link, cwd=folder, check=True, capture_output=True)
+
+
+def first_hour(folder: Path) -> Hour:
+    """Three commands and two edits."""
+    hour = Hour(folder)
+    hour.run("init", "handler.elf", "--quiet")
+    proposed = (folder / "handler.facts").read_text()
+    filled = [fill(line) for line in proposed.splitlines()]
+    written = tuple(new for new in filled if not new.startswith("#") and new)
+    hour.write("handler.facts", "".join(f"{line}\n" for line in filled), lines=written)
+    output = hour.run("advise", "--quiet")
+    hour.bounds.append(number(re.findall(r"irq_entry: ([\d,]+) cycles", output)[0]))
+    lines, unroll = chosen(output)
+    before = (folder / "handler.facts").read_text()
+    hour.write("handler.facts", "\n".join((before, *lines, "")), lines=lines)
+    output = hour.run("analyse", "--quiet", *unroll)
+    hour.bounds.append(number(re.findall(r"^irq_entry +([\d,]+)", output, re.MULTILINE)[0]))
+    return hour
+
+
+def fill(line: str) -> str:
+    """A proposed line as a person who knows the handler writes it."""
+    if re.match(r"# region .* is cached and fixed", line):
+        return line.removeprefix("# ")
+    if re.match(r"# targets of \S+ are PLACE, \.\.\.", line):
+        return line.removeprefix("# ").replace("PLACE, ...", CALLED)
+    if re.match(r"# loop \S+ at most N", line):
+        return line.removeprefix("# ").replace("at most N", f"at most {TIMERS}")
+    return line
+
+
+def chosen(advice: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Those levers that are true, with true numbers: lines of facts, and options."""
+    lines: dict[str, None] = {}
+    options: list[str] = []
+    for lever in re.split(r"(?m)^(?= *[\d,]+ +[\d.]+%  )", advice)[1:]:
+        shown = lever.splitlines()
+        first = LEVER.match(shown[0])
+        assert first is not None
+        text = [first[1], *(more[1] for line in shown[1:] if (more := MORE.match(line)))]
+        if text == ["--unroll"]:
+            options = text
+        elif PAYLOADS.search(lever):
+            lines[re.sub(r"at most \d+", f"at most {SENT}", text[0])] = None
+        elif TRUE.match(text[0]) and ("advised_stack" not in text[0] or "irq_stack" in lever):
+            lines |= dict.fromkeys(text)
+    return tuple(lines), tuple(options)
+
+
+def best(folder: Path) -> int:
+    """The least bound with every fact that is known to be true, and every finer analysis.
+
+    Where memory, stack and objects are is taken from the binary, whatever was proposed.
+    """
+    image = Image.load(folder / "handler.elf")
+    top = address(image, "irq_stack_top")
+    objects = [s for s in image.symbols.symbols if s.size and s.addr > top]
+    first, last = min(s.addr for s in objects), max(s.addr + s.size for s in objects) - 1
+    proposed = (folder / "handler.facts").read_text().splitlines()
+    known = [
+        *(line for line in proposed if not TRUE.match(line) and "advised" not in line),
+        f"region objects from {first:#x} to {last:#x} is cached",
+        "accesses of unknown address point into objects",
+        f"region top from {top:#x} to {top:#x} is cached",
+        "register r13 at irq_entry points into top",
+        *(f"region d{page:x} from {page:#x} to {page + 4095:#x} is device" for page in DEVICES),
+    ]
+    for name, count in COUNTS.items():
+        for where in ("", " in irq_entry"):
+            file = folder / "more.facts"
+            file.write_text(
+                "\n".join([*known, f"{name} executes at most {count} times{where}", ""])
+            )
+            try:
+                wcet(folder, "analyse", *NEW, "--facts", "more.facts", "--json", "best.json")
+            except AssertionError:  # the compiler has put that function into its caller
+                continue
+            known = file.read_text().splitlines()
+    found = []
+    for options in (("--unroll",), ()):
+        (folder / "more.facts").write_text("\n".join([*known, ""]))
+        wcet(folder, "analyse", *NEW, *options, "--facts", "more.facts", "--json", "best.json")
+        document = json.loads((folder / "best.json").read_text())
+        found.append(int(document["entries"]["irq_entry"]["cycles"]))
+    return min(found)
+
+
+NEW = ("handler.elf", "--entry", "irq_entry", "--no-facts", "--quiet", "--platform", "cubieboard")
+
+
+def number(text: str) -> int:
+    """``12,345``."""
+    return int(text.replace(",", ""))

@@ -1,0 +1,49 @@
+"""The first hour: three commands and two edits to at most 1.3 times the best bound."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.testing.wcet.first_hour import BUILDS, best, build_handler, first_hour
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "first-hour.md"
+COMMANDS, EDITS, RATIO = 3, 2, 1.3
+TRIED = ("gcc -O0 thumb", "gcc -O2 arm", "gcc -Os thumb", "clang -O2 arm")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRIED)
+def test_three_commands_and_two_edits(name: str, tmp_path: Path) -> None:
+    if shutil.which(BUILDS[name][0]) is None:
+        pytest.skip(f"no {BUILDS[name][0]}")
+    build_handler(name, tmp_path)
+    hour = first_hour(tmp_path)
+    assert len(hour.commands) <= COMMANDS
+    assert len(hour.edits) <= EDITS
+    proposed = "\n".join(output for _, output in hour.commands)
+    for _, lines in hour.edits:
+        for line in lines:
+            form = re.sub(r"(?<=most )\d+|beat, sample", "\0", line)
+            form = r"(\d+|N|PLACE, \.\.\.)".join(map(re.escape, form.split("\0")))
+            assert re.search(form, proposed), f"not proposed: {line}"
+    assert hour.bounds[-1] <= RATIO * best(tmp_path)
+    assert 2 * hour.bounds[-1] < hour.bounds[0], "the second edit is worth it"
+
+
+def test_the_document_tells_the_same_commands() -> None:
+    """Written by ``make campaign-first_hour``."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    commands = re.findall(r"^    \$ (.*)$", text, re.MULTILINE)
+    assert commands == [
+        "wcet init handler.elf --quiet",
+        "wcet advise --quiet",
+        "wcet analyse --quiet --unroll",
+    ]
+    assert len(re.findall(r"^Edit of `handler\.facts`", text, re.MULTILINE)) == EDITS
+    ratios = re.findall(r"^\| (?:gcc|clang) .* \| ([\d.]+) \|$", text, re.MULTILINE)
+    assert len(ratios) == len(BUILDS)
+    assert all(float(ratio) <= RATIO for ratio in ratios)
