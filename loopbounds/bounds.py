@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from loopbounds.places import facts_of_loops, lists_of_loops
-from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.bound import CHECKERS, LoopBound
 from loopbounds.proof.checker import Checker, any_checker
 from loopbounds.proof.evidence import (
     assumed,
@@ -28,6 +28,7 @@ from loopbounds.proof.evidence import (
     most_executed,
     not_asked,
     not_exact,
+    not_useful,
     refute,
     solver_failed,
     with_total,
@@ -48,6 +49,7 @@ from quoll.words.strided_interval import ValueSet
 
 __all__ = ["BoundOptions", "Progress", "bound_loops"]
 
+USEFUL = 1 << 20  # executions, above which a bound by what a word can hold is none
 CHEAP = 20_000  # values that are looked for to refute what is stated of a loop
 DEEP = 1_000_000  # frames: values are followed through paths of that many blocks
 
@@ -171,6 +173,7 @@ class _GraphPart:
     called: bool
     _acyclic: Acyclic = field(init=False)
     _rounds: Rounds | None = None
+    _costly: set[int] = field(default_factory=set)  # headers of loops that are not cheap to slice
     _ending: set[int] = field(default_factory=set)  # loops whose inner loops are proved to end
 
     def __post_init__(self) -> None:
@@ -195,10 +198,23 @@ class _GraphPart:
                 refute(fact, cut, entry, apart, entered_by_all=entered)
             bounds[loop] = with_total(assumed(known, fact, apart), known.total, known.around)
         for loop, known in enumerate(bounds):
+            if loop not in facts:
+                bounds[loop] = self._if_useful(loop, known)
+        for loop, known in enumerate(bounds):
             surely = loop in answers.constant or self._is_reached(loop, answers, facts)
             if known.exact and not surely:
                 bounds[loop] = not_exact(known)
         return tuple(self._without_loose_total(b, bounds) for b in bounds)
+
+    def _if_useful(self, loop: int, known: LoopBound) -> LoopBound:
+        """``known``, unless it is large and only says what a word can hold."""
+        least = known.total if known.total is not None else known.bound
+        if least is None or least <= USEFUL or known.method not in CHECKERS or known.assumes:
+            return known
+        cut = self._slice(loop)
+        if cut is None or is_constant(cut):
+            return known
+        return not_useful(self.graph, self.image, self.graph.loops[loop], cut, known)
 
     def _is_reached(self, loop: int, answers: Answers, facts: Mapping[int, LoopFact]) -> bool:
         """Whether control comes past the loops before one, as far as these are known to end.
@@ -270,11 +286,17 @@ class _GraphPart:
         return self._rounds
 
     def _slice(self, loop: int) -> Slice | None:
-        """The slice of a loop; of one of which no proof is tried only where it is cheap."""
+        """The slice of a loop; of one of which no proof is tried only where it is cheap.
+
+        Where it was not in one context, it is not tried in others.
+        """
         rounds = self._proofs()
-        if loop not in rounds.slices:
-            with suppress(OutOfEffort):
+        header = self.graph.nodes[self.graph.loops[loop].header].block.addr
+        if loop not in rounds.slices and header not in self._costly:
+            try:
                 rounds.slices |= slice_loops(GatedSsa(rounds.code, CHEAP), [loop])
+            except OutOfEffort:
+                self._costly.add(header)
         return rounds.slices.get(loop)
 
     def _judged(self, loop: int) -> LoopBound:

@@ -60,7 +60,7 @@ MULTIPLIES = {
     **{f"{name}{x}": name.upper() for x in ("", "x")
        for name in ("smuad", "smusd", "smlad", "smlsd", "smlald", "smlsld")},
 }  # fmt: skip
-BRANCHES = frozenset(["b", "bl", "blx", "bx", "cbnz", "cbz"])
+BRANCHES = frozenset(["b", "bl", "blx", "bx", "bxj", "cbnz", "cbz"])
 WORD = 4
 
 

@@ -14,7 +14,7 @@ assumption excludes.
 
 from __future__ import annotations
 
-from quoll.arm.floating_point import VectorPart, is_double, vector_part
+from quoll.arm.floating_point import VectorPart, has_float_elements, is_double, vector_part
 from quoll.arm.insn import Access, Insn
 
 __all__ = ["vector_row"]
@@ -50,7 +50,7 @@ def vector_row(insn: Insn) -> tuple[str, str] | None:
             return name, "any"
         return name, "double" if is_double(insn) else "single"
     if part is VectorPart.NEON:
-        return _neon(insn.mnemonic, float_type=".f" in insn.text.partition(" ")[0]), "any"
+        return _neon(insn.mnemonic, float_type=has_float_elements(insn)), "any"
     if part is VectorPart.STATUS:
         return "VFP_STATUS_READ" if insn.mnemonic == "vmrs" else "VFP_STATUS_WRITE", "any"
     if part in (VectorPart.FROM_CORE, VectorPart.TO_CORE):

@@ -297,6 +297,15 @@ PATH_ENDS = AssumptionKind(
     refuted_by="nothing: what comes after is not part of the answer",
     checked_by="nothing: it says which question is asked",
 )
+SUPERVISOR_CALLS = AssumptionKind(
+    "fact: supervisor calls",
+    "fact: {source}: every supervisor call takes at most {cycles}; it gives back r4 to r11, sp, "
+    "the mode and the registers of other modes; it leaves masks, caches and translation as they "
+    "were",
+    proved_by=VOUCHED,
+    refuted_by="an execution with more instructions between an svc and what follows it than cycles",
+    checked_by="wcet check-facts, wcet replay: the number of instructions",
+)
 REPLACED = AssumptionKind(
     "fact: function",
     "fact: {source}: function {function} takes at most {cycles}; it gives back r4 to r11, sp, the "
@@ -573,6 +582,22 @@ UNMASKED = AssumptionKind(
     refuted_by="an execution in which an interrupt is taken between entry and end",
     checked_by="wcet replay: such an execution leaves its path",
 )
+UNDISTURBED = AssumptionKind(
+    "undisturbed",
+    "{entry}: interrupts: what is taken while they are unmasked, and threads that run then, leave "
+    "registers, stack and the words that the path counts on as they were",
+    proved_by="handlers that save registers, and locks around words that are shared",
+    refuted_by="a path that finds another word than it left, after it was unmasked",
+    checked_by="nothing: recordings hold no interrupts on a path",
+)
+STILL_MASKED = AssumptionKind(
+    "still-masked",
+    "{entry}: interrupts: unmasked where its path ends after {exits}; what else runs there first "
+    "is not added",
+    proved_by="an entry that begins there, whose longest region is added by hand",
+    refuted_by="masked code that goes on there: another thread, or the rest of a handler",
+    checked_by="wcet masked --entry with what runs there",
+)
 RETURNS_UNMASKED = AssumptionKind(
     "returns-unmasked",
     "{entry}: ends: the exception return at {place} leaves the kernel, or unmasks interrupts",
@@ -657,6 +682,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     REQUIRE,
     PATH_STARTS,
     PATH_ENDS,
+    SUPERVISOR_CALLS,
     REPLACED,
     RECURSION,
     CONFLICT,
@@ -682,6 +708,8 @@ KINDS: tuple[AssumptionKind, ...] = (
     FAST_INTERRUPTS,
     NOT_MASKED,
     UNMASKED,
+    UNDISTURBED,
+    STILL_MASKED,
     RETURNS_UNMASKED,
     ENDS,
     TLB_REFILLED,

@@ -47,6 +47,7 @@ LINES = {
     "LoopFact": "loop a at most 3",
     "LoopParameter": "loop a at most n + 1",
     "NeverReturns": "f never returns",
+    "SupervisorCalls": "every supervisor call takes at most 9 cycles",
     "SwitchesContext": "f switches context",
     "PathEnd": "path must end at a",
     "PathStart": "path starts at a",
@@ -64,6 +65,7 @@ LINES = {
 PROMISES = {  # listed with the fact
     "Replaced": (STANDARD, UNCHANGED),
     "Returns": (STANDARD,),
+    "SupervisorCalls": (STANDARD, UNCHANGED),
     "SwitchesContext": (STANDARD, UNCHANGED),
 }
 LISTED_WITH_EVIDENCE = ("LoopFact", "LoopParameter")

@@ -43,6 +43,7 @@ COMMANDS = {
     "disasm": "wcet.commands.listing",
     "callgraph": "wcet.commands.listing",
     "loops": "wcet.commands.loops",
+    "masked": "wcet.commands.masked",
     "path": "wcet.commands.path",
     "platform": "wcet.commands.platform",
     "replay": "wcet.commands.replay",

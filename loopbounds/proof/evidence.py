@@ -24,6 +24,7 @@ __all__ = [
     "most_executed",
     "not_asked",
     "not_exact",
+    "not_useful",
     "refute",
     "solver_failed",
     "with_total",
@@ -66,6 +67,24 @@ def judge(
     why, tip = _unknown(cut)
     reason = _explanation(graph, image, loop, why, tip, walks=cut.walks())
     return LoopBound(loop.index, None, None, "", "", reason, outcome.seconds, why=why)
+
+
+def not_useful(
+    graph: Supergraph, image: Image, loop: SuperLoop, cut: Slice, bound: LoopBound
+) -> LoopBound:
+    """No bound in place of a proved one that only says how large a word can be.
+
+    A count that is read from memory is at most 2**32 - 1: that is true, and gives hours. Who means
+    that states it as a fact.
+    """
+    why, tip = _unknown(cut)
+    said = (bound.bound or 0) + graph.apart(loop)
+    why = f"that it is executed {said:,} times at most is proved, and not usefully bounded: {why}"
+    reason = _explanation(graph, image, loop, why, tip, walks=cut.walks())
+    return replace(
+        bound, bound=None, exact=None, method="", evidence="", reason=reason, total=None,
+        around=None, why=why, rests=(),
+    )  # fmt: skip
 
 
 def is_constant(cut: Slice) -> bool:

@@ -54,6 +54,7 @@ BEST = 3  # runs from which longer ones are looked for
 LOOSE = 16  # times the longest run found: a bound above may be due to what a model leaves out
 LOWERING = 8  # a lower bound than the one proved is worth this part of the queries and steps,
 LOWERING_SECONDS = 3  # and this part of the seconds
+DETAILED = 1200  # terms in a constraint, beyond which no model has it
 NEAR = 3  # likely bounds asked first, besides the one after the longest run
 DEPTH = 1  # of induction, first
 FRAMES = (DEPTH, 4)  # in the order they are tried
@@ -110,13 +111,15 @@ class Question:
 
     simple: LoopModel
     whole: LoopModel
+    detailed: LoopModel  # with large constraints, too
     exact: LoopModel  # whose runs show that a bound is reached
 
     @staticmethod
     def about(model: LoopModel) -> Question:
         """The question about the model of a slice."""
         model = simplified(model)
-        return Question(canonical(coarsen(model)), canonical(without_large(model)), model)
+        detailed = canonical(without_large(model, DETAILED))
+        return Question(canonical(coarsen(model)), canonical(without_large(model)), detailed, model)
 
     def lifted(self, outcome: ProofOutcome, budget: Budget, checker: Checker) -> ProofOutcome:
         """The answer for the whole model, from the one for the simple model."""
@@ -136,6 +139,9 @@ class Question:
                 steps = max(1, budget.steps // LOWERING)
                 budget = replace(budget, seconds=seconds, queries=queries, steps=steps)
             outcome = _lower(prove_simple(self.whole, budget, checker), outcome)
+        unknown = outcome.bound is None and not outcome.failed and known < MAX_STEPS
+        if unknown and self.detailed != self.whole:
+            outcome = _lower(prove_simple(self.detailed, budget, checker), outcome)
         return replace(outcome, seconds=outcome.seconds + time.perf_counter() - start)
 
 

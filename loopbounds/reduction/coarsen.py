@@ -169,12 +169,12 @@ def _with_easy_values(
     )
 
 
-def without_large(model: LoopModel) -> LoopModel:
-    """The model without constraints that are too large to be worth their cost.
+def without_large(model: LoopModel, most: int = 2 * LARGE) -> LoopModel:
+    """The model without constraints of more than ``most`` terms: they are not worth their cost.
 
     What the solver cannot say is any word, as in ``coarsen``.
     """
-    small = tuple(c for c in model.constraints if rewrite.size(c) <= 2 * LARGE)
+    small = tuple(c for c in model.constraints if rewrite.size(c) <= most)
     model = replace(model, constraints=small)
     if is_sayable(model.terms()):
         return model

@@ -68,6 +68,8 @@ class Trips:
         self._asked.add(asked)
         value = self._after(loop, header, cell, trip)
         if value is None:
+            value = self._shifted(loop, header, cell, trip, bound)
+        if value is None:
             value = self._copied(loop, header, cell, trip)
         self._asked.remove(asked)
         if value is not None and isinstance(cell, int):
@@ -80,6 +82,24 @@ class Trips:
         return (
             None if step is None else add(self._scope.before_loop(header, cell), scale(trip, step))
         )
+
+    def _shifted(self, loop: int, header: int, cell: Cell, trip: Term, bound: int) -> Term | None:
+        """The same for a cell that each iteration shifts right by a constant.
+
+        Bits that are shifted out are gone: by 32 or more, none is left.
+        """
+        local = self._scope.inside(loop, header, cell)
+        if local is None:
+            return None
+        inner = self._scope.inner(loop)
+        after, before = inner.after_iteration(local), inner.at(header, local)
+        self._scope.used |= inner.used
+        if after.op != "lshr" or after.args[0] is not before or before.width != 32:
+            return None
+        bits = after.args[1].constant
+        if bits is None or bits * bound >= 1 << 32:
+            return None
+        return operation("lshr", self._scope.before_loop(header, cell), scale(trip, bits))
 
     def _copied(self, loop: int, header: int, cell: Cell, trip: Term) -> Term | None:
         """The same for a cell to which each iteration assigns what another one was, and a constant.

@@ -11,7 +11,7 @@ from enum import Enum
 from quoll.arm.coprocessor import VFP
 from quoll.arm.insn import Insn
 
-__all__ = ["VectorPart", "is_double", "vector_part"]
+__all__ = ["VectorPart", "has_float_elements", "is_double", "vector_part"]
 
 
 class VectorPart(Enum):
@@ -48,3 +48,8 @@ def vector_part(insn: Insn) -> VectorPart | None:
 def is_double(insn: Insn) -> bool:
     """Whether VFP data processing is of double precision (A7.5: bit sz)."""
     return bool(insn.encoding & 1 << 8)
+
+
+def has_float_elements(insn: Insn) -> bool:
+    """Whether NEON data processing is on floating-point elements (A7.2.1: type F16 or F32)."""
+    return ".f" in insn.text.partition(" ")[0]

@@ -22,7 +22,7 @@ class Operation(Enum):
     COMPARE_AND_BRANCH = "cbz, cbnz"
     COUNT_LEADING_ZEROS = "clz"
     DATA_BARRIER = "dmb, dsb"
-    EXCEPTION_CALL = "hvc, smc, svc"
+    EXCEPTION_CALL = "hvc, smc"
     EXCLUSIVE_OR = "eor"
     INSTRUCTION_BARRIER = "isb"
     LOAD_WORD = "ldr"  # ldrt too
@@ -34,6 +34,7 @@ class Operation(Enum):
     STOP = "bkpt, udf"  # where control must not get
     STORE_RETURN_STATE = "srs"
     SUBTRACT = "sub"
+    SUPERVISOR_CALL = "svc"
     TEST = "cmn, teq, tst"  # comparisons but cmp
     WRITE_STATUS = "msr"
     OTHER = ""

@@ -31,7 +31,8 @@ MODE_BITS = 0x1F
 
 _MASKS = (Operation.CHANGE_STATE, Operation.WRITE_STATUS)
 _MODE = (*_MASKS, Operation.RETURN_FROM_EXCEPTION, Operation.STORE_RETURN_STATE)
-_STATE = (*_MODE, Operation.EXCEPTION_CALL, Operation.SET_ENDIANNESS)
+_CALLS = (Operation.EXCEPTION_CALL, Operation.SUPERVISOR_CALL)
+_STATE = (*_MODE, *_CALLS, Operation.SET_ENDIANNESS)
 
 
 class StatusField(IntFlag):

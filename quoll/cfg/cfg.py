@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Block", "Cfg", "Edge", "EdgeKind", "JumpTable", "Program", "Unresolved"]
 
+SUPERVISOR = "every supervisor call takes at most {} cycles"
 PROPOSED = ("targets of PLACE are PLACE, ...", "PLACE returns to its caller")  # in hints
 
 
@@ -103,6 +104,9 @@ class Unresolved:
     @property
     def missing(self) -> Missing:
         """The first fact that the hint proposes. An analysis can go on as if paths ended here."""
+        once = SUPERVISOR.format("N")
+        if once in self.hint:
+            return Missing(self.addr, self.reason, once, SUPERVISOR.format(1))
         fact = next((form for form in PROPOSED if form in self.hint), PATH_END)
         return Missing(self.addr, self.reason, fact, PATH_END)
 

@@ -10,18 +10,20 @@ them, whatever mapping symbols say.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
+from enum import Enum
 from typing import NamedTuple
 
 from quoll.arm.decode import ARM_LENGTH, decode, it_conditions, known_words
 from quoll.arm.insn import LR, Cond, Flow, Insn
 from quoll.arm.moved import moved
 from quoll.arm.operation import Operation
+from quoll.arm.supervisor import as_call, is_supervisor_call
 from quoll.cfg.cfg import EdgeKind, Unresolved
 from quoll.cfg.link_register import sets_lr_by_convention
 from quoll.errors import ControlFlowError, InputError
 from quoll.image.image import Image
 
-__all__ = ["Callee", "FunctionBuilder", "falls_through"]
+__all__ = ["Callee", "FunctionBuilder", "Supervisor", "falls_through"]
 
 NOTHING: Mapping[int, Set[int]] = {}
 
@@ -45,6 +47,14 @@ class _Pending(NamedTuple):
     addr: int
     thumb: bool
     it: tuple[Cond, ...]
+
+
+class Supervisor(Enum):
+    """What an svc does."""
+
+    ASKED = "it is not known"
+    ENDS = "the path ends"
+    CALLS = "it comes back, after what a fact replaces"
 
 
 class FunctionBuilder:
@@ -71,6 +81,7 @@ class FunctionBuilder:
         apart: Set[int] = frozenset(),
         replaced: Set[int] = frozenset(),
         going_on: Set[int] = frozenset(),
+        supervisor: Supervisor = Supervisor.ASKED,
     ) -> None:
         self.entry, self.thumb = callee.entry, callee.thumb
         self.insns: dict[int, Insn] = {}
@@ -88,7 +99,7 @@ class FunctionBuilder:
         self._unknown_calls: set[int] = set()  # unresolved, but they come back here
         self.version = 0
         self._image = image
-        self._ends, self._going_on = ends, going_on
+        self._ends, self._going_on, self._supervisor = ends, going_on, supervisor
         self._is_function = is_function
         self._window = Window(image)
         self._returning = returning
@@ -342,6 +353,8 @@ class FunctionBuilder:
             insn = self._decode(addr, thumb, it, came_from)
             if insn is None:
                 return
+            if is_supervisor_call(insn) and self._supervisor is Supervisor.CALLS:
+                insn = as_call(insn)
             insns[addr] = insn
             if LR in insn.writes and not sets_lr_by_convention(insn):
                 self.keeps_lr = False
@@ -442,6 +455,16 @@ class FunctionBuilder:
                 "if the path ends here, state it: path must end at PLACE, or --end PLACE; or state "
                 "what the function around it takes: function NAME takes at most N cycles",
             )
+        elif is_supervisor_call(insn) and self._supervisor is Supervisor.ENDS:
+            self.exits.add(insn.addr)
+        elif is_supervisor_call(insn):
+            self.refuse(
+                insn.addr,
+                f"{insn.text} calls the supervisor inside the analysed code",
+                "state once what all of them do: every supervisor call takes at most N cycles; or, "
+                "if what follows is another path: path must end at every supervisor call",
+            )
+            return False
         elif flow is Flow.TRAP:
             self.refuse(
                 insn.addr,

@@ -105,6 +105,7 @@ class Functions:
             frozenset(self._apart.get(callee.entry, ())),
             self._statements.passed(callee.entry),
             self._going_on,
+            self._statements.supervisor_calls,
         )
         self._progress[callee.entry] = Progress()
         self._queue.append(callee.entry)

@@ -7,12 +7,13 @@ Every statement that is used is an assumption of the result.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from quoll.arm.insn import Flow, Insn
+from quoll.arm.supervisor import SUPERVISOR_VECTOR, is_supervisor_call
 from quoll.assumptions import STANDARD, UNCHANGED, Assumption, stated
-from quoll.cfg.cfg import Cfg
-from quoll.cfg.discover import Callee
+from quoll.cfg.cfg import Block, Cfg
+from quoll.cfg.discover import Callee, Supervisor
 from quoll.cfg.transfers import TransferEffect
 from quoll.errors import FactsError
 from quoll.facts import (
@@ -24,6 +25,7 @@ from quoll.facts import (
     Replaced,
     Returns,
     ReturnsEnd,
+    SupervisorCalls,
     SwitchesContext,
     Targets,
 )
@@ -83,6 +85,7 @@ class Statements:
             for addr in resolve(image, fact.place, fact.source)
         }
         self.returns_end = next(iter(facts.of(ReturnsEnd)), None)
+        self.supervisor = next(iter(facts.of(SupervisorCalls)), None)
         self._depths = {
             resolve(image, fact.function, fact.source)[0]: fact for fact in facts.of(RecursionFact)
         }
@@ -99,7 +102,15 @@ class Statements:
 
     def passed(self, entry: int) -> frozenset[int]:
         """The functions whose calls are passed over in the function at ``entry``."""
-        return frozenset(self.replaced.keys() | self.switching.keys()) - {entry}
+        calls = [SUPERVISOR_VECTOR] if self.supervisor_calls is Supervisor.CALLS else []
+        return frozenset([*self.replaced, *self.switching, *calls]) - {entry}
+
+    @property
+    def supervisor_calls(self) -> Supervisor:
+        """What is stated of every svc."""
+        if self.supervisor is None:
+            return Supervisor.ASKED
+        return Supervisor.ENDS if self.supervisor.cycles is None else Supervisor.CALLS
 
     def effect(self, insn: Insn) -> TransferEffect | None:
         """What is stated about the indirect transfer ``insn``."""
@@ -138,14 +149,26 @@ class Statements:
         bounds += [f for a, f in self.switching.items() if a in switched and f not in bounds]
         ends = {self.ends[b.last.addr] for b in blocks if b.exits and b.last.addr in self.ends}
         leaving = {b.last.addr for b in blocks if b.exits and b.last.flow is Flow.EXCEPTION_RETURN}
+        svc = self._of_supervisor(blocks)
         every = self.returns_end if leaving - self.ends.keys() else None
         return [
             *self.used,
             *([stated(every)] if every else []),
             *(stated(fact) for fact in never),
             *(stated(fact, STANDARD, UNCHANGED) for fact in bounds),
+            *svc,
             *sorted(stated(fact) for fact in ends),
         ]
+
+    def _of_supervisor(self, blocks: Iterable[Block]) -> list[Assumption]:
+        """What is stated of svc, if one is reached."""
+        if self.supervisor is None:
+            return []
+        if self.supervisor.cycles is None:
+            used = any(b.exits and is_supervisor_call(b.last) for b in blocks)
+            return [stated(self.supervisor)] if used else []
+        used = any(SUPERVISOR_VECTOR in b.passes for b in blocks)
+        return [stated(self.supervisor, STANDARD, UNCHANGED)] if used else []
 
     def guidance(self) -> Guidance:
         """What stands in for the functions that are replaced, and how deep others may recur."""
@@ -158,7 +181,12 @@ class Statements:
                 addr: Replacement(None, False, stated(fact))
                 for addr, fact in self.switching.items()
                 if addr not in self.replaced
-            },
+            }
+            | (
+                {SUPERVISOR_VECTOR: Replacement(said.cycles, False, stated(said))}
+                if (said := self.supervisor) is not None and said.cycles is not None
+                else {}
+            ),
             depths={
                 addr: Depth(fact.activations, stated(fact)) for addr, fact in self._depths.items()
             },

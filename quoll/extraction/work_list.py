@@ -416,7 +416,7 @@ class Growth(Functions):
                 progress.unproved[insn.addr] = RETURN_BY_FORM.text(
                     insn=insn.text, place=self._image.place(insn.addr)
                 )
-            elif doubt.switches and not (progress.lost and progress.lost.flow is Flow.TRAP):
+            elif doubt.switches:
                 self._refuse_switch(function, insn)
             elif not doubt.dead and not self._is_fragment(function):
                 reason = f"{insn.text} is not proved to return to the caller: {doubt.reason}"

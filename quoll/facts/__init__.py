@@ -19,6 +19,7 @@ from quoll.facts.guidance import (
     Replaced,
     Require,
     ReturnsEnd,
+    SupervisorCalls,
 )
 from quoll.facts.invariants import ListAtMost, RegisterAtMost
 from quoll.facts.linear import Linear
@@ -52,6 +53,7 @@ __all__ = [
     "ReturnsEnd",
     "Source",
     "Stage",
+    "SupervisorCalls",
     "SwitchesContext",
     "Targets",
     "UnknownPointsInto",

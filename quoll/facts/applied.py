@@ -22,6 +22,7 @@ from quoll.facts import (
     RecursionFact,
     Replaced,
     ReturnsEnd,
+    SupervisorCalls,
     SwitchesContext,
 )
 from quoll.facts.contract import CALLEE_SAVED, Span
@@ -39,7 +40,7 @@ __all__ = [
 
 GUIDING = (
     Branch, Ignore, IgnoreEdge, PathEnd, PathStart, RecursionFact, Replaced, ReturnsEnd,
-    SwitchesContext,
+    SwitchesContext, SupervisorCalls,
 )  # fmt: skip
 
 

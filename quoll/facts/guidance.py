@@ -31,6 +31,7 @@ __all__ = [
     "Replaced",
     "Require",
     "ReturnsEnd",
+    "SupervisorCalls",
 ]
 
 
@@ -136,6 +137,23 @@ class ReturnsEnd(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class SupervisorCalls(Fact):
+    """What ``svc`` does in code of the kernel: the path ends, or it takes ``cycles``."""
+
+    stage = Stage.EXTRACTION
+
+    cycles: int | None
+
+    def __str__(self) -> str:
+        if self.cycles is None:
+            return "path must end at every supervisor call"
+        return f"every supervisor call takes at most {self.cycles} cycles"
+
+    def question(self) -> Question:
+        return ("supervisor calls",), self.cycles
+
+
+@dataclass(frozen=True, slots=True)
 class PathStart(Placed):
     """``path starts at place``: with the block there, on the way from the entry."""
 
@@ -220,6 +238,18 @@ FORMS = (
         r"path must end at every exception return",
         "path must end at every exception return",
         lambda s, m: ReturnsEnd(s),
+    ),
+    FactForm(
+        r"path must end at every supervisor",
+        r"path must end at every supervisor call",
+        "path must end at every supervisor call",
+        lambda s, m: SupervisorCalls(s, None),
+    ),
+    FactForm(
+        r"every supervisor",
+        rf"every supervisor call takes at most (?P<cycles>{NUMBER}) cycles?",
+        "every supervisor call takes at most N cycles",
+        lambda s, m: SupervisorCalls(s, positive(s, m["cycles"], NO_CYCLE, LEFT_OUT)),
     ),
     FactForm(
         r"path (must|may) end ",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
-from quoll.arm.insn import LR, SP, Flow
+from quoll.arm.insn import LR, SP, Flow, Insn
 from quoll.assumptions import SPILLED_TABLE, Assumption
 from quoll.cfg.cfg import Cfg, Edge, EdgeKind
 from quoll.cfg.transfers import TransferEffect, callee_at, is_call
@@ -209,12 +209,22 @@ def _leaves_stack(values: LocalValues, block: int) -> bool:
     """Whether sp is not a place on the stack that the function was entered with.
 
     A routine that stores the stack pointer of one thread and loads another's comes back when the
-    thread runs again; so does one that restores a status word of another mode.
+    thread runs again. One that only writes a status word may leave sp to its caller, who knows the
+    mode: it is no such routine.
     """
     outcome = values.outcome(block)
     if outcome is None or outcome.leave is None:
         return False
+    if not any(_sets_stack(insn) for b in values.cfg.blocks for insn in b.insns):
+        return False
     return outcome.leave.state.term(SP) >> 32 != entry_symbol(SP)
+
+
+def _sets_stack(insn: Insn) -> bool:
+    """Whether ``insn`` gives sp a word that is not computed from it."""
+    if SP not in insn.writes:
+        return False
+    return SP in insn.transfers or SP not in insn.reads
 
 
 def _holds(values: LocalValues, block: int, register: int) -> bool:

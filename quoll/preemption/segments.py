@@ -23,11 +23,12 @@ from quoll.graph.closure import closure
 from quoll.image.image import Image
 from quoll.inlining.supergraph import SuperEdge, Supergraph, SuperLoop
 from quoll.inlining.trim import nodes_to_cycles
+from quoll.preemption.mask_states import RegionStart
 from quoll.preemption.pending import PendingTests
 from quoll.values.values import SymbolicAddress, Values
 from quoll.words.strided_interval import ValueSet
 
-__all__ = ["Segment", "SegmentValues", "from_place", "segments", "undivided"]
+__all__ = ["Segment", "SegmentValues", "from_place", "masked_region", "segments", "undivided"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,23 @@ def from_place(graph: Supergraph, facts: Facts, image: Image) -> tuple[Segment, 
             builder = _Builder(graph, graph.successors)
             found.append(builder.finish(builder.place(number), node.block.addr, image))
     return tuple(found)
+
+
+def masked_region(
+    graph: Supergraph, start: RegionStart, ends: frozenset[int], image: Image
+) -> Segment:
+    """The paths from ``start`` on that end in a node of ``ends``, or where paths end.
+
+    The start is a copy, as it may come again: then the region ends in it, or goes on. It counts
+    whole, as do the nodes in which the region ends. Raises ControlFlowError if it never ends.
+    """
+    rest = [() if n in ends else edges for n, edges in enumerate(graph.successors)]
+    builder = _Builder(graph, rest)
+    first = builder.begin(start.node, goes_on=start.goes_on)
+    at_once = not start.goes_on or start.node in graph.exits
+    also = {(n, False) for n in ends} | ({(start.node, True)} if at_once else set())
+    address = None if start.insn is None else graph.nodes[start.node].block.addr
+    return builder.finish(first, address, image, frozenset(also))
 
 
 def segments(values: Values, tests: PendingTests, image: Image) -> Iterator[Segment]:
@@ -171,6 +189,15 @@ class _Builder:
             pending += [self.graph.edges[e].dst for e in self.rest[node]]
         return self.numbers[root, False]
 
+    def begin(self, node: int, *, goes_on: bool) -> int:
+        """Add a copy of ``node`` and what it leads to; its number."""
+        self._number(node, True)
+        for e in self.graph.successors[node] if goes_on else ():
+            edge = self.graph.edges[e]
+            self.place(edge.dst)
+            self._edge(node, True, edge, False)
+        return self.numbers[node, True]
+
     def copy(self, test: _Test, read: int) -> int:
         """Add a copy of ``test`` and what its negative edges lead to; the number of ``read``."""
         for node in sorted(test.nodes):
@@ -191,15 +218,28 @@ class _Builder:
         source, target = self.numbers[node, copy], self.numbers[edge.dst, into_copy]
         self.edges.append(SuperEdge(source, target, edge.kind))
 
-    def finish(self, entry: int, start: int | None, image: Image) -> Segment:
-        """The segment from ``entry``: all that control comes to, and the loops that remain."""
+    def finish(
+        self,
+        entry: int,
+        start: int | None,
+        image: Image,
+        also: frozenset[tuple[int, bool]] = frozenset(),
+    ) -> Segment:
+        """The segment from ``entry``: all that control comes to, and the loops that remain.
+
+        Its paths end in the nodes ``also``, too.
+        """
         for node, copy in list(self.numbers):
             if not copy:
                 for e in self.rest[node]:
                     self._edge(node, False, self.graph.edges[e], False)
         origin = [node for node, _ in self.numbers]
         ends = set(self.graph.exits)
-        exits = [n for (node, copy), n in self.numbers.items() if node in ends and not copy]
+        exits = [
+            n
+            for (node, copy), n in self.numbers.items()
+            if (node in ends and not copy) or (node, copy) in also
+        ]
         keep = self._reached(entry, exits, image)
         number = {old: new for new, old in enumerate(keep)}
         edges = tuple(

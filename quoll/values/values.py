@@ -338,6 +338,17 @@ class Values:
         before = self._domain.before(node, state, self.graph.nodes[node].block.insns[:insn])
         return self._words(before.fact(register), node)
 
+    def word(self, node: int, insn: int, register: int) -> Term | None:
+        """The term of r0 to lr just before an instruction of ``node``; None if it is not reached.
+
+        Places of one symbol hold the same word, but for a constant (``quoll.domain.terms``).
+        """
+        state = self._fixpoint.states[node]
+        if state is None:
+            return None
+        insns = self.graph.nodes[node].block.insns[:insn]
+        return self._domain.before(node, state, insns).term(register)
+
     def access(self, node: int, insn: int) -> ValueSet | None:
         """First addresses of the data access of an instruction, in this context.
 

@@ -15,6 +15,8 @@ int divided_signed(int a, int b) { return a / b; }
 float divided_float(float a, float b) { return a / b; }
 float times_float(float a, float b) { return a * b; }
 double times_double(double a, double b) { return a * b; }
+unsigned long long divided_long(unsigned long long a, unsigned long long b) { return a / b; }
+float power(float a, int b) { return __builtin_powif(a, b); }
 int main(void) { return 0; }
 """
 
@@ -52,3 +54,23 @@ def test_shifting_loops(function: str, words: int, bounds: list[int]) -> None:
         for header, count in code.counts(given).items():
             most[header] = max(most[header], count)
     assert [most[code.header(b)] for b in found] == bounds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cpu", ["arm7tdmi", "arm946e-s"])  # with a table of leading zeros; clz
+def test_divisions_of_double_words(cpu: str) -> None:
+    """As often as the divisor has more leading zeros: dividend and divisor are compared before."""
+    code = load(build(SOURCE, cpu=cpu, link=("-lgcc",)), "__udivmoddi4")
+    (found,) = code.bounds()
+    assert found.bound == 64
+    given = [*arguments(4), (0xFFFF_FFFF, 0x7FFF_FFFF, 1, 0), (0xFFFF_FFFF, 0xFFFF_FFFF, 1, 0)]
+    executed = max(code.counts(words)[code.header(found)] for words in given)
+    assert 62 <= executed <= 64
+
+
+@pytest.mark.slow
+def test_what_an_inner_loop_shifts_bounds_the_loop_around_it() -> None:
+    """The exponent of a power is halved by both: the inner one halves it any number of times."""
+    code = load(build(SOURCE, cpu="arm7tdmi", link=("-lgcc",)), "__powisf2")
+    found = [b for b in code.bounds() if code.graph.loops[b.loop].parent is None]
+    assert [b.bound for b in found[:1]] == [32]

@@ -63,6 +63,17 @@ COMPILED = {
         [11],
         None,
     ),
+    "table": (
+        "static const unsigned char n[16] = {1, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 9};"
+        "for (unsigned i = 0; i < n[a & 15]; i++) sink = i;",
+        [9],
+        None,
+    ),
+    "halved by an inner loop": (
+        "for (; a; a >>= 1) while (!(a & 1)) { a >>= 1; sink = a; }",
+        None,
+        None,
+    ),
     "unbounded": ("for (unsigned i = 0; i != a; i++) sink = i;", [None], None),
     "list": ("for (unsigned *p = (unsigned *)a; p; p = (unsigned *)*p) sink = 1;", [None], None),
     "poll": ("while (!(*(volatile unsigned *)0x43F90094 & 8)) ;", [None], None),

@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 
+from campaigns.encodings import EVERY, Table, holes, tabulated, written
 from pipeline.core import load_core
 from pipeline.demand import demand
 from pipeline.timing import Profile
@@ -122,3 +123,16 @@ def test_precision() -> None:
     single, double = decoded(HALVES, thumb=False)[13:15]
     assert not is_double(single)
     assert is_double(double)
+
+
+def test_the_list_of_encodings_has_no_hole() -> None:
+    """The encodings with many fixed bits; ``campaigns.encodings`` has random ones of all forms."""
+    table: Table = {}
+    for thumb in (False, True):
+        core = frozenset(["cortex-a8"] if thumb else EVERY)
+        raws = written(thumb=thumb)
+        assert len(raws) > 80
+        tabulated([(raw, "rare", core) for raw in raws], thumb=thumb, table=table)
+    assert not holes(table)
+    assert {"vmrs", "vmsr", "srs", "rfe", "clrex", "wfe", "bxj", "vldm", "vstm"} <= table.keys()
+    assert all(row.decoded == {"yes"} for row in table.values())

@@ -88,5 +88,7 @@ def test_the_first_hour(wheel: Path, tmp_path: Path, versions: str) -> None:
     entry = ("--entry", "undefined", "--quiet")
     assert " nusmv " in run(folder, wcet, "analyse", *entry)
     assert "written" in run(folder, wcet, "baseline", *entry)
+    run(folder, wcet, "analyse", *entry, "--html", "report.html")
+    assert (folder / "report.html").read_text().endswith("</html>\n")
     run(folder, wcet, "check", *entry)
     run(folder, wcet, "check", *entry, "--budget", "undefined=1us", status=1)

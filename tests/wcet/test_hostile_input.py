@@ -75,6 +75,7 @@ def command(name: str, elf: Path | str) -> list[str]:
         "help": ["help"],
         "init": ["init", elf, "--output", "-"],
         "loops": ["loops", elf, "--entry", "main", *quiet],
+        "masked": ["masked", elf, "--entry", "main", *quiet],
         "platform": ["platform", "check", "kzm", elf],
         "path": ["path", elf, "--entry", "main", *quiet],
         "replay": ["replay", __file__, "--kernel", elf, "--quiet"],

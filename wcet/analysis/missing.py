@@ -58,13 +58,18 @@ def survey(kernel: Path, options: Options, stages: Stages) -> Survey:
                 if error is None:
                     break
                 statuses.append(error.exit_status)
-                new = {(m.addr, m.fact): (name, m) for m in error.missing}
+                new = {key_of(m): (name, m) for m in error.missing}
                 if new.keys() <= found.keys():
                     others[name] = error
                     break
                 found |= {key: value for key, value in new.items() if key not in found}
     outside = outside_map(begun.image, begun.platform.hierarchy.memory)
     return Survey(begun.image, outside, tuple(found.values()), others, next(iter(statuses), 0))
+
+
+def key_of(missing: Missing) -> tuple[int, str]:
+    """What makes two of them one: a fact that names no place is stated once."""
+    return (missing.addr if "PLACE" in missing.fact else 0), missing.fact
 
 
 def meanwhile(missing: Missing) -> str:

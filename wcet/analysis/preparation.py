@@ -18,7 +18,9 @@ from loopbounds.bounds import bound_loops
 from loopbounds.proof.bound import LoopBound
 from loopbounds.recursion import find_depths, with_depths
 from pipeline.charge import charge
+from pipeline.core import load_core
 from pipeline.costs import Costs
+from pipeline.demand import demand
 from quoll.arm.insn import Flow
 from quoll.assumptions import (
     ABORTS,
@@ -35,7 +37,7 @@ from quoll.assumptions import (
     stated,
 )
 from quoll.cfg.cfg import Program
-from quoll.errors import TimingError, UsageError
+from quoll.errors import ControlFlowError, TimingError, UsageError
 from quoll.extraction.extract import extract
 from quoll.facts import PathStart
 from quoll.facts.applied import CALLEE_SAVED, Replacement
@@ -59,6 +61,7 @@ from wcet.platforms.platform import Platform
 
 __all__ = ["Preparation", "Valued"]
 
+NAMED = 4  # instructions in an error, beside the first
 SPREAD = 1000  # nodes of all starts of paths, from which on they are worth another process
 
 
@@ -108,11 +111,16 @@ class Costed:
 class Preparation:
     """The stages of one run, for any of its entries.
 
-    ``starts``: paths start there; else they are functions that are called.
+    ``switching``: the functions that switch contexts and are being bounded, the outermost first.
     """
 
     run: Run
-    starts: bool = True
+    switching: tuple[int, ...] = ()
+
+    @property
+    def starts(self) -> bool:
+        """Whether paths start at what is prepared; else it is a function that is called."""
+        return not self.switching
 
     def whole_graph(self, address: int) -> Supergraph:
         """Every path from an entry that facts do not exclude, whatever values decide."""
@@ -196,10 +204,17 @@ class Preparation:
         blocks = [block for cfg in program.functions.values() for block in cfg.blocks]
         switches: list[Switch] = []
         image = self.run.image.starting_with(())  # callers have stored into memory before
-        called = Preparation(replace(self.run, image=image), starts=False)
         for function in sorted({f for b in blocks for f in b.passes if replaced[f].cycles is None}):
             place = self.run.image.place(function)
-            valued, prepared = called.valued(place, function), called.prepare(place, function)
+            if function in self.switching:
+                raise ControlFlowError(
+                    "functions that switch contexts call each other",
+                    where=place,
+                    hint="state it of the one that loads the stack pointer only",
+                )
+            run = replace(self.run, image=image)
+            inside = Preparation(run, switching=(*self.switching, function))
+            valued, prepared = inside.valued(place, function), inside.prepare(place, function)
             found = [self.run.solve(place, function, p, [], whole=False) for p in prepared.paths]
             if any(one.parametric is not None for one in found):
                 raise UsageError(
@@ -329,9 +344,11 @@ class Preparation:
         """The stages before the integer program, for one entry."""
         valued = self.valued(name, address)
         if valued.image is not self.run.image:
-            return replace(self, run=replace(self.run, image=valued.image)).prepare(name, address)
+            changed = replace(self.run, image=valued.image)
+            return replace(self, run=changed).prepare(name, address)
         graph, values = valued.graph, valued.values
         with self.run.stages.stage("values", name):
+            refuse_untimed(graph, self.run.image, self.run.platform)
             parts = self.segments(graph, values)
         with self.run.stages.stage("loop bounds", name):
             moved = parts[0].start is not None  # by a fact
@@ -507,6 +524,27 @@ def presupposed(
             yield ENDS.text(place=image.place(addr))
         elif insn.flow is Flow.EXCEPTION_RETURN:
             yield RETURNS_UNMASKED.text(entry=name, place=image.place(addr))
+
+
+def refuse_untimed(graph: Supergraph, image: Image, platform: Platform) -> None:
+    """Raise TimingError for all instructions without a timing class, before anything is proved."""
+    timing = platform.timing
+    core = load_core(timing.core, timing.profile, timing.own_rows)
+    blocks = {id(node.block): node.block for node in graph.nodes}
+    insns = {insn.addr: insn for block in blocks.values() for insn in block.insns}
+    found: dict[int, TimingError] = {}
+    for addr, insn in sorted(insns.items()):
+        try:
+            demand(core, insn, aligned=True, aligned8=False)
+        except TimingError as error:
+            found[addr] = error
+    if not found:
+        return
+    first, *others = found.items()
+    more = "".join(f"; also {insns[a].text} at {image.place(a)}" for a, _ in others[:NAMED])
+    left = len(others) - NAMED
+    more += f"; and {left} more" if left > 0 else ""
+    raise TimingError(f"{first[1].message}{more}", where=first[1].where, hint=first[1].hint)
 
 
 def refuse_control_writes(graph: Supergraph, image: Image) -> None:

@@ -20,7 +20,7 @@ from wcet.analysis.missing import Survey, survey
 from wcet.analysis.options import Options
 from wcet.analysis.result import Result
 from wcet.analysis.run import Run
-from wcet.analysis.stages import Stages
+from wcet.analysis.stages import Silent, Stages
 from wcet.atomic import publish
 from wcet.gate.compare import compare
 from wcet.gate.record import LATENCY, Record, read, recorded
@@ -84,7 +84,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--baseline",
         type=Path,
         metavar="FILE",
-        help="of --html: compare with what 'wcet baseline' or --json has written",
+        help="of --html: compare with what 'wcet baseline' or --json has written (default: as "
+        "wcet.toml says)",
     )
     for form, text in (("lp", "LP"), ("mps", "free MPS")):
         p.add_argument(
@@ -117,11 +118,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(options: argparse.Namespace) -> int:
     """Analyse, then print; files are written only when an entry at least has a bound."""
-    given(options)
+    project = given(options)
     if options.baseline and not options.html:
         raise UsageError("--baseline is of the report that --html writes")
     if options.html:
         part_texts()  # a missing one is said before the analysis
+        if project and not options.baseline and project.baseline.is_file():
+            options.baseline = project.baseline
     old = read(options.baseline) if options.baseline else None
     stages = Stages(verbose=not options.quiet)
     wanted = requested(options, options.entry, options.smv)
@@ -171,8 +174,9 @@ def page_text(
     if old is not None:
         asked = old.only(frozenset((*result.entries, *result.unbounded, LATENCY)))
         change = compare(asked, recorded(result, wanted.sources), {}, Fraction(0))
-    caches = cache_uses(Run.begin(options.kernel, wanted, Stages(verbose=False)), result)
-    return lambda: to_html(result, wanted.sources, caches, change)
+    run = Run.begin(options.kernel, wanted, Silent())
+    caches = cache_uses(run, result)
+    return lambda: to_html(result, wanted.sources, caches, run.facts, change)
 
 
 def suggest(options: argparse.Namespace, found: Survey) -> int:

@@ -11,7 +11,8 @@ from pathlib import Path
 from loopbounds.proof.options import BoundOptions, Budget
 from quoll.errors import InputError, UsageError, WcetError
 from quoll.image.image import Image
-from wcet.analysis.missing import Survey, survey
+from quoll.processes.children import Died, TimedOut, apart
+from wcet.analysis.missing import survey
 from wcet.analysis.options import Options
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish
@@ -23,7 +24,8 @@ from wcet.request import add_cache, add_command, kept
 
 __all__ = ["add_to"]
 
-SECONDS = 60  # for each loop
+SECONDS = 60  # to find what is missing
+Suggested = tuple[str, tuple[str, ...]]  # a facts file, and a line for each fact
 DESCRIPTION = f"""\
 Look at an ELF and write {FILE}, with comments: the platform that its build attributes name, and the
 entries that it has. Then 'wcet analyse', 'wcet advise', 'wcet baseline' and 'wcet check' need no
@@ -81,30 +83,32 @@ def run(options: argparse.Namespace) -> int:
     kernel = options.kernel
     if options.output != "-" and not kernel.is_absolute():
         kernel = Path(os.path.relpath(kernel, Path(options.output).parent))
-    found = None
+    suggested: Suggested | None = None
     facts = Path(options.output).parent / kernel.with_suffix(".facts").name
     entries = entries_of(image, platform)
     exists = facts.exists() or options.kernel.with_suffix(".facts").exists()
     if options.output != "-" and platform and entries and not (exists or options.no_facts):
-        found = missing_facts(options, entries)
+        suggested = missing_facts(options, entries, kernel.name)
         options.suggest_facts = facts
-    text = draft(image, kernel, platform, reason, facts.name if found else None)
+    text = draft(image, kernel, platform, reason, facts.name if suggested else None)
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"the name of {kernel} cannot stand in a TOML file") from error
     files: list[tuple[str | Path, Callable[[], str]]] = [(options.output, lambda: text)]
     lines = [f"written to {options.output}"]
-    if found is not None:
-        survey_found = found
-        files.append((facts, lambda: suggested_facts(survey_found, kernel.name)))
-        lines += [f"written to {facts}, to be filled in:", *to_lines(survey_found)]
+    if suggested is not None:
+        content, missing = suggested
+        files.append((facts, lambda: content))
+        lines += [f"written to {facts}, to be filled in:", *missing]
     publish(options, files, lambda: "".join(f"{line}\n" for line in lines))
     return 0
 
 
-def missing_facts(options: argparse.Namespace, entries: tuple[str, ...]) -> Survey | None:
-    """What has to be stated; None where the binary cannot be analysed on this platform."""
+def missing_facts(
+    options: argparse.Namespace, entries: tuple[str, ...], name: str
+) -> Suggested | None:
+    """What has to be stated; None where the binary cannot be analysed on this platform, or soon."""
     store = kept(options)
     wanted = Options(
         entries=entries,
@@ -119,10 +123,20 @@ def missing_facts(options: argparse.Namespace, entries: tuple[str, ...]) -> Surv
         store=store,
     )
     stages = Stages(verbose=not options.quiet)
+
+    def work() -> Suggested:
+        found = survey(options.kernel, wanted, stages)
+        return suggested_facts(found, name), tuple(to_lines(found))
+
     try:
-        return survey(options.kernel, wanted, stages)
-    except WcetError as error:
+        return apart(work, SECONDS)
+    except TimedOut:
+        stages.warn(
+            f"what has to be stated was not found in {SECONDS} seconds; 'wcet analyse "
+            "--suggest-facts FILE' finds it, and takes its time"
+        )
+    except (WcetError, Died) as error:
         stages.warn(f"no facts were looked for: {error}")
-        return None
     finally:
         stages.done()
+    return None

@@ -14,6 +14,7 @@ from typing import Any
 from ilp.paths.outline import Outline
 from loopbounds.proof.bound import LoopBound
 from quoll.assumptions import table
+from quoll.facts import Facts
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.result import EntryResult, Result
 from wcet.gate.compare import RecordChange
@@ -36,6 +37,7 @@ def page_document(
     result: Result,
     sources: Path,
     caches: Mapping[str, tuple[CacheUse, ...]],
+    facts: Facts,
     comparison: RecordChange | None,
 ) -> dict[str, Any]:
     """All of it. ``caches`` are by name of the entry; ``sources`` is where the compiler ran."""
@@ -54,7 +56,6 @@ def page_document(
             "l2": result.platform.l2_enabled,
         },
         "facts_files": list(result.facts_files),
-        "sources": str(sources),
         "causes": list(CAUSES.values()),
         "heat": list(HEAT),
         "legend": [list(row) for row in LEGEND],
@@ -77,7 +78,7 @@ def page_document(
         "assumptions": _assumptions(result),
         "facts": [
             {"source": f.source, "text": f.text, "label": f.label, "places": places}
-            for f, places in zip(result.facts, fact_places(result), strict=True)
+            for f, places in zip(result.facts, fact_places(result, facts), strict=True)
         ],
         "comparison": comparison and comparison_document(comparison),
     }

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from quoll.errors import WcetError
-from quoll.facts import Fact, load
+from quoll.facts import Fact, Facts
 from quoll.facts.places import resolve
 from quoll.image.image import Image
 from wcet.analysis.result import Result
@@ -13,11 +11,10 @@ from wcet.analysis.result import Result
 __all__ = ["fact_places"]
 
 
-def fact_places(result: Result) -> list[list[int]]:
+def fact_places(result: Result, facts: Facts) -> list[list[int]]:
     """For each fact of a result the addresses that it names, where the code has them."""
-    facts = load(tuple(Path(name) for name in result.facts_files)).facts
-    by_source = {str(fact.source): fact for fact in facts}
-    return [_addresses(result.image, by_source.get(f.source)) for f in result.facts]
+    by_source = {(str(fact.source), fact.source.text): fact for fact in facts.facts}
+    return [_addresses(result.image, by_source.get((f.source, f.text))) for f in result.facts]
 
 
 def _addresses(image: Image, fact: Fact | None) -> list[int]:

@@ -16,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from quoll.facts import Facts
 from wcet.analysis.result import Result
 from wcet.gate.compare import RecordChange
 from wcet.page.caches import CacheUse
@@ -33,10 +34,11 @@ def to_html(
     result: Result,
     sources: Path,
     caches: Mapping[str, tuple[CacheUse, ...]],
+    facts: Facts,
     comparison: RecordChange | None,
 ) -> str:
     """The page of a result."""
-    return page(page_document(result, sources, caches, comparison))
+    return page(page_document(result, sources, caches, facts, comparison))
 
 
 def page(document: dict[str, Any]) -> str:

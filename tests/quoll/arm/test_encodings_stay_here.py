@@ -24,7 +24,7 @@ BYTES = {
     "wcet/analysis/raw_memory.py",
 }
 # Which row of the manual's cycle-timing tables an instruction takes goes by its name.
-NAMES = {"pipeline/classes.py"}
+NAMES = {"pipeline/classes.py", "pipeline/vector_classes.py"}
 ALLOWED = {"raw": BYTES, "mnemonic": NAMES}
 DISASSEMBLERS = frozenset(["capstone", "pypcode"])
 

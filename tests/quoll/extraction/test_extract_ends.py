@@ -137,7 +137,7 @@ def test_traps() -> None:
           main+8 (1): stops
           other (1): fallthrough other+4
           other+4 (1): stops
-        ? other: svc #1 raises an exception inside the analysed code
+        ? other: svc #1 calls the supervisor inside the analysed code
         ? other+4: bx lr is not proved to return to the caller: the target is not constant; \
 lost at svc #1
         """,

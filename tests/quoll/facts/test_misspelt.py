@@ -20,6 +20,8 @@ ignore edge a -> b+4
 ignore a
 require y.c:3
 path must end at every exception return
+path must end at every supervisor call
+every supervisor call takes at most 9 cycles
 path must end at a
 path may end at a
 path starts at a

@@ -87,7 +87,6 @@ def large_document(blocks: int) -> dict[str, Any]:
             "l2": False,
         },
         "facts_files": [],
-        "sources": ".",
         "causes": CAUSES,
         "heat": ["#ffffff", "#ff8640"],
         "legend": [["#e3e6ea", "not on the worst path"]],

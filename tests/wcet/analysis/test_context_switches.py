@@ -75,3 +75,11 @@ def test_a_switch_that_is_called_finds_other_caches_than_an_entry(tmp_path: Path
     (main, switch), (main_held, switch_held) = cycles.values()
     assert main_held == main
     assert switch_held < switch
+
+
+def test_switches_that_call_each_other_are_refused(tmp_path: Path) -> None:
+    body = "push {r4, lr}\n bl other\n ldr sp, [r1]\n pop {r4, pc}\nbegin other\n push {r4, lr}\n"
+    elf = program(f"{body} bl switch\n ldr sp, [r1]\n pop {{r4, pc}}", thumb=False)
+    facts = "switch switches context\nother switches context\n"
+    with pytest.raises(WcetError, match="call each other"):
+        bounded(elf, tmp_path, facts, "main")

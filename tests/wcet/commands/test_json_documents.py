@@ -55,6 +55,8 @@ RUNS = [
     ("timing", ["timing", *WORK], 0),
     ("values", ["values", *WORK], 0),
     ("advise", ["advise", *SYSCALL], 0),
+    ("masked", ["masked", *KERNEL, *GIVEN], 0),
+    ("masked", ["masked", *KERNEL], 6),
     ("check", ["check", *KERNEL, *GIVEN, "--baseline", "old.json"], 1),
     ("diff", ["diff", "old.json", "new.json", "--quiet"], 1),
     ("replay", ["replay", "a.trace", "--kernel", *KERNEL, *GIVEN, "--timing", "undefined"], 0),

@@ -11,7 +11,13 @@ from typing import Any
 
 import pytest
 
+from quoll.errors import WcetError
+from quoll.facts import Facts
+from quoll.inlining.vivu import FULL, Vivu
+from tests.testing.wcet.calling import calling_program
+from tests.testing.wcet.programs import bound, program
 from wcet.cli import main
+from wcet.page.document import page_document
 from wcet.page.parts import part_texts
 from wcet.page.write import page, source_hash
 
@@ -126,6 +132,22 @@ def test_no_file_outside_the_folder_is_taken_in(folder: Path, tmp_path: Path) ->
         (file,) = data(written(folder, "--source-dir", source))["files"]
         assert file["lines"] == []
         assert file["missing"] in ("it is not there", "it is outside the folder")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("vivu", [FULL, Vivu(0, unroll=False), Vivu(None, unroll=True)])
+def test_random_programs_add_up(seed: int, vivu: Vivu) -> None:
+    """ARM and Thumb, functions that call one another, contexts that are merged or split."""
+    for elf, platform in (
+        (calling_program(seed, "-O2"), "kzm"),
+        (program(seed, "-Os", "cortex-a8", thumb=True), "cubieboard"),
+    ):
+        try:
+            result = bound(elf, platform, vivu)
+        except WcetError:
+            continue  # it has no bound without facts
+        assert_sums(json.loads(json.dumps(page_document(result, Path(), {}, Facts(), None))))
 
 
 class Markup(HTMLParser):
@@ -293,3 +315,22 @@ def test_functions_of_parameters_and_missing_bounds_are_shown(tmp_path: Path) ->
     assert unbounded["name"] == "other"
     loops = {loop["entry"] for loop in document["loops"]}
     assert loops == {0}
+
+
+def test_the_project_file_names_sources_and_baseline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/kernel.c").write_text(SOURCE)
+    command = [*COMPILER, *LINKED, "kernel.c", "-o", "../kernel.elf"]
+    subprocess.run(command, check=True, cwd=tmp_path / "src")
+    lines = ['kernel = "kernel.elf"', 'platform = "kzm"', 'entries = ["handler"]']
+    (tmp_path / "wcet.toml").write_text("\n".join([*lines, 'sources = "src"', ""]))
+    monkeypatch.chdir(tmp_path)
+    for number in range(2):
+        assert main(["analyse", "--quiet", "--html", "report.html"]) == 0
+        document = data(Path("report.html").read_text())
+        assert document["files"][0]["missing"] == ""
+        assert (document["comparison"] is not None) == bool(number)
+        assert main(["baseline", "--quiet"]) == 0
+    assert document["comparison"]["entries"][0]["verdict"] == "same"

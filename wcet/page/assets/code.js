@@ -1,29 +1,26 @@
 // Functions, blocks and paths by what names them.
 
 const FUNCTIONS = new Map(DATA.functions.map((f) => [f.address, f]));
-const BLOCKS = new Map(); // address -> functions with a block there
-for (const f of DATA.functions) {
-  f.byAddress = new Map(f.blocks.map((b) => [b.address, b]));
-  for (const b of f.blocks) {
-    if (!BLOCKS.has(b.address)) BLOCKS.set(b.address, []);
-    BLOCKS.get(b.address).push(f);
-  }
-}
 
 function functionName(address) {
   return FUNCTIONS.get(address)?.name ?? hex(address);
 }
 
 // The block with the instruction at `address`, as [function, block]; null if none is analysed.
-let instructions = null;
+let starts = null; // [address, function, block] by address; a block may be in several functions
 function blockAt(address) {
-  if (!instructions) {
-    instructions = new Map();
-    for (const f of DATA.functions) {
-      for (const b of f.blocks) for (const [at] of b.code) if (!instructions.has(at)) instructions.set(at, [f, b]);
-    }
+  starts ??= DATA.functions.flatMap((f) => f.blocks.map((b) => [b.address, f, b])).sort((a, b) => a[0] - b[0]);
+  let low = 0;
+  let high = starts.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (starts[middle][0] <= address) low = middle + 1; else high = middle;
   }
-  return instructions.get(address) ?? null;
+  // Blocks of other functions may begin inside of the one that is looked for.
+  for (let i = low - 1; i >= 0 && i >= low - 8; i -= 1) {
+    if (starts[i][2].code.some(([at]) => at === address)) return [starts[i][1], starts[i][2]];
+  }
+  return null;
 }
 
 function lineOf(address) {
@@ -117,10 +114,10 @@ function callsOf(path) {
 }
 
 // Text with its addresses as links to the code there.
-function linked(text, entry) {
+function linked(text) {
   return text.split(/(0x[0-9a-f]{3,8})/).map((part, i) => {
     if (i % 2 === 0) return part;
     const found = blockAt(parseInt(part, 16));
-    return found ? link(part, "code", entry, 0, found[0].address, parseInt(part, 16)) : part;
+    return found ? link(part, "code", entryThrough(found[0].address), 0, found[0].address, parseInt(part, 16)) : part;
   });
 }

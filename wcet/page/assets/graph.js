@@ -1,7 +1,7 @@
 // Drawn graphs: dagre places the nodes, and SVG shows them. Of a large graph only the part around
 // one node is drawn.
 
-const MOST_NODES = 120;
+const MOST_NODES = 80;
 const CHARACTER = 7.3; // pixels of the font of drawings
 const LINE = 16;
 
@@ -117,18 +117,34 @@ function heatLegend() {
   return make("div", {}, legend(DATA.legend), make("p", { class: "faint" }, "Thick edges are on the worst path, n× is how often; dashed: over a call; dotted: no execution takes it."));
 }
 
-// Who calls whom on a path, from a share of the cycles on.
-function callGraph(path, least, onchosen) {
+// Who calls whom on a path, from a share of the cycles on; with `all` also who else may be called,
+// as far as it is drawn, around the function that the path starts with.
+function callGraph(path, share, all, onchosen) {
+  const least = all ? 0 : share;
   const { functions, edges } = callsOf(path);
-  const sorted = [...functions.values()].sort((a, b) => b.cycles - a.cycles);
-  const shown = new Map(sorted.filter((f) => f.cycles >= least * path.cycles).slice(0, MOST_NODES).map((f) => [f.fn, f]));
-  const nodes = [...shown.values()].map((f) => ({
-    id: f.fn, kind: "on", fill: heatColor(f.cycles / path.cycles),
-    lines: [functionName(f.fn), `${percent(f.cycles, path.cycles)}, own ${percent(f.own, path.cycles)}`, `called ${number(f.calls)}×`],
-    label: `${functionName(f.fn)}, ${percent(f.cycles, path.cycles)} of the cycles, own ${percent(f.own, path.cycles)}, called ${number(f.calls)} times`,
+  const found = new Map(functions);
+  const calls = edges.map((edge) => ({ ...edge, kind: "path", text: `${number(edge.calls)}× ${percent(edge.cycles, path.cycles)}` }));
+  if (all) {
+    const known = new Set(edges.map((edge) => `${edge.from} ${edge.to}`));
+    for (const f of DATA.functions) {
+      if (!found.has(f.address)) found.set(f.address, { fn: f.address, calls: 0, own: 0, cycles: 0 });
+      for (const to of new Set(f.blocks.flatMap((b) => b.calls))) {
+        if (FUNCTIONS.has(to) && !known.has(`${f.address} ${to}`)) calls.push({ from: f.address, to, kind: "across", text: "" });
+      }
+    }
+  }
+  const wanted = [...found.values()].sort((a, b) => b.cycles - a.cycles).filter((f) => f.cycles >= least * path.cycles);
+  const shown = all ? around(wanted.map((f) => f.fn), calls, treeOf(path)[0].fn, MOST_NODES)
+    : new Set(wanted.slice(0, MOST_NODES).map((f) => f.fn));
+  const nodes = wanted.filter((f) => shown.has(f.fn)).map((f) => ({
+    id: f.fn, kind: f.calls ? "on" : "off", fill: f.calls ? heatColor(f.cycles / path.cycles) : DATA.legend[0][0],
+    lines: f.calls ? [functionName(f.fn), `${percent(f.cycles, path.cycles)}, own ${percent(f.own, path.cycles)}`, `called ${number(f.calls)}×`]
+      : [functionName(f.fn)],
+    label: f.calls ? `${functionName(f.fn)}, ${percent(f.cycles, path.cycles)} of the cycles, own ${percent(f.own, path.cycles)}, called ${number(f.calls)} times`
+      : `${functionName(f.fn)}, not on the worst path`,
   }));
-  const inside = edges.filter(({ from, to }) => shown.has(from) && shown.has(to) && from !== to).map((edge) => ({
-    from: edge.from, to: edge.to, kind: "path", text: `${number(edge.calls)}× ${percent(edge.cycles, path.cycles)}`,
-  }));
-  return drawing("Calls on the worst path", nodes, inside, onchosen);
+  const inside = calls.filter(({ from, to }) => shown.has(from) && shown.has(to) && from !== to);
+  const note = `${number(nodes.length)} of ${number(wanted.length)} functions are drawn.`;
+  const picture = drawing("Calls", nodes, inside, onchosen);
+  return make("div", {}, make("p", { class: "faint" }, note), picture.element);
 }

@@ -24,8 +24,8 @@ function boundsView() {
     make("h2", {}, "Bounds"),
     table("Bounds of all entries", ["entry", "cycles", "µs", "by cause", ...used.map((i) => DATA.causes[i])], rows),
     legend(used.map((i) => [causeColor(i), DATA.causes[i]])),
-    DATA.unbounded.map((e) => make("p", { class: "worse" }, `${e.name} has no bound: `, linked(e.message, 0))),
-    notes.map((text) => make("p", {}, linked(text, 0))),
+    DATA.unbounded.map((e) => make("p", { class: "worse" }, `${e.name} has no bound: `, linked(e.message))),
+    notes.map((text) => make("p", {}, linked(text))),
     latency && make("p", {}, make("strong", {}, `Worst interrupt latency: ${number(latency.cycles)} cycles, ${latency.microseconds.toFixed(1)} µs`),
       ` = longest masked path (${latency.longest}: ${number(latency.longest_cycles)}) + `,
       `${latency.interrupts > 1 ? `${latency.interrupts} × ` : ""}interrupt path (${number(latency.interrupt_cycles)})`),
@@ -51,13 +51,25 @@ function pathChoice(entry, path, go) {
   ];
 }
 
-function noPath() {
-  return make("p", {}, "No counts are known that reach the bound: there is no path to show.");
+// Where there is no path: what can be chosen instead.
+function noPath(part, entry) {
+  const others = DATA.entries.map((e, i) => [e, i]).filter(([e]) => e.paths.length);
+  return [
+    make("p", {}, `No counts are known that reach the bound of ${DATA.entries[entry]?.name ?? "this entry"}: there is no path to show.`),
+    make("ul", {}, others.map(([e, i]) => make("li", {}, link(e.name, part, i, 0)))),
+  ];
 }
 
-function pathView([entry = 0, number_ = 0, chosen = 0]) {
+const FIRST = Math.max(0, DATA.entries.findIndex((e) => e.paths.length)); // entry with a path
+
+// The first entry whose worst path runs through a function; else the first one.
+function entryThrough(fn) {
+  return Math.max(FIRST, DATA.entries.findIndex((e) => e.paths[0] && loadsOf(e.paths[0]).get(fn)?.cycles));
+}
+
+function pathView([entry = FIRST, number_ = 0, chosen = 0]) {
   const path = DATA.entries[entry]?.paths[number_];
-  if (!path) return [make("h2", {}, "Worst path"), noPath()];
+  if (!path) return [make("h2", {}, "Worst path"), noPath("path", entry)];
   const detail = make("section", { "aria-label": "What is chosen" });
   const found = make("span", { class: "faint" });
   const flame = new FlameGraph(path, (node) => {
@@ -104,9 +116,9 @@ function showPart(place, path, node, entry, number_) {
   );
 }
 
-function codeView([entry = 0, number_ = 0, fnAddress, at]) {
+function codeView([entry = FIRST, number_ = 0, fnAddress, at]) {
   const path = DATA.entries[entry]?.paths[number_];
-  if (!path) return [make("h2", {}, "Functions"), noPath()];
+  if (!path) return [make("h2", {}, "Functions"), noPath("code", entry)];
   const loads = loadsOf(path);
   const load = (f) => loads.get(f.address) ?? NO_LOAD;
   const sorted = DATA.functions.slice().sort((a, b) => load(b).cycles - load(a).cycles);
@@ -119,7 +131,7 @@ function codeView([entry = 0, number_ = 0, fnAddress, at]) {
   const code = listing(fn, use.blocks, Number(at) || 0);
   const holder = make("div", {});
   let middle = at && blockAt(Number(at))?.[0] === fn ? blockAt(Number(at))[1].address : fn.address;
-  if (!fn.byAddress.has(middle)) middle = fn.blocks[0].address;
+  if (!fn.blocks.some((b) => b.address === middle)) middle = fn.blocks[0].address;
   let picture = null;
   const redraw = () => {
     picture = controlFlow(fn, use, middle, (id) => {
@@ -142,20 +154,20 @@ function codeView([entry = 0, number_ = 0, fnAddress, at]) {
   ];
 }
 
-function callsView([entry = 0, number_ = 0]) {
+function callsView([entry = FIRST, number_ = 0]) {
   const path = DATA.entries[entry]?.paths[number_];
-  if (!path) return [make("h2", {}, "Calls"), noPath()];
+  if (!path) return [make("h2", {}, "Calls"), noPath("calls", entry)];
   const { functions, edges } = callsOf(path);
   const open = (fn) => { location.hash = address("code", entry, number_, fn); };
   const holder = make("div", {});
-  const redraw = (least) => holder.replaceChildren(callGraph(path, Number(least), open).element);
+  const redraw = (least) => holder.replaceChildren(callGraph(path, Number(least), least === "all", open));
   redraw(0.01);
   const rows = [...functions.values()].sort((a, b) => b.cycles - a.cycles);
   const callers = (fn) => edges.filter((edge) => edge.to === fn).map((edge) => functionName(edge.from)).join(", ");
   return [
     make("h2", {}, "Calls on the worst path"),
     make("div", { class: "tools" }, pathChoice(entry, number_, (e, p) => { location.hash = address("calls", e, p); }),
-      labelled("From", choice([[0.1, "10 %"], [0.01, "1 %"], [0.001, "0.1 %"], [0, "0 %"]], 0.01, redraw))),
+      labelled("Functions from", choice([[0.1, "10 %"], [0.01, "1 %"], [0.001, "0.1 %"], [0, "0 %"], ["all", "all, on the path or not"]], 0.01, redraw))),
     holder,
     make("h3", {}, "Functions on the path, cycles with those that they call"),
     filtered("Functions on the path", rows, (f) => `${functionName(f.fn)} ${callers(f.fn)}`, (f, element) => {
@@ -237,7 +249,7 @@ function assumptionsView([chosen]) {
   const of = (a) => (a.entries.length ? a.entries.map((i) => [DATA.entries[i].paths.length ? link(DATA.entries[i].name, "path", i, 0) : DATA.entries[i].name, " "]) : "the interrupt latency");
   const loops = DATA.assumptions.map(() => []);
   for (const l of DATA.loops) for (const n of l.assumptions) loops[n].push(l);
-  const items = DATA.assumptions.map((a, i) => make("li", { id: `assumption${i}`, tabindex: -1 }, linked(a.text, a.entries[0] ?? 0),
+  const items = DATA.assumptions.map((a, i) => make("li", { id: `assumption${i}`, tabindex: -1 }, linked(a.text),
     make("details", { open: i === chosen }, make("summary", {}, `kind: ${a.kind}; ${a.entries.length} entries${loops[i].length ? `, ${loops[i].length} loops` : ""}`),
       make("dl", {}, make("dt", {}, "bounds of"), make("dd", {}, of(a)),
         loops[i].length ? [make("dt", {}, "loops"), make("dd", {}, loops[i].slice(0, 50).map((l) => [link(lineOf(l.header), "code", l.entry, 0, l.function, l.header), " "]),
@@ -256,7 +268,7 @@ function assumptionsView([chosen]) {
     DATA.facts.length ? table("Facts", ["fact", "state", "where it stands", "what it is about"], DATA.facts.map((f) => [
       make("code", {}, f.text), f.label, f.source, make("span", {}, f.places.map((at) => {
         const found = blockAt(at);
-        return [found ? link(`${found[0].name} ${lineOf(at)}`, "code", 0, 0, found[0].address, at) : hex(at), " "];
+        return [found ? link(`${found[0].name} ${lineOf(at)}`, "code", entryThrough(found[0].address), 0, found[0].address, at) : hex(at), " "];
       })),
     ])) : make("p", {}, "No facts were stated."),
   ];

@@ -1,0 +1,68 @@
+"""The cycles of supervisor calls are part of a bound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loopbounds.bounds import BoundOptions
+from tests.testing.quoll.building import build
+from wcet.analysis.analyse import analyse
+from wcet.analysis.missing import survey
+from wcet.analysis.options import Options
+from wcet.analysis.stages import Stages
+
+SOURCE = """
+.text
+.global main
+.type main, %function
+main:   push {r4, lr}
+        mov r4, #3
+1:      svc #1
+        subs r4, r4, #1
+        bne 1b
+        svc #2
+        pop {r4, pc}
+"""
+
+
+def options(folder: Path, text: str) -> Options:
+    (facts := folder / "test.facts").write_text(text)
+    return Options(
+        entries=("main",),
+        platform="kzm",
+        l2=None,
+        facts=(facts,),
+        neighbouring_facts=False,
+        ends=(),
+        solver="highs",
+        time_limit=20.0,
+        bounds=BoundOptions(workers=1),
+    )
+
+
+@pytest.fixture(scope="module")
+def elf() -> Path:
+    return build(SOURCE, "-Wl,-Ttext=0xf0010000", language="S")
+
+
+def test_four_calls_cost_four_times(elf: Path, tmp_path: Path) -> None:
+    found = [
+        analyse(
+            elf,
+            options(tmp_path, f"every supervisor call takes at most {n} cycles\n"),
+            Stages(verbose=False),
+        )
+        .entries["main"]
+        .cycles
+        for n in (1, 101)
+    ]
+    assert found[1] - found[0] == 400
+
+
+def test_one_question(elf: Path, tmp_path: Path) -> None:
+    found = survey(elf, options(tmp_path, ""), Stages(verbose=False))
+    assert [missing.fact for _, missing in found.missing] == [
+        "every supervisor call takes at most N cycles"
+    ]

@@ -1,0 +1,156 @@
+"""``wcet masked``: how long interrupts are masked, region by region, and the latency."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from quoll.assumptions import listed, table
+from wcet import numbers
+from wcet.analysis.entries import ALL
+from wcet.analysis.masked import MaskedAnswer, MaskedRegion, masked
+from wcet.analysis.stages import Stages
+from wcet.atomic import publish
+from wcet.reports.text import Style
+from wcet.request import add_analysis, add_color, add_command, colored, requested
+
+__all__ = ["add_to"]
+
+SCHEMA_VERSION = 1
+SHOWN = 10
+
+DESCRIPTION = """\
+Print the longest regions in which interrupts are masked, over all paths and call chains, and the
+latency of an interrupt that follows.
+
+A region starts where an exception is taken, or at a cps or msr that may mask; it ends where
+interrupts are surely unmasked (cps, msr of a word that says so or that was read before they were
+masked), or with the path. The blocks in which it starts and ends count whole. Latency is the
+longest region and then the interrupt path: from taking the exception to the end of the path, or
+with --handler to the handler's first instruction.
+
+What has no bound is named, the answer is then partial, and the exit status says why. By default all
+entries of the platform are looked at; in a preemptible kernel, threads that the kernel itself runs
+are entries, too: name them with --entry.
+"""
+EXAMPLES = """\
+examples:
+  wcet masked kernel.elf
+  wcet masked kernel.elf --handler timer_tick
+  wcet masked kernel.elf --entry all --entry idle_thread --end switch_to --paths 1
+"""
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    p = add_command(
+        commands, "masked", "the longest regions with interrupts masked", DESCRIPTION, EXAMPLES
+    )
+    p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
+    p.add_argument(
+        "--entry",
+        action="append",
+        default=[],
+        metavar="ENTRY",
+        help="as for 'wcet analyse'; repeatable (default: all)",
+    )
+    p.add_argument("--handler", metavar="PLACE", help="the interrupt path ends here")
+    p.add_argument(
+        "--regions",
+        type=numbers.whole("--regions", 1),
+        default=SHOWN,
+        metavar="N",
+        help=f"how many to print, the longest first (default: {SHOWN})",
+    )
+    p.add_argument(
+        "--paths",
+        type=numbers.whole("--paths", 0),
+        default=0,
+        metavar="N",
+        help="of how many to print the worst path, too (default: 0)",
+    )
+    p.add_argument("--json", metavar="FILE", help="write all as JSON ('-': standard output)")
+    add_analysis(p)
+    add_color(p)
+    p.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Bound every region, and print."""
+    wanted = requested(options, options.entry or [ALL])
+    answer = masked(options.kernel, wanted, Stages(verbose=not options.quiet), options.handler)
+    style = Style(color=colored(options), paths="full", stats=False)
+    publish(
+        options,
+        [(options.json, lambda: json.dumps(to_json(answer), indent=1) + "\n")],
+        lambda: "".join(f"{line}\n" for line in to_text(answer, style, options)),
+    )
+    return answer.status
+
+
+def to_text(answer: MaskedAnswer, style: Style, options: argparse.Namespace) -> Iterator[str]:
+    """A line a region, then what is missing, the latency, and what all this assumes."""
+    platform = answer.platform
+    yield style.bold(f"{len(answer.regions)} places where a region starts, the longest first:")
+    yield style.dim(f"{'cycles':>13}{'µs':>11}  entry, start, calls")
+    for number, region in enumerate(answer.regions[: options.regions]):
+        took = region.cycles * 1e6 / platform.clock_hz
+        yield f"{region.cycles:>13,}{took:>11,.1f}  {region.entry}: {region.place}"
+        yield f"{'':>26}{' > '.join(region.calls)}; in {region.contexts} contexts"
+        if number < options.paths:
+            yield from _path(answer, region)
+    for missing in answer.missing:
+        yield f"not bounded: {missing.entry}: {missing.place}: {missing.reason}"
+    to = f"to {answer.handler}" if answer.handler else "to the end of its path"
+    if answer.interrupt is not None:
+        yield f"interrupt path, {to}: {answer.interrupt:,} cycles"
+    if answer.latency is not None:
+        took = answer.latency * 1e6 / platform.clock_hz
+        text = f"latency: {answer.latency:,} cycles, {took:,.1f} µs"
+        yield style.bold(f"{text}{', of what is bounded' if answer.partial else ''}")
+    if answer.partial:
+        yield "this answer is partial: what is not bounded may take longer"
+    for text in listed(answer.assumptions):
+        yield f"assumed: {text}"
+
+
+def _path(answer: MaskedAnswer, region: MaskedRegion) -> Iterator[str]:
+    """The blocks of the worst path with their cycles, repetitions in one row."""
+    result = region.result
+    for (node, cycles), same in groupby(
+        (step.node, sum(causes)) for step, causes in result.charged_steps()
+    ):
+        count = sum(1 for _ in same)
+        place = answer.image.place(result.graph.nodes[node].block.addr)
+        yield f"{count * cycles:>13,}{f'{count}x':>11}    {place}"
+
+
+def to_json(answer: MaskedAnswer) -> dict[str, Any]:
+    """All regions, with their call chains."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "platform": answer.platform.name,
+        "clock_hz": answer.platform.clock_hz,
+        "partial": answer.partial,
+        "latency_cycles": answer.latency,
+        "interrupt": {"cycles": answer.interrupt, "handler": answer.handler},
+        "regions": [
+            {
+                "entry": region.entry,
+                "start": region.place,
+                "calls": list(region.calls),
+                "contexts": region.contexts,
+                "cycles": region.cycles,
+            }
+            for region in answer.regions
+        ],
+        "not_bounded": [
+            {"entry": one.entry, "start": one.place, "reason": one.reason} for one in answer.missing
+        ],
+        "assumptions": list(listed(answer.assumptions)),
+        "assumption_kinds": table(listed(answer.assumptions)),
+    }
