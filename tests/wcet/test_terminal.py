@@ -144,6 +144,7 @@ ELSEWHERE = {
     "completion": "it prints a script",
     "help": "it prints a page as it is written",
     "init": "it writes a file",
+    "masked": "it needs a kernel that masks interrupts",
     "replay": "it needs a recording: tests/wcet/executions",
 }
 EXPLAINED = {
