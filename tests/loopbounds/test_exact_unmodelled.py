@@ -45,7 +45,7 @@ WAYS = {  # what stands before a loop over the lowest four bits of r0, and the b
     ),
     "a pointer to a constant": (
         "ldr r3, =table; cmp r1, r3; bxne lr; ldr r0, [r1]; and r0, r0, #15",
-        None,
+        4,
     ),
     "lanes, which are modelled": ("usub8 r3, r0, r0; sel r2, r0, r1; cmp r2, #7; bxhi lr", 8),
     "conditions that are possible": ("cmp r1, #9; bxhi lr; tst r1, #6; bxeq lr", 16),
@@ -75,7 +75,8 @@ def most(image: Image) -> int:
 
     header, best = address(image, "count"), 0
     core.hook_add(unicorn.UC_HOOK_CODE, counted, begin=header, end=header)
-    for r0, r1 in INPUTS:
+    pointers = [(r0, address(image, "table")) for r0 in range(16)]
+    for r0, r1 in [*INPUTS, *pointers]:
         found[0] = 0
         for register, value in ((0, r0), (1, r1), (2, r1), (3, r0)):
             core.reg_write(uc.UC_ARM_REG_R0 + register, value)
