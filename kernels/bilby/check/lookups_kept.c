@@ -47,3 +47,8 @@ bool is_kept_lookup(const struct list *threads, word_t address)
     }
     return false;
 }
+
+word_t lookups_kept(void)
+{
+    return LOOKUPS_MAX;
+}

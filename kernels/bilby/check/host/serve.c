@@ -5,8 +5,9 @@
  *
  * A system call with FORCE_EACH runs once as it is, then, from the same state,
  * once for each test of pending interrupts with an interrupt forced there, and
- * once with one forced at the first test of every attempt.  All must end in the
- * same memory, and each interrupt must be taken exactly once.  Two exceptions:
+ * with one forced in every attempt: at its first test, or at its first to third in
+ * turn.  All must end in the same memory, after at most one attempt more than there
+ * are tests, and each interrupt must be taken exactly once.  Two exceptions:
  *   a run in which another thread, more urgent, comes in between is only checked
  *   for invariants;
  *   a call that deletes the very capability, CNode or message buffer that it is made
@@ -31,9 +32,9 @@
 
 #define CHANGES_MAX  65536u
 #define FORCED_MAX   48u
-#define ATTEMPTS_MAX 100000u
 #define SECONDS_MAX  20 /* of processor time, for one operation, if the command line has no other */
-#define EVERY_ATTEMPT 0xffffffffu
+#define EVERY_ATTEMPT 0xffffffffu /* at its first test */
+#define VARIED        0xfffffffeu /* every attempt, at its first, second or third test in turn */
 
 const char *__asan_default_options(void);
 void boot_main(void);
@@ -173,7 +174,22 @@ static bool attempt(struct tcb *caller, word_t force)
 }
 
 /*
- * Until it is done; "force" in the first attempt, or in each at its first test.
+ * Of the call that is tried.  Each attempt that is preempted takes a step, and a step ends with a
+ * test.  Where lookups are kept, a step may make them invalid: then each is an attempt of its own.
+ */
+static word_t attempts_max;
+
+static word_t test_of_attempt(word_t force, word_t attempts)
+{
+    if (force == EVERY_ATTEMPT)
+        return 1;
+    if (force == VARIED)
+        return 1 + attempts % 3;
+    return attempts == 0 ? force : 0;
+}
+
+/*
+ * Until it is done; "force" in the first attempt, or in each.
  * False if another thread runs before it is: one that the call woke, or because
  * the call deletes its own caller, or because nobody else runs and the idle thread is preempted.
  */
@@ -182,15 +198,14 @@ static bool run_syscall(struct tcb *caller, word_t force, word_t *total)
     word_t tests = 0;
 
     for (word_t attempts = 0;; attempts++) {
-        bool preempted =
-            attempt(caller, force == EVERY_ATTEMPT ? 1 : attempts == 0 ? force : 0);
+        bool preempted = attempt(caller, test_of_attempt(force, attempts));
 
         tests += model_tests();
         *total = tests;
         if (!preempted || caller != current_thread)
-            return !run_idle(force == EVERY_ATTEMPT) && !preempted;
-        if (attempts == ATTEMPTS_MAX)
-            check_failed("P1 a preempted call ends", (word_t)caller);
+            return !run_idle(force == EVERY_ATTEMPT || force == VARIED) && !preempted;
+        if (attempts == attempts_max)
+            check_failed("P4 a preempted call ends after as many attempts as it has tests", attempts);
     }
 }
 
@@ -331,11 +346,12 @@ static void run_preempted(struct tcb *caller, const word_t *argument, word_t tes
     word_t ways = run_expected(caller, argument);
     bool may_lose_its_way = deletes_its_way(caller, argument);
 
-    for (word_t force = 1; force <= tests + 1; force = next_force(force, tests)) {
+    for (word_t force = 1; force <= tests + 2; force = next_force(force, tests)) {
+        word_t all = force == tests + 1 ? EVERY_ATTEMPT : VARIED;
         word_t ignored;
 
         memory_undo();
-        if (!run_syscall(caller, force > tests ? EVERY_ATTEMPT : force, &ignored) || ways == 0
+        if (!run_syscall(caller, force > tests ? all : force, &ignored) || ways == 0
             || is_expected(ways))
             continue;
         if (!lost_its_way(caller))
@@ -355,11 +371,13 @@ static word_t do_syscall(const word_t *argument)
     set_registers(caller, argument);
     begin();
     threads_before = universe->threads;
+    attempts_max = 0;
     if (!run_syscall(caller, 0, &tests))
         check_failed("P1 a call is preempted without an interrupt", (word_t)caller);
     if (argument[7] != FORCE_EACH || tests == 0)
         return tests;
     reason = ", in a preempted run";
+    attempts_max = tests * (1 + lookups_kept());
     run_preempted(caller, argument, tests);
     memory_undo();
     run_syscall(caller, 0, &tests);

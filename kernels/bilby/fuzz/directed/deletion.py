@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kernels.bilby.fuzz.host import PC
 from kernels.bilby.fuzz.script import LINE, NODE, TCB, Script
+from kernels.bilby.spec.layout import API, TICK, message
 
 SHORT = 6  # tests of a system call that deletes one capability
 NESTED = 12  # CNodes in the one that takes long to delete
@@ -154,3 +156,33 @@ def _tests(script: Script, first: int, last: int, step: int) -> Iterator[int]:
     for test in range(first, last, step):
         script.begin_again()
         yield test
+
+
+def threads_of_one_priority_share_while_they_delete(script: Script) -> None:
+    """The slice of each ends at every test of each attempt: they take turns until all are done.
+
+    Where lookups are kept, those of the others become invalid at each step: an interrupt at every
+    test is more often than the guide allows.
+    """
+    if not script.run.kernel.scheduler.ordered or script.keeps_lookups:
+        return
+    nests = [_nest(script) for _ in range(3)]
+    threads = [TCB, script.thread(), script.thread()]
+    turns: list[int] = []
+    left = dict(zip((script.object_of(thread) for thread in threads), nests, strict=True))
+    sent = message(2, 0, 0, API["LABEL_CNODE_DELETE"])
+    script.in_step = False
+    host = script.run.host
+    while left:
+        thread = host.current
+        if thread not in left:
+            host.syscall(API["SYS_YIELD"], [0] * 6)
+            continue
+        host.attempt(API["SYS_CALL"], [NODE, sent, left[thread], 32, 0, 0], 1, TICK)
+        turns.append(thread)
+        assert host.current != thread
+        if host.word(thread + 4 * 15) == PC:
+            del left[thread]
+        assert len(turns) < 3 * 100
+    first = turns[: 3 * (NESTED // 2)]
+    assert [first[i] for i in range(3)] * (NESTED // 2) == first
