@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from loopbounds.places import facts_of_loops, lists_of_loops
@@ -173,6 +173,7 @@ class _GraphPart:
     called: bool
     _acyclic: Acyclic = field(init=False)
     _rounds: Rounds | None = None
+    _costly: set[int] = field(default_factory=set)  # headers of loops that are not cheap to slice
     _ending: set[int] = field(default_factory=set)  # loops whose inner loops are proved to end
 
     def __post_init__(self) -> None:
@@ -285,11 +286,17 @@ class _GraphPart:
         return self._rounds
 
     def _slice(self, loop: int) -> Slice | None:
-        """The slice of a loop; of one of which no proof is tried only where it is cheap."""
+        """The slice of a loop; of one of which no proof is tried only where it is cheap.
+
+        Where it was not in one context, it is not tried in others.
+        """
         rounds = self._proofs()
-        if loop not in rounds.slices:
-            with suppress(OutOfEffort):
+        header = self.graph.nodes[self.graph.loops[loop].header].block.addr
+        if loop not in rounds.slices and header not in self._costly:
+            try:
                 rounds.slices |= slice_loops(GatedSsa(rounds.code, CHEAP), [loop])
+            except OutOfEffort:
+                self._costly.add(header)
         return rounds.slices.get(loop)
 
     def _judged(self, loop: int) -> LoopBound:

@@ -21,6 +21,7 @@ from loopbounds.terms.bit_vectors import TRUE, Term, ite, sub
 from loopbounds.terms.interval import interval
 from quoll.domain.abstract_memory import S1, S3, S4
 from quoll.image.memory_map import Span, same_in_page
+from quoll.words.strided_interval import ValueSet
 
 __all__ = ["AFTER", "LoadedWords"]
 
@@ -78,13 +79,16 @@ class LoadedWords:
         """A word of a constant table, where value analysis says which words it may be.
 
         The address is one of those, in every execution of the node. Sorted, they fall into runs of
-        equal words, and where the next run begins tells them apart. None if there are too many.
+        equal words, and where the next run begins tells them apart. The model may have runs with
+        other addresses, as it does not know all that values do: there it is any word. None if
+        there are too many.
         """
         memory = self._code.graph.nodes[node].block.insns[load.insn].memory
         places = self._code.values.access(node, load.insn)
         if places is None or places.size > TABLE or memory is None:
             return None
-        if memory.count != 1 or memory.size != load.size:
+        gaps = places.stride & (places.stride - 1)
+        if memory.count != 1 or memory.size != load.size or gaps:
             return None
         runs: list[tuple[int, int]] = []  # first address, word
         for place in places:
@@ -99,7 +103,8 @@ class LoadedWords:
         for (first, _), (_, word) in zip(runs[:0:-1], runs[-2::-1], strict=True):
             before = terms.ult(address, terms.const(first, 32))
             value = ite(before, terms.const(word, 8 * load.size), value)
-        return value
+        other = self._scope.input(node, f"other_{load.symbol.name}", 8 * load.size)
+        return ite(_among(address, places), value, other)
 
     def _followed(self, node: int, address: Term, load: Load) -> bool:
         """Whether only stores of the program change the cell, and its address is one place."""
@@ -344,6 +349,14 @@ class LoadedWords:
         if self._code.image.at_start(address.value, 1) is None:
             return False
         return not self._code.near_stack(address.value) and self._in_frame(node, target, store)
+
+
+def _among(address: Term, places: ValueSet) -> Term:
+    """Whether an address is one of ``places``, whose stride is a power of two."""
+    away = sub(address, terms.const(places.low, 32))
+    within = terms.ule(away, terms.const(places.high - places.low, 32))
+    between = terms.operation("and", away, terms.const(max(places.stride, 1) - 1, 32))
+    return terms.both(within, terms.eq(between, terms.const(0, 32)))
 
 
 def _span(first: int, size: int) -> Span:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from kernels.bilby.fuzz.host import CheckFailure, program, running
+from kernels.bilby.fuzz.interleave import Interleaver
 from kernels.bilby.fuzz.run import Run, symbols
 from kernels.bilby.spec import invocations
 from kernels.bilby.spec.invocation import Invocation
@@ -13,6 +14,7 @@ from kernels.bilby.spec.layout import API
 from kernels.bilby.spec.refinement import Mismatch
 
 OPERATIONS = 10_000
+INTERLEAVINGS = 700  # of each preset
 SEED = 3
 PRESETS = ["after", "before", "latency"]
 
@@ -39,6 +41,19 @@ def test_the_same_seed_gives_the_same_operations() -> None:
     assert histories[0] == histories[1]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_call_is_preempted_while_others_act(preset: str) -> None:
+    """It ends as one of two orders does, unless it works in steps that others can see."""
+    path = program(preset, "plain")
+    with running(path) as host:
+        statistics = Interleaver(path, host, SEED, preset).run(INTERLEAVINGS)
+    assert statistics.interleaved == INTERLEAVINGS
+    assert statistics.acts >= INTERLEAVINGS
+    assert statistics.preempted >= INTERLEAVINGS // 50
+    assert statistics.ends["in steps that others saw"] <= statistics.preempted // 3
+
+
 def without_effect(call: Invocation) -> None:
     """What a specification would say that forgot something."""
 
@@ -61,3 +76,19 @@ def test_a_difference_is_found(monkeypatch: pytest.MonkeyPatch, operation: tuple
     path = program()
     with running(path) as host, pytest.raises((Mismatch, CheckFailure)):
         Run(host, symbols(path), SEED).run(3000)
+
+
+def test_a_difference_is_found_in_an_interleaving(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A specification in which the urgent thread's copies are not made explains neither order."""
+    path = program("after", "plain")
+    perform = invocations.OPERATIONS["cnode", API["LABEL_CNODE_COPY"]]
+
+    def by_others(call: Invocation) -> None:
+        if call.caller.priority < 255:
+            perform(call)
+
+    with running(path) as host:
+        interleaver = Interleaver(path, host, SEED, "after")
+        monkeypatch.setitem(invocations.OPERATIONS, ("cnode", API["LABEL_CNODE_COPY"]), by_others)
+        with pytest.raises(Mismatch):
+            interleaver.run(3000)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pytest
 
 from loopbounds.bounds import BoundOptions
 from loopbounds.proof.prove import Budget
+from loopbounds.slicing.gated_ssa import GatedSsa
+from loopbounds.slicing.slice import Slice, slice_loops
 from quoll.errors import FactsError
 from tests.testing.loopbounds.bounded import APART, GUARDED, LINES, function, only, stated
 from tests.testing.loopbounds.counting import load
@@ -127,3 +130,29 @@ def test_loops_that_wait_for_each_other() -> None:
     options = BoundOptions(Budget(seconds=1))
     bounds = load(build(text), "main").bounds(options=options)
     assert [(b.bound, b.failed) for b in bounds] == [(None, False), (None, False)]
+
+
+def test_a_loop_that_is_costly_to_slice_is_tried_in_one_context(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a fact states is refuted where that is cheap: contexts of one loop cost the same."""
+    source = """
+    volatile unsigned sink;
+    __attribute__((noinline)) void spin(unsigned n) { for (; n; n--) sink = n; }
+    int main(void) { spin(3); spin(4); spin(5); return 0; }
+    """
+    code = load(build(source, optimise="-O1"))
+    tried: list[int] = []
+
+    def counted(ssa: GatedSsa, loops: Sequence[int]) -> dict[int, Slice]:
+        tried.extend(loops)
+        return slice_loops(ssa, loops)
+
+    monkeypatch.setattr("loopbounds.bounds.slice_loops", counted)
+    found = code.bounds(stated(3, 9))
+    assert [b.bound for b in found] == [9, 9, 9]
+    assert len(tried) == 3
+    tried.clear()
+    monkeypatch.setattr("loopbounds.bounds.CHEAP", 0)
+    assert [b.bound for b in code.bounds(stated(3, 9))] == [9, 9, 9]
+    assert len(tried) == 1

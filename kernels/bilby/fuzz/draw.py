@@ -306,6 +306,11 @@ class Draw:
         return self.invoke("clear notification", self.pick("irq_handler"),
                            API["LABEL_IRQ_CLEAR_NOTIFICATION"], [], [])  # fmt: skip
 
+    def signal(self) -> Operation:
+        """To a notification; nobody waits."""
+        registers = [self.pick("notification"), message(0, 0, 0, 0), 0, 0, 0, 0]
+        return Operation("syscall", API["SYS_NB_SEND"], registers, {}, "signal")
+
     def ipc(self) -> Operation:
         """A message, with words and capabilities that may be received."""
         number = self.rng.choice(["SYS_CALL", "SYS_CALL", "SYS_SEND", "SYS_NB_SEND",

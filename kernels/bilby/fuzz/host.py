@@ -172,9 +172,21 @@ class Host:
         arguments = [*registers, number, FORCE_EACH if force else 0]
         return self._perform(SYSCALL, *arguments, writes=writes)
 
-    def attempt(self, number: int, registers: list[int], test: int) -> Answer:
-        """A system call that is preempted at a test of pending interrupts, and left so."""
-        return self._perform(ATTEMPT, *registers, number, test)
+    def attempt(
+        self,
+        number: int,
+        registers: list[int],
+        test: int,
+        line: int = 0,
+        writes: Mapping[int, int] | None = None,
+    ) -> Answer:
+        """A system call that is preempted at a test of pending interrupts, and left so.
+
+        ``line``: what interrupts; 0 for one that nobody waits for.
+        """
+        for index, value in [*enumerate(registers), (7, number), (15, PC)]:
+            self._note(self.current + 4 * index, value)
+        return self._perform(ATTEMPT, *registers, number, test | line << 16, writes=writes)
 
     def interrupt(self, line: int) -> Answer:
         return self._perform(INTERRUPT, line)

@@ -368,16 +368,19 @@ static word_t do_syscall(const word_t *argument)
 }
 
 /* Made once; the caller makes it again when it runs next, after others have run. */
-static void do_attempt(const word_t *argument)
+static word_t do_attempt(const word_t *argument)
 {
     struct tcb *caller = current_thread;
+    word_t tests;
 
     set_registers(caller, argument);
     begin();
     model_force_by(argument[7] >> 16 ? argument[7] >> 16 : PREEMPT_LINE);
     (void)attempt(caller, argument[7] & 0xffff);
+    tests = model_tests();
     model_force_by(PREEMPT_LINE);
     (void)run_idle(false);
+    return tests;
 }
 
 /* ---- the other operations -------------------------------------------------- */
@@ -478,7 +481,7 @@ static word_t do_operation(word_t operation, const word_t *argument, word_t *tes
         *tests = do_syscall(argument);
         return STATUS_GOOD;
     case OP_ATTEMPT:
-        do_attempt(argument);
+        *tests = do_attempt(argument);
         return STATUS_GOOD;
     case OP_INTERRUPT:
         do_interrupt(argument[0]);

@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Random interleavings: a call is preempted, a more urgent thread acts, the call is made again.
+
+What comes out must be what the specification says of one of two orders: the urgent thread acts
+first, or the call does. Two abstract states follow the kernel, one for each order; where the orders
+end differently, the sequence begins again. Only a call that works in steps (it deletes, revokes,
+recycles or makes objects, or answers and receives) may end in neither: then others saw some of its
+steps, and the invariants are all that is checked.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from kernels.bilby.fuzz.draw import Operation
+from kernels.bilby.fuzz.generate import Generator
+from kernels.bilby.fuzz.host import PC, CheckFailure, Host
+from kernels.bilby.fuzz.run import symbols
+from kernels.bilby.fuzz.script import LINE, Script
+from kernels.bilby.spec import calls
+from kernels.bilby.spec.ipc import IT
+from kernels.bilby.spec.layout import API, message
+from kernels.bilby.spec.refinement import Mismatch, Refinement
+from kernels.bilby.spec.state import Kernel, Thread
+
+THUMB = 0x20  # in cpsr
+URGENT = 255
+STEPS = 3  # of the urgent thread, at most
+SEQUENCE = 120  # operations, then everything starts again
+IN_STEPS = {
+    API[f"LABEL_{name}"]
+    for name in ("CNODE_DELETE", "CNODE_REVOKE", "CNODE_RECYCLE", "UNTYPED_RETYPE")
+}
+TAKING = {
+    API[f"LABEL_{name}"]
+    for name in ("CNODE_DELETE", "CNODE_REVOKE", "CNODE_MOVE", "CNODE_MUTATE", "CNODE_ROTATE")
+}
+
+
+@dataclass(slots=True)
+class Order:
+    """One abstract state, and what it touched since the last comparison."""
+
+    kernel: Kernel
+    refinement: Refinement
+    touched: set[int] = field(default_factory=set)
+    written: dict[int, int] = field(default_factory=dict)
+    cleared: list[tuple[int, int]] = field(default_factory=list)
+    died: list[tuple[int, int]] = field(default_factory=list)
+    is_possible: bool = True
+
+    def note(self) -> None:
+        """After each operation; the next one forgets."""
+        kernel = self.kernel
+        gone = [*kernel.cleared, *kernel.died_now]
+        for address in [a for a in self.written if any(low <= a < high for low, high in gone)]:
+            del self.written[address]
+        self.touched |= kernel.touched
+        self.written |= kernel.written
+        self.cleared += kernel.cleared
+        self.died += kernel.died_now
+        self.refinement.learn()
+
+    def compare(self, changes: dict[int, int], current: int, idle: int) -> None:
+        """Raises Mismatch."""
+        kernel = self.kernel
+        kernel.touched |= self.touched
+        kernel.written = dict(self.written)
+        kernel.cleared, kernel.died_now = list(self.cleared), list(self.died)
+        try:
+            self.refinement.check(changes, current, idle)
+        finally:
+            self.touched, self.written, self.cleared, self.died = set(), {}, [], []
+
+
+@dataclass(slots=True)
+class Interleavings:
+    """How many there were, and how they ended."""
+
+    operations: int = 0
+    interleaved: int = 0  # calls in which the urgent thread acted,
+    preempted: int = 0  # and of these, calls that were then to be made again
+    acts: int = 0  # of the urgent thread
+    ends: Counter[str] = field(default_factory=Counter)
+    by_name: Counter[str] = field(default_factory=Counter)
+
+
+class Interleaver:
+    """One host build and both orders."""
+
+    def __init__(self, path: Path, host: Host, seed: int, preset: str) -> None:
+        self.path = path
+        self.host = host
+        self.seed = seed
+        self.preset = preset
+        self.table = symbols(path)
+        self.statistics = Interleavings()
+        self.history: list[str] = []
+
+    def start(self, sequence: int) -> None:
+        """The first thread is less urgent than one that waits for a line."""
+        self.history.clear()
+        self.rng = random.Random(f"{self.seed}/{sequence}")
+        script = Script(self.host, self.path, self.preset)
+        thread, self.notification = script.urgent()
+        self.urgent = script.object_of(thread)
+        self.kept_slots = set(range(self.notification, thread + 1))
+        self.first = script.run.first_thread
+        kernel, refinement = script.run.kernel, script.run.refinement
+        other = Script(self.host, self.path, self.preset)
+        other.urgent()
+        self.orders = [
+            Order(kernel, refinement),
+            Order(other.run.kernel, other.run.refinement),
+        ]
+        self.generator = Generator(self.rng, kernel)
+        self.is_stale = False
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.orders[0].kernel
+
+    # ---- one operation
+
+    def writes_of(self, thread: Thread, operation: Operation) -> dict[int, int]:
+        if not thread.buffer:
+            return {}
+        return {thread.buffer + 4 * i: value for i, value in operation.buffer.items()}
+
+    def specify(self, order: Order, thread: int, operation: Operation) -> None:
+        """What a system call of this thread does; an order in which it cannot is out."""
+        kernel = order.kernel
+        kernel.scheduler.resolve(thread)
+        if not order.is_possible or kernel.current is None or kernel.current.address != thread:
+            order.is_possible = False
+            return
+        kernel.given = self.writes_of(kernel.current, operation)
+        self.settle_block(kernel.current)
+        calls.syscall(kernel, operation.number, operation.registers, PC)
+        order.note()
+
+    def settle_block(self, thread: Thread) -> None:
+        """As Run.settle_block: it has executed an SVC."""
+        state = thread.regs[16] >> 8 & 0xFC | thread.regs[16] >> 25 & 3
+        if state & 1 or (state and not state & 0xE):
+            thread.regs[16] &= ~IT
+            self.host.write(thread.address + 4 * 16, thread.regs[16])
+
+    def perform(self, operation: Operation) -> dict[int, int]:
+        """On the kernel and both orders."""
+        thread = self.host.current
+        writes = self.writes_of(self.kernel.thread(thread), operation)
+        for order in self.orders:
+            self.specify(order, thread, operation)
+        answer = self.host.syscall(operation.number, operation.registers, False, writes)
+        return answer.changes
+
+    def agree(self, changes: dict[int, int]) -> list[Mismatch]:
+        """What speaks against each order that is possible; empty if one is as it should be."""
+        failures = []
+        for order in self.orders:
+            try:
+                if not order.is_possible:
+                    raise Mismatch("this order is impossible: another thread runs")
+                order.compare(changes, self.host.current, self.table["idle_thread"])
+            except Mismatch as failure:
+                failures.append(failure)
+        self.is_stale = bool(failures)
+        return failures if len(failures) == len(self.orders) else []
+
+    # ---- an interleaving
+
+    def act(self) -> Operation:
+        """What the urgent thread does: anything that does not wait."""
+        draw = self.generator
+        kinds: list[Callable[[], Operation]] = [
+            draw.retype, draw.copy, draw.mint, draw.move, draw.rotate, draw.delete, draw.delete,
+            draw.revoke, draw.recycle, draw.suspend, draw.resume, draw.set_priority, draw.unmap,
+            draw.map_frame, draw.map_table, draw.signal,
+        ]  # fmt: skip
+        return self.kept(self.rng.choice(kinds))
+
+    def kept(self, make: Callable[[], Operation]) -> Operation:
+        """Nothing that takes the line, its notification or the urgent thread away, or makes
+        another as urgent: that one would go on at its own interrupt.
+        """
+        while True:
+            operation = make()
+            words = {*operation.registers, *operation.buffer.values()}
+            label = operation.registers[1] >> 12
+            is_boots = label in TAKING and operation.registers[2] < API["ROOT_FREE"]
+            is_as_urgent = (
+                label == API["LABEL_TCB_SET_PRIORITY"] and operation.registers[2] >= URGENT
+            )
+            if not (words & self.kept_slots or is_boots or is_as_urgent):
+                return operation
+
+    def leave(self) -> list[Operation]:
+        """The urgent thread waits again."""
+        handler = self.notification + 1
+        acknowledge = [handler, message(0, 0, 0, API["LABEL_IRQ_ACKNOWLEDGE"]), 0, 0, 0, 0]
+        return [
+            Operation("syscall", API["SYS_CALL"], acknowledge, {}, "acknowledge"),
+            Operation(
+                "syscall", API["SYS_RECEIVE"], [self.notification, 0, 0, 0, 0, 0], {}, "wait"
+            ),
+        ]
+
+    def interleave(self, operation: Operation) -> None:
+        caller, current = self.host.current, self.kernel.current
+        assert current is not None
+        writes = self.writes_of(current, operation)
+        before, after = self.orders
+        self.specify(after, caller, operation)
+        self.settle_block(current)
+        test = self.rng.choice([1, 1, 2, 3, self.rng.randint(1, 12), self.rng.randint(1, 80)])
+        answer = self.host.attempt(operation.number, operation.registers, test, LINE, writes)
+        changes = dict(answer.changes)
+        self.statistics.by_name[operation.name] += 1
+        if answer.tests < test:
+            before.kernel.given = writes
+            self.specify(before, caller, operation)
+            self.finish(changes, "whole", operation)
+            return
+        preempted = self.host.word(caller + 4 * 15) < PC
+        self.stay_at_call(before, caller, operation)
+        for order in self.orders:
+            calls.interrupt(order.kernel, LINE)
+            order.note()
+        before.is_possible = preempted
+        self.statistics.interleaved += 1
+        self.statistics.preempted += preempted
+        self.act_between(changes)
+        if preempted and self.host.current == caller:
+            again = replace(operation, buffer={})  # which is written already
+            self.specify(before, caller, again)
+            changes |= self.host.syscall(operation.number, operation.registers).changes
+        self.finish(changes, "preempted" if preempted else "at its end", operation)
+
+    def stay_at_call(self, order: Order, caller: int, operation: Operation) -> None:
+        """Nothing is done yet but that the caller's registers are those of its call."""
+        thread = order.kernel.thread(caller)
+        order.kernel.begin()
+        order.kernel.touch(thread)
+        thread.regs[0:6], thread.regs[7] = operation.registers, operation.number
+        thread.regs[15] = PC - (2 if thread.regs[16] & THUMB else 4)
+        order.note()
+
+    def act_between(self, changes: dict[int, int]) -> None:
+        for _ in range(self.rng.randint(1, STEPS)):
+            if self.host.current != self.urgent:
+                return
+            step = self.act()
+            self.history.append(f"    {step}")
+            self.statistics.acts += 1
+            changes |= self.perform(step)
+        for step in self.leave():
+            if self.host.current == self.urgent:
+                changes |= self.perform(step)
+
+    def finish(self, changes: dict[int, int], how: str, operation: Operation) -> None:
+        failures = self.agree(changes)
+        if not failures:
+            self.statistics.ends[how] += 1
+            return
+        label = operation.registers[1] >> 12
+        if how != "preempted" or not self.is_in_steps(operation.number, label):
+            raise Mismatch("\n".join(f"order {i}: {f}" for i, f in enumerate(failures)))
+        self.statistics.ends["in steps that others saw"] += 1
+
+    def is_in_steps(self, number: int, label: int) -> bool:
+        return number == API["SYS_REPLY_RECEIVE"] or (
+            number == API["SYS_CALL"] and label in IN_STEPS
+        )
+
+    def draw(self) -> Operation:
+        """Of calls that work in steps, more than their share."""
+        draw = self.generator
+        if self.rng.random() < 0.4 and draw.space() is not None and draw.thread.buffer:
+            steps = [draw.retype, draw.delete, draw.revoke, draw.recycle]
+            return self.kept(self.rng.choice(steps))
+        return self.kept(draw.next)
+
+    def next(self) -> None:
+        operation = self.draw()
+        self.history.append(str(operation))
+        self.statistics.operations += 1
+        current = self.kernel.current
+        assert current is not None
+        if operation.kind == "syscall" and not current.regs[16] & IT:
+            self.interleave(operation)
+        elif operation.kind == "syscall":
+            self.finish(self.perform(operation), "whole", operation)
+        elif operation.kind == "interrupt":
+            for order in self.orders:
+                calls.interrupt(order.kernel, operation.number)
+                order.note()
+            self.finish(self.host.interrupt(operation.number).changes, "interrupt", operation)
+
+    def run(self, wanted: int) -> Interleavings:
+        """Raises CheckFailure or Mismatch with the sequence that led there."""
+        sequence = 0
+        while self.statistics.interleaved < wanted:
+            self.start(sequence)
+            try:
+                for _ in range(SEQUENCE):
+                    if self.is_over() or self.statistics.interleaved >= wanted:
+                        break
+                    self.next()
+            except (CheckFailure, Mismatch) as failure:
+                last = "\n".join(self.history[-12:])
+                raise type(failure)(
+                    f"seed {self.seed}, sequence {sequence}:\n{failure}\nafter\n{last}"
+                ) from failure
+            sequence += 1
+        return self.statistics
+
+    def is_over(self) -> bool:
+        """The orders differ, nobody runs, or the line wakes nobody any more."""
+        return (
+            self.is_stale
+            or self.kernel.current is None
+            or self.host.current == self.urgent
+            or LINE in self.kernel.masked
+        )
