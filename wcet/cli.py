@@ -54,6 +54,7 @@ COMMANDS = {
 BAD_USE: dict[str | None, int] = {"check": 3, "diff": 3}  # exit statuses for a wrong command line
 COLLECT_AFTER = (1_000_000, 20, 100)  # objects: nearly all that are made live to the end
 INTERNAL_ERROR = 70
+NO_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)$")
 SIGNALLED = 128  # and the number of the signal
 INTERRUPTED = SIGNALLED + signal.SIGINT
 
@@ -84,8 +85,14 @@ class _Parser(argparse.ArgumentParser):
     """Help that cannot be printed is an error; argparse takes no notice."""
 
     def error(self, message: str) -> NoReturn:
-        """As argparse does, with the exit status that the command has for it (``BAD_USE``)."""
+        """As argparse does, with the exit status that the command has for it (``BAD_USE``).
+
+        What was meant by a choice that is none is said, too.
+        """
         self.print_usage(sys.stderr)
+        choice = NO_CHOICE.search(message)
+        if choice is not None:
+            message += near(choice[1], re.findall(r"'([^']+)'", choice[2]))
         self.exit(
             self.get_default("bad_use") or UsageError.exit_status,
             f"{self.prog}: error {UsageError.code}: {message}\n",

@@ -106,6 +106,22 @@ def test_new_replaces_nothing(
     assert Path("there").read_text() == "precious"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["platform", "chek", "kzm"], "check"),
+        (["analyse", "a.elf", "--share", "alwys"], "always"),
+        (["completion", "bsh"], "bash"),
+    ],
+)
+def test_what_was_meant_by_a_choice_is_said(
+    arguments: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    assert f"; did you mean {meant}?" in capsys.readouterr().err
+
+
 def test_a_core_of_its_own_stays_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
     Path("boards").mkdir()
     for suffix in ("csv", "toml"):
