@@ -241,6 +241,8 @@ static bool registers_are_read(void)
         words[i] = 0x00101010u * (i + 1) | 3;
     words[2] = 0xf00000d3u; /* another mode, interrupts masked */
     SAME(invoke(child.tcb, LABEL_TCB_WRITE_REGISTERS, words, REGISTERS, NULL, 0), ERROR_NONE);
+    for (word_t i = 0; i < REGISTERS; i++)
+        BUFFER[BUFFER_WORDS + i] = 0; /* where they were sent, they are received */
     SAME(tcb_read_registers(child.tcb, &r), ERROR_NONE);
     SAME(r.pc, words[0] & ~3u);
     SAME(r.sp, words[1]);

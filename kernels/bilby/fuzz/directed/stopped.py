@@ -47,7 +47,10 @@ def registers_of_a_stopped_thread(script: Script) -> None:
     script.configure(thread, frame)
     words = [0x2000, 0x3000, 0x20, *range(14)]
     script.invoke(thread, "TCB_WRITE_REGISTERS", words)
-    script.syscall("CALL", thread, message(0, 0, 0, API["LABEL_TCB_READ_REGISTERS"]))
+    nothing = {API["BUFFER_WORDS"] + i: 0xFFFF for i in range(len(words))}
+    script.syscall(
+        "CALL", thread, message(0, 0, 0, API["LABEL_TCB_READ_REGISTERS"]), buffer=nothing
+    )
     script.invoke(TCB, "TCB_READ_REGISTERS", error="ILLEGAL_OPERATION")
     script.start(thread, 255)
     script.invoke(thread, "TCB_READ_REGISTERS", error="ILLEGAL_OPERATION")
