@@ -67,7 +67,6 @@ CHANGES = {
     "--time-limit": ["--time-limit", "9"],
     "--checker": ["--checker", "smt"],
     "--prove-stated": ["--prove-stated"],
-    "--from-reset": ["--from-reset"],
 }
 # Options that change no key, and why.
 SAME = {
