@@ -78,7 +78,7 @@ def page_document(
             {"name": name, "message": str(error)} for name, error in result.unbounded.items()
         ],
         "loops": _loops(result),
-        "assumptions": _assumptions(result),
+        "assumptions": _listed(result),
         "facts": [
             {"source": f.source, "text": f.text, "label": f.label, "places": places}
             for f, places in zip(result.facts, fact_places(result, facts), strict=True)
@@ -235,7 +235,7 @@ def _no_loop(method: str) -> dict[str, Any]:
     }
 
 
-def _assumptions(result: Result) -> list[dict[str, Any]]:
+def _listed(result: Result) -> list[dict[str, Any]]:
     """Each with its kind, and the entries and loops whose bounds rest on it."""
     entries = list(result.entries.values())
     rows = table(result.assumptions)
