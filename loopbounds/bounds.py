@@ -14,6 +14,7 @@ every caller, and may exist for none where each of them alone has one.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -51,6 +52,7 @@ __all__ = ["BoundOptions", "Progress", "bound_loops"]
 
 USEFUL = 1 << 20  # executions, above which a bound by what a word can hold is none
 CHEAP = 20_000  # values that are looked for to refute what is stated of a loop
+FEW = 8  # contexts of a loop in which that is done
 DEEP = 1_000_000  # frames: values are followed through paths of that many blocks
 
 
@@ -173,7 +175,7 @@ class _GraphPart:
     called: bool
     _acyclic: Acyclic = field(init=False)
     _rounds: Rounds | None = None
-    _costly: set[int] = field(default_factory=set)  # headers of loops that are not cheap to slice
+    _tried: Counter[int] = field(default_factory=Counter)  # contexts, by header
     _ending: set[int] = field(default_factory=set)  # loops whose inner loops are proved to end
 
     def __post_init__(self) -> None:
@@ -288,15 +290,16 @@ class _GraphPart:
     def _slice(self, loop: int) -> Slice | None:
         """The slice of a loop; of one of which no proof is tried only where it is cheap.
 
-        Where it was not in one context, it is not tried in others.
+        It is tried in few contexts of the loop, and in no other where it was not cheap in one.
         """
         rounds = self._proofs()
         header = self.graph.nodes[self.graph.loops[loop].header].block.addr
-        if loop not in rounds.slices and header not in self._costly:
+        if loop not in rounds.slices and self._tried[header] < FEW:
+            self._tried[header] += 1
             try:
                 rounds.slices |= slice_loops(GatedSsa(rounds.code, CHEAP), [loop])
             except OutOfEffort:
-                self._costly.add(header)
+                self._tried[header] = FEW
         return rounds.slices.get(loop)
 
     def _judged(self, loop: int) -> LoopBound:

@@ -132,7 +132,7 @@ def test_loops_that_wait_for_each_other() -> None:
     assert [(b.bound, b.failed) for b in bounds] == [(None, False), (None, False)]
 
 
-def test_a_loop_that_is_costly_to_slice_is_tried_in_one_context(
+def test_contradictions_are_looked_for_in_few_contexts_and_once_if_that_is_costly(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What a fact states is refuted where that is cheap: contexts of one loop cost the same."""
@@ -152,6 +152,11 @@ def test_a_loop_that_is_costly_to_slice_is_tried_in_one_context(
     found = code.bounds(stated(3, 9))
     assert [b.bound for b in found] == [9, 9, 9]
     assert len(tried) == 3
+    tried.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr("loopbounds.bounds.FEW", 2)
+        assert [b.bound for b in code.bounds(stated(3, 9))] == [9, 9, 9]
+    assert len(tried) == 2
     tried.clear()
     monkeypatch.setattr("loopbounds.bounds.CHEAP", 0)
     assert [b.bound for b in code.bounds(stated(3, 9))] == [9, 9, 9]
