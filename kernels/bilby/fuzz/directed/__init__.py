@@ -12,6 +12,7 @@ from types import ModuleType
 from kernels.bilby.fuzz.directed import (
     aborts,
     capabilities,
+    checks,
     deletion,
     lookups,
     messages,
@@ -29,6 +30,16 @@ def sequences(module: ModuleType) -> list[Callable[[Script], None]]:
 
 SEQUENCES: list[Callable[[Script], None]] = [
     sequence
-    for module in (aborts, capabilities, deletion, lookups, messages, preemption, spaces, waiting)
+    for module in (
+        aborts,
+        capabilities,
+        checks,
+        deletion,
+        lookups,
+        messages,
+        preemption,
+        spaces,
+        waiting,
+    )
     for sequence in sequences(module)
 ]
