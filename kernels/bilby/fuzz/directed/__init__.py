@@ -12,6 +12,7 @@ from types import ModuleType
 from kernels.bilby.fuzz.directed import (
     aborts,
     capabilities,
+    checks,
     deletion,
     lookups,
     messages,
@@ -33,6 +34,7 @@ SEQUENCES: list[Callable[[Script], None]] = [
     for module in (
         aborts,
         capabilities,
+        checks,
         deletion,
         lookups,
         messages,
