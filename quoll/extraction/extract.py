@@ -37,10 +37,10 @@ def extract(
     """All code reachable from ``entries``, as functions.
 
     An entry may carry the Thumb bit; without it the symbols decide. A path ends after the
-    instructions at ``ends``, and control does not go on there. None: nobody says where. An
-    exception return that a call leads to is asked about, as what it restores may go on behind that
-    call; any other is taken to end a path, which is listed where nobody says what ends one. What
-    the facts say is read-only holds what is loaded there. Raises UsageError when an entry
+    instructions at ``ends``, and control does not go on there. None: nobody says where; then every
+    exception return is taken to end one, which is listed. Where somebody does, one that a call
+    leads to is asked about, as what it restores may go on behind that call. What the facts say is
+    read-only holds what is loaded there. Raises UsageError when an entry
     is not code, FactsError when a fact names a place that does not exist.
     """
     fixed = [fact for fact in facts.of(RegionFact) if fact.kind == "read-only"]

@@ -19,6 +19,7 @@ from quoll.cfg.discover import Callee, FunctionBuilder
 from quoll.cfg.link_register import holds_return_address, link_before
 from quoll.cfg.transfers import TransferEffect, by_form, links
 from quoll.extraction.functions import Functions, Progress
+from quoll.extraction.saved_context import saves_context
 from quoll.extraction.statements import STATE_SWITCH, Statements
 from quoll.facts.contract import Contract
 from quoll.graph.closure import closure
@@ -72,7 +73,8 @@ class Growth(Functions):
         """Refuse exception returns that calls may lead to, if no statement ends the path there.
 
         What is restored may be a context of this kernel, so that control may well come back to
-        what follows the call. Whether there was one.
+        what follows the call. Where nobody says what ends paths, that is asked only of functions
+        that save a context themselves; the others are listed. Whether there was one.
         """
         if self._statements.returns_end is not None:
             return False
@@ -92,6 +94,8 @@ class Growth(Functions):
         refused = False
         for function in self.functions.values():
             if function.entry in self._statements.switching:
+                continue
+            if not self._ends_stated and not saves_context(function.insns.values()):
                 continue
             sites = function.exception_returns() - self._ends
             if function.entry not in called:

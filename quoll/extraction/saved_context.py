@@ -1,0 +1,27 @@
+"""Whether a function saves what it would need to go on some day: a context.
+
+A routine that leaves for another context has stored its own before: the stack pointer, or the
+return address in other memory than the stack. An exit to user mode stores neither. Where a compiler
+uses lr for something else, it is written first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quoll.arm.insn import LR, SP, Access, Insn
+
+__all__ = ["saves_context"]
+
+
+def saves_context(insns: Iterable[Insn]) -> bool:
+    """Whether sp is stored, or lr beside the stack before the first instruction that writes it."""
+    written = False
+    for insn in sorted(insns, key=lambda insn: insn.addr):
+        memory = insn.memory
+        if memory is not None and memory.access is Access.STORE and not memory.user:
+            beside = LR in insn.transfers and memory.base != SP
+            if SP in insn.transfers or (beside and not written):
+                return True
+        written |= LR in insn.writes
+    return False
