@@ -17,8 +17,8 @@ PROGRAM = """\
 volatile unsigned word;
 unsigned main(unsigned n) {
     unsigned x = 0;
-    for (unsigned i = 0; i < (n & 0xffffff); i++)
-        for (unsigned j = 0; j < 1000; j++)
+    for (unsigned i = 0; i < (n & 0xfffff); i++)
+        for (unsigned j = 0; j < 16000; j++)
             x += word;
     return x;
 }
