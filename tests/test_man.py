@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import runpy
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.testing.programs import needs
 from wcet.cli import COMMANDS, parser
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,7 +41,7 @@ def test_a_page_is_roff(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+@needs("groff")
 def test_a_page_is_rendered(name: str) -> None:
     """Without a warning, with every option, and in 80 columns but for commands."""
     done = subprocess.run(

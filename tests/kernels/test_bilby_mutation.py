@@ -153,7 +153,7 @@ def test_a_sample_of_faults_is_found(effort: Effort) -> None:
     """
     reasons = read_reasons()
     target, tried, missed = TARGETS[0], 0, []
-    for site in effort.todo:
+    for site in effort.sites:
         fault = effort.faults[name(site)][0]
         if tried == SAMPLE or not effort.has(target, fault):
             continue

@@ -44,7 +44,7 @@ STUBS = {
     **dict.fromkeys(
         [
             *("NuSMV", "gcc", "arm-none-eabi-gcc", "qemu-system-arm", "qemu-arm"),
-            *("chromium", "chromedriver", "dot", "apt-get", "dpkg"),
+            *("chromium", "chromedriver", "dot", "groff", "clang", "ld.lld", "apt-get", "dpkg"),
         ],
         NOTE,
     ),

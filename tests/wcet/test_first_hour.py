@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.testing.programs import needs
 from tests.testing.wcet.first_hour import BUILDS, best, build_handler, first_hour
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "first-hour.md"
@@ -16,10 +16,9 @@ TRIED = ("gcc -O0 thumb", "gcc -O2 arm", "gcc -Os thumb", "clang -O2 arm")
 
 
 @pytest.mark.slow
+@needs("clang", "ld.lld")
 @pytest.mark.parametrize("name", TRIED)
 def test_three_commands_and_two_edits(name: str, tmp_path: Path) -> None:
-    if shutil.which(BUILDS[name][0]) is None:
-        pytest.skip(f"no {BUILDS[name][0]}")
     build_handler(name, tmp_path)
     hour = first_hour(tmp_path)
     assert len(hour.commands) <= COMMANDS

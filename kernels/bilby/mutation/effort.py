@@ -47,8 +47,8 @@ class Effort:
             for i, site in enumerate(every)
         }
         self.size = EDITS * len(every) + 1
-        self.todo = [s for s in every if not wanted or any(word in s.file for word in wanted)]
-        random.Random(seed).shuffle(self.todo)  # so that a part of a run is a sample
+        self.sites = [s for s in every if not wanted or any(word in s.file for word in wanted)]
+        random.Random(seed).shuffle(self.sites)  # so that a part of a run is a sample
         self.kills: Counter[tuple[str, str]] = Counter()
         for entry in journal.entries.values():
             if entry.fault is not None and entry.is_found:
@@ -132,7 +132,7 @@ class Effort:
 
     def run(self, level: int) -> Iterator[Entry]:
         """What is tried at a level, one after the other."""
-        for site in self.todo:
+        for site in self.sites:
             before = self.journal.entries.get(name(site))
             if before is not None and (
                 before.fault is None or before.is_found or before.level >= level

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,9 +9,10 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
-import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
+
+from tests.testing.programs import needs
 
 __all__ = ["chromium", "console", "findings", "needs_chromium"]
 
@@ -24,11 +24,7 @@ FLAGS = (
 PROGRAMS = ("chromium", "chromedriver")
 AXE = "axe_core_python/axe.min.js"
 
-# Set-up installs it for `make test`; where all tests are run it must be there.
-needs_chromium = pytest.mark.skipif(
-    not os.environ.get("CI") and not all(map(shutil.which, PROGRAMS)),
-    reason="there is no Chromium: scripts/setup python3 tests",
-)
+needs_chromium = needs(*PROGRAMS)
 
 
 @contextmanager

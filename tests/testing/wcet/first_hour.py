@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SOURCES = ROOT / "kernels" / "handler"
 GCC = ("arm-none-eabi-gcc", "-mcpu=cortex-a8", "-mfloat-abi=soft", "-g", "-ffreestanding")
 LINK = ("-nostdlib", "-Wl,--build-id=none,--no-warn-rwx-segments", "-lgcc")
-CLANG = ("clang-14", "--target=arm-none-eabi", "-mcpu=cortex-a8", "-mfloat-abi=soft", "-g")
+CLANG = ("clang", "--target=arm-none-eabi", "-mcpu=cortex-a8", "-mfloat-abi=soft", "-g")
 BUILDS = {
     **{
         f"gcc {level} {state}": (*GCC, level, f"-m{state}")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from tests.testing.programs import needs
 from tests.testing.quoll.building import build
 from wcet.cli import main
 from wcet.reports.loads import HEAT
@@ -98,7 +98,7 @@ def test_no_such_function(capsys: pytest.CaptureFixture[str], program: Path) -> 
     assert "leaf" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(shutil.which("dot") is None, reason="there is no Graphviz")
+@needs("dot")
 def test_a_drawing_has_the_worst_path(capsys: pytest.CaptureFixture[str], program: Path) -> None:
     """Colours, counts of edges and a legend: in dot and in what Graphviz makes of it."""
     of = ["cfg", program, "--function", "main", "--cycles", "main", "--platform", "kzm"]
