@@ -39,8 +39,9 @@ volatile unsigned total;
 """
 
 
-def analysed(elf: Path, **changes: object) -> Result:
-    asked = replace(OPTIONS, **{"sources": elf.parent, **changes})  # type: ignore[arg-type]
+def analysed(elf: Path, options: Options = OPTIONS) -> Result:
+    """Its sources are beside it, unless ``options`` say where."""
+    asked = options if options.sources != Path() else replace(options, sources=elf.parent)
     return analyse(elf, asked, Stages(verbose=False))
 
 
@@ -250,7 +251,7 @@ def test_a_contradiction_names_both_lines(tmp_path: Path) -> None:
     facts = tmp_path / "other.facts"
     facts.write_text("loop prog.c:4 at most 32\n")
     with pytest.raises(FactsError, match=r"contradicts .* at .*(prog\.c:4|other\.facts:1)"):
-        analysed(elf, facts=(facts,))
+        analysed(elf, replace(OPTIONS, facts=(facts,)))
 
 
 def test_comments_that_say_nothing_are_warnings(capsys: pytest.CaptureFixture[str]) -> None:
@@ -301,7 +302,7 @@ main:
 def test_where_comments_do_not_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     elf = build(WALK, *FLAGS, "-DA_BUILD_OF_ITS_OWN")
     with pytest.raises(UnboundedLoop):
-        analysed(elf, neighbouring_facts=False)
+        analysed(elf, replace(OPTIONS, neighbouring_facts=False))
     source = elf.parent / "prog.c"
     os.utime(source, (elf.stat().st_mtime + 10,) * 2)
     analysed(elf)
@@ -316,15 +317,15 @@ def test_paths_are_relative_to_where_the_compiler_ran() -> None:
     assert not read_annotations(Image.load(elf), elf, Path("/nowhere")).facts
     assert len(read_annotations(Image.load(elf), elf, elf.parent).facts) == 1
     with pytest.raises(UnboundedLoop):
-        analysed(elf, sources=Path("/nowhere"))
+        analysed(elf, replace(OPTIONS, sources=Path("/nowhere")))
 
 
 def test_a_comment_that_changes_is_another_request(tmp_path: Path) -> None:
     elf = build(WALK, *FLAGS, "-DANOTHER_BUILD")
     store = Store(tmp_path / "cache")
-    first = analysed(elf, store=store).entries["main"].cycles
+    first = analysed(elf, replace(OPTIONS, store=store)).entries["main"].cycles
     source = elf.parent / "prog.c"
     source.write_text(source.read_text().replace("33", "66"))
-    assert analysed(elf, store=store).entries["main"].cycles > first
+    assert analysed(elf, replace(OPTIONS, store=store)).entries["main"].cycles > first
     source.write_text(source.read_text().replace("66", "33"))
-    assert analysed(elf, store=store).entries["main"].cycles == first
+    assert analysed(elf, replace(OPTIONS, store=store)).entries["main"].cycles == first
