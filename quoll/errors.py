@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "PATH_END",
+    "BuildError",
     "ControlFlowError",
     "FactsError",
     "InfeasibleError",
@@ -153,3 +154,10 @@ class ResourceError(WcetError):
 
     code = "E110"
     exit_status = 10
+
+
+class BuildError(WcetError):
+    """The command that builds the kernel, of ``wcet.toml``, failed."""
+
+    code = "E114"
+    exit_status = 11

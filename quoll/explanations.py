@@ -121,6 +121,14 @@ EXPLANATIONS = {
             "Install Quoll by itself: 'pipx install quoll', or a virtual environment of its own; "
             "see that PYTHONPATH names no folder with such a package.",
         ),
+        Explanation(
+            "E114", "the build", 11,
+            "The command that wcet.toml names as 'build' failed, so there may be no kernel, or an "
+            "old one.",
+            "the build of wcet.toml failed, status 2: make kernel",
+            "Repair the build; what it printed stands before the message. A kernel that is named "
+            "on the command line is taken as it is.",
+        ),
     )
 }  # fmt: skip
 

@@ -43,6 +43,7 @@ OUTPUTS = (
     "markdown",
     "junit",
     "sarif",
+    "code_quality",
     "output",
     "suggest_facts",
 )

@@ -73,6 +73,7 @@ exit status:
    8  NuSMV, CBC or HiGHS is missing, was killed, or proved nothing
    9  the facts exclude every path
   10  the system gives no more memory, open files, processes, disk space or processor time
+  11  the command failed that wcet.toml names as 'build'
   70  a defect in this program (set WCET_DEBUG=1 to see the traceback)
  128  and the number of a signal: ended by it (130: Ctrl-C)
 

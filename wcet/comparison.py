@@ -27,6 +27,7 @@ def add_exchange(p: argparse.ArgumentParser) -> None:
         ("markdown", "it as a comment on a pull request"),
         ("junit", "it as JUnit XML, a test for each entry"),
         ("sarif", "it as SARIF 2.1.0: the lines that take more"),
+        ("code-quality", "them as a report of code quality, which GitLab shows beside the lines"),
     ):
         p.add_argument(f"--{name}", metavar="FILE", help=f"write {what} ('-': standard output)")
     p.add_argument(
@@ -48,6 +49,7 @@ def publish_comparison(options: argparse.Namespace, found: RecordChange) -> int:
             (options.markdown, lambda: text.to_markdown(found)),
             (options.junit, lambda: exchange.to_junit(found)),
             (options.sarif, lambda: exchange.to_sarif(found)),
+            (options.code_quality, lambda: exchange.to_code_quality(found)),
         ],
         lambda: text.to_text(found) + "".join(f"{line}\n" for line in lines),
     )

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
+import sys
+from functools import partial
 from pathlib import Path
 
-from quoll.errors import UsageError
+from quoll.errors import BuildError, UsageError
+from quoll.printable import printable, shortened
+from quoll.processes.children import die_with
 from wcet.gate.project import FILE, Project
 
 __all__ = ["add_project", "given"]
+
+SHOWN = 20  # lines of what a build printed that failed
 
 
 def add_project(p: argparse.ArgumentParser) -> None:
@@ -19,7 +27,7 @@ def add_project(p: argparse.ArgumentParser) -> None:
         nargs="?",
         metavar="KERNEL.ELF",
         help=f"the kernel, as it is run (default: as {FILE} in the current folder says, with its "
-        "platform, entries and facts)",
+        "platform, entries and facts, after its build command)",
     )
     p.add_argument(
         "--entry",
@@ -45,9 +53,39 @@ def given(options: argparse.Namespace) -> Project | None:
             hint=f'name an ELF file, or write {FILE}: kernel = "build/kernel.elf"',
         )
     project = Project.load(path)
+    if project.build is not None:
+        build(project.build, path.parent, quiet=options.quiet)
     options.kernel = project.kernel
     options.platform = options.platform or project.platform
     options.entry = options.entry or list(project.entries)
+    options.end = [*project.exits, *options.end]
     options.source_dir = options.source_dir or project.sources
     options.facts = [*project.facts, *options.facts]
     return project
+
+
+def build(command: str, folder: Path, *, quiet: bool) -> None:
+    """Run the command that builds the kernel. Raises BuildError if it fails.
+
+    What it prints goes to standard error; if ``quiet``, its last lines only, where it fails.
+    """
+    if not quiet:
+        print(f"wcet: build: {printable(command)}", file=sys.stderr, flush=True)
+    done = subprocess.run(
+        command,
+        shell=True,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE if quiet else sys.stderr.fileno(),
+        stderr=subprocess.STDOUT if quiet else None,
+        preexec_fn=partial(die_with, os.getpid()),
+        check=False,
+    )
+    if done.returncode:
+        if quiet:
+            printed = done.stdout.decode("utf-8", "replace").splitlines()
+            sys.stderr.writelines(f"{printable(line)}\n" for line in printed[-SHOWN:])
+        raise BuildError(
+            f"the build of {FILE} failed, status {done.returncode}: {shortened(command)}",
+            hint="what it printed is above; 'wcet ... KERNEL.ELF' takes a kernel that is there",
+        )

@@ -14,7 +14,7 @@ from pipeline.costs import Cause, Costs
 from quoll.cfg.cfg import EdgeKind
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["Outline", "Stretch", "outline"]
+__all__ = ["Outline", "Stretch", "outline", "spent_at"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +97,20 @@ def outline(
     return _built(tallies, top[0])
 
 
-def _charge(graph: Supergraph, costs: Costs, solution: Solution, tally: _Tally, node: int) -> None:
-    """Add what all executions of ``node`` cost, the edges out of it included."""
+def spent_at(graph: Supergraph, costs: Costs, solution: Solution, node: int) -> list[int]:
+    """What all executions of ``node`` cost by cause, the edges out of it included."""
     spent = [solution.nodes[node] * cycles for cycles in costs.nodes[node]]
     for e in graph.successors[node]:
         if solution.edges[e]:
             spent = [a + solution.edges[e] * b for a, b in zip(spent, costs.edges[e], strict=True)]
     if node == graph.entry:
         spent = [a + b for a, b in zip(spent, costs.start, strict=True)]
+    return spent
+
+
+def _charge(graph: Supergraph, costs: Costs, solution: Solution, tally: _Tally, node: int) -> None:
+    """Add what all executions of ``node`` cost."""
+    spent = spent_at(graph, costs, solution, node)
     tally.own = [a + b for a, b in zip(tally.own, spent, strict=True)]
     tally.blocks.append((node, solution.nodes[node], sum(spent)))
 

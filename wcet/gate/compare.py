@@ -1,13 +1,16 @@
 """An old and a new record: which entries became worse, and which lines of their paths did it.
 
-Functions are matched by name, and those that are left by their lines; lines within a function by
-their text and order, else by their number. So a renamed file or lines that moved change nothing.
+Functions are matched by name, without what compilers append to it (``f.part.0``), and those that
+are left by their lines; lines within a function by their text and order, else by their number; and
+lines that are left by their text alone, where it is found as often before and now. So a renamed
+file, lines that moved, and a function that is split or inlined otherwise change nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from enum import Enum
 from fractions import Fraction
@@ -17,6 +20,8 @@ from wcet.gate.record import EntryRecord, LineRecord, LoopRecord, Record
 __all__ = ["EntryChange", "LineChange", "RecordChange", "Verdict", "compare"]
 
 ALIKE = 0.6  # of the lines of two functions, from which on one is the other with a new name
+# What GCC and Clang append to the names of parts and copies of a function.
+APPENDED = re.compile(r"(\.(part|isra|constprop|cold|lto_priv|clone|llvm)(\.[0-9]+)*)+$")
 NOTHING = EntryRecord(None, "", {}, (), ())
 
 
@@ -51,6 +56,15 @@ class LineChange:
         return (self.after.cycles if self.after else 0) - (self.before.cycles if self.before else 0)
 
     @property
+    def misses(self) -> int | None:
+        """What it waits more for accesses that miss or may miss; None if a record does not say."""
+        if self.before is None or self.after is None:
+            return None
+        if self.before.misses is None or self.after.misses is None:
+            return None
+        return self.after.misses - self.before.misses
+
+    @property
     def line(self) -> LineRecord:
         """As it is now, if it is."""
         found = self.after or self.before
@@ -72,6 +86,11 @@ class EntryChange:
     reason: str = ""  # why there is no bound
 
     @property
+    def increases(self) -> tuple[LineChange, ...]:
+        """The lines of source files that take more, the greatest increase first."""
+        return tuple(c for c in self.lines if c.cycles > 0 and c.after is not None and c.line.line)
+
+    @property
     def cycles(self) -> int | None:
         """What it takes more, if both are numbers."""
         if self.before.cycles is None or self.after.cycles is None:
@@ -81,11 +100,15 @@ class EntryChange:
 
 @dataclass(frozen=True, slots=True)
 class RecordChange:
-    """All entries, in the order of the new record; assumptions that are new, or gone."""
+    """All entries, in the order of the new record; assumptions that are new, or gone.
+
+    ``notes``: what else differs, where a bound does.
+    """
 
     entries: tuple[EntryChange, ...]
     new_assumptions: tuple[str, ...]
     gone_assumptions: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def failed(self) -> tuple[EntryChange, ...]:
@@ -119,7 +142,27 @@ def compare(
         tuple(changes),
         tuple(a for a in new.assumed if a not in earlier),
         tuple(a for a in earlier if a not in new.assumed),
+        tuple(_notes(old, new))
+        if old and any(c.verdict is not Verdict.SAME for c in changes)
+        else (),
     )
+
+
+def _notes(old: Record, new: Record) -> Iterator[str]:
+    """Facts files that changed; another version of this program for the same kernel and facts.
+
+    Of a report neither is known.
+    """
+    if not (old.version and new.version):
+        return
+    names = sorted({*old.facts, *new.facts})
+    changed = [name for name in names if old.facts.get(name) != new.facts.get(name)]
+    if changed:
+        yield f"facts that changed: {', '.join(changed)}"
+    if old.kernel == new.kernel and not changed:
+        yield "the kernel and its facts files are the same as before"
+    if old.version != new.version:
+        yield f"the baseline was written by version {old.version}, this is {new.version}"
 
 
 def _entry(
@@ -133,10 +176,11 @@ def _entry(
     if budget is not None and (after.cycles is None or after.cycles > budget):
         verdict = Verdict.OVER
     old = before or NOTHING
-    pairs = _matched(old.lines, after.lines) if before else []
+    names = _renamed(_by_function(old.lines), _by_function(after.lines))
+    pairs = _matched(old.lines, after.lines, names) if before else []
     lines = [change for change in pairs if change.cycles]
     lines.sort(key=lambda c: (-c.cycles, c.line.function, c.line.line))
-    loops = tuple(_loops(old.loops, after.loops)) if before else ()
+    loops = tuple(_loops(old.loops, after.loops, names)) if before else ()
     return EntryChange(name, verdict, old, after, budget, tuple(lines), loops)
 
 
@@ -154,22 +198,63 @@ def _verdict(before: EntryRecord | None, after: EntryRecord, tolerance: Fraction
     return Verdict.WITHIN if after.cycles <= allowed else Verdict.WORSE
 
 
-def _matched(old: Sequence[LineRecord], new: Sequence[LineRecord]) -> list[LineChange]:
+def _matched(
+    old: Sequence[LineRecord], new: Sequence[LineRecord], names: Mapping[str, str]
+) -> list[LineChange]:
     """Every line of both, with its like in the other."""
     before, after = _by_function(old), _by_function(new)
-    names = _renamed(before, after)
     changes: list[LineChange] = []
     for name, lines in after.items():
         changes += _paired(before.pop(names.get(name, name), []), lines)
     changes += [LineChange(line, None) for lines in before.values() for line in lines]
-    return changes
+    return _moved(changes)
+
+
+def _moved(changes: Sequence[LineChange]) -> list[LineChange]:
+    """The same, where lines that are gone from a function and new in another are one change."""
+    gone = _by_text(c.before for c in changes if c.after is None)
+    came = _by_text(c.after for c in changes if c.before is None)
+    both = {
+        t: zip(gone[t], came[t], strict=True) for t in gone if len(gone[t]) == len(came.get(t, ()))
+    }
+    found = [c for c in changes if (c.before and c.after) or c.line.text not in both]
+    return found + [LineChange(*pair) for pairs in both.values() for pair in pairs]
+
+
+def _by_text(lines: Iterable[LineRecord | None]) -> dict[str, list[LineRecord]]:
+    """Lines by their text, if that says anything."""
+    found: dict[str, list[LineRecord]] = {}
+    for line in lines:
+        if line is not None and any(map(str.isalnum, line.text)):
+            found.setdefault(line.text, []).append(line)
+    return found
+
+
+def _function(name: str) -> str:
+    """The function that a compiler made ``name`` of."""
+    return APPENDED.sub("", name) or name
 
 
 def _by_function(lines: Sequence[LineRecord]) -> dict[str, list[LineRecord]]:
-    found: dict[str, list[LineRecord]] = {}
-    for line in sorted(lines, key=lambda one: (one.function, one.path, one.line)):
-        found.setdefault(line.function, []).append(line)
-    return found
+    """Lines by function in the order of the source; a line that is in several parts is one."""
+    found: dict[str, dict[tuple[str, int, str], LineRecord]] = {}
+    for line in sorted(lines, key=lambda one: (one.path, one.line, one.text, one.function)):
+        of_function = found.setdefault(_function(line.function), {})
+        key = line.path, line.line, line.text
+        other = of_function.get(key)
+        of_function[key] = line if other is None else _together(other, line)
+    return {name: list(found[name].values()) for name in sorted(found)}
+
+
+def _together(one: LineRecord, other: LineRecord) -> LineRecord:
+    """A line that a compiler put into two parts of a function."""
+    known = one.misses is not None and other.misses is not None
+    return replace(
+        one,
+        runs=max(one.runs, other.runs),
+        cycles=one.cycles + other.cycles,
+        misses=(one.misses or 0) + (other.misses or 0) if known else None,
+    )
 
 
 def _renamed(
@@ -209,20 +294,32 @@ def _paired(old: Sequence[LineRecord], new: Sequence[LineRecord]) -> list[LineCh
     return changes
 
 
-def _loops(old: Sequence[LoopRecord], new: Sequence[LoopRecord]) -> list[str]:
-    """New loops, and those with another bound."""
-    known: dict[tuple[str, str], list[LoopRecord]] = {}
-    for loop in old:
-        known.setdefault((loop.function, loop.text or str(loop.line)), []).append(loop)
+def _loops(
+    old: Sequence[LoopRecord], new: Sequence[LoopRecord], names: Mapping[str, str]
+) -> list[str]:
+    """New loops, and those with another bound; ``names`` are the old ones of functions."""
+    left = sorted(old, key=lambda one: one.line)
+    before: list[LoopRecord | None] = [None] * len(new)
+    for anywhere in (False, True):
+        for at, loop in enumerate(new):
+            function = _function(loop.function)
+            function = names.get(function, function)
+            same = (
+                one
+                for one in left
+                if one.text == loop.text
+                and (_function(one.function) == function or (anywhere and loop.text))
+            )
+            if before[at] is None and (like := next(same, None)) is not None:
+                before[at] = like
+                left.remove(like)
     found = []
-    for loop in new:
-        same = known.get((loop.function, loop.text or str(loop.line)), [])
-        before = same.pop(0) if same else None
+    for loop, like in zip(new, before, strict=True):
         place = f"{loop.function} {loop.path}:{loop.line}"
-        if before is None:
+        if like is None:
             found.append(f"new loop in {place}: {_bound(loop)}")
-        elif (before.low, before.high) != (loop.low, loop.high):
-            found.append(f"loop in {place}: {_bound(before)} before, {_bound(loop)} now")
+        elif (like.low, like.high) != (loop.low, loop.high):
+            found.append(f"loop in {place}: {_bound(like)} before, {_bound(loop)} now")
     return found
 
 

@@ -53,6 +53,9 @@ def _lines(
     yield "# What 'wcet analyse', 'wcet baseline' and 'wcet check' analyse without further words."
     yield f"kernel = {_quoted(str(kernel))}"
     yield ""
+    yield "# The command that builds it, run in this folder before the kernel is read."
+    yield '# build = "make"'
+    yield ""
     yield f"# Core, caches and latencies ({reason}):"
     if platform is None:
         yield '# platform = "the name of a shipped one, or the path of a file.toml"'
@@ -61,6 +64,9 @@ def _lines(
     yield ""
     yield from _entries(image, None if platform is None else platform[0])
     beside = kernel.with_suffix(".facts")
+    yield ""
+    yield "# Instructions after which every path ends, beyond exits of the platform and returns."
+    yield '# exits = ["symbol+0xOFFSET"]'
     yield ""
     if facts is not None:
         yield "# What the binary does not say: this file has lines to fill in."

@@ -1,17 +1,21 @@
-"""A comparison for other programs: JSON, JUnit XML and SARIF 2.1.0."""
+"""A comparison for other programs: JSON, JUnit XML, SARIF 2.1.0, and a report of code quality."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
+from hashlib import sha256
 from typing import Any
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 from quoll.printable import printable
 from wcet.gate.compare import EntryChange, LineChange, RecordChange
+from wcet.gate.project import FILE
 from wcet.gate.text import headline, line_text
 
-__all__ = ["to_json", "to_junit", "to_sarif"]
+__all__ = ["to_code_quality", "to_json", "to_junit", "to_sarif"]
 
 SCHEMA_VERSION = 1
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -26,6 +30,7 @@ def to_json(found: RecordChange) -> str:
         "entries": {entry.name: _entry(entry) for entry in found.entries},
         "new_assumptions": list(found.new_assumptions),
         "gone_assumptions": list(found.gone_assumptions),
+        "notes": list(found.notes),
     }
     return json.dumps(document, indent=1) + "\n"
 
@@ -78,24 +83,18 @@ def to_sarif(found: RecordChange) -> str:
     results = [
         {
             "ruleId": "wcet",
-            "level": "error" if position == 0 else "note",
-            "message": {"text": f"{headline(entry)}\n{line_text(change).strip()}"},
+            "level": "note" if position else "error",
+            "message": {"text": text},
             "locations": [
                 {
                     "physicalLocation": {
-                        "artifactLocation": {"uri": change.line.path},
-                        "region": {"startLine": max(1, change.line.line)},
+                        "artifactLocation": {"uri": quote(path)},
+                        "region": {"startLine": line},
                     }
                 }
             ],
         }
-        for entry in found.failed
-        for position, change in enumerate(_increases(entry)[:RESULTS])
-    ]
-    results += [
-        {"ruleId": "wcet", "level": "error", "message": {"text": headline(entry)}}
-        for entry in found.failed
-        if not _increases(entry)
+        for _, position, path, line, text in _shown(found)
     ]
     rule = {
         "id": "wcet",
@@ -107,5 +106,34 @@ def to_sarif(found: RecordChange) -> str:
     return json.dumps({**document, "runs": runs}, indent=1) + "\n"
 
 
-def _increases(entry: EntryChange) -> list[LineChange]:
-    return [c for c in entry.lines if c.cycles > 0 and c.after is not None and c.line.line]
+def to_code_quality(found: RecordChange) -> str:
+    """The same as a report of code quality, which GitLab shows beside the lines.
+
+    A fingerprint tells results apart, and is the same where a line moves.
+    """
+    issues = [
+        {
+            "description": text.replace("\n", "; "),
+            "check_name": "wcet",
+            "fingerprint": sha256(
+                "\0".join((entry.name, str(position), path)).encode()
+            ).hexdigest(),
+            "severity": "minor" if position else "major",
+            "location": {"path": path, "lines": {"begin": line}},
+        }
+        for entry, position, path, line, text in _shown(found)
+    ]
+    return json.dumps(issues, indent=1) + "\n"
+
+
+def _shown(found: RecordChange) -> Iterator[tuple[EntryChange, int, str, int, str]]:
+    """Each failed entry with the lines that are shown: position, path, line, text.
+
+    Forges refuse what has no place: an entry that no line explains is shown at ``wcet.toml``.
+    """
+    for entry in found.failed:
+        if not entry.increases:
+            yield entry, 0, FILE, 1, printable(headline(entry))
+        for position, change in enumerate(entry.increases[:RESULTS]):
+            text = f"{printable(headline(entry))}\n{printable(line_text(change).strip())}"
+            yield entry, position, change.line.path, change.line.line, text

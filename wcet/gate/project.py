@@ -1,8 +1,10 @@
 """``wcet.toml``: what is analysed, and how long it may take, so that commands need no options.
 
 kernel = "build/kernel.elf"     # paths are relative to this file
+build = "make kernel"           # a command of the shell that builds it, run here before it is read
 platform = "kzm"                # or the path of a platform file; default: by build attributes
 entries = ["syscall", "interrupt"]          # default: all of the platform
+exits = ["panic+0x4"]                       # paths end here, too, as with --end
 sources = "src"                 # where the compiler ran; default: where this file is
 facts = ["kernel.facts"]
 baseline = "wcet-baseline.json"             # the default
@@ -49,12 +51,16 @@ class Project:
     baseline: Path = Path(BASELINE)
     tolerance: Fraction = Fraction(0)
     budgets: Mapping[str, str] = field(default_factory=dict)
+    build: str | None = None
+    exits: tuple[str, ...] = ()
 
     @staticmethod
     def load(path: Path) -> Project:
         """Read the file. Raises InputError for what is wrong in it."""
         table, folder = Table.load(path), path.parent
-        texts = {key: table.texts(key) for key in ("entries", "facts") if table.present(key)}
+        lists = ("entries", "exits", "facts")
+        texts = {key: table.texts(key) for key in lists if table.present(key)}
+        build = table.text("build") if table.present("build") else None
         platform = table.text("platform") if table.present("platform") else None
         if platform is not None and platform.endswith(".toml"):
             platform = str(folder / platform)
@@ -81,6 +87,8 @@ class Project:
             folder / baseline,
             tolerance,
             limits,
+            build,
+            texts.get("exits", ()),
         )
 
 

@@ -12,12 +12,13 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from ilp.paths.outline import outline
+from ilp.paths.outline import outline, spent_at
+from pipeline.costs import Cause
 from quoll.errors import InputError
 from quoll.image.inputs import Unreadable, read_input
 from wcet.analysis.result import EntryResult, Result
@@ -38,12 +39,17 @@ __all__ = [
 SCHEMA_VERSION = 1
 LARGEST = 64 << 20  # bytes of a record
 LATENCY = "interrupt latency"  # in the place of an entry
+MISSES = (Cause.FETCH_MISS, Cause.LOAD_MISS, Cause.STORE, Cause.TLB)
 ADDRESS = re.compile(r"0x[0-9a-f]{8}|\+0x[0-9a-f]+|(?<=:)[0-9]+\b")
 
 
 @dataclass(frozen=True, slots=True)
 class LineRecord:
-    """A source line on a worst path; ``text`` is "" if its file is not there."""
+    """A source line on a worst path; ``text`` is "" if its file is not there.
+
+    ``misses`` are the cycles of accesses that are not sure to hit; None: an older record, which
+    does not say.
+    """
 
     function: str
     path: str
@@ -51,6 +57,7 @@ class LineRecord:
     text: str
     runs: int  # of its block that executes most often
     cycles: int
+    misses: int | None = None  # of these cycles
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,22 +177,27 @@ def _lines(reader: _Sources, entry: EntryResult) -> tuple[LineRecord, ...]:
     if not entry.solution.nodes:
         return ()
     cycles: dict[tuple[str, str, int, str], int] = {}
+    misses: dict[tuple[str, str, int, str], int] = {}
     runs: dict[tuple[str, str, int, str], dict[int, int]] = {}
     for _, part in outline(entry.graph, entry.costs, entry.solution).walk():
         function = reader.function(entry, part.stretch.context)
         for node, executions, spent in part.blocks:
             insns = entry.graph.nodes[node].block.insns
             n, here = len(insns), set()
+            causes = spent_at(entry.graph, entry.costs, entry.solution, node)
+            missed = sum(causes[cause] for cause in MISSES)
             for position, insn in enumerate(insns):
                 key = function, *reader.line(insn.addr)
-                share = spent * (position + 1) // n - spent * position // n
-                cycles[key] = cycles.get(key, 0) + share
+                for sums, whole in ((cycles, spent), (misses, missed)):
+                    share = whole * (position + 1) // n - whole * position // n
+                    sums[key] = sums.get(key, 0) + share
                 here.add(key)
             for key in here:
                 of_block = runs.setdefault(key, {})
                 of_block[insns[0].addr] = of_block.get(insns[0].addr, 0) + executions
     return tuple(
-        LineRecord(*key, max(runs[key].values()), spent) for key, spent in sorted(cycles.items())
+        LineRecord(*key, max(runs[key].values()), spent, misses[key])
+        for key, spent in sorted(cycles.items())
     )
 
 
@@ -223,55 +235,93 @@ def read(path: Path) -> Record:
     """The record in a file, or of a result of ``wcet analyse --json``. Raises InputError."""
     try:
         document = json.loads(read_input(path, LARGEST).decode("utf-8"))
+        if not isinstance(document, dict) or "schema_version" not in document:
+            raise ValueError("it has no schema_version")
         if document.pop("schema_version") != SCHEMA_VERSION:
             raise ValueError("it is of another version of this program")
         if isinstance(document.get("kernel"), dict):
             return _of_report(document)
-        entries = {name: _entry_of(value) for name, value in document.pop("entries").items()}
-        assumed = tuple(document.pop("assumed"))
-        return Record(entries=entries, assumed=assumed, **document)
+        return _made(Record, document, "")
     except Unreadable as error:
         raise InputError(
             f"the baseline {path} {error}", hint="write one: wcet baseline KERNEL.ELF"
         ) from error
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except KeyError as error:
+        raise InputError(
+            f"{path} is not a baseline: {error} is missing",
+            hint="write one: wcet baseline KERNEL.ELF",
+        ) from error
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
             f"{path} is not a baseline: {error}", hint="write one: wcet baseline KERNEL.ELF"
         ) from error
 
 
+T = TypeVar("T", Record, EntryRecord, LineRecord, LoopRecord)
+
+
+def _made(kind: type[T], value: object, where: str) -> T:
+    """``value``, of a JSON document, as a record. Raises ValueError that says where it is none."""
+    given = _object(value, where or "the document")
+    hints = get_type_hints(kind)
+    for name in given:
+        if name not in hints:
+            raise ValueError(f"{where}{name} is not known")
+    found: dict[str, Any] = {}
+    for one in fields(kind):
+        if one.name in given:
+            found[one.name] = _typed(hints[one.name], given[one.name], f"{where}{one.name}")
+        elif one.default is MISSING and one.default_factory is MISSING:
+            raise ValueError(f"{where}{one.name} is missing")
+    return kind(**found)
+
+
+def _typed(hint: Any, value: object, where: str) -> object:
+    """``value`` as the type of a field."""
+    of = get_args(hint)
+    if get_origin(hint) is tuple:
+        if not isinstance(value, list):
+            raise ValueError(f"{where} is no list")
+        return tuple(_typed(of[0], one, f"{where}[{at}]") for at, one in enumerate(value))
+    if get_origin(hint) is Mapping:
+        given = _object(value, where)
+        return {name: _typed(of[1], one, f"{where}.{name}") for name, one in given.items()}
+    if is_dataclass(hint):
+        return _made(cast("type[Any]", hint), value, f"{where}.")
+    if isinstance(value, bool) or not isinstance(value, hint):
+        raise ValueError(f"{where} is no {'text' if hint is str else 'whole number'}")
+    return value
+
+
+def _object(value: object, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{where.rstrip('.')} is no object")
+    return value
+
+
 def _of_report(document: dict[str, Any]) -> Record:
     """What a report says of bounds; it has no lines, and its facts are not hashed."""
-    entries = {}
+    entries: dict[str, dict[str, Any]] = {}
     for name, value in document["entries"].items():
         formula = "" if value["parametric"] is None else str(value["parametric"]["text"])
-        entries[name] = _entry_of(
-            {
-                "cycles": value["cycles"],
-                "formula": formula,
-                "causes": {cause: n for cause, n in value["causes"].items() if n},
-                "lines": [],
-                "loops": [],
-            }
-        )
+        entries[name] = {
+            "cycles": value["cycles"],
+            "formula": formula,
+            "causes": {cause: n for cause, n in value["causes"].items() if n},
+            "lines": [],
+            "loops": [],
+        }
     latency = document["interrupt_latency"]
     if latency is not None:
-        entries[LATENCY] = EntryRecord(latency["cycles"], "", {}, (), ())
-    return Record(
-        document["kernel"]["sha256"],
-        {},
-        document["platform"]["name"],
-        "",
-        entries,
-        tuple(sorted({ADDRESS.sub("", text) for text in document["assumptions"]})),
-        {name: error["message"] for name, error in document["unbounded"].items()},
-    )
-
-
-def _entry_of(value: dict[str, Any]) -> EntryRecord:
-    lines = tuple(LineRecord(**line) for line in value.pop("lines"))
-    loops = tuple(LoopRecord(**loop) for loop in value.pop("loops"))
-    entry = EntryRecord(lines=lines, loops=loops, **value)
-    if not (entry.cycles is None or type(entry.cycles) is int):
-        raise ValueError("a bound is no number")
-    return entry
+        bare = {"formula": "", "causes": {}, "lines": [], "loops": []}
+        entries[LATENCY] = {"cycles": latency["cycles"], **bare}
+    found = {
+        "kernel": document["kernel"]["sha256"],
+        "facts": {},
+        "platform": document["platform"]["name"],
+        "version": "",
+        "entries": entries,
+        "assumed": sorted({ADDRESS.sub("", text) for text in document["assumptions"]}),
+        "unbounded": {name: error["message"] for name, error in document["unbounded"].items()},
+    }
+    return _made(Record, found, "")

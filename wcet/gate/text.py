@@ -27,6 +27,7 @@ def to_text(found: RecordChange) -> str:
             rows += (f"    {line}" for line in _why(entry))
     rows += (f"new assumption: {text}" for text in found.new_assumptions)
     rows += (f"no longer assumed: {text}" for text in found.gone_assumptions)
+    rows += found.notes
     failed = len(found.failed)
     rows.append(
         f"{failed} of {len(found.entries)} entries: the gate is closed" if failed else "passed"
@@ -57,17 +58,23 @@ def to_markdown(found: RecordChange) -> str:
                 "",
                 "</details>",
             ]
-    rows += [row for text in found.new_assumptions for row in ("", f"new assumption: {text}")]
+    said = (*(f"new assumption: {text}" for text in found.new_assumptions), *found.notes)
+    rows += [row for text in said for row in ("", text)]
     return "".join(f"{printable(row)}\n" for row in rows)
 
 
 def annotated(found: RecordChange) -> Iterator[str]:
     """Commands of a workflow that put errors beside the lines of a pull request (GitHub)."""
     for entry in found.failed:
-        first = next((c for c in entry.lines if c.cycles > 0 and c.after), None)
-        where = f" file={first.line.path},line={first.line.line}" if first else ""
+        first = entry.increases[0].line if entry.increases else None
+        where = f" file={_property(first.path)},line={first.line}" if first else ""
         text = f"{entry.name}: {_said(entry)}: {_delta(entry)}".replace("%", "%25")
         yield printable(f"::error{where}::{text}")
+
+
+def _property(text: str) -> str:
+    """A value before the message of such a command."""
+    return text.replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
 
 
 def headline(entry: EntryChange) -> str:
@@ -101,13 +108,15 @@ def _why(entry: EntryChange) -> Iterator[str]:
 
 
 def line_text(change: LineChange) -> str:
-    """One line of a path: what it takes more, where it is, and how often it runs."""
+    """One line of a path: what it takes more, where it is, how often it runs, what misses."""
     line = change.line
     runs = "new on the path" if change.before is None else "no longer on the path"
     if change.before is not None and change.after is not None:
         runs = f"runs {change.before.runs:,} -> {change.after.runs:,}"
         runs = "" if change.before.runs == change.after.runs else runs
-    parts = [f"{change.cycles:>+12,}  {line.function} {line.path}:{line.line}", line.text, runs]
+    missed = f"misses {change.misses:+,}" if change.misses else ""
+    place = f"{line.function} {line.path}:{line.line}"
+    parts = [f"{change.cycles:>+12,}  {place}", line.text, runs, missed]
     return "  ".join(part for part in parts if part)
 
 

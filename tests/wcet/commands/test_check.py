@@ -120,6 +120,49 @@ def test_what_other_programs_read(folder: Path, capsys: pytest.CaptureFixture[st
     assert "**worse than the baseline**" in Path("a.md").read_text()
 
 
+def test_both_forges_show_the_lines(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What GitLab asks of a report of code quality, and GitHub of SARIF: a place for each result.
+
+    Fingerprints stay when lines move, and tell results apart.
+    """
+    files = ["--code-quality", "quality.json", "--sarif", "a.sarif"]
+    twice = SLOWER.replace("return part(a) + 1;", "left = 3;\n    return part(a) + 1;")
+    compiled(twice)
+    assert checked(capsys, *files)[0] == 1
+    found = json.loads(Path("quality.json").read_text())
+    assert found[0]["location"] == {"path": "kernel.c", "lines": {"begin": 6}}
+    assert found[0]["severity"] == "major"
+    assert "handler: " in found[0]["description"]
+    marks = [one["fingerprint"] for one in found]
+    assert len(marks) == len(set(marks)) > 1
+    compiled("\n\n" + twice)
+    assert checked(capsys, *files)[0] == 1
+    again = json.loads(Path("quality.json").read_text())
+    assert [one["fingerprint"] for one in again] == marks
+    assert again[0]["location"]["lines"] == {"begin": 8}
+    compiled(SOURCE)
+    assert checked(capsys, *files, "--budget", "handler=1")[0] == 1  # no line is to blame
+    (one,) = json.loads(Path("quality.json").read_text())
+    assert one["location"] == {"path": "wcet.toml", "lines": {"begin": 1}}
+    (run,) = json.loads(Path("a.sarif").read_text())["runs"]
+    (result,) = run["results"]
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 1
+    assert checked(capsys, *files)[0] == 0
+    assert json.loads(Path("quality.json").read_text()) == []
+
+
+def test_a_path_is_escaped_as_each_forge_asks(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compiled(SLOWER, "a b,c%41:d.c")
+    status, text = checked(capsys, "--sarif", "a.sarif", "--annotations")
+    assert status == 1
+    assert "::error file=a b%2Cc%2541%3Ad.c,line=6::" in text
+    (run,) = json.loads(Path("a.sarif").read_text())["runs"]
+    place = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert place == {"uri": "a%20b%2Cc%2541%3Ad.c"}
+
+
 def test_budgets_and_tolerance(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert checked(capsys, "--budget", "handler=1us")[0] == 1
     assert checked(capsys, "--budget", "handler=1ms")[0] == 0
@@ -175,6 +218,41 @@ def test_a_project_file_stands_for_the_command_line(
     Path("wcet.toml").write_text('kernel = "kernel.elf"\nplatform = "kzm"\nentries = ["part"]\n')
     assert main(["check", "--quiet"]) == 1
     assert "handler" in capsys.readouterr().out
+
+
+def test_the_project_file_builds_the_kernel(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What the build prints is no part of the output; where it fails, an old ELF is not taken."""
+    words = " ".join([*COMPILER, *LINKED, "kernel.c", "-o", "kernel.elf"])
+    project = 'kernel = "kernel.elf"\nplatform = "kzm"\nentries = ["handler"]\n'
+    Path("wcet.toml").write_text(f'{project}build = "echo building && {words}"\n')
+    Path("kernel.elf").unlink()
+    Path("kernel.c").write_text(SLOWER)
+    assert main(["check", "--json", "-"]) == 1
+    printed = capfd.readouterr()
+    assert json.loads(printed.out)["entries"]["handler"]["verdict"] == "worse"
+    assert "wcet: build: echo building" in printed.err
+    Path("kernel.c").write_text("no C")
+    assert main(["check", "--quiet"]) == 2
+    assert main(["analyse", "--quiet"]) == 11
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert "kernel.c:1:" in printed.err
+    assert "error E114: the build of wcet.toml failed, status 1" in printed.err
+    assert main(["check", "kernel.elf", *ASKED]) == 1  # the last one that was built
+
+
+def test_the_project_file_ends_paths(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``exits`` are assumptions, as those of ``--end`` are."""
+    Path("wcet.toml").write_text(
+        'kernel = "kernel.elf"\nplatform = "kzm"\nentries = ["handler"]\nexits = ["part"]\n'
+    )
+    assert main(["check", "--quiet"]) == 0
+    text = capsys.readouterr().out
+    assert "less" in text or "better" in text
+    assert "new assumption: " in text
+    assert "path must end at part" in text
 
 
 def test_entries_that_are_named_are_compared_alone(

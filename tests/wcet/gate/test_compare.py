@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from wcet.gate.compare import Verdict, compare
 from wcet.gate.record import EntryRecord, LineRecord, LoopRecord, Record
+from wcet.gate.text import line_text
 
 NONE = Fraction(0)
 
@@ -134,3 +135,97 @@ def test_the_lines_add_up_to_the_difference_of_the_bounds(
 def test_nothing_changes_between_a_record_and_itself(lines: list[LineRecord]) -> None:
     (change,) = compare(record(e=entry(*lines)), record(e=entry(*lines)), {}, NONE).entries
     assert (change.verdict, change.lines, change.loops) == (Verdict.SAME, (), ())
+
+
+def function_renamed(old: EntryRecord, before: str, after: str) -> EntryRecord:
+    lines = (replace(one, function=after if one.function == before else one.function)
+             for one in old.lines)  # fmt: skip
+    return replace(old, lines=tuple(lines))
+
+
+@pytest.mark.parametrize(
+    "name", ["f.part.0", "f.isra.0", "f.constprop.0.isra.3", "f.cold", "f.llvm.1234"]
+)
+@pytest.mark.parametrize("bare", [False, True])
+def test_what_a_compiler_appends_to_a_name_changes_nothing(name: str, bare: bool) -> None:
+    old = replace(OLD, lines=tuple(replace(one, text="") for one in OLD.lines)) if bare else OLD
+    now = function_renamed(old, "f", name)
+    (change,) = compare(record(e=old), record(e=now), {}, NONE).entries
+    assert change.lines == ()
+
+
+def test_a_function_that_a_compiler_splits_is_one() -> None:
+    """A line that is in both parts takes what they take together."""
+    first, second, other = OLD.lines
+    parts = (replace(first, cycles=4), replace(first, function="f.part.0", cycles=9),
+             replace(second, function="f.part.0"))  # fmt: skip
+    (change,) = compare(record(e=OLD), record(e=entry(*parts, other)), {}, NONE).entries
+    assert [(c.cycles, c.line.text) for c in change.lines] == [(3, "x = 1;")]
+
+
+def test_a_function_that_is_not_inlined_any_more_is_known_by_its_text() -> None:
+    """The line that takes more comes first, and none is new."""
+    inlined = entry(line("f", 3, "x = 1;", 10), line("f", 40, "a();", 20), line("f", 41, "b();", 5))
+    now = entry(line("f", 3, "x = 1;", 10), line("g", 40, "a();", 90), line("g", 41, "b();", 5))
+    (change,) = compare(record(e=inlined), record(e=now), {}, NONE).entries
+    assert [(c.cycles, c.line.function, c.before is None) for c in change.lines] == [
+        (70, "g", False)
+    ]
+
+
+def test_a_line_of_two_functions_is_not_taken_for_that_of_the_other() -> None:
+    """The same text in two functions, of which one has another cost."""
+    old = entry(line("f", 3, "x = 1;", 10), line("g", 9, "x = 1;", 10))
+    now = entry(line("f", 3, "x = 1;", 10), line("g", 9, "x = 1;", 40))
+    (change,) = compare(record(e=old), record(e=now), {}, NONE).entries
+    assert [(c.cycles, c.line.function) for c in change.lines] == [(30, "g")]
+    more = entry(line("f", 3, "x = 1;", 10), line("h", 9, "x = 1;", 9), line("i", 1, "x = 1;", 9))
+    (change,) = compare(record(e=OLD), record(e=more), {}, NONE).entries
+    assert sum(c.cycles for c in change.lines) == change.cycles
+
+
+LOOP = LoopRecord("f", "a.c", 4, "for (;;)", 8, 8, "nusmv")
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        replace(LOOP, function="f.part.0"),
+        replace(LOOP, function="h", path="b.c", line=90),  # renamed with its lines
+        replace(LOOP, function="inlined_into"),
+    ],
+)
+def test_a_loop_that_is_somewhere_else_is_not_new(now: LoopRecord) -> None:
+    renamed = function_renamed(OLD, "f", "h") if now.function == "h" else OLD
+    before, after = record(e=replace(OLD, loops=(LOOP,))), replace(renamed, loops=(now,))
+    (change,) = compare(before, record(e=after), {}, NONE).entries
+    assert change.loops == ()
+
+
+def test_a_loop_without_text_that_moved_is_not_new() -> None:
+    old, new = (replace(LOOP, line=n, text="") for n in (4, 9))
+    before, after = (record(e=replace(OLD, loops=(one,))) for one in (old, new))
+    (change,) = compare(before, after, {}, NONE).entries
+    assert change.loops == ()
+
+
+def test_misses_of_a_line_are_said_if_both_know_them() -> None:
+    old, new, unsaid = (line("f", 3, "x = 1;", c) for c in (10, 70, 10))
+    old, new = replace(old, misses=3), replace(new, misses=63)
+    (change,) = compare(record(e=entry(old)), record(e=entry(new)), {}, NONE).entries
+    assert line_text(change.lines[0]).endswith("x = 1;  misses +60")
+    (change,) = compare(record(e=entry(unsaid)), record(e=entry(new)), {}, NONE).entries
+    assert "misses" not in line_text(change.lines[0])
+
+
+def test_what_else_differs_is_said_where_a_bound_does() -> None:
+    more = entry(line("f", 3, "x = 1;", 99))
+    old, new = Record("k", {"a": "1"}, "kzm", "1", {"e": OLD}, ()), record(e=more)
+    new = replace(new, kernel="k", facts={"a": "2"}, version="1")
+    assert compare(old, new, {}, NONE).notes == ("facts that changed: a",)
+    new = replace(new, facts={"a": "1"}, version="2")
+    assert compare(old, new, {}, NONE).notes == (
+        "the kernel and its facts files are the same as before",
+        "the baseline was written by version 1, this is 2",
+    )
+    assert compare(old, replace(new, entries={"e": OLD}), {}, NONE).notes == ()

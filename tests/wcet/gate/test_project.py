@@ -12,8 +12,10 @@ from wcet.gate.project import Project, budget, in_cycles, percent
 
 WHOLE = """
 kernel = "build/kernel.elf"
+build = "make -s kernel"
 platform = "boards/mine.toml"
 entries = ["syscall", "irq"]
+exits = ["panic+0x4"]
 sources = "src"
 facts = ["kernel.facts"]
 baseline = "bounds.json"
@@ -35,6 +37,8 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         tmp_path / "bounds.json",
         Fraction(1, 200),
         {"syscall": "150000", "interrupt latency": "350 us"},
+        "make -s kernel",
+        ("panic+0x4",),
     )
 
 
@@ -48,6 +52,7 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ('kernel = "k"\ntolerance = nan', "tolerance: must be a number from 0 on"),
         ('kernel = "k"\n[budgets]\na = "5 min"', "budgets.a: must be cycles, or a number with us"),
         ('kernel = "k"\n[budgets]\na = 1.5', "budgets.a: must be an integer or a string"),
+        ('kernel = "k"\nbuild = ["make"]', "build: must be a string"),
         ("kernel", "not a TOML file"),
     ],
 )
