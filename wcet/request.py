@@ -15,7 +15,7 @@ from ilp.solvers.solve import solver_named
 from loopbounds.proof.bound import CHECKERS, NUSMV
 from loopbounds.proof.options import BoundOptions, Budget
 from quoll.errors import UsageError
-from quoll.inlining.sharing import Sharing
+from quoll.inlining.sharing import NEVER, Sharing
 from quoll.inlining.vivu import Vivu
 from quoll.kept.store import LIMIT_VARIABLE, NOWHERE, Store
 from quoll.printable import shortened
@@ -44,7 +44,7 @@ __all__ = [
 
 SHARING = {
     "auto": Sharing(),
-    "never": Sharing(contexts=1 << 62),
+    "never": NEVER,
     "always": Sharing(contexts=0, least=2),
 }
 
@@ -96,6 +96,13 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         choices=["assumed-resident", "last-page"],
         help="whether translations are assumed to be in the TLBs, or every access to another page "
         "than the one before is charged a table walk (default: as the platform file says)",
+    )
+    p.add_argument(
+        "--data-index",
+        choices=["virtual"],
+        help="bits of the virtual address above a page select the set of the data cache, too, "
+        "which is then an assumption (default: as the platform file says; if it says nothing, only "
+        "bits within a page are counted on)",
     )
     add_facts(
         p, "loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too"
@@ -276,6 +283,7 @@ def requested(
         parameters=parameters(options.set),
         store=store,
         tlb=options.tlb,
+        data_index=options.data_index,
         vivu=vivu_of(options),
         extra=extra(options),
         sharing=SHARING[options.share],

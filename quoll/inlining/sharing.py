@@ -28,7 +28,7 @@ from quoll.facts.fact import Stage
 from quoll.facts.places import find_place
 from quoll.image.image import Image
 
-__all__ = ["Modules", "Sharing", "exceeds", "expansion"]
+__all__ = ["NEVER", "Modules", "Sharing", "exceeds", "expansion"]
 
 LOCAL = (Stage.EXTRACTION, Stage.VALUES, Stage.LOOP_BOUNDS)  # facts about each place by itself
 
@@ -39,6 +39,9 @@ class Sharing:
 
     contexts: int = 5_000
     least: int = 24
+
+
+NEVER = Sharing(contexts=1 << 62)
 
 
 def expansion(graph: CallGraph, entry: int) -> Counter[int]:

@@ -3,5 +3,5 @@
 Takes the ``Result`` of one entry and the options that it was found with.
 Gives levers: a line for a facts file, or an option, and the cycles that the bound falls by it.
 Source: docs/advice.md.
-Names: lever.Lever, counts.of_loops, counts.of_calls, inputs.of_inputs, advise.advice.
+Names: lever.Lever, recorded.recorded, counts.of_loops, inputs.of_inputs, advise.advice.
 """

@@ -8,6 +8,7 @@ from quoll.errors import UsageError
 from wcet.advice.counts import CountLever, CountProgram, of_calls, of_loops
 from wcet.advice.inputs import of_inputs
 from wcet.advice.lever import Lever
+from wcet.advice.recorded import Recorded
 from wcet.analysis.options import Options
 from wcet.analysis.result import EntryResult, Result
 
@@ -19,12 +20,14 @@ def advice(
     entry: EntryResult,
     options: Options,
     most: int,
+    recorded: Recorded,
     progress: Callable[[str], None],
 ) -> tuple[Lever, ...]:
     """At most ``most`` levers that save anything, the largest first.
 
     Half of them are the largest ones. In the other half those on memory and options come before
-    counts: what counts of nested loops and calls save is mostly the same cycles.
+    counts: what counts of nested loops and calls save is mostly the same cycles. Counts are those
+    of ``recorded`` executions where these run the place.
 
     Raises UsageError where the bound is a function, or its counts are not known.
     """
@@ -39,7 +42,7 @@ def advice(
             f"no counts are known that reach the bound of {entry.name}",
             hint="a longer --time-limit, or smaller bounds of loops",
         )
-    counted = CountProgram(result, entry, options)
+    counted = CountProgram(result, entry, options, recorded)
     found: list[CountLever | Lever] = []
     for kind in (of_loops, of_calls):
         for lever in kind(counted):

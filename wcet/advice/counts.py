@@ -1,5 +1,8 @@
 """Levers on counts: loops and calls on the worst path. Only the integer program is solved again.
 
+Where executions were recorded, the count of a line is the most that one of them shows; else it is
+the least that the worst path allows.
+
 Of an entry with several starts of paths (rule 21) the worst one is solved again; the bound falls no
 lower than that of the next one.
 """
@@ -7,7 +10,7 @@ lower than that of the next one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ilp.constraints.constraint import locate_in, resolve_constraints
 from ilp.constraints.nest import checked_bounds, totals
@@ -17,6 +20,7 @@ from ilp.solvers.solve import solver_named
 from quoll.errors import FactsError, InfeasibleError, SolverError
 from quoll.facts import AtMost, Facts, Source
 from wcet.advice.lever import Lever
+from wcet.advice.recorded import Recorded
 from wcet.analysis.options import Options
 from wcet.analysis.result import EntryResult, Result
 
@@ -32,6 +36,12 @@ class CountProgram:
     result: Result
     entry: EntryResult
     options: Options
+    recorded: Recorded = field(default_factory=Recorded)
+
+    @property
+    def within(self) -> str:
+        """The entry: what is said of its paths need not hold of those of others."""
+        return self.result.function(self.entry.address & ~1)
 
     def saved(self, place: str, most: int) -> int:
         """Cycles that the bound falls if ``place`` executes so often at most.
@@ -39,7 +49,7 @@ class CountProgram:
         0 where no path is left, no answer is proved, or the place cannot be counted.
         """
         entry, graph = self.entry, self.entry.graph
-        fact = AtMost(HERE, place, most, None)
+        fact = AtMost(HERE, place, most, self.within)
         numbers, inside = checked_bounds(graph, entry.bounds), totals(graph, entry.bounds)
         try:
             more = resolve_constraints(graph, Facts((fact,)), locate_in(self.result.image))
@@ -51,9 +61,26 @@ class CountProgram:
         other = max((start.cycles for start in entry.starts[1:]), default=0)
         return entry.cycles - max(found, other)
 
-    def lever(self, place: str, least: int, count: int, condition: str, now: str) -> CountLever:
-        """``place`` is executed ``count`` times on the worst path, and may be ``least`` times."""
-        line = f"{place} executes at most {least} times"
+    def lever(
+        self, at: int, place: str, least: int, count: int, condition: str, now: str
+    ) -> CountLever | None:
+        """``place``, the block at ``at``, is executed ``count`` times on the worst path.
+
+        It may be executed ``least`` times, for all that is known of the path; None if recorded
+        executions run it as often as the worst path.
+        """
+        seen = self.recorded.most.get(at)
+        if seen is not None:
+            least = seen
+            condition = (
+                f"no execution runs it more often than the {self.recorded.executions:,} recorded "
+                f"ones, of which one ran it {seen:,} times"
+            )
+        elif self.recorded.executions:
+            now += "; no recorded execution runs it"
+        if least >= count:
+            return None
+        line = f"{place} executes at most {least} times in {self.within}"
         lever = Lever(line, self.saved(place, least), condition, now)
         return CountLever(lever, lambda: self.saved(place, count - 1))
 
@@ -87,16 +114,18 @@ def of_loops(counted: CountProgram) -> Iterator[CountLever]:
         bounds.setdefault(at, {})[f"{entry.rounds(bound):,} ({bound.method})"] = None
     for at, count in rounds.items():
         least = max(1, entries[at])
-        if least < count:
-            most = " or ".join(bounds[at])
-            yield counted.lever(
-                f"{at:#x}",
-                least,
-                count,
-                f"{least:,} stands for how often callers need this loop's header on one path",
-                f"{image.place(at)}: at most {most} an entry, {count:,} times on the worst path, "
-                f"which enters it {entries[at]:,} times",
-            )
+        most = " or ".join(bounds[at])
+        lever = counted.lever(
+            at,
+            f"{at:#x}",
+            least,
+            count,
+            f"{least:,} stands for how often callers need this loop's header on one path",
+            f"{image.place(at)}: at most {most} an entry, {count:,} times on the worst path, "
+            f"which enters it {entries[at]:,} times",
+        )
+        if lever is not None:
+            yield lever
 
 
 def of_calls(counted: CountProgram) -> Iterator[CountLever]:
@@ -109,11 +138,15 @@ def of_calls(counted: CountProgram) -> Iterator[CountLever]:
             calls[node.block.addr] = calls.get(node.block.addr, 0) + count
     loops = {graph.nodes[loop.header].block.addr for loop in graph.loops}
     for function, count in calls.items():
-        if count > 1 and function not in loops:
-            yield counted.lever(
-                counted.result.function(function),
-                1,
-                count,
-                "1 stands for the most calls on one path that callers make",
-                f"{image.place(function)}: called {count:,} times on the worst path",
-            )
+        if function in loops:
+            continue
+        lever = counted.lever(
+            function,
+            counted.result.function(function),
+            1,
+            count,
+            "1 stands for the most calls on one path that callers make",
+            f"{image.place(function)}: called {count:,} times on the worst path",
+        )
+        if lever is not None:
+            yield lever

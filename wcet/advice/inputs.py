@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cache.classify import classify
-from cache.reference import Kind
+from cache.reference import Kind, Reference
 from quoll.errors import WcetError
 from quoll.facts import Facts, PointsInto, UnknownPointsInto
 from quoll.facts.read import load
 from quoll.image.memory_map import Cacheability
+from quoll.inlining.sharing import NEVER
 from quoll.inlining.vivu import Vivu
 from quoll.printable import printable
 from wcet.advice.lever import Lever
@@ -37,6 +38,8 @@ STACK = "advised_stack"
 STACK_TOP = re.compile(r"stack.*(top|end|base|limit)|(top|end|base|limit).*stack", re.IGNORECASE)
 STACK_ALIGNED = 8  # bytes, by the procedure call standard
 MOST_STACKS = 4  # that are tried
+MOST_ACCESSES = 3
+MOST_CONTEXTS = 20_000  # in which an entry is tried without sharing
 SP = 13
 IN_DATA = (
     "the objects that computed addresses lead to are there and nowhere else, and cached; name the "
@@ -79,11 +82,32 @@ def of_inputs(
 
 def _trials(result: Result, entry: EntryResult, options: Options) -> Iterator[_Trial]:
     facts = load(facts_files(result.kernel, options))
+    run = Run.begin(result.kernel, options, Silent())
+    prepare = Preparation(run)
+    valued = prepare.valued(entry.name, entry.address)
+    classes = classify(valued.graph, valued.values, run.platform.hierarchy)
+    accesses = [
+        (node.block.insns[reference.insn].addr, reference)
+        for node, references in zip(valued.graph.nodes, classes.references, strict=True)
+        for reference in references
+        if reference.kind in DATA_KINDS
+    ]
     yield from _of_outside(result, options)
-    yield from _of_devices(result, entry, options)
+    yield from _of_devices(result, options, run, accesses)
     yield from _of_stack(result, entry, options, facts)
     yield from _of_memory(result, options, facts)
+    yield from _of_accesses(result, entry, options, facts, accesses)
     platform = result.platform
+    contexts = prepare.contexts(entry.address) if entry.shared else 0
+    if 0 < contexts <= MOST_CONTEXTS:
+        yield _Trial(
+            "--share never",
+            replace(options, sharing=NEVER),
+            "",
+            f"always: a finer analysis of the same program, in {contexts:,} contexts",
+            f"{len(entry.shared)} functions are charged at each call what their worst call takes, "
+            "whatever callers hand over",
+        )
     if not options.vivu.unroll:
         yield _Trial(
             "--unroll",
@@ -99,6 +123,15 @@ def _trials(result: Result, entry: EntryResult, options: Options) -> Iterator[_T
             "",
             "always: a finer analysis of the same program",
             f"calls with the same last {options.vivu.call_string} call sites are analysed together",
+        )
+    if platform.hierarchy.l1d.index_sets < platform.hierarchy.l1d.sets:
+        yield _Trial(
+            "--data-index virtual",
+            replace(options, data_index="virtual"),
+            "",
+            "virtual addresses select the sets of the data cache, or RAM is mapped so that pages "
+            "keep their colour: bits of both addresses that select a set are the same",
+            "lines of one page offset are taken to be in one set, whatever their pages",
         )
     if platform.hierarchy.l2 is None and platform.l2 is not None:
         yield _Trial(
@@ -130,18 +163,15 @@ def _of_outside(result: Result, options: Options) -> Iterator[_Trial]:
         )
 
 
-def _of_devices(result: Result, entry: EntryResult, options: Options) -> Iterator[_Trial]:
+def _of_devices(
+    result: Result, options: Options, run: Run, accesses: Sequence[tuple[int, Reference]]
+) -> Iterator[_Trial]:
     """Pages of known addresses that neither platform nor facts describe, nor the ELF fills."""
-    run = Run.begin(result.kernel, options, Silent())
-    valued = Preparation(run).valued(entry.name, entry.address)
     memory = run.platform.hierarchy.memory
-    classes = classify(valued.graph, valued.values, run.platform.hierarchy)
     pages = {
         reference.low // PAGE * PAGE
-        for references in classes.references
-        for reference in references
-        if reference.kind in DATA_KINDS
-        and reference.low is not None
+        for _, reference in accesses
+        if reference.low is not None
         and reference.low == reference.high
         and memory.cacheability(reference.low, reference.low + 3) is Cacheability.MAYBE
     }
@@ -206,6 +236,44 @@ def _of_memory(result: Result, options: Options, facts: Facts) -> Iterator[_Tria
             "".join(f"{line}\n" for line in lines),
             IN_DATA,
             "an access whose address is not known may go anywhere, uncached memory included",
+        )
+
+
+def _of_accesses(
+    result: Result,
+    entry: EntryResult,
+    options: Options,
+    facts: Facts,
+    accesses: Sequence[tuple[int, Reference]],
+) -> Iterator[_Trial]:
+    """The same of single instructions: those that the worst path executes most, stores first.
+
+    One that is left keeps most of what it destroys: such a line pays where few are unknown.
+    """
+    region, *_ = _data_lines(result, facts) or ("",)
+    storing = {addr: False for addr, reference in accesses if reference.low is None}
+    for addr, reference in accesses:
+        if addr in storing:
+            storing[addr] |= reference.kind is Kind.STORE
+    runs: dict[int, int] = {}
+    for node, count in zip(entry.graph.nodes, entry.solution.nodes, strict=True):
+        for insn in node.block.insns if count else ():
+            if insn.addr in storing:
+                runs[insn.addr] = runs.get(insn.addr, 0) + count
+
+    def rank(addr: int) -> tuple[bool, int, int]:
+        return not storing[addr], -runs[addr], addr
+
+    for addr in sorted(runs, key=rank)[:MOST_ACCESSES] if region else ():
+        lines = (region, f"access at {addr:#x} points into {DATA}")
+        yield _Trial(
+            "\n".join(lines),
+            options,
+            "".join(f"{line}\n" for line in lines),
+            IN_DATA,
+            f"{result.image.place(addr)}: {runs[addr]:,} times on the worst path; its address is "
+            "not known, so that it may "
+            + ("change any word in memory" if storing[addr] else "evict any line of the cache"),
         )
 
 

@@ -31,6 +31,7 @@ class Options:
     parameters: Mapping[str, int] = field(default_factory=dict)  # values of loop parameters
     store: Store = NOWHERE  # of what earlier runs found out
     tlb: str | None = None  # how translations are charged, if not as the platform says
+    data_index: str | None = None  # "virtual", if not as the platform says
     vivu: Vivu = FULL
     extra: Extra = NOTHING  # what is loaded beside the ELF
     sharing: Sharing = field(default_factory=Sharing)

@@ -36,6 +36,7 @@ from quoll.assumptions import (
     Assumption,
     stated,
 )
+from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError, TimingError, UsageError
 from quoll.extraction.extract import extract
@@ -45,7 +46,7 @@ from quoll.image.image import Image
 from quoll.image.memory_map import Span
 from quoll.inlining.cuts import guided_in_contexts
 from quoll.inlining.expand import expand, refuse_stops
-from quoll.inlining.sharing import Modules
+from quoll.inlining.sharing import Modules, expansion
 from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.masks import may_unmask
 from quoll.preemption.pending import PendingTests, find_pending_tests
@@ -132,6 +133,11 @@ class Preparation:
             self.run.image,
             self.run.facts,
         )
+
+    def contexts(self, address: int) -> int:
+        """Contexts of the full inlining of an entry, recursion not followed."""
+        program = extract(self.run.image, [address], self.run.facts, self.run.ends)
+        return expansion(call_graph(program), address).total()
 
     def with_depths(self, program: Program, address: int) -> Program:
         """``program`` with how deep its recursion goes, if it has any."""

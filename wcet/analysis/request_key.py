@@ -37,6 +37,7 @@ LEFT_OUT: LeftOut = {
         "platform": PLATFORM,
         "l2": PLATFORM,
         "tlb": PLATFORM,
+        "data_index": PLATFORM,
         "facts": FACTS,
         "sources": FACTS,
         "neighbouring_facts": FACTS,

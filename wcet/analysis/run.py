@@ -161,6 +161,8 @@ def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
         chosen = chosen.with_l2(options.l2)
     if options.tlb is not None:
         chosen = chosen.with_tlb(options.tlb)
+    if options.data_index is not None:
+        chosen = chosen.with_virtual_index()
     processor = Processor.load(chosen.processor_file)
     listed = check_processor(image.attributes, chosen.name, processor, force=options.force_core)
     chosen = replace(chosen, assumptions=(*chosen.assumptions, *listed))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 from quoll.errors import UsageError
 from wcet import numbers
 from wcet.advice.advise import advice
 from wcet.advice.lever import Lever
+from wcet.advice.recorded import recorded
 from wcet.analysis.analyse import analyse
 from wcet.analysis.result import EntryResult, Result
 from wcet.analysis.stages import Stages
@@ -35,6 +37,7 @@ replay' hold it against recorded executions.
 EXAMPLES = """\
 examples:
   wcet advise kernel.elf --entry syscall
+  wcet advise kernel.elf --entry syscall --recording tests.trace
   wcet advise                            the worst entry of the kernel that wcet.toml names
   wcet advise kernel.elf --entry syscall --json - | jq '.levers[0].line'
 """
@@ -53,6 +56,16 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="N",
         help=f"how many to print, the largest first (default: {LEVERS})",
     )
+    p.add_argument(
+        "--recording",
+        action="append",
+        dest="traces",
+        type=Path,
+        default=[],
+        metavar="TRACE",
+        help="a recording of kernels/recorder: counts are then the most that its executions show, "
+        "and what runs as often as the worst path says is no lever; repeatable",
+    )
     p.add_argument("--json", metavar="FILE", help="write them as JSON ('-': standard output)")
     add_analysis(p)
     add_color(p)
@@ -69,9 +82,12 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("wcet advise is about one entry", hint="name it with --entry")
     entry = max(result.entries.values(), key=lambda one: one.cycles)
     with stages.stage("advise", entry.name):
-        levers = advice(
-            result, entry, wanted, options.levers, lambda line: stages.say(f"trying: {line}")
-        )
+        seen = recorded(options.kernel, wanted, entry, options.traces)
+
+        def progress(line: str) -> None:
+            stages.say(f"trying: {line}")
+
+        levers = advice(result, entry, wanted, options.levers, seen, progress)
     stages.done()
     style = Style(color=colored(options), paths="full", stats=False)
     publish(

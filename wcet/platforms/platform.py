@@ -142,6 +142,19 @@ class Platform:
             )
         return replace(self, timing=replace(self.timing, tlb=charged), assumptions=texts)
 
+    def with_virtual_index(self) -> Platform:
+        """The same board, of whose data cache virtual addresses select the sets."""
+        if self.hierarchy.l1d.index_bytes is None:
+            return self
+        l1d = replace(self.hierarchy.l1d, index_bytes=None)
+        text = "bits of virtual addresses above a page select the set of the data cache, too"
+        stated = of_platform(self.name, "data-index", text)
+        return replace(
+            self,
+            hierarchy=replace(self.hierarchy, l1d=l1d),
+            assumptions=(*self.assumptions, stated),
+        )
+
     def locking(self, image: Image) -> Platform:
         """The same board with what it locks in its caches found in ``image``.
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.testing.bilby.build import BUILD
+from tests.testing.harness import qemu
 from tests.testing.quoll.building import build
 from wcet.cli import main
 
@@ -74,7 +75,7 @@ def test_every_line_saves_what_it_promises(tmp_path: Path) -> None:
     elf = build(SOURCE, optimise="-O1")
     lines = check_each(elf, "main", tmp_path, *QUIET)
     assert any(line.startswith("0x") for line in lines)
-    assert "part executes at most 1 times" in lines
+    assert "part executes at most 1 times in main" in lines
     assert any("accesses of unknown address" in line for line in lines)
 
 
@@ -146,3 +147,108 @@ def test_a_function_of_a_parameter_is_refused(
     status = main(["advise", str(elf), "--entry", "main", *QUIET, "--facts", str(facts)])
     assert status == 2
     assert "--set NAME=N" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_counts_are_what_recorded_executions_show(
+    kernel: Path, recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every line saves what it promises and survives the recording; one less, and it does not."""
+    found = advised(kernel, "prefetch-abort", "--quiet", "--recording", str(recording))
+    levers = [lever for lever in found["levers"] if " executes at most " in lever["line"]]
+    counts = [lever["line"] for lever in levers]
+    shown = [lever["line"] for lever in levers if "no recorded execution" not in lever["now"]]
+    assert shown
+    facts = tmp_path / "counts.facts"
+    checked = ["check-facts", str(kernel), str(recording), "--facts", str(facts), "--quiet"]
+    facts.write_text("".join(f"{line}\n" for line in counts))
+    saved = max(lever["saves"] for lever in found["levers"] if lever["line"] in counts)
+    less = bound(kernel, "prefetch-abort", "--quiet", "--facts", str(facts))
+    assert less <= found["cycles"] - saved
+    assert main(checked) == 0
+    for line in shown:
+        place, count = line.split(" executes at most ")
+        most, scope = count.split(" ", 1)
+        facts.write_text(f"{place} executes at most {int(most) - 1} {scope}\n")
+        assert main(checked) == 1, line
+
+
+@pytest.mark.slow
+def test_a_recording_without_the_entry_is_refused(
+    kernel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "hello.trace"
+    qemu.record(trace, "kzm-after", "hello")
+    asked = ["advise", str(kernel), "--entry", "prefetch-abort", "--quiet"]
+    assert main([*asked, "--recording", str(trace)]) == 3
+    assert "no recorded execution of prefetch-abort ran to its end" in capsys.readouterr().err
+
+
+PAGES = """\
+unsigned pages[2048] __attribute__((aligned(8192)));
+unsigned main(unsigned n) {
+    unsigned total = 0;
+    for (unsigned i = 0; i < 16; i++) {
+        total += *(volatile unsigned *)&pages[0];
+        total += *(volatile unsigned *)&pages[1024];
+    }
+    return total + n;
+}
+"""
+
+
+@pytest.mark.slow
+def test_a_page_colour_that_is_lost(tmp_path: Path) -> None:
+    """Two words that only a bit above the page tells apart; not on a core without such bits."""
+    link = ("-Wl,-Ttext=0xf0010000",)
+    elf = build(PAGES, cpu="cortex-a8", optimise="-O1", link=link)
+    asked = ("--platform", "cubieboard", "--quiet")
+    assert "--data-index virtual" in check_each(elf, "main", tmp_path, *asked)
+    assert "--data-index virtual" not in check_each(
+        elf, "main", tmp_path, *asked, "--data-index", "virtual"
+    )
+    result = json.loads((elf.parent / "bound.json").read_text())
+    assert any("data-index" in text for text in result["assumptions"])
+
+
+ONE_ACCESS = """\
+unsigned table[8];
+unsigned main(unsigned *where, unsigned n) {
+    unsigned total = 0;
+    for (unsigned i = 0; i < 8; i++) {
+        total += ((volatile unsigned *)where)[n += total & 15];
+        total += *(volatile unsigned *)table;
+    }
+    return total;
+}
+"""
+
+
+@pytest.mark.slow
+def test_an_access_of_unknown_address_is_named(tmp_path: Path) -> None:
+    """What it evicts is charged to accesses of known addresses."""
+    link = ("-Wl,-Ttext=0xf0010000",)
+    elf = build(ONE_ACCESS, optimise="-O1", link=link)
+    lines = check_each(elf, "main", tmp_path, *QUIET, levers=20)
+    named = [line for line in lines if "access at " in line]
+    assert named
+    assert all(line.startswith("region advised_data from ") for line in named)
+
+
+SHARED = """\
+unsigned table[64];
+__attribute__((noinline)) unsigned a(unsigned n) {
+    unsigned total = 0;
+    for (unsigned i = 0; i < n; i++) total += table[i & 63];
+    return total;
+}
+__attribute__((noinline)) unsigned b(unsigned n) { return a(n & 15) + a(n & 7); }
+unsigned main(unsigned n) { return b(1) + b(2) + b(n & 1); }
+"""
+
+
+@pytest.mark.slow
+def test_calls_that_are_charged_what_no_caller_asks_for(tmp_path: Path) -> None:
+    elf = build(SHARED, optimise="-O1", link=("-Wl,-Ttext=0xf0010000",))
+    lines = check_each(elf, "main", tmp_path, *QUIET, "--share", "always")
+    assert "--share never" in lines

@@ -52,6 +52,7 @@ CHANGES = {
     "--platform": ["--platform", "kzm-paper"],
     "--l2": ["--l2", "on"],
     "--tlb": ["--tlb", "last-page"],
+    "--data-index": ["--data-index", "virtual"],
     "--facts": ["--facts", "/my.facts"],
     "--no-facts": ["--no-facts"],
     "--source-dir": ["--source-dir", "/sources"],

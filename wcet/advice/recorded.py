@@ -1,0 +1,58 @@
+"""How often recorded executions run what a bound counts: numbers that callers are known to need."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from quoll.errors import InputError
+from quoll.image.trace import End, Trace
+from quoll.preemption.witness import follow
+from wcet.analysis.options import Options
+from wcet.analysis.preparation import Preparation
+from wcet.analysis.result import EntryResult
+from wcet.analysis.run import Run
+from wcet.analysis.stages import Silent
+
+__all__ = ["Recorded", "recorded"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """``most``: by address of a block, how often one of the ``executions`` runs it at most.
+
+    What none of them runs is not in it: they say nothing of that.
+    """
+
+    executions: int = 0
+    most: Mapping[int, int] = field(default_factory=dict)
+
+
+def recorded(kernel: Path, options: Options, entry: EntryResult, files: Sequence[Path]) -> Recorded:
+    """All executions of ``entry`` in ``files`` that ran to their end, counted as facts count.
+
+    Raises InputError if there is none, MissingEdge for one that is not of this kernel.
+    """
+    if not files:
+        return Recorded()
+    run = Run.begin(kernel, replace(options, vivu=replace(options.vivu, unroll=False)), Silent())
+    graph = Preparation(run).whole_graph(entry.address)
+    executions, most, known = 0, Counter[int](), set[bytes]()
+    for file in files:
+        for execution in Trace.read(file).executions:
+            if execution.entry != entry.address & ~1 or execution.end is End.STOPPED:
+                continue
+            executions += 1
+            path = execution.pcs.tobytes()
+            if path not in known:
+                known.add(path)
+                visits = follow(graph, run.image, execution.pcs)
+                most |= Counter(graph.nodes[visit.node].block.addr for visit in visits)
+    if not executions:
+        raise InputError(
+            f"no recorded execution of {entry.name} ran to its end",
+            hint="was this kernel recorded, and did that happen?",
+        )
+    return Recorded(executions, most)
