@@ -19,6 +19,7 @@ from typing import NewType, Protocol
 
 __all__ = [
     "KINDS",
+    "LOADED_TABLES",
     "STANDARD",
     "UNCHANGED",
     "Assumption",
@@ -177,6 +178,14 @@ TARGETS = AssumptionKind(
     proved_by="nothing: values did not tell",
     refuted_by="an execution that goes from there to another target",
     checked_by="wcet check-facts",
+)
+CALLS_THROUGH = AssumptionKind(
+    "fact: calls",
+    "fact: {source}: calls at {places} go {where}; these tables, and those of the classes, hold "
+    "what was loaded",
+    proved_by="nothing: the objects, or the indices, that choose the function are not known",
+    refuted_by="an execution that calls another function from there",
+    checked_by=LEAVES,
 )
 NEVER_RETURNS = AssumptionKind(
     "fact: never returns",
@@ -666,6 +675,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     SHARED,
     NOT_COVERED,
     TARGETS,
+    CALLS_THROUGH,
     RETURNS,
     NEVER_RETURNS,
     SWITCHES,
@@ -719,6 +729,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     MEMORY_MAP,
 )
 STANDARD = "; it gives back r4 to r11, sp, the mode and the registers of other modes"
+LOADED_TABLES = "; these tables, and those of the classes, hold what was loaded"
 UNCHANGED = "; it leaves masks, caches and translation as they were"
 
 

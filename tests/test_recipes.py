@@ -17,7 +17,7 @@ from cache.policy import Policy, strict_rules
 from cache.simulator import Cache
 from pipeline import core as core_module
 from quoll import facts
-from quoll.assumptions import STANDARD, UNCHANGED, kind_of, stated
+from quoll.assumptions import LOADED_TABLES, STANDARD, UNCHANGED, kind_of, stated
 from quoll.errors import TimingError, UsageError
 from quoll.facts.fact import Fact
 from tests.testing.quoll.building import build
@@ -37,6 +37,7 @@ KINDS = [kind for kind in NAMED if isinstance(kind, type) and Fact in kind.__mro
 LINES = {
     "AtMost": "a executes at most 3 times in f when called from g",
     "Branch": "branch at a is always taken in f",
+    "CallsThrough": "calls at a go through any vtable",
     "Conflict": "a conflicts with b in f",
     "Consistent": "a is consistent with b in f",
     "Ignore": "ignore a",
@@ -63,6 +64,7 @@ LINES = {
     "UnknownPointsInto": "accesses of unknown address point into r",
 }
 PROMISES = {  # listed with the fact
+    "CallsThrough": (LOADED_TABLES,),
     "Replaced": (STANDARD, UNCHANGED),
     "Returns": (STANDARD,),
     "SupervisorCalls": (STANDARD, UNCHANGED),

@@ -100,10 +100,13 @@ class Unresolved:
     where: str  # printed place
     reason: str
     hint: str
+    proposal: str | None = None  # a fact with all candidates, of which PLACE is the place
 
     @property
     def missing(self) -> Missing:
         """The first fact that the hint proposes. An analysis can go on as if paths ended here."""
+        if self.proposal is not None:
+            return Missing(self.addr, self.reason, self.proposal, self.proposal)
         once = SUPERVISOR.format("N")
         if once in self.hint:
             return Missing(self.addr, self.reason, once, SUPERVISOR.format(1))

@@ -8,24 +8,28 @@ undecided is listed in ``Program.unresolved``; nothing is dropped.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
+from quoll.arm.operation import Operation
 from quoll.assumptions import stated
-from quoll.cfg.cfg import Cfg, EdgeKind, JumpTable, Program
+from quoll.cfg.cfg import Cfg, Edge, EdgeKind, JumpTable, Program, Unresolved
 from quoll.cfg.discover import Callee
+from quoll.cfg.transfers import is_call
 from quoll.errors import UsageError
-from quoll.extraction.statements import Statements
+from quoll.extraction.statements import STATE_TARGETS, STATE_THEM, Statements
 from quoll.extraction.work_list import Growth
 from quoll.facts import Facts, RegionFact
 from quoll.graph.closure import closure
 from quoll.image.image import Image
+from quoll.indirect.candidates import Candidates
 from quoll.inlining.cuts import guided
 
 __all__ = ["extract"]
 
 NO_FACTS = Facts()
+LONGEST_HINT = 120  # characters of a proposal
 
 
 def extract(
@@ -53,7 +57,9 @@ def extract(
         for root in roots:
             growth.start(root)
         growth.run()
-        program = _program(growth, statements, tuple(dict.fromkeys(root.entry for root in roots)))
+        program = _program(
+            image, growth, statements, tuple(dict.fromkeys(root.entry for root in roots))
+        )
         growth.functions.clear()  # they refer back to it
     given = tuple(stated(fact) for fact in fixed)
     program = replace(program, assumptions=(*given, *program.assumptions))
@@ -105,12 +111,15 @@ def _no_entry(image: Image, addr: int, thumb: bool) -> str | None:
     return "the entry is not aligned" if addr % (2 if thumb else 4) else None
 
 
-def _program(growth: Growth, statements: Statements, entries: tuple[int, ...]) -> Program:
+def _program(
+    image: Image, growth: Growth, statements: Statements, entries: tuple[int, ...]
+) -> Program:
     """What was found, without functions that became part of all their callers."""
     reached = sorted(_reached(growth, entries))
     built = [growth.functions[entry] for entry in reached]
     functions: dict[int, Cfg] = {f.entry: growth.cfg(f) for f in built}
     unresolved = {addr: u for f in built for addr, u in f.unresolved.items()}
+    unresolved |= _with_candidates(image, statements, functions.values(), unresolved)
     sites = {site for f in built for site in f.sites}
     used = {addr for cfg in functions.values() for addr in _going_on(cfg)} | unresolved.keys()
     statements.check({addr: insn for f in built for addr, insn in f.insns.items()})
@@ -133,6 +142,43 @@ def _program(growth: Growth, statements: Statements, entries: tuple[int, ...]) -
         statements.guidance(),
         {entry: growth.left_by(entry) for entry in reached},
     )
+
+
+def _with_candidates(
+    image: Image,
+    statements: Statements,
+    functions: Iterable[Cfg],
+    unresolved: Mapping[int, Unresolved],
+) -> dict[int, Unresolved]:
+    """What is proposed for calls, and for jumps that may leave their function as calls do."""
+    candidates = Candidates(image, statements.vtables)
+    found = {}
+    for cfg in functions:
+        open_blocks = [
+            block
+            for block in cfg.blocks
+            if block.last.addr in unresolved
+            and STATE_TARGETS in unresolved[block.last.addr].hint
+            and (is_call(block) or block.last.operation is Operation.BRANCH_EXCHANGE)
+        ]
+        into: dict[int, list[Edge]] = {}
+        for edge in cfg.edges if open_blocks else ():
+            into.setdefault(edge.dst, []).append(edge)
+        for block in open_blocks:
+            at = block.last.addr
+            proposal = candidates.proposal(cfg, into, block)
+            if proposal is not None:
+                asked = unresolved[at]
+                hint = f"{_confirmed(proposal)}; or {asked.hint.removeprefix(STATE_THEM)}"
+                found[at] = replace(asked, proposal=proposal, hint=hint)
+    return found
+
+
+def _confirmed(proposal: str) -> str:
+    """A hint that shows candidates, unless they are many."""
+    if len(proposal) > LONGEST_HINT:
+        return f"{proposal.count(',') + 1} candidates: wcet analyse --suggest-facts FILE"
+    return f"state it, if that is so: {proposal}"
 
 
 def _going_on(cfg: Cfg) -> Iterator[int]:

@@ -31,6 +31,7 @@ class Progress:
     asked: int | None = None  # the version at which values, or the quick proof, were asked
     left: tuple[int, Set[int]] = (-1, frozenset())  # version, transfers left to values then
     nearby_says: Set[int] = frozenset()  # transfers that the code before decided, last
+    called: int | None = None  # the version at which calls through tables were looked at
     claimed: bool = False  # whether values are to check what its form claims
     lost: Insn | None = None  # where its frame is followed to, last
     unproved: dict[int, Assumption] = field(default_factory=dict)  # by return

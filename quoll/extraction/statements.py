@@ -11,12 +11,14 @@ from collections.abc import Iterable, Mapping
 
 from quoll.arm.insn import Flow, Insn
 from quoll.arm.supervisor import SUPERVISOR_VECTOR, is_supervisor_call
-from quoll.assumptions import STANDARD, UNCHANGED, Assumption, stated
+from quoll.assumptions import LOADED_TABLES, STANDARD, UNCHANGED, Assumption, stated
 from quoll.cfg.cfg import Block, Cfg
 from quoll.cfg.discover import Callee, Supervisor
 from quoll.cfg.transfers import TransferEffect
 from quoll.errors import FactsError
+from quoll.extraction.called_tables import CalledTables
 from quoll.facts import (
+    CallsThrough,
     Fact,
     Facts,
     NeverReturns,
@@ -32,12 +34,14 @@ from quoll.facts import (
 from quoll.facts.applied import Depth, Guidance, Replacement
 from quoll.facts.places import find_place, resolve
 from quoll.image.image import Image
+from quoll.image.vtables import Vtables
 
-__all__ = ["Statements"]
+__all__ = ["STATE_SWITCH", "STATE_TARGETS", "STATE_THEM", "Statements"]
 
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
 INDIRECT = (Flow.INDIRECT, Flow.INDIRECT_CALL)
-STATE_TARGETS = "state them: targets of PLACE are PLACE, ..."
+STATE_TARGETS = "targets of PLACE are PLACE, ..."
+STATE_THEM = "state them: "
 STATE_SWITCH = "state it, if that is so: FUNCTION switches context"
 STATE_RETURN = "state it, if that is so: PLACE returns to its caller"
 
@@ -50,6 +54,7 @@ class Statements:
 
     def __init__(self, image: Image, facts: Facts) -> None:
         self._image = image
+        self.vtables = Vtables(image)
         self.never: Mapping[int, NeverReturns] = {
             addr & ~1: fact
             for fact in facts.of(NeverReturns)
@@ -58,6 +63,12 @@ class Statements:
         self._targets = [
             (find_place(image, fact.place, fact.source), fact, self._callees(fact))
             for fact in facts.of(Targets)
+        ]
+        self._calls = [
+            (find_place(image, site, fact.source), site, fact, tables)
+            for fact in facts.of(CallsThrough)
+            for tables in [CalledTables(image, self.vtables, fact)]
+            for site in fact.sites
         ]
         self._returns = {
             addr & ~1: fact
@@ -120,6 +131,14 @@ class Statements:
                 return TransferEffect(callees)
         return None
 
+    def through(self, insn: Insn) -> CalledTables | None:
+        """The tables that the call ``insn`` is stated to go through."""
+        for place, _, fact, tables in self._calls:
+            if place.covers(self._image, insn.addr):
+                self.used.setdefault(stated(fact, LOADED_TABLES))
+                return tables
+        return None
+
     def returns(self, insn: Insn) -> Assumption | None:
         """What is stated about the return ``insn``, that values do not prove to be one."""
         fact = self._returns.get(insn.addr)
@@ -128,7 +147,7 @@ class Statements:
     def hint(self, insn: Insn, *, returns: bool = False) -> str:
         """The facts that would help: in a writable section literals and tables are not known."""
         state, section = (
-            STATE_RETURN if returns else STATE_TARGETS,
+            STATE_RETURN if returns else STATE_THEM + STATE_TARGETS,
             self._image.section_at(insn.addr),
         )
         if section is None or self._image.constant(insn.addr, insn.size) is not None:
@@ -195,17 +214,21 @@ class Statements:
 
     def check(self, insns: Mapping[int, Insn]) -> None:
         """A statement about targets that meets reached code meets an indirect transfer there."""
-        places = [(place, fact) for place, fact, _ in self._targets] + [
-            (find_place(self._image, fact.place, fact.source), fact)
-            for fact in self._returns.values()
+        places = [
+            *((place, fact.place, fact.source) for place, fact, _ in self._targets),
+            *((place, site, fact.source) for place, site, fact, _ in self._calls),
+            *(
+                (find_place(self._image, fact.place, fact.source), fact.place, fact.source)
+                for fact in self._returns.values()
+            ),
         ]
-        for place, fact in places:
+        for place, text, source in places:
             covered = [insn for addr, insn in insns.items() if place.covers(self._image, addr)]
             if covered and not any(insn.flow in INDIRECT for insn in covered):
                 first = covered[0]
                 raise FactsError(
-                    f"{fact.place} is no indirect jump or call",
-                    where=str(fact.source),
+                    f"{text} is no indirect jump or call",
+                    where=str(source),
                     hint=f"there is {first.text} at {self._image.place(first.addr)}",
                 )
 

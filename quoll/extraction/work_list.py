@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from quoll.arm.insn import LR, SP, Flow, Insn
 from quoll.assumptions import EXCEPTION_RETURN, RETURN_BY_FORM, TAIL_CALL_BY_FORM, Assumption
-from quoll.cfg.cfg import Block, Cfg, EdgeKind, JumpTable
+from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, JumpTable
 from quoll.cfg.discover import Callee, FunctionBuilder
 from quoll.cfg.link_register import holds_return_address, link_before
 from quoll.cfg.transfers import TransferEffect, by_form, links
@@ -152,6 +152,7 @@ class Growth(Functions):
         progress = self._progress[function.entry]
         for site in sorted(function.sites - progress.formed):
             self._ask_form(function, function.insns[site])
+        self._call_through_tables(function)
         for target in function.take_new_inlined():
             self._sharers.setdefault(target, set()).add(function.entry)
         for callee in function.take_new_callees():
@@ -164,6 +165,33 @@ class Growth(Functions):
             self._queue.append(function.entry)
         if function.version != progress.asked:
             self._unchecked.add(function.entry)
+
+    def _call_through_tables(self, function: FunctionBuilder) -> None:
+        """Apply what is stated of calls through tables, by the code before them as it is now."""
+        stated = {
+            site: tables
+            for site in sorted(function.sites & function.settled)
+            if (tables := self._statements.through(function.insns[site])) is not None
+        }
+        progress = self._progress[function.entry]
+        if not stated or progress.called == function.version:
+            return
+        progress.called = function.version
+        cfg = self.cfg(function)
+        into: dict[int, list[Edge]] = {}
+        for edge in cfg.edges:
+            into.setdefault(edge.dst, []).append(edge)
+        for block in cfg.blocks:
+            tables, insn = stated.get(block.last.addr), block.last
+            if tables is None or insn.addr in function.unresolved:
+                continue
+            targets = tables.targets(cfg, into, block, self._image)
+            calls = insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn)
+            if targets:
+                self._apply(function, insn, TransferEffect(targets), calls=calls)
+                continue
+            reason = f"no vtable that is stated for {insn.text} has a function where it loads one"
+            function.refuse_call(insn.addr, reason, self._statements.hint(insn))
 
     def _note_return(self, function: FunctionBuilder) -> None:
         entry = function.entry
@@ -187,6 +215,10 @@ class Growth(Functions):
         if effect is not None and effect.returns and function.entry in self._statements.switching:
             effect = None  # values must tell a return from a switch
         calls = insn.flow is Flow.INDIRECT_CALL or links(before, insn)
+        if stated is None and self._statements.through(insn) is not None:
+            function.settled.add(insn.addr)
+            function.returns_not_at(insn.addr)
+            return
         if effect is None:
             self._open.add(function.entry)
             return

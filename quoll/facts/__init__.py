@@ -6,7 +6,7 @@ Source: Blackham, Shi, Heiser, EuroSys 2012, section 5.2, for constraints; docs/
 Names: read.load, read.parse, fact.FactForm, places.resolve, regions.Regions, contract.Contract.
 """
 
-from quoll.facts.control import NeverReturns, Returns, SwitchesContext, Targets
+from quoll.facts.control import CallsThrough, NeverReturns, Returns, SwitchesContext, Targets
 from quoll.facts.counts import AtMost, Conflict, Consistent, LoopFact, LoopParameter
 from quoll.facts.fact import Fact, Source, Stage
 from quoll.facts.guidance import (
@@ -29,6 +29,7 @@ from quoll.facts.read import Facts, load, parse
 __all__ = [
     "AtMost",
     "Branch",
+    "CallsThrough",
     "Conflict",
     "Consistent",
     "Fact",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from quoll.facts.fact import FUNCTION, PLACE, Fact, FactForm, Placed, Question, Stage
 
-__all__ = ["FORMS", "NeverReturns", "Returns", "SwitchesContext", "Targets"]
+__all__ = ["FORMS", "CallsThrough", "NeverReturns", "Returns", "SwitchesContext", "Targets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,34 @@ class Targets(Placed):
 
     def question(self) -> Question:
         return ("targets", self.place), frozenset(self.targets)
+
+
+@dataclass(frozen=True, slots=True)
+class CallsThrough(Fact):
+    """``calls at place, ... go through table, ... or to function, ...``: one fact for many sites.
+
+    ``tables`` are symbols of tables, ``vtables of CLASS`` or ``any vtable``: of vtables the slot
+    that the call reads, of other tables whichever function.
+    """
+
+    stage = Stage.EXTRACTION
+
+    sites: tuple[str, ...]
+    tables: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    def __str__(self) -> str:
+        through = f" through {', '.join(self.tables)}" if self.tables else ""
+        both = " or" if self.tables and self.targets else ""
+        to = f"{both} to {', '.join(self.targets)}" if self.targets else ""
+        return f"calls at {', '.join(self.sites)} go{through}{to}"
+
+    def question(self) -> Question:
+        answer = frozenset(self.tables), frozenset(self.targets)
+        return ("targets", *self.sites), answer
+
+    def places(self) -> tuple[str, ...]:
+        return self.sites
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +96,28 @@ class SwitchesContext(Fact):
         return ("returns", self.function), "as another context"
 
 
+COMMA = " ?, ?"
+CLASS = r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*"
+TABLE = rf"(?:any vtable|vtables of {CLASS}|{FUNCTION})"
+THROUGH = rf" through (?P<tables>{TABLE}(?:{COMMA}{TABLE})*)"
+TO = rf" to (?P<targets>{PLACE}(?:{COMMA}{PLACE})*)"
+
+
+def _listed(text: str | None) -> tuple[str, ...]:
+    return tuple(re.split(COMMA, text)) if text else ()
+
+
 FORMS = (
+    FactForm(
+        r"calls at ",
+        rf"calls at (?P<sites>{PLACE}(?:{COMMA}{PLACE})*) go(?=.)(?:{THROUGH})?"
+        rf"(?:(?(tables) or){TO})?",
+        "calls at PLACE, ... go through TABLE, ... [or to FUNCTION, ...]; a TABLE is a symbol, "
+        "'vtables of CLASS' or 'any vtable'",
+        lambda s, m: CallsThrough(
+            s, _listed(m["sites"]), _listed(m["tables"]), _listed(m["targets"])
+        ),
+    ),
     FactForm(
         r"targets of ",
         rf"targets of (?P<place>{PLACE}) are (?P<targets>{PLACE}(?: ?, ?{PLACE})*)",

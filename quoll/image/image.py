@@ -366,6 +366,18 @@ class Image:
         """Whether mapping symbols say that ``addr`` is data; control flow may know better."""
         return self.symbols.mapping(addr, self._floor(addr)) == "d"
 
+    def is_function(self, word: int) -> bool:
+        """Whether a symbol says that code starts at ``word``, whose bit 0 is set for Thumb code."""
+        addr, thumb = word & ~1, bool(word & 1)
+        if not self.is_executable(addr):
+            return False
+        labels = [s for s in self.symbols.at(addr) if s.kind != "object"]
+        if any(s.kind == "func" for s in labels):
+            return any(s.kind == "func" and s.thumb == thumb for s in labels)
+        return (
+            bool(labels) and self.thumb_at(addr) in (thumb, None) and not self.is_marked_data(addr)
+        )
+
 
 def _file_bytes(path: str | Path) -> bytes:
     try:

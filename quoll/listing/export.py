@@ -68,7 +68,13 @@ def program_json(program: Program, image: Image, vivu: Vivu = FULL) -> Json:
             for table in program.jump_tables
         ],
         "unresolved": [
-            {"address": u.addr, "place": u.where, "reason": u.reason, "hint": u.hint}
+            {
+                "address": u.addr,
+                "place": u.where,
+                "reason": u.reason,
+                "hint": u.hint,
+                "proposal": u.proposal,
+            }
             for u in program.unresolved
         ],
         "noreturn": [cfg.name for cfg in cfgs if not cfg.returns],

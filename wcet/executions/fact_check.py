@@ -16,8 +16,10 @@ from ilp.constraints.constraint import Constraint, locate_in, resolve_constraint
 from ilp.paths.check import violations
 from ilp.paths.solution import PathStep
 from loopbounds.places import facts_of_loops
+from quoll.extraction.called_tables import CalledTables
 from quoll.facts import (
     AtMost,
+    CallsThrough,
     Fact,
     Facts,
     InitialContents,
@@ -32,6 +34,7 @@ from quoll.facts.places import resolve
 from quoll.facts.regions import NO_REGIONS, Regions
 from quoll.image.image import Image
 from quoll.image.trace import End, Execution, Trace
+from quoll.image.vtables import Vtables
 from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.witness import MissingEdge, RefutedFact, Visit, follow
 
@@ -287,6 +290,8 @@ def refuted(
             return fact, str(error)
         if isinstance(fact, Targets):
             position = other_target(image, fact, execution.pcs)
+        elif isinstance(fact, CallsThrough):
+            position = other_function(image, fact, execution.pcs)
         elif isinstance(fact, NeverReturns):
             position = returned(image, fact, execution.pcs)
         elif isinstance(fact, Returns):
@@ -304,6 +309,16 @@ def other_target(image: Image, fact: Targets, pcs: Sequence[int]) -> int | None:
     targets = {a for text in fact.targets for a in resolve(image, text, fact.source)}
     for position, (here, then) in enumerate(pairwise(pcs), 1):
         if here in branches and then not in targets and then != here + 4:
+            return position
+    return None
+
+
+def other_function(image: Image, fact: CallsThrough, pcs: Sequence[int]) -> int | None:
+    """The first position after one of the calls at which no function of the tables begins."""
+    sites = {a for text in fact.sites for a in resolve(image, text, fact.source)}
+    functions = CalledTables(image, Vtables(image), fact).functions
+    for position, (here, then) in enumerate(pairwise(pcs), 1):
+        if here in sites and then not in functions and then not in (here + 2, here + 4):
             return position
     return None
 

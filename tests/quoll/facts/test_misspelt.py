@@ -35,6 +35,7 @@ a is consistent with b in f
 a executes at most 3 times in f
 a never executes in f
 targets of a+8 are b, c
+calls at a+8, b go through any vtable, c or to d
 panic never returns
 a returns to its caller
 panic switches context

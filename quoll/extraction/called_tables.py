@@ -1,0 +1,92 @@
+"""What calls through tables may call, as facts state it: vtables of classes, tables of functions.
+
+Of vtables it is the slot that the code before the call reads; any slot where that is not known.
+The code is looked at again whenever its function has grown: it can only get less certain, so that
+targets are only added.
+"""
+
+from __future__ import annotations
+
+from quoll.cfg.cfg import Block, Cfg, Edge
+from quoll.cfg.discover import Callee
+from quoll.errors import FactsError
+from quoll.facts import CallsThrough
+from quoll.facts.places import resolve
+from quoll.image.function_tables import functions_in
+from quoll.image.image import Image
+from quoll.image.vtables import Vtables
+from quoll.indirect.loaded_from import slot_read
+from quoll.spelling import did_you_mean
+
+__all__ = ["CalledTables"]
+
+ANY, OF_CLASS = "any vtable", "vtables of "
+
+
+class CalledTables:
+    """The targets that one fact states.
+
+    Raises FactsError for a class or a table that is not there, or that holds no function.
+    """
+
+    def __init__(self, image: Image, vtables: Vtables, fact: CallsThrough) -> None:
+        self._vtables, self._fact = vtables, fact
+        self._kinds: set[int] | None = set()
+        words: dict[int, None] = {}
+        for name in fact.tables:
+            where = str(fact.source)
+            if name == ANY or name.startswith(OF_CLASS):
+                self._add_class(name, where)
+                continue
+            (addr,) = resolve(image, name, fact.source)
+            symbol = image.symbol_at(addr)
+            end = max(symbol[0].addr + symbol[0].size, addr + 4) if symbol else addr + 4
+            found = functions_in(image, addr, end)
+            if not found:
+                raise FactsError(f"{name} holds no address of a function", where=where)
+            words |= dict.fromkeys(found)
+        for text in fact.targets:
+            for addr in resolve(image, text, fact.source):
+                words[addr | (image.thumb_at(addr) is True)] = None
+        self._others = tuple(words)
+        self._by_slot: dict[int | None, tuple[Callee, ...]] = {}
+
+    def _add_class(self, name: str, where: str) -> None:
+        if name == ANY:
+            self._kinds = None
+            found = self._vtables.functions(None, None)
+        else:
+            written = name.removeprefix(OF_CLASS)
+            kinds = self._vtables.named(written)
+            if not kinds:
+                near = did_you_mean(written, self._vtables.classes(), 3)
+                raise FactsError(
+                    f"there is no type information of a class {written}",
+                    where=where,
+                    hint=near or f"code with -fno-rtti has none: write '{ANY}'",
+                )
+            if self._kinds is not None:
+                self._kinds |= kinds
+            found = self._vtables.functions(kinds, None)
+        if not found:
+            raise FactsError(f"there is no function in {name}", where=where)
+
+    @property
+    def functions(self) -> frozenset[int]:
+        """What any call may go to, whichever slot it reads."""
+        virtual = self._kinds is None or self._kinds
+        words = self._vtables.functions(self._kinds, None) if virtual else ()
+        return frozenset(word & ~1 for word in (*words, *self._others))
+
+    def targets(
+        self, cfg: Cfg, into: dict[int, list[Edge]], block: Block, image: Image
+    ) -> tuple[Callee, ...]:
+        """What the transfer that ends ``block`` may call; ``into`` are the edges into blocks."""
+        virtual = self._kinds is None or self._kinds
+        slot = slot_read(cfg, into, block, image) if virtual else None
+        if slot not in self._by_slot:
+            words = dict.fromkeys(self._others)
+            if virtual:
+                words |= dict.fromkeys(self._vtables.functions(self._kinds, slot))
+            self._by_slot[slot] = tuple(Callee(word & ~1, bool(word & 1)) for word in words)
+        return self._by_slot[slot]

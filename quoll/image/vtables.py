@@ -1,0 +1,143 @@
+"""Vtables of C++ and the class hierarchy that their type information spells out.
+
+Source: Itanium C++ ABI, 2.5 (vtables), 2.9.5 (type information), 5.1 (names); the ARM C++ ABI
+changes neither layout. A vtable object ``_ZTV`` holds one table for the class and one for each of
+its bases that has a place of its own: offsets, the distance to the whole object, the address of the
+class's type information (0 with ``-fno-rtti``), then one function for each virtual one. An object
+points behind these two words. ``_ZTC`` objects hold the tables that it points to while its bases
+are constructed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from itertools import pairwise
+
+from quoll.graph.closure import closure
+from quoll.image.image import Image
+from quoll.image.symbols import Symbol
+
+__all__ = ["Vtables", "is_vtable"]
+
+WORD = 4
+TYPE, SINGLE, SEVERAL = 8, 12, 16  # bytes of type information without bases, with one, with more
+MISSING = ("__cxa_pure_virtual", "__cxa_deleted_virtual")  # to call one is an error
+CLASS = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*")
+TYPE_NAME = re.compile(r"_ZT[IV](\w+)")
+
+
+def is_vtable(symbol: Symbol) -> bool:
+    """Whether ``symbol`` names the vtables of a class."""
+    return symbol.name.startswith(("_ZTV", "_ZTC")) and symbol.size > 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Functions of one vtable from where objects point to, up to the next table; 0 for others.
+
+    ``kind`` is the address of the type information of its class, 0 without.
+    """
+
+    kind: int
+    words: tuple[int, ...]
+
+
+class Vtables:
+    """All vtables of an image, as they are loaded."""
+
+    def __init__(self, image: Image) -> None:
+        self._image = image
+        self._types = {s.addr: s for s in image.symbols.symbols if s.name.startswith("_ZTI")}
+        self._derived: dict[int, list[int]] = {}
+        for addr, symbol in self._types.items():
+            for base in self._bases(symbol):
+                self._derived.setdefault(base, []).append(addr)
+        objects = [s for s in image.symbols.symbols if is_vtable(s)]
+        self._tables = tuple(t for symbol in objects for t in self._parts(symbol))
+
+    def __bool__(self) -> bool:
+        return bool(self._tables)
+
+    def named(self, name: str) -> frozenset[int]:
+        """The type information of the classes that ``name`` means, and of all below them.
+
+        It is a name as in the source, or a symbol of the class. Empty without type information.
+        """
+        symbol = TYPE_NAME.fullmatch(name)
+        mangled = symbol[1] if symbol else _mangled(name)
+        roots = [addr for addr, s in self._types.items() if s.name == f"_ZTI{mangled}"]
+        return frozenset(closure(roots, lambda addr: self._derived.get(addr, ())))
+
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes that have type information, as ``named`` takes them."""
+        return tuple(_written(s.name.removeprefix("_ZTI")) for s in self._types.values())
+
+    def functions(self, kinds: Set[int] | None, slot: int | None) -> tuple[int, ...]:
+        """What vtables of ``kinds``, or all, hold ``slot`` bytes behind where objects point to.
+
+        With ``slot`` None, whatever they hold. Tables whose class is not known may be of any. Bit 0
+        is set of Thumb functions.
+        """
+        found: dict[int, None] = {}
+        for table in self._tables:
+            if kinds is not None and table.kind and table.kind not in kinds:
+                continue
+            if slot is None:
+                words = table.words
+            else:
+                at, rest = divmod(slot, WORD)
+                words = table.words[at : at + 1] if not rest and at >= 0 else ()
+            found |= dict.fromkeys(word for word in words if word)
+        return tuple(found)
+
+    def _calls(self, word: int) -> bool:
+        """Whether ``word`` is a function, but not one that stands for one that is missing."""
+        named = {symbol.name for symbol in self._image.symbols.at(word & ~1)}
+        return self._image.is_function(word) and named.isdisjoint(MISSING)
+
+    def _bases(self, symbol: Symbol) -> Iterator[int]:
+        """The type information of the bases of a class, by its own."""
+        words = self._words(symbol)
+        if symbol.size == SINGLE:
+            yield from (w for w in words[2:3] if w in self._types)
+        elif symbol.size >= SEVERAL and len(words) == 4 + 2 * words[3]:
+            yield from (w for w in words[4::2] if w in self._types)
+
+    def _parts(self, symbol: Symbol) -> Iterator[_Table]:
+        """The tables of one object. Without type information they begin where functions do."""
+        words = self._words(symbol)
+        known = [i for i, word in enumerate(words) if i and word in self._types]
+        called = [self._image.is_function(word) for word in words]
+        before = known or [i for i, (a, b) in enumerate(pairwise(called)) if b and not a]
+        for index, at in enumerate(before):
+            last = index + 1 == len(before)
+            end = len(words) if last else before[index + 1] - 1
+            functions = (word if self._calls(word) else 0 for word in words[at + 1 : end])
+            yield _Table(words[at] if known else 0, tuple(functions))
+
+    def _words(self, symbol: Symbol) -> tuple[int, ...]:
+        content = self._image.read(symbol.addr, symbol.size) or b""
+        starts = range(0, len(content) - WORD + 1, WORD)
+        return tuple(int.from_bytes(content[i : i + WORD], "little") for i in starts)
+
+
+def _mangled(name: str) -> str:
+    parts = name.split("::")
+    text = "".join(f"{len(part)}{part}" for part in parts)
+    return text if len(parts) == 1 else f"N{text}E"
+
+
+def _written(mangled: str) -> str:
+    """A mangled name as it is written; its symbol where that is not plain."""
+    rest, parts = mangled, []
+    if nested := re.fullmatch(r"N(\d.*)E", mangled):
+        rest = nested[1]
+    while (number := re.match(r"\d+", rest)) is not None:
+        end = number.end() + int(number[0])
+        parts.append(rest[number.end() : end])
+        rest = rest[end:]
+    written = "::".join(parts)
+    plain = not rest and CLASS.fullmatch(written) and _mangled(written) == mangled
+    return written if plain else f"_ZTI{mangled}"
