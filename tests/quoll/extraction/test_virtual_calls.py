@@ -23,6 +23,7 @@ from tests.testing.quoll.virtual_programs import BUILDS, build_virtual, virtual_
 from wcet.reports.missing import MissingFact, questions
 
 pytestmark = needs("qemu-arm", "clang", "arm-none-eabi-g++")
+SEEDS = (1, 2, 5, 4, 5, 6, 7, 8, 9, 10)  # seed 3 of GCC -Os takes minutes: docs/reach.md
 NO_EXCEPTIONS = "-fno-exceptions"
 KNOWN = re.compile(r"_Z(?:7each|7last)_(?P<root>C\d+?)[PR]|_ZNK?\d+(?P<own>C\d+?)\d*m\d+_")
 
@@ -59,10 +60,9 @@ def proposed(elf: Path) -> tuple[tuple[MissingFact, ...], Program]:
         missing |= new
 
 
-@pytest.mark.parametrize("build", BUILDS)
-def test_candidates_contain_what_runs(build: str) -> None:
+@pytest.mark.parametrize(("build", "seed"), zip(BUILDS, SEEDS, strict=True))
+def test_candidates_contain_what_runs(build: str, seed: int) -> None:
     """One question for all classes, and one for each table; a few where a pointer was spilled."""
-    seed = 1 + list(BUILDS).index(build)
     flags = ("-fexceptions", "-fno-rtti") if seed % 2 else (NO_EXCEPTIONS,)
     elf = build_virtual(virtual_program(seed), BUILDS[build], *flags)
     asked, program = proposed(elf)
