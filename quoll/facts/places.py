@@ -20,7 +20,7 @@ from quoll.image.image import Image
 from quoll.source.loop_statement import LoopStatement, OnlyLoop
 from quoll.spelling import did_you_mean
 
-__all__ = ["Place", "find_place", "resolve"]
+__all__ = ["Place", "find_place", "resolve", "resolve_code"]
 
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
 LINE = re.compile(r"(?P<file>.+\.[A-Za-z]+):(?P<line>[0-9]{1,18})")
@@ -51,7 +51,7 @@ class Place:
             return line is not None and line.path == at.path and at.first <= line.line <= at.last
         if self.line is not None:
             return image.line(addr) == self.line
-        return addr in self.addresses or addr | 1 in self.addresses
+        return addr in self.addresses
 
 
 def resolve(
@@ -65,10 +65,22 @@ def resolve(
     return find_place(image, text, source, names).addresses
 
 
+def resolve_code(
+    image: Image, text: str, source: Source | None = None, names: Iterable[str] = ()
+) -> tuple[int, ...]:
+    """As ``resolve``, with bit 0 set for Thumb code: where the text is odd, or symbols say so."""
+    odd = ADDRESS.fullmatch(text.strip()) is not None and int(text, 16) & 1 == 1
+    found = resolve(image, text, source, names)
+    return tuple(addr | (odd or image.thumb_at(addr) is True) for addr in found)
+
+
 def find_place(
     image: Image, text: str, source: Source | None = None, names: Iterable[str] = ()
 ) -> Place:
-    """As ``resolve``, remembering that a place is a line."""
+    """As ``resolve``, remembering that a place is a line.
+
+    An odd address in the text is the Thumb instruction at the even one.
+    """
     where = str(source) if source else None
     text = text.strip()
     if source is not None and isinstance(source.statement, LoopStatement):
@@ -108,7 +120,7 @@ def _loaded(image: Image, addr: int, text: str, where: str | None) -> int:
             where=where,
             hint=f"give the even address, {addr & ~1:#x}",
         )
-    return addr
+    return addr & ~1 if image.is_executable(addr & ~1) else addr
 
 
 def _within(image: Image, name: str, addr: int, text: str, where: str | None) -> int:
