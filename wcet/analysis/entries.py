@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quoll.errors import FactsError, UsageError
 from quoll.facts import PathEnd, Source
-from quoll.facts.places import resolve
+from quoll.facts.places import resolve_code
 from quoll.image.image import Image
 from quoll.spelling import nearest, question
 from wcet.platforms.platform import Platform
@@ -15,7 +15,7 @@ ALL = "all"
 
 
 def find_entries(image: Image, platform: Platform, names: tuple[str, ...]) -> dict[str, int]:
-    """Address of each entry; ``all`` stands for every entry of the platform.
+    """Address of each entry, bit 0 set for Thumb code; ``all``: every entry of the platform.
 
     A name of the platform means the first of its symbols that exists, else its vector. Raises
     UsageError for what is neither that, nor a symbol, nor an address.
@@ -25,7 +25,7 @@ def find_entries(image: Image, platform: Platform, names: tuple[str, ...]) -> di
 
 
 def find_entry(image: Image, platform: Platform, name: str) -> int:
-    """Address of one entry."""
+    """Address of one entry, as ``find_entries`` gives it."""
     point = platform.entries.get(name)
     if point is not None:
         symbols = filter(None, map(image.symbol, point.symbols))
@@ -41,7 +41,7 @@ def find_entry(image: Image, platform: Platform, name: str) -> int:
             )
         return address
     try:
-        (address,) = resolve(image, name, names=(*platform.entries, ALL))
+        (address,) = resolve_code(image, name, names=(*platform.entries, ALL))
     except (FactsError, ValueError) as fault:
         raise UsageError(
             f"no entry {name!r}: {fault}",
