@@ -16,11 +16,10 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from loopbounds.execution.only import follow
-from loopbounds.execution.value import Undecided
+from loopbounds.execution.only import OnlyExecution
 from loopbounds.places import facts_of_loops, lists_of_loops
 from loopbounds.proof.bound import CHECKERS, LoopBound
 from loopbounds.proof.checker import Checker, any_checker
@@ -46,14 +45,13 @@ from loopbounds.slicing.acyclic import Acyclic
 from loopbounds.slicing.code import Code, KnownValues, NothingKnown
 from loopbounds.slicing.gated_ssa import GatedSsa, OutOfEffort
 from loopbounds.slicing.slice import Slice, slice_loops
-from quoll.arm.insn import PC
-from quoll.facts import Facts, ListAtMost, LoopFact, PathStart
+from quoll.facts import Facts, ListAtMost, LoopFact
 from quoll.image.image import Image
 from quoll.inlining.merged_contexts import ContextPart, pieces
 from quoll.inlining.supergraph import Supergraph
 from quoll.words.strided_interval import ValueSet
 
-__all__ = ["BoundOptions", "Progress", "bound_loops"]
+__all__ = ["BoundOptions", "Progress", "bound_loops", "bounds_by_counting"]
 
 USEFUL = 1 << 20  # executions, above which a bound by what a word can hold is none
 CHEAP = 20_000  # values that are looked for to refute what is stated of a loop
@@ -85,16 +83,12 @@ def bound_loops(
     """One ``LoopBound`` per loop of ``graph``, in its order; ``only`` these are asked for.
 
     ``called``: callers decide what the entry begins with, so that no arguments refute a fact.
-    Loops of paths that start with memory as loaded, and have one execution, are counted in that.
 
     Raises FactsError for a fact that names no loop or is refuted, ControlFlowError for code
     that has no semantics.
     """
     options = options or BoundOptions()
     values = values or NothingKnown()
-    if image.as_loaded and not called and only is None and not facts.of(PathStart):
-        with suppress(Undecided):
-            return _of_only_execution(graph, image, values, facts)
     if not graph.merged:
         return _bound_part(graph, image, values, facts, options, progress, only, called=called)
     found: dict[int, LoopBound] = {}
@@ -112,23 +106,24 @@ def bound_loops(
     return tuple(found[loop.index] for loop in graph.loops)
 
 
-def _of_only_execution(
-    graph: Supergraph, image: Image, values: KnownValues, facts: Facts
+def bounds_by_counting(
+    graph: Supergraph, image: Image, facts: Facts, execution: OnlyExecution
 ) -> tuple[LoopBound, ...]:
-    """Bounds by counting. Raises Undecided if there may be several executions."""
-    known = (values.register(graph.entry, register) for register in range(PC))
-    found = follow(graph, image, [one.exact for one in known])
+    """One ``LoopBound`` per loop of a graph with one execution.
+
+    Raises FactsError for a fact that names no loop or that the execution exceeds.
+    """
     bounds = []
     for loop, stated in zip(graph.loops, facts_of_loops(graph, image, facts), strict=True):
-        executed = found.most[loop.index]
+        executed = execution.most[loop.index]
         for fact in stated:
             refute_by_execution(fact, executed + graph.apart(loop) if executed else 0)
         around = loop.parent
-        product = 0 if around is None else found.most[around] * executed
-        less = around is not None and found.totals[loop.index] < product
+        product = 0 if around is None else execution.most[around] * executed
+        less = around is not None and execution.totals[loop.index] < product
         header = graph.loops[around].header if around is not None and less else None
         at = None if header is None else graph.nodes[header].block.addr
-        bounds.append(of_execution(loop, found, at))
+        bounds.append(of_execution(loop, execution, at))
     return tuple(bounds)
 
 

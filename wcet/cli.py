@@ -17,6 +17,7 @@ from quoll.errors import UsageError, WcetError
 from quoll.printable import printable, shortened
 from quoll.processes.children import Stopped, stoppable
 from quoll.spelling import did_you_mean
+from quoll.terminal import clearing
 from wcet import process
 from wcet.atomic import refuse_overwriting
 
@@ -198,7 +199,7 @@ def near(word: str, known: Iterable[str]) -> str:
 
 def fail(*messages: str, status: int) -> int:
     """Print each message on standard error, a paragraph, and return ``status``."""
-    lead = "\r\x1b[K" if sys.stderr.isatty() else ""
+    lead = clearing()
     for message in messages:
         words = (shortened(printable(word)) for word in message.split())
         print(lead + " ".join(words), file=sys.stderr)

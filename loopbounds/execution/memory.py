@@ -44,11 +44,11 @@ class Memory:
             at, cells = address, self._named
             self._look_at(at, size)
         else:
-            at, cells = address.offset, self._frames
+            at, cells = address.offset & WORD, self._frames
         if size == 4 and not at & 3:
             word = cells.get(at)
             return None if isinstance(word, tuple) else word
-        known = [b for i in range(at, at + size) if (b := _byte(cells, i)) is not None]
+        known = [b for i in range(at, at + size) if (b := _byte(cells, i & WORD)) is not None]
         return int.from_bytes(bytes(known), "little") if len(known) == size else None
 
     def store(self, address: Value, size: int, value: Value) -> None:
@@ -61,7 +61,7 @@ class Memory:
             self._refuse_constant(at, size)
             self._stored = True
         else:
-            at, cells = address.offset, self._frames
+            at, cells = address.offset & WORD, self._frames
         if size == 4 and not at & 3:
             cells[at] = value
         else:
@@ -69,7 +69,7 @@ class Memory:
             if isinstance(value, int):
                 known = tuple(value.to_bytes(size, "little"))
             for i, byte in enumerate(known, at):
-                _put(cells, i, byte)
+                _put(cells, i & WORD, byte)
         if cells is self._named:
             self._forget(at, size)
 
@@ -77,7 +77,9 @@ class Memory:
         """Read what is loaded there. Raises Undecided for a word with another name."""
         if size == 4 and at in self._kept:
             return
-        for word in {at & ~3, at + size - 1 & WORD & ~3} - self._kept.keys():
+        for word in _words(at, size):
+            if word in self._kept:
+                continue
             memory, span = self._image.memory, (word, word + 3)
             if len(memory.images(*span)) > 1:
                 raise Undecided("a word has two names")
@@ -93,7 +95,7 @@ class Memory:
 
     def _forget(self, at: int, size: int) -> None:
         """Nothing is known any more of stores that are not kept."""
-        for word in (at & ~3, at + size - 1 & WORD & ~3):
+        for word in _words(at, size):
             if not self._kept[word]:
                 self._named[word] = None
 
@@ -103,6 +105,11 @@ class Memory:
                 raise Undecided("a store hits a constant")
             if self._image.is_executable(addr & WORD):
                 raise Undecided("a store hits code")
+
+
+def _words(at: int, size: int) -> list[int]:
+    """The words that an access touches."""
+    return [word & WORD for word in range(at & ~3, at + size, 4)]
 
 
 def _bytes(word: Value | Bytes) -> Bytes:

@@ -14,14 +14,16 @@ from dataclasses import dataclass
 from loopbounds.execution.machine import NEXT, NOWHERE, REGISTERS, Step
 from loopbounds.execution.memory import Memory
 from loopbounds.execution.value import StackAddress, Undecided, Value
-from quoll.arm.insn import SP, Insn
+from loopbounds.slicing.code import KnownValues
+from quoll.arm.insn import PC, SP, Insn
 from quoll.arm.semantics import identity
 from quoll.assumptions import S5, Assumption
 from quoll.cfg.cfg import Block
+from quoll.facts import Facts, PathStart
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["STEPS", "OnlyExecution", "follow"]
+__all__ = ["STEPS", "OnlyExecution", "follow", "only_execution"]
 
 STEPS = 3_000_000  # instructions
 
@@ -31,13 +33,32 @@ class OnlyExecution:
     """What is executed whenever the entry is: of each loop, by index.
 
     ``most``: executions of the header per entry from outside; 0 where it is not entered.
-    ``totals``: the most per entry of the loop around it.
+    ``totals``: the most per entry of the loop around it. ``edges``: traversals of each edge of the
+    graph. ``last``: the node that the path ends after.
     """
 
     instructions: int
     most: tuple[int, ...]
     totals: tuple[int, ...]
+    edges: tuple[int, ...]
+    last: int
     rests: tuple[Assumption, ...]
+
+
+def only_execution(
+    graph: Supergraph, image: Image, values: KnownValues, facts: Facts
+) -> OnlyExecution | None:
+    """The only execution of an entry; None if there may be several, or it is not known.
+
+    ``values`` say what registers hold at the entry. Raises as ``follow`` does.
+    """
+    if not image.as_loaded or facts.of(PathStart):
+        return None
+    known = (values.register(graph.entry, register) for register in range(PC))
+    try:
+        return follow(graph, image, [one.exact for one in known])
+    except Undecided:
+        return None
 
 
 def follow(graph: Supergraph, image: Image, registers: Sequence[int | None]) -> OnlyExecution:
@@ -75,6 +96,7 @@ class _Walk:
         self._most = [0] * len(graph.loops)
         self._total = [0] * len(graph.loops)
         self._totals = [0] * len(graph.loops)
+        self._edges = [0] * len(graph.edges)
 
     def followed(self) -> OnlyExecution:
         node, executed = self._graph.entry, 0
@@ -87,12 +109,14 @@ class _Walk:
             edge = self._edge(node, self._execute(block))
             if edge is None:
                 break
+            self._edges[edge] += 1
             for loop in self._entered.get(edge, ()):
                 self._enter(loop)
             node = self._graph.edges[edge].dst
             self._count(node)
         rests = {*self._memory.rests, *([S5.text()] if self._place_unknown else ())}
-        return OnlyExecution(executed, tuple(self._most), tuple(self._totals), tuple(sorted(rests)))
+        counted = tuple(self._most), tuple(self._totals), tuple(self._edges), node
+        return OnlyExecution(executed, *counted, tuple(sorted(rests)))
 
     def _enter(self, loop: int) -> None:
         self._running[loop] = 0

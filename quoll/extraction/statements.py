@@ -34,7 +34,7 @@ from quoll.facts import (
     Targets,
 )
 from quoll.facts.applied import Depth, Guidance, Replacement
-from quoll.facts.places import AtPlaces, Place, find_place, resolve
+from quoll.facts.places import AtPlaces, Place, find_place, resolve, resolve_code
 from quoll.image.image import Image
 from quoll.image.vtables import Vtables
 
@@ -58,7 +58,7 @@ class Statements:
         self._image = image
         self.vtables = Vtables(image)
         self.never: Mapping[int, NeverReturns] = {
-            addr & ~1: fact
+            addr: fact
             for fact in facts.of(NeverReturns)
             for addr in resolve(image, fact.function, fact.source)
         }
@@ -82,12 +82,12 @@ class Statements:
             ),
         )
         self._returns = {
-            addr & ~1: fact
+            addr: fact
             for fact in facts.of(Returns)
             for addr in self._place(fact.place, fact).addresses
         }
         self.switching: Mapping[int, SwitchesContext] = {
-            addr & ~1: fact
+            addr: fact
             for fact in facts.of(SwitchesContext)
             for addr in resolve(image, fact.function, fact.source)
         }
@@ -102,7 +102,7 @@ class Statements:
                     hint="end the path before its calls: path must end at PLACE",
                 )
         self.ends: Mapping[int, PathEnd] = {
-            addr & ~1: fact
+            addr: fact
             for fact in facts.of(PathEnd)
             for addr in resolve(image, fact.place, fact.source)
         }
@@ -127,8 +127,8 @@ class Statements:
         return place
 
     def _callees(self, fact: Targets) -> tuple[Callee, ...]:
-        addrs = [a for text in fact.targets for a in resolve(self._image, text, fact.source)]
-        return tuple(Callee(a & ~1, bool(a & 1) or self._image.thumb_at(a) is True) for a in addrs)
+        addrs = [a for text in fact.targets for a in resolve_code(self._image, text, fact.source)]
+        return tuple(Callee(a & ~1, bool(a & 1)) for a in addrs)
 
     def passed(self, entry: int) -> frozenset[int]:
         """The functions whose calls are passed over in the function at ``entry``."""
@@ -273,6 +273,6 @@ class Statements:
 def _function_address(image: Image, fact: Replaced) -> int:
     """Where a replaced function is, which may be outside of the image (in ROM)."""
     if ADDRESS.fullmatch(fact.function):
-        return int(fact.function, 16) & ~1
+        return int(fact.function, 16) & ~1  # perhaps outside of the image
     symbol = image.symbol(fact.function)
     return resolve(image, fact.function, fact.source)[0] if symbol is None else symbol.addr

@@ -30,7 +30,7 @@ from quoll.image.inputs import Unreadable, read_input
 from quoll.printable import shortened
 from quoll.source.loop_statement import OnlyLoop
 
-__all__ = ["Facts", "load", "parse", "read_fact", "uncontradicted"]
+__all__ = ["FORMS", "Facts", "load", "parse", "read_fact", "uncontradicted"]
 
 # Tried in this order; the first whose opening matches is the one that was meant.
 FORMS: tuple[FactForm, ...] = (
@@ -70,7 +70,7 @@ def load(paths: Iterable[Path | str]) -> Facts:
     for path in paths:
         try:
             data = read_input(path, LARGEST)
-            text = data.decode("utf-8-sig")
+            text = "\n".join(data.decode("utf-8-sig").splitlines())
         except (Unreadable, UnicodeDecodeError) as error:
             reason = error if isinstance(error, Unreadable) else "is not UTF-8 text"
             raise FactsError(f"the facts file {reason}", where=str(path)) from error
@@ -106,9 +106,12 @@ def parse(text: str, file: str) -> Facts:
 
 
 def read_lines(text: str, file: str) -> list[Fact]:
-    """One fact per line that is not blank or comment."""
+    """One fact per line that is not blank or comment.
+
+    Whatever some program takes for an end of a line is one, so that no comment hides a fact.
+    """
     facts = []
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(text.splitlines(), start=1):
         stripped = " ".join(line.partition("#")[0].split())
         if stripped:
             facts.append(read_fact(Source(file, number, stripped)))

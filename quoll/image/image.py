@@ -35,7 +35,7 @@ NO_PATH = {"quoll.image.image.RawMemory": {"path": "the bytes are walked, wherev
 # What is not in the identity of an image, as it follows from ``sha256`` alone.
 DERIVED = frozenset((
     "entry", "symbols", "attributes", "segments", "sections", "lines", "_debug", "_begun",
-    "_unsettled", "_code", "_dumped", "_segment_addrs", "_section_addrs",
+    "_unsettled", "_code", "_dumped", "_segment_addrs", "_section_addrs", "_overlays",
 ))  # fmt: skip
 LONG = 1 << 20  # bytes of a line table that are worth another process
 
@@ -65,6 +65,7 @@ class Image:
         self._debug: DebugSections = elf.debug
         self._begun: Callable[[], LineTable] | None = None
         self._unsettled = elf.unsettled
+        self._overlays = elf.overlays
         self._code: dict[int, bytes] = {}  # by start
         self._dumped = tuple((r.addr, r.addr + len(data)) for r, data in raw)
         self._listed: frozenset[int] = frozenset()  # addresses of names without instruction set
@@ -275,6 +276,13 @@ class Image:
         if any(low <= addr < high for low, high in self._dumped):
             return None
         return self.sections[at]
+
+    def overlaid(self, addr: int) -> str | None:
+        """What keeps the byte at ``addr`` from being known: sections overlay each other there."""
+        if self.segment_at(addr) is not None:
+            return None
+        names = (", ".join(o.sections) for o in self._overlays if o.start <= addr < o.end)
+        return next((f"{text} overlay each other at {addr:#010x}" for text in names), None)
 
     def is_executable(self, addr: int) -> bool:
         """Whether the byte is in an executable section, or segment where there are none."""

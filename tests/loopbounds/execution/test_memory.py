@@ -75,6 +75,13 @@ def test_what_is_known_is_what_is_there(drawn: list[tuple[bool, str, int, int, V
             assert found in (None, here)
 
 
+def test_an_access_to_three_words() -> None:
+    memory = Memory(image())
+    data = address(image(), "data")
+    memory.store(data + 2, 8, 0x1122334455667788)
+    assert memory.load(data + 4, 4) == 0x33445566
+
+
 def test_what_is_loaded_is_known() -> None:
     memory = Memory(image())
     assert memory.load(address(image(), "data"), 4) == 0x01020304

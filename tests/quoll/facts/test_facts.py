@@ -203,6 +203,18 @@ def test_load_reads_files_in_order_and_finds_contradictions_between_them(tmp_pat
         load([one, two])
 
 
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\v", "\f", "\x85", "\u2028", "\u2029"])
+@pytest.mark.parametrize("name", ["a.facts", "a.ais"])
+def test_no_end_of_a_line_hides_a_fact_behind_a_comment(
+    name: str, end: str, tmp_path: Path
+) -> None:
+    file = tmp_path / name
+    lines = ["# ours", "loop 0x8000 at most 3" if name == "a.facts" else "loop 0x8000 max 3 end;"]
+    file.write_bytes(end.join(lines).encode())
+    [fact] = load([file]).facts
+    assert (str(fact), fact.source.line) == ("loop 0x8000 at most 3", 2)
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(FactsError, match=r"none\.facts: .*No such file"):
         load([tmp_path / "none.facts"])
