@@ -653,6 +653,13 @@ S4 = AssumptionKind(
     refuted_by="an execution that begins with sp in memory that code names by its address",
     checked_by="wcet check-facts, wcet replay",
 )
+S5 = AssumptionKind(
+    "S5",
+    "S5: no address within a mebibyte of a stack whose place is not known is 0",
+    proved_by="code that loads sp with a constant before the path uses the stack",
+    refuted_by="an execution that begins with sp near address 0",
+    checked_by=f"nothing but {LEAVES}",
+)
 MEMORY_MAP = AssumptionKind(
     "memory map",
     "memory map: addresses name the memory that platform {name} says",
@@ -726,6 +733,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     RUNS_ON,
     FORCED_CORE,
     S4,
+    S5,
     MEMORY_MAP,
 )
 STANDARD = "; it gives back r4 to r11, sp, the mode and the registers of other modes"

@@ -214,13 +214,11 @@ class FunctionBuilder:
         if callee.entry in self._replaced:
             self._pass_over(insn, callee.entry, tail=tail)
             return
-        if not self._is_code(insn, callee):
+        if insn in self.callees.get(callee, ()) or not self._is_code(insn, callee):
             return
         if callee not in self.callees:
             self._new_callees.append(callee)
         sites = self.callees.setdefault(callee, set())
-        if insn in sites:
-            return
         sites.add(insn)
         self.calls.setdefault(insn, set()).add(callee.entry)
         self.version += 1

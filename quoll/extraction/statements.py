@@ -32,7 +32,7 @@ from quoll.facts import (
     Targets,
 )
 from quoll.facts.applied import Depth, Guidance, Replacement
-from quoll.facts.places import find_place, resolve, resolve_code
+from quoll.facts.places import AtPlaces, Place, find_place, resolve, resolve_code
 from quoll.image.image import Image
 from quoll.image.vtables import Vtables
 
@@ -60,20 +60,29 @@ class Statements:
             for fact in facts.of(NeverReturns)
             for addr in resolve(image, fact.function, fact.source)
         }
-        self._targets = [
-            (find_place(image, fact.place, fact.source), fact, self._callees(fact))
-            for fact in facts.of(Targets)
-        ]
-        self._calls = [
-            (find_place(image, site, fact.source), site, fact, tables)
-            for fact in facts.of(CallsThrough)
-            for tables in [CalledTables(image, self.vtables, fact)]
-            for site in fact.sites
-        ]
+        self._places: list[tuple[Place, str, Fact]] = []  # where indirect transfers are stated
+        self._targets = AtPlaces(
+            image,
+            (
+                (self._place(fact.place, fact), (stated(fact), TransferEffect(self._callees(fact))))
+                for fact in facts.of(Targets)
+            ),
+        )
+        self._calls = AtPlaces(
+            image,
+            (
+                (self._place(site, fact), answer)
+                for fact in facts.of(CallsThrough)
+                for answer in [
+                    (stated(fact, LOADED_TABLES), CalledTables(image, self.vtables, fact))
+                ]
+                for site in fact.sites
+            ),
+        )
         self._returns = {
             addr: fact
             for fact in facts.of(Returns)
-            for addr in resolve(image, fact.place, fact.source)
+            for addr in self._place(fact.place, fact).addresses
         }
         self.switching: Mapping[int, SwitchesContext] = {
             addr: fact
@@ -107,6 +116,12 @@ class Statements:
         """The ends of paths behind which control may go on."""
         return frozenset(addr for addr, fact in self.ends.items() if not fact.must)
 
+    def _place(self, text: str, fact: Fact) -> Place:
+        """Where ``fact`` states what an indirect transfer does."""
+        place = find_place(self._image, text, fact.source)
+        self._places.append((place, text, fact))
+        return place
+
     def _callees(self, fact: Targets) -> tuple[Callee, ...]:
         addrs = [a for text in fact.targets for a in resolve_code(self._image, text, fact.source)]
         return tuple(Callee(a & ~1, bool(a & 1)) for a in addrs)
@@ -125,19 +140,19 @@ class Statements:
 
     def effect(self, insn: Insn) -> TransferEffect | None:
         """What is stated about the indirect transfer ``insn``."""
-        for place, fact, callees in self._targets:
-            if place.covers(self._image, insn.addr):
-                self.used.setdefault(stated(fact))
-                return TransferEffect(callees)
-        return None
+        found = self._targets.at(insn.addr)
+        if found is None:
+            return None
+        self.used.setdefault(found[0])
+        return found[1]
 
     def through(self, insn: Insn) -> CalledTables | None:
         """The tables that the call ``insn`` is stated to go through."""
-        for place, _, fact, tables in self._calls:
-            if place.covers(self._image, insn.addr):
-                self.used.setdefault(stated(fact, LOADED_TABLES))
-                return tables
-        return None
+        found = self._calls.at(insn.addr)
+        if found is None:
+            return None
+        self.used.setdefault(found[0])
+        return found[1]
 
     def returns(self, insn: Insn) -> Assumption | None:
         """What is stated about the return ``insn``, that values do not prove to be one."""
@@ -214,21 +229,13 @@ class Statements:
 
     def check(self, insns: Mapping[int, Insn]) -> None:
         """A statement about targets that meets reached code meets an indirect transfer there."""
-        places = [
-            *((place, fact.place, fact.source) for place, fact, _ in self._targets),
-            *((place, site, fact.source) for place, site, fact, _ in self._calls),
-            *(
-                (find_place(self._image, fact.place, fact.source), fact.place, fact.source)
-                for fact in self._returns.values()
-            ),
-        ]
-        for place, text, source in places:
-            covered = [insn for addr, insn in insns.items() if place.covers(self._image, addr)]
+        for place, text, fact in self._places:
+            covered = [insns[addr] for addr in place.among(self._image, insns)]
             if covered and not any(insn.flow in INDIRECT for insn in covered):
                 first = covered[0]
                 raise FactsError(
                     f"{text} is no indirect jump or call",
-                    where=str(source),
+                    where=str(fact.source),
                     hint=f"there is {first.text} at {self._image.place(first.addr)}",
                 )
 

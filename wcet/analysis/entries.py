@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quoll.errors import FactsError, UsageError
+from quoll.extraction.extract import SAY_WHICH
 from quoll.facts import PathEnd, Source
 from quoll.facts.places import resolve_code
 from quoll.image.image import Image
@@ -34,10 +35,13 @@ def find_entry(image: Image, platform: Platform, name: str) -> int:
             known = list(image.symbols.names())
             near = [n for word in (*point.symbols, name) for n in nearest(word, known)]
             meant = question(list(dict.fromkeys(near)))
+            several = image.overlaid(address)
+            why = several or f"nothing is loaded at the vector {point.vector:#010x}"
             raise UsageError(
-                f"entry {name}: none of the symbols {', '.join(point.symbols)} exists, and nothing "
-                f"is loaded at the vector {point.vector:#010x}",
-                hint=f"name a symbol or an address with --entry{meant and f'; {meant}'}",
+                f"entry {name}: none of the symbols {', '.join(point.symbols)} exists, and {why}",
+                hint=f"{SAY_WHICH}; or name a symbol"
+                if several
+                else f"name a symbol or an address with --entry{meant and f'; {meant}'}",
             )
         return address
     try:

@@ -14,7 +14,8 @@ from functools import partial
 from cache.classify import classify
 from cache.geometry import Hierarchy
 from cache.maintenance import invalidates_global, refused
-from loopbounds.bounds import bound_loops
+from loopbounds.bounds import bound_loops, bounds_by_counting
+from loopbounds.execution.only import OnlyExecution, only_execution
 from loopbounds.proof.bound import LoopBound
 from loopbounds.recursion import find_depths, with_depths
 from pipeline.charge import charge
@@ -360,11 +361,17 @@ class Preparation:
             moved = parts[0].start is not None  # by a fact
             turning = frozenset(loop for part in parts for loop in part.loops)
             only = None if parts[0].graph is graph else turning
-            bounds = self.loop_bounds(graph, values, only)
+            run, execution = self.run, None
+            if only is None and self.starts:
+                execution = only_execution(graph, run.image, values, run.facts)
+            if execution is None:
+                bounds = self.loop_bounds(graph, values, only)
+            else:
+                bounds = bounds_by_counting(graph, run.image, run.facts, execution)
             reads = values.reading(self.run.platform.pending)
             if len(parts) == 1 and reads and self.serves_interrupts(graph):
                 bounds = not_by_tests(graph, reads, bounds)
-        prepared = self.paths(name, parts, values, bounds)
+        prepared = self.paths(name, parts, values, bounds, execution)
         assumptions = (
             *valued.assumptions,
             *(self.run.platform.pending_assumption() if len(parts) > 1 and not moved else ()),
@@ -411,7 +418,12 @@ class Preparation:
         return serves_interrupts(run.image, run.platform, run.facts, run.ends, address)
 
     def paths(
-        self, name: str, parts: Sequence[Segment], values: Values, bounds: Sequence[LoopBound]
+        self,
+        name: str,
+        parts: Sequence[Segment],
+        values: Values,
+        bounds: Sequence[LoopBound],
+        execution: OnlyExecution | None = None,
     ) -> list[tuple[PreparedPaths, tuple[Assumption, ...]]]:
         """Costs of the paths from each start, and what they assume; side by side if it pays."""
         known = [of_segment(part, bounds) for part in parts]
@@ -428,7 +440,7 @@ class Preparation:
         for stage, seconds in zip(("cache", "pipeline"), spent, strict=True):
             self.run.stages.spent(stage, elapsed * seconds / (sum(spent) or 1))
         return [
-            (PreparedPaths(part.start, part.graph, costed.costs, of), costed.assumptions)
+            (PreparedPaths(part.start, part.graph, costed.costs, of, execution), costed.assumptions)
             for part, of, costed in zip(parts, known, found, strict=True)
         ]
 

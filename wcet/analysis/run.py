@@ -118,6 +118,7 @@ class Run:
                 constraints,
                 loop_parameters(paths.graph, self.image, self.facts),
                 self.options.parameters,
+                paths.execution,
                 solver=solver_named(self.options.solver),
                 seconds=self.options.time_limit,
                 place=self.image.place,
