@@ -315,6 +315,15 @@ SUPERVISOR_CALLS = AssumptionKind(
     refuted_by="an execution with more instructions between an svc and what follows it than cycles",
     checked_by="wcet check-facts, wcet replay: the number of instructions",
 )
+SUPERVISOR_ENTERS = AssumptionKind(
+    "fact: supervisor calls enter",
+    "fact: {source}: every supervisor call enters {function}; it gives back r4 to r11, sp, "
+    "the mode and the registers of other modes; it leaves masks, caches and translation as they "
+    "were",
+    proved_by="the bound of the handler, by the analysis; nothing that it gives back what is said",
+    refuted_by="an execution in which an svc goes elsewhere, or comes back with other registers",
+    checked_by=LEAVES,
+)
 REPLACED = AssumptionKind(
     "fact: function",
     "fact: {source}: function {function} takes at most {cycles}; it gives back r4 to r11, sp, the "
@@ -700,6 +709,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     PATH_STARTS,
     PATH_ENDS,
     SUPERVISOR_CALLS,
+    SUPERVISOR_ENTERS,
     REPLACED,
     RECURSION,
     CONFLICT,

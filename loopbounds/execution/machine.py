@@ -6,19 +6,23 @@ The ops of an instruction are compiled once to a Python function over the regist
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from loopbounds.execution.memory import Memory
-from loopbounds.execution.value import Undecided, Value, mixed
+from loopbounds.execution.value import StackAddress, Undecided, Value, mixed
 from quoll.arm.expressions import NAMESPACE, expression
-from quoll.arm.insn import Insn
+from quoll.arm.insn import PC, SP, Insn
 from quoll.arm.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
-from quoll.arm.semantics import lift
+from quoll.arm.semantics import identity, lift
+from quoll.assumptions import S5, Assumption
+from quoll.cfg.cfg import Block
+from quoll.image.image import Image
 
-__all__ = ["NEXT", "NOWHERE", "REGISTERS", "Step"]
+__all__ = ["NOWHERE", "STEPS", "Machine"]
 
+STEPS = 20_000_000  # instructions
 REGISTERS = 25
 NEXT, NOWHERE = -1, -2  # in place of an address: the next instruction; one that is not known
 BRANCHES = (OpCode.BRANCH, OpCode.CBRANCH)
@@ -56,6 +60,52 @@ class Step:
             for register in self.outputs:
                 registers[register] = None
             return NEXT
+
+
+class Machine:
+    """The state of an execution, from an entry of ``image`` with these general registers on.
+
+    None: any word. ``executed``: instructions so far.
+    """
+
+    def __init__(self, image: Image, registers: Sequence[int | None] = (None,) * PC) -> None:
+        self.executed = 0
+        self._memory = Memory(image)
+        self._registers: list[Value] = [*registers, *[None] * (REGISTERS - len(registers))]
+        self._place_unknown = self._registers[SP] is None
+        if self._place_unknown:
+            self._registers[SP] = StackAddress(0)
+        self._steps: dict[Hashable, Step] = {}
+        self._of_block: dict[int, tuple[Step, ...]] = {}  # by identity
+
+    @property
+    def rests(self) -> tuple[Assumption, ...]:
+        """What is assumed so far."""
+        about_stack = {S5.text()} if self._place_unknown else set[Assumption]()
+        return tuple(sorted(self._memory.rests | about_stack))
+
+    def execute(self, block: Block) -> int:
+        """Where the block leads: an address, or ``NOWHERE``.
+
+        Raises Undecided if that or what it does depends on something unknown, and after ``STEPS``
+        instructions; ControlFlowError for an instruction without semantics.
+        """
+        self.executed += len(block.insns)
+        if self.executed > STEPS:
+            raise Undecided(f"it is longer than {STEPS:,} instructions")
+        steps = self._of_block.get(id(block))
+        if steps is None:
+            steps = self._of_block[id(block)] = tuple(map(self._step, block.insns))
+        target = NEXT
+        for step in steps:
+            target = step.execute(self._registers, self._memory)
+        return block.end if target == NEXT else target
+
+    def _step(self, insn: Insn) -> Step:
+        key = identity(insn)
+        if key not in self._steps:
+            self._steps[key] = Step.of(insn)
+        return self._steps[key]
 
 
 def _trap() -> None:

@@ -8,24 +8,19 @@ of paths.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loopbounds.execution.machine import NEXT, NOWHERE, REGISTERS, Step
-from loopbounds.execution.memory import Memory
-from loopbounds.execution.value import StackAddress, Undecided, Value
+from loopbounds.execution.machine import NOWHERE, Machine
+from loopbounds.execution.value import Undecided
 from loopbounds.slicing.code import KnownValues
-from quoll.arm.insn import PC, SP, Insn
-from quoll.arm.semantics import identity
-from quoll.assumptions import S5, Assumption
-from quoll.cfg.cfg import Block
+from quoll.arm.insn import PC
+from quoll.assumptions import Assumption
 from quoll.facts import Facts, PathStart
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["STEPS", "OnlyExecution", "follow", "only_execution"]
-
-STEPS = 3_000_000  # instructions
+__all__ = ["OnlyExecution", "follow", "only_execution"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +60,7 @@ def follow(graph: Supergraph, image: Image, registers: Sequence[int | None]) -> 
     """The only execution of ``graph``, which starts with these general registers; None: any word.
 
     Raises Undecided if something unknown decides what is executed, for code that facts say
-    something else of, or after ``STEPS`` instructions; ControlFlowError for an instruction without
-    semantics.
+    something else of, and as ``Machine.execute``.
     """
     if graph.merged or graph.guidance.replaced:
         raise Undecided("calls are not followed")
@@ -76,13 +70,7 @@ def follow(graph: Supergraph, image: Image, registers: Sequence[int | None]) -> 
 class _Walk:
     def __init__(self, graph: Supergraph, image: Image, registers: Sequence[int | None]) -> None:
         self._graph = graph
-        self._memory = Memory(image)
-        self._registers: list[Value] = [*registers, *[None] * (REGISTERS - len(registers))]
-        self._place_unknown = self._registers[SP] is None
-        if self._place_unknown:
-            self._registers[SP] = StackAddress(0)
-        self._steps: dict[Hashable, Step] = {}
-        self._of_block: dict[int, tuple[Step, ...]] = {}  # by identity
+        self._machine = Machine(image, registers)
         self._headed: dict[int, list[int]] = {}  # loops by header
         self._entered: dict[int, list[int]] = {}  # loops by edge
         self._inside: dict[int, list[int]] = {}  # loops by the one around
@@ -99,14 +87,10 @@ class _Walk:
         self._edges = [0] * len(graph.edges)
 
     def followed(self) -> OnlyExecution:
-        node, executed = self._graph.entry, 0
+        node, machine = self._graph.entry, self._machine
         self._count(node)
         while True:
-            block = self._graph.nodes[node].block
-            executed += len(block.insns)
-            if executed > STEPS:
-                raise Undecided(f"it is longer than {STEPS:,} instructions")
-            edge = self._edge(node, self._execute(block))
+            edge = self._edge(node, machine.execute(self._graph.nodes[node].block))
             if edge is None:
                 break
             self._edges[edge] += 1
@@ -114,9 +98,8 @@ class _Walk:
                 self._enter(loop)
             node = self._graph.edges[edge].dst
             self._count(node)
-        rests = {*self._memory.rests, *([S5.text()] if self._place_unknown else ())}
         counted = tuple(self._most), tuple(self._totals), tuple(self._edges), node
-        return OnlyExecution(executed, *counted, tuple(sorted(rests)))
+        return OnlyExecution(machine.executed, *counted, machine.rests)
 
     def _enter(self, loop: int) -> None:
         self._running[loop] = 0
@@ -129,22 +112,6 @@ class _Walk:
             self._total[loop] += 1
             self._most[loop] = max(self._most[loop], self._running[loop])
             self._totals[loop] = max(self._totals[loop], self._total[loop])
-
-    def _execute(self, block: Block) -> int:
-        """Where the block leads."""
-        steps = self._of_block.get(id(block))
-        if steps is None:
-            steps = self._of_block[id(block)] = tuple(map(self._step, block.insns))
-        target = NEXT
-        for step in steps:
-            target = step.execute(self._registers, self._memory)
-        return block.end if target == NEXT else target
-
-    def _step(self, insn: Insn) -> Step:
-        key = identity(insn)
-        if key not in self._steps:
-            self._steps[key] = Step.of(insn)
-        return self._steps[key]
 
     def _edge(self, node: int, target: int) -> int | None:
         """The edge along which control goes to ``target``; None where the path ends."""

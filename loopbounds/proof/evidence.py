@@ -296,8 +296,8 @@ def _unknown(cut: Slice) -> tuple[str, str]:
         return "no exit of it depends on anything that is known", ""
     if not free:
         return "its exit is decided by " + _listed([str(cut.origins[s.name]) for s in deciding]), ""
-    facts = [fact for s in free if (fact := cut.origins[s.name].fact)]
-    tip = f", or, if that word is a count, '{facts[0]}'" if facts else ""
+    tips = [tip for s in free if (tip := cut.origins[s.name].tip)]
+    tip = f", or, {tips[0]}" if tips else ""
     return "nothing bounds " + _listed([str(cut.origins[s.name]) for s in free]), tip
 
 

@@ -459,7 +459,8 @@ class FunctionBuilder:
             self.refuse(
                 insn.addr,
                 f"{insn.text} calls the supervisor inside the analysed code",
-                "state once what all of them do: every supervisor call takes at most N cycles; or, "
+                "state once what all of them do: every supervisor call takes at most N cycles; or "
+                "which function handles them: every supervisor call enters FUNCTION; or, "
                 "if what follows is another path: path must end at every supervisor call",
             )
             return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from quoll.arm.insn import Flow, Insn
+from quoll.arm.insn import SP, Flow, Insn
 from quoll.arm.supervisor import SUPERVISOR_VECTOR, is_supervisor_call
 from quoll.assumptions import LOADED_TABLES, STANDARD, UNCHANGED, Assumption, stated
 from quoll.cfg.cfg import Block, Cfg
@@ -23,11 +23,13 @@ from quoll.facts import (
     Facts,
     NeverReturns,
     PathEnd,
+    PointsInto,
     RecursionFact,
     Replaced,
     Returns,
     ReturnsEnd,
     SupervisorCalls,
+    SupervisorEnters,
     SwitchesContext,
     Targets,
 )
@@ -105,7 +107,9 @@ class Statements:
             for addr in resolve(image, fact.place, fact.source)
         }
         self.returns_end = next(iter(facts.of(ReturnsEnd)), None)
-        self.supervisor = next(iter(facts.of(SupervisorCalls)), None)
+        said = (*facts.of(SupervisorCalls), *facts.of(SupervisorEnters))
+        self.supervisor = next(iter(said), None)
+        self._handler = self._supervisor_handler(facts)
         self._depths = {
             resolve(image, fact.function, fact.source)[0]: fact for fact in facts.of(RecursionFact)
         }
@@ -136,7 +140,26 @@ class Statements:
         """What is stated of every svc."""
         if self.supervisor is None:
             return Supervisor.ASKED
-        return Supervisor.ENDS if self.supervisor.cycles is None else Supervisor.CALLS
+        ends = isinstance(self.supervisor, SupervisorCalls) and self.supervisor.cycles is None
+        return Supervisor.ENDS if ends else Supervisor.CALLS
+
+    def _supervisor_handler(self, facts: Facts) -> int | None:
+        """Where every svc goes, if that is stated."""
+        said = self.supervisor
+        if not isinstance(said, SupervisorEnters):
+            return None
+        (handler,) = resolve(self._image, said.function, said.source)
+        for fact in facts.of(PointsInto):
+            at = find_place(self._image, fact.place, fact.source)
+            if fact.register == SP and at.covers(self._image, handler & ~1):
+                raise FactsError(
+                    f"{fact} speaks of a path that starts there, but {said}: sp is then that of "
+                    "the code that was interrupted",
+                    where=str(fact.source),
+                    hint="name another entry for one of them, or state a number: every supervisor "
+                    "call takes at most N cycles",
+                )
+        return handler & ~1
 
     def effect(self, insn: Insn) -> TransferEffect | None:
         """What is stated about the indirect transfer ``insn``."""
@@ -198,7 +221,7 @@ class Statements:
         """What is stated of svc, if one is reached."""
         if self.supervisor is None:
             return []
-        if self.supervisor.cycles is None:
+        if self.supervisor_calls is Supervisor.ENDS:
             used = any(b.exits and is_supervisor_call(b.last) for b in blocks)
             return [stated(self.supervisor)] if used else []
         used = any(SUPERVISOR_VECTOR in b.passes for b in blocks)
@@ -217,8 +240,8 @@ class Statements:
                 if addr not in self.replaced
             }
             | (
-                {SUPERVISOR_VECTOR: Replacement(said.cycles, False, stated(said))}
-                if (said := self.supervisor) is not None and said.cycles is not None
+                {SUPERVISOR_VECTOR: self._supervisor_call()}
+                if self.supervisor_calls is Supervisor.CALLS
                 else {}
             ),
             depths={
@@ -226,6 +249,13 @@ class Statements:
             },
             never=frozenset(self.never),
         )
+
+    def _supervisor_call(self) -> Replacement:
+        """What stands in for every svc, which comes back."""
+        said = self.supervisor
+        assert said is not None
+        cycles = said.cycles if isinstance(said, SupervisorCalls) else None
+        return Replacement(cycles, False, stated(said), handler=self._handler)
 
     def check(self, insns: Mapping[int, Insn]) -> None:
         """A statement about targets that meets reached code meets an indirect transfer there."""

@@ -113,11 +113,13 @@ class Costed:
 class Preparation:
     """The stages of one run, for any of its entries.
 
-    ``switching``: the functions that switch contexts and are being bounded, the outermost first.
+    ``switching``: the functions that switch contexts and are being bounded, the outermost first,
+    handlers of supervisor calls among them. ``taken``: the last of them is one.
     """
 
     run: Run
     switching: tuple[int, ...] = ()
+    taken: bool = False
 
     @property
     def starts(self) -> bool:
@@ -205,32 +207,30 @@ class Preparation:
         Such a function is an entry of its own, at whose last transfer the path ends. To its callers
         it is replaced by its bound (rule 2): a path may end in it, or it comes back when the thread
         runs again, with unknown memory, caches and pipeline. So the bound of a caller covers both
-        the path up to the switch and the one from behind its call.
+        the path up to the switch and the one from behind its call. The same holds of the handler
+        that an svc enters: it may leave to a user, or come back.
         """
         replaced = dict(program.guidance.replaced)
         blocks = [block for cfg in program.functions.values() for block in cfg.blocks]
         switches: list[Switch] = []
         image = self.run.image.starting_with(())  # callers have stored into memory before
-        for function in sorted({f for b in blocks for f in b.passes if replaced[f].cycles is None}):
+        for called in sorted({f for b in blocks for f in b.passes if replaced[f].cycles is None}):
+            handler = replaced[called].handler
+            function = called if handler is None else handler
             place = self.run.image.place(function)
-            if function in self.switching:
-                raise ControlFlowError(
-                    "functions that switch contexts call each other",
-                    where=place,
-                    hint="state it of the one that loads the stack pointer only",
-                )
+            self._refuse_in_itself(function, handler, program.entries)
             run = replace(self.run, image=image)
-            inside = Preparation(run, switching=(*self.switching, function))
+            inside = Preparation(run, (*self.switching, function), taken=handler is not None)
             valued, prepared = inside.valued(place, function), inside.prepare(place, function)
             found = [self.run.solve(place, function, p, [], whole=False) for p in prepared.paths]
             if any(one.parametric is not None for one in found):
                 raise UsageError(
-                    f"{place} switches context, and its bound depends on a parameter",
+                    f"the bound of {place}, which stands in for its calls, depends on a parameter",
                     hint="give the parameter a number: --set NAME=N",
                 )
             nodes = [(p.graph, n) for p in prepared.paths for n in p.graph.exits]
-            replaced[function] = replace(
-                replaced[function],
+            replaced[called] = replace(
+                replaced[called],
                 cycles=max(one.cycles for one in found),
                 ends=tuple({graph.nodes[n].block.last: None for graph, n in nodes}),
             )
@@ -238,6 +238,22 @@ class Preparation:
             switches.append(Switch(texts, valued.unmasking))
         guidance = replace(program.guidance, replaced=replaced)
         return (replace(program, guidance=guidance) if switches else program), switches
+
+    def _refuse_in_itself(self, function: int, handler: int | None, entries: Sequence[int]) -> None:
+        """Raise ControlFlowError for a bound that would be made of itself."""
+        if handler is not None and function in (*self.switching, *entries):
+            raise ControlFlowError(
+                "an svc enters the handler that it is in",
+                where=self.run.image.place(function),
+                hint="state a number: every supervisor call takes at most N cycles; or that what "
+                "follows is another path: path must end at every supervisor call",
+            )
+        if function in self.switching:
+            raise ControlFlowError(
+                "functions that switch contexts call each other",
+                where=self.run.image.place(function),
+                hint="state it of the one that loads the stack pointer only",
+            )
 
     def changing(self, spans: Iterable[Span]) -> Preparation:
         """The same, where stores change what is loaded in ``spans``."""
@@ -458,7 +474,7 @@ class Preparation:
             values,
             hierarchy,
             self.run.platform.timing,
-            exception=part.start is None and name in self.run.platform.entries,
+            exception=part.start is None and (self.taken or name in self.run.platform.entries),
         )
         assumptions = (*classes.assumptions, *charges.costs.assumptions)
         seconds = between - begun, time.perf_counter() - between

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from loopbounds.execution import only
+from loopbounds.execution import machine
 from loopbounds.proof.bound import EXECUTION
 from quoll.assumptions import S5
 from quoll.errors import FactsError
@@ -96,7 +96,7 @@ def test_random_programs(kind: str) -> None:
 
 @pytest.mark.parametrize("name", UNDECIDED)
 def test_what_is_not_known_may_decide(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(only, "STEPS", 20_000)
+    monkeypatch.setattr(machine, "STEPS", 20_000)
     flags = ("-fno-unroll-loops",)
     code = load(build(UNDECIDED[name], *flags, optimise="-O1"), from_reset=True)
     assert code.execution() is None
