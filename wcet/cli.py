@@ -20,6 +20,7 @@ from quoll.spelling import did_you_mean
 from quoll.terminal import clearing
 from wcet import process
 from wcet.atomic import refuse_overwriting
+from wcet.reports.prose import HelpText
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -113,7 +114,7 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
         prog="wcet",
         description="Sound worst-case execution times of operating-system kernels, from the ELF.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpText,
     )
     top.set_defaults(bad_use=BAD_USE.get(command, UsageError.exit_status))
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -41,6 +41,10 @@ FORMS: tuple[FactForm, ...] = (
     *invariants.FORMS,
     *memory.FORMS,
 )
+SEVERAL = re.compile(
+    r"(?P<opening>loop|list at|recursion of|path (?:must|may) end at) "
+    r"(?P<places>[^\s,]+(?:, ?[^\s,]+)+)(?P<rest>| .*)"
+)
 F = TypeVar("F", bound=Fact)
 LARGEST = 16 << 20  # bytes of a facts file
 LARGEST_NUMBER = (1 << 63) - 1
@@ -106,16 +110,25 @@ def parse(text: str, file: str) -> Facts:
 
 
 def read_lines(text: str, file: str) -> list[Fact]:
-    """One fact per line that is not blank or comment.
+    """A fact for each line that is not blank or comment, and each place that it names.
 
     Whatever some program takes for an end of a line is one, so that no comment hides a fact.
     """
-    facts = []
+    facts: list[Fact] = []
     for number, line in enumerate(text.splitlines(), start=1):
         stripped = " ".join(line.partition("#")[0].split())
         if stripped:
-            facts.append(read_fact(Source(file, number, stripped)))
+            facts += (read_fact(Source(file, number, text)) for text in apart(stripped))
     return facts
+
+
+def apart(text: str) -> list[str]:
+    """A line about several places that one invariant bounds, as a line for each of them."""
+    match = SEVERAL.fullmatch(text)
+    if match is None:
+        return [text]
+    places = dict.fromkeys(re.split(", ?", match["places"]))
+    return [f"{match['opening']} {place}{match['rest']}" for place in places]
 
 
 def read_fact(source: Source) -> Fact:
