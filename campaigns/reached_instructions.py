@@ -60,7 +60,7 @@ def main() -> int:
     parser.add_argument("--core", default="arm1136")
     options = parser.parse_args()
     path = options.image or kernel()
-    image = Image.load(path, () if options.image else dumped(path))
+    image = Image.load(path, dumped(path))
     start = time.process_time()
     program = extract(image, entries_of(image))
     insns = {i.addr: i for c in program.functions.values() for b in c.blocks for i in b.insns}

@@ -29,6 +29,7 @@ from quoll.inlining.cuts import guided
 __all__ = ["extract"]
 
 NO_FACTS = Facts()
+SAY_WHICH = "say which one runs: objcopy -O binary -j SECTION ELF FILE, then --raw FILE@ADDRESS:r"
 LONGEST_HINT = 120  # characters of a proposal
 
 
@@ -91,7 +92,10 @@ def _entry(image: Image, addr: int) -> Callee:
     addr &= ~1
     problem = _no_entry(image, addr, thumb)
     if problem:
-        raise UsageError(problem, where=image.place(addr), hint="name a function")
+        hint = "name a function"
+        if several := image.overlaid(addr):
+            problem, hint = f"{problem}: {several}", SAY_WHICH
+        raise UsageError(problem, where=image.place(addr), hint=hint)
     if wrong:
         raise UsageError(
             f"the odd address {addr | 1:#x} stands for Thumb code, but {wrong}",

@@ -20,6 +20,7 @@ from quoll.facts.guidance import (
     Require,
     ReturnsEnd,
     SupervisorCalls,
+    SupervisorEnters,
 )
 from quoll.facts.invariants import ListAtMost, RegisterAtMost
 from quoll.facts.linear import Linear
@@ -55,6 +56,7 @@ __all__ = [
     "Source",
     "Stage",
     "SupervisorCalls",
+    "SupervisorEnters",
     "SwitchesContext",
     "Targets",
     "UnknownPointsInto",

@@ -23,7 +23,7 @@ from quoll.errors import InputError
 from quoll.image.dwarf_lines import DebugSections
 from quoll.printable import printable
 
-__all__ = ["ElfFile", "LoadSegment", "RawSymbol", "Section", "parse_elf"]
+__all__ = ["ElfFile", "LoadSegment", "Overlay", "RawSymbol", "Section", "parse_elf"]
 
 WORD = 1 << 32
 ELFCLASS32, ELFDATA2LSB = 1, 1  # e_ident
@@ -83,10 +83,23 @@ class RawSymbol:
 
 
 @dataclass(frozen=True, slots=True)
+class Overlay:
+    """Addresses for which the file has several contents, each at its own place in memory.
+
+    What runs is one of them, which code copies or maps there. The file does not say which.
+    """
+
+    start: int
+    end: int  # the first address behind it
+    sections: tuple[str, ...]  # names of those that lie there
+
+
+@dataclass(frozen=True, slots=True)
 class ElfFile:
     """Segments and sections ascend by address and do not overlap among themselves.
 
-    ``unsettled``: addresses of words that a dynamic relocation changes before the program runs.
+    Nothing is loaded in ``overlays``. ``unsettled``: addresses of words that a dynamic relocation
+    changes before the program runs.
     """
 
     entry: int
@@ -96,6 +109,7 @@ class ElfFile:
     debug: DebugSections
     attributes: bytes
     unsettled: frozenset[int] = frozenset()
+    overlays: tuple[Overlay, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +174,17 @@ class _Reader:
         )
         strings = self._stored(headers[names]) if names < len(headers) else b""
         attributes = (h for h in headers if h.kind == "SHT_ARM_ATTRIBUTES")
+        loaded, overlaid = self._segments(rows)
+        sections, overlays = self._sections(headers, strings, overlaid)
         return ElfFile(
             header["e_entry"],
-            self._segments(rows),
-            self._sections(headers, strings),
+            loaded,
+            sections,
             self._symbols(headers),
             self._debug(headers, strings),
             next((self._stored(h) for h in attributes), b""),
             self._unsettled(headers),
+            overlays,
         )
 
     def _header(self) -> Row:
@@ -214,7 +231,13 @@ class _Reader:
         stream = BytesIO(content)
         return (row.parse_stream(stream) for _ in range(count))
 
-    def _segments(self, rows: Iterator[Row]) -> tuple[LoadSegment, ...]:
+    def _segments(
+        self, rows: Iterator[Row]
+    ) -> tuple[tuple[LoadSegment, ...], tuple[tuple[int, int], ...]]:
+        """The segments at addresses that no other one has, and the other addresses.
+
+        Raises InputError where two overlap in memory, too.
+        """
         path, segments, stored = self._path, [], 0
         for row in rows:
             addr, size, in_file = row["p_vaddr"], row["p_memsz"], row["p_filesz"]
@@ -242,14 +265,23 @@ class _Reader:
             )
         if not segments:
             raise InputError(f"{path} has no loadable segments", hint="link it into an executable")
-        segments.sort(key=lambda s: s.addr)
-        for low, high in pairwise(segments):
-            if low.addr + low.size > high.addr:
-                raise InputError(f"{path}: segments overlap at 0x{high.addr:08x}")
-        return tuple(segments)
+        together = _together(segments)
+        for same in together:
+            for low, high in pairwise(sorted(same, key=lambda s: s.physical)):
+                if low.physical + low.size > high.physical:
+                    addr = max(low.addr, high.addr)
+                    raise InputError(f"{path}: segments overlap at 0x{addr:08x}")
+        overlaid = (same for same in together if len(same) > 1)
+        spans = ((same[0].addr, max(s.addr + s.size for s in same)) for same in overlaid)
+        return tuple(same[0] for same in together if len(same) == 1), tuple(spans)
 
-    def _sections(self, headers: list[_SectionHeader], names: bytes) -> tuple[Section, ...]:
-        """Loaded sections by address; zero-initialised thread storage takes no address."""
+    def _sections(
+        self, headers: list[_SectionHeader], names: bytes, overlaid: tuple[tuple[int, int], ...]
+    ) -> tuple[tuple[Section, ...], tuple[Overlay, ...]]:
+        """Loaded sections by address, and what overlays others.
+
+        Zero-initialised thread storage takes no address.
+        """
         sections = [
             Section(
                 _name(names, h.name),
@@ -264,14 +296,19 @@ class _Reader:
             and h.size
             and not (h.flags & SECTION_TLS and h.kind == "SHT_NOBITS")
         ]
-        sections.sort(key=lambda s: s.addr)
-        for low, high in pairwise(sections):
+        overlays = tuple(
+            Overlay(start, end, tuple(s.name for s in sections if start <= s.addr < end))
+            for start, end in overlaid
+        )
+        loaded = [s for s in sections if not any(o.start <= s.addr < o.end for o in overlays)]
+        loaded.sort(key=lambda s: s.addr)
+        for low, high in pairwise(loaded):
             if low.addr + low.size > high.addr:
                 raise InputError(
                     f"{self._path}: sections {low.name} and {high.name} overlap at "
                     f"0x{high.addr:08x}"
                 )
-        return tuple(sections)
+        return tuple(loaded), overlays
 
     def _symbols(self, headers: list[_SectionHeader]) -> tuple[RawSymbol, ...]:
         """The full symbol table, or the dynamic one of a stripped file."""
@@ -326,6 +363,19 @@ class _Reader:
         if start + size > len(self._data):
             raise InputError(f"{self._path} is truncated inside the section at offset 0x{start:x}")
         return self._data[start : start + size]
+
+
+def _together(segments: list[LoadSegment]) -> list[list[LoadSegment]]:
+    """The segments by address, those that overlap in one list."""
+    found: list[list[LoadSegment]] = []
+    end = 0
+    for segment in sorted(segments, key=lambda s: s.addr):
+        if found and segment.addr < end:
+            found[-1].append(segment)
+        else:
+            found.append([segment])
+        end = max(end, segment.addr + segment.size)
+    return found
 
 
 def _name(names: bytes, offset: int) -> str:

@@ -35,7 +35,7 @@ NO_PATH = {"quoll.image.image.RawMemory": {"path": "the bytes are walked, wherev
 # What is not in the identity of an image, as it follows from ``sha256`` alone.
 DERIVED = frozenset((
     "entry", "symbols", "attributes", "segments", "sections", "lines", "_debug", "_begun",
-    "_unsettled", "_code", "_dumped", "_segment_addrs", "_section_addrs",
+    "_unsettled", "_code", "_dumped", "_segment_addrs", "_section_addrs", "_overlays",
 ))  # fmt: skip
 LONG = 1 << 20  # bytes of a line table that are worth another process
 
@@ -65,6 +65,7 @@ class Image:
         self._debug: DebugSections = elf.debug
         self._begun: Callable[[], LineTable] | None = None
         self._unsettled = elf.unsettled
+        self._overlays = elf.overlays
         self._code: dict[int, bytes] = {}  # by start
         self._dumped = tuple((r.addr, r.addr + len(data)) for r, data in raw)
         self._listed: frozenset[int] = frozenset()  # addresses of names without instruction set
@@ -177,7 +178,7 @@ class Image:
         return any(low <= addr <= high for low, high in self._as_loaded)
 
     def loaded_in_place(self) -> tuple[Span, ...]:
-        """The writable memory that a loader fills where the code finds it.
+        """The writable memory that a loader fills where the code finds it; all, if none is.
 
         Not the segments that are loaded elsewhere, from where start-up code copies them.
         """
@@ -186,8 +187,9 @@ class Image:
             mapped = self.memory.physical(segment.addr)
             return segment.physical == (segment.addr if mapped is None else mapped)
 
-        writable = (s for s in self.segments if s.writable and s.size)
-        return tuple((s.addr, s.addr + s.size - 1) for s in writable if in_place(s))
+        loaded = [s for s in self.segments if s.size]
+        filled = [s for s in loaded if s.writable] or loaded
+        return tuple((s.addr, s.addr + s.size - 1) for s in filled if in_place(s))
 
     def stored_in(self, span: Span) -> tuple[Span, ...]:
         """The parts of ``span`` of which the file, or a dump, has the bytes."""
@@ -274,6 +276,13 @@ class Image:
         if any(low <= addr < high for low, high in self._dumped):
             return None
         return self.sections[at]
+
+    def overlaid(self, addr: int) -> str | None:
+        """What keeps the byte at ``addr`` from being known: sections overlay each other there."""
+        if self.segment_at(addr) is not None:
+            return None
+        names = (", ".join(o.sections) for o in self._overlays if o.start <= addr < o.end)
+        return next((f"{text} overlay each other at {addr:#010x}" for text in names), None)
 
     def is_executable(self, addr: int) -> bool:
         """Whether the byte is in an executable section, or segment where there are none."""

@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from quoll.errors import InputError, WcetError
+from quoll.errors import InputError, UsageError, WcetError
+from quoll.extraction.extract import extract
 from quoll.image.image import Image, RawMemory
 from tests.testing.quoll.building import build
+from tests.testing.quoll.overlays import overlaid
 
 PROGRAM = """
 const int table[4] = {11, 22, 33, 44};
@@ -314,3 +316,39 @@ def test_damaged_files_give_errors_or_results(tmp_path: Path) -> None:
     assert min(outcomes.values()) > 50
     assert slowest < 5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024
+
+
+def test_of_sections_that_overlay_each_other_none_is_loaded(tmp_path: Path) -> None:
+    """What runs is one of them, and the file does not say which."""
+    elf = overlaid(tmp_path)
+    image = Image.load(elf)
+    assert image.read(0xFFFF0000, 4) is None
+    assert image.constant(0xFFFF0000, 4) is None
+    assert image.read(0x8000, 4) == bytes.fromhex("1eff2fe1")
+    assert image.overlaid(0xFFFF0004) == ".first, .second overlay each other at 0xffff0004"
+    assert image.overlaid(0x8000) is None
+    with pytest.raises(UsageError, match=r"\.first, \.second overlay each other") as refused:
+        extract(image, [0xFFFF0000])
+    assert "--raw" in str(refused.value.hint)
+
+
+def test_a_dump_says_which_overlay_runs(tmp_path: Path) -> None:
+    elf, dump = overlaid(tmp_path), tmp_path / "second.bin"
+    command = ["arm-none-eabi-objcopy", "-O", "binary", "-j", ".second", str(elf), str(dump)]
+    subprocess.run(command, check=True)
+    image = Image.load(elf, (RawMemory(0xFFFF0000, str(dump), writable=False),))
+    assert image.constant(0xFFFF0000, 4) == 3
+    assert image.overlaid(0xFFFF0000) is None
+
+
+def test_segments_that_overlap_in_memory_are_refused(tmp_path: Path) -> None:
+    """They are no overlays: at one place there is one content."""
+    elf = bytearray(overlaid(tmp_path).read_bytes())
+    at, size, count = struct.unpack_from("<I10xHH", elf, 28)
+    for row in range(at, at + size * count, size):
+        if struct.unpack_from("<I", elf, row + 8) == (0xFFFF0000,):
+            struct.pack_into("<I", elf, row + 12, 0x9000)  # p_paddr
+    bad = tmp_path / "bad.elf"
+    bad.write_bytes(elf)
+    with pytest.raises(InputError, match="segments overlap at 0xffff0000"):
+        Image.load(bad)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.testing.quoll.building import build
+from tests.testing.quoll.overlays import overlaid
 from tests.testing.wcet.interrupts import kernel
 from wcet.cli import main
 
@@ -64,3 +65,21 @@ def test_nothing_is_offered_where_nothing_is_alike(
     said = refusal(capsys, "analyse", elf, "--platform", "kzm", "--entry", "q9", "--quiet")
     assert "did you mean" not in said
     assert "write 0xADDRESS" in said
+
+
+def test_a_vector_in_an_overlay_is_refused_with_its_sections(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elf = overlaid(tmp_path)
+    said = refusal(capsys, "analyse", elf, "--platform", "kzm", "--entry", "undefined", "--quiet")
+    assert ".first, .second overlay each other at 0xffff0004" in said
+    assert "--raw FILE@ADDRESS" in said
+
+
+def test_a_stripped_image_is_searched_for_its_vectors(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "main: b h\n b h\n ldr pc, =h\n b h\n b h\n nop\n ldr pc, =h\n b h\nh: bx lr\n.ltorg\n"
+    source = f".arm\n.global main\n{text}"
+    elf = build(source, "-Wl,-Ttext=0xf0010000", "-s", language="S")
+    said = refusal(capsys, "analyse", elf, "--platform", "kzm", "--entry", "syscall", "--quiet")
+    assert "a table of vectors has it at --entry 0xf0010008" in said
+    assert main(["analyse", str(elf), "--platform", "kzm", "--entry", "0xf0010008", "--quiet"]) == 0
