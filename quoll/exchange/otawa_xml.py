@@ -9,8 +9,8 @@ entities are refused: what they expand to has no limit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from html import escape
 from xml.parsers import expat
-from xml.sax.saxutils import escape
 
 from quoll.errors import FactsError
 from quoll.exchange.stated import (
@@ -197,4 +197,4 @@ def write_ffx(loops: Iterable[tuple[int, int, str]], about: str) -> str:
 
 def _comment(text: str) -> str:
     """``text`` without what ends a comment."""
-    return escape(text).replace("--", "- -")
+    return escape(text, quote=False).replace("--", "- -")

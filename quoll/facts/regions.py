@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
 from quoll.assumptions import Assumption, stated
 from quoll.errors import FactsError
@@ -231,6 +230,8 @@ def _refuse_without_contents(image: Image, fact: InitialContents, region: Region
 
 
 def _insn(image: Image, address: int) -> Insn:
+    from quoll.arm.decode import decode  # it loads the disassembler, which few facts need
+
     code, symbol = image.read(address, 4) or image.read(address, 2), image.symbol_at(address)
     assert code is not None
     return decode(code, address, symbol is not None and symbol[0].thumb)

@@ -85,6 +85,8 @@ def all_recalled_or_prepared(run: Run) -> list[Prepared]:
     """The same of all entries; those that are not recalled are prepared side by side."""
     known = {name: recalled(run, name, address) for name, address in run.entries.items()}
     missing = [name for name, found in known.items() if found is None]
+    if missing:
+        import wcet.analysis.preparation  # noqa: F401  # once, not in each process
 
     def one(index: int) -> tuple[Prepared, dict[str, StageUse]]:
         here = os.getpid() == process
