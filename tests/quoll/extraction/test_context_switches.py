@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+
 import pytest
 
 from quoll.cfg.cfg import Program
@@ -23,6 +26,13 @@ from tests.testing.quoll.switches import (
 
 SHAPES = [(shape, False) for shape in ARM] + [(shape, True) for shape in THUMB]
 FACT = parse("switch switches context", "test.facts")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cores_given_back() -> Iterator[None]:
+    """Each of Unicorn's takes 1 GiB of addresses, which processes of later tests would inherit."""
+    yield
+    gc.collect()
 
 
 def found(image: Image, ends: frozenset[int] | None, *, stated: bool) -> Program:
