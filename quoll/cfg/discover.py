@@ -286,16 +286,18 @@ class FunctionBuilder:
             )
         return what is None
 
-    def refuse(self, insn: int, reason: str, hint: str) -> None:
-        """What happens at the instruction ``insn`` is not known."""
+    def refuse(self, insn: int, reason: str, hint: str, *, comes_back: bool = False) -> None:
+        """What happens at the instruction ``insn`` is not known; it is a call if it comes back."""
         if insn not in self.unresolved:
-            self.unresolved[insn] = Unresolved(insn, self._image.place(insn), reason, hint)
+            where = self._image.place(insn)
+            found = Unresolved(insn, where, reason, hint, comes_back=comes_back)
+            self.unresolved[insn] = found
             self.version += 1
 
     def refuse_call(self, insn: int, reason: str, hint: str, link: int | None = None) -> None:
         """What the instruction ``insn`` calls is not known, but where control comes back."""
         self._unknown_calls.add(insn)
-        self.refuse(insn, reason, hint)
+        self.refuse(insn, reason, hint, comes_back=True)
         if link is not None:
             self.linked[insn] = {link}
         self.continue_after(insn)

@@ -57,6 +57,9 @@ class Statements:
     def __init__(self, image: Image, facts: Facts) -> None:
         self._image = image
         self.vtables = Vtables(image)
+        self.replaced: Mapping[int, Replaced] = {
+            _function_address(image, fact): fact for fact in facts.of(Replaced)
+        }
         self.never: Mapping[int, NeverReturns] = {
             addr: fact
             for fact in facts.of(NeverReturns)
@@ -91,9 +94,6 @@ class Statements:
             for fact in facts.of(SwitchesContext)
             for addr in resolve(image, fact.function, fact.source)
         }
-        self.replaced: Mapping[int, Replaced] = {
-            _function_address(image, fact): fact for fact in facts.of(Replaced)
-        }
         for addr, fact in self.replaced.items():
             if addr in self.never:
                 raise FactsError(
@@ -127,8 +127,13 @@ class Statements:
         return place
 
     def _callees(self, fact: Targets) -> tuple[Callee, ...]:
-        addrs = [a for text in fact.targets for a in resolve_code(self._image, text, fact.source)]
+        addrs = [a for text in fact.targets for a in self._target(text, fact)]
         return tuple(Callee(a & ~1, bool(a & 1)) for a in addrs)
+
+    def _target(self, text: str, fact: Targets) -> tuple[int, ...]:
+        """Where a target is: perhaps in ROM, if a bound replaces the function there."""
+        outside = ADDRESS.fullmatch(text) is not None and int(text, 16) & ~1 in self.replaced
+        return (int(text, 16),) if outside else resolve_code(self._image, text, fact.source)
 
     def passed(self, entry: int) -> frozenset[int]:
         """The functions whose calls are passed over in the function at ``entry``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quoll.arm.vectors import VECTORS, WORD, vector_tables
 from quoll.errors import FactsError, UsageError
 from quoll.extraction.extract import SAY_WHICH
 from quoll.facts import PathEnd, Source
@@ -13,6 +14,7 @@ from wcet.platforms.platform import Platform
 __all__ = ["ALL", "asked_ends", "find_entries", "find_entry", "path_ends"]
 
 ALL = "all"
+NAMED = 4  # tables in a hint
 
 
 def find_entries(image: Image, platform: Platform, names: tuple[str, ...]) -> dict[str, int]:
@@ -41,7 +43,8 @@ def find_entry(image: Image, platform: Platform, name: str) -> int:
                 f"entry {name}: none of the symbols {', '.join(point.symbols)} exists, and {why}",
                 hint=f"{SAY_WHICH}; or name a symbol"
                 if several
-                else f"name a symbol or an address with --entry{meant and f'; {meant}'}",
+                else f"name a symbol or an address with --entry{meant and f'; {meant}'}"
+                f"{_elsewhere(image, point.vector)}",
             )
         return address
     try:
@@ -52,6 +55,18 @@ def find_entry(image: Image, platform: Platform, name: str) -> int:
             hint=f"platform {platform.name} knows {', '.join(platform.entries)}",
         ) from fault
     return address
+
+
+def _elsewhere(image: Image, vector: int) -> str:
+    """The same vector in tables that stand in code at other addresses, for a hint."""
+    slot = vector % (VECTORS * WORD)
+    found = [
+        f"--entry {table + slot:#x}"
+        for part in image.segments
+        if image.is_executable(part.addr)
+        for table in vector_tables(image.read(part.addr, part.size) or b"", part.addr)
+    ]
+    return f"; a table of vectors has it at {', '.join(found[:NAMED])}" if found else ""
 
 
 def path_ends(image: Image, platform: Platform) -> frozenset[int]:

@@ -22,7 +22,7 @@ from pipeline.charge import charge
 from pipeline.core import load_core
 from pipeline.costs import Costs
 from pipeline.demand import demand
-from quoll.arm.insn import Flow
+from quoll.arm.insn import Flow, Insn
 from quoll.assumptions import (
     ABORTS,
     ENDS,
@@ -39,7 +39,7 @@ from quoll.assumptions import (
 )
 from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Program
-from quoll.errors import ControlFlowError, TimingError, UsageError
+from quoll.errors import ControlFlowError, Missing, TimingError, UsageError
 from quoll.extraction.extract import extract
 from quoll.facts import PathStart
 from quoll.facts.applied import CALLEE_SAVED, Replacement
@@ -64,6 +64,7 @@ from wcet.platforms.platform import Platform
 __all__ = ["Preparation", "Valued"]
 
 NAMED = 4  # instructions in an error, beside the first
+REPLACED = "function PLACE takes at most {} cycles"
 SPREAD = 1000  # nodes of all starts of paths, from which on they are worth another process
 
 
@@ -564,8 +565,7 @@ def refuse_untimed(graph: Supergraph, image: Image, platform: Platform) -> None:
     """Raise TimingError for all instructions without a timing class, before anything is proved."""
     timing = platform.timing
     core = load_core(timing.core, timing.profile, timing.own_rows)
-    blocks = {id(node.block): node.block for node in graph.nodes}
-    insns = {insn.addr: insn for block in blocks.values() for insn in block.insns}
+    insns = instructions(graph)
     found: dict[int, TimingError] = {}
     for addr, insn in sorted(insns.items()):
         try:
@@ -578,21 +578,53 @@ def refuse_untimed(graph: Supergraph, image: Image, platform: Platform) -> None:
     more = "".join(f"; also {insns[a].text} at {image.place(a)}" for a, _ in others[:NAMED])
     left = len(others) - NAMED
     more += f"; and {left} more" if left > 0 else ""
-    raise TimingError(f"{first[1].message}{more}", where=first[1].where, hint=first[1].hint)
+    raise TimingError(
+        f"{first[1].message}{more}",
+        where=first[1].where,
+        hint=first[1].hint,
+        missing=bounds_instead(graph, {addr: error.message for addr, error in found.items()}),
+    )
+
+
+def instructions(graph: Supergraph) -> dict[int, Insn]:
+    """The instructions of ``graph`` by address."""
+    blocks = {id(node.block): node.block for node in graph.nodes}
+    return {insn.addr: insn for block in blocks.values() for insn in block.insns}
+
+
+def bounds_instead(graph: Supergraph, why: Mapping[int, str]) -> list[Missing]:
+    """Bounds of the functions with the instructions that ``why`` is about; none of the entry."""
+    start = graph.contexts[0].function
+    found: dict[int, Missing] = {}
+    for node in graph.nodes:
+        function = graph.contexts[node.context].function
+        for insn in node.block.insns:
+            if insn.addr in why and function not in (start, *found):
+                found[function] = Missing(
+                    function,
+                    f"{insn.addr:#x}: {why[insn.addr]}",
+                    REPLACED.format("N"),
+                    REPLACED.format(1),
+                )
+    return list(found.values())
 
 
 def refuse_control_writes(graph: Supergraph, image: Image) -> None:
     """Raise TimingError for an instruction that may change what the caches or the MMU do."""
-    blocks = {id(node.block): node.block for node in graph.nodes}
-    for block in blocks.values():
-        for insn in block.insns:
-            what = refused(insn)
-            if what is not None:
-                raise TimingError(
-                    f"{insn.text} writes {what}: what follows is not modelled",
-                    where=image.place(insn.addr),
-                    hint="if the path ends before it: path must end at PLACE; if control never "
-                    "gets here: ignore PLACE; or state what the function around it takes, which "
-                    "must leave caches and translation as they were: function NAME takes at most N "
-                    "cycles",
-                )
+    found = {
+        insn.addr: f"{insn.text} writes {what}: what follows is not modelled"
+        for _, insn in sorted(instructions(graph).items())
+        if (what := refused(insn)) is not None
+    }
+    if not found:
+        return
+    first, *others = found
+    also = "".join(f"; also at {image.place(addr)}" for addr in others[:NAMED])
+    raise TimingError(
+        f"{found[first]}{also}{'; and more' if len(others) > NAMED else ''}",
+        where=image.place(first),
+        hint="if the path ends before it: path must end at PLACE; if control never gets here: "
+        "ignore PLACE; or state what the function around it takes, which must leave caches and "
+        "translation as they were: function NAME takes at most N cycles",
+        missing=bounds_instead(graph, found),
+    )
