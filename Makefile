@@ -3,6 +3,9 @@
 # Only set-up uses it; afterwards everything runs with .venv/bin/python.
 PYTHON ?= python3
 
+# Modules are compiled once, whatever the environment says: the tests start thousands of processes.
+export PYTHONDONTWRITEBYTECODE :=
+
 KERNEL := build/bilby/kzm-after/kernel.elf
 
 .DEFAULT_GOAL := help

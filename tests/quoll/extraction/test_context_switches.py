@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+
 import pytest
 
 from quoll.cfg.cfg import Program
@@ -9,11 +12,27 @@ from quoll.errors import FactsError
 from quoll.extraction.extract import extract
 from quoll.facts import Facts, parse
 from quoll.image.image import Image
+from tests.testing.programs import needs
 from tests.testing.quoll.building import address, build
-from tests.testing.quoll.switches import ARM, HEAD, THUMB, returning, switching
+from tests.testing.quoll.switches import (
+    ARM,
+    COMPILERS,
+    HEAD,
+    THUMB,
+    compiled,
+    returning,
+    switching,
+)
 
 SHAPES = [(shape, False) for shape in ARM] + [(shape, True) for shape in THUMB]
 FACT = parse("switch switches context", "test.facts")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cores_given_back() -> Iterator[None]:
+    """Each of Unicorn's takes 1 GiB of addresses, which processes of later tests would inherit."""
+    yield
+    gc.collect()
 
 
 def found(image: Image, ends: frozenset[int] | None, *, stated: bool) -> Program:
@@ -50,6 +69,30 @@ def test_one_fact_answers(shape: str, thumb: bool) -> None:
     assert not alone.unresolved
     assert [block.exits for block in cfg.blocks] == [True]
     assert not cfg.returns
+
+
+@needs("clang")
+@pytest.mark.parametrize("optimise", ["-O0", "-O2"])
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(("shape", "thumb"), SHAPES)
+def test_in_c_by_two_compilers(compiler: str, optimise: str, shape: str, thumb: bool) -> None:
+    image = Image.load(elf := compiled(shape, compiler, optimise, thumb=thumb))
+    back = returning(elf)
+    assert back == {address(image, name) for name in ("switch_to", "after")}
+    program = found(image, frozenset(), stated=False)
+    assert {entry for entry in back if not program.functions[entry].returns} == set()
+    (question,) = program.unresolved
+    assert question.addr in range(*extent(image, "switch_to"))
+    fact = parse("switch_to switches context", "test.facts")
+    stated = extract(image, [address(image, "main")], fact, frozenset())
+    assert not stated.unresolved
+    assert stated.functions[address(image, "main")].returns
+
+
+def extent(image: Image, name: str) -> tuple[int, int]:
+    symbol = image.symbol(name)
+    assert symbol is not None
+    return symbol.addr, symbol.addr + symbol.size
 
 
 LONGJMP = """

@@ -6,6 +6,9 @@ at once: a function that returns.
 
 from __future__ import annotations
 
+import subprocess
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import unicorn
@@ -170,6 +173,50 @@ def switching(shape: str, *, thumb: bool) -> Path:
     mode = ".thumb" if thumb else ".arm"
     text = f"{HEAD}{mode}\nbegin switch\n{body}\n.size switch, . - switch\n.ltorg\n{CALLER}"
     return build(text, language="asm", cpu=CPU, thumb=thumb)
+
+
+IN_C = """
+typedef struct {{ int words[32]; }} context;
+context place; context *current = &place; volatile int sink;
+__attribute__((naked, noinline)) void switch_to(context *from, context *to) {{
+    __asm__(".syntax unified\\n" {body});
+}}
+__attribute__((noinline)) void after(void) {{ sink++; }}
+int main(void) {{ switch_to(&place, current); after(); return sink; }}
+"""
+COMPILERS = {
+    "gcc": ("arm-none-eabi-gcc",),
+    "clang": ("clang", "--target=arm-none-eabi"),
+}
+
+
+def compiled(shape: str, compiler: str, optimise: str, *, thumb: bool) -> Path:
+    """The same in C, where ``switch_to`` is a function of one assembly statement."""
+    lines = (THUMB if thumb else ARM)[shape].strip().splitlines()
+    body = " ".join(f'"{line.strip()}\\n"' for line in [*lines, ".ltorg"])
+    folder = Path(tempfile.mkdtemp(dir=_folder().name))
+    (folder / "prog.c").write_text(IN_C.format(body=body))
+    flags = [f"-mcpu={CPU}", "-mthumb" if thumb else "-marm", optimise, "-ffreestanding", "-w"]
+    command = [
+        *COMPILERS[compiler],
+        *flags,
+        "-mfloat-abi=softfp",
+        "-mfpu=neon",
+        "-c",
+        "prog.c",
+        "-o",
+        "prog.o",
+    ]
+    link = ["arm-none-eabi-gcc", "-nostdlib", "-Wl,-Ttext=0x8000", "-Wl,-e,main", "prog.o"]
+    for words in (command, [*link, "-Wl,--no-warn-rwx-segments", "-o", "prog.elf"]):
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+    return folder / "prog.elf"
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="quoll-switches-")
 
 
 def returning(elf: Path) -> frozenset[int]:
