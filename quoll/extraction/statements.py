@@ -7,7 +7,9 @@ Every statement that is used is an assumption of the result.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 from quoll.arm.insn import Flow, Insn
 from quoll.arm.supervisor import SUPERVISOR_VECTOR, is_supervisor_call
@@ -18,10 +20,12 @@ from quoll.cfg.transfers import TransferEffect
 from quoll.errors import FactsError
 from quoll.extraction.called_tables import CalledTables
 from quoll.facts import (
+    ELSEWHERE,
     CallsThrough,
     Fact,
     Facts,
     NeverReturns,
+    OnlyFollowed,
     PathEnd,
     RecursionFact,
     Replaced,
@@ -54,7 +58,6 @@ class Statements:
 
     def __init__(self, image: Image, facts: Facts) -> None:
         self._image = image
-        self.vtables = Vtables(image)
         self.never: Mapping[int, NeverReturns] = {
             addr & ~1: fact
             for fact in facts.of(NeverReturns)
@@ -90,6 +93,7 @@ class Statements:
                     where=str(fact.source),
                     hint="end the path before its calls: path must end at PLACE",
                 )
+        self.only = next(iter(facts.of(OnlyFollowed)), None)
         self.ends: Mapping[int, PathEnd] = {
             addr & ~1: fact
             for fact in facts.of(PathEnd)
@@ -102,6 +106,11 @@ class Statements:
         }
         self.used: dict[Assumption, None] = {}
 
+    @cached_property
+    def vtables(self) -> Vtables:
+        """Those of the image."""
+        return Vtables(self._image)
+
     @property
     def going_on(self) -> frozenset[int]:
         """The ends of paths behind which control may go on."""
@@ -111,10 +120,13 @@ class Statements:
         addrs = [a for text in fact.targets for a in resolve(self._image, text, fact.source)]
         return tuple(Callee(a & ~1, bool(a & 1) or self._image.thumb_at(a) is True) for a in addrs)
 
-    def passed(self, entry: int) -> frozenset[int]:
+    def passed(self, entry: int) -> Container[int]:
         """The functions whose calls are passed over in the function at ``entry``."""
         calls = [SUPERVISOR_VECTOR] if self.supervisor_calls is Supervisor.CALLS else []
-        return frozenset([*self.replaced, *self.switching, *calls]) - {entry}
+        stated = frozenset([*self.replaced, *self.switching, *calls]) - {entry}
+        if self.only is None:
+            return stated
+        return _Others(self._image, self.only.entries | self.ends.keys() | {entry}, stated)
 
     @property
     def supervisor_calls(self) -> Supervisor:
@@ -125,6 +137,8 @@ class Statements:
 
     def effect(self, insn: Insn) -> TransferEffect | None:
         """What is stated about the indirect transfer ``insn``."""
+        if self.only is not None and insn.addr in self.only.sites:
+            return TransferEffect((Callee(ELSEWHERE, thumb=False),))
         for place, fact, callees in self._targets:
             if place.covers(self._image, insn.addr):
                 self.used.setdefault(stated(fact))
@@ -189,10 +203,11 @@ class Statements:
         used = any(SUPERVISOR_VECTOR in b.passes for b in blocks)
         return [stated(self.supervisor, STANDARD, UNCHANGED)] if used else []
 
-    def guidance(self) -> Guidance:
+    def guidance(self, functions: Mapping[int, Cfg]) -> Guidance:
         """What stands in for the functions that are replaced, and how deep others may recur."""
         return Guidance(
-            replaced={
+            replaced=self._others(functions)
+            | {
                 addr: Replacement(fact.cycles, fact.preserves, stated(fact))
                 for addr, fact in self.replaced.items()
             }
@@ -211,6 +226,14 @@ class Statements:
             },
             never=frozenset(self.never),
         )
+
+    def _others(self, functions: Mapping[int, Cfg]) -> dict[int, Replacement]:
+        """What stands in for the functions that are not followed."""
+        if self.only is None:
+            return {}
+        blocks = (block for cfg in functions.values() for block in cfg.blocks)
+        other = Replacement(0, False, stated(self.only))
+        return {callee: other for block in blocks for callee in block.passes}
 
     def check(self, insns: Mapping[int, Insn]) -> None:
         """A statement about targets that meets reached code meets an indirect transfer there."""
@@ -231,6 +254,21 @@ class Statements:
                     where=str(source),
                     hint=f"there is {first.text} at {self._image.place(first.addr)}",
                 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Others(Container[int]):
+    """The functions ``stated``, and all that have a symbol but those that are ``followed``."""
+
+    image: Image
+    followed: frozenset[int]
+    stated: frozenset[int]
+
+    def __contains__(self, entry: object) -> bool:
+        if entry in self.stated or entry == ELSEWHERE:
+            return True
+        symbols = self.image.symbols.at(entry) if isinstance(entry, int) else ()
+        return entry not in self.followed and any(s.kind == "func" for s in symbols)
 
 
 def _function_address(image: Image, fact: Replaced) -> int:

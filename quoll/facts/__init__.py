@@ -10,9 +10,11 @@ from quoll.facts.control import CallsThrough, NeverReturns, Returns, SwitchesCon
 from quoll.facts.counts import AtMost, Conflict, Consistent, LoopFact, LoopParameter
 from quoll.facts.fact import Fact, Source, Stage
 from quoll.facts.guidance import (
+    ELSEWHERE,
     Branch,
     Ignore,
     IgnoreEdge,
+    OnlyFollowed,
     PathEnd,
     PathStart,
     RecursionFact,
@@ -27,6 +29,7 @@ from quoll.facts.memory import InitialContents, PointsInto, RegionFact, UnknownP
 from quoll.facts.read import Facts, load, parse
 
 __all__ = [
+    "ELSEWHERE",
     "AtMost",
     "Branch",
     "CallsThrough",
@@ -42,6 +45,7 @@ __all__ = [
     "LoopFact",
     "LoopParameter",
     "NeverReturns",
+    "OnlyFollowed",
     "PathEnd",
     "PathStart",
     "PointsInto",
