@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from cache.geometry import Geometry, Hierarchy
-from cache.lines import Target
+from cache.lines import ANY_SET, Target
 from cache.reference import UNCACHED
 from quoll.arm.floating_point import vector_part
 from quoll.arm.insn import Access, Insn, MemoryAccess
@@ -16,6 +17,7 @@ from quoll.words.strided_interval import ValueSet
 __all__ = ["DataAccess", "DataModel"]
 
 WORD = 4
+REMEMBERED = 1 << 10  # sets of lines that are kept
 MEMBERS = 256  # of an address set that are looked at one by one
 
 
@@ -42,11 +44,12 @@ class DataAccess(NamedTuple):
     spans: tuple[tuple[int, int], ...] = ()  # bytes from it, each span within one line
     end: int | None = None  # the highest byte that may be accessed
     repeated: bool = False  # of several lines that cannot be told apart: not the first
+    sets: int = ANY_SET  # in which its line may be, bit n for set n
 
     @property
     def target(self) -> Target:
         """What the access may touch."""
-        return Target(self.candidates, self.symbol, self.spans)
+        return Target(self.candidates, self.symbol, self.spans, self.sets)
 
 
 class DataModel:
@@ -107,6 +110,7 @@ class DataModel:
             exclusive=memory.exclusive,
             vector=vector_part(insn) is not None,
             end=(line + 1) * self._geometry.line_bytes - 1,
+            sets=1 << self._geometry.index_set_of(line),
         )  # fmt: skip
 
     def _line(self, line: int) -> tuple[Cacheability, bool]:
@@ -161,9 +165,26 @@ class DataModel:
                     symbol=None if origin is None else origin.symbol,
                     spans=(blocks[n],) if exactly else blocks,
                     repeated=n > 0 and not exactly and origin is not None,
+                    sets=self._sets(addresses, candidates, n if multiple == line else None),
                 )
             )  # fmt: skip
         return tuple(found)
+
+    def _sets(
+        self, addresses: ValueSet | None, candidates: tuple[int, ...] | None, nth: int | None
+    ) -> int:
+        """The sets of the ``nth`` line of an access; None: of any of its lines.
+
+        A stride that is a multiple of lines fixes the low bits of the set of each.
+        """
+        geometry, sets = self._geometry, ANY_SET
+        if candidates is not None:
+            sets = sum({1 << geometry.index_set_of(n) for n in candidates})
+        if addresses is not None and nth is not None:
+            apart = (addresses.stride & -addresses.stride) // geometry.line_bytes  # in lines
+            first = geometry.line(addresses.low) + nth
+            sets &= _progression(first, min(apart, geometry.index_sets), geometry.index_sets)
+        return sets
 
     @staticmethod
     def _blocks(offset: int, size: int, multiple: int, rest: int) -> tuple[tuple[int, int], ...]:
@@ -202,3 +223,9 @@ class DataModel:
             return tuple(sorted({n for a in addresses for n in geometry.lines(a, size)}))
         lines = geometry.lines(addresses.low, addresses.high - addresses.low + size)
         return tuple(lines) if len(lines) <= geometry.index_sets else None
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _progression(first: int, step: int, count: int) -> int:
+    """Bits ``first``, ``first`` + ``step``, ... modulo ``count``; ``step`` divides ``count``."""
+    return sum(1 << n for n in range(first % step, count, step))

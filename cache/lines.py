@@ -4,8 +4,8 @@ A *symbol* stands for a word that the value analysis does not know but follows
 (``quoll.domain.terms``). After a load at symbol + 8 the bytes around it are in the cache although
 nobody knows where they are; such *spans* of bytes, each within one line, are kept relative to their
 symbol (Hahn and Grund: "Relational Cache Analysis for Static Timing Analysis", ECRTS 2012; rule
-13). All that is known of the set of a span is that lines of one symbol that lie less than a way
-apart are in different sets.
+13). Of the set of a span it is known that lines of one symbol that lie less than a way apart are in
+different sets, and which sets the low bits of its address allow, if they are known.
 
 Every line and span has an age: an upper bound on the number of other lines of its set that were
 used (or filled: it depends on who counts) since. At the age of ``capacity`` it is forgotten.
@@ -19,14 +19,16 @@ from typing import NamedTuple
 
 from quoll.domain.terms import RIGID
 
-__all__ = ["NO_LINES", "Lines", "LinesBuilder", "Target", "signed"]
+__all__ = ["ANY_SET", "NO_LINES", "Lines", "LinesBuilder", "Target", "signed"]
 
 Entry = tuple[int, int]  # line, age
-Span = tuple[int, int, int]  # first byte, byte after the last, both relative to a symbol; age
+# First byte, byte after the last, both relative to a symbol; age; the sets that it may be in.
+Span = tuple[int, int, int, int]
+ANY_SET = -1  # of numbers of sets, as bits of an int: all of them
 
 
 class Target(NamedTuple):
-    """What one access may touch: one of ``lines`` (None: any line).
+    """What one access may touch: one of ``lines`` (None: any line of ``sets``, bit n for set n).
 
     If ``symbol`` is given, it touches exactly the lines of all ``spans`` of bytes from it.
     """
@@ -34,6 +36,7 @@ class Target(NamedTuple):
     lines: tuple[int, ...] | None
     symbol: int | None = None
     spans: tuple[tuple[int, int], ...] = ()
+    sets: int = ANY_SET
 
     @property
     def identified(self) -> bool:
@@ -89,7 +92,7 @@ class Lines(NamedTuple):
             if spans:
                 offset = signed(term)
                 symbols[symbol] = tuple(
-                    (low - offset, high - offset, age) for low, high, age in spans
+                    (low - offset, high - offset, age, sets) for low, high, age, sets in spans
                 )
         return Lines(self.sets, symbols)
 
@@ -117,7 +120,7 @@ def _overlaps(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
     if a == b:
         return a
     found = {
-        (max(x[0], y[0]), min(x[1], y[1]), max(x[2], y[2]))
+        (max(x[0], y[0]), min(x[1], y[1]), max(x[2], y[2]), x[3] | y[3])
         for x in a
         for y in b
         if max(x[0], y[0]) < min(x[1], y[1])
@@ -182,12 +185,12 @@ class LinesBuilder:
             return None
         oldest = 0
         for low, high in target.spans:
-            inside = [age for a, b, age in known if a <= low and high <= b]
+            inside = [age for a, b, age, _ in known if a <= low and high <= b]
             if inside:
                 oldest = max(oldest, min(inside))
                 continue
-            before = [(b, age) for a, b, age in known if a <= low]
-            after = [(a, age) for a, b, age in known if b >= high]
+            before = [(b, age) for a, b, age, _ in known if a <= low]
+            after = [(a, age) for a, b, age, _ in known if b >= high]
             between = [max(x, y) for b, x in before for a, y in after if a - b < self.line_bytes]
             if not between:
                 return None
@@ -209,7 +212,10 @@ class LinesBuilder:
                 same = [s for s in known if s[0] < high and low < s[1]]  # they share a line
                 low = min([low, *(s[0] for s in same)])
                 high = max([high, *(s[1] for s in same)])
-                known = (*(s for s in known if s not in same), (low, high, 0))
+                sets = target.sets
+                for span in same:
+                    sets &= span[3]
+                known = (*(s for s in known if s not in same), (low, high, 0, sets))
             spans = tuple(sorted(known))
             if spans != self.symbols.get(target.symbol):
                 self.symbols = {**self.symbols, target.symbol: spans}
@@ -219,7 +225,7 @@ class LinesBuilder:
         if not limit:
             return
         if target.lines is None:
-            self._age_sets(dict.fromkeys(self.sets), limit)
+            self._age_sets({at: None for at in self.sets if target.sets >> at & 1}, limit)
         else:
             alone: dict[int, int | None] = {}  # the only candidate of a set, which stays as it is
             for line in target.lines:
@@ -249,11 +255,16 @@ class LinesBuilder:
     def _aged_spans(self, symbol: int, target: Target, limit: int) -> tuple[Span, ...]:
         near = (self.count - 2) * self.line_bytes if symbol == target.symbol else -1
         return tuple(
-            (low, high, age)
-            for low, high, before in self.symbols[symbol]
-            if (age := before + (before < limit and not _near(low, high, target, near)))
+            (low, high, age, sets)
+            for low, high, before, sets in self.symbols[symbol]
+            if (age := before + (before < limit and _may_meet(low, high, sets, target, near)))
             < self.capacity
         )
+
+
+def _may_meet(low: int, high: int, sets: int, target: Target, distance: int) -> bool:
+    """Whether bytes ``low`` to ``high``, in one of ``sets``, may share a set with ``target``."""
+    return bool(sets & target.sets) and not _near(low, high, target, distance)
 
 
 def _near(low: int, high: int, target: Target, distance: int) -> bool:

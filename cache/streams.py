@@ -149,11 +149,9 @@ class _Finder:
             return True
         if event.store:
             return False
-        geometry, lines = self.geometry, load.target.lines if load.target else None
-        if target.lines is not None and lines is not None:
-            sets = {geometry.index_set_of(n) for n in lines}
-            if not any(geometry.index_set_of(n) in sets for n in target.lines):
-                return False
+        if load.target is not None and not target.sets & load.target.sets:
+            return False
+        geometry = self.geometry
         at = None if target.symbol is None else state.get(target.symbol)
         if at is None:
             return True

@@ -11,6 +11,7 @@ from ilp.constraints.parameters import Parameter, Visits, numbered, open_loops, 
 from ilp.parametric import Parametric, parametric_bound
 from ilp.solvers.answer import Solver
 from ilp.worst_case import WorstCase, worst_case
+from loopbounds.execution.only import OnlyExecution
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
 from quoll.errors import FactsError
@@ -41,12 +42,15 @@ def bound_entry(
     constraints: Sequence[Constraint],
     parameters: Mapping[int, Parameter],
     values: Mapping[str, int],
+    execution: OnlyExecution | None = None,
     *,
     solver: Solver,
     seconds: float | None = None,
     place: Callable[[int], str] = hex,
 ) -> EntryBound:
     """The longest path; ``values`` are the parameters that have a number.
+
+    ``execution``: the only one there is, if it is known.
 
     Raises as ``worst_case`` and ``parametric_bound`` do.
     """
@@ -56,8 +60,9 @@ def bound_entry(
     limits = visits(parameters, values)
     if not still:
         worst = worst_case(
-            graph, costs, stated, constraints, limits, solver=solver, seconds=seconds, place=place
-        )
+            graph, costs, stated, constraints, limits, execution,
+            solver=solver, seconds=seconds, place=place,
+        )  # fmt: skip
         return EntryBound(worst, stated, checked_bounds(graph, stated), None, {}, limits)
     if graph.merged:
         names = ", ".join(sorted({str(p) for p in still.values()}))

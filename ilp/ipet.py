@@ -18,6 +18,7 @@ from ilp.constraints.instance import Calls
 from ilp.constraints.nest import LoopNest
 from ilp.constraints.parameters import Visits
 from ilp.solvers.model import Model, Row
+from loopbounds.execution.only import OnlyExecution
 from pipeline.costs import Costs
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 
@@ -35,6 +36,7 @@ class Ipet:
     nest: LoopNest
     calls: Calls
     model: Model
+    execution: OnlyExecution | None = None  # the only one there is
 
     @property
     def graph(self) -> Supergraph:
@@ -66,11 +68,12 @@ def build_ipet(
     constraints: Iterable[Constraint] = (),
     totals: Mapping[int, int] = MappingProxyType({}),
     limits: Sequence[Visits] = (),
+    execution: OnlyExecution | None = None,
 ) -> Ipet:
     """The program for ``graph``; ``bounds`` has one number per loop (rule 18).
 
     ``totals``: by loop, header executions per entry of the loop around it; ``limits``: executions
-    of nodes on the whole path.
+    of nodes on the whole path; ``execution``: the only one there is, if it is known.
 
     Raises ControlFlowError if the loops do not cover the cycles of the graph.
     """
@@ -85,6 +88,9 @@ def build_ipet(
     rows += [visits_row(graph, limit) for limit in limits]
     names = edge_names(graph) + [f"end.{node_name(graph, n)}" for n in graph.exits]
     upper = [nest.most_edge(e) for e in range(len(graph.edges))] + [1] * len(graph.exits)
+    if execution is not None:
+        most = (*execution.edges, *(int(n == execution.last) for n in graph.exits))
+        upper = list(map(min, upper, most))
     for number, constraint in enumerate(constraints):
         extra = constraint_rows(calls, counts, constraint, number, len(names))
         rows += extra.rows
@@ -98,7 +104,7 @@ def build_ipet(
     objective += [0] * (len(names) - len(objective))
     constant = sum(costs.start) + node_cycles[graph.entry]
     model = Model(tuple(names), tuple(upper), tuple(objective), constant, tuple(rows))
-    return Ipet(nest, calls, model)
+    return Ipet(nest, calls, model, execution)
 
 
 def flow_row(graph: Supergraph, node: int, end: int | None) -> Row:

@@ -20,6 +20,7 @@ from ilp.ipet import Ipet
 from ilp.solvers.answer import Proposal, Solver
 from ilp.solvers.model import Row
 from ilp.solvers.solve import BoundProof, maximise
+from loopbounds.execution.only import OnlyExecution
 from quoll.inlining.supergraph import SuperLoop
 
 __all__ = ["longest_path", "proved_maximum"]
@@ -32,8 +33,17 @@ def proved_maximum(
 ) -> BoundProof:
     """The most cycles of a path, with ``cuts`` beside the rows; see ``ilp.solvers.solve``."""
     model = ipet.model.with_rows(cuts)
-    proposal = None if solver.asked_first and not model.inexact() else longest_path(ipet)
+    proposal = None
+    if model.inexact() or not solver.asked_first:
+        proposal = longest_path(ipet) if ipet.execution is None else executed(ipet, ipet.execution)
     return maximise(model, solver, seconds, proposal)
+
+
+def executed(ipet: Ipet, execution: OnlyExecution) -> Proposal:
+    """The counts of the only execution, which are the most that the variables may be."""
+    values = list(execution.edges) + [int(n == execution.last) for n in ipet.graph.exits]
+    values += [0] * (len(ipet.model.names) - len(values))
+    return Proposal(tuple(values), (), "the only execution")
 
 
 def longest_path(ipet: Ipet) -> Proposal | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ilp.constraints.constraint import Constraint
@@ -20,6 +20,7 @@ from ilp.paths.solution import PathStep, Solution, WorstPath
 from ilp.solvers.answer import Solver
 from ilp.solvers.model import Model, Row
 from ilp.solvers.solve import BoundProof
+from loopbounds.execution.only import OnlyExecution
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
 from quoll.errors import SolverError
@@ -49,6 +50,7 @@ def worst_case(
     bounds: Sequence[LoopBound],
     constraints: Sequence[Constraint] = (),
     limits: Sequence[Visits] = (),
+    execution: OnlyExecution | None = None,
     *,
     solver: Solver,
     seconds: float | None = None,
@@ -56,7 +58,8 @@ def worst_case(
 ) -> WorstCase:
     """The longest path through ``graph``.
 
-    ``limits`` hold over the whole path. ``seconds`` limits each run of the solver; ``place`` prints
+    ``limits`` hold over the whole path. ``execution``: the only one there is, if it is known: no
+    edge is taken more often than by it. ``seconds`` limits each run of the solver; ``place`` prints
     addresses in errors. Raises UnboundedLoop naming the loops without a bound, InfeasibleError
     naming the facts that exclude every path, SolverError if nothing is proved, ControlFlowError if
     the loops do not cover the cycles of the graph.
@@ -68,12 +71,14 @@ def worst_case(
 
     numbers = checked_bounds(graph, bounds, place, cost_of_one)
     inside = totals(graph, bounds)
-    ipet = build_ipet(graph, costs, numbers, constraints, inside, limits)
+    ipet = build_ipet(graph, costs, numbers, constraints, inside, limits, execution)
     cuts: list[Row] = []
     for _ in range(ROUNDS):
         model = ipet.model.with_rows(cuts)
         proof = proved_maximum(ipet, solver, seconds, cuts)
         path = realise(ipet, costs, constraints, proof, inside)
+        if execution is not None and proof.values is not None:
+            path = _of_execution(path, ipet.edge_counts(proof.values) == execution.edges)
         if path.unrealisable is None or proof.values is None:
             break
         new = cost_cuts(ipet, costs, constraints, proof.values, solver, seconds)
@@ -81,6 +86,15 @@ def worst_case(
             break
         cuts += new
     return WorstCase(solution_of(ipet, proof), path, model)
+
+
+def _of_execution(path: WorstPath, executed: bool) -> WorstPath:
+    """A path whose counts are those of the only execution is realised, in that one's order."""
+    if path.unrealisable is None or not executed:
+        return path
+    return replace(
+        path, unrealisable="these are the counts of the only execution; its order is another"
+    )
 
 
 def solution_of(ipet: Ipet, proof: BoundProof) -> Solution:

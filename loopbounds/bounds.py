@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from loopbounds.execution.only import OnlyExecution
 from loopbounds.places import facts_of_loops, lists_of_loops
 from loopbounds.proof.bound import CHECKERS, LoopBound
 from loopbounds.proof.checker import Checker, any_checker
@@ -30,7 +31,9 @@ from loopbounds.proof.evidence import (
     not_asked,
     not_exact,
     not_useful,
+    of_execution,
     refute,
+    refute_by_execution,
     solver_failed,
     with_total,
 )
@@ -48,7 +51,7 @@ from quoll.inlining.merged_contexts import ContextPart, pieces
 from quoll.inlining.supergraph import Supergraph
 from quoll.words.strided_interval import ValueSet
 
-__all__ = ["BoundOptions", "Progress", "bound_loops"]
+__all__ = ["BoundOptions", "Progress", "bound_loops", "bounds_by_counting"]
 
 USEFUL = 1 << 20  # executions, above which a bound by what a word can hold is none
 CHEAP = 20_000  # values that are looked for to refute what is stated of a loop
@@ -101,6 +104,27 @@ def bound_loops(
                 for loop, b in zip(piece.loops, bounds, strict=True)
             }
     return tuple(found[loop.index] for loop in graph.loops)
+
+
+def bounds_by_counting(
+    graph: Supergraph, image: Image, facts: Facts, execution: OnlyExecution
+) -> tuple[LoopBound, ...]:
+    """One ``LoopBound`` per loop of a graph with one execution.
+
+    Raises FactsError for a fact that names no loop or that the execution exceeds.
+    """
+    bounds = []
+    for loop, stated in zip(graph.loops, facts_of_loops(graph, image, facts), strict=True):
+        executed = execution.most[loop.index]
+        for fact in stated:
+            refute_by_execution(fact, executed + graph.apart(loop) if executed else 0)
+        around = loop.parent
+        product = 0 if around is None else execution.most[around] * executed
+        less = around is not None and execution.totals[loop.index] < product
+        header = graph.loops[around].header if around is not None and less else None
+        at = None if header is None else graph.nodes[header].block.addr
+        bounds.append(of_execution(loop, execution, at))
+    return tuple(bounds)
 
 
 @_deep_recursion()

@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from loopbounds.bounds import BoundOptions, bound_loops
+from loopbounds.execution.activations import Activated, activated
 from loopbounds.proof.bound import LoopBound
 from quoll.assumptions import LOOP_FACT, Assumption
 from quoll.cfg.call_graph import refuse_recursion
 from quoll.cfg.cfg import Program
-from quoll.errors import ControlFlowError
+from quoll.errors import ControlFlowError, FactsError
 from quoll.facts import Facts, LoopFact, RecursionFact
 from quoll.facts.applied import Depth
 from quoll.facts.places import resolve
@@ -77,6 +78,9 @@ def find_depths(
         found = activations(program, entry, image)
         if found is None:
             return Depths({}, {})
+        executed = None if called else activated(program, entry, image)
+        if executed is not None:
+            return _counted(program, image, facts, found, executed)
         regions = Regions.of(facts, image)
         infeasible = analyse(found.graph, image, regions=regions, returning=False).dead_edges
         found = replace(found, graph=without_edges(found.graph, infeasible, image))
@@ -89,6 +93,32 @@ def find_depths(
     image = image.changing(values.changed)
     bounds = bound_loops(found.graph, image, values, stated, options, only=only, called=called)
     return _Counting(program, found, bounds).depths()
+
+
+def _counted(
+    program: Program, image: Image, facts: Facts, found: Activations, executed: Activated
+) -> Depths:
+    """Depths of an entry with one execution. Raises FactsError if that is deeper than is stated."""
+    for fact in facts.of(RecursionFact):
+        most = executed.most.get(resolve(image, fact.function, fact.source)[0], 0)
+        if most > fact.activations:
+            raise FactsError(
+                f"{fact.function} has {most} activations at a time in the only execution of its "
+                f"entry, not at most {fact.activations}",
+                where=str(fact.source),
+                hint=f"state at least {most}, or remove the fact",
+            )
+    evidence = f"counted in the only execution of the entry, {executed.instructions:,} instructions"
+    depths: dict[int, Depth] = {}
+    reasons: dict[int, str] = {}
+    for function in sorted(found.components):
+        most = max(1, executed.most.get(function, 0))
+        if most > TOLD_APART:
+            reasons[function] = f"in the only execution of the entry the depth is {most:,}"
+        else:
+            depths[function] = Depth(most, None, evidence)
+    stated = {f: depth for f, depth in program.guidance.depths.items() if f in reasons}
+    return Depths(depths | stated, reasons, executed.rests)
 
 
 def _as_loops(facts: Facts, image: Image, found: Activations) -> Iterator[LoopFact]:

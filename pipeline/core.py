@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -35,6 +36,7 @@ from pathlib import Path
 
 from pipeline.timing import Profile
 from quoll.errors import InputError, TimingError
+from quoll.printable import shortened
 
 __all__ = ["Core", "CoreRow", "Pairing", "load_core"]
 
@@ -46,6 +48,9 @@ COLUMNS = (
 WITH_LIST = "1+M"  # memory cycles: one more than the same list without the pc
 AFTER_LIST = "+M"  # issue cycles: so many more than the same list without the pc
 PAIR = "pair"
+NUMBER = re.compile(r"[0-9]{1,6}")
+ROLES = ("Rn", "Rm", "Rs", "Rd", "Rd2", "RdLo", "RdHi")  # as pipeline/classes.py names operands
+FLAGS = "flags"  # late only
 
 
 class Pairing(Enum):
@@ -111,6 +116,8 @@ def load_core(name: str, profile: Profile, own_rows: str | None = None) -> Core:
         raise InputError(f"core description {path}: {error.strerror}") from error
     except csv.Error as error:
         raise InputError(f"core description {path}: not a CSV file: {error}") from error
+    if not table:
+        raise InputError(f"{path}: has no rows", hint=f"columns: {', '.join(COLUMNS)}")
     rows: dict[tuple[str, str], CoreRow] = {}
     for number, cells in enumerate(table, 2):
         if tuple(cells) not in (COLUMNS, (*COLUMNS, PAIR)) or None in cells.values():
@@ -123,32 +130,60 @@ def load_core(name: str, profile: Profile, own_rows: str | None = None) -> Core:
         try:
             rows[key] = _row(cells, profile)
         except ValueError as error:
-            raise InputError(f"{path}:{number}: not a number of cycles: {error}") from error
-    return Core(name, profile, rows, dual_issue=bool(table) and PAIR in table[0])
+            raise InputError(f"{path}:{number}: {', '.join(key)}: {error}") from error
+    return Core(name, profile, rows, dual_issue=PAIR in table[0])
 
 
 def _row(cells: dict[str, str], profile: Profile) -> CoreRow:
     nominal = _figures(cells["issue"]), _figures(cells["latency"])
     bound = _figures(cells["wcet_issue"]), _figures(cells["wcet_latency"])
     for low, high in zip(nominal, bound, strict=True):
-        if bool(low) != bool(high) or (low and max(low) > max(high)):
+        if not _covers(high, low):
             raise ValueError(f"wcet figures {high} do not cover {low}")
     issue, latency = bound if profile is Profile.WCET else nominal
     with_list = cells["memory"] == WITH_LIST
-    memory = 1 if with_list else int(cells["memory"] or 0)
-    late = cells["late"] if profile is Profile.NOMINAL else ""
-    offsets = (operand.partition(":")[::2] for operand in late.split())
+    memory = 1 if with_list else _cycles(cells["memory"] or "0")
+    early = tuple(cells["early"].split())
+    late = {
+        role: _cycles(cycles or "1")
+        for role, _, cycles in (operand.partition(":") for operand in cells["late"].split())
+    }
+    for role in (*early, *(role for role in late if role != FLAGS)):
+        if role not in ROLES:
+            raise ValueError(f"no operand {shortened(role)!r}: {', '.join(ROLES)}")
     return CoreRow(
         max(issue, default=0),
         memory,
         with_list,
         latency,
-        tuple(cells["early"].split()),
-        {role: int(cycles or 1) for role, cycles in offsets},
+        early,
+        late if profile is Profile.NOMINAL else {},
         cells["issue"].endswith(AFTER_LIST),
-        Pairing(cells.get(PAIR) or Pairing.ALONE.value),
+        _pairing(cells.get(PAIR) or Pairing.ALONE.value),
     )
 
 
+def _covers(high: tuple[int, ...], low: tuple[int, ...]) -> bool:
+    """Whether each figure is at least that of the same result; a single one is that of all."""
+    if not high or not low:
+        return high == low
+    results = max(len(high), len(low))
+    high, low = (row * results if len(row) == 1 else row for row in (high, low))
+    return len(high) == len(low) and all(a >= b for a, b in zip(high, low, strict=True))
+
+
+def _pairing(cell: str) -> Pairing:
+    if cell not in {known.value for known in Pairing}:
+        known = ", ".join(pairing.value for pairing in Pairing)
+        raise ValueError(f"{PAIR} is {shortened(cell)!r}, not one of {known}")
+    return Pairing(cell)
+
+
 def _figures(cell: str) -> tuple[int, ...]:
-    return tuple(int(f) for f in cell.removesuffix(AFTER_LIST).split(";")) if cell else ()
+    return tuple(map(_cycles, cell.removesuffix(AFTER_LIST).split(";"))) if cell else ()
+
+
+def _cycles(text: str) -> int:
+    if NUMBER.fullmatch(text) is None:
+        raise ValueError(f"{shortened(text)!r} is no number of cycles")
+    return int(text)

@@ -315,6 +315,15 @@ SUPERVISOR_CALLS = AssumptionKind(
     refuted_by="an execution with more instructions between an svc and what follows it than cycles",
     checked_by="wcet check-facts, wcet replay: the number of instructions",
 )
+SUPERVISOR_ENTERS = AssumptionKind(
+    "fact: supervisor calls enter",
+    "fact: {source}: every supervisor call enters {function}; it gives back r4 to r11, sp, "
+    "the mode and the registers of other modes; it leaves masks, caches and translation as they "
+    "were",
+    proved_by="the bound of the handler, by the analysis; nothing that it gives back what is said",
+    refuted_by="an execution in which an svc goes elsewhere, or comes back with other registers",
+    checked_by=LEAVES,
+)
 REPLACED = AssumptionKind(
     "fact: function",
     "fact: {source}: function {function} takes at most {cycles}; it gives back r4 to r11, sp, the "
@@ -661,6 +670,13 @@ S4 = AssumptionKind(
     refuted_by="an execution that begins with sp in memory that code names by its address",
     checked_by="wcet check-facts, wcet replay",
 )
+S5 = AssumptionKind(
+    "S5",
+    "S5: no address within a mebibyte of a stack whose place is not known is 0",
+    proved_by="code that loads sp with a constant before the path uses the stack",
+    refuted_by="an execution that begins with sp near address 0",
+    checked_by=f"nothing but {LEAVES}",
+)
 MEMORY_MAP = AssumptionKind(
     "memory map",
     "memory map: addresses name the memory that platform {name} says",
@@ -701,6 +717,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     PATH_STARTS,
     PATH_ENDS,
     SUPERVISOR_CALLS,
+    SUPERVISOR_ENTERS,
     REPLACED,
     RECURSION,
     CONFLICT,
@@ -735,6 +752,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     RUNS_ON,
     FORCED_CORE,
     S4,
+    S5,
     MEMORY_MAP,
 )
 STANDARD = "; it gives back r4 to r11, sp, the mode and the registers of other modes"

@@ -25,7 +25,7 @@ ORDER = (
     "cache",
     "pipeline",
     "loopbounds.terms", "loopbounds.nusmv", "loopbounds.smt", "loopbounds.reduction",
-    "loopbounds.slicing", "loopbounds.proof", "loopbounds",
+    "loopbounds.slicing", "loopbounds.execution", "loopbounds.proof", "loopbounds",
     "ilp.solvers", "ilp.constraints", "ilp.paths", "ilp",
     "wcet.platforms", "wcet.analysis", "wcet.executions", "wcet.reports", "wcet.gate",
     "wcet.page", "wcet.advice", "wcet", "wcet.commands",

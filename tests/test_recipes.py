@@ -49,6 +49,7 @@ LINES = {
     "LoopParameter": "loop a at most n + 1",
     "NeverReturns": "f never returns",
     "SupervisorCalls": "every supervisor call takes at most 9 cycles",
+    "SupervisorEnters": "every supervisor call enters f",
     "SwitchesContext": "f switches context",
     "PathEnd": "path must end at a",
     "PathStart": "path starts at a",
@@ -68,6 +69,7 @@ PROMISES = {  # listed with the fact
     "Replaced": (STANDARD, UNCHANGED),
     "Returns": (STANDARD,),
     "SupervisorCalls": (STANDARD, UNCHANGED),
+    "SupervisorEnters": (STANDARD, UNCHANGED),
     "SwitchesContext": (STANDARD, UNCHANGED),
 }
 LISTED_WITH_EVIDENCE = ("LoopFact", "LoopParameter")

@@ -17,8 +17,10 @@ from quoll.errors import UsageError, WcetError
 from quoll.printable import printable, shortened
 from quoll.processes.children import Stopped, stoppable
 from quoll.spelling import did_you_mean
+from quoll.terminal import clearing
 from wcet import process
 from wcet.atomic import refuse_overwriting
+from wcet.reports.prose import HelpText
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -112,7 +114,7 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
         prog="wcet",
         description="Sound worst-case execution times of operating-system kernels, from the ELF.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpText,
     )
     top.set_defaults(bad_use=BAD_USE.get(command, UsageError.exit_status))
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -198,7 +200,7 @@ def near(word: str, known: Iterable[str]) -> str:
 
 def fail(*messages: str, status: int) -> int:
     """Print each message on standard error, a paragraph, and return ``status``."""
-    lead = "\r\x1b[K" if sys.stderr.isatty() else ""
+    lead = clearing()
     for message in messages:
         words = (shortened(printable(word)) for word in message.split())
         print(lead + " ".join(words), file=sys.stderr)

@@ -22,6 +22,7 @@ from quoll.printable import shortened
 from wcet.analysis.options import Options
 from wcet.analysis.raw_memory import add_memory, extra
 from wcet.numbers import seconds, whole
+from wcet.reports.prose import HelpText
 
 __all__ = [
     "add_analysis",
@@ -62,7 +63,7 @@ def add_command(
         help=text,
         description=description,
         epilog=examples,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpText,
     )
     p.add_argument(
         "--wide",

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ilp.constraints.nest import LoopNest
-from loopbounds.proof.bound import CHECKERS, LoopBound
+from loopbounds.proof.bound import PROVED, LoopBound
 from quoll.arm.insn import Flow, Insn
 from quoll.assumptions import stated
 from quoll.cfg.cfg import Block
@@ -249,8 +249,6 @@ def is_implied(constraint: Constraint, graph: Supergraph, bounds: Sequence[LoopB
         return False
     if graph.guidance.removed or graph.guidance.replaced:
         return False
-    numbers = [
-        b.bound if b.method in CHECKERS and b.bound is not None else UNLIMITED for b in bounds
-    ]
+    numbers = [b.bound if b.method in PROVED and b.bound is not None else UNLIMITED for b in bounds]
     nest = LoopNest.build(graph, numbers)
     return sum(nest.most_node(node) for node in constraint.a) <= constraint.fact.count

@@ -6,10 +6,20 @@ from dataclasses import dataclass
 
 from quoll.assumptions import LOOP_FACT, Assumption
 
-__all__ = ["CHECKERS", "NUSMV", "SMT", "SOLVER_FAILED", "LoopBound"]
+__all__ = [
+    "CHECKERS",
+    "EXECUTION",
+    "NUSMV",
+    "PROVED",
+    "SMT",
+    "SOLVER_FAILED",
+    "LoopBound",
+]
 
 NUSMV, SMT = "nusmv", "smt"
-CHECKERS = (NUSMV, SMT)  # whose proofs are believed: methods of bounds that are proved
+CHECKERS = (NUSMV, SMT)  # whose proofs are believed
+EXECUTION = "execution"  # the only one of the entry was followed
+PROVED = (*CHECKERS, EXECUTION)  # methods of bounds that are proved
 SOLVER_FAILED = "solver failed"  # how reasons begin that say nothing of the loop
 
 
@@ -23,7 +33,7 @@ class LoopBound:
     loop: int  # index into Supergraph.loops
     bound: int | None
     exact: bool | None  # a counterexample to bound - 1 exists (rule 22); None: not known
-    method: str  # one of ``CHECKERS``, "fact", or "" when there is no bound
+    method: str  # one of ``PROVED``, "fact", or "" when there is no bound
     evidence: str  # one line: what was proved, or where the fact stands
     reason: str  # why there is no bound, and which fact would help; "" when bounded
     seconds: float

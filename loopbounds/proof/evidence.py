@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from loopbounds.proof.bound import SOLVER_FAILED, LoopBound
+from loopbounds.execution.only import OnlyExecution
+from loopbounds.proof.bound import EXECUTION, SOLVER_FAILED, LoopBound
 from loopbounds.proof.prove import ProofOutcome, long_runs
 from loopbounds.proof.runs import ModelRun, explore, longest
 from loopbounds.reduction.simplify import simplified
@@ -25,7 +26,9 @@ __all__ = [
     "not_asked",
     "not_exact",
     "not_useful",
+    "of_execution",
     "refute",
+    "refute_by_execution",
     "solver_failed",
     "with_total",
 ]
@@ -67,6 +70,26 @@ def judge(
     why, tip = _unknown(cut)
     reason = _explanation(graph, image, loop, why, tip, walks=cut.walks())
     return LoopBound(loop.index, None, None, "", "", reason, outcome.seconds, why=why)
+
+
+def of_execution(loop: SuperLoop, found: OnlyExecution, around: int | None) -> LoopBound:
+    """The bound of a loop of an entry with one execution; ``around``: header of the next loop."""
+    evidence = f"counted in the only execution of its entry, {found.instructions:,} instructions"
+    bound = LoopBound(
+        loop.index, found.most[loop.index], True, EXECUTION, evidence, "", 0.0, rests=found.rests
+    )
+    return bound if around is None else with_total(bound, found.totals[loop.index], around)
+
+
+def refute_by_execution(fact: LoopFact, executions: int) -> None:
+    """Raise FactsError if the only execution exceeds the fact."""
+    if executions > fact.bound:
+        raise FactsError(
+            f"{fact.place} is executed {executions} times in the only execution of its entry, "
+            f"not at most {fact.bound}",
+            where=str(fact.source),
+            hint=f"state at least {executions}, or remove the fact",
+        )
 
 
 def not_useful(
@@ -273,8 +296,8 @@ def _unknown(cut: Slice) -> tuple[str, str]:
         return "no exit of it depends on anything that is known", ""
     if not free:
         return "its exit is decided by " + _listed([str(cut.origins[s.name]) for s in deciding]), ""
-    facts = [fact for s in free if (fact := cut.origins[s.name].fact)]
-    tip = f", or, if that word is a count, '{facts[0]}'" if facts else ""
+    tips = [tip for s in free if (tip := cut.origins[s.name].tip)]
+    tip = f", or, {tips[0]}" if tips else ""
     return "nothing bounds " + _listed([str(cut.origins[s.name]) for s in free]), tip
 
 

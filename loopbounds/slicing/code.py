@@ -106,6 +106,8 @@ class Code:
     _stacks: tuple[tuple[int, int], ...] | None = None
     _written: dict[int, frozenset[int]] = field(default_factory=dict)
     _one_way_out: dict[int, bool] = field(default_factory=dict)
+    _stored_before: dict[int, bool] = field(default_factory=dict)  # by node
+    _near_stack: dict[int, bool] = field(default_factory=dict)  # by constant
 
     def effect(self, node: int) -> BlockEffect:
         """What the block of ``node`` does."""
@@ -153,9 +155,15 @@ class Code:
 
     def stored_before(self, node: int) -> bool:
         """Whether a store may run before ``node`` that is not at a distance from sp."""
-        order, loops = self.acyclic.order, self.graph.loops
-        around = {n for loop in loops if node in loop.nodes for n in loop.nodes}
-        return any(n in around or order[n] <= order[node] for n in self._storing())
+        known = self._stored_before.get(node)
+        if known is None:
+            order, loops = self.acyclic.order, self.graph.loops
+            around = [loop.nodes for loop in loops if node in loop.nodes]
+            known = self._stored_before[node] = any(
+                order[n] <= order[node] or any(n in nodes for nodes in around)
+                for n in self._storing()
+            )
+        return known
 
     def _storing(self) -> tuple[int, ...]:
         if self._stores is None:
@@ -185,8 +193,13 @@ class Code:
 
     def near_stack(self, value: int) -> bool:
         """Whether a constant may be an address in a stack."""
-        names = self.image.memory.names(value, 1)
-        return any(bottom <= name <= top for bottom, top in self.stacks() for name in names)
+        known = self._near_stack.get(value)
+        if known is None:
+            names = self.image.memory.names(value, 1)
+            known = self._near_stack[value] = any(
+                bottom <= name <= top for bottom, top in self.stacks() for name in names
+            )
+        return known
 
     def stacks(self) -> tuple[tuple[int, int], ...]:
         """Lowest address and end of each stack that code switches to."""

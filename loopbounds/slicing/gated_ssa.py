@@ -88,7 +88,7 @@ class Scope:
         self.leaves: dict[Term, Cell] = {}
         self.origin: dict[Term, WordOrigin] = {}  # of inputs and havoc
         self._at: dict[tuple[int, Cell], Term] = {}
-        self._after: dict[tuple[int, Term], Term] = {}
+        self._instances: dict[tuple[int, Term], Term] = {}
         self._edges: dict[int, Term] = {}
         self._reach: dict[tuple[int, tuple[int, ...]], dict[int, Term] | None] = {}
         self._changes: dict[tuple[int, Cell], bool] = {}
@@ -112,7 +112,7 @@ class Scope:
         """The value of ``cell`` when ``node`` has run."""
         if isinstance(cell, int):
             written = self.code.effect(node).registers.get(cell)
-            return self.at(node, cell) if written is None else self._value(node, written)
+            return self.at(node, cell) if written is None else self.instance(node, written)
         return self.memory.before(node, AFTER, *cell)
 
     def along(self, edge: int, cell: Cell) -> Term:
@@ -133,17 +133,17 @@ class Scope:
         )
         if written is None:
             return self.at(taken.src, cell)
-        return self._value(taken.src, written)
-
-    def _value(self, node: int, effect: Term) -> Term:
-        key = node, effect
-        known = self._after.get(key)
-        if known is None:
-            known = self._after[key] = self.instance(node, effect)
-        return known
+        return self.instance(taken.src, written)
 
     def instance(self, node: int, term: Term) -> Term:
         """A term of the effect of ``node``'s block, in this scope."""
+        key = node, term
+        known = self._instances.get(key)
+        if known is None:
+            known = self._instances[key] = self._instance(node, term)
+        return known
+
+    def _instance(self, node: int, term: Term) -> Term:
         effect = self.code.effect(node)
         values: dict[Term, Term] = {}
         for symbol in rewrite.symbols_of(term):
@@ -173,8 +173,9 @@ class Scope:
             if len(edges) != 1:
                 return self.joined(node, edges, cell)
             node = self.code.graph.edges[edges[0]].src
-            changed = isinstance(cell, int) and cell in self.code.effect(node).registers
-            if changed or not isinstance(cell, int) or self.code.graph.passed(edges[0]):
+            effect = self.code.effect(node)
+            changes = cell in effect.registers if isinstance(cell, int) else effect.stores
+            if changes or self.code.graph.passed(edges[0]):
                 return self.along(edges[0], cell)
             known = self._at.get((node, cell))
             if known is not None:

@@ -41,6 +41,7 @@ class LoadedWords:
         self._code = scope.code
         self._loads: dict[tuple[int, Term], Term] = {}
         self._hands_on: dict[int, bool] = {}
+        self._intervals: dict[Term, tuple[int, int]] = {}
         self.addresses: dict[Term, Term] = {}  # of words that are any
 
     def loaded(self, node: int, load: Load) -> Term:
@@ -233,11 +234,14 @@ class LoadedWords:
         distance = sub(address, target)
         if distance.constant is not None and distance.value < store.size:
             return distance.value
-        away = interval(distance, self._ranges(distance))
-        ways = list(self._ways_apart(node, store, away, address, size))
-        if ways:
-            if all(assumed for assumed in ways):
-                self._scope.used.add(S3)
+        away = self._interval(distance)
+        apart = False
+        for assumed in self._ways_apart(node, store, away, address, size):
+            if not assumed:
+                return None
+            apart = True
+        if apart:
+            self._scope.used.add(S3)
             return None
         if distance.constant is not None and store.size > WORDS - distance.value - size:
             return -1
@@ -281,6 +285,12 @@ class LoadedWords:
         if address.constant is None:
             return address
         return terms.const(self._code.image.home(address.value, size), 32)
+
+    def _interval(self, term: Term) -> tuple[int, int]:
+        known = self._intervals.get(term)
+        if known is None:
+            known = self._intervals[term] = interval(term, self._ranges(term), self._intervals)
+        return known
 
     def _ranges(self, term: Term) -> dict[Term, tuple[int, int]]:
         """What is known of symbols: by value analysis, or as the trip of a bounded loop."""

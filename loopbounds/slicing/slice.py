@@ -26,7 +26,7 @@ from loopbounds.slicing.iteration import Iteration
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, both, const, sym
-from quoll.arm.insn import PC, Cond
+from quoll.arm.insn import PC, SP, Cond
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Block
 from quoll.words.strided_interval import ANY, ValueSet
@@ -42,12 +42,12 @@ ARGUMENTS = range(13)  # registers that may hold any word when an entry begins
 class Described:
     """What an unknown word of a model is, for people.
 
-    ``fact`` would say how large the word is, if it is a count; "" where no register holds it.
+    ``tip`` says which fact would tell how large the word is; "" where no register holds it.
     """
 
     name: str
     place: str
-    fact: str
+    tip: str
 
     def __str__(self) -> str:
         return f"{self.name} at {self.place}"
@@ -472,9 +472,11 @@ def _described(scope: Scope, symbol: Term) -> Described:
     block = scope.code.graph.nodes[node].block
     where = scope.code.image.place(block.addr)
     if isinstance(cell, int):
-        known = cell < PC
         name = f"r{cell}" if cell < FLAG else "a flag"
-        return Described(name, where, _at_most(cell, block.addr) if known else "")
+        if cell == SP:
+            entered = node == scope.code.graph.entry
+            return Described(name, where, _stack(block.addr) if entered else "")
+        return Described(name, where, _at_most(cell, block.addr) if cell < PC else "")
     if cell is not None:
         return Described(f"memory at {cell[0]!r}", where, "")
     load = scope.memory.load_of(node, symbol)
@@ -490,8 +492,15 @@ def _after(block: Block, load: Load) -> str:
     insn = block.insns[load.insn]
     if load.insn + 1 == len(block.insns) or insn.cond is not Cond.AL or len(insn.transfers) != 1:
         return ""
-    return _at_most(insn.transfers[0], insn.next)
+    return "" if SP in insn.transfers else _at_most(insn.transfers[0], insn.next)
+
+
+def _stack(entry: int) -> str:
+    return (
+        "say where the stack is, 'region NAME from 0xTOP to 0xTOP is cached' and "
+        f"'register r13 at {entry:#x} points into NAME'"
+    )
 
 
 def _at_most(register: int, address: int) -> str:
-    return f"register r{register} at {address:#x} is at most M"
+    return f"if that word is a count, 'register r{register} at {address:#x} is at most M'"

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from loopbounds.slicing.cell import SP, Cell, HeaderCell
 from loopbounds.slicing.scope import ScopeValues
 from loopbounds.terms.bit_vectors import Term
-from loopbounds.terms.rewrite import walk
+from loopbounds.terms.rewrite import parts
 
 __all__ = ["Taint"]
 
@@ -30,7 +30,7 @@ class Taint:
 
     def of_term(self, scope: ScopeValues, term: Term) -> bool:
         """Whether ``term`` may be computed from a stack address."""
-        for t in walk([term]):
+        for t in parts(term):
             if t.op in ("const", "linear") and scope.code.near_stack(t.value):
                 return True
             if t.op == "sym" and self._of_symbol(scope, t):

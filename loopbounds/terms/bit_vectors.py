@@ -9,6 +9,7 @@ operators from and, not, xor.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from loopbounds.terms import arithmetic
 from loopbounds.terms.term import FALSE, TRUE, Term, const, make, mask, sym
@@ -268,10 +269,16 @@ def _conjoin(parts: list[Term], new: Term) -> list[Term]:
 
 def _not_less_and_not_equal(less: Term, equal: Term) -> Term | None:
     """not (x < y) and not (x = y) is y < x."""
-    if less.op in ("ult", "slt") and equal is eq(*less.args):
+    if less.op in ("ult", "slt") and equal is _of_equal_sides(less):
         left, right = less.args
         return ult(right, left) if less.op == "ult" else slt(right, left)
     return None
+
+
+@cache
+def _of_equal_sides(comparison: Term) -> Term:
+    """That both sides are equal: each comparison meets all other conjuncts, again and again."""
+    return eq(*comparison.args)
 
 
 def either(a: Term, b: Term) -> Term:

@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from loopbounds.terms.bit_vectors import Term, mask
-from loopbounds.terms.rewrite import walk
+from loopbounds.terms.rewrite import parts
 
 __all__ = ["interval"]
 
 Interval = tuple[int, int]
 
 
-def interval(term: Term, ranges: Mapping[Term, Interval] | None = None) -> Interval:
-    """Lowest and highest value of ``term``, with symbols in ``ranges`` (others: any word)."""
-    ranges = ranges or {}
+def interval(
+    term: Term,
+    ranges: Mapping[Term, Interval] | None = None,
+    found: dict[Term, Interval] | None = None,
+) -> Interval:
+    """Lowest and highest value of ``term``, with symbols in ``ranges`` (others: any word).
+
+    ``found``: of terms about the same ranges, to which those of parts of this one are added.
+    """
+    ranges, found = ranges or {}, {} if found is None else found
     if term.op == "linear" and any(t.op == "sym" and t not in ranges for t in term.args):
         return 0, mask(term.width)
-    found: dict[Term, Interval] = {}
-    for t in walk([term]):
-        found[t] = ranges.get(t) or _apply(t, [found[a] for a in t.args])
+    for t in (term,) if all(a in found for a in term.args) else parts(term):
+        if t not in found:
+            found[t] = ranges.get(t) or _apply(t, [found[a] for a in t.args])
     return found[term]
 
 

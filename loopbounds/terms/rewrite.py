@@ -9,7 +9,7 @@ from operator import attrgetter, is_
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term
 
-__all__ = ["rebuild", "size", "substitute", "symbols", "symbols_of", "walk"]
+__all__ = ["parts", "rebuild", "size", "substitute", "symbols", "symbols_of", "walk"]
 
 
 def walk(roots: Iterable[Term]) -> list[Term]:
@@ -46,13 +46,13 @@ def substitute(term: Term, replacement: Mapping[Term, Term]) -> Term:
     if replacement.keys().isdisjoint(symbols_of(term)):
         return term
     done: dict[Term, Term] = {}
-    for t in _parts(term):
+    for t in parts(term):
         done[t] = rebuild(t, [done[a] for a in t.args]) if t.args else replacement.get(t, t)
     return done[term]
 
 
 @lru_cache(1 << 14)
-def _parts(term: Term) -> tuple[Term, ...]:
+def parts(term: Term) -> tuple[Term, ...]:
     """Every term that one term is built from, itself last."""
     return tuple(walk([term]))
 

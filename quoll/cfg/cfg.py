@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Block", "Cfg", "Edge", "EdgeKind", "JumpTable", "Program", "Unresolved"]
 
 SUPERVISOR = "every supervisor call takes at most {} cycles"
+NOTHING = "targets of PLACE are 0xfffffff0\nfunction 0xfffffff0 takes at most 1 cycles"
 PROPOSED = ("targets of PLACE are PLACE, ...", "PLACE returns to its caller")  # in hints
 
 
@@ -101,17 +102,21 @@ class Unresolved:
     reason: str
     hint: str
     proposal: str | None = None  # a fact with all candidates, of which PLACE is the place
+    comes_back: bool = False  # it is a call: control goes on behind it
 
     @property
     def missing(self) -> Missing:
-        """The first fact that the hint proposes. An analysis can go on as if paths ended here."""
+        """The first fact that the hint proposes.
+
+        An analysis can go on as if paths ended here, or as if a call did nothing.
+        """
         if self.proposal is not None:
             return Missing(self.addr, self.reason, self.proposal, self.proposal)
         once = SUPERVISOR.format("N")
         if once in self.hint:
             return Missing(self.addr, self.reason, once, SUPERVISOR.format(1))
         fact = next((form for form in PROPOSED if form in self.hint), PATH_END)
-        return Missing(self.addr, self.reason, fact, PATH_END)
+        return Missing(self.addr, self.reason, fact, NOTHING if self.comes_back else PATH_END)
 
 
 @dataclass(frozen=True, slots=True)

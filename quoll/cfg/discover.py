@@ -214,13 +214,11 @@ class FunctionBuilder:
         if callee.entry in self._replaced:
             self._pass_over(insn, callee.entry, tail=tail)
             return
-        if not self._is_code(insn, callee):
+        if insn in self.callees.get(callee, ()) or not self._is_code(insn, callee):
             return
         if callee not in self.callees:
             self._new_callees.append(callee)
         sites = self.callees.setdefault(callee, set())
-        if insn in sites:
-            return
         sites.add(insn)
         self.calls.setdefault(insn, set()).add(callee.entry)
         self.version += 1
@@ -288,16 +286,18 @@ class FunctionBuilder:
             )
         return what is None
 
-    def refuse(self, insn: int, reason: str, hint: str) -> None:
-        """What happens at the instruction ``insn`` is not known."""
+    def refuse(self, insn: int, reason: str, hint: str, *, comes_back: bool = False) -> None:
+        """What happens at the instruction ``insn`` is not known; it is a call if it comes back."""
         if insn not in self.unresolved:
-            self.unresolved[insn] = Unresolved(insn, self._image.place(insn), reason, hint)
+            where = self._image.place(insn)
+            found = Unresolved(insn, where, reason, hint, comes_back=comes_back)
+            self.unresolved[insn] = found
             self.version += 1
 
     def refuse_call(self, insn: int, reason: str, hint: str, link: int | None = None) -> None:
         """What the instruction ``insn`` calls is not known, but where control comes back."""
         self._unknown_calls.add(insn)
-        self.refuse(insn, reason, hint)
+        self.refuse(insn, reason, hint, comes_back=True)
         if link is not None:
             self.linked[insn] = {link}
         self.continue_after(insn)
@@ -461,7 +461,8 @@ class FunctionBuilder:
             self.refuse(
                 insn.addr,
                 f"{insn.text} calls the supervisor inside the analysed code",
-                "state once what all of them do: every supervisor call takes at most N cycles; or, "
+                "state once what all of them do: every supervisor call takes at most N cycles; or "
+                "which function handles them: every supervisor call enters FUNCTION; or, "
                 "if what follows is another path: path must end at every supervisor call",
             )
             return False

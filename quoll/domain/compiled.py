@@ -323,6 +323,8 @@ class _Compiler:
             self._emit(ev.subtract, there, a, b, 0)
         elif bits == 32 and op.code is OpCode.INT_AND:
             self._emit(ev.bit_and, there, a, b)
+        elif bits == 32 and op.code is OpCode.INT_OR:
+            self._emit(ev.bit_or, there, a, b)
         elif bits == 32 and op.code is OpCode.INT_LEFT:
             self._emit(ev.shift_left, there, a, b)
         else:

@@ -291,8 +291,14 @@ def _applied(operation: Operation, a: ValueSet, b: ValueSet, bits: int) -> Value
 
 
 def bit_and(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
-    """INT_AND of words; clearing low bits of a stack address moves it down by less than them."""
+    """INT_AND of words; clearing low bits of a stack address moves it down by less than them.
+
+    A mask that changes no word that this may be leaves the word itself.
+    """
     p, q = m.v[a], m.v[b]
+    if _is_constant(q) and type(p) is int and arithmetic.keeps_bits(m.words(p), q):
+        m.v[out] = p
+        return
     if m.tainted(p) and type(q) is int and q <= MASK:
         fact = describe(p, m.facts)
         cleared = (1 << 32) - q
@@ -302,6 +308,19 @@ def bit_and(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
             m.v[out] = m.fresh(site, _difference(fact, below))
             return
     binary(m, out, a, b, (site, arithmetic.bit_and, 32))
+
+
+def bit_or(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
+    """INT_OR of words; as with a mask, bits that are set already leave the word itself."""
+    p, q = m.v[a], m.v[b]
+    if _is_constant(q) and type(p) is int and arithmetic.has_bits(m.words(p), q):
+        m.v[out] = p
+        return
+    binary(m, out, a, b, (site, arithmetic.bit_or, 32))
+
+
+def _is_constant(value: Any) -> bool:
+    return type(value) is int and value <= MASK
 
 
 def shift_left(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:

@@ -42,11 +42,11 @@ from quoll.graph.weak_topological_order import FlowGraph, WeakOrder
 from quoll.image.image import Image
 from quoll.words.strided_interval import ValueSet, meet
 
-__all__ = ["CALLEE_SAVED", "BlockCode", "Callees", "LocalValues", "environment_of"]
+__all__ = ["CALLEE_SAVED", "BlockCode", "Callees", "LocalValues", "called", "environment_of"]
 
 BLOCKS_KEPT = 1 << 13
 WORD = 4  # bytes
-Callees = Callable[[int], Contract]  # by entry
+Callees = Callable[[tuple[int, ...]], Contract]  # of any of some functions, by entry
 
 Key = tuple[tuple[int, bytes, bool, int, bool], ...]  # what instructions are compiled from
 
@@ -93,8 +93,8 @@ def environment_of(image: Image) -> Environment:
     return Environment(image.constant, ordinary, image.memory)
 
 
-def procedure_call_standard(entry: int) -> Contract:
-    """What a function leaves if it keeps to the standard (AAPCS 6.1.1)."""
+def procedure_call_standard(callees: tuple[int, ...]) -> Contract:
+    """What functions leave that keep to the standard (AAPCS 6.1.1)."""
     return STANDARD
 
 
@@ -171,8 +171,7 @@ class LocalValues:
             state = outcome.leave.state
             kept &= {r for r in CALLEE_SAVED if state.term(r) == entry_symbol(r) << 32}
             if block.tail:
-                for callee in block.calls:
-                    kept &= self.callees(callee).preserved
+                kept &= self.callees(block.calls).preserved
         return kept
 
     def may_be_stored_by_a_call(self, term: Term) -> bool:
@@ -282,10 +281,8 @@ class _Calls:
 
 def called(block: Block, callees: Callees) -> Contract:
     """What the callees of ``block`` leave; those that facts replace are not looked at."""
-    contract = STANDARD if block.calls and not block.passes else UNKNOWN
-    for callee in block.calls:
-        contract = contract.and_also(callees(callee))
-    return contract
+    known = STANDARD if block.calls and not block.passes else UNKNOWN
+    return Contract.of_any((known, callees(block.calls)))
 
 
 def _ends_known(fact: Fact) -> bool:

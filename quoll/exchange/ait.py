@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 
 from quoll.errors import FactsError
-from quoll.exchange.stated import LineOfFact, Stated, label_place, number, refused
+from quoll.exchange.stated import ABOVE, LineOfFact, Stated, label_place, number, refused
 from quoll.exchange.statements import Word, statements
 
 __all__ = ["read_ais"]
@@ -81,14 +81,14 @@ class _Statement:
         """Most executions of the header each time that the loop is entered."""
         if self._peek() == "{":
             return self._block()
-        most: int | None = None
+        least, most = 0, None
         while self._peek() in ("min", "max", "exactly"):
             kind = self._word()
             value = self._number()
-            most = most if kind == "min" else value
-        if most is None:
-            raise self._refused("it has no maximum")
-        return self._executions(most)
+            if kind != "min" and most is not None:
+                raise self._refused("its maximum is said twice")
+            least, most = (value, most) if kind == "min" else (least, value)
+        return self._executions(least, most)
 
     def _block(self) -> int:
         """``{ bound: 0..10; }``"""
@@ -96,16 +96,20 @@ class _Statement:
         for expected in ("bound", ":"):
             if self._word() != expected:
                 raise self._refused("only 'bound' is known of a loop")
-        self._number()
+        least = self._number()
         if self._word() != "..":
             raise self._refused("a range is expected")
-        most = self._executions(self._number())
+        most = self._executions(least, self._number())
         for expected in (";", "}"):
             if self._word() != expected:
                 raise self._refused("only one 'bound' is known of a loop")
         return most
 
-    def _executions(self, count: int) -> int:
+    def _executions(self, least: int, count: int | None) -> int:
+        if count is None:
+            raise self._refused("it has no maximum")
+        if count < least:
+            raise self._refused(ABOVE)
         where = self._peek()
         if where in ("begin", "end"):
             self._at += 1

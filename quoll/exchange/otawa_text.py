@@ -11,7 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quoll.errors import FactsError
-from quoll.exchange.stated import LineOfFact, Stated, label_place, line_place, number, refused
+from quoll.exchange.stated import (
+    ABOVE,
+    LineOfFact,
+    Stated,
+    label_place,
+    line_place,
+    number,
+    refused,
+)
 from quoll.exchange.statements import Word, statements
 
 __all__ = ["read_ff"]
@@ -80,6 +88,8 @@ class _Reader:
             raise self._refused("a total without a maximum is no bound of a loop")
         if "max" not in counts:
             raise self._refused("it has no maximum")
+        if counts.get("min", 0) > counts["max"]:
+            raise self._refused(ABOVE)
         if "total" in counts:
             line = self._words[0].line
             self.remarks.append(f"{self._file}:{line}: the total beside the maximum is left out")

@@ -13,7 +13,16 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape
 
 from quoll.errors import FactsError
-from quoll.exchange.stated import LineOfFact, Stated, label_place, line_place, number, refused
+from quoll.exchange.stated import (
+    ABOVE,
+    LineOfFact,
+    Stated,
+    label_place,
+    line_place,
+    number,
+    refused,
+)
+from quoll.printable import shortened
 
 __all__ = ["read_ffx", "write_ffx"]
 
@@ -24,6 +33,14 @@ OF_A_LOOP = {"loopId", "exact", "executed", "expmaxcount", "exptotalcount"}
 UNKNOWN = ("NOCOMP", "NOCMP", "")
 TARGETS = ("multibranch", "multicall")
 DEEPEST = 200
+UTF_8 = "utf-8"
+OF_ASCII = (
+    "ascii",
+    "us-ascii",
+    "iso-8859-1",
+    "latin1",
+    "windows-1252",
+)  # the same where it is ASCII
 
 
 def read_ffx(data: bytes, file: str) -> Stated:
@@ -39,15 +56,19 @@ class _Reader:
         self._open: list[tuple[str, Mapping[str, str]]] = []
         self._branch: tuple[int, str, str] | None = None  # line, element, place
         self._targets: list[str] = []
-        self._parser = expat.ParserCreate()
+        self._ascii = False
+        self._parser = expat.ParserCreate(UTF_8)  # whatever the file says
+        self._parser.XmlDeclHandler = self._declared
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._text
         self._parser.StartDoctypeDeclHandler = self._doctype
         self.facts: list[LineOfFact] = []
         self.remarks: list[str] = []
 
     def read(self, data: bytes) -> None:
         """All of it."""
+        self._ascii = data.isascii()
         try:
             self._parser.Parse(data, True)
         except expat.ExpatError as error:
@@ -56,8 +77,17 @@ class _Reader:
                 where=f"{self._file}:{error.lineno}",
             ) from error
 
+    def _declared(self, _: str, encoding: str | None, __: int) -> None:
+        name = (encoding or UTF_8).lower()
+        if name != UTF_8 and not (self._ascii and name in OF_ASCII):
+            raise self._refused(f"encoding {shortened(name)}", "a file is UTF-8 text")
+
     def _doctype(self, name: str, *_: object) -> None:
         raise self._refused(f"<!DOCTYPE {name}>", "declarations of a document type are refused")
+
+    def _text(self, data: str) -> None:
+        if data.strip():
+            raise self._refused(shortened(data.strip()), "facts are elements, not text")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if len(self._open) >= DEEPEST:
@@ -112,6 +142,9 @@ class _Reader:
         if count in UNKNOWN:
             self.remarks.append(f"{self._file}:{line}: the loop has no maximum, and is left out")
             return
+        least = attributes.get("mincount", "")
+        if least not in UNKNOWN and self._number("loop", least) > self._number("loop", count):
+            raise self._refused("loop", ABOVE)
         if attributes.get("totalcount", "") not in UNKNOWN:
             self.remarks.append(f"{self._file}:{line}: the total beside the maximum is left out")
         self._fact(f"loop {place} at most {self._number('loop', count) + 1}")

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from quoll.errors import FactsError
 
-__all__ = ["LineOfFact", "Stated", "label_place", "number", "refused"]
+__all__ = ["ABOVE", "LineOfFact", "Stated", "label_place", "number", "refused"]
 
 NUMBER = re.compile(r"(?P<hex>0[xX][0-9a-fA-F]+)|(?P<octal>0[0-7]*)|(?P<decimal>[1-9][0-9]*)")
 SYMBOL = re.compile(r"[A-Za-z_$.][\w$.]*")
+ABOVE = "its minimum is above its maximum"
 FILE = re.compile(r"[^\s:,]+\.[A-Za-z]+")
 
 

@@ -12,8 +12,9 @@ __all__ = ["Word", "statements"]
 
 LONGEST = 4000  # words of a statement
 WORDS = re.compile(
-    r"""(?P<skip>\s+|//[^\n]*|/\*.*?(?:\*/|\Z)|\#[^\n]*)
+    r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/|\#[^\n]*)
     |"(?P<string>[^"\n]*)"
+    |(?P<open>/\*)
     |(?P<word>[A-Za-z_][\w.-]*|0[xX][0-9a-fA-F]+|[0-9]+|\.\.|\S)""",
     re.VERBOSE | re.DOTALL,
 )
@@ -34,6 +35,8 @@ def statements(text: str, file: str) -> Iterator[Sequence[Word]]:
     depth, line = 0, 1
     for match in WORDS.finditer(text):
         word = match["word"]
+        if match["open"] is not None:
+            raise refused(file, line, "/*", "the comment has no end")
         if match["skip"] is None:
             quoted = match["string"] is not None
             found.append(Word(match["string"] if quoted else word, line, quoted))

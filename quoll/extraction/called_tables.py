@@ -11,7 +11,7 @@ from quoll.cfg.cfg import Block, Cfg, Edge
 from quoll.cfg.discover import Callee
 from quoll.errors import FactsError
 from quoll.facts import CallsThrough
-from quoll.facts.places import resolve
+from quoll.facts.places import resolve, resolve_code
 from quoll.image.function_tables import functions_in
 from quoll.image.image import Image
 from quoll.image.vtables import Vtables
@@ -46,8 +46,7 @@ class CalledTables:
                 raise FactsError(f"{name} holds no address of a function", where=where)
             words |= dict.fromkeys(found)
         for text in fact.targets:
-            for addr in resolve(image, text, fact.source):
-                words[addr | (image.thumb_at(addr) is True)] = None
+            words |= dict.fromkeys(resolve_code(image, text, fact.source))
         self._others = tuple(words)
         self._by_slot: dict[int | None, tuple[Callee, ...]] = {}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Set
 from dataclasses import dataclass, field
 
@@ -64,13 +64,13 @@ class Functions:
         self._statements = statements
         self._ends, self._going_on = ends, going_on
         self._progress: dict[int, Progress] = {}
-        self._callers: dict[Callee, set[int]] = {}
+        self._callers: dict[Callee, set[int]] = {}  # functions by what they call
         self._sharers: dict[int, set[int]] = {}  # branch target -> functions holding it
         self._inline: dict[int, set[int]] = {}  # function -> jumps that are no tail calls
         self._linked: dict[int, dict[int, frozenset[int]]] = {}  # -> jumps that call, lr by jump
         self._fragments: set[int] = set()  # targets of bl that are no functions
         self._apart: dict[int, set[int]] = {}  # function -> targets of bl that are functions for it
-        self._queue: deque[int] = deque()
+        self._waiting: OrderedDict[int, None] = OrderedDict()  # to grow, in this order
 
     def start(self, root: Callee) -> None:
         """Begin at a function that nobody needs to call."""
@@ -87,7 +87,7 @@ class Functions:
                     "the function is called as ARM and as Thumb code",
                     "one of its callers is resolved wrongly: state its targets",
                 )
-                self._queue.append(known.entry)
+                self._waiting[known.entry] = None
             return
         self._start(callee)
         for sharer in sorted(self._sharers.pop(callee.entry, set()) - {callee.entry}):
@@ -109,7 +109,7 @@ class Functions:
             self._statements.supervisor_calls,
         )
         self._progress[callee.entry] = Progress()
-        self._queue.append(callee.entry)
+        self._waiting[callee.entry] = None
 
     def _restart(self, entry: int) -> None:
         function = self.functions[entry]
@@ -129,7 +129,7 @@ class Functions:
         What is the function's ``own`` is explained by its callers only if it is such a helper.
         """
         entry = function.entry
-        callers = self._callers.get(Callee(entry, function.thumb), set())
+        callers = self._calling(entry)
         helper = len(function.insns) <= LONGEST_HELPER and not function.calls
         stays = (
             entry in self.roots
@@ -167,8 +167,12 @@ class Functions:
         """Whether a function that was made part of its callers is called through a register."""
         if entry not in self._fragments:
             return False
-        callers = self._callers.get(Callee(entry, self.functions[entry].thumb), set())
-        return any(entry in called for c in callers for called in self.functions[c].calls.values())
+        calls = (self.functions[caller].calls for caller in self._calling(entry))
+        return any(entry in called for sites in calls for called in sites.values())
+
+    def _calling(self, entry: int) -> Set[int]:
+        """The functions that call the one at ``entry``, as that is now."""
+        return self._callers.get(Callee(entry, self.functions[entry].thumb), frozenset())
 
     def cfg(self, function: FunctionBuilder) -> Cfg:
         """The function as it is known now."""

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from quoll.arm.insn import Flow, Insn
+from quoll.arm.insn import SP, Flow, Insn
 from quoll.arm.supervisor import SUPERVISOR_VECTOR, is_supervisor_call
 from quoll.assumptions import LOADED_TABLES, STANDARD, UNCHANGED, Assumption, stated
 from quoll.cfg.cfg import Block, Cfg
@@ -20,23 +20,24 @@ from quoll.cfg.transfers import TransferEffect
 from quoll.errors import FactsError
 from quoll.extraction.called_tables import CalledTables
 from quoll.facts import (
-    ELSEWHERE,
     CallsThrough,
     Fact,
     Facts,
     NeverReturns,
-    OnlyFollowed,
     PathEnd,
+    PointsInto,
     RecursionFact,
     Replaced,
     Returns,
     ReturnsEnd,
     SupervisorCalls,
+    SupervisorEnters,
     SwitchesContext,
     Targets,
 )
 from quoll.facts.applied import Depth, Guidance, Replacement
-from quoll.facts.places import find_place, resolve
+from quoll.facts.guidance import ELSEWHERE, OnlyFollowed
+from quoll.facts.places import AtPlaces, Place, find_place, resolve, resolve_code
 from quoll.image.image import Image
 from quoll.image.vtables import Vtables
 
@@ -58,33 +59,42 @@ class Statements:
 
     def __init__(self, image: Image, facts: Facts) -> None:
         self._image = image
+        self.replaced: Mapping[int, Replaced] = {
+            _function_address(image, fact): fact for fact in facts.of(Replaced)
+        }
         self.never: Mapping[int, NeverReturns] = {
-            addr & ~1: fact
+            addr: fact
             for fact in facts.of(NeverReturns)
             for addr in resolve(image, fact.function, fact.source)
         }
-        self._targets = [
-            (find_place(image, fact.place, fact.source), fact, self._callees(fact))
-            for fact in facts.of(Targets)
-        ]
-        self._calls = [
-            (find_place(image, site, fact.source), site, fact, tables)
-            for fact in facts.of(CallsThrough)
-            for tables in [CalledTables(image, self.vtables, fact)]
-            for site in fact.sites
-        ]
+        self._places: list[tuple[Place, str, Fact]] = []  # where indirect transfers are stated
+        self._targets = AtPlaces(
+            image,
+            (
+                (self._place(fact.place, fact), (stated(fact), TransferEffect(self._callees(fact))))
+                for fact in facts.of(Targets)
+            ),
+        )
+        self._calls = AtPlaces(
+            image,
+            (
+                (self._place(site, fact), answer)
+                for fact in facts.of(CallsThrough)
+                for answer in [
+                    (stated(fact, LOADED_TABLES), CalledTables(image, self.vtables, fact))
+                ]
+                for site in fact.sites
+            ),
+        )
         self._returns = {
-            addr & ~1: fact
+            addr: fact
             for fact in facts.of(Returns)
-            for addr in resolve(image, fact.place, fact.source)
+            for addr in self._place(fact.place, fact).addresses
         }
         self.switching: Mapping[int, SwitchesContext] = {
-            addr & ~1: fact
+            addr: fact
             for fact in facts.of(SwitchesContext)
             for addr in resolve(image, fact.function, fact.source)
-        }
-        self.replaced: Mapping[int, Replaced] = {
-            _function_address(image, fact): fact for fact in facts.of(Replaced)
         }
         for addr, fact in self.replaced.items():
             if addr in self.never:
@@ -95,12 +105,14 @@ class Statements:
                 )
         self.only = next(iter(facts.of(OnlyFollowed)), None)
         self.ends: Mapping[int, PathEnd] = {
-            addr & ~1: fact
+            addr: fact
             for fact in facts.of(PathEnd)
             for addr in resolve(image, fact.place, fact.source)
         }
         self.returns_end = next(iter(facts.of(ReturnsEnd)), None)
-        self.supervisor = next(iter(facts.of(SupervisorCalls)), None)
+        said = (*facts.of(SupervisorCalls), *facts.of(SupervisorEnters))
+        self.supervisor = next(iter(said), None)
+        self._handler = self._supervisor_handler(facts)
         self._depths = {
             resolve(image, fact.function, fact.source)[0]: fact for fact in facts.of(RecursionFact)
         }
@@ -116,9 +128,20 @@ class Statements:
         """The ends of paths behind which control may go on."""
         return frozenset(addr for addr, fact in self.ends.items() if not fact.must)
 
+    def _place(self, text: str, fact: Fact) -> Place:
+        """Where ``fact`` states what an indirect transfer does."""
+        place = find_place(self._image, text, fact.source)
+        self._places.append((place, text, fact))
+        return place
+
     def _callees(self, fact: Targets) -> tuple[Callee, ...]:
-        addrs = [a for text in fact.targets for a in resolve(self._image, text, fact.source)]
-        return tuple(Callee(a & ~1, bool(a & 1) or self._image.thumb_at(a) is True) for a in addrs)
+        addrs = [a for text in fact.targets for a in self._target(text, fact)]
+        return tuple(Callee(a & ~1, bool(a & 1)) for a in addrs)
+
+    def _target(self, text: str, fact: Targets) -> tuple[int, ...]:
+        """Where a target is: perhaps in ROM, if a bound replaces the function there."""
+        outside = ADDRESS.fullmatch(text) is not None and int(text, 16) & ~1 in self.replaced
+        return (int(text, 16),) if outside else resolve_code(self._image, text, fact.source)
 
     def passed(self, entry: int) -> Container[int]:
         """The functions whose calls are passed over in the function at ``entry``."""
@@ -133,25 +156,44 @@ class Statements:
         """What is stated of every svc."""
         if self.supervisor is None:
             return Supervisor.ASKED
-        return Supervisor.ENDS if self.supervisor.cycles is None else Supervisor.CALLS
+        ends = isinstance(self.supervisor, SupervisorCalls) and self.supervisor.cycles is None
+        return Supervisor.ENDS if ends else Supervisor.CALLS
+
+    def _supervisor_handler(self, facts: Facts) -> int | None:
+        """Where every svc goes, if that is stated."""
+        said = self.supervisor
+        if not isinstance(said, SupervisorEnters):
+            return None
+        (handler,) = resolve(self._image, said.function, said.source)
+        for fact in facts.of(PointsInto):
+            at = find_place(self._image, fact.place, fact.source)
+            if fact.register == SP and at.covers(self._image, handler & ~1):
+                raise FactsError(
+                    f"{fact} speaks of a path that starts there, but {said}: sp is then that of "
+                    "the code that was interrupted",
+                    where=str(fact.source),
+                    hint="name another entry for one of them, or state a number: every supervisor "
+                    "call takes at most N cycles",
+                )
+        return handler & ~1
 
     def effect(self, insn: Insn) -> TransferEffect | None:
         """What is stated about the indirect transfer ``insn``."""
         if self.only is not None and insn.addr in self.only.sites:
             return TransferEffect((Callee(ELSEWHERE, thumb=False),))
-        for place, fact, callees in self._targets:
-            if place.covers(self._image, insn.addr):
-                self.used.setdefault(stated(fact))
-                return TransferEffect(callees)
-        return None
+        found = self._targets.at(insn.addr)
+        if found is None:
+            return None
+        self.used.setdefault(found[0])
+        return found[1]
 
     def through(self, insn: Insn) -> CalledTables | None:
         """The tables that the call ``insn`` is stated to go through."""
-        for place, _, fact, tables in self._calls:
-            if place.covers(self._image, insn.addr):
-                self.used.setdefault(stated(fact, LOADED_TABLES))
-                return tables
-        return None
+        found = self._calls.at(insn.addr)
+        if found is None:
+            return None
+        self.used.setdefault(found[0])
+        return found[1]
 
     def returns(self, insn: Insn) -> Assumption | None:
         """What is stated about the return ``insn``, that values do not prove to be one."""
@@ -197,7 +239,7 @@ class Statements:
         """What is stated of svc, if one is reached."""
         if self.supervisor is None:
             return []
-        if self.supervisor.cycles is None:
+        if self.supervisor_calls is Supervisor.ENDS:
             used = any(b.exits and is_supervisor_call(b.last) for b in blocks)
             return [stated(self.supervisor)] if used else []
         used = any(SUPERVISOR_VECTOR in b.passes for b in blocks)
@@ -217,8 +259,8 @@ class Statements:
                 if addr not in self.replaced
             }
             | (
-                {SUPERVISOR_VECTOR: Replacement(said.cycles, False, stated(said))}
-                if (said := self.supervisor) is not None and said.cycles is not None
+                {SUPERVISOR_VECTOR: self._supervisor_call()}
+                if self.supervisor_calls is Supervisor.CALLS
                 else {}
             ),
             depths={
@@ -235,23 +277,22 @@ class Statements:
         other = Replacement(0, False, stated(self.only))
         return {callee: other for block in blocks for callee in block.passes}
 
+    def _supervisor_call(self) -> Replacement:
+        """What stands in for every svc, which comes back."""
+        said = self.supervisor
+        assert said is not None
+        cycles = said.cycles if isinstance(said, SupervisorCalls) else None
+        return Replacement(cycles, False, stated(said), handler=self._handler)
+
     def check(self, insns: Mapping[int, Insn]) -> None:
         """A statement about targets that meets reached code meets an indirect transfer there."""
-        places = [
-            *((place, fact.place, fact.source) for place, fact, _ in self._targets),
-            *((place, site, fact.source) for place, site, fact, _ in self._calls),
-            *(
-                (find_place(self._image, fact.place, fact.source), fact.place, fact.source)
-                for fact in self._returns.values()
-            ),
-        ]
-        for place, text, source in places:
-            covered = [insn for addr, insn in insns.items() if place.covers(self._image, addr)]
+        for place, text, fact in self._places:
+            covered = [insns[addr] for addr in place.among(self._image, insns)]
             if covered and not any(insn.flow in INDIRECT for insn in covered):
                 first = covered[0]
                 raise FactsError(
                     f"{text} is no indirect jump or call",
-                    where=str(source),
+                    where=str(fact.source),
                     hint=f"there is {first.text} at {self._image.place(first.addr)}",
                 )
 
@@ -274,6 +315,6 @@ class _Others(Container[int]):
 def _function_address(image: Image, fact: Replaced) -> int:
     """Where a replaced function is, which may be outside of the image (in ROM)."""
     if ADDRESS.fullmatch(fact.function):
-        return int(fact.function, 16) & ~1
+        return int(fact.function, 16) & ~1  # perhaps outside of the image
     symbol = image.symbol(fact.function)
     return resolve(image, fact.function, fact.source)[0] if symbol is None else symbol.addr

@@ -23,6 +23,7 @@ from quoll.extraction.saved_context import saves_context
 from quoll.extraction.statements import STATE_SWITCH, Statements
 from quoll.facts.contract import Contract
 from quoll.graph.closure import closure
+from quoll.graph.levels import levels
 from quoll.image.image import Image
 from quoll.indirect.frames import Frame, GivesUp, prove_frame
 from quoll.indirect.local_code import Nearby, Used
@@ -54,8 +55,9 @@ class Growth(Functions):
     def run(self) -> None:
         """Grow until nothing changes."""
         while True:
-            while self._queue:
-                self._grow(self.functions[self._queue.popleft()])
+            while self._waiting:
+                entry, _ = self._waiting.popitem(last=False)
+                self._grow(self.functions[entry])
             self._image.settle_lines()
             if self._open:
                 ask, self._open = self._open, set()
@@ -102,7 +104,7 @@ class Growth(Functions):
                 sites &= function.reached_by_calls()
             for site in sorted(sites):
                 function.refuse_exit(site)
-                self._queue.append(function.entry)
+                self._waiting[function.entry] = None
                 refused = True
         return refused
 
@@ -141,7 +143,7 @@ class Growth(Functions):
             if function.version == version:
                 yield function, found
             else:
-                self._queue.append(function.entry)
+                self._waiting[function.entry] = None
 
     def _worth(self) -> int:
         """Instructions that are worth another process, which costs more the more is in memory."""
@@ -162,7 +164,7 @@ class Growth(Functions):
                 self._open.add(callee.entry)
         self._note_return(function)
         if function.growing:
-            self._queue.append(function.entry)
+            self._waiting[function.entry] = None
         if function.version != progress.asked:
             self._unchecked.add(function.entry)
 
@@ -202,7 +204,7 @@ class Growth(Functions):
         for callee in (Callee(entry, False), Callee(entry, True)):
             for caller in sorted(self._callers.get(callee, ())):
                 self.functions[caller].returned(callee)
-                self._queue.append(caller)
+                self._waiting[caller] = None
 
     def _ask_form(self, function: FunctionBuilder, insn: Insn) -> None:
         """Apply what is stated of an indirect transfer, or what its form says."""
@@ -256,7 +258,7 @@ class Growth(Functions):
             stands = self.functions[function.entry] is function
             if found.undecided and stands and not self._come_back(function, found.undecided):
                 self._hidden.add(function.entry)
-            self._queue.append(function.entry)
+            self._waiting[function.entry] = None
 
     def _come_back(self, function: FunctionBuilder, sites: Set[int]) -> bool:
         """Go on after calls that values are to decide, if values were asked of the function once.
@@ -288,14 +290,33 @@ class Growth(Functions):
                 return
 
     def _check(self, entries: Set[int]) -> None:
-        """Check all that was decided of functions, now that nothing grows."""
+        """Check all that was decided of functions, now that nothing grows, callees first.
+
+        So only functions that call one another in the end are asked again.
+        """
+        above = closure(sorted(entries), self._calling)
+
+        def called(entry: int) -> list[int]:
+            return [c.entry for c in self.functions[entry].callees if c.entry in above]
+
+        level = levels(sorted(above), called)
+        pending: dict[int, set[int]] = {}
+        self._unchecked |= entries
+        while pending or self._unchecked:
+            for entry in self._unchecked:
+                pending.setdefault(level[entry], set()).add(entry)
+            self._unchecked = set()
+            self._check_level(pending.pop(min(pending)))
+
+    def _check_level(self, entries: Set[int]) -> None:
+        """Check functions whose callees were; callers that counted on more are unchecked then."""
         for function, found in self._examine(entries, prove=True):
             entry, progress = function.entry, self._progress[function.entry]
             progress.asked = function.version
             progress.unproved = {}
             self._apply_nearby(function, found)
             if self.functions[entry] is not function or function.version != progress.asked:
-                self._queue.append(entry)
+                self._waiting[entry] = None
             elif found.frame is None:
                 self._hidden.add(entry)
                 progress.claimed = True
@@ -355,7 +376,7 @@ class Growth(Functions):
         if checked and function.version == progress.asked:
             assumed = progress.unproved.keys()
             self._note_left(function, self._confirmer.left_by(cfg, confirmed, assumed))
-        self._queue.append(entry)
+        self._waiting[entry] = None
 
     def _corrects_tail_calls(
         self, function: FunctionBuilder, endings: Sequence[tuple[Block, Ending]]
@@ -384,8 +405,7 @@ class Growth(Functions):
     def _note_left(self, function: FunctionBuilder, left: Contract) -> None:
         """Callers that counted on more are looked at again."""
         if self._confirmer.note(function.entry, left):
-            callee = Callee(function.entry, function.thumb)
-            self._unchecked |= self._callers.get(callee, set())
+            self._unchecked |= self._calling(function.entry)
 
     def _is_no_tail_call(self, function: FunctionBuilder, block: Block, ending: Ending) -> bool:
         """Whether a jump to functions that may return does not leave sp and lr for them."""
@@ -549,7 +569,7 @@ def examined(
     frame, lost = None, None
     if returns is not None and None not in answers.values():
         try:
-            frame = prove_frame(cfg, returns, confirmer.contract)
+            frame = prove_frame(cfg, returns, confirmer.contract_of_any)
         except GivesUp as reason:
             lost = reason.insn
     return Examined(answers, used, frame, lost)

@@ -10,11 +10,9 @@ from quoll.facts.control import CallsThrough, NeverReturns, Returns, SwitchesCon
 from quoll.facts.counts import AtMost, Conflict, Consistent, LoopFact, LoopParameter
 from quoll.facts.fact import Fact, Source, Stage
 from quoll.facts.guidance import (
-    ELSEWHERE,
     Branch,
     Ignore,
     IgnoreEdge,
-    OnlyFollowed,
     PathEnd,
     PathStart,
     RecursionFact,
@@ -22,6 +20,7 @@ from quoll.facts.guidance import (
     Require,
     ReturnsEnd,
     SupervisorCalls,
+    SupervisorEnters,
 )
 from quoll.facts.invariants import ListAtMost, RegisterAtMost
 from quoll.facts.linear import Linear
@@ -29,7 +28,6 @@ from quoll.facts.memory import InitialContents, PointsInto, RegionFact, UnknownP
 from quoll.facts.read import Facts, load, parse
 
 __all__ = [
-    "ELSEWHERE",
     "AtMost",
     "Branch",
     "CallsThrough",
@@ -45,7 +43,6 @@ __all__ = [
     "LoopFact",
     "LoopParameter",
     "NeverReturns",
-    "OnlyFollowed",
     "PathEnd",
     "PathStart",
     "PointsInto",
@@ -59,6 +56,7 @@ __all__ = [
     "Source",
     "Stage",
     "SupervisorCalls",
+    "SupervisorEnters",
     "SwitchesContext",
     "Targets",
     "UnknownPointsInto",

@@ -19,18 +19,20 @@ from quoll.errors import FactsError
 from quoll.facts.counts import LoopFact, LoopParameter
 from quoll.facts.fact import Fact, Source
 from quoll.facts.invariants import ListAtMost
-from quoll.facts.read import read_fact
+from quoll.facts.read import FORMS, read_fact
 from quoll.image.image import Image
 from quoll.image.inputs import Unreadable, read_input
+from quoll.printable import shortened
 from quoll.source.loop_statement import LoopStatement
 from quoll.source.statements import FunctionText, LoopText, structure
 from quoll.source.tokens import SourceText, tokens
 
 __all__ = ["Annotations", "read_annotations"]
 
-MARK = b"wcet:"
+MARK = b"wcet"
 LARGEST = 8 << 20  # bytes of a source file
 LEAD = re.compile(r"^\s*(?:/\*+|//+|\*+(?!/)|@+)?\s*wcet:(?P<fact>.*)")
+MISPLACED = re.compile(r"\bwcet\s*:", re.IGNORECASE)
 # What may be left out because the place is known.
 SHORT = (
     (re.compile(r"^loop (?!here\b)"), "loop here "),
@@ -71,7 +73,7 @@ def read_annotations(image: Image, kernel: Path, folder: Path) -> Annotations:
     Raises FactsError for a comment that begins with ``wcet:`` and is no fact about its place.
     """
     texts = dict(_texts(image, folder))
-    marked = [path for path, text in texts.items() if MARK in text]
+    marked = [path for path, text in texts.items() if MARK in text.lower()]
     if not marked:
         return Annotations()
     files = [_file(path, folder, text) for path, text in texts.items()]
@@ -79,8 +81,9 @@ def read_annotations(image: Image, kernel: Path, folder: Path) -> Annotations:
     for file in files:
         if file.path in marked:
             reader.read(file)
-    warnings = [*_changed(kernel, [folder / path for path in marked]), *reader.warnings]
-    return Annotations(tuple(reader.facts), tuple(warnings))
+            reader.look_elsewhere(file, texts[file.path])
+    read = [folder / file.path for file in files if file.name in reader.lines]
+    return Annotations(tuple(reader.facts), (*_changed(kernel, read), *reader.warnings))
 
 
 def _texts(image: Image, folder: Path) -> Iterator[tuple[str, bytes]]:
@@ -126,6 +129,7 @@ class _Reader:
     files: Sequence[_File]
     facts: list[Fact] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    lines: dict[str, set[int]] = field(default_factory=dict)  # with facts, by name of the file
 
     def read(self, file: _File) -> None:
         """Add the facts in the comments of ``file``."""
@@ -139,13 +143,25 @@ class _Reader:
             last = comment.line + len(parts) - 1
             for number, part in enumerate(parts, start=comment.line):
                 if match := LEAD.match(part):
+                    self.lines.setdefault(file.name, set()).add(number)
                     source = Source(file.name, number, " ".join(match["fact"].split()))
                     self._add(file, source, _line(lines, comment.line, last))
 
+    def look_elsewhere(self, file: _File, text: bytes) -> None:
+        """Warn of what would be a fact if it began a comment: nothing stated is lost in silence."""
+        for number, line in enumerate(text.decode("utf-8", "replace").split("\n"), start=1):
+            if number in self.lines.get(file.name, ()):
+                continue
+            for match in MISPLACED.finditer(line):
+                stated = " ".join(line[match.end() :].split())
+                if any(re.match(form.opening, _whole(stated)) for form in FORMS):
+                    self.warnings.append(
+                        f"{file.name}:{number}: '{shortened(stated)}' is not read: 'wcet:' has to "
+                        "begin a comment that is part of no directive"
+                    )
+
     def _add(self, file: _File, source: Source, line: int | None) -> None:
-        fact = source.text.partition("#")[0].strip()
-        for short, whole in SHORT:
-            fact = short.sub(whole, fact)
+        fact = _whole(source.text.partition("#")[0].strip())
         if re.search(r"\bhere\b", fact) is None:
             raise FactsError(
                 f"'{source.text}' is no fact about the line at which it stands",
@@ -219,6 +235,13 @@ class _Reader:
                     more |= function.words
             pending = more - seen
         return tuple(sorted(found))
+
+
+def _whole(fact: str) -> str:
+    """``fact`` with the words that may be left out."""
+    for short, whole in SHORT:
+        fact = short.sub(whole, fact)
+    return fact
 
 
 def _line(lines: Sequence[int], first: int, last: int) -> int | None:

@@ -23,6 +23,7 @@ from quoll.facts import (
     Replaced,
     ReturnsEnd,
     SupervisorCalls,
+    SupervisorEnters,
     SwitchesContext,
 )
 from quoll.facts.contract import CALLEE_SAVED, Span
@@ -40,7 +41,7 @@ __all__ = [
 
 GUIDING = (
     Branch, Ignore, IgnoreEdge, PathEnd, PathStart, RecursionFact, Replaced, ReturnsEnd,
-    SwitchesContext, SupervisorCalls,
+    SwitchesContext, SupervisorCalls, SupervisorEnters,
 )  # fmt: skip
 
 
@@ -77,7 +78,8 @@ class Replacement:
     ``settled``: it was analysed, and the cycles of all its memory accesses are among ``cycles``.
     ``stores``: known places of its callers' frames that it may store to (``quoll.facts.contract``).
     ``ends``: instructions in it that end the path, within ``cycles``. These are None of a function
-    that switches contexts, until they are known.
+    that switches contexts, until they are known. ``handler`` is where the function starts, if that
+    is the handler of an exception, which is taken there.
     """
 
     cycles: int | None
@@ -88,6 +90,7 @@ class Replacement:
     settled: bool = False
     stores: tuple[Span, ...] = ()
     ends: tuple[Insn, ...] = ()
+    handler: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

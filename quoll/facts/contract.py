@@ -46,13 +46,22 @@ class Contract:
     stores: tuple[Span, ...] = ()
     elsewhere: bool = False
 
-    def and_also(self, other: Contract) -> Contract:
-        """What can be counted on if either holds."""
+    @staticmethod
+    def of_any(contracts: Iterable[Contract]) -> Contract:
+        """What can be counted on if one of ``contracts`` holds, which must not be none."""
+        different = set(contracts)
+        if len(different) == 1:
+            return different.pop()
         return Contract(
-            self.preserved & other.preserved,
-            self.stores if self.stores == other.stores else spans((*self.stores, *other.stores)),
-            self.elsewhere or other.elsewhere,
+            frozenset.intersection(*(c.preserved for c in different)),
+            spans(frozenset().union(*(c.stores for c in different))),
+            any(c.elsewhere for c in different),
         )
+
+    def widened(self, before: Contract) -> Contract:
+        """The same, but of a base where more is stored than ``before``: all that it can reach."""
+        grown = {span.base for span in set(self.stores) ^ set(before.stores)}
+        return replace(self, stores=spans((*self.stores, *map(_whole, grown))))
 
     def giving_back(self, preserved: frozenset[int]) -> Contract:
         """The same with other registers given back."""
@@ -61,6 +70,10 @@ class Contract:
 
 STANDARD = Contract()  # what a function leaves that keeps to the procedure call standard
 UNKNOWN = Contract(elsewhere=True)  # the same of one that is not looked at
+
+
+def _whole(base: int) -> Span:
+    return Span(base, 0 if base == SP else -END, END)
 
 
 def spans(found: Iterable[Span]) -> tuple[Span, ...]:
@@ -79,7 +92,7 @@ def spans(found: Iterable[Span]) -> tuple[Span, ...]:
     for base, known in sorted(by_base.items()):
         low, high = known[0].low, max(span.high for span in known)
         if low < -FAR or high > FAR:
-            joined.append(Span(base, 0 if base == SP else -END, END))
+            joined.append(_whole(base))
         else:
             joined += known if len(known) <= SPANS else [Span(base, low, high)]
     return tuple(joined)

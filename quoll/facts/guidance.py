@@ -36,6 +36,7 @@ __all__ = [
     "Require",
     "ReturnsEnd",
     "SupervisorCalls",
+    "SupervisorEnters",
 ]
 
 
@@ -158,6 +159,21 @@ class SupervisorCalls(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class SupervisorEnters(Fact):
+    """``every supervisor call enters function``: the handler of the kernel, and comes back."""
+
+    stage = Stage.EXTRACTION
+
+    function: str
+
+    def __str__(self) -> str:
+        return f"every supervisor call enters {self.function}"
+
+    def question(self) -> Question:
+        return ("supervisor calls",), self.function
+
+
+@dataclass(frozen=True, slots=True)
 class PathStart(Placed):
     """``path starts at place``: with the block there, on the way from the entry."""
 
@@ -268,6 +284,12 @@ FORMS = (
         r"path must end at every supervisor call",
         "path must end at every supervisor call",
         lambda s, m: SupervisorCalls(s, None),
+    ),
+    FactForm(
+        r"every supervisor call enters",
+        rf"every supervisor call enters (?P<function>{FUNCTION})",
+        "every supervisor call enters FUNCTION",
+        lambda s, m: SupervisorEnters(s, m["function"]),
     ),
     FactForm(
         r"every supervisor",

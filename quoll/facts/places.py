@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from quoll.errors import FactsError, InputError
 from quoll.facts import Source
@@ -20,12 +21,13 @@ from quoll.image.image import Image
 from quoll.source.loop_statement import LoopStatement, OnlyLoop
 from quoll.spelling import did_you_mean
 
-__all__ = ["Place", "find_place", "resolve"]
+__all__ = ["AtPlaces", "Place", "find_place", "resolve", "resolve_code"]
 
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
 LINE = re.compile(r"(?P<file>.+\.[A-Za-z]+):(?P<line>[0-9]{1,18})")
 OFFSET = re.compile(r"(?P<symbol>.+)\+(?P<offset>0[xX][0-9a-fA-F]{1,8}|[0-9]{1,18})")
 OFFERED = 3  # alternatives named in an error
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,39 @@ class Place:
             return line is not None and line.path == at.path and at.first <= line.line <= at.last
         if self.line is not None:
             return image.line(addr) == self.line
-        return addr in self.addresses or addr | 1 in self.addresses
+        return addr in self.addresses
+
+    @property
+    def exact(self) -> bool:
+        """Whether it covers single instructions, those at ``addresses``."""
+        return self.line is None and self.statement is None
+
+    def among(self, image: Image, addresses: Collection[int]) -> list[int]:
+        """Those of ``addresses`` that it covers."""
+        if self.exact:
+            return [addr for addr in self.addresses if addr in addresses]
+        return [addr for addr in addresses if self.covers(image, addr)]
+
+
+class AtPlaces(Generic[T]):
+    """What is stated of places, found by the address of an instruction; single ones count first."""
+
+    def __init__(self, image: Image, stated: Iterable[tuple[Place, T]]) -> None:
+        self._image = image
+        self._exact: dict[int, T] = {}
+        self._others: list[tuple[Place, T]] = []
+        for place, what in stated:
+            if not place.exact:
+                self._others.append((place, what))
+            for addr in place.addresses if place.exact else ():
+                self._exact.setdefault(addr, what)
+
+    def at(self, addr: int) -> T | None:
+        """What is stated of the instruction at ``addr``."""
+        if addr in self._exact:
+            return self._exact[addr]
+        others = (what for place, what in self._others if place.covers(self._image, addr))
+        return next(others, None)
 
 
 def resolve(
@@ -65,10 +99,22 @@ def resolve(
     return find_place(image, text, source, names).addresses
 
 
+def resolve_code(
+    image: Image, text: str, source: Source | None = None, names: Iterable[str] = ()
+) -> tuple[int, ...]:
+    """As ``resolve``, with bit 0 set for Thumb code: where the text is odd, or symbols say so."""
+    odd = ADDRESS.fullmatch(text.strip()) is not None and int(text, 16) & 1 == 1
+    found = resolve(image, text, source, names)
+    return tuple(addr | (odd or image.thumb_at(addr) is True) for addr in found)
+
+
 def find_place(
     image: Image, text: str, source: Source | None = None, names: Iterable[str] = ()
 ) -> Place:
-    """As ``resolve``, remembering that a place is a line."""
+    """As ``resolve``, remembering that a place is a line.
+
+    An odd address in the text is the Thumb instruction at the even one.
+    """
     where = str(source) if source else None
     text = text.strip()
     if source is not None and isinstance(source.statement, LoopStatement):
@@ -108,7 +154,7 @@ def _loaded(image: Image, addr: int, text: str, where: str | None) -> int:
             where=where,
             hint=f"give the even address, {addr & ~1:#x}",
         )
-    return addr
+    return addr & ~1 if image.is_executable(addr & ~1) else addr
 
 
 def _within(image: Image, name: str, addr: int, text: str, where: str | None) -> int:

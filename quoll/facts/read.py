@@ -30,7 +30,7 @@ from quoll.image.inputs import Unreadable, read_input
 from quoll.printable import shortened
 from quoll.source.loop_statement import OnlyLoop
 
-__all__ = ["Facts", "load", "parse", "read_fact", "uncontradicted"]
+__all__ = ["FORMS", "Facts", "load", "parse", "read_fact", "uncontradicted"]
 
 # Tried in this order; the first whose opening matches is the one that was meant.
 FORMS: tuple[FactForm, ...] = (
@@ -40,6 +40,10 @@ FORMS: tuple[FactForm, ...] = (
     *control.FORMS,
     *invariants.FORMS,
     *memory.FORMS,
+)
+SEVERAL = re.compile(
+    r"(?P<opening>loop|list at|recursion of|path (?:must|may) end at) "
+    r"(?P<places>[^\s,]+(?:, ?[^\s,]+)+)(?P<rest>| .*)"
 )
 F = TypeVar("F", bound=Fact)
 LARGEST = 16 << 20  # bytes of a facts file
@@ -70,7 +74,7 @@ def load(paths: Iterable[Path | str]) -> Facts:
     for path in paths:
         try:
             data = read_input(path, LARGEST)
-            text = data.decode("utf-8-sig")
+            text = "\n".join(data.decode("utf-8-sig").splitlines())
         except (Unreadable, UnicodeDecodeError) as error:
             reason = error if isinstance(error, Unreadable) else "is not UTF-8 text"
             raise FactsError(f"the facts file {reason}", where=str(path)) from error
@@ -106,13 +110,25 @@ def parse(text: str, file: str) -> Facts:
 
 
 def read_lines(text: str, file: str) -> list[Fact]:
-    """One fact per line that is not blank or comment."""
-    facts = []
-    for number, line in enumerate(text.split("\n"), start=1):
+    """A fact for each line that is not blank or comment, and each place that it names.
+
+    Whatever some program takes for an end of a line is one, so that no comment hides a fact.
+    """
+    facts: list[Fact] = []
+    for number, line in enumerate(text.splitlines(), start=1):
         stripped = " ".join(line.partition("#")[0].split())
         if stripped:
-            facts.append(read_fact(Source(file, number, stripped)))
+            facts += (read_fact(Source(file, number, text)) for text in apart(stripped))
     return facts
+
+
+def apart(text: str) -> list[str]:
+    """A line about several places that one invariant bounds, as a line for each of them."""
+    match = SEVERAL.fullmatch(text)
+    if match is None:
+        return [text]
+    places = dict.fromkeys(re.split(", ?", match["places"]))
+    return [f"{match['opening']} {place}{match['rest']}" for place in places]
 
 
 def read_fact(source: Source) -> Fact:

@@ -99,7 +99,7 @@ class Regions:
         for said in facts.of(InitialContents):
             _refuse_without_contents(image, said, _described(said, regions))
             for address in resolve(image, said.place, said.source):
-                initial[address & ~1] = (*initial.get(address & ~1, ()), said)
+                initial[address] = (*initial.get(address, ()), said)
         return Regions(regions, pointers, unknown, initial)
 
     @property

@@ -178,7 +178,7 @@ class Image:
         return any(low <= addr <= high for low, high in self._as_loaded)
 
     def loaded_in_place(self) -> tuple[Span, ...]:
-        """The writable memory that a loader fills where the code finds it.
+        """The writable memory that a loader fills where the code finds it; all, if none is.
 
         Not the segments that are loaded elsewhere, from where start-up code copies them.
         """
@@ -187,8 +187,9 @@ class Image:
             mapped = self.memory.physical(segment.addr)
             return segment.physical == (segment.addr if mapped is None else mapped)
 
-        writable = (s for s in self.segments if s.writable and s.size)
-        return tuple((s.addr, s.addr + s.size - 1) for s in writable if in_place(s))
+        loaded = [s for s in self.segments if s.size]
+        filled = [s for s in loaded if s.writable] or loaded
+        return tuple((s.addr, s.addr + s.size - 1) for s in filled if in_place(s))
 
     def stored_in(self, span: Span) -> tuple[Span, ...]:
         """The parts of ``span`` of which the file, or a dump, has the bytes."""

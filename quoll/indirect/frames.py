@@ -18,7 +18,7 @@ saved register, which is taken to be there even then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from dataclasses import dataclass
 from enum import Enum
 from heapq import heappop, heappush
@@ -37,6 +37,7 @@ from quoll.arm.status import (
 )
 from quoll.assumptions import F1, S1, Assumption
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
+from quoll.domain.function_values import Callees, called
 from quoll.facts.contract import Contract, Span, spans
 
 __all__ = ["Frame", "GivesUp", "prove_frame"]
@@ -166,7 +167,7 @@ class _State:
         return _State(registers, words, self.escaped or other.escaped)
 
 
-def prove_frame(cfg: Cfg, returns: Set[int], contracts: Callable[[int], Contract]) -> Frame:
+def prove_frame(cfg: Cfg, returns: Set[int], contracts: Callees) -> Frame:
     """Prove that the transfers at ``returns`` return, and that tail calls leave sp and lr.
 
     ``contracts`` says what callees leave. Raises GivesUp.
@@ -175,7 +176,7 @@ def prove_frame(cfg: Cfg, returns: Set[int], contracts: Callable[[int], Contract
 
 
 class _Proof:
-    def __init__(self, cfg: Cfg, returns: Set[int], contracts: Callable[[int], Contract]) -> None:
+    def __init__(self, cfg: Cfg, returns: Set[int], contracts: Callees) -> None:
         self._cfg, self._returns, self._contracts = cfg, returns, contracts
         self._states: list[_State | None] = [None] * len(cfg.blocks)
         self._kept = SAVED
@@ -275,9 +276,7 @@ class _Proof:
 
     def _called(self, block: Block, leaves: _State) -> Contract:
         """What the callees of ``block`` leave; what they store, this function stores."""
-        contract = Contract(SAVED, elsewhere=not block.calls or bool(block.passes))
-        for callee in block.calls:
-            contract = contract.and_also(self._contracts(callee))
+        contract = called(block, self._contracts)
         for span in contract.stores:
             value = leaves.registers[span.base]
             if value == STACK:

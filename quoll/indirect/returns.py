@@ -7,6 +7,7 @@ a function gives back.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ from quoll.indirect.reaching_definitions import opaque_origin
 __all__ = ["Confirmed", "Confirmer", "Doubt", "Ending"]
 
 GIVEN_BACK = (*CALLEE_SAVED, LR)
+TIMES = 16  # that what a function leaves may weaken before it is taken to store all over
 WAYS_BACK = 2  # of an interval of two words both are members
 NEVER = ("the instruction is not reached", "the transfer is never made")
 
@@ -80,11 +82,13 @@ class Confirmer:
         self._image = image
         self._code = BlockCode()
         self._contracts: dict[int, Contract] = {}
+        self._of_any: dict[tuple[int, ...], Contract] = {}  # calls through tables have the same
+        self._weakened: Counter[int] = Counter()  # by function, how often that was
 
     def __call__(self, cfg: Cfg, undecided: Set[int]) -> Confirmed | str:
         """The values of ``cfg``, whose transfers at ``undecided`` are open; why there are none."""
         try:
-            values = LocalValues(cfg, self._image, self._code, self.contract)
+            values = LocalValues(cfg, self._image, self._code, self.contract_of_any)
         except WcetError as fault:
             return str(fault)
         endings = {
@@ -116,7 +120,7 @@ class Confirmer:
         ]
         if not unknown:
             return {}
-        values = LocalValues(cfg, self._image, self._code, self.contract, keeps_tables=True)
+        values = LocalValues(cfg, self._image, self._code, self.contract_of_any, keeps_tables=True)
         found = {}
         for index in unknown:
             effect, last = _effect(values, index), cfg.blocks[index].last
@@ -134,6 +138,14 @@ class Confirmer:
         """What the function at ``entry`` leaves, as far as it is known."""
         return self._contracts.get(entry, STANDARD)
 
+    def contract_of_any(self, entries: tuple[int, ...]) -> Contract:
+        """What can be counted on if any of the functions at ``entries`` is called."""
+        found = self._of_any.get(entries)
+        if found is None:
+            left = (STANDARD, *map(self.contract, entries))
+            found = self._of_any[entries] = Contract.of_any(left)
+        return found
+
     def left_by(self, cfg: Cfg, confirmed: Confirmed, assumed: Set[int]) -> Contract:
         """What ``cfg`` leaves: callee-saved registers, sp among them, that every return gives back.
 
@@ -145,15 +157,23 @@ class Confirmer:
                 continue
             kept &= confirmed.endings[block.index].kept
             if block.tail:
-                for callee in block.calls:
-                    kept &= self.contract(callee).preserved
+                kept &= self.contract_of_any(block.calls).preserved
         return confirmed.left.giving_back(kept)
 
     def note(self, entry: int, left: Contract) -> bool:
-        """Whether the function leaves less than was believed."""
+        """Whether the function leaves less than was believed.
+
+        Functions that call one another may hand on an address and add to it each time. What they
+        store then grows for ever: after some times all that the address may reach counts as stored.
+        """
         before = self.contract(entry)
-        self._contracts[entry] = before.and_also(left)
-        return self._contracts[entry] != before
+        after = Contract.of_any((before, left))
+        if after == before:
+            return False
+        self._of_any.clear()
+        self._weakened[entry] += 1
+        self._contracts[entry] = after if self._weakened[entry] <= TIMES else after.widened(before)
+        return True
 
 
 def _effect(values: LocalValues, block: int) -> tuple[TransferEffect, bool] | Doubt:

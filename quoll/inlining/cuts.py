@@ -20,6 +20,7 @@ from quoll.facts.places import Place, find_place
 from quoll.graph.closure import closure
 from quoll.image.image import Image
 from quoll.inlining.expand import without_edges
+from quoll.inlining.stated_registers import decided
 from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["guided", "guided_in_contexts"]
@@ -53,12 +54,28 @@ def guided(program: Program, image: Image, facts: Facts) -> Program:
         Required(_covered(program, find_place(image, f.place, f.source), image), stated(f))
         for f in facts.of(Require)
     )
-    if not cuts and not required:
+    branches = decided(program, image, facts)
+    if not cuts and not required and not branches:
         return program
     removed: dict[Removed, None] = {}
     used: dict[Assumption, None] = {}
     taken: set[int] = set()
     functions = dict(program.functions)
+    losses = {
+        entry: [
+            (texts, loss)
+            for index, taken, texts in found
+            for loss in _branch(functions[entry], functions[entry].blocks[index], taken, texts[0])
+        ]
+        for entry, found in branches.items()
+    }
+    for entry, of_registers in losses.items():
+        cfg = functions[entry]
+        functions[entry] = _without(cfg, [loss for _, loss in of_registers])
+        for texts, (loss, lost) in of_registers:
+            taken.add(cfg.blocks[loss.block].last.addr)
+            removed[lost] = None
+            used.update(dict.fromkeys(texts))
     for cut in cuts:
         if isinstance(cut.fact, Branch):
             _require_one_branch(functions.values(), cut, image)

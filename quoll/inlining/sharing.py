@@ -172,7 +172,7 @@ class Modules:
                 if address in owner
             }
             scope = {
-                address & ~1
+                address
                 for text in fact.functions()
                 for address in find_place(self.image, text, fact.source).addresses
             }

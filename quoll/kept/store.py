@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from quoll.kept.archive import Damaged, from_text, to_text
+from quoll.printable import printable
+from quoll.terminal import clearing
 
 __all__ = ["LIMIT_VARIABLE", "NOWHERE", "Store", "begin_run", "user_folder", "warn_once"]
 
@@ -255,8 +257,7 @@ def warn_once(text: str) -> None:
         return
     _warned = True
     with suppress(OSError, ValueError, AttributeError):
-        lead = "\r\x1b[K" if sys.stderr.isatty() else ""
-        print(f"{lead}wcet: warning: {text}", file=sys.stderr, flush=True)
+        print(f"{clearing()}wcet: warning: {printable(text)}", file=sys.stderr, flush=True)
 
 
 def _limit() -> int:

@@ -46,7 +46,7 @@ def summary(program: Program, image: Image, vivu: Vivu = FULL) -> str:
         f"blocks        {sum(len(cfg.blocks) for cfg in cfgs)}",
         f"edges         {sum(len(cfg.edges) for cfg in cfgs)}",
         f"loops         {sum(len(found) for found, _ in loops.values())}",
-        f"jump tables   {len(program.jump_tables)}",
+        f"jump tables   {sum(t.table is not None for t in program.jump_tables)}",
     ]
     lines += _sizes(program, image, vivu)
     lines += [

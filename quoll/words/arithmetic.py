@@ -78,6 +78,17 @@ def bit_or(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
     return _at_least(result, max(a.low, b.low))
 
 
+def keeps_bits(a: ValueSet, mask: int, bits: int = 32) -> bool:
+    """Whether x & mask == x is seen of every member."""
+    ones, free = _known(a, bits)
+    return (ones | free) & ~mask == 0
+
+
+def has_bits(a: ValueSet, mask: int, bits: int = 32) -> bool:
+    """Whether x | mask == x is seen of every member."""
+    return mask & ~_known(a, bits)[0] == 0
+
+
 def bit_xor(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
     """{x ^ y}."""
     (ones_a, free_a), (ones_b, free_b) = _known(a, bits), _known(b, bits)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cache.data_accesses import DataModel
+from cache.lines import ANY_SET
 from quoll.image.memory_map import Cacheability
 from quoll.words.strided_interval import ValueSet, progression
 from tests.testing.cache.graphs import DATA, DEVICE, pool
@@ -46,12 +47,25 @@ def test_candidates_cover_concrete_accesses(which: int, data: st.DataObject) -> 
     words = (addr + size - 1) // 4 - addr // 4 + 1
     assert words <= sum(a.words for a in accesses)
     for line in lines:
-        assert any(a.candidates is None or line in a.candidates for a in accesses)
+        assert any(
+            (a.candidates is None or line in a.candidates) and a.sets >> L1.index_set_of(line) & 1
+            for a in accesses
+        )
     cached = addr + size <= DEVICE
     wrong = Cacheability.NEVER if cached else Cacheability.ALWAYS
     assert all(a.memory is not wrong for a in accesses if a.low is not None and a.low <= addr)
     certain = [a for a in accesses if a.certain]
     assert all(a.candidates is not None and a.candidates[0] in lines for a in certain)
+
+
+def test_sets_of_addresses_that_are_aligned() -> None:
+    """An object of 512 bytes: word 68 of it is in the third line of one of its 8 places."""
+    model, load = DataModel(hierarchy(0)), pool(INSNS)[0]
+    (access,) = model.accesses(load, ValueSet(DATA + 68, DATA + 68 + (512 << 10), 512))
+    assert access.candidates is None
+    assert access.sets == sum(1 << n for n in range(2, 128, 16))
+    (access,) = model.accesses(load, ValueSet(DATA + 68, DATA + 68 + (16 << 10), 16))
+    assert access.sets == ANY_SET
 
 
 def test_generator_reaches_exact_and_unknown() -> None:

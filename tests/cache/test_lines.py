@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cache.lines import NO_LINES, Lines, LinesBuilder, Target
+from cache.lines import ANY_SET, NO_LINES, Lines, LinesBuilder, Target
 
 SYMBOL = 2000
 OTHER = 2001
@@ -17,8 +17,8 @@ def builder(capacity: int = 1) -> LinesBuilder:
     return LinesBuilder(NO_LINES, 32, 128, capacity)
 
 
-def bytes_from(symbol: int, *spans: tuple[int, int]) -> Target:
-    return Target(None, symbol, spans)
+def bytes_from(symbol: int, *spans: tuple[int, int], sets: int = ANY_SET) -> Target:
+    return Target(None, symbol, spans, sets)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,42 @@ def test_what_may_evict_bytes_from_a_symbol(access: Target, stays: bool) -> None
     assert (lines.age(bytes_from(SYMBOL, (0, 4))) is not None) is stays
 
 
+EVEN = sum(1 << n for n in range(0, 128, 2))
+
+
+@pytest.mark.parametrize(
+    ("access", "stays"),
+    [
+        (Target((7,), sets=1 << 7), True),
+        (Target((6,), sets=1 << 6), False),
+        (Target((6, 7), sets=3 << 6), False),
+        (Target(None, sets=EVEN << 1), True),
+        (Target(None, sets=EVEN), False),
+        (Target(None), False),
+        (bytes_from(OTHER, (0, 4), sets=EVEN << 1), True),
+        (bytes_from(OTHER, (0, 4), sets=EVEN), False),
+    ],
+)
+def test_only_what_may_be_in_its_set_evicts_bytes_from_a_symbol(
+    access: Target, *, stays: bool
+) -> None:
+    lines = builder()
+    lines.add(bytes_from(SYMBOL, (0, 4), sets=EVEN))
+    lines.add(Target((6,), sets=1 << 6))
+    lines.make_older(access, 1)
+    assert (lines.age(bytes_from(SYMBOL, (0, 4))) is not None) is stays
+    assert (lines.age(Target((6,))) is not None) is (stays or 6 in (access.lines or ()))
+
+
+def test_what_is_known_of_the_set_of_a_line_adds_up_and_is_lost_where_paths_meet() -> None:
+    a, b = builder(), builder()
+    a.add(bytes_from(SYMBOL, (0, 4), sets=0b1100))
+    a.add(bytes_from(SYMBOL, (0, 8), sets=0b0110))
+    assert a.build().symbols == {SYMBOL: ((0, 8, 0, 0b0100),)}
+    b.add(bytes_from(SYMBOL, (0, 8), sets=0b0010))
+    assert a.build().join(b.build()).symbols == {SYMBOL: ((0, 8, 0, 0b0110),)}
+
+
 def test_ages_by_set() -> None:
     lines = builder(2)
     lines.add(Target((5,)))
@@ -87,7 +123,7 @@ def test_joins_keep_what_both_know_at_the_higher_age() -> None:
     b.add(bytes_from(SYMBOL, (4, 12)))
     joined = a.build().join(b.build())
     assert joined.sets == {5: ((5, 1),)}
-    assert joined.symbols == {SYMBOL: ((0, 8, 0),)}
+    assert joined.symbols == {SYMBOL: ((0, 8, 0, ANY_SET),)}
     assert joined == b.build().join(a.build())
 
 
@@ -95,7 +131,7 @@ def test_symbols_change_along_edges() -> None:
     lines = builder()
     lines.add(bytes_from(SYMBOL, (8, 12)))
     after = lines.build().renamed({OTHER: SYMBOL << 32 | 4})
-    assert after.symbols == {OTHER: ((4, 8, 0),)}
+    assert after.symbols == {OTHER: ((4, 8, 0, ANY_SET),)}
     back = after.renamed({SYMBOL: OTHER << 32 | (-4 & 0xFFFFFFFF)})
     assert back == lines.build()
     assert lines.build().renamed({}).symbols == {}
@@ -104,10 +140,11 @@ def test_symbols_change_along_edges() -> None:
 TARGETS = st.one_of(
     st.builds(lambda n: Target((n,)), st.sampled_from([7, 8, 7 + 128, 7 + 256])),
     st.builds(
-        lambda symbol, low, size: bytes_from(symbol, (low, low + size)),
+        lambda symbol, low, size, sets: bytes_from(symbol, (low, low + size), sets=sets),
         st.sampled_from([SYMBOL, OTHER]),
         st.sampled_from([-4, 0, 28, WAY]),
         st.sampled_from([4, 8]),
+        st.sampled_from([ANY_SET, EVEN, 3 << 7]),
     ),
 )
 

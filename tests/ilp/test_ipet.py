@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -10,6 +11,7 @@ from ilp.constraints.nest import LoopNest, checked_bounds
 from ilp.ipet import build_ipet, total_row
 from ilp.solvers.highs import Highs
 from ilp.worst_case import WorstCase, worst_case
+from loopbounds.execution.only import OnlyExecution
 from loopbounds.proof.bound import LoopBound
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError, InfeasibleError, UnboundedLoop
@@ -64,6 +66,33 @@ def test_a_total_over_the_loop_around() -> None:
     elsewhere = replace(total, around=header + 4)
     got = worst_case(NESTED, costs(NESTED, {2: 1, 3: 10}), (outer, elsewhere), solver=Highs())
     assert got.solution.nodes[2] == 15
+
+
+def test_no_edge_is_taken_more_often_than_in_the_only_execution() -> None:
+    """4 turns of the inner loop in the first of the outer one, none in the second."""
+    pairs = [0, 1, *([2, 3] * 4), 2, 4, 1, 2, 4, 1, 5]
+    number = {(e.src, e.dst): i for i, e in enumerate(NESTED.edges)}
+    taken = [0] * len(NESTED.edges)
+    for step in pairwise(pairs):
+        taken[number[step]] += 1
+    found = OnlyExecution(0, (3, 5), (3, 6), tuple(taken), 5, ())
+    got = worst_case(
+        NESTED,
+        costs(NESTED, {2: 1, 3: 10}),
+        bounded(NESTED, 3, 5),
+        (),
+        (),
+        found,
+        solver=Highs(asked_first=False),
+    )
+    assert got.solution.cycles == 6 + 40
+    assert got.solution.edges == tuple(taken)
+    assert got.solution.solver == "the only execution"
+    asked = Highs()
+    again = worst_case(
+        NESTED, costs(NESTED, {2: 1, 3: 10}), bounded(NESTED, 3, 5), (), (), found, solver=asked
+    )
+    assert again.solution.cycles == 6 + 40
 
 
 def test_a_total_where_a_path_starts_inside() -> None:

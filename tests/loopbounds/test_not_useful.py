@@ -9,10 +9,12 @@ from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.prove import Budget
 from quoll.extraction.extract import extract
 from quoll.facts import parse
+from quoll.facts.regions import Regions
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.values.values import analyse
 from tests.testing.quoll.building import address, build
+from tests.testing.quoll.sketch import assemble
 
 COUNTED = """
 volatile unsigned sink, words;
@@ -22,12 +24,16 @@ CONSTANT = 1 << 21
 
 
 def bounded(limit: str, facts: str = "") -> LoopBound:
-    image = Image.load(build(COUNTED.format(limit=limit), optimise="-O1"))
+    return only_loop(Image.load(build(COUNTED.format(limit=limit), optimise="-O1")), facts)
+
+
+def only_loop(image: Image, facts: str = "") -> LoopBound:
     entry = address(image, "main")
     graph = expand(extract(image, [entry]), entry, image)
     options = BoundOptions(Budget(seconds=20), workers=1)
     stated = parse(facts, "test.facts")
-    (bound,) = bound_loops(graph, image, analyse(graph, image), stated, options)
+    values = analyse(graph, image, regions=Regions.of(stated, image), starts=True)
+    (bound,) = bound_loops(graph, image, values, stated, options)
     return bound
 
 
@@ -53,3 +59,31 @@ def test_who_means_it_states_it() -> None:
     bound = bounded("n", "loop prog.c:3 at most 4294967296")
     assert bound.bound is not None
     assert bound.bound >= (1 << 32) - 1
+
+
+STACK = "region stack from 0x100 to 0x100 is cached\nregister r13 at main points into stack\n"
+
+
+def test_of_a_stack_pointer_it_is_asked_where_the_stack_is() -> None:
+    image = assemble("main: mov r3, sp\n lsr r3, r3, #2\n1: subs r3, r3, #1\n bne 1b\n bx lr")
+    bound = only_loop(image)
+    assert bound.bound is None
+    assert "r13" in bound.why
+    assert "say where the stack is" in bound.reason
+    assert "is at most M" not in bound.reason
+    assert only_loop(image, STACK).bound == 0x40
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "main: mov r1, sp\n ldr sp, [r0]\n1: subs sp, sp, #4\n str r2, [sp]\n bne 1b\n mov sp, r1\n"
+        " bx lr",
+        "main: push {lr}\n bl f\n pop {pc}\n.type f, %function\nf: mov r3, sp\n lsr r3, r3, #2\n"
+        "1: subs r3, r3, #1\n bne 1b\n bx lr",
+    ],
+)
+def test_a_stack_pointer_is_no_count(text: str) -> None:
+    bound = only_loop(assemble(text))
+    assert bound.bound is None
+    assert "is at most M" not in bound.reason

@@ -13,10 +13,10 @@ from loopbounds.proof.prove import Budget
 from loopbounds.recursion import Depths, find_depths, with_depths
 from quoll.arm.decode import decode
 from quoll.arm.insn import LR, PC, SP, Insn
-from quoll.errors import ControlFlowError
+from quoll.errors import ControlFlowError, FactsError
 from quoll.extraction.extract import extract
 from quoll.extraction.functions import function_name
-from quoll.facts import Facts
+from quoll.facts import Facts, parse
 from quoll.image.image import Image
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.building import address, build
@@ -127,6 +127,12 @@ HANDED = {  # callees store into frames of their callers
     ),
 }
 
+EXECUTED = {
+    name: (functions, body) for name, (functions, body, _) in {**PROVED, **OPTIMISED}.items()
+}
+EXECUTED |= {name: NOT_BOUNDED[name] for name in ("list", "through a pointer")}
+EXECUTED |= {name: HANDED[name] for name in ("fifth argument", "own frame")}
+
 STATEMENTS = (
     "k = n - 1;", "k = k >> 1;", "set(&k, n);", "set(&m, k);", "*p = n - 1;", "left = k;",
     "k = left & 15;", "k = m & 7;", "m += f(k - 1, &m);", "k = f(k >> 1, &k);", "m = f(n - 1, p);",
@@ -153,9 +159,13 @@ class Code:
     found: Depths
 
     @staticmethod
-    def of(functions: str, body: str, optimise: str) -> Code:
-        source = f"{functions}\nunsigned main(unsigned a, unsigned b) {{ {body} }}\n"
+    def of(functions: str, body: str, optimise: str, *, loaded: str = "") -> Code:
+        """``loaded`` are words of memory that ``main`` begins with, in place of its arguments."""
+        given = "void" if loaded else "unsigned a, unsigned b"
+        source = f"{functions}\n{loaded}unsigned main({given}) {{ {body} }}\n"
         image = Image.load(build(source, *FLAGS, optimise=optimise))
+        if loaded:
+            image = image.starting_with(image.loaded_in_place())
         entry = address(image, "main")
         program = extract(image, [entry])
         return Code(image, find_depths(program, entry, image, Facts(), OPTIONS))
@@ -247,6 +257,31 @@ def test_recursion_without_a_depth(name: str, level: str) -> None:
 def test_callees_that_store_into_frames(name: str, level: str) -> None:
     """A depth, if there is one, is not exceeded."""
     Code.of(*HANDED[name], level).check()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", EXECUTED)
+def test_the_only_execution(name: str, level: str) -> None:
+    """Activations are counted where memory as loaded decides them."""
+    functions, body = EXECUTED[name]
+    code = Code.of(functions, body, level, loaded="volatile unsigned a = 13, b = 6;\n")
+    counted = code.depths()
+    assert counted
+    assert counted == {f: most for f, most in code.deepest(()).items() if f in counted}
+    assert all("the only execution" in d.evidence for d in code.found.depths.values())
+
+
+def test_a_stated_depth_below_the_only_execution_is_refuted() -> None:
+    code = Code.of(FACTORIAL, "return f(a);", "-O1", loaded="volatile unsigned a = 13;\n")
+    entry = address(code.image, "main")
+    for stated in (13, 20):
+        facts = parse(f"recursion of f at most {stated}", "x")
+        program = extract(code.image, [entry], facts)
+        assert find_depths(program, entry, code.image, facts).depths == code.found.depths
+    facts = parse("recursion of f at most 12", "x")
+    program = extract(code.image, [entry], facts)
+    with pytest.raises(FactsError, match="f has 13 activations at a time"):
+        find_depths(program, entry, code.image, facts)
 
 
 @pytest.mark.slow

@@ -139,6 +139,9 @@ def test_intervals_hold_values(data: st.DataObject, x: int, y: int, z: int) -> N
     low, high = data.draw(st.integers(0, x)), data.draw(st.integers(x, 255))
     least, most = interval(term, {X: (low, high)})
     assert least <= value <= most
+    found: dict[Term, tuple[int, int]] = {}
+    for part in (*rewrite.parts(term), term):  # what was found of parts changes nothing
+        assert interval(part, {X: (low, high)}, found) == interval(part, {X: (low, high)})
 
 
 def test_what_flags_mean() -> None:

@@ -266,6 +266,27 @@ def test_comments_that_say_nothing_are_warnings(capsys: pytest.CaptureFixture[st
     assert "no code follows" in said
 
 
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "// at most 33 rounds, wcet: loop at most 33",
+        "// WCET: loop at most 33",
+        "\n#pragma GCC diagnostic push // wcet: loop at most 33\n",
+        "\n#define BOUND /* wcet: list has at most 3 elements */\n",
+    ],
+)
+def test_a_fact_that_is_not_read_is_a_warning(
+    comment: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What stands where no fact is read is not passed over in silence."""
+    text = WALK.replace("// wcet: loop at most 33", f"// The walk. Not wcet: a word.  {comment}")
+    with pytest.raises(UnboundedLoop):
+        analysed(build(text, *FLAGS))
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    assert "is not read: 'wcet:' has to begin a comment" in line
+    assert f"prog.c:{text.split(comment)[0].count(chr(10)) + 1 + comment[0].isspace()}: " in line
+
+
 def test_other_facts_of_a_place() -> None:
     text = WALK.replace("{  // wcet: loop at most 33", "{  // wcet: list has at most 8 elements")
     result = analysed(build(text, *FLAGS, optimise="-O1"))

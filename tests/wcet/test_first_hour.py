@@ -26,8 +26,8 @@ def test_three_commands_and_two_edits(name: str, tmp_path: Path) -> None:
     proposed = "\n".join(output for _, output in hour.commands)
     for _, lines in hour.edits:
         for line in lines:
-            form = re.sub(r"(?<=most )\d+|beat, sample", "\0", line)
-            form = r"(\d+|N|PLACE, \.\.\.)".join(map(re.escape, form.split("\0")))
+            form = re.sub(r"(?<=most )\d+", "\0", line)
+            form = r"(\d+|N)".join(map(re.escape, form.split("\0")))
             assert re.search(form, proposed), f"not proposed: {line}"
     assert hour.bounds[-1] <= RATIO * best(tmp_path)
     assert 2 * hour.bounds[-1] < hour.bounds[0], "the second edit is worth it"

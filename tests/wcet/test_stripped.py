@@ -44,3 +44,70 @@ def test_an_address_of_a_stripped_binary(
     row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("0x"))
     assert f" {bounds[1][0]:,} " in row, "columns of large numbers stay apart"
     assert main(["loops", str(elf), "--entry", f"{symbol.addr | symbol.thumb:#x}", "--quiet"]) == 0
+
+
+SMALL = """\
+volatile unsigned word;
+__attribute__((noinline)) unsigned part(unsigned n) { return word + n; }
+unsigned main(unsigned n) {
+    for (unsigned i = 0; i < 5; i++)
+        n += part(i);
+    return n;
+}
+"""
+COMMANDS = {
+    "analyse": ("analyse", "ELF", "--entry", "MAIN", "--html", "a.html", "--json", "a.json"),
+    "advise": ("advise", "ELF", "--entry", "MAIN"),
+    "cache": ("cache", "ELF", "--entry", "MAIN"),
+    "cache of a function": ("cache", "ELF", "PART", "--entry", "MAIN"),
+    "callgraph": ("callgraph", "ELF", "--entry", "MAIN"),
+    "cfg": (
+        "cfg",
+        "ELF",
+        "--entry",
+        "MAIN",
+        "--function",
+        "PART",
+        "--cycles",
+        "MAIN",
+        "--dot",
+        "a",
+    ),
+    "check": ("check", "ELF", "--entry", "MAIN", "--budget", "MAIN=1s"),
+    "diff": ("diff", "ELF", "ELF", "--entry", "MAIN"),
+    "disasm": ("disasm", "ELF", "PART"),
+    "loops": ("loops", "ELF", "--entry", "MAIN", "--ffx", "a.ffx"),
+    "masked": ("masked", "ELF", "--entry", "MAIN"),
+    "path": ("path", "ELF", "--entry", "MAIN", "--why", "PART"),
+    "timing": ("timing", "ELF", "PART", "--entry", "MAIN"),
+    "values": ("values", "ELF", "PART", "--entry", "MAIN"),
+}
+PLAIN = ("callgraph", "disasm")  # they need no platform
+NO_LATENCY = 2  # the status of ``masked`` where the platform's interrupt entry is not there
+
+
+@pytest.fixture(scope="module")
+def stripped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A binary without symbols, and the addresses of its functions."""
+    elf = build(SMALL, optimise="-O1", thumb=True, cpu="cortex-a8", link=(CODE,))
+    image = Image.load(elf)
+    found = {name: image.symbol(name.lower()) for name in ("MAIN", "PART")}
+    bare = tmp_path_factory.mktemp("stripped") / "bare.elf"
+    subprocess.run(["arm-none-eabi-strip", elf, "-o", bare], check=True)
+    return bare, {name: f"{s.addr | 1:#x}" for name, s in found.items() if s is not None}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_does_without_symbols(
+    name: str,
+    stripped: tuple[Path, dict[str, str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    elf, functions = stripped
+    words = {"ELF": str(elf), "MAIN=1s": f"{functions['MAIN']}=1s", **functions}
+    asked = [words.get(word, word) for word in COMMANDS[name]]
+    asked += () if name in PLAIN else ("--platform", "cubieboard")
+    assert main(asked) == (NO_LATENCY if name == "masked" else 0)

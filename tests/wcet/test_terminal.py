@@ -56,16 +56,24 @@ def elf() -> Path:
 BARE = ("callgraph", "cfg", "disasm", "explain", "platform", "setup")  # they keep nothing
 
 
-def on_terminal(columns: int, lines: int, *arguments: str | Path, **variables: str) -> list[str]:
-    """The lines that ``wcet`` prints on a terminal of this size."""
+def on_terminal(
+    columns: int, lines: int, *arguments: str | Path, progress: bool = False, **variables: str
+) -> list[str]:
+    """The lines that ``wcet`` prints on a terminal of this size, those of progress if asked for."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     hidden = ("COLUMNS", "LINES", "NO_COLOR")
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
-    quiet = () if arguments[0] in BARE else ("--quiet", "--no-cache")
+    quiet = (
+        [] if arguments[0] in BARE else ["--no-cache"] if progress else ["--quiet", "--no-cache"]
+    )
     command = [sys.executable, "-m", "wcet.cli", *map(str, arguments), *quiet]
     run = subprocess.Popen(
-        command, stdout=theirs, env={**kept, "TERM": "xterm", **variables}, close_fds=True
+        command,
+        stdout=theirs,
+        stderr=theirs if progress else None,
+        env={**kept, "TERM": "xterm", **variables},
+        close_fds=True,
     )
     os.close(theirs)
     data = b""
@@ -119,6 +127,14 @@ def test_details_fit_the_width_and_wide_is_everything(elf: Path) -> None:
 def test_colours_are_for_terminals_and_can_be_refused(elf: Path) -> None:
     assert any("\x1b[1m" in line for line in on_terminal(80, 24, *ANALYSE, elf))
     assert not any("\x1b" in line for line in on_terminal(80, 24, *ANALYSE, elf, NO_COLOR="1"))
+
+
+@pytest.mark.slow
+def test_a_terminal_that_clears_no_line_gets_plain_ones(elf: Path) -> None:
+    assert any("\x1b[K" in line for line in on_terminal(80, 24, *ANALYSE, elf, progress=True))
+    found = on_terminal(80, 24, *ANALYSE, elf, progress=True, TERM="dumb")
+    assert "wcet: read" in found
+    assert not any("\x1b" in line for line in found)
 
 
 SCREENS: dict[str, tuple[str, ...]] = {

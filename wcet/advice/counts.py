@@ -41,7 +41,7 @@ class CountProgram:
     @property
     def within(self) -> str:
         """The entry: what is said of its paths need not hold of those of others."""
-        return self.result.function(self.entry.address & ~1)
+        return self.result.function(self.entry.address)
 
     def saved(self, place: str, most: int) -> int:
         """Cycles that the bound falls if ``place`` executes so often at most.

@@ -84,7 +84,7 @@ def _trials(result: Result, entry: EntryResult, options: Options) -> Iterator[_T
     facts = load(facts_files(result.kernel, options))
     run = Run.begin(result.kernel, options, Silent())
     prepare = Preparation(run)
-    valued = prepare.valued(entry.name, entry.address)
+    valued = prepare.valued(entry.name, run.entries[entry.name])
     classes = classify(valued.graph, valued.values, run.platform.hierarchy)
     accesses = [
         (node.block.insns[reference.insn].addr, reference)
@@ -98,7 +98,7 @@ def _trials(result: Result, entry: EntryResult, options: Options) -> Iterator[_T
     yield from _of_memory(result, options, facts)
     yield from _of_accesses(result, entry, options, facts, accesses)
     platform = result.platform
-    contexts = prepare.contexts(entry.address) if entry.shared else 0
+    contexts = prepare.contexts(run.entries[entry.name]) if entry.shared else 0
     if 0 < contexts <= MOST_CONTEXTS:
         yield _Trial(
             "--share never",

@@ -38,11 +38,11 @@ def recorded(kernel: Path, options: Options, entry: EntryResult, files: Sequence
     if not files:
         return Recorded()
     run = Run.begin(kernel, replace(options, vivu=replace(options.vivu, unroll=False)), Silent())
-    graph = Preparation(run).whole_graph(entry.address)
+    graph = Preparation(run).whole_graph(run.entries[entry.name])
     executions, most, known = 0, Counter[int](), set[bytes]()
     for file in files:
         for execution in Trace.read(file).executions:
-            if execution.entry != entry.address & ~1 or execution.end is End.STOPPED:
+            if execution.entry != entry.address or execution.end is End.STOPPED:
                 continue
             executions += 1
             path = execution.pcs.tobytes()

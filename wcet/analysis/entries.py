@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from quoll.arm.vectors import VECTORS, WORD, vector_tables
 from quoll.errors import FactsError, UsageError
 from quoll.extraction.extract import SAY_WHICH
 from quoll.facts import PathEnd, Source
-from quoll.facts.places import resolve
+from quoll.facts.places import resolve_code
 from quoll.image.image import Image
 from quoll.spelling import nearest, question
 from wcet.platforms.platform import Platform
@@ -13,10 +14,11 @@ from wcet.platforms.platform import Platform
 __all__ = ["ALL", "asked_ends", "find_entries", "find_entry", "path_ends"]
 
 ALL = "all"
+NAMED = 4  # tables in a hint
 
 
 def find_entries(image: Image, platform: Platform, names: tuple[str, ...]) -> dict[str, int]:
-    """Address of each entry; ``all`` stands for every entry of the platform.
+    """Address of each entry, bit 0 set for Thumb code; ``all``: every entry of the platform.
 
     A name of the platform means the first of its symbols that exists, else its vector. Raises
     UsageError for what is neither that, nor a symbol, nor an address.
@@ -26,7 +28,7 @@ def find_entries(image: Image, platform: Platform, names: tuple[str, ...]) -> di
 
 
 def find_entry(image: Image, platform: Platform, name: str) -> int:
-    """Address of one entry."""
+    """Address of one entry, as ``find_entries`` gives it."""
     point = platform.entries.get(name)
     if point is not None:
         symbols = filter(None, map(image.symbol, point.symbols))
@@ -41,17 +43,30 @@ def find_entry(image: Image, platform: Platform, name: str) -> int:
                 f"entry {name}: none of the symbols {', '.join(point.symbols)} exists, and {why}",
                 hint=f"{SAY_WHICH}; or name a symbol"
                 if several
-                else f"name a symbol or an address with --entry{meant and f'; {meant}'}",
+                else f"name a symbol or an address with --entry{meant and f'; {meant}'}"
+                f"{_elsewhere(image, point.vector)}",
             )
         return address
     try:
-        (address,) = resolve(image, name, names=(*platform.entries, ALL))
+        (address,) = resolve_code(image, name, names=(*platform.entries, ALL))
     except (FactsError, ValueError) as fault:
         raise UsageError(
             f"no entry {name!r}: {fault}",
             hint=f"platform {platform.name} knows {', '.join(platform.entries)}",
         ) from fault
     return address
+
+
+def _elsewhere(image: Image, vector: int) -> str:
+    """The same vector in tables that stand in code at other addresses, for a hint."""
+    slot = vector % (VECTORS * WORD)
+    found = [
+        f"--entry {table + slot:#x}"
+        for part in image.segments
+        if image.is_executable(part.addr)
+        for table in vector_tables(image.read(part.addr, part.size) or b"", part.addr)
+    ]
+    return f"; a table of vectors has it at {', '.join(found[:NAMED])}" if found else ""
 
 
 def path_ends(image: Image, platform: Platform) -> frozenset[int]:

@@ -31,29 +31,29 @@ NO_BOUND = (
 def serves_interrupts(
     image: Image, platform: Platform, facts: Facts, ends: frozenset[int], address: int
 ) -> bool:
-    """Whether the code at ``address`` may run on the interrupt path.
+    """Whether the code at ``address``, bit 0 aside, may run on the interrupt path.
 
     That is so for the interrupt entry and what it reaches, and where it cannot be told. Another
     entry of the platform is asked for by its own path.
     """
     entries = {name: _address(image, platform, name) for name in platform.entries}
-    handler = entries.pop(INTERRUPT, None)
-    if handler is None or handler == address:
+    handler, first = entries.pop(INTERRUPT, None), address & ~1
+    if handler is None or handler & ~1 == first:
         return handler is not None
-    if address in entries.values():
+    if any(other is not None and other & ~1 == first for other in entries.values()):
         return False
     try:
         program = extract(image, [handler], facts, ends)
     except ControlFlowError:
         return True
     blocks = (block for function in program.functions.values() for block in function.blocks)
-    return any(insn.addr == address for block in blocks for insn in block.insns)
+    return any(insn.addr == first for block in blocks for insn in block.insns)
 
 
 def _address(image: Image, platform: Platform, name: str) -> int | None:
-    """Of the first instruction of an entry, if the ELF has it."""
+    """Of an entry, if the ELF has it."""
     try:
-        return find_entry(image, platform, name) & ~1
+        return find_entry(image, platform, name)
     except UsageError:
         return None
 

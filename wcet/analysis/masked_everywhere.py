@@ -22,7 +22,8 @@ from quoll.cfg.call_graph import call_graph
 from quoll.errors import ControlFlowError, WcetError
 from quoll.extraction.extract import extract
 from quoll.extraction.statements import STATE_TARGETS
-from quoll.facts import ELSEWHERE, Facts, NeverReturns, OnlyFollowed, Source
+from quoll.facts import Facts, NeverReturns, Source
+from quoll.facts.guidance import ELSEWHERE, OnlyFollowed
 from quoll.facts.places import resolve
 from quoll.image.image import Image
 from quoll.inlining.sharing import exceeds

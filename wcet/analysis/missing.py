@@ -10,11 +10,13 @@ more of them.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from quoll.errors import Missing, WcetError
+from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from wcet.analysis.analyse import recalled_or_prepared
 from wcet.analysis.options import Options
@@ -32,7 +34,8 @@ class Survey:
     """What is missing in the order in which it was found, each with the first entry that needs it.
 
     ``others``: of entries by name, errors that no fact takes away. ``status``: that of the first
-    error, 0 without one. ``outside``: what the platform's memory does not cover.
+    error, 0 without one. ``outside``: what the platform's memory does not cover. ``ways``: by
+    address of what is missing, a shortest chain of calls from the entry, as functions.
     """
 
     image: Image
@@ -40,6 +43,7 @@ class Survey:
     missing: tuple[tuple[str, Missing], ...]
     others: Mapping[str, WcetError]
     status: int
+    ways: Mapping[int, tuple[int, ...]]
 
 
 def survey(kernel: Path, options: Options, stages: Stages) -> Survey:
@@ -48,13 +52,15 @@ def survey(kernel: Path, options: Options, stages: Stages) -> Survey:
     found: dict[tuple[int, str], tuple[str, Missing]] = {}
     others: dict[str, WcetError] = {}
     statuses: list[int] = []
+    ways: dict[int, tuple[int, ...]] = {}
     with tempfile.TemporaryDirectory(prefix="wcet-") as folder:
         file = Path(folder) / "meanwhile.facts"
         under = replace(options, facts=(*options.facts, file))
         for name, address in begun.entries.items():
             for _ in range(ROUNDS):
                 file.write_text("".join(f"{meanwhile(m)}\n" for _, m in found.values()))
-                error = _error(Run.begin(kernel, under, stages), name, address)
+                run = Run.begin(kernel, under, stages)
+                error = _error(run, name, address)
                 if error is None:
                     break
                 statuses.append(error.exit_status)
@@ -62,9 +68,30 @@ def survey(kernel: Path, options: Options, stages: Stages) -> Survey:
                 if new.keys() <= found.keys():
                     others[name] = error
                     break
-                found |= {key: value for key, value in new.items() if key not in found}
+                new = {key: value for key, value in new.items() if key not in found}
+                ways |= _ways(run, address, {m.addr for _, m in new.values()} - ways.keys())
+                found |= new
     outside = outside_map(begun.image, begun.platform.hierarchy.memory)
-    return Survey(begun.image, outside, tuple(found.values()), others, next(iter(statuses), 0))
+    return Survey(
+        begun.image, outside, tuple(found.values()), others, next(iter(statuses), 0), ways
+    )
+
+
+def _ways(run: Run, address: int, places: Set[int]) -> dict[int, tuple[int, ...]]:
+    """A shortest chain of calls from the entry to a function with each of ``places``."""
+    program = extract(run.image, [address], run.facts, run.ends)
+    ways: dict[int, tuple[int, ...]] = {}
+    chains: dict[int, tuple[int, ...]] = {address & ~1: (address & ~1,)}
+    waiting = deque(chains)
+    while waiting and ways.keys() < places:
+        function = waiting.popleft()
+        blocks = program.functions[function].blocks
+        here = places & {function, *(i.addr for b in blocks for i in b.insns)}
+        ways |= dict.fromkeys(here - ways.keys(), chains[function])
+        for callee in sorted({c for b in blocks for c in b.calls} - chains.keys()):
+            chains[callee] = (*chains[function], callee)
+            waiting.append(callee)
+    return ways
 
 
 def key_of(missing: Missing) -> tuple[int, str]:

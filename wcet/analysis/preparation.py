@@ -14,14 +14,15 @@ from functools import partial
 from cache.classify import classify
 from cache.geometry import Hierarchy
 from cache.maintenance import invalidates_global, refused
-from loopbounds.bounds import bound_loops
+from loopbounds.bounds import bound_loops, bounds_by_counting
+from loopbounds.execution.only import OnlyExecution, only_execution
 from loopbounds.proof.bound import LoopBound
 from loopbounds.recursion import find_depths, with_depths
 from pipeline.charge import charge
 from pipeline.core import load_core
 from pipeline.costs import Costs
 from pipeline.demand import demand
-from quoll.arm.insn import Flow
+from quoll.arm.insn import Flow, Insn
 from quoll.assumptions import (
     ABORTS,
     ENDS,
@@ -38,7 +39,7 @@ from quoll.assumptions import (
 )
 from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Program
-from quoll.errors import ControlFlowError, TimingError, UsageError
+from quoll.errors import ControlFlowError, Missing, TimingError, UsageError
 from quoll.extraction.extract import extract
 from quoll.facts import PathStart
 from quoll.facts.applied import CALLEE_SAVED, Replacement
@@ -63,6 +64,7 @@ from wcet.platforms.platform import Platform
 __all__ = ["Preparation", "Valued"]
 
 NAMED = 4  # instructions in an error, beside the first
+REPLACED = "function PLACE takes at most {} cycles"
 SPREAD = 1000  # nodes of all starts of paths, from which on they are worth another process
 
 
@@ -112,11 +114,13 @@ class Costed:
 class Preparation:
     """The stages of one run, for any of its entries.
 
-    ``switching``: the functions that switch contexts and are being bounded, the outermost first.
+    ``switching``: the functions that switch contexts and are being bounded, the outermost first,
+    handlers of supervisor calls among them. ``taken``: the last of them is one.
     """
 
     run: Run
     switching: tuple[int, ...] = ()
+    taken: bool = False
 
     @property
     def starts(self) -> bool:
@@ -204,32 +208,30 @@ class Preparation:
         Such a function is an entry of its own, at whose last transfer the path ends. To its callers
         it is replaced by its bound (rule 2): a path may end in it, or it comes back when the thread
         runs again, with unknown memory, caches and pipeline. So the bound of a caller covers both
-        the path up to the switch and the one from behind its call.
+        the path up to the switch and the one from behind its call. The same holds of the handler
+        that an svc enters: it may leave to a user, or come back.
         """
         replaced = dict(program.guidance.replaced)
         blocks = [block for cfg in program.functions.values() for block in cfg.blocks]
         switches: list[Switch] = []
         image = self.run.image.starting_with(())  # callers have stored into memory before
-        for function in sorted({f for b in blocks for f in b.passes if replaced[f].cycles is None}):
+        for called in sorted({f for b in blocks for f in b.passes if replaced[f].cycles is None}):
+            handler = replaced[called].handler
+            function = called if handler is None else handler
             place = self.run.image.place(function)
-            if function in self.switching:
-                raise ControlFlowError(
-                    "functions that switch contexts call each other",
-                    where=place,
-                    hint="state it of the one that loads the stack pointer only",
-                )
+            self._refuse_in_itself(function, handler, program.entries)
             run = replace(self.run, image=image)
-            inside = Preparation(run, switching=(*self.switching, function))
+            inside = Preparation(run, (*self.switching, function), taken=handler is not None)
             valued, prepared = inside.valued(place, function), inside.prepare(place, function)
             found = [self.run.solve(place, function, p, [], whole=False) for p in prepared.paths]
             if any(one.parametric is not None for one in found):
                 raise UsageError(
-                    f"{place} switches context, and its bound depends on a parameter",
+                    f"the bound of {place}, which stands in for its calls, depends on a parameter",
                     hint="give the parameter a number: --set NAME=N",
                 )
             nodes = [(p.graph, n) for p in prepared.paths for n in p.graph.exits]
-            replaced[function] = replace(
-                replaced[function],
+            replaced[called] = replace(
+                replaced[called],
                 cycles=max(one.cycles for one in found),
                 ends=tuple({graph.nodes[n].block.last: None for graph, n in nodes}),
             )
@@ -237,6 +239,22 @@ class Preparation:
             switches.append(Switch(texts, valued.unmasking))
         guidance = replace(program.guidance, replaced=replaced)
         return (replace(program, guidance=guidance) if switches else program), switches
+
+    def _refuse_in_itself(self, function: int, handler: int | None, entries: Sequence[int]) -> None:
+        """Raise ControlFlowError for a bound that would be made of itself."""
+        if handler is not None and function in (*self.switching, *entries):
+            raise ControlFlowError(
+                "an svc enters the handler that it is in",
+                where=self.run.image.place(function),
+                hint="state a number: every supervisor call takes at most N cycles; or that what "
+                "follows is another path: path must end at every supervisor call",
+            )
+        if function in self.switching:
+            raise ControlFlowError(
+                "functions that switch contexts call each other",
+                where=self.run.image.place(function),
+                hint="state it of the one that loads the stack pointer only",
+            )
 
     def changing(self, spans: Iterable[Span]) -> Preparation:
         """The same, where stores change what is loaded in ``spans``."""
@@ -360,11 +378,17 @@ class Preparation:
             moved = parts[0].start is not None  # by a fact
             turning = frozenset(loop for part in parts for loop in part.loops)
             only = None if parts[0].graph is graph else turning
-            bounds = self.loop_bounds(graph, values, only)
+            run, execution = self.run, None
+            if only is None and self.starts:
+                execution = only_execution(graph, run.image, values, run.facts)
+            if execution is None:
+                bounds = self.loop_bounds(graph, values, only)
+            else:
+                bounds = bounds_by_counting(graph, run.image, run.facts, execution)
             reads = values.reading(self.run.platform.pending)
             if len(parts) == 1 and reads and self.serves_interrupts(graph):
                 bounds = not_by_tests(graph, reads, bounds)
-        prepared = self.paths(name, parts, values, bounds)
+        prepared = self.paths(name, parts, values, bounds, execution)
         assumptions = (
             *valued.assumptions,
             *(self.run.platform.pending_assumption() if len(parts) > 1 and not moved else ()),
@@ -411,7 +435,12 @@ class Preparation:
         return serves_interrupts(run.image, run.platform, run.facts, run.ends, address)
 
     def paths(
-        self, name: str, parts: Sequence[Segment], values: Values, bounds: Sequence[LoopBound]
+        self,
+        name: str,
+        parts: Sequence[Segment],
+        values: Values,
+        bounds: Sequence[LoopBound],
+        execution: OnlyExecution | None = None,
     ) -> list[tuple[PreparedPaths, tuple[Assumption, ...]]]:
         """Costs of the paths from each start, and what they assume; side by side if it pays."""
         known = [of_segment(part, bounds) for part in parts]
@@ -428,7 +457,7 @@ class Preparation:
         for stage, seconds in zip(("cache", "pipeline"), spent, strict=True):
             self.run.stages.spent(stage, elapsed * seconds / (sum(spent) or 1))
         return [
-            (PreparedPaths(part.start, part.graph, costed.costs, of), costed.assumptions)
+            (PreparedPaths(part.start, part.graph, costed.costs, of, execution), costed.assumptions)
             for part, of, costed in zip(parts, known, found, strict=True)
         ]
 
@@ -446,7 +475,7 @@ class Preparation:
             values,
             hierarchy,
             self.run.platform.timing,
-            exception=part.start is None and name in self.run.platform.entries,
+            exception=part.start is None and (self.taken or name in self.run.platform.entries),
         )
         assumptions = (*classes.assumptions, *charges.costs.assumptions)
         seconds = between - begun, time.perf_counter() - between
@@ -536,8 +565,7 @@ def refuse_untimed(graph: Supergraph, image: Image, platform: Platform) -> None:
     """Raise TimingError for all instructions without a timing class, before anything is proved."""
     timing = platform.timing
     core = load_core(timing.core, timing.profile, timing.own_rows)
-    blocks = {id(node.block): node.block for node in graph.nodes}
-    insns = {insn.addr: insn for block in blocks.values() for insn in block.insns}
+    insns = instructions(graph)
     found: dict[int, TimingError] = {}
     for addr, insn in sorted(insns.items()):
         try:
@@ -550,21 +578,53 @@ def refuse_untimed(graph: Supergraph, image: Image, platform: Platform) -> None:
     more = "".join(f"; also {insns[a].text} at {image.place(a)}" for a, _ in others[:NAMED])
     left = len(others) - NAMED
     more += f"; and {left} more" if left > 0 else ""
-    raise TimingError(f"{first[1].message}{more}", where=first[1].where, hint=first[1].hint)
+    raise TimingError(
+        f"{first[1].message}{more}",
+        where=first[1].where,
+        hint=first[1].hint,
+        missing=bounds_instead(graph, {addr: error.message for addr, error in found.items()}),
+    )
+
+
+def instructions(graph: Supergraph) -> dict[int, Insn]:
+    """The instructions of ``graph`` by address."""
+    blocks = {id(node.block): node.block for node in graph.nodes}
+    return {insn.addr: insn for block in blocks.values() for insn in block.insns}
+
+
+def bounds_instead(graph: Supergraph, why: Mapping[int, str]) -> list[Missing]:
+    """Bounds of the functions with the instructions that ``why`` is about; none of the entry."""
+    start = graph.contexts[0].function
+    found: dict[int, Missing] = {}
+    for node in graph.nodes:
+        function = graph.contexts[node.context].function
+        for insn in node.block.insns:
+            if insn.addr in why and function not in (start, *found):
+                found[function] = Missing(
+                    function,
+                    f"{insn.addr:#x}: {why[insn.addr]}",
+                    REPLACED.format("N"),
+                    REPLACED.format(1),
+                )
+    return list(found.values())
 
 
 def refuse_control_writes(graph: Supergraph, image: Image) -> None:
     """Raise TimingError for an instruction that may change what the caches or the MMU do."""
-    blocks = {id(node.block): node.block for node in graph.nodes}
-    for block in blocks.values():
-        for insn in block.insns:
-            what = refused(insn)
-            if what is not None:
-                raise TimingError(
-                    f"{insn.text} writes {what}: what follows is not modelled",
-                    where=image.place(insn.addr),
-                    hint="if the path ends before it: path must end at PLACE; if control never "
-                    "gets here: ignore PLACE; or state what the function around it takes, which "
-                    "must leave caches and translation as they were: function NAME takes at most N "
-                    "cycles",
-                )
+    found = {
+        insn.addr: f"{insn.text} writes {what}: what follows is not modelled"
+        for _, insn in sorted(instructions(graph).items())
+        if (what := refused(insn)) is not None
+    }
+    if not found:
+        return
+    first, *others = found
+    also = "".join(f"; also at {image.place(addr)}" for addr in others[:NAMED])
+    raise TimingError(
+        f"{found[first]}{also}{'; and more' if len(others) > NAMED else ''}",
+        where=image.place(first),
+        hint="if the path ends before it: path must end at PLACE; if control never gets here: "
+        "ignore PLACE; or state what the function around it takes, which must leave caches and "
+        "translation as they were: function NAME takes at most N cycles",
+        missing=bounds_instead(graph, found),
+    )

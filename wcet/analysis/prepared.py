@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ilp.paths.solution import Solution
+from loopbounds.execution.only import OnlyExecution
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
 from quoll.assumptions import Assumption, restated
@@ -44,13 +45,14 @@ class PreparedPaths:
     """The paths of an entry from one start (rule 21): all that their integer program needs.
 
     ``start`` is the address of the block that has just read the interrupt controller; None: the
-    entry itself.
+    entry itself. ``execution``: the only one there is, if it is known.
     """
 
     start: int | None
     graph: Supergraph
     costs: Costs
     bounds: tuple[LoopBound, ...]
+    execution: OnlyExecution | None = None
 
 
 @dataclass(frozen=True, slots=True)

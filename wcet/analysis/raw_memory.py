@@ -81,7 +81,7 @@ def starting(
         in_place = image.loaded_in_place()
         if not in_place:
             raise UsageError(
-                "--from-reset: no writable segment is loaded where the code finds it",
+                "--from-reset: no segment with data is loaded where the code finds it",
                 hint="start-up code copies the data, or the platform maps them elsewhere: analyse "
                 "from that code on, or state: region NAME holds its initial contents at ENTRY",
             )

@@ -43,7 +43,7 @@ def classified(shared: Run, name: str, address: int) -> Classified:
 
 def on_worst_path(shared: Run, name: str, result: EntryResult) -> Classified:
     """The classes of the paths from the start of the worst one, and its counts (rule 21)."""
-    valued = Preparation(shared).valued(name, result.address)
+    valued = Preparation(shared).valued(name, shared.entries[name])
     part = next(
         p
         for p in Preparation(shared).segments(valued.graph, valued.values)

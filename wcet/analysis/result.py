@@ -49,7 +49,7 @@ class EntryResult:
 
     name: str  # as the user wrote it, or the platform's name for the vector
     symbol: str  # printed place of the first instruction
-    address: int
+    address: int  # of the first instruction
     graph: Supergraph
     costs: Costs
     bounds: tuple[LoopBound, ...]

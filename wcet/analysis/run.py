@@ -40,7 +40,7 @@ class Run:
     files: tuple[Path, ...]  # of facts
     facts: Facts
     regions: Regions
-    entries: Mapping[str, int]  # addresses
+    entries: Mapping[str, int]  # addresses, bit 0 set for Thumb code
     ends: frozenset[int]
     options: Options
     stages: Stages
@@ -118,6 +118,7 @@ class Run:
                 constraints,
                 loop_parameters(paths.graph, self.image, self.facts),
                 self.options.parameters,
+                paths.execution,
                 solver=solver_named(self.options.solver),
                 seconds=self.options.time_limit,
                 place=self.image.place,
@@ -130,8 +131,8 @@ class Run:
         context = paths.graph.nodes[paths.graph.entry].context
         return EntryResult(
             name=name,
-            symbol=self.image.place(address),
-            address=address,
+            symbol=self.image.place(address & ~1),
+            address=address & ~1,
             graph=paths.graph,
             costs=paths.costs,
             bounds=answer.bounds,

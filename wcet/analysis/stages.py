@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from shutil import get_terminal_size
 
+from quoll.printable import printable
+from quoll.terminal import clearing, rewrites
+
 __all__ = ["Silent", "StageUse", "Stages"]
 
 
@@ -31,7 +34,7 @@ class Stages:
     def __init__(self, *, verbose: bool) -> None:
         self._use: dict[str, StageUse] = {}
         self._verbose = verbose
-        self._terminal = sys.stderr.isatty()
+        self._terminal = rewrites()
         self._said = ""
 
     @contextmanager
@@ -69,8 +72,7 @@ class Stages:
 
     def warn(self, text: str) -> None:
         """Print a warning on standard error, progress or not."""
-        lead = "\r\x1b[K" if self._terminal else ""
-        print(f"{lead}wcet: warning: {text}", file=sys.stderr)
+        print(f"{clearing()}wcet: warning: {printable(text)}", file=sys.stderr)
 
     def done(self) -> dict[str, StageUse]:
         """Clear the progress line and return the figures in order of first use."""

@@ -79,16 +79,19 @@ def run(options: argparse.Namespace) -> int:
     traces = [(path, Trace.read(path)) for path in options.traces]
     analysis = Run.begin(options.kernel, wanted, stages)
     recorded = {execution.entry for _, trace in traces for execution in trace.executions}
-    entries = {name: a for name, a in analysis.entries.items() if a in recorded}
+    entries = {name: a for name, a in analysis.entries.items() if a & ~1 in recorded}
     if not entries:
         raise InputError(
             "no execution starts at an entry of the platform",
             hint="was this kernel recorded, and did it make system calls?",
         )
     prepared = {
-        address: recalled_or_prepared(analysis, name, address) for name, address in entries.items()
+        address & ~1: recalled_or_prepared(analysis, name, address)
+        for name, address in entries.items()
     }
-    graphs = {address: Preparation(analysis).whole_graph(address) for address in prepared}
+    graphs = {
+        address & ~1: Preparation(analysis).whole_graph(address) for address in entries.values()
+    }
     unknown = unknown_accesses(analysis, entries)
     walks = {address: walks_of(found) for address, found in prepared.items()}
     checked = []

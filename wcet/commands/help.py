@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from shutil import get_terminal_size
 
 from quoll.errors import InputError, UsageError
 from quoll.printable import shortened
 from quoll.spelling import did_you_mean
 from wcet.process import send_output
+from wcet.reports.prose import page_filled
 from wcet.request import add_command
 
 __all__ = ["add_to", "topics"]
@@ -58,5 +60,7 @@ def run(options: argparse.Namespace) -> int:
             f"there is no topic {shortened(options.topic)!r}",
             hint=did_you_mean(options.topic, known) or "'wcet help' lists them",
         )
-    send_output(known[options.topic].read_text(encoding="utf-8"))
+    text = known[options.topic].read_text(encoding="utf-8")
+    whole = options.wide or not sys.stdout.isatty()
+    send_output(text if whole else page_filled(text, get_terminal_size().columns))
     return 0

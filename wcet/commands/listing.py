@@ -20,7 +20,7 @@ from quoll.errors import FactsError, SolverError, UsageError
 from quoll.extraction.extract import extract
 from quoll.facts import Facts, load
 from quoll.facts.applied import Depth
-from quoll.facts.places import resolve
+from quoll.facts.places import resolve_code
 from quoll.image.image import Image
 from quoll.kept.store import Store
 from quoll.listing.export import call_graph_dot, cfg_dot, control_flow, program_json, to_graphml
@@ -178,8 +178,7 @@ def _with_depths(program: Program, image: Image, facts: Facts) -> Program:
 
 def _address(image: Image, name: str) -> int:
     try:
-        symbol = image.symbol(name)
-        return symbol.addr | symbol.thumb if symbol else resolve(image, name)[0]
+        return resolve_code(image, name)[0]
     except FactsError as fault:
         raise UsageError(f"no entry {name!r}: {fault}") from fault
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from loopbounds.bounds import bound_loops
+from loopbounds.bounds import bound_loops, bounds_by_counting
+from loopbounds.execution.only import only_execution
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.options import BoundOptions, Budget
 from loopbounds.recursion import find_depths, with_depths
@@ -332,9 +333,15 @@ class _Listing:
             bar = "#" * done + "." * (WIDTH - done)
             self.stages.say(f"loops of {name} [{bar}] {answered}/{asked} {place}")
 
-        found = bound_loops(
-            graph, image, values, facts, self.options, progress, only, called=self.called
-        )
+        execution = None
+        if only is None and not called:
+            execution = only_execution(graph, image, values, facts)
+        if execution is not None:
+            found = bounds_by_counting(graph, image, facts, execution)
+        else:
+            found = bound_loops(
+                graph, image, values, facts, self.options, progress, only, called=called
+            )
         proofs = (text for bound in found for text in bound.rests)
         assumptions = (*deep.assumptions, *values.assumptions, *as_loaded, *proofs)
         if self.platform is None or not cut:

@@ -112,8 +112,8 @@ def chosen_context(
 
 def chain(shared: Run, graph: Supergraph, context: int) -> str:
     """The calls that lead to a context, innermost first."""
-    calls = reversed(graph.call_string(context))
-    return " < ".join(shared.image.place(c.function & ~1).split()[1] for c in calls)
+    places = (shared.image.place(c.function) for c in reversed(graph.call_string(context)))
+    return " < ".join(place.split()[:2][-1] for place in places)  # the symbol, if there is one
 
 
 def block_json(shared: Run, valued: Valued, node: int) -> dict[str, Any]:

@@ -214,7 +214,7 @@ class _Stores:
         """
         initial = self._regions.initial
         found: dict[Fact, str] = {
-            fact: self._stored.get(fact, "") for fact in initial.get(execution.entry & ~1, ())
+            fact: self._stored.get(fact, "") for fact in initial.get(execution.entry, ())
         }
         for fact in (fact for facts in initial.values() for fact in facts):
             if fact in self._stored:
@@ -308,7 +308,7 @@ def other_target(image: Image, fact: Targets, pcs: Sequence[int]) -> int | None:
     branches = set(resolve(image, fact.place, fact.source))
     targets = {a for text in fact.targets for a in resolve(image, text, fact.source)}
     for position, (here, then) in enumerate(pairwise(pcs), 1):
-        if here in branches and then not in targets and then != here + 4:
+        if here in branches and then not in targets and then not in (here + 2, here + 4):
             return position
     return None
 

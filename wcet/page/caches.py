@@ -38,11 +38,15 @@ class LineUse:
 
 @dataclass(frozen=True, slots=True)
 class CacheUse:
-    """A cache; ``unknown`` is the sum of the references without a line."""
+    """A cache; ``unknown`` is the sum of the references without a line.
+
+    ``sets`` are those that are told apart by what is known of the index; there are ``all_sets``.
+    """
 
     name: str
     line_bytes: int
     ways: int
+    all_sets: int
     sets: tuple[tuple[LineUse, ...], ...]
     unknown: LineUse
 
@@ -52,6 +56,7 @@ class CacheUse:
             "name": self.name,
             "line_bytes": self.line_bytes,
             "ways": self.ways,
+            "all_sets": self.all_sets,
             "sets": [[[u.address, u.executions, u.cycles] for u in uses] for uses in self.sets],
             "unknown": [self.unknown.executions, self.unknown.cycles],
         }
@@ -141,6 +146,6 @@ def cache_use(
     unknown = LineUse(0, *lines.pop(None))
     by_set: list[list[LineUse]] = [[] for _ in range(geometry.index_sets)]
     for line, sums in sorted((line, sums) for line, sums in lines.items() if line is not None):
-        by_set[geometry.set_of(line)].append(LineUse(line * geometry.line_bytes, *sums))
+        by_set[geometry.index_set_of(line)].append(LineUse(line * geometry.line_bytes, *sums))
     sets = tuple(tuple(uses) for uses in by_set)
-    return CacheUse(name, geometry.line_bytes, geometry.ways, sets, unknown)
+    return CacheUse(name, geometry.line_bytes, geometry.ways, geometry.sets, sets, unknown)

@@ -92,7 +92,7 @@ def _entry(result: Result, entry: EntryResult, memory: MemoryUse) -> dict[str, A
     return {
         "name": entry.name,
         "symbol": entry.symbol,
-        "address": entry.address & ~1,
+        "address": entry.address,
         "cycles": entry.cycles,
         "microseconds": result.microseconds(entry.cycles),
         "formula": "" if entry.parametric is None else str(entry.parametric),

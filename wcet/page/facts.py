@@ -22,7 +22,7 @@ def _addresses(image: Image, fact: Fact | None) -> list[int]:
     found: set[int] = set()
     for place in (*fact.places(), *fact.functions()) if fact else ():
         try:
-            found.update(a & ~1 for a in resolve(image, place) if image.is_executable(a & ~1))
+            found.update(a for a in resolve(image, place) if image.is_executable(a))
         except WcetError:
             continue  # it names data, or a function of another binary
     return sorted(found)

@@ -392,7 +392,7 @@ def _core(table: Table, platform: Path) -> tuple[str, str | None]:
         raise table.error("name", "a file beside the platform file, without a folder")
     file = platform.parent / name
     try:
-        rows = read_input(file, LARGEST_CORE).decode("utf-8")
+        rows = read_input(file, LARGEST_CORE).decode("utf-8-sig")
     except Unreadable as error:
         raise InputError(f"core description {file} {error}") from error
     except UnicodeDecodeError as error:

@@ -11,11 +11,13 @@ from itertools import combinations, pairwise
 
 from cache.geometry import Geometry
 from cache.initial import Contents
+from pipeline.core import load_core
 from quoll.image.image import Image
 from quoll.image.memory_map import Cacheability, MemoryRegion, RegionKind
-from quoll.printable import printable
+from quoll.printable import printable, shortened
+from quoll.spelling import did_you_mean
 from wcet.platforms.outside import outside_map
-from wcet.platforms.platform import COPIED, INTERRUPT, Platform
+from wcet.platforms.platform import COPIED, INTERRUPT, Platform, cores
 
 __all__ = ["copied_figures", "implausible", "unfit"]
 
@@ -39,6 +41,7 @@ def implausible(platform: Platform) -> tuple[str, ...]:
         *_memory(platform),
         *_addresses(platform),
         *_optimism(platform),
+        *_rows(platform),
     )
 
 
@@ -82,6 +85,21 @@ def _figures(platform: Platform) -> Iterator[str]:
             )
         if platform.l2_hit >= on:
             yield f"latency.l2_hit: {platform.l2_hit} cycles: no less than memory, {on}"
+
+
+def _rows(platform: Platform) -> Iterator[str]:
+    """Rows of a core of the user's that no instruction may have."""
+    timing = platform.timing
+    if timing.own_rows is None:
+        return
+    known = {row for core in cores() for row in load_core(core, timing.profile).rows}
+    for row in load_core(timing.core, timing.profile, timing.own_rows).rows:
+        if row not in known:
+            meant = did_you_mean(", ".join(row), map(", ".join, known))
+            yield (
+                f"core.name: the row {printable(shortened(', '.join(row)))} is in no core of the "
+                f"project{meant and f': {meant}'}"
+            )
 
 
 def _caches(platform: Platform) -> Iterator[str]:

@@ -68,6 +68,7 @@ WORDS = (
         "contexts", ("analyse", "cache", "loops"), "chains of calls, each analysed by itself"
     ),
     ScreenWord("nusmv", LOOPS, "proved by the model checker"),
+    ScreenWord("execution", LOOPS, "counted in the only execution of the entry"),
     ScreenWord("smt", LOOPS, "proved by the SMT solver"),
     ScreenWord("fact", LOOPS, "stated by you, and assumed"),
     ScreenWord("parameter", LOOPS, "a name that a fact gives the number"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,21 @@ from wcet.analysis.missing import Survey
 __all__ = ["MissingFact", "questions", "suggested_facts", "to_lines"]
 
 GROUPED = "calls at PLACE "
+OTHER = "other kinds"
+CAUSES = {  # words of a fact -> what it is about; the order in which they are listed
+    "targets of": "targets",
+    "calls at": "targets",
+    "supervisor call": "supervisor calls",
+    "switches context": "context switches",
+    "returns to its caller": "returns",
+    "path must end": "ends of paths",
+    "takes at most": "functions",
+    "recursion of": "recursion",
+    "loop ": "loops",
+    "list at": "loops",
+    "executes at most": "counts",
+}
+LONGEST_WAY = 8  # functions of a chain of calls that are named
 
 HEADER = """\
 # What has to be stated about {name}. Put numbers and places that hold in the place of N and
@@ -39,6 +55,12 @@ class MissingFact:
         return self.missing[0].fact.replace("PLACE", ", ".join(places), 1)
 
     @property
+    def cause(self) -> str:
+        """What it is about, as it is counted."""
+        fact = self.missing[0].fact
+        return next((said for words, said in CAUSES.items() if words in fact), OTHER)
+
+    @property
     def why(self) -> str:
         """The reason of the first place, and what each unit of the number costs."""
         first, more = self.missing[0], len(self.missing) - 1
@@ -56,16 +78,37 @@ def questions(missing: Sequence[tuple[str, Missing]]) -> tuple[MissingFact, ...]
     return tuple(MissingFact(entry, tuple(several)) for entry, several in found.values())
 
 
+def by_cause(asked: Sequence[MissingFact]) -> list[MissingFact]:
+    """Those of one cause together."""
+    order = [*dict.fromkeys(CAUSES.values()), OTHER]
+    return sorted(asked, key=lambda question: order.index(question.cause))
+
+
+def counted(asked: Sequence[MissingFact]) -> str:
+    """How many there are, and of which causes."""
+    counts = Counter(question.cause for question in asked)
+    whole = f"{len(asked)} fact{'' if len(asked) == 1 else 's'}"
+    return f"{whole}: {', '.join(f'{n} of {cause}' for cause, n in counts.items())}"
+
+
+def called(survey: Survey, question: MissingFact) -> str:
+    """The calls that lead from the entry to the first place, if it is in another function."""
+    way = survey.ways.get(question.missing[0].addr, ())
+    names = [place(survey.image, function) for function in way]
+    if len(names) > LONGEST_WAY:
+        names[LONGEST_WAY // 2 : -(LONGEST_WAY // 2)] = ["..."]
+    return f"; called by {' > '.join(names)}" if len(names) > 1 else ""
+
+
 def to_lines(survey: Survey) -> Iterator[str]:
     """One line for each fact that is missing, then what no fact takes away."""
-    asked = questions(survey.missing)
-    count = len(asked)
-    yield f"missing: {count} fact{'' if count == 1 else 's'}" if count else "nothing is missing"
+    asked = by_cause(questions(survey.missing))
+    yield f"missing: {counted(asked)}" if asked else "nothing is missing"
     for outside in survey.outside:
         yield f"  {outside.fact}    charged as uncached: {printable(', '.join(outside.sections))}"
     for question in asked:
         fact = question.fact(survey.image)
-        yield f"  {fact}    needed by {question.entry}: {question.why}"
+        yield f"  {fact}    needed by {question.entry}: {question.why}{called(survey, question)}"
     for entry, error in survey.others.items():
         yield f"  entry {entry}: {error}"
 
@@ -76,10 +119,16 @@ def suggested_facts(survey: Survey, name: str) -> str:
     for outside in survey.outside:
         sections = printable(", ".join(outside.sections))
         lines.append(OUTSIDE.format(sections=sections, fact=outside.fact))
-    for question in questions(survey.missing):
+    cause = ""
+    asked = by_cause(questions(survey.missing))
+    for question in asked:
+        if question.cause != cause:
+            cause = question.cause
+            lines.append(f"\n# {cause}: {sum(q.cause == cause for q in asked)}\n")
         first = question.missing[0]
         where = survey.image.place(first.addr)
-        lines.append(f"\n# {where}, needed by {question.entry}\n# {question.why}\n")
+        why = f"{question.why}{called(survey, question)}"
+        lines.append(f"\n# {where}, needed by {question.entry}\n# {why}\n")
         lines.append(f"# {question.fact(survey.image)}\n")
     return "".join(lines)
 

@@ -52,7 +52,18 @@ enum { EP_IDLE, EP_SENDING, EP_RECEIVING, EP_CLOSED /* being emptied */ };
 struct ipc_buffer { word_t w[IPC_BUFFER_BYTES / 4]; };
 
 /* ---- state ------------------------------------------------------------ */
-extern struct tcb *current_thread;        /* never null after boot */
+/*
+ * The current thread, never null after boot: in a register of its own while the kernel runs,
+ * from entry.S on, and in memory.  Each read of memory might be of another thread for all that
+ * the analysis knows; of a register it knows which bytes of the thread are in the cache.
+ */
+#ifdef CURRENT_IN_MEMORY
+extern struct tcb *current_thread;
+#define current_saved current_thread
+#else
+register struct tcb *current_thread __asm__("r9");
+extern struct tcb *current_saved __asm__("current_thread");
+#endif
 extern struct tcb idle_thread;            /* lowest of all; in no queue */
 extern struct slot irq_slots[IRQ_LINES];  /* notification of each line */
 extern struct page_directory kernel_directory;
@@ -232,13 +243,18 @@ static inline word_t to_window(word_t physical)
     return physical - RAM_BASE + WINDOW_BASE;
 }
 
-/*
- * The same address, of which it can be seen that it is one of cached memory, and how aligned:
- * in this window nothing else is RAM.  It changes no address that is right.
- */
-static inline word_t in_window(word_t address, word_t alignment)
+/* The same thread or slot, of which that can be seen; not for null. */
+static inline struct tcb *tcb_at(const struct tcb *thread)
 {
-    return WINDOW_BASE | (address & (RAM_BYTES - alignment));
+    struct tcb *same = (struct tcb *)in_window((word_t)thread, sizeof(struct tcb));
+
+    if (same == NULL)
+        __builtin_unreachable();
+    return same;
+}
+static inline struct slot *slot_at(const struct slot *slot)
+{
+    return (struct slot *)in_window((word_t)slot, sizeof(struct slot));
 }
 
 static inline bool slot_is_empty(const struct slot *slot)

@@ -16,44 +16,76 @@ extern struct queue ready[PRIORITIES];
 void ready_append(struct tcb *thread);
 void ready_prepend(struct tcb *thread);
 void ready_remove(struct tcb *thread);
-struct tcb *ready_highest(void); /* first of the highest queue that is not empty; null if none */
+struct tcb *ready_take(word_t least); /* the first of the most urgent, of at least this priority; or null */
 
-/* Links only: what else is known of the queues is for ready_*.c to keep. */
+/*
+ * Links only: what else is known of the queues is for ready_*.c to keep.  Each line of a thread
+ * is read right before it is written, and left for good then.
+ */
+static inline void queue_link(struct tcb *thread, struct tcb *prev, struct tcb *next)
+{
+    READ_LINE(&thread->queued);
+    thread->queued = 1;
+    thread->sched_prev = prev;
+    thread->sched_next = next;
+}
+
 static inline void queue_append(struct queue *queue, struct tcb *thread)
 {
-    thread->queued = 1;
-    thread->sched_next = NULL;
-    thread->sched_prev = queue->tail;
-    if (queue->tail != NULL)
-        queue->tail->sched_next = thread;
-    else
-        queue->head = thread;
+    struct tcb *last = queue->tail;
+
     queue->tail = thread;
+    if (last == NULL) {
+        queue->head = thread;
+    } else {
+        struct tcb *prev = tcb_at(last);
+
+        READ_LINE(&prev->sched_next);
+        prev->sched_next = thread;
+    }
+    queue_link(thread, last, NULL);
 }
 
 static inline void queue_prepend(struct queue *queue, struct tcb *thread)
 {
-    thread->queued = 1;
-    thread->sched_prev = NULL;
-    thread->sched_next = queue->head;
-    if (queue->head != NULL)
-        queue->head->sched_prev = thread;
-    else
-        queue->tail = thread;
+    struct tcb *first = queue->head;
+
     queue->head = thread;
+    if (first == NULL) {
+        queue->tail = thread;
+    } else {
+        struct tcb *next = tcb_at(first);
+
+        READ_LINE(&next->sched_prev);
+        next->sched_prev = thread;
+    }
+    queue_link(thread, NULL, first);
 }
 
-static inline void queue_remove(struct queue *queue, struct tcb *thread)
+/* Returns whether the queue is empty now. */
+static inline bool queue_remove(struct queue *queue, struct tcb *thread)
 {
+    struct tcb *prev = thread->sched_prev;
+    struct tcb *next = thread->sched_next;
+
     thread->queued = 0;
-    if (thread->sched_prev != NULL)
-        thread->sched_prev->sched_next = thread->sched_next;
-    else
-        queue->head = thread->sched_next;
-    if (thread->sched_next != NULL)
-        thread->sched_next->sched_prev = thread->sched_prev;
-    else
-        queue->tail = thread->sched_prev;
+    if (prev != NULL) {
+        struct tcb *before = tcb_at(prev);
+
+        READ_LINE(&before->sched_next);
+        before->sched_next = next;
+    } else {
+        queue->head = next;
+    }
+    if (next != NULL) {
+        struct tcb *behind = tcb_at(next);
+
+        READ_LINE(&behind->sched_prev);
+        behind->sched_prev = prev;
+    } else {
+        queue->tail = prev;
+    }
+    return prev == next; /* both null */
 }
 
 #endif

@@ -21,13 +21,15 @@ static struct page_directory *current_directory;
 static void asid_assign(struct page_directory *directory)
 {
     word_t asid = last_asid + 1;
+    struct page_directory *before;
 
     if (asid == HARDWARE_ASIDS)
         asid = 1;
     last_asid = asid;
-    if (owner[asid] != NULL)
-        owner[asid]->asid = 0;
-    owner[asid] = directory;
+    before = owner[asid % HARDWARE_ASIDS];
+    owner[asid % HARDWARE_ASIDS] = directory;
+    if (before != NULL)
+        before->asid = 0;
     directory->asid = asid;
     machine_tlb_flush_asid(asid);
 }

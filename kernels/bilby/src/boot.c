@@ -164,7 +164,8 @@ BOOT_CODE static void make_idle(void)
 {
     idle_thread.regs[REG_CPSR] = CPSR_IDLE;
     idle_thread.regs[REG_PC] = (word_t)idle_loop;
-    current_thread = &idle_thread;
+    current_saved = &idle_thread;
+    current_thread = current_saved;
     delete_init();
 }
 

@@ -7,6 +7,10 @@
  * the one kernel stack, from a literal.  Nothing survives on that stack between
  * two entries.  Interrupts stay masked from the vector to the exit.
  *
+ * In the kernel the current thread is in r9 (kernel.h).  Its address is masked where it is
+ * loaded, as in_window does, and its lines are read before registers are stored in them: a
+ * store to a line that is not in the cache goes to memory by itself.
+ *
  * The pc that is saved: after a system call the next instruction (a preempted
  * call moves it back onto the SVC), otherwise the instruction that faulted
  * or was interrupted.
@@ -17,23 +21,46 @@
 #include <bilby/api.h>
 #include <layout_asm.h>
 #include <machine_asm.h>
+#include <board.h>
 
 #define MODE_SUPERVISOR 0x13
 #define CPSR_MODE_LOW   0x0f /* zero in user mode only */
 #define CPSR_THUMB      0x20
 
-    /* Store r0-r14 of the interrupted thread; sp (banked) points to it. */
-    .macro save_registers
+    /* sp (banked): the current thread. */
+    .macro load_current
     ldr     sp, =current_thread
     ldr     sp, [sp]
+    orr     sp, sp, #WINDOW_BASE
+    bic     sp, sp, #DEVICE_WINDOW - WINDOW_BASE
+    bic     sp, sp, #0xff
+    .if     TCB_BYTES > 256
+    bic     sp, sp, #0x100
+    .endif
+    .endm
+
+    /* Store lr as pc, and r0-r14 of the interrupted thread; sp (banked) points to it. */
+    .macro save_registers
+    load_current
+    str     lr, [sp, #TCB_REGS + 60]
+    ldr     lr, [sp, #TCB_REGS]
+    ldr     lr, [sp, #TCB_REGS + 32]
+    ldr     lr, [sp, #TCB_REGS + 64]
     stmia   sp, {r0-r14}^
     .endm
 
-    /* Store pc and cpsr; clobbers r8, which is saved. */
+    /* Store cpsr; r8, which is saved, holds it afterwards. */
     .macro save_status
     mrs     r8, spsr
-    str     lr, [sp, #TCB_REGS + 60]
     str     r8, [sp, #TCB_REGS + 64]
+    .endm
+
+    /* From another mode, in which r8 to r12 might be others than in supervisor mode. */
+    .macro  enter_supervisor
+    mov     r0, sp
+    cps     #MODE_SUPERVISOR
+    mov     r9, r0
+    ldr     sp, =kernel_stack_top
     .endm
 
     /* An exception that only user code may raise. */
@@ -56,6 +83,7 @@ function entry_svc
     save_registers
     save_status
     mov     r2, r7
+    mov     r9, sp
     ldr     sp, =kernel_stack_top
     bl      handle_syscall
     b       return_to_current
@@ -74,11 +102,10 @@ exit_to_interrupt:
     .size leave_to_interrupt, . - leave_to_interrupt
 
 function entry_irq
-    save_registers
     sub     lr, lr, #4
+    save_registers
     save_status
-    cps     #MODE_SUPERVISOR
-    ldr     sp, =kernel_stack_top
+    enter_supervisor
     bl      handle_interrupt
     b       return_to_current
     .size entry_irq, . - entry_irq
@@ -86,35 +113,33 @@ function entry_irq
 function entry_undefined
     panic_unless_from_user
     save_registers
-    mrs     r8, spsr
+    save_status
+    ldr     lr, [sp, #TCB_REGS + 60]
     tst     r8, #CPSR_THUMB
     subeq   lr, lr, #4
     subne   lr, lr, #2
-    save_status
-    cps     #MODE_SUPERVISOR
-    ldr     sp, =kernel_stack_top
+    str     lr, [sp, #TCB_REGS + 60]
+    enter_supervisor
     bl      handle_undefined
     b       return_to_current
     .size entry_undefined, . - entry_undefined
 
 function entry_prefetch_abort
     panic_unless_from_user
-    save_registers
     sub     lr, lr, #4
+    save_registers
     save_status
-    cps     #MODE_SUPERVISOR
-    ldr     sp, =kernel_stack_top
+    enter_supervisor
     bl      handle_prefetch_abort
     b       return_to_current
     .size entry_prefetch_abort, . - entry_prefetch_abort
 
 function entry_data_abort
     panic_unless_from_user
-    save_registers
     sub     lr, lr, #8
+    save_registers
     save_status
-    cps     #MODE_SUPERVISOR
-    ldr     sp, =kernel_stack_top
+    enter_supervisor
     bl      handle_data_abort
     b       return_to_current
     .size entry_data_abort, . - entry_data_abort
@@ -123,8 +148,11 @@ function entry_data_abort
 
 /* Supervisor mode.  The only way out of the kernel. */
 function return_to_current
-    ldr     sp, =current_thread
-    ldr     sp, [sp]
+#ifdef CURRENT_IN_MEMORY
+    load_current
+#else
+    mov     sp, r9
+#endif
     ldr     r0, [sp, #TCB_REGS + 64]
     ldr     lr, [sp, #TCB_REGS + 60]
     msr     spsr_cxsf, r0

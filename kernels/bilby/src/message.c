@@ -14,49 +14,87 @@ word_t message_word(const struct tcb *thread, word_t index)
 {
     if (index < MESSAGE_REGISTERS)
         return thread->regs[REG_WORDS + index];
-    return thread->buffer->w[BUFFER_WORDS + index];
+    return ((word_t *)in_window((word_t)thread->buffer, IPC_BUFFER_BYTES))[BUFFER_WORDS + index];
 }
 
-/* The line of a buffer that holds this word of the message. */
-static word_t *line_of(word_t *buffer, word_t index)
+/*
+ * Some words of a line, from one on, but not all.  All are read before any is written: the lines
+ * may be in each other's place in the cache.  This and the next are functions of their own, so that
+ * the words are in registers.
+ */
+static __attribute__((noinline)) void copy_part(word_t *target, const word_t *source, word_t words)
 {
-    return buffer + ((BUFFER_WORDS + index) & (IPC_BUFFER_BYTES / 4 - LINE_WORDS));
+    word_t first = source[0], second = source[1], third = source[2], fourth = source[3];
+    word_t fifth = source[4], sixth = source[5], seventh = source[6];
+
+    if (words == 0)
+        return;
+    READ_LINE(target);
+    target[0] = first;
+    if (words > 1)
+        target[1] = second;
+    if (words > 2)
+        target[2] = third;
+    if (words > 3)
+        target[3] = fourth;
+    if (words > 4)
+        target[4] = fifth;
+    if (words > 5)
+        target[5] = sixth;
+    if (words > 6)
+        target[6] = seventh;
+}
+
+/* The first words: those behind the registers, to the end of their line. */
+#define HEAD_WORD  (BUFFER_WORDS + MESSAGE_REGISTERS)
+#define HEAD_WORDS (LINE_WORDS - HEAD_WORD)
+
+/* Words of a message behind those of the registers; both buffers are there. */
+static __attribute__((noinline)) void copy_buffer(word_t *target, const word_t *source, word_t words)
+{
+    word_t head = words < HEAD_WORDS ? words : HEAD_WORDS;
+    word_t lines = ((words - head) & (IPC_BUFFER_BYTES / 4 - 1)) / LINE_WORDS;
+    word_t first = source[HEAD_WORD], second = source[HEAD_WORD + 1], third = source[HEAD_WORD + 2];
+
+    READ_LINE(target);
+    target[HEAD_WORD] = first;
+    if (head > 1)
+        target[HEAD_WORD + 1] = second;
+    if (head > 2)
+        target[HEAD_WORD + 2] = third;
+    copy_part(target + LINE_WORDS * (lines + 1), source + LINE_WORDS * (lines + 1),
+              (words - head) % LINE_WORDS);
+    /* bound: MESSAGE_WORDS_MAX / LINE_WORDS + 1: whole lines, the last first */
+    for (; lines != 0; lines--) {
+        word_t line = lines;
+
+        COMPUTED_IN_EACH_TURN(line);
+        machine_copy_line(target + LINE_WORDS * line, source + LINE_WORDS * line);
+    }
 }
 
 /* Copy the words; returns how many arrive. */
 static word_t copy_words(const struct tcb *from, struct tcb *to, word_t length)
 {
-    word_t *source;
-    word_t *target;
-    word_t next = MESSAGE_REGISTERS;
+    word_t first = from->regs[REG_WORDS], second = from->regs[REG_WORDS + 1];
+    word_t third = from->regs[REG_WORDS + 2], fourth = from->regs[REG_WORDS + 3];
+    struct ipc_buffer *target;
 
-    to->regs[REG_WORDS] = from->regs[REG_WORDS];
-    to->regs[REG_WORDS + 1] = from->regs[REG_WORDS + 1];
-    to->regs[REG_WORDS + 2] = from->regs[REG_WORDS + 2];
-    to->regs[REG_WORDS + 3] = from->regs[REG_WORDS + 3];
+    READ_LINE(&to->regs[REG_WORDS]);
+    to->regs[REG_WORDS] = first;
+    to->regs[REG_WORDS + 1] = second;
+    to->regs[REG_WORDS + 2] = third;
+    to->regs[REG_WORDS + 3] = fourth;
     if (length <= MESSAGE_REGISTERS)
         return length;
-    if (from->buffer == NULL || to->buffer == NULL)
+    target = to->buffer;
+    if (from->buffer == NULL || target == NULL)
         return MESSAGE_REGISTERS;
     if (length > MESSAGE_WORDS_MAX)
         length = MESSAGE_WORDS_MAX;
-    source = (word_t *)in_window((word_t)from->buffer, IPC_BUFFER_BYTES);
-    target = (word_t *)in_window((word_t)to->buffer, IPC_BUFFER_BYTES);
-    /* bound: LINE_WORDS: to the end of the first line */
-    for (word_t i = BUFFER_WORDS + MESSAGE_REGISTERS; i < LINE_WORDS && next < length; i++) {
-        target[i] = source[i];
-        next++;
-    }
-    /* bound: MESSAGE_WORDS_MAX / LINE_WORDS + 1: whole lines */
-    for (word_t left = ((length - next) & 127) / LINE_WORDS; left != 0; left--) {
-        machine_copy_line(line_of(target, next), line_of(source, next));
-        next += LINE_WORDS;
-    }
-    /* bound: LINE_WORDS: what is left is less than a line */
-    for (word_t left = (length - next) % LINE_WORDS; left != 0; left--) {
-        target[BUFFER_WORDS + next] = source[BUFFER_WORDS + next];
-        next++;
-    }
+    copy_buffer((word_t *)in_window((word_t)target, IPC_BUFFER_BYTES),
+                (const word_t *)in_window((word_t)from->buffer, IPC_BUFFER_BYTES),
+                length - MESSAGE_REGISTERS);
     return length;
 }
 
@@ -140,9 +178,12 @@ static word_t pass_caps(const struct message_caps *caps, struct tcb *to,
 void message_transfer(struct tcb *from, struct tcb *to, const struct endpoint *through,
                       const struct message_caps *caps)
 {
-    word_t message = from->regs[REG_MESSAGE];
-    word_t length = copy_words(from, to, message_length(message));
-    word_t passed = caps->count == 0 ? 0 : pass_caps(caps, to, through);
+    word_t message, length, passed;
 
+    from = tcb_at(from);
+    to = tcb_at(to);
+    message = from->regs[REG_MESSAGE];
+    length = copy_words(from, to, message_length(message));
+    passed = caps->count == 0 ? 0 : pass_caps(caps, to, through);
     to->regs[REG_MESSAGE] = message_make(length, 0, 0, message_label(message)) | passed;
 }

@@ -9,23 +9,40 @@
 
 static void notification_deliver(struct tcb *waiter, word_t badges)
 {
+    READ_LINE(&waiter->regs[REG_BADGE]);
     waiter->regs[REG_BADGE] = badges;
     waiter->regs[REG_MESSAGE] = 0;
+}
+
+/* Take the first out of the queue, which is not empty. */
+static struct tcb *notification_dequeue(struct notification *notification)
+{
+    struct tcb *thread = tcb_at(notification->head);
+    struct tcb *next = thread->wait_next;
+
+    thread->waits_on = NULL;
+    READ_LINE(&notification->head);
+    notification->head = next;
+    if (next == NULL)
+        notification->tail = NULL;
+    else
+        tcb_at(next)->wait_prev = NULL;
+    return thread;
 }
 
 /* Wake the first waiting thread, or remember the badge. */
 void notification_signal(struct notification *notification, word_t badge)
 {
-    struct tcb *waiter = notification->head;
+    struct tcb *waiter;
 
     if (notification->signalled == NOTIFICATION_CLOSED)
         return;
-    if (waiter == NULL) {
+    if (notification->head == NULL) {
         notification->pending |= badge;
         notification->signalled = 1;
         return;
     }
-    notification_cancel(waiter);
+    waiter = notification_dequeue(notification);
     notification_deliver(waiter, badge);
     thread_wake(waiter);
 }

@@ -9,13 +9,15 @@
 #include <kernel.h>
 #include <ready.h>
 
-struct queue ready[PRIORITIES];
-static word_t ready_bits[PRIORITY_WORDS];
+/* In the lower half of the sets of a cache with 4 KiB ways; the top of the stack is in the upper. */
+struct queue ready[PRIORITIES] __attribute__((aligned(4096)));
+static word_t ready_bits[PRIORITY_WORDS] __attribute__((aligned(LINE_BYTES)));
 static word_t ready_words;
 
 static void mark_ready(word_t priority)
 {
     ready_words |= 1u << (priority / 32);
+    READ_LINE(&ready_bits[priority / 32]);
     ready_bits[priority / 32] |= 1u << (priority % 32);
 }
 
@@ -28,34 +30,67 @@ static void mark_empty(word_t priority)
         ready_words &= ~(1u << word);
 }
 
+/* That there are no others can be seen of it. */
+static word_t priority_of(const struct tcb *thread)
+{
+    return thread->priority % PRIORITIES;
+}
+
 void ready_append(struct tcb *thread)
 {
-    queue_append(&ready[thread->priority], thread);
-    mark_ready(thread->priority);
+    word_t priority;
+
+    thread = tcb_at(thread);
+    priority = priority_of(thread);
+    queue_append(&ready[priority], thread);
+    mark_ready(priority);
 }
 
 void ready_prepend(struct tcb *thread)
 {
-    queue_prepend(&ready[thread->priority], thread);
-    mark_ready(thread->priority);
+    word_t priority;
+
+    thread = tcb_at(thread);
+    priority = priority_of(thread);
+    queue_prepend(&ready[priority], thread);
+    mark_ready(priority);
 }
 
 void ready_remove(struct tcb *thread)
 {
-    struct queue *queue = &ready[thread->priority];
+    word_t priority;
 
-    queue_remove(queue, thread);
-    if (queue->head == NULL)
-        mark_empty(thread->priority);
+    thread = tcb_at(thread);
+    priority = priority_of(thread);
+    if (queue_remove(&ready[priority], thread))
+        mark_empty(priority);
 }
 
-struct tcb *ready_highest(void)
+struct tcb *ready_take(word_t least)
 {
-    word_t word, bit;
+    word_t words = ready_words;
+    word_t word, priority;
+    struct tcb *first, *next;
 
-    if (ready_words == 0)
+    if (words == 0)
         return NULL;
-    word = 31 - (word_t)__builtin_clz(ready_words);
-    bit = 31 - (word_t)__builtin_clz(ready_bits[word]);
-    return ready[word * 32 + bit].head;
+    word = 31 - (word_t)__builtin_clz(words);
+    priority = word * 32 + 31 - (word_t)__builtin_clz(ready_bits[word % PRIORITY_WORDS]);
+    if (priority < least)
+        return NULL;
+    priority %= PRIORITIES;
+    first = tcb_at(ready[priority].head);
+    next = first->sched_next;
+    first->queued = 0;
+    if (next == NULL) {
+        ready[priority].tail = NULL;
+        mark_empty(priority);
+    } else {
+        struct tcb *behind = tcb_at(next);
+
+        READ_LINE(&behind->sched_prev);
+        behind->sched_prev = NULL;
+    }
+    ready[priority].head = next;
+    return first;
 }

@@ -20,11 +20,16 @@ void ready_remove(struct tcb *thread)
     queue_remove(&ready[thread->priority], thread);
 }
 
-struct tcb *ready_highest(void)
+struct tcb *ready_take(word_t least)
 {
     /* bound: PRIORITIES + 1 */
-    for (word_t left = PRIORITIES; left != 0; left--)
-        if (ready[left - 1].head != NULL)
-            return ready[left - 1].head;
+    for (word_t left = PRIORITIES; left != 0 && left > least; left--) {
+        struct tcb *first = ready[left - 1].head;
+
+        if (first != NULL) {
+            ready_remove(first);
+            return first;
+        }
+    }
     return NULL;
 }

@@ -30,13 +30,16 @@ void sched_remove(struct tcb *thread)
  */
 void sched_wake(struct tcb *thread)
 {
+    struct tcb *other = woken;
+
+    thread = tcb_at(thread);
     if (thread->priority < current_thread->priority) {
         ready_append(thread);
-    } else if (woken == NULL) {
+    } else if (other == NULL) {
         woken = thread;
-    } else if (thread->priority > woken->priority) {
-        ready_append(woken);
+    } else if (thread->priority > tcb_at(other)->priority) {
         woken = thread;
+        ready_append(other);
     } else {
         ready_append(thread);
     }
@@ -78,25 +81,26 @@ void sched_hand_over(struct tcb *thread)
 void sched_run(void)
 {
     struct tcb *best = NULL;
+    struct tcb *other = woken;
     struct tcb *first;
 
-    if (current_thread->state == THREAD_RUNNING && !current_thread->queued && current_thread != woken)
+    if (current_thread->state == THREAD_RUNNING && !current_thread->queued && current_thread != other)
         best = current_thread;
-    if (woken != NULL) {
-        if (best == NULL || woken->priority > best->priority) {
+    if (other != NULL) {
+        woken = NULL;
+        other = tcb_at(other);
+        if (best == NULL || other->priority > best->priority) {
             if (best != NULL)
                 ready_prepend(best);
-            best = woken;
+            best = other;
         } else {
-            ready_append(woken);
+            ready_append(other);
         }
-        woken = NULL;
     }
-    first = ready_highest();
-    if (first != NULL && (best == NULL || first->priority > best->priority)) {
+    first = ready_take(best == NULL ? 0 : best->priority + 1);
+    if (first != NULL) {
         if (best != NULL)
             ready_prepend(best);
-        ready_remove(first);
         best = first;
     }
     if (best == NULL)

@@ -28,6 +28,24 @@ struct slot *slot_next(const struct slot *slot)
     return pointer(slot->next);
 }
 
+/* What stands in front of a slot leads to another now, if there is something. */
+static void set_next(struct slot *slot, const struct slot *next)
+{
+    if (slot == NULL)
+        return;
+    slot = slot_at(slot);
+    slot->next = (word_t)next | (slot->next & FLAGS);
+}
+
+/* What stands behind it, too. */
+static void set_prev(struct slot *slot, const struct slot *prev)
+{
+    if (slot == NULL)
+        return;
+    slot = slot_at(slot);
+    slot->prev = (word_t)prev | (slot->prev & FLAGS);
+}
+
 /* A capability changes its slot, not its place in the list; the new slot is empty. */
 void slot_move(struct slot *to, struct slot *from)
 {
@@ -39,17 +57,15 @@ void slot_move(struct slot *to, struct slot *from)
     null_cap_make(&from->cap);
     from->prev = 0;
     from->next = 0;
-    if (prev != NULL)
-        prev->next = (word_t)to | (prev->next & FLAGS);
-    if (next != NULL)
-        next->prev = (word_t)to | (next->prev & FLAGS);
+    set_next(prev, to);
+    set_prev(next, to);
     vspace_moved(to, from);
 }
 
 /* Pivot to "to", "from" to pivot; if "to" is "from", they change places. */
 void slot_rotate(struct slot *to, struct slot *pivot, struct slot *from)
 {
-    struct slot spare __attribute__((aligned(16)));
+    static struct slot spare __attribute__((aligned(16))); /* empty but in here; in the window */
 
     slot_move(&spare, pivot);
     slot_move(pivot, from);
@@ -69,14 +85,17 @@ void slot_leave_thread(struct slot *slot)
 void slot_insert(struct slot *to, const struct cap *cap, struct slot *after,
                  bool revocable)
 {
-    struct slot *next = pointer(after->next);
+    struct slot *next;
 
+    after = slot_at(after);
+    next = pointer(after->next);
+    after->next = (word_t)to | (after->next & FLAGS);
+    set_prev(next, to);
+    to = slot_at(to);
+    READ_LINE(&to->prev);
     to->cap = *cap;
     to->prev = (word_t)after | (revocable ? REVOCABLE | FIRST_BADGED : 0);
     to->next = (word_t)next;
-    after->next = (word_t)to | (after->next & FLAGS);
-    if (next != NULL)
-        next->prev = (word_t)to | (next->prev & FLAGS);
 }
 
 /*
@@ -105,26 +124,28 @@ void slot_fill_row(struct slot *row, word_t count, const struct cap *first, cons
 /* Both ends of such a row enter the list, right after another slot. */
 void slot_insert_row(struct slot *row, word_t count, struct slot *after)
 {
-    struct slot *next = pointer(after->next);
     struct slot *last = &row[count - 1];
+    struct slot *next;
 
+    after = slot_at(after);
+    next = pointer(after->next);
+    after->next = (word_t)row | (after->next & FLAGS);
     row->prev = (word_t)after | REVOCABLE | FIRST_BADGED;
     last->next = (word_t)next;
-    after->next = (word_t)row | (after->next & FLAGS);
-    if (next != NULL)
-        next->prev = (word_t)last | (next->prev & FLAGS);
+    set_prev(next, last);
 }
 
 /* Take a capability out, for those whose disappearance has no other effect. */
 void slot_empty(struct slot *slot)
 {
-    struct slot *prev = pointer(slot->prev);
-    struct slot *next = pointer(slot->next);
+    struct slot *prev, *next;
 
-    if (prev != NULL)
-        prev->next = (word_t)next | (prev->next & FLAGS);
-    if (next != NULL)
-        next->prev = (word_t)prev | (next->prev & FLAGS);
+    slot = slot_at(slot);
+    prev = pointer(slot->prev);
+    next = pointer(slot->next);
+    set_next(prev, next);
+    set_prev(next, prev);
+    READ_LINE(&slot->prev);
     null_cap_make(&slot->cap);
     slot->prev = 0;
     slot->next = 0;
@@ -248,7 +269,7 @@ bool slot_has_child(const struct slot *slot)
 {
     const struct slot *next = pointer(slot->next);
 
-    return next != NULL && is_derived(slot, next);
+    return next != NULL && is_derived(slot_at(slot), slot_at(next));
 }
 
 /* A new badge begins a family that can be revoked by itself. */

@@ -28,10 +28,12 @@ static word_t find_extra(struct invocation *call, word_t message)
         return ERROR_TRUNCATED;
     /* bound: EXTRA_CAPS_MAX + 1: count is a two-bit field */
     for (word_t i = 0; i < count; i++) {
-        call->extra[i] = cspace_lookup(current_thread,
-                                       current_thread->buffer->w[BUFFER_CAPS + i]);
-        if (call->extra[i] == NULL)
+        struct slot *slot = cspace_lookup(current_thread,
+                                          current_thread->buffer->w[BUFFER_CAPS + i]);
+
+        if (slot == NULL)
             return ERROR_LOOKUP_FAILED;
+        call->extra[i] = slot_at(slot);
     }
     call->extra_count = count;
     return ERROR_NONE;
@@ -96,6 +98,7 @@ void syscall_invoke(word_t address, word_t message, bool blocking, bool call)
         syscall_fail(ERROR_LOOKUP_FAILED);
         return;
     }
+    slot = slot_at(slot);
     cap = &slot->cap;
     switch (cap_type(cap)) {
     case CAP_NULL:
@@ -139,6 +142,7 @@ void syscall_receive(word_t address)
         syscall_fail(ERROR_LOOKUP_FAILED);
         return;
     }
+    slot = slot_at(slot);
     cap = &slot->cap;
     switch (cap_type(cap)) {
     case CAP_ENDPOINT:

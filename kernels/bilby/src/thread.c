@@ -105,9 +105,11 @@ static struct page_directory *thread_space(const struct tcb *thread)
 /* Make it current: it is runnable and in no queue.  The idle thread runs in any space. */
 void sched_switch(struct tcb *thread)
 {
+    thread = tcb_at(thread);
     if (thread != &idle_thread)
         asid_switch(thread_space(thread));
     machine_leave_thread(&current_thread->machine);
     machine_enter_thread(&thread->machine);
+    current_saved = thread;
     current_thread = thread;
 }

@@ -28,6 +28,8 @@ class Field:
     high: int = 31
     low: int = 0
     window: int | None = None
+    to: str = ""  # the object whose address it is
+    aligned: int = 0  # with "window": of what it is a multiple
     plus: int = 0
     offset: int = 0
     ctype: str = ""
@@ -107,6 +109,9 @@ def parse_field(record: Record, words: list[str], line: int) -> Field:
         option = rest.pop(0)
         if option == "window":
             item.window = int(rest.pop(0))
+            item.aligned = 1 << item.window
+        elif option == "to":
+            item.to = rest.pop(0)
         elif option == "plus":
             item.plus = int(rest.pop(0))
         else:
@@ -160,6 +165,15 @@ def extend(records: list[Record], name: str, size: int, line: int) -> None:
     found[0].size = size
 
 
+def align(records: list[Record]) -> None:
+    """A field with the address of an object is a multiple of the object's size."""
+    sizes = {r.name: r.size for r in records if r.kind == "object"}
+    for item in (item for record in records for item in record.fields if item.to):
+        if item.window is None or item.to not in sizes:
+            raise LayoutError(f"line {item.line}: {item.name} is no address of an object {item.to}")
+        item.aligned = sizes[item.to]
+
+
 def parse(text: str) -> list[Record]:
     records: list[Record] = []
     for number, raw in enumerate(text.splitlines(), 1):
@@ -184,6 +198,7 @@ def parse(text: str) -> list[Record]:
             records[-1].fields.append(parse_field(records[-1], words, number))
     for record in records:
         (check_bytes if record.kind == "object" else check_bits)(record)
+    align(records)
     numbers = [r.number for r in records if r.kind == "capability"]
     if len(set(numbers)) != len(numbers):
         raise LayoutError("two capabilities have the same number")
@@ -197,9 +212,8 @@ def mask_text(mask: int) -> str:
 def getter_expression(item: Field, source: str) -> str:
     if item.window is not None:
         shift = item.low - item.window
-        moved = f"({source} & {mask_text(item.mask)})"
-        moved = f"({moved} >> {shift})" if shift >= 0 else f"({moved} << {-shift})"
-        return f"(WINDOW_BASE | {moved})"
+        moved = f"({source} >> {shift})" if shift >= 0 else f"({source} << {-shift})"
+        return f"in_window({moved}, {item.aligned}u)"
     if item.width == 32:
         return source
     value = source if item.low == 0 else f"({source} >> {item.low})"
@@ -306,6 +320,7 @@ def emit_c(records: list[Record]) -> str:
         "struct tcb;",
         "struct ipc_buffer;",
         "struct cap { word_t w[2]; };",
+        "#include <window.h>",
         "",
         "/* The number of a capability says what it is. */",
         "enum cap_type {",
@@ -329,6 +344,7 @@ def emit_asm(records: list[Record]) -> str:
     out = ["/* SPDX-License-Identifier: BSD-2-Clause */", f"/* {BANNER} */"]
     for record in records:
         if record.kind == "object":
+            out.append(f"#define {record.name.upper()}_BYTES {record.size}")
             for item in record.fields:
                 out.append(f"#define {record.name.upper()}_{item.name.upper()} {item.offset}")
     return "\n".join([*out, ""])

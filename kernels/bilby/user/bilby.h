@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <bilby/api.h>
 
-#define WINDOW_BASE 0xf0000000u /* the generated accessors mention it */
 #include <layout.h>
 #include <layout_sizes.h>
 

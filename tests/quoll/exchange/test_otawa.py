@@ -78,6 +78,8 @@ def test_xml() -> None:
         ("ignorecontrol 0x10;", "'ignorecontrol 0x10' is not read: no fact means the same"),
         ("memory access 0x10 0x20 .. 0x30;", "no fact means the same"),
         ("multicall 0x10 to ?;", "a place is expected"),
+        ("loop 0x10 max 3 min 4;", "its minimum is above its maximum"),
+        ("loop 0x10 3; /* then\nloop 0x20 3;", "'/*' is not read: the comment has no end"),
     ],
 )
 def test_what_text_is_refused(text: str, why: str) -> None:
@@ -99,6 +101,8 @@ def test_what_text_is_refused(text: str, why: str) -> None:
         ("<control-constraint/>", "no fact means the same inside of 'flowfacts'"),
         ("<multicall label='f'></multicall>", "it has no target"),
         ("<loop", "is not XML"),
+        ("<loop label='f' maxcount='3' mincount='4'/>", "its minimum is above its maximum"),
+        ("loop 0x10 3;", "'loop 0x10 3;' is not read: facts are elements, not text"),
     ],
 )
 def test_what_xml_is_refused(text: str, why: str) -> None:
@@ -112,6 +116,26 @@ def test_entities_are_refused_before_they_expand() -> None:
     laughs = f'<!DOCTYPE x [<!ENTITY a0 "ha">{entities}]><flowfacts>&a30;</flowfacts>'
     with pytest.raises(FactsError, match="document type are refused"):
         read_ffx(laughs.encode(), "a.ffx")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name", "read"),
+    [
+        ("UTF-8", "f", True),
+        ("UTF-8", "f\u00e4", True),
+        ("ISO-8859-1", "f", True),
+        ("ISO-8859-1", "f\u00e4", False),
+        *((e, "f", False) for e in ("utf-7", "utf-16", "shift_jis", "idna", "rot13", "nothing")),
+    ],
+)
+def test_a_file_is_utf_8(encoding: str, name: str, read: bool) -> None:
+    loop = f"<flowfacts><loop label='{name}' maxcount='3'/></flowfacts>"
+    data = f"<?xml version='1.0' encoding='{encoding}'?>{loop}".encode()
+    if read:
+        assert [fact.text for fact in read_ffx(data, "a.ffx").facts] == [f"loop {name} at most 4"]
+        return
+    with pytest.raises(FactsError, match=rf"a\.ffx:1: 'encoding {encoding.lower()}' is not read"):
+        read_ffx(data, "a.ffx")
 
 
 def test_depth_is_limited() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +204,18 @@ def test_load_reads_files_in_order_and_finds_contradictions_between_them(tmp_pat
         load([one, two])
 
 
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\v", "\f", "\x85", "\u2028", "\u2029"])
+@pytest.mark.parametrize("name", ["a.facts", "a.ais"])
+def test_no_end_of_a_line_hides_a_fact_behind_a_comment(
+    name: str, end: str, tmp_path: Path
+) -> None:
+    file = tmp_path / name
+    lines = ["# ours", "loop 0x8000 at most 3" if name == "a.facts" else "loop 0x8000 max 3 end;"]
+    file.write_bytes(end.join(lines).encode())
+    [fact] = load([file]).facts
+    assert (str(fact), fact.source.line) == ("loop 0x8000 at most 3", 2)
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(FactsError, match=r"none\.facts: .*No such file"):
         load([tmp_path / "none.facts"])
@@ -236,3 +249,29 @@ def test_linear_constraints_have_their_counts_on_the_left(text: str, means: str)
 def test_what_is_not_linear_is_refused(text: str) -> None:
     with pytest.raises(FactsError, match=r"is not a fact|is about no count"):
         parse(text, "k")
+
+
+@pytest.mark.parametrize(
+    ("line", "means"),
+    [
+        ("loop a.c:3, 0x80 , f+4 at most 9", None),
+        ("loop a.c:3, 0x80,f+4 at most 9", "loop {} at most 9"),
+        ("list at a.c:3, f has at most 5 elements", "list at {} has at most 5 elements"),
+        ("recursion of f, g at most 3", "recursion of {} at most 3"),
+        ("path must end at halt, a.c:9, 0x80", "path must end at {}"),
+        ("path may end at halt, a.c:9", "path may end at {}"),
+        ("loop a.c:3, at most 9", None),
+        ("loop a.c:3, 0x80 at most", None),
+        ("loop a.c:3, a.c:3 at most N + 1", "loop {} at most N + 1"),
+    ],
+)
+def test_one_line_for_several_places(line: str, means: str | None) -> None:
+    """One invariant may bound several loops."""
+    if means is None:
+        with pytest.raises(FactsError):
+            parse(line, "k")
+        return
+    places = re.findall(r"[\w.:+]+(?=,)|(?<=, )[\w.:+]+|(?<=,)[\w.:+]+", line)
+    expected = [means.format(place) for place in dict.fromkeys(places)]
+    assert len(expected) == len(set(places)) >= 1
+    assert [str(fact) for fact in parse(line, "k").facts] == expected

@@ -22,6 +22,7 @@ require y.c:3
 path must end at every exception return
 path must end at every supervisor call
 every supervisor call takes at most 9 cycles
+every supervisor call enters f
 path must end at a
 path may end at a
 path starts at a

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from quoll.graph.closure import closure
 from quoll.graph.dominators import dominators, reverse_postorder
+from quoll.graph.levels import levels
 from quoll.graph.loops import find_loops, retreating_edges
 from quoll.graph.node_splitting import TooManyCopies, split_nodes
 
@@ -71,6 +72,17 @@ def test_closure_is_what_is_reached(graph: Graph, part: set[int]) -> None:
     starts = part & set(range(len(graph)))
     expected = {n for start in starts for n in reached(graph, start)}
     assert closure(starts, lambda node: graph[node]) == expected
+
+
+@given(graphs())
+def test_only_edges_that_close_a_cycle_lead_up(graph: Graph) -> None:
+    level = levels(range(len(graph)), lambda node: graph[node])
+    assert level.keys() == set(range(len(graph)))
+    for node, following in enumerate(graph):
+        down = [after for after in following if level[after] < level[node]]
+        up = set(following) - set(down)
+        assert all(node in reached(graph, after) for after in up)
+        assert up or level[node] == max((level[after] + 1 for after in down), default=0)
 
 
 @given(graphs())

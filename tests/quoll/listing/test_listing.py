@@ -234,3 +234,13 @@ def test_why_functions_never_return() -> None:
     assert reasons["endless"] == "it loops for ever"
     assert reasons["trapping"].startswith("nothing follows udf #0 at ")
     assert "it calls trapping, which never returns," in reasons["main"]
+
+
+def test_a_call_of_a_known_function_is_no_jump_table() -> None:
+    image = assemble(
+        "main: push {lr}\n ldr r3, =f\n blx r3\n cmp r0, #1\n ldrls pc, [pc, r0, lsl #2]\n b 1f\n"
+        " .word 1f, 2f\n1: mov r0, #1\n2: pop {pc}\n.type f, %function\nf: bx lr\n.ltorg"
+    )
+    program = extracted(image)
+    assert len(program.jump_tables) == 2
+    assert "\njump tables   1\n" in summary(program, image)

@@ -184,3 +184,19 @@ def test_unsupported_instruction_is_named() -> None:
     assert symbol is not None
     with pytest.raises(WcetError, match="big-endian"):
         analyse(expand(extract(image, [symbol.addr]), symbol.addr, image), image)
+
+
+def test_a_mask_that_changes_nothing_leaves_the_word() -> None:
+    """An address of cached memory, aligned and masked twice: the second is the first."""
+    masks = "orr r1, r1, #0xf0000000\nbic r1, r1, #0x08000000\nbic r1, r1, #0xff\n"
+    twice = f"ldr r1, [r0]\n{masks}ldr r2, [r1]\n{masks}ldr r3, [r1, #4]\n"
+    image = assemble(f"main: {twice}bic r1, r1, #0x100\nldr r4, [r1]\nbx lr\n")
+    main = image.symbol("main")
+    assert main is not None
+    graph = expand(extract(image, [main.addr]), main.addr, image)
+    found = analyse(graph, image)
+    first, second, third = (found.origin(graph.entry, n) for n in (4, 8, 10))
+    assert first is not None
+    assert second == first._replace(offset=first.offset + 4)
+    assert third is not None
+    assert third.symbol != first.symbol

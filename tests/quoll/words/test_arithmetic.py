@@ -133,6 +133,22 @@ def test_unary_small(name: str) -> None:
         assert all(concrete(x, 0, 3) % 8 in result for x in a), a
 
 
+def test_masks_that_change_nothing_small() -> None:
+    kept = set_already = 0
+    for a, mask in product(SMALL, range(8)):
+        if ar.keeps_bits(a, mask, 3):
+            assert all(x & mask == x for x in a), (a, mask)
+            kept += 1
+        if ar.has_bits(a, mask, 3):
+            assert all(x | mask == x for x in a), (a, mask)
+            set_already += 1
+    assert min(kept, set_already) > len(SMALL)
+    aligned = ValueSet(0xF0000000, 0xF7FFFE00, 0x200)
+    assert ar.keeps_bits(aligned, 0xFFFFFE00)
+    assert ar.has_bits(aligned, 0xF0000000)
+    assert not ar.keeps_bits(aligned, 0xFFFFFC00)
+
+
 def test_extends_and_pieces_small() -> None:
     for a in SMALL:
         assert all(signed(x, 3) % 32 in ar.sign_extend(a, 3, 5) for x in a), a

@@ -23,8 +23,9 @@ CODE = 0xF0010000
 DATA = 0xF0020000
 DEVICE = 0xF8000000
 FOREIGN = 0x00100000  # in no region: may be cached or not
-SYMBOLS = range(RIGID, RIGID + 4)
-ALIGNED = frozenset(SYMBOLS[2:])  # words that begin a line in RAM; the others may be anything
+SYMBOLS = range(RIGID, RIGID + 6)
+# Words in RAM, and what each is a multiple of; the others may be anything.
+ALIGNED = {**dict.fromkeys(SYMBOLS[2:4], 32), **dict.fromkeys(SYMBOLS[4:], 512)}
 
 PLAIN = """
     add r0, r1, r2
@@ -225,9 +226,9 @@ def _origin(random: Random, *, steady: bool) -> SymbolicAddress:
 
 
 def _within(origin: SymbolicAddress) -> ValueSet:
-    """Any address in RAM that is as far above the start of a line as it must be."""
-    low = 0xF0010000 + origin.offset % 32
-    return ValueSet(low, low + 0x100000, 32)
+    """Any address in RAM that is as far above what is aligned as it must be."""
+    low = 0xF0010000 + origin.offset % ALIGNED[origin.symbol]
+    return ValueSet(low, low + 0x100000, ALIGNED[origin.symbol])
 
 
 def _advances(random: Random) -> dict[int, int]:
@@ -241,21 +242,22 @@ def _images(random: Random) -> dict[int, int]:
     """Some symbols stand for others plus a constant afterwards, some for any word."""
     images: dict[int, int] = {}
     for symbol in SYMBOLS:
-        kind = ALIGNED if symbol in ALIGNED else frozenset(SYMBOLS) - ALIGNED
+        step = ALIGNED.get(symbol, 4)
+        kind = [other for other in SYMBOLS if ALIGNED.get(other, 4) == step]
         choice = random.random()
         if choice < 0.5:
             images[symbol] = symbol << 32
         elif choice < 0.8:
-            step = 32 if symbol in ALIGNED else 4
             offset = step * random.choice([-1, 0, 1, 2]) & 0xFFFFFFFF
-            images[symbol] = random.choice(sorted(kind)) << 32 | offset
+            images[symbol] = random.choice(kind) << 32 | offset
     return images
 
 
 def concrete_word(random: Random, symbol: int) -> int:
     """A word that ``symbol`` may stand for."""
     if symbol in ALIGNED:
-        return DATA + 4096 * random.randrange(3) + 32 * random.randrange(4)
+        step = ALIGNED[symbol]
+        return DATA + 4096 * random.randrange(3) + step * random.randrange(4)
     place = random.choice([DATA, DATA, DATA + 4096, DATA + 2 * 4096, DEVICE + 64, FOREIGN + 64])
     return place + 4 * random.randrange(24)
 
@@ -293,6 +295,9 @@ def _values(random: Random) -> ValueSet | None:
         return ValueSet.of(FOREIGN + 4 * random.randrange(64))
     if choice < 0.9:
         return ValueSet(base, base + (1 << 14), 4)
+    if choice < 0.95:
+        step = random.choice([64, 512])
+        return ValueSet(base, base + (step << 10), step)
     return None
 
 

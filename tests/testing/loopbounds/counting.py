@@ -6,7 +6,8 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from loopbounds.bounds import BoundOptions, Progress, bound_loops
+from loopbounds.bounds import BoundOptions, Progress, bound_loops, bounds_by_counting
+from loopbounds.execution.only import OnlyExecution, only_execution
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.prove import Budget
 from quoll.arm.insn import LR, PC, SP
@@ -51,10 +52,17 @@ class Program:
         called: bool = False,
     ) -> tuple[LoopBound, ...]:
         """Of every loop, with value analysis."""
+        execution = None if called else self.execution()
+        if execution is not None:
+            return bounds_by_counting(self.graph, self.image, facts, execution)
         options = options or BoundOptions(Budget(seconds=60), workers=1)
         return bound_loops(
             self.graph, self.image, self.values, facts, options, progress, called=called
         )
+
+    def execution(self) -> OnlyExecution | None:
+        """The only one, if memory as loaded decides it."""
+        return only_execution(self.graph, self.image, self.values, NO_FACTS)
 
     def counts(
         self, arguments: tuple[int, ...], background: Callable[[int], int] = lambda addr: 0

@@ -114,8 +114,8 @@ def fill(line: str) -> str:
     """A proposed line as a person who knows the handler writes it."""
     if re.match(r"# region .* is cached and fixed", line):
         return line.removeprefix("# ")
-    if re.match(r"# targets of \S+ are PLACE, \.\.\.", line):
-        return line.removeprefix("# ").replace("PLACE, ...", CALLED)
+    if re.match(rf"# calls at \S+ go to {CALLED}$", line):
+        return line.removeprefix("# ")
     if re.match(r"# loop \S+ at most N", line):
         return line.removeprefix("# ").replace("at most N", f"at most {TIMERS}")
     return line

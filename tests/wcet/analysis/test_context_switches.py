@@ -6,18 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from loopbounds.bounds import BoundOptions
 from quoll.errors import WcetError
 from tests.testing.quoll.building import build
 from tests.testing.quoll.switches import ARM, CALLER, CPU, HEAD, THUMB
-from wcet.analysis.analyse import analyse
-from wcet.analysis.options import Options
-from wcet.analysis.result import Result
-from wcet.analysis.stages import Stages
+from tests.testing.wcet.stated import AT, bounded
 from wcet.platforms.platform import file_of
 
 SHAPES = [(shape, False) for shape in ARM] + [(shape, True) for shape in THUMB]
-AT = "-Wl,-Ttext=0xf0010000"
 
 
 def program(body: str, *, thumb: bool) -> Path:
@@ -26,25 +21,6 @@ def program(body: str, *, thumb: bool) -> Path:
     text = f"{HEAD}{mode}\n{line}\nbegin switch\n{body}\n.size switch, . - switch\n.ltorg\n"
     text += f"{line}\n{CALLER}"
     return build(text, AT, language="asm", cpu=CPU, thumb=thumb)
-
-
-def bounded(
-    elf: Path, folder: Path, facts: str, *entries: str, platform: str = "cubieboard"
-) -> Result:
-    file = folder / "test.facts"
-    file.write_text(facts)
-    options = Options(
-        entries=entries,
-        platform=platform,
-        l2=None,
-        facts=(file,),
-        neighbouring_facts=False,
-        ends=(),
-        solver="highs",
-        time_limit=20.0,
-        bounds=BoundOptions(workers=1),
-    )
-    return analyse(elf, options, Stages(verbose=False))
 
 
 @pytest.mark.parametrize(("shape", "thumb"), SHAPES)

@@ -74,3 +74,12 @@ def test_a_vector_in_an_overlay_is_refused_with_its_sections(
     said = refusal(capsys, "analyse", elf, "--platform", "kzm", "--entry", "undefined", "--quiet")
     assert ".first, .second overlay each other at 0xffff0004" in said
     assert "--raw FILE@ADDRESS" in said
+
+
+def test_a_stripped_image_is_searched_for_its_vectors(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "main: b h\n b h\n ldr pc, =h\n b h\n b h\n nop\n ldr pc, =h\n b h\nh: bx lr\n.ltorg\n"
+    source = f".arm\n.global main\n{text}"
+    elf = build(source, "-Wl,-Ttext=0xf0010000", "-s", language="S")
+    said = refusal(capsys, "analyse", elf, "--platform", "kzm", "--entry", "syscall", "--quiet")
+    assert "a table of vectors has it at --entry 0xf0010008" in said
+    assert main(["analyse", str(elf), "--platform", "kzm", "--entry", "0xf0010008", "--quiet"]) == 0

@@ -136,7 +136,7 @@ def test_a_core_of_its_own_stays_beside_it(capsys: pytest.CaptureFixture[str]) -
     Path("boards/own.csv").write_text(
         rows.replace("EXCEPTION_ENTRY,any,8,", "EXCEPTION_ENTRY,any,x,")
     )
-    assert "not a number of cycles" in run(capsys, 3, "check", "boards/second.toml")
+    assert "'x' is no number of cycles" in run(capsys, 3, "check", "boards/second.toml")
     Path("boards/own.csv").write_text(rows)
     Path("boards/own.toml").unlink()
     assert "own.toml cannot be read" in run(capsys, 3, "check", "boards/second.toml")

@@ -14,12 +14,14 @@ import pytest
 from quoll.errors import WcetError
 from quoll.facts import Facts
 from quoll.inlining.vivu import FULL, Vivu
+from tests.testing.quoll.building import build
 from tests.testing.wcet.calling import calling_program
 from tests.testing.wcet.programs import bound, program
 from wcet.cli import main
 from wcet.page.document import page_document
 from wcet.page.parts import part_texts
 from wcet.page.write import page, source_hash
+from wcet.platforms.platform import load
 
 SOURCE = """\
 volatile unsigned left;
@@ -104,6 +106,30 @@ def test_waits_are_those_of_the_references(
     assert len(wanted) > 10
     assert all(waits[insn] >= cycles for insn, cycles in wanted.items())
     assert sum(waits[insn] == cycles for insn, cycles in wanted.items()) > len(wanted) / 2
+
+
+SPREAD = """\
+unsigned table[8192];
+void vector_irq(void) { for (unsigned i = 0; i < 8192; i += 512) table[i] += table[i + 48]; }
+"""
+
+
+def test_sets_of_a_cache_whose_index_is_known_in_part(tmp_path: Path) -> None:
+    """The data cache of the Cortex-A8: a bit of its index is above the offset in a page."""
+    elf = build(SPREAD, cpu="cortex-a8", link=("-Wl,-Ttext=0xf0010000",))
+    out = tmp_path / "report.html"
+    asked = ["--entry", "interrupt", "--platform", "cubieboard", "--quiet", "--unroll"]
+    assert main(["analyse", str(elf), *asked, "--html", str(out)]) == 0
+    document = data(out.read_text())
+    [entry] = document["entries"]
+    geometry = load("cubieboard").hierarchy.l1d
+    _, cache = entry["caches"]
+    assert len(cache["sets"]) == geometry.index_sets < geometry.sets == cache["all_sets"]
+    for number, lines in enumerate(cache["sets"]):
+        assert {line[0] // geometry.line_bytes % geometry.index_sets for line in lines} <= {number}
+    assert max(len(lines) for lines in cache["sets"]) > 1
+    causes = dict(zip(document["causes"], entry["causes"], strict=True))
+    assert in_sets(cache) == causes["D-misses"] + causes["stores"]
 
 
 def in_sets(cache: dict[str, Any]) -> int:

@@ -46,6 +46,8 @@ def test_its_rows_are_used_and_a_change_is_seen(
     elf = build(SOURCE, link=("-Wl,-Ttext=0xf0010000",))
     assert cycles(elf, board, tmp_path) == (before := cycles(elf, "kzm", tmp_path))
     rows = (tmp_path / "mine.csv").read_text()
+    (tmp_path / "mine.csv").write_text(rows, "utf-8-sig")  # as spreadsheets write it
+    assert cycles(elf, board, tmp_path) == before
     slower = rows.replace("EXCEPTION_ENTRY,any,8,,,,,10,", "EXCEPTION_ENTRY,any,8,,,,,97,")
     assert slower != rows
     (tmp_path / "mine.csv").write_text(slower)
@@ -89,6 +91,16 @@ def test_rows_that_are_none_are_refused(
     asked = ["analyse", str(elf), "--entry", "syscall", "--quiet", "--no-cache"]
     assert main([*asked, "--platform", str(board)]) in (3, 7)
     assert "mine.csv" in capsys.readouterr().err
+
+
+def test_a_row_that_no_instruction_has_is_said(
+    board: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = (tmp_path / "mine.csv").read_text()
+    (tmp_path / "mine.csv").write_text(rows.replace("CLZ,any", "CLZ,anny"))
+    assert main(["platform", "check", str(board)]) == 1
+    said = capsys.readouterr().out
+    assert "the row CLZ, anny is in no core of the project: did you mean CLZ, any?" in said
 
 
 def test_its_attributes_stand_beside_it(

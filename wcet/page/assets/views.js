@@ -227,8 +227,9 @@ function cacheSection(cache, entry) {
     cell.style.background = cycles[i] ? heatColor(cycles[i] / most) : "";
     return cell;
   }));
+  const told = cache.all_sets === cache.sets.length ? "" : ` that the offset in a page tells apart, of ${cache.all_sets},`;
   return make("section", {}, make("h3", {}, cache.name),
-    make("p", {}, `${cache.sets.length} sets of ${cache.line_bytes}-byte lines, ${cache.ways} ways; ${number(sum(cycles))} cycles in known lines, `,
+    make("p", {}, `${cache.sets.length} sets${told} of ${cache.line_bytes}-byte lines, ${cache.ways} ways; ${number(sum(cycles))} cycles in known lines, `,
       `${number(cache.unknown[1])} in ${number(cache.unknown[0])} references whose line is not known.`), grid, detail);
 }
 

@@ -81,9 +81,9 @@ static inline void machine_switch_space(word_t table_base, word_t asid)
  */
 static inline void machine_copy_line(word_t *target, const word_t *source)
 {
-    __asm__ volatile("ldmia %1, {r3-r10}\n\tldr ip, [%0]\n\tstmia %0, {r3-r10}"
-                     : : "r"(target), "r"(source)
-                     : "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "ip", "memory");
+    __asm__ volatile("ldmia %0, {r3-r8, r10, r11}\n\tldr %0, [%1]\n\tstmia %1, {r3-r8, r10, r11}"
+                     : "+r"(source) : "r"(target)
+                     : "r3", "r4", "r5", "r6", "r7", "r8", "r10", "r11", "memory");
 }
 
 /* A thread runs no more: keep its thread register, and leave no exclusive reservation to the next. */

@@ -1,0 +1,102 @@
+"""How deep the only execution of an entry calls: activations of each function at a time.
+
+It goes along the blocks of functions, before there are contexts. A tail call adds an activation, as
+it adds a context; the return behind it ends both.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from loopbounds.execution.machine import NOWHERE, Machine
+from loopbounds.execution.value import Undecided
+from quoll.assumptions import Assumption
+from quoll.cfg.cfg import Block, Cfg, Program
+from quoll.image.image import Image
+
+__all__ = ["Activated", "activated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Activated:
+    """``most`` activations at a time, of functions by entry, in so many ``instructions``."""
+
+    most: Mapping[int, int]
+    instructions: int
+    rests: tuple[Assumption, ...]
+
+
+def activated(program: Program, entry: int, image: Image) -> Activated | None:
+    """What the only execution from ``entry`` activates; None if there may be several.
+
+    Raises ControlFlowError for an instruction without semantics.
+    """
+    if not image.as_loaded or program.guidance.replaced:
+        return None
+    try:
+        return _Calls(program, entry, image).followed()
+    except Undecided:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """An activation, and where it goes on after its call; nowhere after a tail call."""
+
+    function: Cfg
+    places: tuple[int, ...]
+
+
+class _Calls:
+    def __init__(self, program: Program, entry: int, image: Image) -> None:
+        self._functions = program.functions
+        self._machine = Machine(image.changing(image.as_loaded))
+        self._frames: list[_Frame] = []
+        self._active: Counter[int] = Counter()
+        self._most: Counter[int] = Counter()
+        self._begin(entry & ~1)
+
+    def followed(self) -> Activated:
+        block: Block | None = self._cfg.blocks[0]
+        while block is not None:
+            block = self._after(block, self._machine.execute(block))
+        return Activated(self._most, self._machine.executed, self._machine.rests)
+
+    def _begin(self, entry: int) -> Block:
+        self._cfg = self._functions[entry]
+        self._active[entry] += 1
+        self._most[entry] = max(self._most[entry], self._active[entry])
+        return self._cfg.blocks[0]
+
+    def _after(self, block: Block, target: int) -> Block | None:
+        """The block at ``target``; None where the path ends."""
+        if block.passes:
+            raise Undecided("a call is passed over")
+        if target in block.calls:
+            self._frames.append(_Frame(self._cfg, () if block.tail else block.returned_to))
+            return self._begin(target)
+        inside = [self._cfg.blocks[edge.dst] for edge in self._cfg.successors(block.index)]
+        found = [to for to in inside if to.addr == target]
+        if len(found) == 1:
+            return found[0]
+        if block.exits and (target == NOWHERE or not inside):
+            return None
+        if block.returns:
+            return self._return(target)
+        raise Undecided("where it goes is not known")
+
+    def _return(self, target: int) -> Block | None:
+        while self._frames:
+            frame = self._frames.pop()
+            self._active[self._cfg.entry] -= 1
+            self._cfg = frame.function
+            back = [b for b in self._cfg.blocks if b.addr == target and target in frame.places]
+            if back:
+                return back[0]
+            if frame.places:
+                raise Undecided("it returns to another place than its call")
+        if target != NOWHERE:
+            raise Undecided("it returns to a place without a call")
+        return None

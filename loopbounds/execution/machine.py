@@ -1,0 +1,188 @@
+"""What an instruction does to words of which something may not be known.
+
+The ops of an instruction are compiled once to a Python function over the registers, as numbered in
+``quoll.arm.ops``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from loopbounds.execution.memory import Memory
+from loopbounds.execution.value import StackAddress, Undecided, Value, mixed
+from quoll.arm.expressions import NAMESPACE, expression
+from quoll.arm.insn import PC, SP, Insn
+from quoll.arm.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
+from quoll.arm.semantics import identity, lift
+from quoll.assumptions import S5, Assumption
+from quoll.cfg.cfg import Block
+from quoll.image.image import Image
+
+__all__ = ["NOWHERE", "STEPS", "Machine"]
+
+STEPS = 20_000_000  # instructions
+REGISTERS = 25
+NEXT, NOWHERE = -1, -2  # in place of an address: the next instruction; one that is not known
+BRANCHES = (OpCode.BRANCH, OpCode.CBRANCH)
+ACTS = (OpCode.STORE, OpCode.GOTO, OpCode.TRAP)
+
+Effect = Callable[[list[Value], Memory], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An instruction, ready to be executed. ``outputs``: None if it acts beyond registers."""
+
+    effect: Effect
+    outputs: tuple[int, ...] | None
+
+    @staticmethod
+    def of(insn: Insn) -> Step:
+        """That of ``insn``. Raises ControlFlowError if it has no semantics."""
+        ops = lift(insn)
+        acts = any(op.code in ACTS for op in ops)
+        written = {op.out.offset for op in ops if op.out and op.out.space is Space.REG}
+        return Step(_compiled(ops), None if acts else tuple(sorted(written)))
+
+    def execute(self, registers: list[Value], memory: Memory) -> int:
+        """Where it leads: an address, ``NEXT`` or ``NOWHERE``.
+
+        What it may write if an unknown condition holds is unknown. Raises Undecided if it may do
+        more then, and as ``Memory.store``.
+        """
+        try:
+            return self.effect(registers, memory)
+        except Undecided:
+            if self.outputs is None:
+                raise
+            for register in self.outputs:
+                registers[register] = None
+            return NEXT
+
+
+class Machine:
+    """The state of an execution, from an entry of ``image`` with these general registers on.
+
+    None: any word. ``executed``: instructions so far.
+    """
+
+    def __init__(self, image: Image, registers: Sequence[int | None] = (None,) * PC) -> None:
+        self.executed = 0
+        self._memory = Memory(image)
+        self._registers: list[Value] = [*registers, *[None] * (REGISTERS - len(registers))]
+        self._place_unknown = self._registers[SP] is None
+        if self._place_unknown:
+            self._registers[SP] = StackAddress(0)
+        self._steps: dict[Hashable, Step] = {}
+        self._of_block: dict[int, tuple[Step, ...]] = {}  # by identity
+
+    @property
+    def rests(self) -> tuple[Assumption, ...]:
+        """What is assumed so far."""
+        about_stack = {S5.text()} if self._place_unknown else set[Assumption]()
+        return tuple(sorted(self._memory.rests | about_stack))
+
+    def execute(self, block: Block) -> int:
+        """Where the block leads: an address, or ``NOWHERE``.
+
+        Raises Undecided if that or what it does depends on something unknown, and after ``STEPS``
+        instructions; ControlFlowError for an instruction without semantics.
+        """
+        self.executed += len(block.insns)
+        if self.executed > STEPS:
+            raise Undecided(f"it is longer than {STEPS:,} instructions")
+        steps = self._of_block.get(id(block))
+        if steps is None:
+            steps = self._of_block[id(block)] = tuple(map(self._step, block.insns))
+        target = NEXT
+        for step in steps:
+            target = step.execute(self._registers, self._memory)
+        return block.end if target == NEXT else target
+
+    def _step(self, insn: Insn) -> Step:
+        key = identity(insn)
+        if key not in self._steps:
+            self._steps[key] = Step.of(insn)
+        return self._steps[key]
+
+
+def _trap() -> None:
+    raise Undecided("an exception is taken")
+
+
+def _test(condition: Value) -> int:
+    if isinstance(condition, int):
+        return condition
+    raise Undecided("a condition is not known")
+
+
+def _to(target: Value, thumb: Value) -> int:
+    """The address of a GOTO."""
+    if isinstance(target, int) and isinstance(thumb, int):
+        return target & (~1 if thumb else ~3)
+    return NOWHERE
+
+
+def _compiled(ops: tuple[Op, ...]) -> Effect:
+    names: dict[str, object] = {
+        **NAMESPACE, "trap": _trap, "test": _test, "to": _to, "mixed": mixed, "OpCode": OpCode,
+    }  # fmt: skip
+    exec("\n".join(_source(ops)), names)
+    effect: Effect = names["effect"]  # type: ignore[assignment]
+    return effect
+
+
+def _source(ops: tuple[Op, ...]) -> list[str]:
+    """Straight-line Python; with labels inside, a loop over the parts between them."""
+    head, last = "def effect(r, memory):", len(ops)
+    labels = sorted({0, last} | {op.ins[0].offset for op in ops if op.code in BRANCHES})
+    if labels == [0, last] or not ops:
+        lines = [f"    {line}" for op in ops for line in _lines(op, None)]
+        return [head, *lines, f"    return {NEXT}"]
+    lines = [head, "    part = 0", "    while True:"]
+    for start, end in pairwise(labels):
+        lines.append(f"        if part <= {start}:")
+        lines += [f"            {line}" for op in ops[start:end] for line in _lines(op, last)]
+        lines.append(f"            part = {end}")
+    return [*lines, f"        return {NEXT}"]
+
+
+def _text(var: Var) -> str:
+    if var.space is Space.CONST:
+        return f"{var.offset:#x}"
+    return f"r[{var.offset}]" if var.space is Space.REG else f"t{var.offset}_{var.size}"
+
+
+def _lines(op: Op, last: int | None) -> list[str]:
+    """Statements for one op; ``last`` is the label of the end, None if it is the only one."""
+    ins = [_text(var) for var in op.ins]
+    match op.code:
+        case OpCode.BRANCH | OpCode.CBRANCH:
+            target = op.ins[0].offset
+            leave = [f"return {NEXT}"]
+            if last not in (None, target):
+                leave = [f"part = {target}", "continue"]
+            if op.code is OpCode.BRANCH:
+                return leave
+            return [f"if test({ins[1]}):", *(f"    {line}" for line in leave)]
+        case OpCode.GOTO:
+            return [f"return to({ins[0]}, {ins[1]})"]
+        case OpCode.TRAP:
+            return ["trap()"]
+        case OpCode.STORE:
+            return [f"memory.store({ins[0]}, {op.ins[1].size}, {ins[1]})"]
+    assert op.out is not None, op
+    out = _text(op.out)
+    if op.code is OpCode.LOAD:
+        return [f"{out} = memory.load({ins[0]}, {op.out.size})"]
+    if op.code in UNKNOWN_CODES:
+        return [f"{out} = None"]
+    value = expression(op.code, ins, [var.size for var in op.ins], op.out.size)
+    unsure = [text for text, var in zip(ins, op.ins, strict=True) if var.space is not Space.CONST]
+    if not unsure:
+        return [f"{out} = {value}"]
+    known = " and ".join(f"type({text}) is int" for text in dict.fromkeys(unsure))
+    other = f"mixed(OpCode.{op.code.name}, ({', '.join(ins)},), {op.out.size})"
+    return [f"{out} = {value} if {known} else {other}"]

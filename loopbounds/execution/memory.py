@@ -1,0 +1,129 @@
+"""Memory of the only execution: what is loaded, and what it has stored since.
+
+Words are kept by their address, and those of a stack whose place is not known by their distance
+from sp at the entry. Nothing is kept of a store to memory that paths do not find as loaded: what is
+read there is unknown. A store that may hit anything, a constant or code, and an access to a word
+with two names, end the attempt.
+"""
+
+from __future__ import annotations
+
+from loopbounds.execution.value import Undecided, Value
+from quoll.assumptions import S3, S4, Assumption
+from quoll.image.image import Image
+
+__all__ = ["Memory"]
+
+Bytes = tuple[int | None, ...]
+Cells = dict[int, Value | Bytes]  # of words; four bytes where the word is not known as a whole
+WORD = 0xFFFFFFFF
+
+
+class Memory:
+    """The memory of ``image`` when a path starts, and its stack."""
+
+    def __init__(self, image: Image) -> None:
+        self._image = image
+        self._named: Cells = {}
+        self._frames: Cells = {}
+        self._kept: dict[int, bool] = {}  # by word: whether stores to it are kept
+        self._rests: set[Assumption] = set()
+        self._stored = False  # to a known address
+
+    @property
+    def rests(self) -> frozenset[Assumption]:
+        """What the answers so far rest on."""
+        beside = {S4.text()} if self._frames and self._stored else set[Assumption]()
+        return frozenset(self._rests | beside)
+
+    def load(self, address: Value, size: int) -> Value:
+        """The ``size`` bytes there; None: not known."""
+        if address is None:
+            return None
+        if isinstance(address, int):
+            at, cells = address, self._named
+            self._look_at(at, size)
+        else:
+            at, cells = address.offset & WORD, self._frames
+        if size == 4 and not at & 3:
+            word = cells.get(at)
+            return None if isinstance(word, tuple) else word
+        known = [b for i in range(at, at + size) if (b := _byte(cells, i & WORD)) is not None]
+        return int.from_bytes(bytes(known), "little") if len(known) == size else None
+
+    def store(self, address: Value, size: int, value: Value) -> None:
+        """``value`` is there from now on. Raises Undecided where that may change anything else."""
+        if address is None:
+            raise Undecided("a store may hit any word")
+        if isinstance(address, int):
+            at, cells = address, self._named
+            self._look_at(at, size)
+            self._refuse_constant(at, size)
+            self._stored = True
+        else:
+            at, cells = address.offset & WORD, self._frames
+        if size == 4 and not at & 3:
+            cells[at] = value
+        else:
+            known: Bytes = (None,) * size
+            if isinstance(value, int):
+                known = tuple(value.to_bytes(size, "little"))
+            for i, byte in enumerate(known, at):
+                _put(cells, i & WORD, byte)
+        if cells is self._named:
+            self._forget(at, size)
+
+    def _look_at(self, at: int, size: int) -> None:
+        """Read what is loaded there. Raises Undecided for a word with another name."""
+        if size == 4 and at in self._kept:
+            return
+        for word in _words(at, size):
+            if word in self._kept:
+                continue
+            memory, span = self._image.memory, (word, word + 3)
+            if len(memory.images(*span)) > 1:
+                raise Undecided("a word has two names")
+            if not memory.tells(span):
+                self._rests.add(S3.text())
+            starts = self._image.as_loaded
+            self._kept[word] = any(low <= word and word + 3 <= high for low, high in starts)
+            read = self._image.at_start if self._kept[word] else self._image.constant
+            known = read(word, 4)
+            self._named[word] = (
+                tuple(read(word + i, 1) for i in range(4)) if known is None else known
+            )
+
+    def _forget(self, at: int, size: int) -> None:
+        """Nothing is known any more of stores that are not kept."""
+        for word in _words(at, size):
+            if not self._kept[word]:
+                self._named[word] = None
+
+    def _refuse_constant(self, at: int, size: int) -> None:
+        for addr in range(at, at + size):
+            if self._image.constant(addr & WORD, 1) is not None:
+                raise Undecided("a store hits a constant")
+            if self._image.is_executable(addr & WORD):
+                raise Undecided("a store hits code")
+
+
+def _words(at: int, size: int) -> list[int]:
+    """The words that an access touches."""
+    return [word & WORD for word in range(at & ~3, at + size, 4)]
+
+
+def _bytes(word: Value | Bytes) -> Bytes:
+    if isinstance(word, tuple):
+        return word
+    return tuple(word.to_bytes(4, "little")) if isinstance(word, int) else (None,) * 4
+
+
+def _byte(cells: Cells, at: int) -> int | None:
+    return _bytes(cells.get(at & ~3))[at & 3]
+
+
+def _put(cells: Cells, at: int, byte: int | None) -> None:
+    word = list(_bytes(cells.get(at & ~3)))
+    word[at & 3] = byte
+    known = [b for b in word if b is not None]
+    cells[at & ~3] = int.from_bytes(bytes(known), "little") if len(known) == 4 else tuple(word)

@@ -1,0 +1,128 @@
+"""An entry has one execution where nothing unknown decides a branch: it is followed and counted.
+
+Registers hold any words at the entry, but for those of which value analysis knows one word. Memory
+is what paths start with. The execution goes along the edges of the supergraph, so that it is in one
+calling context at a time. Each node that it leaves for a place that is no successor must be an end
+of paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loopbounds.execution.machine import NOWHERE, Machine
+from loopbounds.execution.value import Undecided
+from loopbounds.slicing.code import KnownValues
+from quoll.arm.insn import PC
+from quoll.assumptions import Assumption
+from quoll.facts import Facts, PathStart
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
+
+__all__ = ["OnlyExecution", "follow", "only_execution"]
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyExecution:
+    """What is executed whenever the entry is: of each loop, by index.
+
+    ``most``: executions of the header per entry from outside; 0 where it is not entered.
+    ``totals``: the most per entry of the loop around it. ``edges``: traversals of each edge of the
+    graph. ``last``: the node that the path ends after.
+    """
+
+    instructions: int
+    most: tuple[int, ...]
+    totals: tuple[int, ...]
+    edges: tuple[int, ...]
+    last: int
+    rests: tuple[Assumption, ...]
+
+
+def only_execution(
+    graph: Supergraph, image: Image, values: KnownValues, facts: Facts
+) -> OnlyExecution | None:
+    """The only execution of an entry; None if there may be several, or it is not known.
+
+    ``values`` say what registers hold at the entry. Raises as ``follow`` does.
+    """
+    if not image.as_loaded or facts.of(PathStart):
+        return None
+    known = (values.register(graph.entry, register) for register in range(PC))
+    try:
+        return follow(graph, image, [one.exact for one in known])
+    except Undecided:
+        return None
+
+
+def follow(graph: Supergraph, image: Image, registers: Sequence[int | None]) -> OnlyExecution:
+    """The only execution of ``graph``, which starts with these general registers; None: any word.
+
+    Raises Undecided if something unknown decides what is executed, for code that facts say
+    something else of, and as ``Machine.execute``.
+    """
+    if graph.merged or graph.guidance.replaced:
+        raise Undecided("calls are not followed")
+    return _Walk(graph, image, registers).followed()
+
+
+class _Walk:
+    def __init__(self, graph: Supergraph, image: Image, registers: Sequence[int | None]) -> None:
+        self._graph = graph
+        self._machine = Machine(image, registers)
+        self._headed: dict[int, list[int]] = {}  # loops by header
+        self._entered: dict[int, list[int]] = {}  # loops by edge
+        self._inside: dict[int, list[int]] = {}  # loops by the one around
+        for loop in graph.loops:
+            self._headed.setdefault(loop.header, []).append(loop.index)
+            for edge in loop.entries:
+                self._entered.setdefault(edge, []).append(loop.index)
+            if loop.parent is not None:
+                self._inside.setdefault(loop.parent, []).append(loop.index)
+        self._running = [0] * len(graph.loops)
+        self._most = [0] * len(graph.loops)
+        self._total = [0] * len(graph.loops)
+        self._totals = [0] * len(graph.loops)
+        self._edges = [0] * len(graph.edges)
+
+    def followed(self) -> OnlyExecution:
+        node, machine = self._graph.entry, self._machine
+        self._count(node)
+        while True:
+            edge = self._edge(node, machine.execute(self._graph.nodes[node].block))
+            if edge is None:
+                break
+            self._edges[edge] += 1
+            for loop in self._entered.get(edge, ()):
+                self._enter(loop)
+            node = self._graph.edges[edge].dst
+            self._count(node)
+        counted = tuple(self._most), tuple(self._totals), tuple(self._edges), node
+        return OnlyExecution(machine.executed, *counted, machine.rests)
+
+    def _enter(self, loop: int) -> None:
+        self._running[loop] = 0
+        for inner in self._inside.get(loop, ()):
+            self._total[inner] = 0
+
+    def _count(self, node: int) -> None:
+        for loop in self._headed.get(node, ()):
+            self._running[loop] += 1
+            self._total[loop] += 1
+            self._most[loop] = max(self._most[loop], self._running[loop])
+            self._totals[loop] = max(self._totals[loop], self._total[loop])
+
+    def _edge(self, node: int, target: int) -> int | None:
+        """The edge along which control goes to ``target``; None where the path ends."""
+        graph = self._graph
+        found = [e for e in graph.successors[node] if self._first(e) == target]
+        if len(found) == 1:
+            return found[0]
+        ends = node in graph.exits and (target == NOWHERE or not graph.successors[node])
+        if ends and target not in graph.left_out.get(node, ()):
+            return None
+        raise Undecided("where it goes is not known")
+
+    def _first(self, edge: int) -> int:
+        return self._graph.nodes[self._graph.edges[edge].dst].block.addr

@@ -1,0 +1,69 @@
+"""Branches that facts about registers decide, whoever calls their function.
+
+What lies behind such a branch is left out before anything is asked about it: code that is never
+executed needs no targets, no bounds and no depths. Values in contexts find more dead edges later
+(rule 4), but only in a graph of which everything is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quoll.assumptions import Assumption, stated
+from quoll.cfg.cfg import Cfg, Program
+from quoll.domain.compiled import Given
+from quoll.domain.function_values import BlockCode, LocalValues
+from quoll.errors import WcetError
+from quoll.facts import Facts
+from quoll.facts.contract import STANDARD, UNKNOWN, Contract
+from quoll.facts.regions import Regions
+from quoll.image.image import Image
+from quoll.words.strided_interval import ValueSet
+
+__all__ = ["Decided", "decided"]
+
+Decided = tuple[int, bool, tuple[Assumption, ...]]  # block, always taken, and what says so
+
+
+def decided(program: Program, image: Image, facts: Facts) -> dict[int, list[Decided]]:
+    """By function, the branches that go one way only under facts about registers in it.
+
+    A branch that goes one way without them is not among these: no execution of it speaks against
+    a fact. A fact is named where it decides together with those before it.
+    """
+    pointers = Regions.of(facts, image).pointers
+    found: dict[int, list[Decided]] = {}
+    for entry, cfg in program.functions.items() if pointers else ():
+        here = {i.addr for b in cfg.blocks for i in b.insns} & pointers.keys()
+        given: dict[int, tuple[tuple[int | None, ValueSet], ...]] = {}
+        known = dict(_one_way(program, cfg, image, given)) if here else {}
+        for at in sorted(here):
+            for pointer in pointers[at]:
+                given[at] = (*given.get(at, ()), (pointer.register, pointer.known))
+                for (block, taken), rests in _one_way(program, cfg, image, given):
+                    if (block, taken) not in known:
+                        known[block, taken] = rests
+                        texts = (stated(pointer.fact), *sorted(rests))
+                        found.setdefault(entry, []).append((block, taken, texts))
+    return found
+
+
+def _one_way(
+    program: Program, cfg: Cfg, image: Image, given: Given
+) -> Iterator[tuple[tuple[int, bool], frozenset[Assumption]]]:
+    """The blocks whose last instruction is reached and goes one way: whether it transfers control.
+
+    Nothing of a function with an instruction without semantics.
+    """
+
+    def left(callees: tuple[int, ...]) -> Contract:
+        return Contract.of_any((STANDARD, *(program.left.get(c, UNKNOWN) for c in callees)))
+
+    try:
+        values = LocalValues(cfg, image, BlockCode(given), left)
+    except WcetError:
+        return
+    for block in cfg.blocks:
+        outcome = values.outcome(block.index)
+        if outcome is not None and (outcome.leave is None) != (outcome.fall is None):
+            yield (block.index, outcome.fall is None), values.assumptions

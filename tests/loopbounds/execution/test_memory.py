@@ -1,0 +1,138 @@
+"""Memory of the only execution agrees with the concrete twin, wherever the stack is."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loopbounds.execution.memory import Memory
+from loopbounds.execution.value import StackAddress, Undecided, Value
+from quoll.assumptions import S3, S4
+from quoll.image.image import Image
+from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
+from tests.testing.arm.interpreter import ByteMemory
+from tests.testing.quoll.building import address, build
+
+SOURCE = """const unsigned fixed[4] = {1, 2, 3, 4};
+unsigned data[8] = {0x01020304, 5}, zero[8];
+int main(void) { return data[fixed[0]] + zero[1]; }
+"""
+STACK = 0x7FFF0000
+
+
+@cache
+def image() -> Image:
+    loaded = Image.load(build(SOURCE, "-O1"))
+    spans = loaded.loaded_in_place()
+    return loaded.starting_with(spans).changing(spans)
+
+
+def twin(of: Image) -> ByteMemory:
+    return ByteMemory(
+        {
+            s.addr + i: byte
+            for s in of.segments
+            for i, byte in enumerate(s.data.ljust(s.size, b"\0"))
+        }
+    )
+
+
+accesses = st.tuples(
+    st.booleans(),
+    st.sampled_from(["data", "zero", "frame"]),
+    st.integers(0, 27),
+    st.sampled_from([1, 2, 4, 8]),
+    st.none() | st.integers(0, (1 << 64) - 1) | st.integers(-64, 64).map(StackAddress),
+)
+
+
+@given(st.lists(accesses, max_size=30))
+def test_what_is_known_is_what_is_there(drawn: list[tuple[bool, str, int, int, Value]]) -> None:
+    memory, concrete = Memory(image()), twin(image())
+    unknown = 0xA5A5A5A5A5A5A5A5
+    for stores, name, offset, size, value in drawn:
+        place: Value = StackAddress(offset - 40)
+        at = STACK + offset - 40
+        if name != "frame":
+            place = at = address(image(), name) + offset
+        if stores:
+            stored: Value = value & (1 << 8 * size) - 1 if isinstance(value, int) else value
+            stored = None if isinstance(stored, StackAddress) and size != 4 else stored
+            word = stored if isinstance(stored, int) else unknown & (1 << 8 * size) - 1
+            if isinstance(stored, StackAddress):
+                word = STACK + stored.offset
+            memory.store(place, size, stored)
+            concrete.store(at, size, word)
+        else:
+            found = memory.load(place, size)
+            here = concrete.load(at, size)
+            if isinstance(found, StackAddress):
+                found = STACK + found.offset
+            assert found in (None, here)
+
+
+def test_an_access_to_three_words() -> None:
+    memory = Memory(image())
+    data = address(image(), "data")
+    memory.store(data + 2, 8, 0x1122334455667788)
+    assert memory.load(data + 4, 4) == 0x33445566
+
+
+def test_what_is_loaded_is_known() -> None:
+    memory = Memory(image())
+    assert memory.load(address(image(), "data"), 4) == 0x01020304
+    assert memory.load(address(image(), "data") + 1, 1) == 3
+    assert memory.load(address(image(), "zero"), 8) == 0
+    assert memory.load(address(image(), "fixed") + 4, 4) == 2
+    assert memory.load(StackAddress(-4), 4) is None
+    memory.store(StackAddress(-4), 4, None)
+    memory.store(StackAddress(-4), 1, 7)
+    assert memory.load(StackAddress(-4), 1) == 7
+    assert memory.load(StackAddress(-4), 4) is None
+
+
+@pytest.mark.parametrize(
+    "place", [None, "fixed", "main"], ids=["anywhere", "to a constant", "to code"]
+)
+def test_stores_that_end_the_attempt(place: str | None) -> None:
+    at = None if place is None else address(image(), place)
+    with pytest.raises(Undecided):
+        Memory(image()).store(at, 4, 1)
+
+
+def test_code_in_writable_memory_is_not_stored_to(tmp_path: Path) -> None:
+    """Its instructions were decoded as they are loaded."""
+    loaded = Image.load(build(SOURCE, "-O1", "-Wl,--omagic"))
+    started = loaded.starting_with(loaded.loaded_in_place()).changing(loaded.loaded_in_place())
+    with pytest.raises(Undecided, match="code"):
+        Memory(started).store(address(started, "main"), 4, 1)
+
+
+def test_a_device_keeps_nothing() -> None:
+    memory = Memory(image())
+    memory.store(0x48020000, 4, 1)
+    assert memory.load(0x48020000, 4) is None
+
+
+def test_names_of_a_word() -> None:
+    """S3 is needed where the map does not tell what a name means; two names end the attempt."""
+    data = address(image(), "data")
+    memory = Memory(image())
+    memory.load(data, 4)
+    assert memory.rests == {S3.text()}
+    low = data & ~0xFFF
+    here = MemoryRegion("here", low, low + 0xFFF, RegionKind.CACHED, low, fixed=True)
+    memory = Memory(image().mapped(MemoryMap((here,))))
+    memory.store(data, 4, 9)
+    assert memory.load(data, 4) == 9
+    assert not memory.rests
+    memory.store(StackAddress(-4), 4, 0)
+    assert memory.rests == {S4.text()}
+    there = MemoryRegion("there", 0xA0000000, 0xA0000FFF, RegionKind.CACHED, low, fixed=True)
+    memory = Memory(image().mapped(MemoryMap((here, there))))
+    with pytest.raises(Undecided):
+        memory.store(data, 4, 1)

@@ -1,0 +1,115 @@
+"""Programs whose memory as loaded decides every branch: the only execution is counted."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from loopbounds.execution import machine
+from loopbounds.proof.bound import EXECUTION
+from quoll.assumptions import S5
+from quoll.errors import FactsError
+from quoll.facts import parse
+from tests.testing.loopbounds.counting import load
+from tests.testing.loopbounds.programs import FLAGS, KINDS, UNCOUNTED, random_program
+from tests.testing.quoll.building import build
+
+SORT = """int a[12] = {4, 3, 9, 2, 1}, n = 12;
+int main(void) {
+    for (int i = 0; i < n - 1; i++)
+        for (int j = 0; j < n - 1 - i; j++)
+            if (a[j] > a[j + 1]) { int t = a[j]; a[j] = a[j + 1]; a[j + 1] = t; }
+    return a[0];
+}
+"""
+LOCAL = """int n = 9;
+int main(void) {
+    int a[16], *p = a, s = 0;
+    for (int i = 0; i < n; i++) *p++ = i * i;
+    while (p != a) s += *--p;
+    return s;
+}
+"""
+SWITCHED = """int n = 5;
+__attribute__((naked)) int main(void) {
+    asm("ldr r0, =n; ldr r0, [r0]; mov r2, sp; ldr sp, =0x20000; push {r0, r2, r4, lr};"
+        "1: subs r0, r0, #1; bne 1b; pop {r0, r2, r4, lr}; mov sp, r2; bx lr; .ltorg");
+}
+"""
+LOOP = "for (unsigned i = 0; i != n; i += 3) s += i; return s; }"
+UNDECIDED = {
+    "an argument decides": f"int main(unsigned n) {{ unsigned s = 0; {LOOP}",
+    "a device decides": (
+        f"int main(void) {{ unsigned n = *(volatile unsigned *)0x48020000, s = 0; {LOOP}"
+    ),
+    "a store goes anywhere": (
+        f"unsigned n = 9; int main(unsigned *p) {{ unsigned s = 0; *p = 5; {LOOP}"
+    ),
+    "a store to what is constant": (
+        f"const volatile unsigned n = 9; int main(void) {{ unsigned s = 0;"
+        f" *(volatile unsigned *)&n = 5; {LOOP}"
+    ),
+    "it does not end": f"volatile unsigned n = 10; int main(void) {{ unsigned s = 0; {LOOP}",
+}
+
+
+@pytest.mark.parametrize("source", [SORT, LOCAL, SWITCHED], ids=["sort", "local", "switched"])
+@pytest.mark.parametrize("level", ["-O0", "-O1", "-O2"])
+def test_counts_are_those_of_the_twin(source: str, level: str) -> None:
+    code = load(
+        build(source, "-fno-tree-loop-distribute-patterns", optimise=level), from_reset=True
+    )
+    counts, totals = code.counts(()), code.totals(())
+    for bound in code.bounds():
+        assert (bound.method, bound.bound) == (EXECUTION, counts[code.header(bound)])
+        assert bound.exact
+        if bound.total is not None:
+            assert bound.total == totals[code.header(bound)]
+
+
+def test_a_total_less_than_the_product() -> None:
+    code = load(build(SORT, "-fno-tree-loop-distribute-patterns", optimise="-O1"), from_reset=True)
+    assert [(b.bound, b.total) for b in code.bounds()] == [(11, None), (11, 66)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - set(UNCOUNTED))[::3])
+def test_random_programs(kind: str) -> None:
+    """Bounds by the only execution are the counts of the twin."""
+    chance = random.Random(f"the only execution {kind}")
+    source = random_program(chance, kind).replace(
+        "int main(unsigned a, unsigned b)",
+        "static inline __attribute__((always_inline)) int run(unsigned a, unsigned b)",
+    )
+    given = f"unsigned first = {chance.getrandbits(32)}u, second = {chance.randrange(100)};\n"
+    source = f"{source}{given}int main(void) {{ return run(first, second); }}\n"
+    code = load(build(source, *FLAGS.get(kind, ()), optimise="-O1"), from_reset=True)
+    found = code.execution()
+    assert found is not None
+    counts, headers = (
+        code.counts(()),
+        [code.graph.nodes[i.header].block.addr for i in code.graph.loops],
+    )
+    assert dict(zip(headers, found.most, strict=True)) == counts
+
+
+@pytest.mark.parametrize("name", UNDECIDED)
+def test_what_is_not_known_may_decide(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "STEPS", 20_000)
+    flags = ("-fno-unroll-loops",)
+    code = load(build(UNDECIDED[name], *flags, optimise="-O1"), from_reset=True)
+    assert code.execution() is None
+
+
+def test_a_fact_below_what_is_executed_is_refuted() -> None:
+    code = load(build(SORT, "-fno-tree-loop-distribute-patterns", optimise="-O1"), from_reset=True)
+    stated = parse("loop prog.c:3 at most 12", "x")
+    assert [b.method for b in code.bounds(stated)] == [EXECUTION, EXECUTION]
+    with pytest.raises(FactsError, match="is executed 11 times in the only execution"):
+        code.bounds(parse("loop prog.c:3 at most 10", "x"))
+
+
+def test_what_it_rests_on() -> None:
+    [bound, *_] = load(build(LOCAL, optimise="-O1"), from_reset=True).bounds()
+    assert S5.text() in bound.assumptions

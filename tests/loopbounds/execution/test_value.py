@@ -1,0 +1,87 @@
+"""What is said of words that are not all known holds wherever the stack is."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loopbounds.execution.value import NEAR, StackAddress, Value, mixed
+from quoll.arm.expressions import EXPRESSIONS, evaluate
+from quoll.arm.ops import OpCode
+
+WORD = 1 << 32
+ONE = (
+    OpCode.COPY,
+    OpCode.INT_2COMP,
+    OpCode.INT_NEGATE,
+    OpCode.INT_ZEXT,
+    OpCode.INT_SEXT,
+    OpCode.BOOL_NEGATE,
+    OpCode.POPCOUNT,
+    OpCode.LZCOUNT,
+)
+FLAGS = {
+    OpCode.INT_EQUAL,
+    OpCode.INT_NOTEQUAL,
+    OpCode.INT_LESS,
+    OpCode.INT_LESSEQUAL,
+    OpCode.INT_SLESS,
+    OpCode.INT_SLESSEQUAL,
+    OpCode.INT_CARRY,
+    OpCode.INT_SCARRY,
+    OpCode.INT_SBORROW,
+}
+TWO = tuple(
+    code
+    for code in EXPRESSIONS
+    if code not in ONE and "BOOL" not in code.name and code not in (OpCode.PIECE, OpCode.SUBPIECE)
+)
+offsets = st.integers(-NEAR, NEAR - 1) | st.integers(-40, 40)
+values = (
+    st.none()
+    | offsets.map(StackAddress)
+    | st.integers(-WORD // 2, WORD // 2 - 1).map(StackAddress)
+    | st.integers(0, WORD - 1)
+    | st.integers(0, 40)
+)
+places = st.integers(NEAR, WORD - NEAR) | st.integers(WORD // 2 - 99, WORD // 2 + 99)
+
+
+def word(value: Value, sp: int, unknown: int) -> int:
+    """A word that the value stands for, where sp is ``sp`` at the entry."""
+    if isinstance(value, StackAddress):
+        return (sp + value.offset) % WORD
+    return unknown if value is None else value
+
+
+@given(st.sampled_from(TWO), values, values, places, st.data())
+def test_two_words(code: OpCode, a: Value, b: Value, sp: int, data: st.DataObject) -> None:
+    size = 1 if code in FLAGS else 4
+    if isinstance(a, int) and isinstance(b, int):
+        return
+    found = mixed(code, (a, b), size)
+    some = [word(v, sp, data.draw(st.integers(0, WORD - 1))) for v in (a, b)]
+    if found is not None:
+        assert word(found, sp, 0) == evaluate(code, some, [4, 4], size)
+
+
+@given(st.sampled_from(ONE), values, places)
+def test_one_word(code: OpCode, a: Value, sp: int) -> None:
+    found = mixed(code, (a,), 4)
+    if found is not None and a is not None:
+        assert word(found, sp, 0) == evaluate(code, [word(a, sp, 0)], [4], 4)
+
+
+def test_what_is_said() -> None:
+    """Enough for pointers into frames."""
+    assert mixed(OpCode.INT_ADD, (4, StackAddress(-16)), 4) == StackAddress(-12)
+    assert mixed(OpCode.INT_SUB, (StackAddress(-16), 4), 4) == StackAddress(-20)
+    assert mixed(OpCode.INT_SUB, (StackAddress(-16), StackAddress(-20)), 4) == 4
+    assert mixed(OpCode.INT_SUB, (4, StackAddress(-20)), 4) is None
+    assert mixed(OpCode.INT_EQUAL, (StackAddress(-16), 0), 1) == 0
+    assert mixed(OpCode.INT_EQUAL, (StackAddress(-16), 1), 1) is None
+    assert mixed(OpCode.INT_EQUAL, (StackAddress(-NEAR - 1), 0), 1) is None
+    assert mixed(OpCode.INT_LESS, (StackAddress(-16), StackAddress(4)), 1) == 1
+    assert mixed(OpCode.INT_LESS, (StackAddress(-NEAR - 1), StackAddress(4)), 1) is None
+    assert mixed(OpCode.INT_SLESS, (StackAddress(-16), StackAddress(4)), 1) is None
+    assert mixed(OpCode.INT_AND, (None, 0), 4) == 0
