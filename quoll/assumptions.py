@@ -616,6 +616,14 @@ STILL_MASKED = AssumptionKind(
     refuted_by="masked code that goes on there: another thread, or the rest of a handler",
     checked_by="wcet masked --entry with what runs there",
 )
+OTHER_CALLS = AssumptionKind(
+    "other-calls",
+    "calls: what functions call while interrupts are unmasked gives back r4 to r11 and sp, and "
+    "leaves interrupts unmasked",
+    proved_by="the regions of what is called, which is looked at, too: those not bounded are named",
+    refuted_by="an execution in which a call comes back masked, or with another r4 to r11 or sp",
+    checked_by="nothing: recordings hold no masks",
+)
 RETURNS_UNMASKED = AssumptionKind(
     "returns-unmasked",
     "{entry}: ends: the exception return at {place} leaves the kernel, or unmasks interrupts",
@@ -737,6 +745,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     UNMASKED,
     UNDISTURBED,
     STILL_MASKED,
+    OTHER_CALLS,
     RETURNS_UNMASKED,
     ENDS,
     TLB_REFILLED,

@@ -9,7 +9,7 @@ them, whatever mapping symbols say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Container, Mapping, Set
 from enum import Enum
 from typing import NamedTuple
 
@@ -79,7 +79,7 @@ class FunctionBuilder:
         linked: Mapping[int, Set[int]] = NOTHING,
         fragments: Set[int] = frozenset(),
         apart: Set[int] = frozenset(),
-        replaced: Set[int] = frozenset(),
+        replaced: Container[int] = frozenset(),
         going_on: Set[int] = frozenset(),
         supervisor: Supervisor = Supervisor.ASKED,
     ) -> None:

@@ -143,7 +143,7 @@ def _program(
         ),
         tuple(unresolved[addr] for addr in sorted(unresolved)),
         tuple(dict.fromkeys(assumptions)),
-        statements.guidance(),
+        statements.guidance(functions),
         {entry: growth.left_by(entry) for entry in reached},
     )
 
@@ -155,6 +155,8 @@ def _with_candidates(
     unresolved: Mapping[int, Unresolved],
 ) -> dict[int, Unresolved]:
     """What is proposed for calls, and for jumps that may leave their function as calls do."""
+    if statements.only is not None:
+        return {}
     candidates = Candidates(image, statements.vtables)
     found = {}
     for cfg in functions:

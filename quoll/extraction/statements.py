@@ -7,7 +7,9 @@ Every statement that is used is an assumption of the result.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 from quoll.arm.insn import SP, Flow, Insn
 from quoll.arm.supervisor import SUPERVISOR_VECTOR, is_supervisor_call
@@ -34,6 +36,7 @@ from quoll.facts import (
     Targets,
 )
 from quoll.facts.applied import Depth, Guidance, Replacement
+from quoll.facts.guidance import ELSEWHERE, OnlyFollowed
 from quoll.facts.places import AtPlaces, Place, find_place, resolve, resolve_code
 from quoll.image.image import Image
 from quoll.image.vtables import Vtables
@@ -56,7 +59,6 @@ class Statements:
 
     def __init__(self, image: Image, facts: Facts) -> None:
         self._image = image
-        self.vtables = Vtables(image)
         self.replaced: Mapping[int, Replaced] = {
             _function_address(image, fact): fact for fact in facts.of(Replaced)
         }
@@ -101,6 +103,7 @@ class Statements:
                     where=str(fact.source),
                     hint="end the path before its calls: path must end at PLACE",
                 )
+        self.only = next(iter(facts.of(OnlyFollowed)), None)
         self.ends: Mapping[int, PathEnd] = {
             addr: fact
             for fact in facts.of(PathEnd)
@@ -114,6 +117,11 @@ class Statements:
             resolve(image, fact.function, fact.source)[0]: fact for fact in facts.of(RecursionFact)
         }
         self.used: dict[Assumption, None] = {}
+
+    @cached_property
+    def vtables(self) -> Vtables:
+        """Those of the image."""
+        return Vtables(self._image)
 
     @property
     def going_on(self) -> frozenset[int]:
@@ -135,10 +143,13 @@ class Statements:
         outside = ADDRESS.fullmatch(text) is not None and int(text, 16) & ~1 in self.replaced
         return (int(text, 16),) if outside else resolve_code(self._image, text, fact.source)
 
-    def passed(self, entry: int) -> frozenset[int]:
+    def passed(self, entry: int) -> Container[int]:
         """The functions whose calls are passed over in the function at ``entry``."""
         calls = [SUPERVISOR_VECTOR] if self.supervisor_calls is Supervisor.CALLS else []
-        return frozenset([*self.replaced, *self.switching, *calls]) - {entry}
+        stated = frozenset([*self.replaced, *self.switching, *calls]) - {entry}
+        if self.only is None:
+            return stated
+        return _Others(self._image, self.only.entries | self.ends.keys() | {entry}, stated)
 
     @property
     def supervisor_calls(self) -> Supervisor:
@@ -168,6 +179,8 @@ class Statements:
 
     def effect(self, insn: Insn) -> TransferEffect | None:
         """What is stated about the indirect transfer ``insn``."""
+        if self.only is not None and insn.addr in self.only.sites:
+            return TransferEffect((Callee(ELSEWHERE, thumb=False),))
         found = self._targets.at(insn.addr)
         if found is None:
             return None
@@ -232,10 +245,11 @@ class Statements:
         used = any(SUPERVISOR_VECTOR in b.passes for b in blocks)
         return [stated(self.supervisor, STANDARD, UNCHANGED)] if used else []
 
-    def guidance(self) -> Guidance:
+    def guidance(self, functions: Mapping[int, Cfg]) -> Guidance:
         """What stands in for the functions that are replaced, and how deep others may recur."""
         return Guidance(
-            replaced={
+            replaced=self._others(functions)
+            | {
                 addr: Replacement(fact.cycles, fact.preserves, stated(fact))
                 for addr, fact in self.replaced.items()
             }
@@ -255,6 +269,14 @@ class Statements:
             never=frozenset(self.never),
         )
 
+    def _others(self, functions: Mapping[int, Cfg]) -> dict[int, Replacement]:
+        """What stands in for the functions that are not followed."""
+        if self.only is None:
+            return {}
+        blocks = (block for cfg in functions.values() for block in cfg.blocks)
+        other = Replacement(0, False, stated(self.only))
+        return {callee: other for block in blocks for callee in block.passes}
+
     def _supervisor_call(self) -> Replacement:
         """What stands in for every svc, which comes back."""
         said = self.supervisor
@@ -273,6 +295,21 @@ class Statements:
                     where=str(fact.source),
                     hint=f"there is {first.text} at {self._image.place(first.addr)}",
                 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Others(Container[int]):
+    """The functions ``stated``, and all that have a symbol but those that are ``followed``."""
+
+    image: Image
+    followed: frozenset[int]
+    stated: frozenset[int]
+
+    def __contains__(self, entry: object) -> bool:
+        if entry in self.stated or entry == ELSEWHERE:
+            return True
+        symbols = self.image.symbols.at(entry) if isinstance(entry, int) else ()
+        return entry not in self.followed and any(s.kind == "func" for s in symbols)
 
 
 def _function_address(image: Image, fact: Replaced) -> int:

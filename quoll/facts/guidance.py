@@ -20,11 +20,15 @@ from quoll.facts.fact import (
     scope,
 )
 
+ELSEWHERE = 0x4  # no function is there: the vector of undefined instructions
+
 __all__ = [
+    "ELSEWHERE",
     "FORMS",
     "Branch",
     "Ignore",
     "IgnoreEdge",
+    "OnlyFollowed",
     "PathEnd",
     "PathStart",
     "RecursionFact",
@@ -201,6 +205,26 @@ class Replaced(Fact):
 
     def question(self) -> Question:
         return ("replaced", self.function), (self.cycles, self.preserves)
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyFollowed(Fact):
+    """Calls of functions other than those at ``entries`` are passed over: no line says that.
+
+    So are the calls at ``sites``, whose targets are not known: ``ELSEWHERE`` stands for these. A
+    command states it, which sees to it that no result contains such a call.
+    """
+
+    stage = Stage.EXTRACTION
+
+    entries: frozenset[int]
+    sites: frozenset[int]
+
+    def __str__(self) -> str:
+        return "calls of other functions are passed over"
+
+    def question(self) -> Question:
+        return ("only followed",), (self.entries, self.sites)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ functions whose address code takes. It is no part of any result until a user sta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from quoll.arm.wide_constants import wide_constants
@@ -43,10 +43,12 @@ class Candidates:
             slot = twice.pop() if len(twice) == 1 else None
             virtual = bool(self._vtables) and may_be_virtual(cfg, into, block, self._image)
             vtables = virtual and bool(self._vtables.functions(None, slot))
-            once = {way.offsets[1] for way in ways if way.levels >= 1}
-            tables = self._fitting(once.pop() if len(once) == 1 else None)
             if not vtables:
                 functions = dict.fromkeys(self._taken)
+            if len(functions) > MOST_NAMED:  # in a large program: tables would only add to them
+                return None
+            once = {way.offsets[1] for way in ways if way.levels >= 1}
+            tables = self._fitting(once.pop() if len(once) == 1 else None)
         return self._fact(tables, functions, vtables=vtables)
 
     @cached_property
@@ -61,17 +63,20 @@ class Candidates:
         wide = (word for word in words if self._image.is_function(word))
         return tuple(dict.fromkeys((*self._known.taken, *wide)))
 
+    @cached_property
+    def _holding(self) -> frozenset[Symbol]:
+        return frozenset(symbol for symbol, _ in self._known.tables)
+
     def _of_places(self, ways: Iterable[Origin]) -> tuple[dict[Symbol, None], dict[int, None]]:
         """Tables and functions where the target is loaded from a known place, or near to it."""
         tables: dict[Symbol, None] = {}
         functions: dict[int, None] = {}
-        holding = {symbol for symbol, _ in self._known.tables}
         for way in ways:
             if way.levels != 1 or way.root is not Root.CONSTANT:
                 continue
             addr = (way.constant + (way.offsets[1] or 0)) & 0xFFFFFFFF
             around = self._image.symbol_at(addr) or self._image.symbol_at(way.constant)
-            if around is not None and around[0] in holding:
+            if around is not None and around[0] in self._holding:
                 tables[around[0]] = None
                 if self._may_be_written(addr):
                     functions |= dict.fromkeys(self._taken)
@@ -105,12 +110,14 @@ class Candidates:
         return word in (0, *functions)
 
     def _fact(
-        self, tables: Iterable[Symbol], functions: Iterable[int], *, vtables: bool
+        self, tables: Collection[Symbol], functions: Collection[int], *, vtables: bool
     ) -> str | None:
+        if len(tables) + len(functions) + vtables > MOST_NAMED:
+            return None
         through = ["any vtable"] if vtables else []
         through += sorted(self._name(table.addr, table.name) for table in tables)
         to = sorted(self._function(word) for word in functions)
-        if not (through or to) or len(through) + len(to) > MOST_NAMED:
+        if not (through or to):
             return None
         text = f" through {', '.join(through)}" if through else ""
         both = " or" if through and to else ""

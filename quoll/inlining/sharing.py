@@ -82,6 +82,8 @@ class Modules:
 
         Each is answered with ``replace_by`` before the next one is drawn, or stays inlined.
         """
+        if self.sharing == NEVER:
+            return
         graph = call_graph(self.program)
         if not exceeds(graph, self.entry, self.program.guidance.depths, self.sharing.contexts):
             return

@@ -28,7 +28,16 @@ from quoll.arm.status import (
 )
 from quoll.values.values import Values
 
-__all__ = ["EITHER", "MASKED", "UNMASKED", "MaskState", "RegionStart", "mask_states", "regions"]
+__all__ = [
+    "EITHER",
+    "MASKED",
+    "UNMASKED",
+    "MaskState",
+    "RegionStart",
+    "left_at_exits",
+    "mask_states",
+    "regions",
+]
 
 MASKED, UNMASKED = 1, 2
 EITHER = MASKED | UNMASKED
@@ -110,6 +119,17 @@ def regions(
         starts = [start for start in starts if start.node != graph.entry or not goes_on]
         starts.insert(0, RegionStart(graph.entry, None, goes_on))
     return starts, frozenset(ends)
+
+
+def left_at_exits(values: Values, states: list[MaskState | None]) -> int:
+    """What may hold where paths end."""
+    found = 0
+    for node in values.graph.exits:
+        state = states[node]
+        if state is not None:
+            (*_, (_, after)) = _through(values, node, state)
+            found |= after.may
+    return found
 
 
 def _writes_masks(insn: Insn) -> bool:

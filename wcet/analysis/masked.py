@@ -10,60 +10,38 @@ handler.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from quoll.arm.insn import Flow
 from quoll.assumptions import (
     OTHERS_FIRST,
-    STILL_MASKED,
     TAKEN_AT_ONCE,
-    UNDISTURBED,
     UNMASKED,
     Assumption,
 )
 from quoll.errors import ControlFlowError, UsageError, WcetError
 from quoll.image.image import Image
-from quoll.inlining.sharing import Sharing
+from quoll.inlining.sharing import NEVER
 from quoll.preemption.mask_states import EITHER, MASKED, RegionStart, mask_states, regions
 from quoll.preemption.segments import Segment, masked_region
+from wcet.analysis.masked_everywhere import everywhere
+from wcet.analysis.masked_region import (
+    PARAMETER,
+    Found,
+    MaskedRegion,
+    NotBounded,
+    bounded,
+    disturbing,
+    place_of,
+    without,
+)
 from wcet.analysis.options import Options
-from wcet.analysis.preparation import Preparation, Valued
-from wcet.analysis.result import EntryResult
+from wcet.analysis.preparation import Preparation
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
 from wcet.platforms.platform import INTERRUPT, Platform
 
-__all__ = ["MaskedAnswer", "MaskedRegion", "NotBounded", "masked"]
-
-NEVER_SHARED = Sharing(contexts=1 << 62)  # a shared function hides where it masks
-
-
-@dataclass(frozen=True, slots=True)
-class MaskedRegion:
-    """The worst of the regions that start at ``place`` on paths of ``entry``.
-
-    ``calls`` is the chain of functions at the start, the entry's first; ``result`` has its worst
-    path.
-    """
-
-    entry: str
-    place: str
-    calls: tuple[str, ...]
-    cycles: int
-    contexts: int  # in how many the place starts a region
-    result: EntryResult
-
-
-@dataclass(frozen=True, slots=True)
-class NotBounded:
-    """An entry, or a region of it, without a bound, why, and the exit status that says so."""
-
-    entry: str
-    place: str
-    reason: str
-    status: int
+__all__ = ["MaskedAnswer", "masked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,31 +77,32 @@ class MaskedAnswer:
         return self.regions[0].cycles + self.interrupt
 
 
-def masked(kernel: Path, options: Options, stages: Stages, handler: str | None) -> MaskedAnswer:
+def masked(
+    kernel: Path,
+    options: Options,
+    stages: Stages,
+    handler: str | None,
+    budget: int | None = None,
+) -> MaskedAnswer:
     """Bound every region of the entries that ``options`` asks for.
 
-    What has no bound is named; only wrong inputs raise WcetError.
+    With a ``budget``, those of every function, each with at most so many instructions. What has no
+    bound is named; only wrong inputs raise WcetError.
     """
-    run = Run.begin(kernel, replace(options, sharing=NEVER_SHARED), stages)
-    found: list[MaskedRegion] = []
-    missing: list[NotBounded] = []
-    assumptions: dict[Assumption, None] = {}
-    for name, address in run.entries.items():
-        try:
-            bounded, without, texts = _of_entry(run, name, address)
-        except WcetError as error:
-            missing.append(_without(name, run.image.place(address), error))
-            continue
-        found += bounded
-        missing += without
-        assumptions |= dict.fromkeys(texts)
+    run = Run.begin(
+        kernel, replace(options, sharing=NEVER), stages
+    )  # a shared function hides masks
+    found, missing, texts = _of_entries(run) if budget is None else everywhere(run, budget)
+    assumptions = dict.fromkeys(texts)
     interrupt = None
     try:
+        if budget is not None and handler is None:
+            raise UsageError("with --everywhere it is followed to a handler only", hint=HANDLER)
         interrupt, texts = _interrupt_path(kernel, options, stages, handler)
         latency = (OTHERS_FIRST.text(others=0), TAKEN_AT_ONCE.text())
         assumptions |= dict.fromkeys((*texts, *latency))
     except WcetError as error:
-        missing.append(_without(INTERRUPT, "the interrupt path", error))
+        missing.append(without(INTERRUPT, "the interrupt path", error))
     stages.done()
     return MaskedAnswer(
         run.image,
@@ -134,10 +113,6 @@ def masked(kernel: Path, options: Options, stages: Stages, handler: str | None) 
         handler,
         tuple(assumptions),
     )
-
-
-def _without(entry: str, place: str, error: WcetError) -> NotBounded:
-    return NotBounded(entry, place, str(error), error.exit_status)
 
 
 def _interrupt_path(
@@ -154,8 +129,24 @@ def _interrupt_path(
     return result.cycles, result.assumptions
 
 
-PARAMETER = "give the parameter a number: --set NAME=N"
-Found = tuple[list[MaskedRegion], list[NotBounded], tuple[Assumption, ...]]
+HANDLER = "name where it ends: --handler PLACE"
+
+
+def _of_entries(run: Run) -> Found:
+    """The regions on the paths of the entries that are asked for."""
+    found: list[MaskedRegion] = []
+    missing: list[NotBounded] = []
+    assumptions: dict[Assumption, None] = {}
+    for name, address in run.entries.items():
+        try:
+            regions_, not_bounded, texts = _of_entry(run, name, address)
+        except WcetError as error:
+            missing.append(without(name, run.image.place(address), error))
+            continue
+        found += regions_
+        missing += not_bounded
+        assumptions |= dict.fromkeys(texts)
+    return found, missing, tuple(assumptions)
 
 
 def _of_entry(run: Run, name: str, address: int) -> Found:
@@ -174,83 +165,8 @@ def _of_entry(run: Run, name: str, address: int) -> Found:
         try:
             parts.append((start, masked_region(valued.graph, start, ends, run.image)))
         except ControlFlowError as error:
-            missing.append(_without(name, _place(run.image, valued, start), error))
-    worst, without, texts = _bounded(preparation, name, address, valued, parts)
+            missing.append(without(name, place_of(run.image, valued, start), error))
+    worst, not_bounded, texts = bounded(preparation, name, address, valued, parts)
     listed = tuple(text for text in valued.assumptions if not UNMASKED.matches(text))
-    disturbing = (UNDISTURBED.text(entry=name),) if valued.unmasking else ()
-    left = sorted(_left_masked([part for _, part in parts], ends))
-    where = ", ".join(map(run.image.place, left))
-    handed = (STILL_MASKED.text(entry=name, exits=where),) if left else ()
-    return worst, [*missing, *without], (*listed, *disturbing, *handed, *texts)
-
-
-def _left_masked(parts: Sequence[Segment], ends: frozenset[int]) -> set[int]:
-    """Instructions behind which the kernel itself goes on where a region ends with its path.
-
-    They are ends of paths that are no exception returns, and those of functions that switch
-    contexts: another one goes on there, perhaps with interrupts masked.
-    """
-    found: set[int] = set()
-    for part in parts:
-        graph = part.graph
-        for exit_ in graph.exits:
-            last = graph.nodes[exit_].block.last
-            if part.nodes[exit_] not in ends and last.flow is not Flow.EXCEPTION_RETURN:
-                found.add(last.addr)
-        for edge in range(len(graph.edges)):
-            found |= {end.addr for replaced in graph.passed(edge) for end in replaced.ends}
-    return found
-
-
-def _bounded(
-    preparation: Preparation,
-    name: str,
-    address: int,
-    valued: Valued,
-    parts: Sequence[tuple[RegionStart, Segment]],
-) -> Found:
-    """The worst region of each place."""
-    run, values = preparation.run, valued.values
-    turning = frozenset(loop for _, part in parts for loop in part.loops)
-    with run.stages.stage("loop bounds", name):
-        bounds = preparation.loop_bounds(valued.graph, values, turning)
-    made = preparation.paths(name, [part for _, part in parts], values, bounds)
-    worst: dict[str, MaskedRegion] = {}
-    missing: dict[NotBounded, None] = {}
-    texts: dict[Assumption, None] = dict.fromkeys(t for bound in bounds for t in bound.rests)
-    for (start, part), (paths, more) in zip(parts, made, strict=True):
-        place = _place(run.image, valued, start)
-        texts |= dict.fromkeys(more)
-        try:
-            result = run.solve(name, address, paths, [], whole=start.insn is None)
-            if result.parametric is not None:
-                raise UsageError("its bound depends on a parameter", hint=PARAMETER)
-        except WcetError as error:
-            missing[_without(name, place, error)] = None
-            continue
-        texts |= dict.fromkeys(result.assumptions)
-        known = worst.get(place)
-        contexts = 1 if known is None else known.contexts + 1
-        if known is None or result.cycles > known.cycles:
-            calls = tuple(_calls(run.image, valued, part.nodes[part.graph.entry]))
-            known = MaskedRegion(name, place, calls, result.cycles, contexts, result)
-        worst[place] = replace(known, contexts=contexts)
-    return list(worst.values()), list(missing), tuple(texts)
-
-
-def _place(image: Image, valued: Valued, start: RegionStart) -> str:
-    insn = start.insn
-    return image.place(valued.graph.nodes[start.node].block.addr if insn is None else insn.addr)
-
-
-def _calls(image: Image, valued: Valued, node: int) -> Iterator[str]:
-    """The functions that are active at ``node``, the entry first."""
-    graph = valued.graph
-    chain = []
-    context: int | None = graph.nodes[node].context
-    while context is not None:
-        chain.append(graph.contexts[context].function)
-        context = graph.contexts[context].parent
-    for function in reversed(chain):
-        symbol = image.symbol_at(function)
-        yield symbol[0].name if symbol else f"{function:#x}"
+    more = disturbing(name, valued, parts, ends, run.image)
+    return worst, [*missing, *not_bounded], (*listed, *more, *texts)

@@ -12,7 +12,8 @@ from typing import Any
 from quoll.assumptions import listed, table
 from wcet import numbers
 from wcet.analysis.entries import ALL
-from wcet.analysis.masked import MaskedAnswer, MaskedRegion, masked
+from wcet.analysis.masked import MaskedAnswer, masked
+from wcet.analysis.masked_region import MaskedRegion
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish
 from wcet.reports.text import Style
@@ -22,6 +23,7 @@ __all__ = ["add_to"]
 
 SCHEMA_VERSION = 1
 SHOWN = 10
+BUDGET = 2000
 
 DESCRIPTION = """\
 Print the longest regions in which interrupts are masked, over all paths and call chains, and the
@@ -42,6 +44,7 @@ examples:
   wcet masked kernel.elf
   wcet masked kernel.elf --handler timer_tick
   wcet masked kernel.elf --entry all --entry idle_thread --end switch_to --paths 1
+  wcet masked vmlinux --everywhere --handler handle_irq
 """
 
 
@@ -59,6 +62,20 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="as for 'wcet analyse'; repeatable (default: all)",
     )
     p.add_argument("--handler", metavar="PLACE", help="the interrupt path ends here")
+    p.add_argument(
+        "--everywhere",
+        action="store_true",
+        help="start paths at each function that masks interrupts, too: for kernels that cannot be "
+        "followed from their entries",
+    )
+    p.add_argument(
+        "--budget",
+        type=numbers.whole("--budget", 1),
+        default=BUDGET,
+        metavar="N",
+        help="with --everywhere: instructions that are followed from each function, with what runs "
+        f"in its regions; what needs more is named (default: {BUDGET:,})",
+    )
     p.add_argument(
         "--regions",
         type=numbers.whole("--regions", 1),
@@ -82,7 +99,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def run(options: argparse.Namespace) -> int:
     """Bound every region, and print."""
     wanted = requested(options, options.entry or [ALL])
-    answer = masked(options.kernel, wanted, Stages(verbose=not options.quiet), options.handler)
+    stages = Stages(verbose=not options.quiet)
+    budget = options.budget if options.everywhere else None
+    answer = masked(options.kernel, wanted, stages, options.handler, budget)
     style = Style(color=colored(options), paths="full", stats=False)
     publish(
         options,

@@ -135,3 +135,25 @@ def test_what_runs_after_a_context_switch_is_said_not_to_be_added(tmp_path: Path
     assert "<change+0x4>" in text
     regions = {region["calls"][-1]: region["cycles"] for region in document["regions"]}
     assert regions["main"] > 1000, "it goes on behind the switch"
+
+
+RECURSIVE = """
+__attribute__((noinline)) unsigned down(unsigned n) {
+    if (ticks == n) return cells[0];
+    cells[1] = down(n + ticks);
+    return cells[1] + down(n * 3);
+}
+unsigned main(unsigned n) {
+    __asm__ volatile("cpsid i" : : : "memory");
+    n = down(n);
+    __asm__ volatile("cpsie i" : : : "memory");
+    return n;
+}
+"""
+
+
+@pytest.mark.parametrize("more", [(), ("--everywhere",)])
+def test_recursion_of_no_known_depth_is_named(tmp_path: Path, more: tuple[str, ...]) -> None:
+    """It has no full inlining, whose contexts could be counted."""
+    document = answered(preemptible(RECURSIVE), tmp_path, 5, *more)
+    assert any("recursi" in one["reason"] for one in document["not_bounded"])

@@ -1,0 +1,160 @@
+"""Masked regions of one start of paths: each place with the worst of its regions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from quoll.arm.insn import Flow
+from quoll.assumptions import STILL_MASKED, UNDISTURBED, Assumption
+from quoll.errors import UsageError, WcetError
+from quoll.image.image import Image
+from quoll.preemption.mask_states import RegionStart
+from quoll.preemption.segments import Segment
+from wcet.analysis.preparation import Preparation, Valued
+from wcet.analysis.result import EntryResult
+
+__all__ = [
+    "PARAMETER",
+    "Found",
+    "MaskedRegion",
+    "NotBounded",
+    "bounded",
+    "disturbing",
+    "open_exits",
+    "place_of",
+    "without",
+]
+
+PARAMETER = "give the parameter a number: --set NAME=N"
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedRegion:
+    """The worst of the regions that start at ``place`` on paths of ``entry``.
+
+    ``calls`` is the chain of functions at the start, the entry's first; ``result`` has its worst
+    path.
+    """
+
+    entry: str
+    place: str
+    calls: tuple[str, ...]
+    cycles: int
+    contexts: int  # in how many the place starts a region
+    result: EntryResult
+
+
+@dataclass(frozen=True, slots=True)
+class NotBounded:
+    """An entry, or a region of it, without a bound, why, and the exit status that says so."""
+
+    entry: str
+    place: str
+    reason: str
+    status: int
+
+
+def without(entry: str, place: str, error: WcetError) -> NotBounded:
+    return NotBounded(entry, place, str(error), error.exit_status)
+
+
+Found = tuple[list[MaskedRegion], list[NotBounded], tuple[Assumption, ...]]
+
+
+def bounded(
+    preparation: Preparation,
+    name: str,
+    address: int,
+    valued: Valued,
+    parts: Sequence[tuple[RegionStart, Segment]],
+) -> Found:
+    """The worst region of each place."""
+    run, values = preparation.run, valued.values
+    turning = frozenset(loop for _, part in parts for loop in part.loops)
+    with run.stages.stage("loop bounds", name):
+        bounds = preparation.loop_bounds(valued.graph, values, turning)
+    made = preparation.paths(name, [part for _, part in parts], values, bounds)
+    worst: dict[str, MaskedRegion] = {}
+    missing: dict[NotBounded, None] = {}
+    texts: dict[Assumption, None] = dict.fromkeys(t for bound in bounds for t in bound.rests)
+    for (start, part), (paths, more) in zip(parts, made, strict=True):
+        place = place_of(run.image, valued, start)
+        texts |= dict.fromkeys(more)
+        try:
+            result = run.solve(name, address, paths, [], whole=start.insn is None)
+            if result.parametric is not None:
+                raise UsageError("its bound depends on a parameter", hint=PARAMETER)
+        except WcetError as error:
+            missing[without(name, place, error)] = None
+            continue
+        texts |= dict.fromkeys(result.assumptions)
+        known = worst.get(place)
+        contexts = 1 if known is None else known.contexts + 1
+        if known is None or result.cycles > known.cycles:
+            calls = tuple(_calls(run.image, valued, part.nodes[part.graph.entry]))
+            known = MaskedRegion(name, place, calls, result.cycles, contexts, result)
+        worst[place] = replace(known, contexts=contexts)
+    return list(worst.values()), list(missing), tuple(texts)
+
+
+def place_of(image: Image, valued: Valued, start: RegionStart) -> str:
+    insn = start.insn
+    return image.place(valued.graph.nodes[start.node].block.addr if insn is None else insn.addr)
+
+
+def _calls(image: Image, valued: Valued, node: int) -> Iterator[str]:
+    """The functions that are active at ``node``, the entry first."""
+    graph = valued.graph
+    chain = []
+    context: int | None = graph.nodes[node].context
+    while context is not None:
+        chain.append(graph.contexts[context].function)
+        context = graph.contexts[context].parent
+    for function in reversed(chain):
+        symbol = image.symbol_at(function)
+        yield symbol[0].name if symbol else f"{function:#x}"
+
+
+def disturbing(
+    name: str,
+    valued: Valued,
+    parts: Sequence[tuple[RegionStart, Segment]],
+    ends: frozenset[int],
+    image: Image,
+) -> Iterator[Assumption]:
+    """What the regions of ``name`` assume of what runs between them, and behind their ends."""
+    if valued.unmasking:
+        yield UNDISTURBED.text(entry=name)
+    left = sorted(_left_masked(parts, ends))
+    if left:
+        yield STILL_MASKED.text(entry=name, exits=", ".join(map(image.place, left)))
+
+
+def open_exits(start: RegionStart, part: Segment, ends: frozenset[int]) -> list[int]:
+    """Nodes in which paths end, and the region has not ended before.
+
+    The first node is a copy that begins with the region: in it what unmasks before does not count.
+    """
+    graph = part.graph
+    return [
+        n for n in graph.exits if (start.goes_on if n == graph.entry else part.nodes[n] not in ends)
+    ]
+
+
+def _left_masked(parts: Sequence[tuple[RegionStart, Segment]], ends: frozenset[int]) -> set[int]:
+    """Instructions behind which the kernel itself goes on where a region ends with its path.
+
+    They are ends of paths that are no exception returns, and those of functions that switch
+    contexts: another one goes on there, perhaps with interrupts masked.
+    """
+    found: set[int] = set()
+    for start, part in parts:
+        graph = part.graph
+        for exit_ in open_exits(start, part, ends):
+            last = graph.nodes[exit_].block.last
+            if last.flow is not Flow.EXCEPTION_RETURN:
+                found.add(last.addr)
+        for edge in range(len(graph.edges)):
+            found |= {end.addr for replaced in graph.passed(edge) for end in replaced.ends}
+    return found
