@@ -14,6 +14,7 @@ from ilp.solvers.branch import Search, branch_and_bound, elastic_program, exact_
 from ilp.solvers.cbc import Cbc
 from ilp.solvers.highs import Highs
 from ilp.solvers.model import Model, Row
+from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.models import brute_force, models
 
 
@@ -27,7 +28,7 @@ def searched(model: Model, solver: Solver, most: int = 1000) -> Search | None:
 @given(models(5))
 def test_the_search_finds_the_maximum(model: Model) -> None:
     best = brute_force(model)
-    search = searched(model, Highs())
+    search = searched(model, InProcess())
     if search is None:
         assert best is None
         return
@@ -47,7 +48,7 @@ class Liar:
         self.lies = 0
 
     def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
-        honest = Highs().solve(model, relaxed=relaxed, seconds=seconds)
+        honest = InProcess().solve(model, relaxed=relaxed, seconds=seconds)
         if self.rng.random() < 0.6:
             return honest
         self.lies += 1

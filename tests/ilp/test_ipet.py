@@ -11,7 +11,7 @@ from ilp.constraints.nest import LoopNest, checked_bounds
 from ilp.ipet import build_ipet, total_row
 from ilp.solvers.highs import Highs
 from ilp.worst_case import WorstCase, worst_case
-from loopbounds.execution.only import OnlyExecution
+from loopbounds.execution.counted import OnlyExecution
 from loopbounds.proof.bound import LoopBound
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError, InfeasibleError, UnboundedLoop

@@ -8,15 +8,15 @@ import pytest
 
 from ilp.ipet import Ipet, build_ipet
 from ilp.longest_path import longest_path, proved_maximum
-from ilp.solvers.highs import Highs
 from ilp.solvers.solve import certified
 from ilp.worst_case import worst_case
 from quoll.errors import ControlFlowError, InfeasibleError
 from tests.testing.ilp.drawn import bounded, costs, draw, most
+from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.judging import Tally, judge
 from tests.testing.ilp.programs import random_case
 
-ASKED, NOT_ASKED = Highs(), Highs(asked_first=False)
+ASKED, NOT_ASKED = InProcess(), InProcess(asked_first=False)
 NEST = ((0, 1), (1, 2), (2, 3), (3, 3), (3, 2), (2, 1), (1, 4))  # 1 around 2 around 3
 
 
@@ -78,7 +78,7 @@ def test_a_wrong_proposal_proves_nothing() -> None:
 
 @pytest.mark.parametrize("solver", [ASKED, NOT_ASKED], ids=["asked", "not asked"])
 @pytest.mark.parametrize("size", [10**4, 2**32, 10**30, 10**400])
-def test_figures_have_any_size(solver: Highs, size: int) -> None:
+def test_figures_have_any_size(solver: InProcess, size: int) -> None:
     graph = draw(NEST, exits=[4])
     cycles = {0: 1, 1: 2, 2: 3, 3: 5, 4: 7}
     answer = worst_case(

@@ -6,14 +6,16 @@ import pytest
 
 from ilp.solvers.answer import Solver
 from ilp.solvers.cbc import Cbc
-from ilp.solvers.highs import Highs
+from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.judging import Tally, judge
 from tests.testing.ilp.programs import PAIRS
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("solver", "first", "cases"), [(Highs(), 0, 1200), (Cbc(), 22_000, 500)], ids=["highs", "cbc"]
+    ("solver", "first", "cases"),
+    [(InProcess(), 0, 1200), (Cbc(), 22_000, 500)],
+    ids=["highs", "cbc"],
 )
 def test_the_bound_is_the_longest_allowed_path(solver: Solver, first: int, cases: int) -> None:
     tally = Tally()

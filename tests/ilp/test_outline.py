@@ -8,12 +8,12 @@ import pytest
 
 from ilp.paths.outline import Stretch, outline
 from ilp.paths.solution import PathStep
-from ilp.solvers.highs import Highs
 from ilp.worst_case import worst_case
 from pipeline.costs import Cause
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError, InfeasibleError
 from tests.testing.ilp.drawn import C, R, bounded, costs, draw
+from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.programs import Case, random_case
 
 # f: 0, loop 1-2 with a call of g (3-4) in it, 5; g begins with a loop: 3 to itself
@@ -29,7 +29,7 @@ CALLED = draw(
 def test_loops_and_calls_inside_each_other() -> None:
     cycles = costs(CALLED, {0: 1, 1: 10, 2: 100, 3: 1000, 4: 10_000, 5: 7})
     bounds = bounded(CALLED, *(3 if loop.header == 1 else 4 for loop in CALLED.loops))
-    answer = worst_case(CALLED, cycles, bounds, solver=Highs())
+    answer = worst_case(CALLED, cycles, bounds, solver=InProcess())
     whole = outline(CALLED, cycles, answer.solution, answer.path.steps)
     parts = [(p.stretch.context, p.stretch.loop is None, p.entries, p.rounds, p.cycles)
              for _, p in whole.walk()]  # fmt: skip
@@ -86,7 +86,7 @@ def test_the_counts_say_what_a_walk_says() -> None:
     for seed in range(300):
         try:
             case = random_case(seed + 90_000)
-            answer = worst_case(case.graph, case.costs, case.loop_bounds, solver=Highs())
+            answer = worst_case(case.graph, case.costs, case.loop_bounds, solver=InProcess())
         except (ControlFlowError, InfeasibleError):
             continue
         whole = outline(case.graph, case.costs, answer.solution, answer.path.steps)

@@ -12,7 +12,6 @@ from ilp.constraints.parameters import Parameter, loop_parameters, numbered
 from ilp.cuts import cycles_per_iteration
 from ilp.ipet import build_ipet
 from ilp.parametric import AffinePiece, Parametric, convex_pieces, largest, parametric_bound
-from ilp.solvers.highs import Highs
 from ilp.solvers.solve import maximise
 from ilp.worst_case import worst_case
 from loopbounds.proof.bound import LoopBound
@@ -23,10 +22,11 @@ from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
 from tests.testing.ilp.drawn import bounded, costs, draw, most
+from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.programs import Case, random_case
 from tests.testing.quoll.building import build
 
-SOLVER = Highs()
+SOLVER = InProcess()
 LOOP = draw([(0, 1), (1, 2), (2, 1), (1, 3)], exits=[3])
 NESTED = draw([(0, 1), (1, 2), (2, 3), (3, 2), (2, 4), (4, 1), (1, 5)], exits=[5])
 # one of two loops (headers 1 and 3), or neither

@@ -9,12 +9,12 @@ import pytest
 
 from ilp.paths.check import path_cycles
 from ilp.paths.tree import CallTree, fold
-from ilp.solvers.highs import Highs
 from ilp.worst_case import worst_case
 from pipeline.costs import Cause, Costs
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError, InfeasibleError
 from tests.testing.ilp.drawn import bounded, costs, draw
+from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.programs import random_case
 
 CALL, RETURN = EdgeKind.CALL, EdgeKind.RETURN
@@ -34,7 +34,7 @@ def test_a_loop_of_calls_by_hand() -> None:
         for e in range(len(graph.edges))
     )
     charged = Costs(plain.nodes, branch)
-    path = worst_case(graph, charged, bounded(graph, 4), solver=Highs()).path
+    path = worst_case(graph, charged, bounded(graph, 4), solver=InProcess()).path
     tree = fold(graph, charged, path.steps)
     assert (tree.cycles, tree.invocations, tree.function) == (4 * 2 + 3 * 10 + 3 * 3, 1, 0x1000)
     (callee,) = tree.callees
@@ -59,7 +59,7 @@ def test_nothing_is_lost_in_folding() -> None:
         try:
             case = random_case(seed)
             path = worst_case(
-                case.graph, case.costs, case.loop_bounds, case.constraints, solver=Highs()
+                case.graph, case.costs, case.loop_bounds, case.constraints, solver=InProcess()
             ).path
         except (ControlFlowError, InfeasibleError):
             continue
