@@ -11,7 +11,7 @@ from ilp.constraints.parameters import Parameter, Visits, numbered, open_loops, 
 from ilp.parametric import Parametric, parametric_bound
 from ilp.solvers.answer import Solver
 from ilp.worst_case import WorstCase, worst_case
-from loopbounds.execution.only import OnlyExecution
+from loopbounds.execution.counted import OnlyExecution
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
 from quoll.errors import FactsError

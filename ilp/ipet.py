@@ -18,7 +18,7 @@ from ilp.constraints.instance import Calls
 from ilp.constraints.nest import LoopNest
 from ilp.constraints.parameters import Visits
 from ilp.solvers.model import Model, Row
-from loopbounds.execution.only import OnlyExecution
+from loopbounds.execution.counted import OnlyExecution
 from pipeline.costs import Costs
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 

@@ -20,7 +20,7 @@ from ilp.ipet import Ipet
 from ilp.solvers.answer import Proposal, Solver
 from ilp.solvers.model import Row
 from ilp.solvers.solve import BoundProof, maximise
-from loopbounds.execution.only import OnlyExecution
+from loopbounds.execution.counted import OnlyExecution
 from quoll.inlining.supergraph import SuperLoop
 
 __all__ = ["longest_path", "proved_maximum"]

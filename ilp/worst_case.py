@@ -20,7 +20,7 @@ from ilp.paths.solution import PathStep, Solution, WorstPath
 from ilp.solvers.answer import Solver
 from ilp.solvers.model import Model, Row
 from ilp.solvers.solve import BoundProof
-from loopbounds.execution.only import OnlyExecution
+from loopbounds.execution.counted import OnlyExecution
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
 from quoll.errors import SolverError

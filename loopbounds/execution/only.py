@@ -9,35 +9,17 @@ of paths.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from loopbounds.execution.counted import OnlyExecution
 from loopbounds.execution.machine import NOWHERE, Machine
 from loopbounds.execution.value import Undecided
 from loopbounds.slicing.code import KnownValues
 from quoll.arm.insn import PC
-from quoll.assumptions import Assumption
 from quoll.facts import Facts, PathStart
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["OnlyExecution", "follow", "only_execution"]
-
-
-@dataclass(frozen=True, slots=True)
-class OnlyExecution:
-    """What is executed whenever the entry is: of each loop, by index.
-
-    ``most``: executions of the header per entry from outside; 0 where it is not entered.
-    ``totals``: the most per entry of the loop around it. ``edges``: traversals of each edge of the
-    graph. ``last``: the node that the path ends after.
-    """
-
-    instructions: int
-    most: tuple[int, ...]
-    totals: tuple[int, ...]
-    edges: tuple[int, ...]
-    last: int
-    rests: tuple[Assumption, ...]
+__all__ = ["follow", "only_execution"]
 
 
 def only_execution(

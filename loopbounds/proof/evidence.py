@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from loopbounds.execution.only import OnlyExecution
+from loopbounds.execution.counted import OnlyExecution
 from loopbounds.proof.bound import EXECUTION, SOLVER_FAILED, LoopBound
 from loopbounds.proof.prove import ProofOutcome, long_runs
 from loopbounds.proof.runs import ModelRun, explore, longest

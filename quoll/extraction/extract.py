@@ -22,6 +22,7 @@ from quoll.extraction.statements import STATE_TARGETS, STATE_THEM, Statements
 from quoll.extraction.work_list import Growth
 from quoll.facts import Facts, RegionFact
 from quoll.graph.closure import closure
+from quoll.image.elf import SAY_WHICH
 from quoll.image.image import Image
 from quoll.indirect.candidates import Candidates
 from quoll.inlining.cuts import guided
@@ -29,7 +30,6 @@ from quoll.inlining.cuts import guided
 __all__ = ["extract"]
 
 NO_FACTS = Facts()
-SAY_WHICH = "say which one runs: objcopy -O binary -j SECTION ELF FILE, then --raw FILE@ADDRESS:r"
 LONGEST_HINT = 120  # characters of a proposal
 
 

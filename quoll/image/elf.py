@@ -23,7 +23,9 @@ from quoll.errors import InputError
 from quoll.image.dwarf_lines import DebugSections
 from quoll.printable import printable
 
-__all__ = ["ElfFile", "LoadSegment", "Overlay", "RawSymbol", "Section", "parse_elf"]
+__all__ = ["SAY_WHICH", "ElfFile", "LoadSegment", "Overlay", "RawSymbol", "Section", "parse_elf"]
+
+SAY_WHICH = "say which one runs: objcopy -O binary -j SECTION ELF FILE, then --raw FILE@ADDRESS:r"
 
 WORD = 1 << 32
 ELFCLASS32, ELFDATA2LSB = 1, 1  # e_ident

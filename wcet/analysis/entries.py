@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from quoll.arm.vectors import VECTORS, WORD, vector_tables
 from quoll.errors import FactsError, UsageError
-from quoll.extraction.extract import SAY_WHICH
 from quoll.facts import PathEnd, Source
 from quoll.facts.places import resolve_code
+from quoll.image.elf import SAY_WHICH
 from quoll.image.image import Image
 from quoll.spelling import nearest, question
 from wcet.platforms.platform import Platform
@@ -59,6 +58,8 @@ def find_entry(image: Image, platform: Platform, name: str) -> int:
 
 def _elsewhere(image: Image, vector: int) -> str:
     """The same vector in tables that stand in code at other addresses, for a hint."""
+    from quoll.arm.vectors import VECTORS, WORD, vector_tables  # it loads the disassembler
+
     slot = vector % (VECTORS * WORD)
     found = [
         f"--entry {table + slot:#x}"

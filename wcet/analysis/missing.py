@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from quoll.errors import Missing, WcetError
-from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from wcet.analysis.analyse import recalled_or_prepared
 from wcet.analysis.options import Options
@@ -79,6 +78,8 @@ def survey(kernel: Path, options: Options, stages: Stages) -> Survey:
 
 def _ways(run: Run, address: int, places: Set[int]) -> dict[int, tuple[int, ...]]:
     """A shortest chain of calls from the entry to a function with each of ``places``."""
+    from quoll.extraction.extract import extract  # only a run that misses facts needs it
+
     program = extract(run.image, [address], run.facts, run.ends)
     ways: dict[int, tuple[int, ...]] = {}
     chains: dict[int, tuple[int, ...]] = {address & ~1: (address & ~1,)}

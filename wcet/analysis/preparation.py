@@ -15,7 +15,8 @@ from cache.classify import classify
 from cache.geometry import Hierarchy
 from cache.maintenance import invalidates_global, refused
 from loopbounds.bounds import bound_loops, bounds_by_counting
-from loopbounds.execution.only import OnlyExecution, only_execution
+from loopbounds.execution.counted import OnlyExecution
+from loopbounds.execution.only import only_execution
 from loopbounds.proof.bound import LoopBound
 from loopbounds.recursion import find_depths, with_depths
 from pipeline.charge import charge

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from loopbounds.bounds import BoundOptions, Progress, bound_loops, bounds_by_counting
-from loopbounds.execution.only import OnlyExecution, only_execution
+from loopbounds.execution.counted import OnlyExecution
+from loopbounds.execution.only import only_execution
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.prove import Budget
 from quoll.arm.insn import LR, PC, SP

@@ -1,0 +1,26 @@
+"""How often everything of an entry is executed that has one execution only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quoll.assumptions import Assumption
+
+__all__ = ["OnlyExecution"]
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyExecution:
+    """What is executed whenever the entry is: of each loop, by index.
+
+    ``most``: executions of the header per entry from outside; 0 where it is not entered.
+    ``totals``: the most per entry of the loop around it. ``edges``: traversals of each edge of the
+    graph. ``last``: the node that the path ends after.
+    """
+
+    instructions: int
+    most: tuple[int, ...]
+    totals: tuple[int, ...]
+    edges: tuple[int, ...]
+    last: int
+    rests: tuple[Assumption, ...]
