@@ -10,6 +10,7 @@ import pytest
 from quoll.extraction import work_list as growth
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
+from quoll.processes.children import apart
 from quoll.processes.parallel import begun, spread
 from tests.testing.quoll.building import build
 
@@ -70,16 +71,22 @@ def test_an_error_is_raised_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_error_here_ends_the_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails_here(number: int) -> None:
-        if os.getpid() == HERE:
-            raise ValueError(number)
-        time.sleep(1000)
+    def alone() -> None:
+        """In a process that has no other children, as this one may have."""
+        here = os.getpid()
+
+        def fails_here(number: int) -> None:
+            if os.getpid() == here:
+                raise ValueError(number)
+            time.sleep(1000)
+
+        with pytest.raises(ValueError, match="0"):
+            spread(fails_here, [1, 1, 1], 0)
+        with pytest.raises(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
-    with pytest.raises(ValueError, match="0"):
-        spread(fails_here, [1, 1, 1], 0)
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert apart(alone, 60) is None
 
 
 @pytest.mark.parametrize("processors", [{0}, {0, 1}])

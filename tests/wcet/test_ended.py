@@ -198,6 +198,7 @@ def test_a_signal_in_the_hooks_of_a_fork_is_not_lost() -> None:
         "import os, signal\n"
         "from quoll.processes.children import fork\n"
         "here = os.getpid()\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # tests may ignore it
         "def hook():\n"
         "    os.kill(here, signal.SIGINT)\n"
         "    for _ in range(1000): pass\n"
