@@ -78,6 +78,9 @@ class _Calls:
             self._frames.append(_Frame(self._cfg, () if block.tail else block.returned_to))
             return self._begin(target)
         inside = [self._cfg.blocks[edge.dst] for edge in self._cfg.successors(block.index)]
+        ways = {*block.calls, *(to.addr for to in inside)}
+        if target == NOWHERE and not ways <= {block.end}:
+            raise Undecided("it may go one of several ways")
         found = [to for to in inside if to.addr == target]
         if len(found) == 1:
             return found[0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import cast
 
 from loopbounds.execution.memory import Memory
 from loopbounds.execution.value import StackAddress, Undecided, Value, mixed
@@ -130,8 +131,7 @@ def _compiled(ops: tuple[Op, ...]) -> Effect:
         **NAMESPACE, "trap": _trap, "test": _test, "to": _to, "mixed": mixed, "OpCode": OpCode,
     }  # fmt: skip
     exec("\n".join(_source(ops)), names)
-    effect: Effect = names["effect"]  # type: ignore[assignment]
-    return effect
+    return cast("Effect", names["effect"])
 
 
 def _source(ops: tuple[Op, ...]) -> list[str]:

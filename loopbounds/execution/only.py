@@ -101,7 +101,9 @@ class _Walk:
         found = [e for e in graph.successors[node] if self._first(e) == target]
         if len(found) == 1:
             return found[0]
-        ends = node in graph.exits and (target == NOWHERE or not graph.successors[node])
+        ways = {self._first(e) for e in graph.successors[node]}
+        returns = target == NOWHERE and ways <= {graph.nodes[node].block.end}  # not one of them
+        ends = node in graph.exits and (returns or not ways)
         if ends and target not in graph.left_out.get(node, ()):
             return None
         raise Undecided("where it goes is not known")

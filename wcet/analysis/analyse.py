@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 from ilp.constraints.constraint import Constraint, unused_constraints
@@ -86,7 +87,7 @@ def all_recalled_or_prepared(run: Run) -> list[Prepared]:
     known = {name: recalled(run, name, address) for name, address in run.entries.items()}
     missing = [name for name, found in known.items() if found is None]
     if missing:
-        import wcet.analysis.preparation  # noqa: F401  # once, not in each process
+        import_module("wcet.analysis.preparation")  # here, and not once in each process
 
     def one(index: int) -> tuple[Prepared, dict[str, StageUse]]:
         here = os.getpid() == process

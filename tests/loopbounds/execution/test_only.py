@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from loopbounds.execution import machine
+from loopbounds.execution.only import only_execution
 from loopbounds.proof.bound import EXECUTION
 from quoll.assumptions import S5
+from quoll.cfg.cfg import EdgeKind
 from quoll.errors import FactsError
-from quoll.facts import parse
+from quoll.facts import Facts, parse
 from tests.testing.loopbounds.counting import load
 from tests.testing.loopbounds.programs import FLAGS, KINDS, UNCOUNTED, random_program
 from tests.testing.quoll.building import build
@@ -113,3 +116,17 @@ def test_a_fact_below_what_is_executed_is_refuted() -> None:
 def test_what_it_rests_on() -> None:
     [bound, *_] = load(build(LOCAL, optimise="-O1"), from_reset=True).bounds()
     assert S5.text() in bound.assumptions
+
+
+def test_an_unknown_target_is_no_end_where_it_may_be_a_successor() -> None:
+    source = """volatile unsigned n = 5;
+    __attribute__((noinline)) void a(void) { for (unsigned i = 0; i < n; i++) n = 5; }
+    __attribute__((noinline)) void b(void) { n = 2; }
+    static void (*const table[2])(void) = {a, b};
+    int main(void) { table[*(volatile unsigned *)0x48020000 & 1](); return 0; }
+    """
+    code = load(build(source, optimise="-O1"), from_reset=True)
+    (node,) = (n for n, edges in enumerate(code.graph.successors) if len(edges) > 1
+               and all(code.graph.edges[e].kind is EdgeKind.CALL for e in edges))  # fmt: skip
+    may_end = replace(code.graph, exits=(*code.graph.exits, node))
+    assert only_execution(may_end, code.image, code.values, Facts()) is None

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Set
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quoll.cfg.cfg import Cfg, Program
+from quoll.domain.function_values import Callees
 from quoll.extraction import work_list
 from quoll.facts.contract import END, FAR, STANDARD, Contract, Span, spans
-from quoll.indirect.frames import prove_frame
+from quoll.indirect.frames import Frame, prove_frame
 from quoll.indirect.returns import TIMES
 from tests.testing.quoll.building import address
 from tests.testing.quoll.sketch import assemble, extracted
@@ -42,9 +44,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each function was asked whether it keeps to its frame."""
     counts: Counter[str] = Counter()
 
-    def counted(cfg: Cfg, *rest: object) -> object:
+    def counted(cfg: Cfg, returns: Set[int], contracts: Callees) -> Frame:
         counts[cfg.name] += 1
-        return prove_frame(cfg, *rest)  # type: ignore[arg-type]
+        return prove_frame(cfg, returns, contracts)
 
     monkeypatch.setattr(work_list, "prove_frame", counted)
     return counts
