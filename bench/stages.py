@@ -43,7 +43,7 @@ COMPILER = ["arm-none-eabi-gcc", "-mcpu=arm1136jf-s", "-marm", "-O2", "-g", "-ff
             "-nostdlib", "-Wl,-Ttext=0xf0010000", "-Wl,-e,f"]  # fmt: skip
 
 UNCOMPILED = "PYTHONDONTWRITEBYTECODE"  # of Python: modules are compiled in each process
-EDITED = ("bilby/src/notification.c", "    notification_cancel(waiter);\n")
+EDITED = ("bilby/src/notification.c", "    notification_deliver(waiter, badge);\n")
 
 
 @dataclass(frozen=True, slots=True)
