@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from ilp.solvers.model import Model
 
 __all__ = ["DIRECT", "GRACE", "Answer", "Proposal", "Solver", "Status"]
@@ -31,9 +28,9 @@ class Answer:
     """The claim of a solver, in floating point; the model's constant is not included in it."""
 
     status: Status
-    values: npt.NDArray[np.float64] | None  # per variable; None: no solution found
+    values: tuple[float, ...] | None  # per variable; None: no solution found
     bound: float | None  # no solution exceeds it: the dual bound; None: nothing proved
-    duals: npt.NDArray[np.float64] | None  # per row, >= 0 on <= rows; of the relaxation only
+    duals: tuple[float, ...] | None  # per row, >= 0 on <= rows; of the relaxation only
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,9 @@ from __future__ import annotations
 
 import heapq
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import floor
-
-import numpy as np
-import numpy.typing as npt
+from math import floor, isfinite
 
 from ilp.solvers.answer import Answer, Solver, Status
 from ilp.solvers.certificate import certified_bound
@@ -49,7 +47,7 @@ class OpenSubproblem:
     bound: int
     number: int
     model: Model
-    counts: npt.NDArray[np.float64]
+    counts: tuple[float, ...]
 
     def __lt__(self, other: OpenSubproblem) -> bool:
         return (-self.bound, self.number) < (-other.bound, other.number)
@@ -141,20 +139,20 @@ class Tree:
         return bound is not None and bound < 0
 
 
-def fractional(values: npt.NDArray[np.float64]) -> int | None:
+def fractional(values: Sequence[float]) -> int | None:
     """The variable that is farthest from an integer; None if all are integral."""
-    distance = np.abs(values - np.rint(values))
-    j = int(distance.argmax()) if len(distance) else 0
-    return j if len(distance) and distance[j] > INTEGRAL else None
+    distance = [abs(x - round(x)) for x in values]
+    farthest = max(distance, default=0.0)
+    return distance.index(farthest) if farthest > INTEGRAL else None
 
 
 def exact_values(model: Model, answer: Answer) -> tuple[int, ...] | None:
     """The values as integers if they are integral and satisfy every row exactly."""
-    if answer.values is None or not np.isfinite(answer.values).all():
+    if answer.values is None or not all(map(isfinite, answer.values)):
         return None
     if fractional(answer.values) is not None:
         return None
-    values = tuple(int(x) for x in np.rint(answer.values))
+    values = tuple(map(round, answer.values))
     return None if model.violations(values) else values
 
 

@@ -18,10 +18,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
+from struct import Struct, unpack_from
 from typing import ClassVar
-
-import numpy as np
-import numpy.typing as npt
 
 from ilp.solvers.answer import GRACE, Answer, Status
 from ilp.solvers.model import Model
@@ -31,6 +29,7 @@ from quoll.processes.children import content_of, path_of, unnamed
 
 __all__ = ["Cbc"]
 
+HEAD = Struct("<2i")  # of a saved solution: rows, columns
 FOLDERS = {
     ("Linux", "x86_64"): "linux/i64/cbc",
     ("Linux", "aarch64"): "linux/arm64/cbc",
@@ -165,23 +164,22 @@ def upper_bound(log: str) -> float | None:
     return float(printed[-1]) + 0.001 if printed else None
 
 
-def read_binary(
-    model: Model, data: bytes
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float]:
+def read_binary(model: Model, data: bytes) -> tuple[tuple[float, ...], tuple[float, ...], float]:
     """Values, row duals and objective from the file of ``-saveSolution``.
 
     Layout (CbcSolver.cpp, saveSolution): rows and columns as 32-bit integers, then as doubles the
     objective, row activities, row duals, column values, reduced costs.
     """
     rows, columns = len(model.rows), len(model.names)
-    if len(data) < 8 or tuple(np.frombuffer(data, dtype="<i4", count=2)) != (rows, columns):
+    if len(data) < HEAD.size or HEAD.unpack_from(data) != (rows, columns):
         raise SolverError("the CBC solver saved no solution", hint="is there memory left?")
-    figures = np.frombuffer(data, dtype="<f8", offset=8)
-    if len(figures) != 1 + 2 * rows + 2 * columns:
+    many = 1 + 2 * rows + 2 * columns
+    if len(data) != HEAD.size + 8 * many:
         raise SolverError("the CBC solver's solution is cut off", hint="is there memory left?")
+    figures = unpack_from(f"<{many}d", data, HEAD.size)
     duals = figures[1 + rows : 1 + 2 * rows]
     values = figures[1 + 2 * rows : 1 + 2 * rows + columns]
-    return values, duals, float(figures[0])
+    return values, duals, figures[0]
 
 
 def to_mps(model: Model, *, relaxed: bool) -> str:

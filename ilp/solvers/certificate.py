@@ -13,45 +13,32 @@ The objective is an integer, so the bound may be rounded down.
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
-import numpy.typing as npt
+from math import isfinite
 
 from ilp.solvers.model import Model
 
 __all__ = ["certified_bound", "weak_duality"]
 
 SCALE = 720_720  # divisible by 1..16: duals of flow problems are such fractions
-SAFE = 2**62
 
 
-def certified_bound(model: Model, duals: npt.NDArray[np.float64]) -> int | None:
+def certified_bound(model: Model, duals: Sequence[float]) -> int | None:
     """A proved maximum of the objective, constant included; None if ``duals`` are not finite."""
-    scaled = np.rint(duals * SCALE)
-    if not np.isfinite(scaled).all():
+    scaled = [y * SCALE for y in duals]
+    if not all(map(isfinite, scaled)):
         return None
-    inequality = np.array([not row.equal for row in model.rows], dtype=bool)
-    scaled[inequality] = np.maximum(scaled[inequality], 0.0)
-    return weak_duality(model, [int(y) for y in scaled], SCALE)
+    whole = zip(model.rows, map(round, scaled), strict=True)
+    return weak_duality(model, [y if row.equal else max(y, 0) for row, y in whole], SCALE)
 
 
 def weak_duality(model: Model, multipliers: Sequence[int], scale: int) -> int:
     """The bound by ``multipliers`` / ``scale``, one for each row, none below 0 on a <= row."""
-    lengths = [len(row.terms) for row in model.rows]
-    row_of = np.repeat(np.arange(len(lengths)), np.array(lengths, dtype=np.int64))
-    columns = np.array([j for row in model.rows for j, _ in row.terms], dtype=np.int64)
-    figures = [a for row in model.rows for _, a in row.terms]
-    often = int(np.bincount(columns).max(initial=0))
-    largest = often * greatest(figures) * greatest(multipliers) + scale * greatest(model.objective)
-    exact = np.int64 if largest < SAFE else object
-    y = np.array(multipliers, dtype=exact)
-    reduced = np.array([c * scale for c in model.objective], dtype=exact)
-    np.subtract.at(reduced, columns, np.array(figures, dtype=exact) * y[row_of])
-    total = sum(int(y[i]) * row.rhs for i, row in enumerate(model.rows) if row.rhs)
-    total += sum(int(reduced[j]) * model.upper[j] for j in np.flatnonzero(reduced > 0))
+    reduced = [c * scale for c in model.objective]
+    total = 0
+    for row, y in zip(model.rows, multipliers, strict=True):
+        if y:
+            total += y * row.rhs
+            for j, a in row.terms:
+                reduced[j] -= a * y
+    total += sum(c * most for c, most in zip(reduced, model.upper, strict=True) if c > 0)
     return model.constant + total // scale
-
-
-def greatest(figures: Sequence[int]) -> int:
-    """The greatest magnitude, at least 1."""
-    return max(map(abs, figures), default=1) or 1

@@ -12,12 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-import numpy.typing as npt
-
 from quoll.facts import Source
 
-__all__ = ["EXACT", "Matrix", "Model", "Row"]
+__all__ = ["EXACT", "Model", "Row"]
 
 EXACT = 2**53  # every integer up to here is a double
 
@@ -40,15 +37,6 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
-    """The rows as a sparse matrix: row i has entries ``start[i]`` to ``start[i+1]``."""
-
-    start: npt.NDArray[np.int64]
-    column: npt.NDArray[np.int64]
-    coefficient: npt.NDArray[np.float64]  # exact: all are below ``EXACT``
-
-
-@dataclass(frozen=True, slots=True)
 class Model:
     """An integer program; ``names``, ``upper`` and ``objective`` have one item per variable."""
 
@@ -67,13 +55,6 @@ class Model:
         rows = [row.name for row in self.rows if not row.holds(values)]
         ranges = zip(self.names, values, self.upper, strict=True)
         return (*rows, *(name for name, x, most in ranges if not 0 <= x <= most))
-
-    def matrix(self) -> Matrix:
-        """The coefficients as arrays."""
-        start = np.cumsum([0, *(len(row.terms) for row in self.rows)], dtype=np.int64)
-        column = np.array([j for row in self.rows for j, _ in row.terms], dtype=np.int64)
-        figure = np.array([a for row in self.rows for _, a in row.terms], dtype=np.float64)
-        return Matrix(start, column, figure)
 
     def without_facts(self, keep: frozenset[Source] = frozenset()) -> Model:
         """The model without the rows of user facts, except those in ``keep``."""

@@ -16,8 +16,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
 import pulp
 
 from ilp.solvers.answer import DIRECT, GRACE, Answer, Status
@@ -29,7 +27,7 @@ from quoll.processes.children import Died, TimedOut, apart
 __all__ = ["PulpSolver", "linear_problem", "to_lp", "to_mps"]
 
 LONGEST = 1 << 16  # characters of a name
-Duals = npt.NDArray[np.float64]
+Duals = tuple[float, ...]
 
 
 def linear_problem(model: Model, *, relaxed: bool = False) -> pulp.LpProblem:
@@ -127,7 +125,7 @@ def solved(wanted: str, model: Model, *, relaxed: bool, seconds: float | None) -
         return Answer(Status.STOPPED, None, None, None)
     columns = {x.name: x for x in problem.variables()}
     counts = [columns[name].varValue if name in columns else 0.0 for name in model.names]
-    values = None if None in counts else np.array(counts, dtype=np.float64)
+    values = None if None in counts else tuple(map(float, counts))
     duals = multipliers(model, problem) if relaxed else None
     return Answer(Status.OPTIMAL, values, None, duals)
 
@@ -137,6 +135,7 @@ def multipliers(model: Model, problem: pulp.LpProblem) -> Duals | None:
     rows = [problem.get_constraint_by_name(row.name).pi for row in model.rows]
     if None in rows:
         return None
-    duals = np.array(rows, dtype=np.float64)
-    bounds = {certified_bound(model, y): y for y in (-duals, duals)}
+    duals = tuple(map(float, rows))
+    signs = (tuple(-y for y in duals), duals)
+    bounds = {certified_bound(model, y): y for y in signs}
     return bounds[min((b for b in bounds if b is not None), default=None)]

@@ -23,6 +23,7 @@ from ilp.solvers.answer import Answer, Proposal, Solver, Status
 from ilp.solvers.branch import branch_and_bound, exact_values
 from ilp.solvers.cbc import Cbc
 from ilp.solvers.certificate import weak_duality
+from ilp.solvers.highs import Highs
 from ilp.solvers.model import Model
 from quoll.errors import InfeasibleError, SolverError
 
@@ -57,8 +58,6 @@ def solver_named(name: str) -> Solver:
     if name == "cbc":
         return Cbc()
     if name in ("", "highs"):
-        from ilp.solvers.highs import Highs
-
         return Highs(asked_first=bool(name))
     from ilp.solvers.pulp_problem import PulpSolver
 

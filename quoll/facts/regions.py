@@ -2,22 +2,16 @@
 
 regions = Regions.of(facts, image)
 regions.pointers[0xf0010d44]     what is known of registers when that instruction executes
-regions.observations(execution)  where a recorded execution shows a fact to hold or not (rule 28)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
-from quoll.arm.insn import Insn
 from quoll.assumptions import Assumption, stated
 from quoll.errors import FactsError
 from quoll.facts import (
-    Fact,
     Facts,
     InitialContents,
     PointsInto,
@@ -28,15 +22,9 @@ from quoll.facts import (
 from quoll.facts.places import resolve
 from quoll.image.image import Image
 from quoll.image.memory_map import Span
-from quoll.image.trace import Execution
 from quoll.words.strided_interval import ValueSet, progression
 
-__all__ = ["NO_REGIONS", "Observation", "Pointer", "Regions"]
-
-READ_ONLY = "read-only"
-SIZE = 0xFF  # of the words about an access; the bit above is set by stores
-Words = npt.NDArray[np.uint32]
-Flags = npt.NDArray[np.bool_]
+__all__ = ["NO_REGIONS", "Pointer", "Regions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +34,6 @@ class Pointer:
     register: int | None
     known: ValueSet
     fact: PointsInto | RegisterAtMost
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """An access of an execution that a fact is about."""
-
-    fact: Fact
-    position: int  # of the instruction in the execution
-    address: int  # that was accessed
-    holds: bool  # the fact allows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,70 +115,6 @@ class Regions:
         holding = [r for r in self.regions.values() if r.low <= low and high <= r.high]
         return min(holding, key=lambda r: r.high - r.low).name if holding else None
 
-    def observations(
-        self, image: Image, execution: Execution, unknown: frozenset[int] = frozenset()
-    ) -> Iterator[Observation]:
-        """Of each fact that the execution shows, the first access that refutes it, else the first.
-
-        Stores show read-only regions. A pointer fact is seen where the instruction of its place
-        accesses memory through the register with a constant offset; elsewhere a recording does not
-        show registers. ``unknown`` are the instructions of accesses that the analysis takes for
-        unknown (``Values.unknown``). Whether memory is cached no recording shows.
-        """
-        position, low, info = execution.access_words.T
-        last, store = low.astype(np.int64) + (info & SIZE) - 1, info > SIZE
-        if not len(low):
-            return
-        pcs = np.frombuffer(execution.pcs, np.uint32)[position]
-        for region in self.of_kind(READ_ONLY):
-            outside = (last < region.low) | (region.high < low)
-            yield from _first(region, position, low, store, outside)
-        elsewhere = self.elsewhere
-        if self.unknown is not None and elsewhere is not None:
-            about = np.isin(pcs, np.fromiter(unknown, np.uint32, len(unknown)))
-            inside = (elsewhere[0] <= low) & (last <= elsewhere[1])
-            yield from _first(self.unknown, position, low, about, inside)
-        for place in self.pointers.keys() & set(pcs.tolist()):
-            insn = _insn(image, place)
-            for pointer in self.pointers[place]:
-                lowest: dict[int, int] = {}
-                for row in np.flatnonzero(pcs == place):
-                    at, address = int(position[row]), int(low[row])
-                    lowest[at] = min(address, lowest.get(at, address))
-                yield from _pointed(pointer, insn, lowest)
-
-
-def _first(
-    fact: RegionFact | UnknownPointsInto,
-    position: Words,
-    address: Words,
-    about: Flags,
-    allowed: Flags,
-) -> Iterator[Observation]:
-    """The first access that ``fact`` is about and does not allow, else the first it is about."""
-    rows = np.flatnonzero(about & ~allowed)
-    holds = not len(rows)
-    for row in (np.flatnonzero(about) if holds else rows)[:1]:
-        yield Observation(fact, int(position[row]), int(address[row]), holds)
-
-
-def _pointed(pointer: Pointer, insn: Insn, lowest: Mapping[int, int]) -> Iterator[Observation]:
-    """The same of a register, or an address, in executions of one instruction."""
-    found: Observation | None = None
-    for position, address in lowest.items():
-        base: int | None = address
-        if pointer.register is not None:
-            base = _base(insn, address, pointer.register)
-        if base is None:
-            return
-        holds = base in pointer.known
-        if found is None or not holds:
-            found = Observation(pointer.fact, position, address, holds)
-        if not holds:
-            break
-    if found is not None:
-        yield found
-
 
 NO_REGIONS = Regions()
 
@@ -227,20 +141,3 @@ def _refuse_without_contents(image: Image, fact: InitialContents, region: Region
     else:
         return
     raise FactsError(wrong, where=str(fact.source), hint="--from-reset speaks of .bss, too")
-
-
-def _insn(image: Image, address: int) -> Insn:
-    from quoll.arm.decode import decode  # it loads the disassembler, which few facts need
-
-    code, symbol = image.read(address, 4) or image.read(address, 2), image.symbol_at(address)
-    assert code is not None
-    return decode(code, address, symbol is not None and symbol[0].thumb)
-
-
-def _base(insn: Insn, address: int, register: int) -> int | None:
-    """What ``register`` held if ``insn`` accessed ``address`` first; None if that does not tell."""
-    memory = insn.memory
-    if memory is None or memory.base != register or memory.index is not None:
-        return None
-    offset = memory.displacement if memory.pre_indexed or memory.count > 1 else 0
-    return (address - offset) & 0xFFFFFFFF

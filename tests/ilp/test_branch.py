@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from random import Random
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -53,8 +52,8 @@ class Liar:
             return honest
         self.lies += 1
         kind = self.rng.randrange(4)
-        values = np.array([self.rng.choice((0.0, 0.5, 1.0, 2.7)) for _ in model.names])
-        duals = np.array([self.rng.uniform(-5, 5) for _ in model.rows])
+        values = tuple(self.rng.choice((0.0, 0.5, 1.0, 2.7)) for _ in model.names)
+        duals = tuple(self.rng.uniform(-5, 5) for _ in model.rows)
         if kind == 0:
             return Answer(Status.INFEASIBLE, None, None, None)
         if kind == 1:
@@ -128,7 +127,7 @@ def test_values_are_taken_only_if_exact() -> None:
         (2.0, None),
         (-1.0, None),
     ):
-        answer = Answer(Status.OPTIMAL, np.array([value]), None, None)
+        answer = Answer(Status.OPTIMAL, (value,), None, None)
         assert exact_values(model, answer) == expected
-    assert exact_values(model, Answer(Status.OPTIMAL, np.array([np.nan]), None, None)) is None
+    assert exact_values(model, Answer(Status.OPTIMAL, (float("nan"),), None, None)) is None
     assert exact_values(model, Answer(Status.STOPPED, None, None, None)) is None

@@ -30,6 +30,7 @@ from quoll.facts import (
     Returns,
     Targets,
 )
+from quoll.facts.observations import observations
 from quoll.facts.places import resolve
 from quoll.facts.regions import NO_REGIONS, Regions
 from quoll.image.image import Image
@@ -191,7 +192,7 @@ def judge_memory(
         return (), {}
     reached: dict[int, Fact] = {}
     broken: dict[Fact, str] = {}
-    for seen in regions.observations(image, execution, unknown):
+    for seen in observations(regions, image, execution, unknown):
         reached[id(seen.fact)] = seen.fact
         if not seen.holds:
             place = at(image, execution, seen.position)

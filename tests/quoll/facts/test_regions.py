@@ -8,6 +8,7 @@ import pytest
 from quoll.errors import FactsError
 from quoll.extraction.extract import extract
 from quoll.facts import RegionFact, Source, parse
+from quoll.facts.observations import observations
 from quoll.facts.regions import Regions
 from quoll.image.image import Image
 from quoll.image.memory_map import Cacheability, MemoryMap, MemoryRegion, RegionKind
@@ -249,7 +250,7 @@ def test_executions_refute_facts() -> None:
     pcs = [main.addr, main.addr + 4, main.addr + 0x10, main.addr + 0x14]
 
     def refuted(*accesses: tuple[int, int, bool]) -> list[tuple[int, str]]:
-        found = regions.observations(loaded, execution(pcs, list(accesses)))
+        found = observations(regions, loaded, execution(pcs, list(accesses)))
         return [(seen.position, str(seen.fact)) for seen in found if not seen.holds]
 
     fine = [(0, 0x80000048, False), (1, 0x80000010, False), (2, 0x80000010, False)]
@@ -265,9 +266,9 @@ def test_executions_refute_facts() -> None:
     )
     for at, refutes in ((0x80000010, 0), (0x8000FFFC, 0), (0x8000FFFD, 1), (0x8000000F, 1)):
         ran = execution(pcs, [(3, at, False)])
-        (seen,) = elsewhere.observations(loaded, ran, frozenset([pcs[3]]))
+        (seen,) = observations(elsewhere, loaded, ran, frozenset([pcs[3]]))
         assert seen.holds is not bool(refutes)
-        assert not list(elsewhere.observations(loaded, ran, frozenset([pcs[2]])))
+        assert not list(observations(elsewhere, loaded, ran, frozenset([pcs[2]])))
     assert refuted((3, 0xA000, True), (3, 0x8FFC, True)) == []
     assert refuted((3, 0x8FFE, True)) == [(3, "region fixed from 0x9000 to 0x9fff is read-only")]
     assert refuted((3, 0x9000, True)) == [(3, "region fixed from 0x9000 to 0x9fff is read-only")]

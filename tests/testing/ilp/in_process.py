@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ilp.solvers.answer import Answer
-from ilp.solvers.highs import Highs, solved
+from ilp.solvers.highs import Highs
+from ilp.solvers.highs_library import solved
 from ilp.solvers.model import Model
 
 __all__ = ["InProcess"]

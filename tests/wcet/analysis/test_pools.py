@@ -8,6 +8,7 @@ import pytest
 
 from quoll.extraction.extract import extract
 from quoll.facts import Facts, RegionFact, load
+from quoll.facts.observations import observations
 from quoll.facts.regions import Regions
 from quoll.image.image import Image
 from quoll.image.trace import End, Trace
@@ -52,7 +53,7 @@ def test_no_execution_refutes_the_pools(
     seen: set[int] = set()
     different = {(e.pcs.tobytes(), e.access_words.tobytes()): e for e in trace.executions}
     for execution in different.values():
-        assert all(seen.holds for seen in regions.observations(image, execution, unknown))
+        assert all(seen.holds for seen in observations(regions, image, execution, unknown))
         seen |= {execution.pcs[access.index] for access in execution.accesses()}
     assert set(regions.pointers) <= seen, "every fact is about an access that the tests make"
     assert len(unknown & seen) > 500
