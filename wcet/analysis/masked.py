@@ -24,7 +24,7 @@ from quoll.image.image import Image
 from quoll.inlining.sharing import NEVER
 from quoll.preemption.mask_states import EITHER, MASKED, RegionStart, mask_states, regions
 from quoll.preemption.segments import Segment, masked_region
-from wcet.analysis.masked_everywhere import everywhere
+from wcet.analysis.masked_everywhere import Extent, everywhere
 from wcet.analysis.masked_region import (
     PARAMETER,
     Found,
@@ -82,21 +82,22 @@ def masked(
     options: Options,
     stages: Stages,
     handler: str | None,
-    budget: int | None = None,
+    extent: Extent | None = None,
 ) -> MaskedAnswer:
     """Bound every region of the entries that ``options`` asks for.
 
-    With a ``budget``, those of every function, each with at most so many instructions. What has no
-    bound is named; only wrong inputs raise WcetError.
+    With an ``extent``, those of every function, as far as it goes. What has no bound is named; only
+    wrong inputs raise WcetError.
     """
-    run = Run.begin(
-        kernel, replace(options, sharing=NEVER), stages
-    )  # a shared function hides masks
-    found, missing, texts = _of_entries(run) if budget is None else everywhere(run, budget)
+    if extent is not None:
+        options = extent.shared_out(options)
+    hiding_nothing = replace(options, sharing=NEVER)  # a shared function hides masks
+    run = Run.begin(kernel, hiding_nothing, stages)
+    found, missing, texts = _of_entries(run) if extent is None else everywhere(run, extent)
     assumptions = dict.fromkeys(texts)
     interrupt = None
     try:
-        if budget is not None and handler is None:
+        if extent is not None and handler is None:
             raise UsageError("with --everywhere it is followed to a handler only", hint=HANDLER)
         interrupt, texts = _interrupt_path(kernel, options, stages, handler)
         latency = (OTHERS_FIRST.text(others=0), TAKEN_AT_ONCE.text())

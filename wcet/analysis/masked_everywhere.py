@@ -10,11 +10,13 @@ which that is not so, a lock, is inlined in all that call it, and these are star
             inlined += what regions call
     until no region calls what is passed over, or more is inlined than the budget allows
 
-A region that comes to a call whose target is not known, or to more code than that, is named.
+A region that comes to a call whose target is not known, or to more code than that, is named, and so
+is a function that is not looked at before the time is over.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 from quoll.assumptions import OTHER_CALLS, Assumption
@@ -48,13 +50,39 @@ from wcet.analysis.masked_region import (
     place_of,
     without,
 )
+from wcet.analysis.options import Options
 from wcet.analysis.preparation import Preparation, Valued
 from wcet.analysis.run import Run
 
-__all__ = ["everywhere"]
+__all__ = ["NOT_LOOKED_AT", "Extent", "everywhere"]
 
 OURS = "--everywhere"  # the source of what is passed over
 ROUNDS = 12  # of one function
+SHARE = 100  # a loop, and an integer program, has at most this part of the whole time
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much is tried."""
+
+    instructions: int  # of one function and what runs in its regions
+    seconds: float  # on the clock, of all functions
+
+    def late(self) -> str:
+        """Why a function has no bound that was not looked at."""
+        return f"{NOT_LOOKED_AT} of {self.seconds:g} s (more: --within SECONDS)"
+
+    def shared_out(self, options: Options) -> Options:
+        """``options`` with no proof that takes the time of all the others."""
+        most = max(1, round(self.seconds / SHARE))
+        budget = options.bounds.budget
+        query = replace(budget.query, seconds=min(budget.query.seconds, most))
+        budget = replace(budget, seconds=min(budget.seconds, most), query=query)
+        return replace(
+            options,
+            bounds=replace(options.bounds, budget=budget),
+            time_limit=min(options.time_limit or most, most),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +95,12 @@ class OfFunction:
     lock: bool = False
 
 
-def everywhere(run: Run, budget: int) -> Found:
-    """The regions of all functions of the image, each with at most ``budget`` instructions.
+def everywhere(run: Run, extent: Extent) -> Found:
+    """The regions of all functions of the image, within ``extent``.
 
     Raises WcetError only for wrong inputs.
     """
+    deadline = time.monotonic() + extent.seconds
     image = run.image
     with run.stages.stage("code that masks"):
         code = masking_code(image)
@@ -82,15 +111,21 @@ def everywhere(run: Run, budget: int) -> Found:
     named = (addr & ~1 for addr in run.entries.values())
     waiting = {*named, *code.masking, *(f for t in locks for f in code.sources[t])}
     found: dict[int, OfFunction] = {}
-    while waiting:
+    while waiting and time.monotonic() < deadline:
         function = _innermost(waiting, code)
         waiting.discard(function)
-        one = _Function(run, code, function, entries.get(function), frozenset(locks), budget)
+        one = _Function(
+            run, code, function, entries.get(function), frozenset(locks), extent.instructions
+        )
         with run.stages.stage("regions", image.place(function)):
             found[function] = one.found()
         if found[function].lock and function not in locks and function not in entries:
             locks.add(function)
             waiting |= code.sources.get(function, frozenset())
+    for function in waiting:  # also those that were looked at before one of their calls was a lock
+        name = entries.get(function) or name_of(image, function)
+        late = NotBounded(name, image.place(function), extent.late(), ControlFlowError.exit_status)
+        found[function] = OfFunction(missing=(late,))
     parts = [found[function] for function in sorted(found)]
     handed = (
         NotBounded(name_of(image, f), image.place(f), HANDED_ON, ControlFlowError.exit_status)
@@ -114,6 +149,7 @@ def _innermost(waiting: set[int], code: MaskingCode) -> int:
     return min(waiting, key=lambda function: (calls[function], function))
 
 
+NOT_LOOKED_AT = "it is not looked at within the time"
 HANDED_ON = (
     "it leaves masks changed for its callers: those that the code names are looked at, not those "
     "that call through a pointer or are not in this file"

@@ -13,6 +13,7 @@ from quoll.assumptions import listed, table
 from wcet import numbers
 from wcet.analysis.entries import ALL
 from wcet.analysis.masked import MaskedAnswer, masked
+from wcet.analysis.masked_everywhere import NOT_LOOKED_AT, Extent
 from wcet.analysis.masked_region import MaskedRegion
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish
@@ -24,6 +25,8 @@ __all__ = ["add_to"]
 SCHEMA_VERSION = 1
 SHOWN = 10
 BUDGET = 2000
+WITHIN = 480.0
+NAMED = 4  # of the functions that were not looked at
 
 DESCRIPTION = """\
 Print the longest regions in which interrupts are masked, over all paths and call chains, and the
@@ -77,6 +80,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         f"in its regions; what needs more is named (default: {BUDGET:,})",
     )
     p.add_argument(
+        "--within",
+        type=numbers.seconds("--within"),
+        default=WITHIN,
+        metavar="SECONDS",
+        help="with --everywhere: time on the clock; functions not looked at by then are named, and "
+        f"no loop may take more than a hundredth of it (default: {WITHIN:g})",
+    )
+    p.add_argument(
         "--regions",
         type=numbers.whole("--regions", 1),
         default=SHOWN,
@@ -100,8 +111,8 @@ def run(options: argparse.Namespace) -> int:
     """Bound every region, and print."""
     wanted = requested(options, options.entry or [ALL])
     stages = Stages(verbose=not options.quiet)
-    budget = options.budget if options.everywhere else None
-    answer = masked(options.kernel, wanted, stages, options.handler, budget)
+    extent = Extent(options.budget, options.within) if options.everywhere else None
+    answer = masked(options.kernel, wanted, stages, options.handler, extent)
     style = Style(color=colored(options), paths="full", stats=False)
     publish(
         options,
@@ -122,8 +133,14 @@ def to_text(answer: MaskedAnswer, style: Style, options: argparse.Namespace) -> 
         yield f"{'':>26}{' > '.join(region.calls)}; in {region.contexts} contexts"
         if number < options.paths:
             yield from _path(answer, region)
+    late = [one.entry for one in answer.missing if one.reason.startswith(NOT_LOOKED_AT)]
     for missing in answer.missing:
+        if missing.reason.startswith(NOT_LOOKED_AT):
+            continue
         yield f"not bounded: {missing.entry}: {missing.place}: {missing.reason}"
+    if late:
+        more = f" and {len(late) - NAMED} more" if len(late) > NAMED else ""
+        yield f"not looked at within {options.within:g} s: {', '.join(late[:NAMED])}{more}"
     to = f"to {answer.handler}" if answer.handler else "to the end of its path"
     if answer.interrupt is not None:
         yield f"interrupt path, {to}: {answer.interrupt:,} cycles"
@@ -132,7 +149,8 @@ def to_text(answer: MaskedAnswer, style: Style, options: argparse.Namespace) -> 
         text = f"latency: {answer.latency:,} cycles, {took:,.1f} µs"
         yield style.bold(f"{text}{', of what is bounded' if answer.partial else ''}")
     if answer.partial:
-        yield "this answer is partial: what is not bounded may take longer"
+        named = f"{len(answer.missing):,} places have no bound"
+        yield f"this answer is partial: {named}; what is not bounded may take longer"
     for text in listed(answer.assumptions):
         yield f"assumed: {text}"
 

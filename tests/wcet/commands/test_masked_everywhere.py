@@ -7,6 +7,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
+
+from quoll.errors import ControlFlowError
 from quoll.image.image import Image
 from tests.testing.wcet.masked_runs import masked_times
 from tests.testing.wcet.preemptible_kernels import CALLS, preemptible
@@ -132,3 +135,24 @@ def test_a_jump_into_the_middle_of_a_function_brings_its_own_values(tmp_path: Pa
     image, random = Image.load(elf), Random(5)
     for time in masked_times(image, platforms.load("kzm"), random, 0):
         assert time.cycles <= bounds[time.start]
+
+
+def test_what_is_not_looked_at_in_time_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elf = preemptible(LONG)
+    whole = asked(elf, tmp_path, "")
+    assert bounds_of(whole)
+    none = asked(elf, tmp_path, "", "--within", "1e-9")
+    assert none["partial"]
+    assert not none["regions"]
+    late = {one["entry"] for one in none["not_bounded"] if "not looked at" in one["reason"]}
+    assert {region["entry"] for region in whole["regions"]} <= late
+    capsys.readouterr()
+    status = main([
+        *("masked", str(elf), "--everywhere", "--within", "1e-9", "--quiet", "--no-cache"),
+        *("--no-facts", "--platform", "kzm"),
+    ])  # fmt: skip
+    printed = capsys.readouterr().out
+    assert status == ControlFlowError.exit_status
+    assert "not looked at within 1e-09 s: main" in printed
