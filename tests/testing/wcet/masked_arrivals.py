@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from quoll.arm.decode import decode
+from quoll.arm.insn import Flow
 from quoll.image.image import Image
 from tests.testing.harness.qemu import run
 from tests.testing.wcet.masked_runs import masked_times
@@ -55,13 +58,17 @@ def on_the_machine(
     """The kernel of a seed on the concrete machine of its board."""
     kernel = random_kernel(seed, style, build, folder)
     answer = _answered(kernel, folder, *more)
+    image, platform = Image.load(kernel.elf), platforms.load(kernel.platform)
     bounds: dict[int, int] = {}
     for region in answer["regions"]:
         place = int(region["start"].split()[0], 16)
         bounds[place] = max(region["cycles"], bounds.get(place, 0))
     named = (one["start"].split()[0] for one in answer["not_bounded"])
-    unbounded = {int(place, 16) for place in named if place.startswith("0x")}
-    image, platform = Image.load(kernel.elf), platforms.load(kernel.platform)
+    places = (int(place, 16) for place in named if place.startswith("0x"))
+    unbounded = {other for place in places for other in _in_block(image, place)}
+    for place, cycles in tuple(bounds.items()):
+        for other in _in_block(image, place):
+            bounds.setdefault(other, cycles)
     random, done, closest = Random(f"arrivals {seed}"), 0, 0.0
     longest, exceeded = max(bounds.values(), default=0), []
     for _ in range(arrivals):
@@ -76,7 +83,9 @@ def on_the_machine(
             closest = max(closest, time.cycles / bounds.get(time.start, 1))
             if time.cycles > bounds.get(time.start, 0) or waits > longest:
                 exceeded.append(f"{kernel.elf.name} {time.start:#x}: {time.cycles} cycles")
-    return Arrivals(len(bounds), len(unbounded), done, closest, tuple(exceeded))
+    return Arrivals(
+        len(answer["regions"]), len(answer["not_bounded"]), done, closest, tuple(exceeded)
+    )
 
 
 def in_qemu(seed: int, style: str, build: str, folder: Path, arrivals: int) -> Arrivals:
@@ -94,6 +103,17 @@ def in_qemu(seed: int, style: str, build: str, folder: Path, arrivals: int) -> A
     if answer["partial"]:
         return Arrivals(len(answer["regions"]), unbounded, 0, 0.0, ())
     return Arrivals(len(answer["regions"]), unbounded, arrivals, seen / bound, exceeded)
+
+
+def _in_block(image: Image, start: int) -> Iterator[int]:
+    """From there to the end of the block: a region that starts later in it has the same bound."""
+    place, thumb = start, image.thumb_at(start) is True
+    while (code := image.read(place, 4)) is not None:
+        yield place
+        insn = decode(code, place, thumb)
+        if insn.flow is not Flow.NEXT:
+            return
+        place += insn.size
 
 
 def _answered(kernel: Kernel, folder: Path, *more: str) -> dict[str, Any]:
