@@ -24,6 +24,7 @@ from quoll.image.image import Image
 from quoll.inlining.sharing import NEVER
 from quoll.preemption.mask_states import EITHER, MASKED, RegionStart, mask_states, regions
 from quoll.preemption.segments import Segment, masked_region
+from wcet.analysis.entries import ALL
 from wcet.analysis.masked_everywhere import Extent, everywhere
 from wcet.analysis.masked_region import (
     PARAMETER,
@@ -92,8 +93,16 @@ def masked(
     if extent is not None:
         options = extent.shared_out(options)
     hiding_nothing = replace(options, sharing=NEVER)  # a shared function hides masks
-    run = Run.begin(kernel, hiding_nothing, stages)
+    nowhere: list[NotBounded] = []
+    try:
+        run = Run.begin(kernel, hiding_nothing, stages)
+    except UsageError as error:
+        if extent is None or options.entries != (ALL,):
+            raise
+        nowhere.append(without(ALL, "the entries of the platform", error))
+        run = Run.begin(kernel, replace(hiding_nothing, entries=()), stages)
     found, missing, texts = _of_entries(run) if extent is None else everywhere(run, extent)
+    missing = [*nowhere, *missing]
     assumptions = dict.fromkeys(texts)
     interrupt = None
     try:

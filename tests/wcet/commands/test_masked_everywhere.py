@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -156,3 +158,15 @@ def test_what_is_not_looked_at_in_time_is_named(
     printed = capsys.readouterr().out
     assert status == ControlFlowError.exit_status
     assert "not looked at within 1e-09 s: main" in printed
+
+
+def test_entries_that_are_not_found_do_not_stop_the_others(tmp_path: Path) -> None:
+    elf = tmp_path / "without.elf"
+    shutil.copy(preemptible(LONG), elf)
+    names = ("undefined", "svc", "prefetch_abort", "data_abort", "irq", "fiq")
+    dropped = [word for name in names for word in ("-N", f"vector_{name}")]
+    subprocess.run(["arm-none-eabi-objcopy", "-R", ".vectors", *dropped, elf], check=True)
+    document = asked(elf, tmp_path, "")
+    assert "main" in {region["entry"] for region in document["regions"]}
+    assert "none of the symbols" in document["not_bounded"][0]["reason"]
+    assert document["partial"]
