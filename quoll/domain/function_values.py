@@ -48,7 +48,8 @@ BLOCKS_KEPT = 1 << 13
 WORD = 4  # bytes
 Callees = Callable[[tuple[int, ...]], Contract]  # of any of some functions, by entry
 
-Key = tuple[tuple[int, bytes, bool, int, bool], ...]  # what instructions are compiled from
+# Of instructions, what they are compiled from; the target tells an svc from one taken for a call.
+Key = tuple[tuple[int, bytes, bool, int | None, int, bool], ...]
 
 _without_facts: dict[Key, CompiledBlock] = {}
 
@@ -67,7 +68,7 @@ class BlockCode:
 
     def __call__(self, insns: tuple[Insn, ...]) -> CompiledBlock:
         """The compiled form of ``insns``."""
-        key = tuple((i.addr, i.raw, i.thumb, int(i.cond), i.sets_flags) for i in insns)
+        key = tuple((i.addr, i.raw, i.thumb, i.target, int(i.cond), i.sets_flags) for i in insns)
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= BLOCKS_KEPT:

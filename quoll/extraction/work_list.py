@@ -477,7 +477,9 @@ class Growth(Functions):
             elif not doubt.dead and not self._is_fragment(function):
                 reason = f"{insn.text} is not proved to return to the caller: {doubt.reason}"
                 reason += self._lost(progress, insn)
-                function.refuse(insn.addr, reason, self._statements.hint(insn, returns=True))
+                asked = progress.lost and function.unresolved.get(progress.lost.addr)
+                hint = asked.hint if asked else self._statements.hint(insn, returns=True)
+                function.refuse(insn.addr, reason, hint)
             return
         if doubt.dead:
             self.tables.setdefault(insn.addr, JumpTable(insn.addr, None, ()))

@@ -117,11 +117,11 @@ class _Kind(Enum):
     SWITCH = "switch"  # the processor mode may change
 
 
-_kinds: dict[object, _Kind] = {}  # by encoding
+_kinds: dict[object, _Kind] = {}  # by encoding, and target: an svc may be taken for a call
 
 
 def _kind(insn: Insn) -> _Kind:
-    key = (insn.raw, True) if insn.thumb else insn.raw
+    key = insn.raw, insn.thumb, insn.target
     found = _kinds.get(key)
     if found is None:
         found = _kinds[key] = _classified(insn)

@@ -63,7 +63,9 @@ def survey(kernel: Path, options: Options, stages: Stages) -> Survey:
                 if error is None:
                     break
                 statuses.append(error.exit_status)
-                new = {key_of(m): (name, m) for m in error.missing}
+                new: dict[tuple[int, str], tuple[str, Missing]] = {}
+                for missing in error.missing:
+                    new.setdefault(key_of(missing), (name, missing))
                 if new.keys() <= found.keys():
                     others[name] = error
                     break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,5 +65,18 @@ def test_four_calls_cost_four_times(elf: Path, tmp_path: Path) -> None:
 def test_one_question(elf: Path, tmp_path: Path) -> None:
     found = survey(elf, options(tmp_path, ""), Stages(verbose=False))
     assert [missing.fact for _, missing in found.missing] == [
+        "every supervisor call takes at most N cycles"
+    ]
+
+
+def test_an_answer_does_not_depend_on_what_was_asked_before(tmp_path: Path) -> None:
+    elf = build(SOURCE.replace("svc #", "svc #0x5a"), "-Wl,-Ttext=0xf0010000", language="S")
+    stated = options(tmp_path, "every supervisor call takes at most 1 cycles\n")
+    unstated = replace(stated, facts=())
+    first = survey(elf, unstated, Stages(verbose=False))
+    analyse(elf, stated, Stages(verbose=False))
+    again = survey(elf, unstated, Stages(verbose=False))
+    assert first.missing == again.missing
+    assert [missing.fact for _, missing in first.missing] == [
         "every supervisor call takes at most N cycles"
     ]
