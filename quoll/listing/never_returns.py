@@ -12,9 +12,18 @@ from quoll.arm.insn import Flow
 from quoll.cfg.cfg import Block, Cfg, Program
 from quoll.image.image import Image
 
-__all__ = ["why_never_returns"]
+__all__ = ["never_returning", "why_never_returns"]
 
 ENDLESS = "it loops for ever"
+
+
+def never_returning(program: Program, image: Image) -> tuple[str, ...]:
+    """The functions that are called and never return, each with its evidence."""
+    return tuple(
+        f"{image.place(cfg.entry)}: {why_never_returns(program, cfg, image)}"
+        for cfg in program.functions.values()
+        if not cfg.returns and cfg.entry not in program.entries
+    )
 
 
 def why_never_returns(program: Program, cfg: Cfg, image: Image) -> str:

@@ -50,6 +50,7 @@ from quoll.inlining.cuts import guided_in_contexts
 from quoll.inlining.expand import expand, refuse_stops
 from quoll.inlining.sharing import Modules, expansion
 from quoll.inlining.supergraph import Supergraph
+from quoll.listing.never_returns import never_returning
 from quoll.preemption.masks import may_unmask
 from quoll.preemption.pending import PendingTests, find_pending_tests
 from quoll.preemption.segments import Segment, SegmentValues, from_place, segments, undivided
@@ -83,6 +84,7 @@ class Valued:
     assumptions: tuple[Assumption, ...]
     unmasking: tuple[int, ...]  # instructions after which interrupts may be unmasked
     shared: tuple[SharedFunction, ...]
+    never_returning: tuple[str, ...]  # functions, each with what says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,7 @@ class Preparation:
         stage = self.run.stages.stage
         with stage("extract", name):
             program = extract(self.run.image, [address], self.run.facts, self.run.ends)
+        never = never_returning(program, self.run.image)
         with stage("loop bounds", name):
             program = self.with_depths(program, address)
         program, switched = self.with_switches(name, program)
@@ -187,7 +190,9 @@ class Preparation:
             *of_shared,
         )
         functions = tuple(once.function for once in shared)
-        return Valued(self.run.image, graph, values, infeasible, assumptions, unmasking, functions)
+        return Valued(
+            self.run.image, graph, values, infeasible, assumptions, unmasking, functions, never
+        )
 
     def starting(self, name: str, address: int) -> tuple[Preparation, tuple[Assumption, ...]]:
         """The same where memory is as loaded when paths of an entry start, and what that assumes.
@@ -400,7 +405,12 @@ class Preparation:
         paths = tuple(paths for paths, _ in prepared)
         unmasking = tuple(map(self.run.image.place, valued.unmasking))
         return Prepared(
-            paths, valued.infeasible, tuple(dict.fromkeys(assumptions)), valued.shared, unmasking
+            paths,
+            valued.infeasible,
+            tuple(dict.fromkeys(assumptions)),
+            valued.shared,
+            unmasking,
+            valued.never_returning,
         )
 
     def segments(self, graph: Supergraph, values: Values) -> list[Segment]:

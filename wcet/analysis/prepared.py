@@ -76,6 +76,7 @@ class Prepared:
     assumptions: tuple[Assumption, ...]
     shared: tuple[SharedFunction, ...] = ()  # callees before their callers
     unmasking: tuple[str, ...] = ()  # places after which interrupts may be unmasked
+    never_returning: tuple[str, ...] = ()  # functions, each with what says so
 
 
 @dataclass(frozen=True, slots=True)

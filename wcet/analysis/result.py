@@ -65,6 +65,7 @@ class EntryResult:
     starts: tuple[Start, ...] = ()  # the worst one first
     paths: tuple[PreparedPaths, ...] = ()  # of every start, the entry's first
     unmasking: tuple[str, ...] = ()  # places after which interrupts may be unmasked
+    never_returning: tuple[str, ...] = ()  # functions, each with what says so
     shared: tuple[SharedFunction, ...] = ()  # analysed once for all their calls
 
     @property

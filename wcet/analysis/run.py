@@ -91,6 +91,7 @@ class Run:
             paths=prepared.paths,
             parametric=largest(functions),
             unmasking=prepared.unmasking,
+            never_returning=prepared.never_returning,
             shared=prepared.shared,
         )
 

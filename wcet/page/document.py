@@ -103,6 +103,7 @@ def _entry(result: Result, entry: EntryResult, memory: MemoryUse) -> dict[str, A
         "optimal": entry.solution.optimal,
         "unrealisable": entry.path.unrealisable or "",
         "unmasking": list(entry.unmasking),
+        "never_returning": list(entry.never_returning),
         "start": start,
         "contexts": len(entry.graph.contexts),
         "blocks": len(entry.graph.nodes),

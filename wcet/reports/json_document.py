@@ -72,6 +72,7 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
         "microseconds": None if entry.parametric else result.microseconds(entry.cycles),
         "parametric": entry.parametric and parametric_json(result, entry, entry.parametric),
         "may_unmask_at": list(entry.unmasking),
+        "never_returning": list(entry.never_returning),
         "optimal": entry.solution.optimal,
         "solver": entry.solution.solver,
         "proved_by": entry.solution.method,

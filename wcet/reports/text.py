@@ -64,7 +64,8 @@ def to_text(result: Result, style: Style) -> str:
             parts.append("\n".join(write(result, entry, style)))
             inside = "\n".join(inside_shared(result, entry))
             parts += [inside] if inside else []
-    parts += [loops(result, style), *fact_labels(result, style), assumptions(result, style)]
+    parts += [loops(result, style), *fact_labels(result, style), *never_returning(result, style)]
+    parts += [assumptions(result, style)]
     if style.stats:
         parts.append(stats(result, style))
     return "\n\n".join(parts) + "\n"
@@ -339,6 +340,13 @@ def fact_labels(result: Result, style: Style) -> Iterator[str]:
     if proved:
         rows.append(style.dim(f"  {'proved':<28}{proved} facts: no assumptions"))
     yield "\n".join(rows)
+
+
+def never_returning(result: Result, style: Style) -> Iterator[str]:
+    """The called functions behind which no path goes on, and why."""
+    found = dict.fromkeys(one for entry in result.entries.values() for one in entry.never_returning)
+    if found:
+        yield "\n".join([style.bold("functions that never return"), *(f"  {one}" for one in found)])
 
 
 def assumptions(result: Result, style: Style) -> str:

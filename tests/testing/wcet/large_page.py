@@ -50,6 +50,7 @@ def large_document(blocks: int) -> dict[str, Any]:
         "optimal": True,
         "unrealisable": "",
         "unmasking": [],
+        "never_returning": [],
         "start": "",
         "contexts": len(rows),
         "blocks": blocks,
