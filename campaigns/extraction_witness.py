@@ -53,13 +53,17 @@ class Walk:
         self._program = program
         self._functions: dict[int, Function] = {}
         self._unresolved = {u.addr for u in program.unresolved}
-        self._stack: list[tuple[Function, tuple[int, ...]]] = []  # caller and where it goes on
-        self._function = self._prepared(start)
-        self.block = self._function.cfg.blocks[0]
+        self.start(start)
         self.edges: set[tuple[int, int]] = set()  # transfers between blocks
         self.blocks: set[int] = set()
         self.by_pointer = 0  # transfers at unresolved places
         self.instructions = 0
+
+    def start(self, entry: int) -> None:
+        """Go to the start of the function at ``entry``, called by nobody."""
+        self._stack: list[tuple[Function, tuple[int, ...]]] = []  # caller and where it goes on
+        self._function = self._prepared(entry)
+        self.block = self._function.cfg.blocks[0]
 
     def follow(self, addrs: Iterator[int]) -> None:
         """Go along ``addrs``, the first of which starts the current block."""

@@ -140,7 +140,7 @@ def identity(insn: Insn) -> Hashable:
     """What the ops of ``insn`` depend on: equal identities have equal ops."""
     sees_address = PC in insn.reads or insn.flow in ADDRESSED
     addr = insn.addr if sees_address else None
-    return (insn.raw, insn.thumb, insn.cond, insn.sets_flags, addr)
+    return (insn.raw, insn.thumb, insn.mnemonic, insn.cond, insn.sets_flags, addr)
 
 
 _cache: dict[Hashable, Lifted] = {}
