@@ -62,9 +62,9 @@ def at_most(source: Source, register: str, place: str, most: int) -> RegisterAtM
 FORMS = (
     FactForm(
         r"register \S+ at \S+ is\b",
-        rf"register (?P<register>\w+) at (?P<place>{PLACE}) is at most (?P<most>{NUMBER})",
+        rf"register (?P<register>\w+) at (?P<place>{PLACE}) is (?:at most (?P<most>{NUMBER})|0)",
         "register rN at PLACE is at most M",
-        lambda s, m: at_most(s, m["register"], m["place"], number(m["most"])),
+        lambda s, m: at_most(s, m["register"], m["place"], number(m["most"] or "0")),
     ),
     FactForm(
         r"list at \S+ has\b",

@@ -275,3 +275,8 @@ def test_one_line_for_several_places(line: str, means: str | None) -> None:
     expected = [means.format(place) for place in dict.fromkeys(places)]
     assert len(expected) == len(set(places)) >= 1
     assert [str(fact) for fact in parse(line, "k").facts] == expected
+
+
+def test_a_register_that_is_0_is_at_most_0() -> None:
+    (fact,) = parse("register r3 at f is 0", "k").facts
+    assert str(fact) == "register r3 at f is at most 0"
