@@ -11,7 +11,7 @@ from pathlib import Path
 
 from quoll.assumptions import listed
 from quoll.cfg.call_graph import Recursion, call_graph, recursions
-from quoll.cfg.cfg import Block, Cfg, EdgeKind, Program
+from quoll.cfg.cfg import Block, Cfg, EdgeKind, JumpTable, Program
 from quoll.graph.loops import Loop, find_loops, retreating_edges
 from quoll.image.image import Image
 from quoll.image.inputs import Unreadable, read_input
@@ -46,7 +46,7 @@ def summary(program: Program, image: Image, vivu: Vivu = FULL) -> str:
         f"blocks        {sum(len(cfg.blocks) for cfg in cfgs)}",
         f"edges         {sum(len(cfg.edges) for cfg in cfgs)}",
         f"loops         {sum(len(found) for found, _ in loops.values())}",
-        f"jump tables   {sum(t.table is not None for t in program.jump_tables)}",
+        f"jump tables   {sum(_is_table(found) for found in program.jump_tables)}",
     ]
     lines += _sizes(program, image, vivu)
     lines += [
@@ -63,6 +63,11 @@ def summary(program: Program, image: Image, vivu: Vivu = FULL) -> str:
     lines += [f"unresolved: {u.where}: {u.reason} ({u.hint})" for u in program.unresolved]
     lines += [f"assumed: {text}" for text in listed(program.assumptions)]
     return "\n".join(lines) + "\n"
+
+
+def _is_table(found: JumpTable) -> bool:
+    """Whether an index chooses among targets: one that a literal holds is a constant."""
+    return found.table is not None and len(found.targets) > 1
 
 
 def _sizes(program: Program, image: Image, vivu: Vivu) -> Iterator[str]:

@@ -244,3 +244,10 @@ def test_a_call_of_a_known_function_is_no_jump_table() -> None:
     program = extracted(image)
     assert len(program.jump_tables) == 2
     assert "\njump tables   1\n" in summary(program, image)
+
+
+def test_a_jump_to_a_constant_is_no_jump_table() -> None:
+    image = assemble("main: ldr pc, =f\n.type f, %function\nf: bx lr\n.ltorg")
+    program = extracted(image)
+    assert [table.table is None for table in program.jump_tables] == [False]
+    assert "\njump tables   0\n" in summary(program, image)
