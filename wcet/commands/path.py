@@ -52,7 +52,7 @@ examples:
   wcet path kernel.elf --entry syscall --depth 4 --min 5
   wcet path kernel.elf --entry syscall --source | less
   wcet path kernel.elf --entry syscall --flame syscall.folded    # speedscope, flamegraph.pl
-  wcet path kernel.elf --entry syscall --why cspace.c:33
+  wcet path kernel.elf --entry syscall --why resolve.h:38
 """
 
 

@@ -64,6 +64,7 @@ void check_call_is_over(const struct tcb *thread);
 void check_lookups(void);
 void check_no_lookups(const struct tcb *thread);
 bool is_kept_lookup(const struct list *threads, word_t address);
+void lookups_unmark(void);
 word_t lookups_kept(void); /* by one call, at most: each is a step of its own */
 
 static inline struct slot *link_to(word_t link)

@@ -18,6 +18,10 @@ bool is_kept_lookup(const struct list *threads, word_t address)
     return false;
 }
 
+void lookups_unmark(void)
+{
+}
+
 word_t lookups_kept(void)
 {
     return 0;

@@ -11,6 +11,7 @@
 
 #define ADDRESS_BITS     32  /* of a capability address; each level resolves at least one */
 #define LOOKUPS_MAX      8   /* by one system call, or phase of it: at most 7 are needed */
+#define LOOKUP_CLASSES   4   /* of priorities, 64 in each */
 #define GUARD_BITS       18  /* of a guard's value; its leading bits are zero */
 #define CNODE_RADIX_MAX  12
 #define UNTYPED_BITS_MIN 4

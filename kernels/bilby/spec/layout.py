@@ -64,10 +64,12 @@ def use(preset: str) -> None:
 
 
 def decode_cap(first: int, second: int) -> tuple[str, dict[str, int]]:
-    """Kind and fields of a capability's two words."""
+    """Kind and fields of a capability's two words; but marks of lookups that threads keep."""
     record = _CAPS[first & 0x1F]
     fields = {}
     for item in record.fields:
+        if item.name == "passed":
+            continue
         value = ((first, second)[item.word] & item.mask) >> item.low
         fields[item.name] = (
             WINDOW | value << item.window if item.window is not None else value + item.plus

@@ -253,7 +253,15 @@ class Refinement:
                 names = ("queued", "sched_next", "sched_prev")
                 return address - owner in [offset("tcb", name) for name in names]
             case _:
-                return False
+                return self.is_marked(owner)
+
+    def is_marked(self, owner: int) -> bool:
+        """A CNode capability on the way of a kept lookup; the rest of its slot is as specified."""
+        slot = self.kernel.slots.get(owner)
+        if not has_field("tcb", "lookups") or slot is None or slot.cap is None:
+            return False
+        check_slot(self.read, slot)
+        return slot.cap.kind == "cnode"
 
     def check_object(self, item: Object | None, changed: set[int]) -> None:
         match item:

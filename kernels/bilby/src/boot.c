@@ -9,6 +9,7 @@
 #include <kernel.h>
 #include <interrupts.h>
 #include <kernel_maps.h>
+#include <lookup.h>
 #include <machine.h>
 #include <pin.h>
 #include <space.h>
@@ -57,7 +58,7 @@ BOOT_CODE static void make_space(void)
 {
     root_slots = (struct slot *)boot_allocate(ROOT_RADIX + SLOT_SIZE_BITS);
     cnode_cap_make(&root_slot(ROOT_CNODE)->cap, (word_t)root_slots, ROOT_RADIX,
-                   ADDRESS_BITS - ROOT_RADIX, 0);
+                   ADDRESS_BITS - ROOT_RADIX, 0, 0);
     irq_control_cap_make(&root_slot(ROOT_IRQ_CONTROL)->cap);
 
     root_directory = (struct page_directory *)boot_allocate(PAGE_DIRECTORY_SIZE_BITS);
@@ -124,6 +125,7 @@ BOOT_CODE static void make_thread(word_t entry, word_t buffer)
               &root_slots[ROOT_PAGE_DIRECTORY]);
     root->buffer = (struct ipc_buffer *)buffer;
     root->priority = PRIORITIES - 1;
+    lookup_set_priority(root, root->priority);
     root->regs[0] = ROOT_INFO;
     thread_set_pc(root, entry, 0);
 }

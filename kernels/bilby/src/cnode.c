@@ -5,6 +5,7 @@
  * moves at once); delete it, revoke what was derived from it, recycle its object.
  */
 #include <kernel.h>
+#include <lookup.h>
 
 #define WORD_TO_INDEX   0
 #define WORD_TO_DEPTH   1
@@ -162,6 +163,7 @@ static word_t decode_move(const struct invocation *call, bool mutate)
         return ERROR_INVALID_CAPABILITY;
 
     cap = from->cap;
+    lookup_pass_none(&cap);
     if (mutate)
         error = set_guard_only(&cap, message_word(current_thread, WORD_MOVE_DATA));
     if (error != ERROR_NONE)

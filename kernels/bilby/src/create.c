@@ -118,7 +118,7 @@ void create_cap(struct cap *cap, word_t type, word_t base, word_t size_bits)
         untyped_cap_make(cap, base, size_bits, 0, 0);
         break;
     case TYPE_CNODE:
-        cnode_cap_make(cap, base, size_bits, 0, 0);
+        cnode_cap_make(cap, base, size_bits, 0, 0, 0);
         break;
     case TYPE_TCB:
         tcb_cap_make(cap, base);

@@ -7,29 +7,47 @@
  * slot is read, and what is put into an empty one was on nobody's way.  So it gives the
  * same slot until a CNode capability leaves its slot.  That is always a move, for deletion
  * begins with one: of the capability, or of the last one of the container in which it stands,
- * into which no lookup leads from then on (delete.c).  "cnodes_moved" counts them, in 64 bits
- * that no system lives to see overflow.  Lookups are kept with their arguments, in the
- * order of the call: addresses in a message buffer, or the thread at the other end, may
- * be others when the call is made again.  Whether they are valid is decided when a call
- * begins: it looks up nothing any more once it has moved a capability.
+ * into which no lookup leads from then on (delete.c).
+ *
+ * Whose lookups a move makes invalid is known by the class of priorities.  The slot of a CNode
+ * capability is marked with the least class of the threads that looked up a way through it.  A move
+ * takes the mark away, and makes invalid what threads of that class and those above keep, which
+ * "lookups_lost" counts, in 64 bits that no system lives to see overflow.  Copies have no mark.
+ *
+ * Lookups are kept with their arguments, in the order of the call: addresses in a message
+ * buffer, or the thread at the other end, may be others when the call is made again.  Whether
+ * they are valid is decided when a call begins: it looks up nothing any more once it has moved
+ * a capability.
  *
  * That nothing was found is kept too, though somebody may put something there before the call
  * is made again: then it was not there when the call was made first.  So all is forgotten at the
  * end of the call, or when it will not be made again.
  *
- * Invariant: of a thread whose "lookups_at" equals cnodes_moved, the lookups in front of
- * "lookups_end" are what cspace_resolve would find now, but for those that found nothing.
+ * Invariant: of a thread whose "lookups_at" is the count of its class, the lookups in front of
+ * "lookups_end" are what cspace_resolve would find now, but for those that found nothing, and
+ * each slot on their ways is marked with its class or a lower one.
  * Only a thread that can run, and was preempted, keeps any.
  *
  * Interrupts alone cannot keep a call from finishing: each attempt keeps at least one lookup
- * more, of at most LOOKUPS_MAX.  What is lost when a CNode capability moves, by this call or
- * by a thread that ran in between, is looked up again, point by point.
+ * more, of at most LOOKUPS_MAX.  What is lost when a CNode capability on the way moves, by this
+ * call or by a thread that ran in between, is looked up again, point by point.
  */
 #include <kernel.h>
 #include <lookup.h>
 #include <preemption.h>
+#include <resolve.h>
 
-count_t cnodes_moved;
+count_t lookups_lost[LOOKUP_CLASSES] __attribute__((aligned(LINE_BYTES)));
+
+/* A CNode capability leaves its slot: nobody keeps a way through it any more. */
+void lookup_lose(struct cap *node)
+{
+    READ_LINE(lookups_lost);
+    /* bound: LOOKUP_CLASSES + 1 */
+    for (word_t class = LOOKUP_CLASSES - cnode_cap_passed(node); class < LOOKUP_CLASSES; class++)
+        lookups_lost[class]++;
+    cnode_cap_set_passed(node, 0);
+}
 
 /* Its alignment as far as one instruction masks it: more than a line. */
 static struct tcb *caller(void)
@@ -49,12 +67,12 @@ static struct lookup *in_row(const struct lookup *place)
 void lookup_begin(void)
 {
     struct tcb *thread = caller();
-    count_t moved = cnodes_moved;
+    count_t lost = lookups_lost[thread->lookups_class % LOOKUP_CLASSES];
 
     thread->lookups_next = thread->lookups;
-    if (thread->lookups_at == moved)
+    if (thread->lookups_at == lost)
         return;
-    thread->lookups_at = moved;
+    thread->lookups_at = lost;
     thread->lookups_end = NULL;
 }
 
@@ -63,7 +81,7 @@ static PREEMPTIBLE struct slot *find_and_keep(const struct cap *root, word_t add
                                               struct lookup *end)
 {
     struct lookup *kept = end - 1;
-    struct slot *slot = cspace_resolve(root, address, bits);
+    struct slot *slot = resolve_marking(root, address, bits, LOOKUP_CLASSES - caller()->lookups_class);
 
     kept->root = (struct cap *)root;
     kept->address = address;

@@ -159,6 +159,7 @@ void slot_empty(struct slot *slot)
 word_t slot_derive(const struct slot *from, struct cap *result)
 {
     *result = from->cap;
+    lookup_pass_none(result);
     switch (cap_type(&from->cap)) {
     case CAP_NULL:
         return ERROR_INVALID_CAPABILITY;

@@ -87,6 +87,7 @@ void thread_set_priority(struct tcb *thread, word_t priority)
     bool is_ready = thread->queued || thread == current_thread;
 
     sched_remove(thread);
+    lookup_set_priority(thread, priority);
     thread->priority = priority;
     if (is_ready)
         sched_wake(thread);

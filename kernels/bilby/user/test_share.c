@@ -21,9 +21,8 @@ static word_t delete_own(word_t slot)
 }
 
 /* A line whose interrupts an urgent child takes. */
-static struct child make_urgent(void (*run)(word_t), word_t priority)
+static struct child make_urgent_on(word_t notification, void (*run)(word_t), word_t priority)
 {
-    word_t notification = make(TYPE_NOTIFICATION, 0);
     struct child child = make_child(run, 0, priority, 0);
 
     own_the_timer();
@@ -33,6 +32,11 @@ static struct child make_urgent(void (*run)(word_t), word_t priority)
     give(&child, HANDLER, timer_line, RIGHTS_ALL, 0);
     give(&child, NOTIFICATION, notification, RIGHTS_ALL, 0);
     return child;
+}
+
+static struct child make_urgent(void (*run)(word_t), word_t priority)
+{
+    return make_urgent_on(make(TYPE_NOTIFICATION, 0), run, priority);
 }
 
 static void wait_for_the_timer(word_t clocks)
@@ -238,6 +242,75 @@ static bool stopped_recycling_of_a_notification(void)
     return true;
 }
 
+/* ---- addresses -------------------------------------------------------------------- */
+
+#define DONE       2   /* badge of who has finished */
+#define INTERRUPTS 64  /* of one period: many more than the turns need */
+#define TURNS      2
+#define PERIOD_MAX 500 /* clocks */
+#define OTHER      (FIRST + 1)
+
+/* Two capabilities change places.  Each call looks up six addresses. */
+static void turns(word_t value)
+{
+    for (word_t i = 0; i < TURNS; i++)
+        value += cnode_rotate(CHILD_CNODE, FIRST, OTHER, FIRST);
+    send(SYS_SEND, OWN, 0);
+    tells(value);
+}
+
+/*
+ * Takes interrupts of a period that grows, from one in which nobody else gets anywhere, until
+ * somebody has finished, and reports the period.  With each interrupt it moves a CNode, if it
+ * has one.
+ */
+static void moves(word_t unused)
+{
+    word_t i = INTERRUPTS;
+
+    (void)unused;
+    do {
+        timer_stop(TIMER_ADDRESS);
+        timer_clear(TIMER_ADDRESS);
+        cnode_move(CHILD_CNODE, FIRST + (i & 1), 32, CHILD_CNODE, FIRST + (~i & 1), 32);
+        invoke(HANDLER, LABEL_IRQ_ACKNOWLEDGE, NULL, 0, NULL, 0);
+        timer_start_every(TIMER_ADDRESS, i++ / INTERRUPTS);
+    } while (!(receive(NOTIFICATION).badge & DONE) && i < PERIOD_MAX * INTERRUPTS);
+    timer_stop(TIMER_ADDRESS);
+    timer_clear(TIMER_ADDRESS);
+    tells(i / INTERRUPTS);
+}
+
+/* The least period at which a less urgent child finishes. */
+static word_t period_to_finish(bool moving)
+{
+    word_t notification = make(TYPE_NOTIFICATION, 0);
+    struct child urgent = make_urgent_on(notification, moves, 200);
+    struct child slow = make_child(turns, 0, 100, 0);
+    word_t period;
+
+    give(&slow, OWN, notification, RIGHTS_ALL, DONE);
+    give(&slow, FIRST, copy_of(report), RIGHTS_ALL, 0);
+    give(&slow, OTHER, copy_of(report), RIGHTS_ALL, 0);
+    if (moving)
+        require(make_error(TYPE_CNODE, 1, urgent.cnode, FIRST), "node");
+    start(&slow);
+    start(&urgent);
+    period = wait_report();
+    require(wait_report(), "turns");
+    return period;
+}
+
+/* If it needs longer with moves, it had to do all at once, for what it had done was lost. */
+static bool moves_of_others(void)
+{
+    word_t period = period_to_finish(false);
+
+    SAME(period < PERIOD_MAX, true);
+    SAME(period_to_finish(true), period);
+    return true;
+}
+
 /* ---- time ------------------------------------------------------------------------- */
 
 #define CALLS 30000 /* they take several slices of time */
@@ -300,6 +373,7 @@ const struct test share_tests[] = {
     { deletion_of_oneself, "a thread that deletes itself and others wakes those who waited" },
     { stopped_recycling_of_an_endpoint, "an endpoint whose recycler was stopped can be used" },
     { stopped_recycling_of_a_notification, "a notification whose recycler was stopped can be used" },
+    { moves_of_others, "a call finishes though another thread moves its own CNode at each interrupt" },
     { slices_of_callers, "two threads that call each other leave time to others of their priority" },
     { slices_of_spinners, "threads of one priority that never wait take turns" },
     { NULL, NULL },

@@ -192,7 +192,7 @@ def test_the_kernel_and_its_record(
     """The command line: exit status, and labels in later analyses."""
     facts = tmp_path / "my.facts"
     facts.write_text(
-        "cspace.c:34 executes at most 32 times in cspace_resolve\n"
+        "resolve.h:38 executes at most 32 times in cspace_resolve\n"
         "cspace_resolve executes at most 1 times\n"
         "region code from 0xF0010000 to 0xF0010FFF is read-only\n"
     )
@@ -200,8 +200,8 @@ def test_the_kernel_and_its_record(
     more = ["--facts", str(facts), "--quiet", "--json", str(out)]
     assert main(["check-facts", str(kernel), str(recording), *more]) == 1
     text = {f["fact"].split(" ")[0]: f for f in json.loads(out.read_text())["facts"]}
-    assert text["cspace.c:34"]["label"].startswith("survived ")
-    assert text["cspace.c:34"]["reached"] > 100
+    assert text["resolve.h:38"]["label"].startswith("survived ")
+    assert text["resolve.h:38"]["reached"] > 100
     assert text["cspace_resolve"]["label"] == "violated"
     assert "instruction" in text["cspace_resolve"]["first_violation"]
     assert text["region"]["label"].startswith("survived ")
@@ -211,7 +211,7 @@ def test_the_kernel_and_its_record(
     assert main(["analyse", str(kernel), "--entry", "interrupt", *more]) == 0
     labels = json.loads(out.read_text())["fact_labels"]
     mine = [f["label"] for f in labels if f["source"].startswith(str(facts))]
-    assert mine[0] == text["cspace.c:34"]["label"]
+    assert mine[0] == text["resolve.h:38"]["label"]
     assert mine[1].startswith("violated: tests.trace, execution ")
     printed = capsys.readouterr()
     assert "survived" in printed.out

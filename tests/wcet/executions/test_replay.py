@@ -160,7 +160,7 @@ def test_names_in_facts_are_given_numbers(
     """The fewer levels a lookup may have, the lower the bound."""
     trace, facts, out = (tmp_path / name for name in ("hello.trace", "named.facts", "replay.json"))
     qemu.record(trace, "kzm-after", "hello")
-    facts.write_text("loop cspace.c:37 at most levels + 1\n")
+    facts.write_text("loop resolve.h:43 at most levels + 1\n")
     arguments = ["replay", str(trace), "--kernel", str(kernel), "--facts", str(facts)]
     arguments += ["--states", "1", "--quiet", "--json", str(out)]
     assert main(arguments) == 2

@@ -186,7 +186,7 @@ def test_source_stands_beside_instructions(browser: Browser) -> None:
     row.click()
     assert cycles in source.find_element(By.CSS_SELECTOR, ".row.marked").text
     source.send_keys(Keys.HOME)
-    assert "cspace.c" in source.text
+    assert "resolve.h" in source.text
     code.send_keys(Keys.HOME, Keys.ARROW_DOWN)
     chosen = code.find_element(By.CSS_SELECTOR, '[aria-selected="true"]')
     assert chosen.get_attribute("id") == code.get_attribute("aria-activedescendant")
@@ -225,7 +225,7 @@ def test_the_call_graph_leads_to_functions(browser: Browser) -> None:
 
 def test_loops_show_their_evidence(browser: Browser) -> None:
     browser.go("loops")
-    browser.one('input[aria-label="Search: Loops"]').send_keys("cspace.c:37")
+    browser.one('input[aria-label="Search: Loops"]').send_keys("resolve.h:43")
     browser.one('.list[aria-label="Loops"]').send_keys(Keys.HOME, Keys.ENTER)
     assert "At most 32 executions of its header" in browser.text()
     assert "count <= 32 is an invariant" in browser.text()

@@ -241,11 +241,13 @@ static bool deletes_its_way(struct tcb *caller, const word_t *argument)
 
 static struct list threads_before; /* the operation, which may delete some of them */
 
-/* The outcome of an operation: what it changed, without what threads have kept. */
+/* The outcome of an operation: what it changed, without what threads have kept.  To be undone. */
 static word_t outcome(struct change *list)
 {
-    word_t count = memory_changes(list, CHANGES_MAX);
-    word_t kept = 0;
+    word_t count, kept = 0;
+
+    lookups_unmark();
+    count = memory_changes(list, CHANGES_MAX);
 
     for (word_t i = 0; i < count; i++)
         if (!is_kept_lookup(&threads_before, list[i].address))
@@ -583,6 +585,7 @@ int main(int count, char **words)
         fprintf(stderr, "boot: %s\n", text);
         return 1;
     }
+    limit_time();
     boot_main();
     model_know(&kernel_directory, sizeof(kernel_directory));
     check();

@@ -33,6 +33,15 @@ def a_thread_that_was_preempted_is_suspended(script: Script) -> None:
         script.meanwhile("CALL", TCB, message(0, 0, 0, API["LABEL_TCB_SUSPEND"]))
 
 
+def a_thread_that_was_preempted_becomes_less_urgent(script: Script) -> None:
+    """Its way is marked for threads as urgent as it was."""
+    script.urgent()
+    if script.keeps_lookups:
+        script.begin_lookups(1, "SEND", TCB)
+        script.run.host.interrupt(LINE)
+        script.meanwhile("CALL", TCB, message(1, 0, 0, API["LABEL_TCB_SET_PRIORITY"]), [1])
+
+
 def another_address_is_looked_up(script: Script) -> None:
     """The arguments of the call are others when it is made again."""
     if script.keeps_lookups:

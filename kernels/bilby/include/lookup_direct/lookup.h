@@ -18,8 +18,21 @@ static inline void lookup_end(struct tcb *thread)
     (void)thread;
 }
 
+/* A thread's priority changes. */
+static inline void lookup_set_priority(struct tcb *thread, word_t priority)
+{
+    (void)thread;
+    (void)priority;
+}
+
 /* A capability changes its slot. */
-static inline void lookup_moved(const struct cap *cap)
+static inline void lookup_moved(struct cap *cap)
+{
+    (void)cap;
+}
+
+/* No way leads through a capability yet. */
+static inline void lookup_pass_none(struct cap *cap)
 {
     (void)cap;
 }

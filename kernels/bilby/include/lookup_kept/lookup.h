@@ -5,10 +5,17 @@
 
 #include <kernel.h>
 
-extern count_t cnodes_moved;    /* how often a CNode capability has changed its slot */
+/* How often a move of a CNode capability has made lookups of a class invalid. */
+extern count_t lookups_lost[LOOKUP_CLASSES];
 
 struct slot *lookup_find(const struct cap *root, word_t address, word_t bits);
 void lookup_begin(void);        /* a system call begins */
+void lookup_lose(struct cap *node);
+
+static inline word_t lookup_class(word_t priority)
+{
+    return priority / (PRIORITIES / LOOKUP_CLASSES);
+}
 
 /* Its second phase begins, whose lookups are kept instead of those of the first. */
 static inline void lookup_again(void)
@@ -22,11 +29,25 @@ static inline void lookup_end(struct tcb *thread)
     thread->lookups_end = NULL;
 }
 
+/* A thread's priority changes: what is kept is valid for the class in which it was made. */
+static inline void lookup_set_priority(struct tcb *thread, word_t priority)
+{
+    lookup_end(thread);
+    thread->lookups_class = lookup_class(priority);
+}
+
 /* A capability changes its slot. */
-static inline void lookup_moved(const struct cap *cap)
+static inline void lookup_moved(struct cap *cap)
+{
+    if (cap_type(cap) == CAP_CNODE && cnode_cap_passed(cap) != 0)
+        lookup_lose(cap);
+}
+
+/* No way leads through a capability yet: it is a copy, or moves. */
+static inline void lookup_pass_none(struct cap *cap)
 {
     if (cap_type(cap) == CAP_CNODE)
-        cnodes_moved++;
+        cnode_cap_set_passed(cap, 0);
 }
 
 #endif
