@@ -1,78 +1,119 @@
-"""What a call and its answer take: ``python -m bench.ipc TRACE KERNEL.ELF [--platform NAME]``.
+"""What messages, signals and interrupts take: ``python -m bench.ipc [--write]``.
 
-TRACE is a recording of ``pingpong.elf`` by kernels/recorder. Its rounds are found as two system
-calls that alternate, the same two paths at least 32 times; each kind of round is then executed by
-the concrete machine of the platform (``wcet replay``), since the emulator has no timing:
+Each preset of the kernel runs ``pingpong.elf`` on each board in QEMU, recorded by kernels/recorder.
+Its rounds are found as two system calls that alternate, the same two paths at least 32 times; an
+interrupt comes before each of those of the last round. Every path is then executed by the concrete
+machine of the platform (``wcet replay``), since the emulator has no timing:
 
-    first    the caches are full of another program's dirty lines, accesses are under way
-    again    the round has just been executed; the median of four more
+    first    the caches are empty, or full of another program's dirty lines, or a mixture; accesses
+             are under way: mean and standard deviation over initial states
+    again    the round has just been executed; the same over states, of the median of four more
 
-Cycles are nominal, of the kernel alone: what the two threads execute is not recorded. Each figure
-is the median of nine initial states.
+Cycles are nominal, of the kernel alone: what the threads execute is not recorded. Beside them are
+the bound of this very path, whatever the caches hold, and the bound of its entry, over all paths.
+Where a path passes preemption points, its bound is the sum over its parts. ``--write`` puts the
+table into ``kernels/bilby/docs/ipc.md``.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from statistics import median
+from statistics import mean, median, stdev
 
+from campaigns.documented import markdown, replace
+from campaigns.kernel_bounds import sizes
+from ilp.paths.check import path_cycles
+from ilp.paths.solution import PathStep
 from pipeline.block_times import transfers
 from pipeline.simulator import Executed
 from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
-from quoll.errors import InputError, WcetError
+from quoll.errors import InputError
 from quoll.image.image import Image
 from quoll.image.trace import Execution, Trace
+from tests.testing.harness import build, qemu
+from wcet.analysis.analyse import analyse
+from wcet.analysis.result import Result
+from wcet.analysis.stages import Stages
+from wcet.executions.pieces import cut
 from wcet.executions.replay import ReplayPath as Walk
 from wcet.executions.replay import StartContents, executed, random_machine, taking_the_exception
-from wcet.platforms.platform import Platform, for_image, load
+from wcet.platforms.platform import Platform
+from wcet.request import add_analysis, requested
 
 __all__ = ["Round", "Timed", "main", "rounds", "timed"]
 
-TIMES, STATES, WARM = 32, 9, 4
-SYSCALL = 8  # offset of the system call's vector
+TIMES, STATES, WARM = 32, 100, 4
+SYSCALL, INTERRUPT = 8, 24  # offsets of vectors
+PRESETS, BOARDS = ("before", "after", "latency"), ("kzm", "cubieboard")
+# The rounds of pingpong.c, and what their executions are called.
+OPERATIONS = (
+    ("call, 4 words", "answer, 4 words"),
+    ("call, 5 words", "answer, 5 words"),
+    ("call, 120 words", "answer, 120 words"),
+    ("call, 120 words and 3 capabilities", "answer, 120 words"),
+    ("signal to an urgent thread", "wait for a signal"),
+    ("interrupt to an urgent thread", "acknowledge", "wait for an interrupt"),
+)
+SHOWN = {name for names in OPERATIONS for name in names} - {"call, 5 words", "answer, 5 words"}
+HEAD = ("operation", "instructions", "first: mean (deviation)", "again: mean (deviation)",
+        "bound of the path", "bound of the entry")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Two executions that alternate: a call, and an answer with the next receive."""
+    """Executions that follow each other, again and again."""
 
-    call: Execution
-    answer: Execution
+    executions: tuple[Execution, ...]
     times: int
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Cycles of a call and of its answer: the first time, and again."""
+    """Cycles of one execution of a round, per initial state: the first time, and again."""
 
-    first: tuple[int, int]
-    again: tuple[int, int]
+    first: tuple[int, ...]
+    again: tuple[float, ...]
 
 
 def rounds(trace: Trace) -> list[Round]:
     """The kinds of rounds, in the order in which they ran.
 
-    The one that was made first in a run of alternating paths is taken as the call.
+    Of two system calls that alternate, the one that was made last is the second: the first time, a
+    path may be another. An interrupt that mostly comes before the first is part of the round.
     """
-    calls = [e for e in trace.executions if e.entry == trace.vectors + SYSCALL]
-    paths = [execution.pcs.tobytes() for execution in calls]
+    calls = [i for i, e in enumerate(trace.executions) if e.entry == trace.vectors + SYSCALL]
+    paths = [trace.executions[i].pcs.tobytes() for i in calls]
     found, begin = [], 0
     while begin + 2 < len(paths):
         end = begin + 2
         while end < len(paths) and paths[end] == paths[end - 2]:
             end += 1
         if end - begin >= 2 * TIMES and paths[begin] != paths[begin + 1]:
-            found.append(Round(calls[begin], calls[begin + 1], (end - begin) // 2))
+            first, second = (trace.executions[i] for i in calls[end - 2 : end])
+            before = interrupt_before(trace, calls[end - 2 : begin : -2])
+            found.append(Round((*before, first, second), (end - begin) // 2))
             begin = end
         else:
             begin += 1
     return found
+
+
+def interrupt_before(trace: Trace, calls: Sequence[int]) -> tuple[Execution, ...]:
+    """The interrupt that precedes most of these system calls, along its most frequent path."""
+    before = [trace.executions[i - 1] for i in calls]
+    entry = trace.vectors + INTERRUPT
+    interrupts = [execution for execution in before if execution.entry == entry]
+    if 2 * len(interrupts) <= len(calls):
+        return ()
+    paths = [execution.pcs.tobytes() for execution in interrupts]
+    return (max(interrupts, key=lambda e: paths.count(e.pcs.tobytes())),)
 
 
 def walk(execution: Execution, image: Image) -> Walk:
@@ -91,23 +132,25 @@ def _insn(image: Image, pc: int) -> Insn:
     return decode(code[pc - start : pc - start + 4], pc, image.thumb_at(pc) is True)
 
 
-def timed(made: Round, image: Image, platform: Platform, seed: int) -> Timed:
-    """Cycles of a round, each the median over initial states."""
-    walks = [walk(execution, image) for execution in (made.call, made.answer)]
-    first: list[list[int]] = []
-    again: list[list[float]] = []
-    for state in range(STATES):
-        random = Random(f"{seed} {state}")
+def timed(made: Round, image: Image, platform: Platform, states: int = STATES) -> list[Timed]:
+    """Cycles of each execution of a round."""
+    walks = [walk(execution, image) for execution in made.executions]
+    every: list[list[list[int]]] = []  # per state, round and execution
+    for state in range(states):
+        random = Random(f"{platform.name} {state}")
         steps = [
             executed(path, _addresses(execution), platform, random)
-            for path, execution in zip(walks, (made.call, made.answer), strict=True)
+            for path, execution in zip(walks, made.executions, strict=True)
         ]
-        cycles = _alternate(steps, platform, random)
-        first.append(cycles[0])
-        again.append([median(column) for column in zip(*cycles[1:], strict=True)])
-    call, answer = (round(median(column)) for column in zip(*first, strict=True))
-    warm_call, warm_answer = (round(median(column)) for column in zip(*again, strict=True))
-    return Timed((call, answer), (warm_call, warm_answer))
+        contents = list(StartContents)[state % len(StartContents)]
+        every.append(_repeated(steps, platform, contents, random))
+    return [
+        Timed(
+            tuple(cycles[0][number] for cycles in every),
+            tuple(median(one[number] for one in cycles[1:]) for cycles in every),
+        )
+        for number in range(len(walks))
+    ]
 
 
 def _addresses(execution: Execution) -> dict[int, int]:
@@ -118,12 +161,12 @@ def _addresses(execution: Execution) -> dict[int, int]:
     return first
 
 
-def _alternate(
-    steps: Sequence[Sequence[Executed]], platform: Platform, random: Random
+def _repeated(
+    steps: Sequence[Sequence[Executed]], platform: Platform, contents: StartContents, random: Random
 ) -> list[list[int]]:
     """Cycles of each path in each round, on one machine that goes on."""
     every = [step for path in steps for step in path]
-    machine = random_machine(platform, every, StartContents.POLLUTED, random)
+    machine = random_machine(platform, every, contents, random)
     exception = taking_the_exception(machine.core)
     found: list[list[int]] = []
     for _ in range(WARM + 1):
@@ -140,49 +183,62 @@ def _alternate(
     return found
 
 
+def charged(execution: Execution, result: Result) -> tuple[int, int]:
+    """What the analysis charges for this path, and the bound of its entry."""
+    entry = next(e for e in result.entries.values() if e.address == execution.entry)
+    pieces = cut(entry.paths, result.image, [[execution]])
+    steps = [(p.paths.costs, [PathStep(v.node, v.edge) for v in p.visits]) for p in pieces]
+    return sum(path_cycles(costs, path) for costs, path in steps), entry.cycles
+
+
+def table(board: str, preset: str, trace: Path) -> str:
+    """The operations of one build."""
+    kernel = build.kernel(f"{board}-{preset}")
+    done = qemu.run_bilby(f"{board}-{preset}", "pingpong", trace)
+    if done.returncode != 0:
+        raise InputError(f"pingpong ended with {done.returncode}", hint=done.stdout)
+    parser = argparse.ArgumentParser()
+    add_analysis(parser)
+    values = sizes() if preset == "before" else {}
+    options = parser.parse_args([f"--set={name}={value}" for name, value in values.items()])
+    result = analyse(kernel, requested(options, []), Stages(verbose=False))
+    found = rounds(Trace.read(trace))
+    if [len(r.executions) for r in found] != [len(names) for names in OPERATIONS]:
+        raise InputError(f"{len(found)} rounds were found", hint="is pingpong.c another program?")
+    rows: dict[str, Sequence[str]] = {}
+    for made, names in zip(found, OPERATIONS, strict=True):
+        cycles = timed(made, result.image, result.platform)
+        for execution, name, one in zip(made.executions, names, cycles, strict=True):
+            if name in SHOWN and name not in rows:
+                rows[name] = row(name, execution, one, *charged(execution, result))
+    return f"### `{preset}` on {board}\n\n{markdown(HEAD, rows.values())}"
+
+
+def row(name: str, execution: Execution, cycles: Timed, path: int, entry: int) -> tuple[str, ...]:
+    """Raises AssertionError if an execution took longer than its bound."""
+    assert max(*cycles.first, *cycles.again) <= path, name
+    columns = (f"{mean(c):,.0f} ({stdev(c):,.0f})" for c in (cycles.first, cycles.again))
+    return name, f"{len(execution.pcs):,}", *columns, f"{path:,}", f"{entry:,}"
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Prints a row for each kind of round."""
+    """Prints the tables."""
     parser = argparse.ArgumentParser(
         prog="bench.ipc",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("trace", type=Path, metavar="TRACE")
-    parser.add_argument("kernel", type=Path, metavar="KERNEL.ELF")
-    parser.add_argument("--platform", metavar="NAME|FILE.toml", help="as for 'wcet analyse'")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of initial states")
+    parser.add_argument("--write", action="store_true", help="into kernels/bilby/docs/ipc.md")
     options = parser.parse_args(arguments)
-    try:
-        image = Image.load(options.kernel)
-        found = rounds(Trace.read(options.trace))
-        if not found:
-            raise InputError(
-                f"{options.trace} has no two system calls that alternate {TIMES} times",
-                hint="record pingpong.elf",
-            )
-        print(table(found, image, _platform(options.platform, image), options.seed))
-    except WcetError as error:
-        print(f"bench.ipc: {error}", file=sys.stderr)
-        return 2
+    tables = []
+    with tempfile.TemporaryDirectory() as folder:
+        for board in BOARDS:
+            for preset in PRESETS:
+                tables.append(table(board, preset, Path(folder) / f"{board}-{preset}"))
+                print(tables[-1], flush=True)
+    if options.write:
+        replace("../kernels/bilby/docs/ipc.md", "operations", "\n".join(tables))
     return 0
-
-
-def _platform(name: str | None, image: Image) -> Platform:
-    return load(name) if name else for_image(image.cpu, image.attributes.arch)[0]
-
-
-def table(found: Sequence[Round], image: Image, platform: Platform, seed: int) -> str:
-    """As text."""
-    rows = [
-        f"platform {platform.name}; cycles of call + answer, medians of {STATES} states",
-        f"{'round':<6}{'times':>6}{'instructions':>15}{'first':>17}{'again':>15}",
-    ]
-    for number, made in enumerate(found, 1):
-        cycles = timed(made, image, platform, seed)
-        insns = len(made.call.pcs), len(made.answer.pcs)
-        columns = ("{} + {}".format(*pair) for pair in (insns, cycles.first, cycles.again))
-        rows.append(f"{number:<6}{made.times:>6}" + "{:>15}{:>17}{:>15}".format(*columns))
-    return "\n".join(rows)
 
 
 if __name__ == "__main__":
