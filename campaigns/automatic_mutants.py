@@ -1,10 +1,11 @@
 """One fault in each statement of the kernel: ``make campaign-automatic_mutants``.
 
-Arguments: the highest level of effort (3 by default), the seed that chooses the faults (1), and
-parts of file names (all if none). What was done is in ``build/mutants-SEED.jsonl``: a run that was
-stopped goes on, and faults that were found are not tried again. ``again`` as an argument tries
-survivors again from level 1, after tests were added. Writes ``kernels/bilby/docs/mutants.md``. Ends
-with status 1 if a fault is not found and ``kernels/bilby/mutation/equivalent.toml`` has no reason.
+Arguments: the highest level of effort (3 by default, which runs programs in QEMU), the seed that
+chooses the faults (1), and parts of file names (all if none). What was done is in
+``build/mutants-SEED.jsonl``: a run that was stopped goes on, and faults that were found are not
+tried again. ``again`` as an argument tries survivors again from level 1, after tests were added.
+Writes ``kernels/bilby/docs/mutants.md``. Ends with status 1 if a fault is not found and
+``kernels/bilby/mutation/equivalent.toml`` has no reason.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ Each statement of the kernel's C (`src/`, `include/`) gets one fault, which a se
 those of {operators} operators. A fault that leaves the object code of every target as it was, at
 -O2, is none, and the next one is taken. All faults are in one host build, and a number chooses
 (`kernels/bilby/mutation/`). The hand-written sequences that reach a fault are tried first, then
-random operations:
+random operations, then the programs of `user/tests.c` in QEMU:
 
     make campaign-automatic_mutants ARGS='3 {seed}'     # highest level of effort, seed
     make campaign-automatic_mutants ARGS='3 {seed} again'   # survivors, after tests were added
@@ -98,6 +98,8 @@ def kind(how: str) -> str:
         return f"invariant {first}"
     if how.startswith("an expectation"):
         return "an expectation of a sequence"
+    if how.startswith(("not ok", "the programs end")):
+        return "a program in QEMU"
     if how.startswith("the host build ended"):
         return "a crash, or a system call without end"
     if how.startswith("the kernel panicked"):

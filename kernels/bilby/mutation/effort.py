@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from kernels.bilby.mutation.emulator import Emulator
 from kernels.bilby.mutation.fault import Site
 from kernels.bilby.mutation.journal import Entry, Journal
 from kernels.bilby.mutation.judge import BY_HAND, Found, Judge, Trial, operations_trial
@@ -22,6 +23,7 @@ TARGETS = [
     Target("kzm", "latency", "l1"),
 ]
 FOLDERS = ("src", "include")
+IN_QEMU = 3  # the level of effort at which programs run
 EDITS = 4  # of a statement: the first that changes the object code is its fault
 
 
@@ -56,6 +58,7 @@ class Effort:
         self._workshops: dict[str, Workshop] = {}
         self._schemas: dict[str, Schema] = {}
         self._judges: dict[str, Judge] = {}
+        self._emulators: dict[str, Emulator] = {}
 
     def learn(self, file: str, where: str) -> None:
         self.kills[file, where] += 1
@@ -73,6 +76,11 @@ class Effort:
             self._schemas[target.name] = schema
             self._judges[target.name] = Judge(schema.path, target.preset, self.size)
         return self._judges[target.name]
+
+    def emulator(self, target: Target) -> Emulator:
+        if target.name not in self._emulators:
+            self._emulators[target.name] = Emulator(self.workshop(target))
+        return self._emulators[target.name]
 
     def has(self, target: Target, fault: Numbered) -> bool:
         """Whether this fault is in the host build of a target."""
@@ -107,9 +115,12 @@ class Effort:
         for target in TARGETS:
             if not self.has(target, fault):
                 continue
-            found = self.judge(target).find(
-                fault.number, self.trials(fault.site.file, level, target == TARGETS[0])
-            )
+            if level == IN_QEMU:
+                text = self.texts[fault.site.file]
+                found = self.emulator(target).find(fault.site.file, text, fault.edit)
+            else:
+                trials = self.trials(fault.site.file, level, target == TARGETS[0])
+                found = self.judge(target).find(fault.number, trials)
             if found is not None:
                 self.learn(fault.site.file, found.where)
                 return found
@@ -118,7 +129,7 @@ class Effort:
         return None
 
     def trials(self, file: str, level: int, is_first: bool) -> list[Trial]:
-        """1: by hand, the first target. 2: every target, and operations. Then more of those."""
+        """1: by hand, the first target. 2: every target, and operations; from 4 on more of them."""
 
         def rank(trial: Trial) -> tuple[int, int]:
             return -self.kills[file, trial.name], -self.kills["", trial.name]
@@ -128,7 +139,7 @@ class Effort:
         few = operations_trial(300, 1)
         if level == 2:
             return [few] if is_first else [*sorted(BY_HAND, key=rank), few]
-        return [operations_trial(1000 * 4 ** (level - 3), level)]
+        return [operations_trial(1000 * 4 ** (level - 4), level)]
 
     def run(self, level: int) -> Iterator[Entry]:
         """What is tried at a level, one after the other."""

@@ -77,6 +77,20 @@ class Workshop:
         """The sources that a fault of this file changes; none if this target has no such file."""
         return self._uses.get(file, [])
 
+    # ---- the kernel of the target
+
+    def compile(self, source: str) -> bool:
+        """A source as it is now, into the kernel's objects; warnings are none of a fault's."""
+        command = next(c for c in self._kernel if source in c and "-c" in c)
+        words = [word for word in command if word not in DROPPED]
+        done = subprocess.run([*words, "-w"], cwd=self.bilby, capture_output=True, check=False)
+        return done.returncode == 0
+
+    def link(self) -> None:
+        """The kernel, of its objects."""
+        command = next(c for c in self._kernel if c[-1].endswith("/kernel.elf"))
+        subprocess.run(command, cwd=self.bilby, capture_output=True, check=True)
+
     # ---- the object code of the target
 
     def _object(self, source: str) -> bytes | None:
