@@ -11,6 +11,7 @@ from types import ModuleType
 
 from kernels.bilby.fuzz.directed import (
     aborts,
+    arguments,
     capabilities,
     checks,
     deletion,
@@ -33,6 +34,7 @@ SEQUENCES: list[Callable[[Script], None]] = [
     sequence
     for module in (
         aborts,
+        arguments,
         capabilities,
         checks,
         deletion,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from kernels.bilby.fuzz.script import NODE, TCB, Script
-from kernels.bilby.spec.layout import API, SIZES
+from kernels.bilby.spec.layout import API, RAM, SIZES, WINDOW
 
 
 def what_has_no_copy(script: Script) -> None:
@@ -178,3 +178,23 @@ def small_regions_are_cleared(script: Script) -> None:
         for _ in range(2):
             script.syscall("SEND", script.make("NOTIFICATION", region=region))
             script.revoke(region)
+
+
+def large_regions_are_cleared(script: Script) -> None:
+    """What was written into a frame is in no object that is made of its memory later."""
+    node, table = SIZES["slot"] << 10, SIZES["page_table"]
+    for kind, size, bytes_of in (
+        ("FRAME_64K", 0, 1 << 16), ("CNODE", 10, node), ("FRAME_4K", 0, 1 << 12),
+        ("PAGE_TABLE", 0, table),
+    ):  # fmt: skip
+        script.begin_again()
+        region = script.make("UNTYPED", 16)
+        frame = script.make("FRAME_64K", region=region)
+        base = (script.cap_of(frame)["base"] << 12) - RAM + WINDOW
+        places = [place + word for place in range(0, 1 << 16, 1024) for word in (0, 4, 28, 1020)]
+        for place in places:
+            script.run.host.write(base + place, 0xDEAD0000 | place)
+        script.delete(frame)
+        script.make(kind, size, region=region)
+        left = [place for place in places if script.run.host.word(base + place)]
+        assert all(place >= bytes_of for place in left)

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from kernels.bilby.fuzz.script import NODE, TCB, Script
+from itertools import product
+
+from kernels.bilby.fuzz.script import DIRECTORY, NODE, TCB, Script
 from kernels.bilby.spec.invocation import E
 from kernels.bilby.spec.layout import API, message
 
@@ -32,7 +34,7 @@ def messages_of_every_length(script: Script) -> None:
     endpoint, frame = script.make("ENDPOINT"), script.make("FRAME_4K")
     _receiving(script, endpoint, frame)
     words = {i: 0x1000 + i for i in range(128)}
-    for length in (4, 5, 119, 120, 121, 127):
+    for length in (*range(1, 15), 119, 120, 121, 127):
         script.syscall("SEND", endpoint, message(length, 0, 0, 7), (1, 2, 3, 4), words)
         script.syscall("YIELD")
         words = {i: word + 0x1000 for i, word in words.items()}
@@ -265,3 +267,117 @@ def a_fault_meets_a_handler_that_waits(script: Script) -> None:
         assert script.runs(handler)
         script.syscall("REPLY_RECEIVE", endpoint)
         assert script.runs(faulting)
+
+
+def a_fault_is_answered_with_words_of_every_number(script: Script) -> None:
+    """None, the pc, the stack pointer too, the flags too."""
+    for length in range(5):
+        script.begin_again()
+        endpoint = script.make("ENDPOINT")
+        _faulting(script, endpoint)
+        script.syscall("RECEIVE", endpoint)
+        script.syscall("REPLY", 0, message(length, 0, 0, 0), (0x2000, 0x3000, 0x30, 0x4000))
+        assert not script.runs(TCB)
+
+
+def a_fault_takes_no_capabilities_along(script: Script) -> None:
+    """The registers of who faulted look like a message with a capability."""
+    endpoint, frame = script.make("ENDPOINT"), script.make("FRAME_4K")
+    faulting = script.thread(frame=frame, handler=endpoint)
+    script.syscall("YIELD")
+    assert script.runs(faulting)
+    nobody = script.make("ENDPOINT")
+    script.syscall("NB_SEND", nobody, message(0, 1, 0, 0), buffer={CAPS: TCB})
+    script.invoke(TCB, "TCB_SET_PRIORITY", [100])
+    script.fault("DATA_ABORT")
+    assert script.runs(TCB)
+    slot = _receive_slot(script)
+    script.syscall("RECEIVE", endpoint, buffer=slot)
+    script.invoke(NODE, "CNODE_DELETE", [slot[API["BUFFER_RECEIVE_INDEX"]], 32])
+
+
+def a_thread_that_faulted_goes_on_and_sends(script: Script) -> None:
+    """Without a handler it stops; what it sends later is a message, not its fault."""
+    endpoint = script.make("ENDPOINT")
+    thread = script.thread()
+    script.invoke(TCB, "TCB_SET_PRIORITY", [100])
+    script.fault("UNDEFINED")
+    assert script.runs(TCB)
+    script.invoke(thread, "TCB_RESUME")
+    assert script.runs(thread)
+    script.syscall("CALL", endpoint, message(2, 0, 0, 5), (1, 2))
+    script.syscall("RECEIVE", endpoint)
+    script.syscall("REPLY", 0, message(2, 0, 0, 6), (3, 4))
+    assert script.runs(thread)
+
+
+def a_thread_that_faulted_is_suspended_and_goes_on(script: Script) -> None:
+    endpoint = script.make("ENDPOINT")
+    thread = script.thread(handler=endpoint)
+    script.invoke(TCB, "TCB_SET_PRIORITY", [100])
+    script.fault("UNDEFINED")
+    script.invoke(thread, "TCB_SUSPEND")
+    script.invoke(thread, "TCB_RESUME")
+    assert script.runs(thread)
+    script.syscall("CALL", endpoint, message(2, 0, 0, 5), (1, 2))
+    script.syscall("RECEIVE", endpoint)
+
+
+def a_server_answers_while_others_send(script: Script) -> None:
+    """Of who was answered and who had sent, one runs and one takes its turn, by priority."""
+    priorities = (100, 120, 140)
+    for called, sent, served in product(priorities, repeat=3):
+        script.begin_again()
+        endpoint = script.make("ENDPOINT")
+        caller, sender = script.thread(), script.thread()
+        script.syscall("YIELD")
+        assert script.runs(caller)
+        script.syscall("CALL", endpoint, message(1, 0, 0, 0), (1,))
+        script.syscall("SEND", endpoint, message(2, 0, 0, 0), (2, 3))
+        assert script.runs(TCB)
+        script.syscall("RECEIVE", endpoint)
+        for thread, priority in ((caller, called), (sender, sent), (TCB, served)):
+            script.invoke(thread, "TCB_SET_PRIORITY", [priority])
+        script.syscall("REPLY_RECEIVE", endpoint, message(1, 0, 0, 0), (4,))
+        for _ in range(4):
+            script.syscall("YIELD")
+
+
+def an_answer_carries_what_its_receiver_may_grant_then(script: Script) -> None:
+    """A server waits by the fastpath through a capability that grants less than the one before."""
+    endpoint = script.make("ENDPOINT")
+    less = script.copy(endpoint, NO_GRANT)
+    server = _receiving(script, endpoint)
+    for through in (less, endpoint, less):
+        script.syscall("CALL", endpoint, message(1, 0, 0, 0))
+        assert script.runs(server)
+        script.syscall("REPLY_RECEIVE", through, message(1, 0, 0, 0))
+        assert script.runs(TCB)
+    script.syscall("CALL", endpoint, message(1, 0, 0, 0))
+    script.run.refinement.check_everything()
+
+
+def the_fastpath_needs_a_whole_address(script: Script) -> None:
+    """One level of the space does not resolve all 32 bits."""
+    endpoint, node = script.make("ENDPOINT"), script.make("CNODE", 4)
+    _receiving(script, endpoint)
+    thread = script.make("TCB")
+    script.invoke(node, "CNODE_COPY", [3, 4, endpoint, 32, 7], [NODE])
+    script.invoke(thread, "TCB_CONFIGURE", [0, 0], [node, DIRECTORY])
+    script.start(thread, 255)
+    script.syscall("YIELD")
+    assert script.runs(thread)
+    script.syscall("CALL", 3, message(1, 0, 0, 0))
+
+
+def a_receiver_has_not_answered_yet(script: Script) -> None:
+    """Whom it owes an answer is never answered, once it receives again."""
+    endpoint = script.make("ENDPOINT")
+    server = _receiving(script, endpoint)
+    other = script.thread()
+    script.syscall("CALL", endpoint, message(1, 0, 0, 0))
+    assert script.runs(server)
+    script.syscall("RECEIVE", endpoint)
+    assert script.runs(other)
+    script.syscall("CALL", endpoint, message(1, 0, 0, 0))
+    script.syscall("REPLY", 0, message(1, 0, 0, 0))

@@ -184,3 +184,27 @@ def a_signal_to_a_closed_notification_is_dropped(script: Script) -> None:
     assert [_badge_of(script, thread) for thread in threads[1:]] == [aborted, aborted]
     address = script.object_of(notification)
     assert not script.run.host.word(address + offset("notification", "pending"))
+
+
+def who_waits_for_a_signal_is_suspended(script: Script) -> None:
+    """The first, one between, or the last of three; the others are woken in their order."""
+    for place in range(3):
+        script.begin_again()
+        notification = script.make("NOTIFICATION")
+        threads = [script.thread() for _ in range(3)]
+        script.syscall("YIELD")
+        for thread in threads:
+            assert script.runs(thread)
+            script.syscall("RECEIVE", notification)
+        script.invoke(threads[place], "TCB_SUSPEND")
+        for _ in threads:
+            script.syscall("SEND", notification)
+        script.invoke(threads[place], "TCB_RESUME")
+        for _ in threads:
+            script.syscall("YIELD")
+
+
+def a_receiver_may_not_receive(script: Script) -> None:
+    for kind in ("ENDPOINT", "NOTIFICATION"):
+        script.syscall("RECEIVE", script.copy(script.make(kind), API["RIGHT_SEND"]))
+        assert script.runs(TCB)
