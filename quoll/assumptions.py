@@ -52,8 +52,14 @@ class AssumptionKind:
 
     def matches(self, text: str) -> bool:
         """Whether ``text`` is of this kind."""
-        pieces = re.split(r"\{\w+\}", self.template)
-        return re.fullmatch(".*".join(map(re.escape, pieces)), text, re.DOTALL) is not None
+        first, *others = re.split(r"\{\w+\}", self.template)
+        if not others:
+            return text == first
+        if not (text.startswith(first) and text.endswith(others[-1])):
+            return False  # of nearly all kinds, and without a pattern
+        return (
+            re.fullmatch(".*".join(map(re.escape, (first, *others))), text, re.DOTALL) is not None
+        )
 
 
 class _Sourced(Protocol):

@@ -10,6 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ilp.solvers.model import Model
 from quoll.errors import UsageError, WcetError
@@ -22,9 +23,6 @@ from wcet.analysis.result import Result
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Silent, Stages
 from wcet.atomic import publish
-from wcet.gate.compare import compare
-from wcet.gate.record import LATENCY, Record, read, recorded
-from wcet.page.parts import part_texts
 from wcet.project import add_project, given
 from wcet.reports.json_document import to_json
 from wcet.reports.missing import suggested_facts, to_lines
@@ -32,6 +30,9 @@ from wcet.reports.outside_memory import outside_warnings
 from wcet.reports.screen import Screen, to_screen
 from wcet.reports.text import Style, to_text
 from wcet.request import add_analysis, add_color, add_command, colored, columns_of, requested
+
+if TYPE_CHECKING:
+    from wcet.gate.record import Record
 
 __all__ = ["add_to"]
 
@@ -122,10 +123,12 @@ def run(options: argparse.Namespace) -> int:
     if options.baseline and not options.html:
         raise UsageError("--baseline is of the report that --html writes")
     if options.html:
+        from wcet.page.parts import part_texts
+
         part_texts()  # a missing one is said before the analysis
         if project and not options.baseline and project.baseline.is_file():
             options.baseline = project.baseline
-    old = read(options.baseline) if options.baseline else None
+    old = baseline(options.baseline) if options.baseline else None
     stages = Stages(verbose=not options.quiet)
     wanted = requested(options, options.entry, options.smv)
     if options.suggest_facts:
@@ -163,10 +166,19 @@ def run(options: argparse.Namespace) -> int:
     return max((error.exit_status for error in result.unbounded.values()), default=0)
 
 
+def baseline(file: Path) -> Record:
+    """The record that ``--html`` compares with; few runs need what reads it."""
+    from wcet.gate.record import read
+
+    return read(file)
+
+
 def page_text(
     options: argparse.Namespace, wanted: Options, result: Result, old: Record | None
 ) -> Callable[[], str]:
     """What ``--html`` writes. The classes of references, which a kept result lacks, are found."""
+    from wcet.gate.compare import compare
+    from wcet.gate.record import LATENCY, recorded
     from wcet.page.caches import memory_uses  # as much to load as all stages together
     from wcet.page.write import to_html
 
