@@ -87,7 +87,7 @@ def build_ipet(
     rows += [total_row(graph, graph.loops[loop], total) for loop, total in totals.items()]
     rows += [visits_row(graph, limit) for limit in limits]
     names = edge_names(graph) + [f"end.{node_name(graph, n)}" for n in graph.exits]
-    upper = [nest.most_edge(e) for e in range(len(graph.edges))] + [1] * len(graph.exits)
+    upper = nest.most_edges() + [1] * len(graph.exits)
     if execution is not None:
         most = (*execution.edges, *(int(n == execution.last) for n in graph.exits))
         upper = list(map(min, upper, most))

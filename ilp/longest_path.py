@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ilp.constraints.nest import LoopNest, topological_order
+from ilp.constraints.nest import LoopNest
 from ilp.ipet import Ipet
 from ilp.solvers.answer import Proposal, Solver
 from ilp.solvers.model import Row
@@ -82,7 +82,7 @@ class LoopTurns:
         loops = graph.loops
         self._back = {e: loop.index for loop in loops for e in loop.backs}
         self._into = {e: loop.index for loop in loops for e in loop.entries}
-        backwards = topological_order(graph)[::-1]
+        backwards = self.nest.order[::-1]
         self._body = [[] for _ in loops]
         for node in backwards:
             for loop in self.nest.chain(node):

@@ -93,14 +93,12 @@ def resolve_constraints(graph: Supergraph, facts: Facts, locate: Locate) -> tupl
     ``unused_constraints``. Raises FactsError where a place does not exist or cannot be counted,
     or a fact relates a block to itself.
     """
+    counted = [fact for fact in facts.facts if isinstance(fact, Counted)]
+    if not counted:
+        return ()
     blocks = BlockCopies(graph)
-    kept = []
-    for fact in facts.facts:
-        if isinstance(fact, Counted):
-            constraint = resolve_one(graph, fact, locate, blocks)
-            if effective(constraint):
-                kept.append(constraint)
-    return tuple(kept)
+    resolved = (resolve_one(graph, fact, locate, blocks) for fact in counted)
+    return tuple(filter(effective, resolved))
 
 
 def unused_constraints(

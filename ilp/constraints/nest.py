@@ -35,6 +35,7 @@ class LoopNest:
     started: frozenset[int]
     leaving: tuple[frozenset[int], ...]  # per loop: nodes that reach its outside past no header
     entered: Mapping[int, int]  # per part of the graph: most entries on one path
+    order: tuple[int, ...]  # the nodes, each after its predecessors, back edges left out
 
     @staticmethod
     def build(graph: Supergraph, bounds: Sequence[int]) -> LoopNest:
@@ -50,11 +51,11 @@ class LoopNest:
                         hint="give a loop bound to a region with one entry",
                     )
                 innermost[node] = loop.index
-        topological_order(graph)
+        order = topological_order(graph)
         started = frozenset(loop.index for loop in graph.loops if graph.entry in loop.nodes)
         exits = frozenset(graph.exits)
         leaving = tuple(leaving_nodes(graph, loop, exits) for loop in graph.loops)
-        nest = LoopNest(graph, tuple(bounds), tuple(innermost), started, leaving, {})
+        nest = LoopNest(graph, tuple(bounds), tuple(innermost), started, leaving, {}, order)
         return replace(nest, entered=nest.entries_of_parts())
 
     def passes(self, loop: int, node: int) -> int:
@@ -87,6 +88,8 @@ class LoopNest:
     def entries_of_parts(self) -> Mapping[int, int]:
         """Most entries of each part: what its callers can execute, callers first."""
         graph = self.graph
+        if not graph.merged:
+            return dict.fromkeys(graph.part, 1)
         calls: dict[int, list[int]] = {}
         for e, edge in enumerate(graph.edges):
             if graph.origin(e) is None:
@@ -103,6 +106,11 @@ class LoopNest:
         """Most traversals of ``edge`` on one path."""
         e = self.graph.edges[edge]
         return min(self.most_node(e.src), self.most_node(e.dst))
+
+    def most_edges(self) -> list[int]:
+        """The same of all edges."""
+        most = list(map(self.most_node, range(len(self.graph.nodes))))
+        return [min(most[e.src], most[e.dst]) for e in self.graph.edges]
 
     def chain(self, node: int) -> tuple[int, ...]:
         """The loops around ``node``, innermost first."""
@@ -150,7 +158,7 @@ def leaving_nodes(graph: Supergraph, loop: SuperLoop, exits: frozenset[int]) -> 
     return frozenset(closure(found & inside, before))
 
 
-def topological_order(graph: Supergraph) -> list[int]:
+def topological_order(graph: Supergraph) -> tuple[int, ...]:
     """All nodes, each after its predecessors in its part, back edges left out.
 
     Raises ControlFlowError if a cycle contains no back edge: nothing would bound it.
@@ -175,7 +183,7 @@ def topological_order(graph: Supergraph) -> list[int]:
             "a cycle of the graph belongs to no loop, so nothing bounds it",
             where=hex(graph.nodes[stuck].block.addr),
         )
-    return order
+    return tuple(order)
 
 
 COUNT = "loop PLACE at most {}"  # a fact

@@ -132,7 +132,7 @@ class Supergraph:
         """Per context the one that heads its part: the root, or the nearest merged one above."""
         return parts_of(self.contexts)
 
-    @property
+    @cached_property
     def merged(self) -> bool:
         """Whether calls share contexts."""
         return any(context.others for context in self.contexts)

@@ -12,6 +12,7 @@ Within a part ``[k]`` stands for part k.
     ["t", ...]  tuple        ["s", ...]  frozenset, sorted      ["m", key, value, ...]  mapping
     ["b", hex]  bytes        ["e", class, value]  enumeration   ["d", class, field, ...]  dataclass,
                                                                                        named tuple
+    ["T", ...], ["D", class, field, ...]  the same of "t" and "d", which refer to no part
 
 Equal values give equal text in every process, if their mappings have one order: it is also what
 cache keys are made of (rule 30).
@@ -31,6 +32,7 @@ __all__ = ["Damaged", "from_text", "to_text"]
 
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 SCALARS = (bool, int, float, str)
+PLAIN = {"t": "T", "d": "D"}
 
 
 class Damaged(ValueError):
@@ -57,7 +59,10 @@ class _Writer:
             return value
         known = self._known.get(id(value))
         if known is None:
-            self.parts.append(self._written(value))
+            written = self._written(value)
+            if written[0] in PLAIN and not any(type(a) is list for a in written):
+                written[0] = PLAIN[written[0]]
+            self.parts.append(written)
             known = self._known[id(value)] = value, [len(self.parts) - 1]
         return known[1]
 
@@ -84,8 +89,18 @@ def from_text(text: str) -> Any:
     try:
         values: list[Any] = []
         for part in json.loads(text):
-            arguments = [values[a[0]] if type(a) is list else a for a in part[1:]]
-            values.append(_MAKERS[part[0]](arguments))
+            kind = part[0]
+            if kind in ("T", "D"):
+                hash(plain := tuple(part[1:]))  # refuses a list: it refers to no part
+                values.append(plain if kind == "T" else _class(plain[0])(*plain[1:]))
+                continue
+            arguments = [values[a[0]] if type(a) is list else a for a in part]
+            if kind == "t":
+                values.append(tuple(arguments[1:]))
+            elif kind == "d":
+                values.append(_class(part[1])(*arguments[2:]))
+            else:
+                values.append(_MAKERS[kind](arguments[1:]))
         (value,) = values[-1]
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as fault:
         raise Damaged(str(fault)) from fault
@@ -118,10 +133,8 @@ def _mapping(items: list[Any]) -> dict[Any, Any]:
 
 
 _MAKERS: dict[str, Callable[[list[Any]], Any]] = {
-    "t": tuple,
     "s": frozenset,
     "m": _mapping,
     "b": lambda a: bytes.fromhex(a[0]),
     "e": lambda a: _class(a[0])(a[1]),
-    "d": lambda a: _class(a[0])(*a[1:]),
 }

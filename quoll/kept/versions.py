@@ -88,6 +88,7 @@ def code_version(folder: Path) -> str:
 def file_version(path: Path) -> str:
     """The hash of a file; why there is none, if it cannot be read."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as fault:
         return f"{path}: {fault.strerror or fault}"

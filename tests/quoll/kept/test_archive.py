@@ -95,6 +95,12 @@ def test_what_cannot_be_kept_is_refused(value: object) -> None:
         '[["d","quoll.inlining.supergraph:Context",1],["t",[0]]]',
         '[["e","quoll.cfg.cfg:EdgeKind","sideways"],["t",[0]]]',
         '[["b","zz"],["t",[0]]]',
+        '[["T",[0]],["t",[0]]]',
+        '[["T",1],["T",[0]],["t",[1]]]',
+        '[["T",{}],["t",[0]]]',
+        '[["D","os:stat_result",1],["t",[0]]]',
+        '[["D","quoll.inlining.supergraph:Context",null,[0],8],["t",[0]]]',
+        '[["D"],["t",[0]]]',
     ],
 )
 def test_other_texts_are_damaged(text: str) -> None:
