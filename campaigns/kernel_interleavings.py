@@ -1,37 +1,93 @@
-"""Calls that are preempted while others act: ``make campaign-kernel_interleavings ARGS='N SEED'``.
+"""Calls that are preempted while others act: ``make campaign-kernel_interleavings ARGS=after``.
 
-Arguments: number of interleavings (1,000,000 by default), seed, preset. Prints how they ended; ends
-with status 1 at the first that neither order explains, or that breaks an invariant.
+Ten thousand interleavings of each seed from 1 on, until ``--interleavings`` of them (a million) are
+done. What each seed gave is kept in ``build/interleavings-PRESET.jsonl``, so that a run that was
+stopped goes on. ``--write`` puts what there is of all presets into
+``kernels/bilby/docs/testing.md``. Ends with status 1 at the first interleaving that neither order
+explains, or that breaks an invariant.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import sys
+from collections import Counter
+from pathlib import Path
 
+from campaigns.documented import markdown, replace
 from campaigns.kernel_fuzz import processor_time
 from kernels.bilby.fuzz.host import CheckFailure, program, running
 from kernels.bilby.fuzz.interleave import Interleaver
 from kernels.bilby.spec.refinement import Mismatch
 
+PRESETS = ("after", "before", "latency")
+A_SEED = 10_000
+
+
+def journal(preset: str) -> Path:
+    return Path("build") / f"interleavings-{preset}.jsonl"
+
+
+def rows_of(preset: str) -> list[dict[str, int]]:
+    """What each seed gave."""
+    path = journal(preset)
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def run_seed(preset: str, seed: int) -> dict[str, int]:
+    """Raises CheckFailure and Mismatch."""
+    path = program(preset, "plain")
+    before = processor_time()
+    with running(path) as host:
+        found = Interleaver(path, host, seed, preset).run(A_SEED)
+        host.finish()
+    return {
+        "seed": seed,
+        "operations": found.operations,
+        "interleaved": found.interleaved,
+        "made again": found.preempted,
+        "acts": found.acts,
+        "in steps": found.ends["in steps that others saw"],
+        "seconds": round(processor_time() - before),
+    }
+
+
+def table() -> str:
+    rows = []
+    for preset in PRESETS:
+        total: Counter[str] = Counter()
+        known = rows_of(preset)
+        for row in known:
+            total.update(row)
+        names = ("interleaved", "made again", "acts", "in steps", "seconds")
+        rows.append((f"`{preset}`", str(len(known)), *(f"{total[name]:,}" for name in names)))
+    head = ("preset", "seeds", "interleavings", "calls made again", "acts of the urgent thread",
+            "ended in neither order, in steps", "processor seconds")  # fmt: skip
+    return markdown(head, rows)
+
 
 def main() -> int:
-    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    preset = sys.argv[3] if len(sys.argv) > 3 else "after"
-    path = program(preset, "plain")
-    with running(path) as host:
-        try:
-            statistics = Interleaver(path, host, seed, preset).run(wanted)
-        except (CheckFailure, Mismatch) as failure:
-            print(failure)
-            return 1
-        host.finish()
-    ends = ", ".join(f"{count} {how}" for how, count in statistics.ends.most_common())
-    print(
-        f"{preset}, seed {seed}: {statistics.operations} operations, {statistics.interleaved} "
-        f"interleavings, {statistics.preempted} of them made again, {statistics.acts} acts of the "
-        f"urgent thread, {processor_time():.0f} s; {ends}"
-    )
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("preset", nargs="?", choices=PRESETS, help="whose seeds are run")
+    parser.add_argument("--interleavings", type=int, default=1_000_000)
+    parser.add_argument("--write", action="store_true", help="the table of what is done")
+    options = parser.parse_args()
+    if options.preset:
+        done = len(rows_of(options.preset))
+        for seed in range(done + 1, -(-options.interleavings // A_SEED) + 1):
+            try:
+                row = run_seed(options.preset, seed)
+            except (CheckFailure, Mismatch) as failure:
+                print(f"{options.preset}: {failure}")
+                return 1
+            with journal(options.preset).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+            print(options.preset, row, flush=True)
+    print(table())
+    if options.write:
+        replace("../kernels/bilby/docs/testing.md", "interleavings", table())
     return 0
 
 

@@ -9,12 +9,14 @@ from kernels.bilby.fuzz.host import CheckFailure, program, running
 from kernels.bilby.fuzz.interleave import Interleaver
 from kernels.bilby.fuzz.run import Run, symbols
 from kernels.bilby.spec import invocations
+from kernels.bilby.spec.copying import copy_of
 from kernels.bilby.spec.invocation import Invocation
 from kernels.bilby.spec.layout import API
 from kernels.bilby.spec.refinement import Mismatch
+from kernels.bilby.spec.state import Kernel, Thread
 
 OPERATIONS = 10_000
-INTERLEAVINGS = 700  # of each preset
+INTERLEAVINGS = 2000  # of each preset
 SEED = 3
 PRESETS = ["after", "before", "latency"]
 
@@ -52,6 +54,47 @@ def test_a_call_is_preempted_while_others_act(preset: str) -> None:
     assert statistics.acts >= INTERLEAVINGS
     assert statistics.preempted >= INTERLEAVINGS // 50
     assert statistics.ends["in steps that others saw"] <= statistics.preempted // 3
+
+
+def described(kernel: Kernel) -> list[object]:
+    """The abstract state by addresses; equal for equal states."""
+    slots = [
+        (s.address, s.cap and (s.cap.kind, dict(s.cap.fields)), s.prev and s.prev.address,
+         s.next and s.next.address, s.parent and s.parent.address, s.revocable)
+        for s in kernel.slots.values()
+    ]  # fmt: skip
+    threads = [
+        (t.address, list(t.regs), t.state, t.priority, t.waits_on and t.waits_on.address)
+        for t in kernel.objects.values()
+        if isinstance(t, Thread)
+    ]
+    current = kernel.current and kernel.current.address
+    return [slots, threads, current, set(kernel.masked), set(kernel.objects), dict(kernel.count)]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_copy_of_the_abstract_state_goes_on_by_itself(preset: str) -> None:
+    """What is done to one of the two does not change the other, and both are as before."""
+    path = program(preset)
+    with running(path) as host:
+        run = Run(host, symbols(path), SEED, preset)
+        run.start(0)
+        for _ in range(60):
+            run.step(run.generator.next(), force=False)
+        before = described(run.kernel)
+        original = run.kernel
+        run.kernel = copy_of(original, original.read)
+        run.refinement = run.refinement.copy_for(run.kernel)
+        run.generator.kernel = run.kernel
+        assert described(run.kernel) == before
+        run.refinement.check_everything()
+        for _ in range(60):
+            if run.is_stuck():
+                break
+            run.step(run.generator.next(), force=False)
+        assert described(run.kernel) != before
+        run.refinement.check_everything()
+        assert described(original) == before
 
 
 def without_effect(call: Invocation) -> None:

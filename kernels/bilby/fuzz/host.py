@@ -49,6 +49,7 @@ class Host:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self._pages: dict[int, list[int]] = {}
+        self._replaced: dict[int, int] = {}
         self._is_busy = False
         self.recording: list[tuple[bytes, bytes]] | None = None  # operations, and their answers
         self.current = 0
@@ -150,9 +151,17 @@ class Host:
         self, operation: int, *arguments: int, writes: Mapping[int, int] | None = None
     ) -> Answer:
         _, answer = self.request(operation, *arguments, writes=writes)
+        self._replaced = {}
         for address, value in answer.changes.items():
-            self._note(address, value)
+            page = self._pages.get(address // PAGE)
+            if page is not None:
+                at = address % PAGE // 4
+                self._replaced[address], page[at] = page[at], value
         return answer
+
+    def word_before(self, address: int) -> int:
+        """Memory before the last operation, of a page that was read before it."""
+        return self._replaced[address] if address in self._replaced else self.word(address)
 
     def _note(self, address: int, value: int) -> None:
         page = self._pages.get(address // PAGE)

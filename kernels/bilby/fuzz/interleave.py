@@ -2,17 +2,18 @@
 """Random interleavings: a call is preempted, a more urgent thread acts, the call is made again.
 
 What comes out must be what the specification says of one of two orders: the urgent thread acts
-first, or the call does. Two abstract states follow the kernel, one for each order; where the orders
-end differently, the sequence begins again. Only a call that works in steps (it deletes, revokes,
-recycles or makes objects, or answers and receives) may end in neither: then others saw some of its
-steps, and the invariants are all that is checked.
+first, or the call does. Where a call is preempted, a copy of the abstract state follows the kernel
+in the other order; the sequence goes on with the one that is right. Only a call that works in steps
+(it deletes, revokes, recycles or makes objects, or answers and receives) may end in neither: then
+others saw some of its steps, the invariants are all that is checked, and the sequence begins again.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from kernels.bilby.fuzz.host import PC, CheckFailure, Host
 from kernels.bilby.fuzz.run import symbols
 from kernels.bilby.fuzz.script import LINE, Script
 from kernels.bilby.spec import calls
+from kernels.bilby.spec.copying import copy_of
 from kernels.bilby.spec.ipc import IT
 from kernels.bilby.spec.layout import API, message
 from kernels.bilby.spec.refinement import Mismatch, Refinement
@@ -30,6 +32,7 @@ from kernels.bilby.spec.state import Kernel, Thread
 THUMB = 0x20  # in cpsr
 URGENT = 255
 STEPS = 3  # of the urgent thread, at most
+DRAWS = 20  # of one kind; if none will do, the thread yields
 SEQUENCE = 120  # operations, then everything starts again
 IN_STEPS = {
     API[f"LABEL_{name}"]
@@ -37,8 +40,9 @@ IN_STEPS = {
 }
 TAKING = {
     API[f"LABEL_{name}"]
-    for name in ("CNODE_DELETE", "CNODE_REVOKE", "CNODE_MOVE", "CNODE_MUTATE", "CNODE_ROTATE")
-}
+    for name in ("CNODE_DELETE", "CNODE_REVOKE", "CNODE_RECYCLE", "CNODE_MOVE", "CNODE_MUTATE",
+                 "CNODE_ROTATE")
+}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -52,6 +56,11 @@ class Order:
     cleared: list[tuple[int, int]] = field(default_factory=list)
     died: list[tuple[int, int]] = field(default_factory=list)
     is_possible: bool = True
+
+    def copy(self) -> Order:
+        """To go on in another way. Only between a comparison and the next operation."""
+        kernel = copy_of(self.kernel, self.kernel.read)
+        return Order(kernel, self.refinement.copy_for(kernel))
 
     def note(self) -> None:
         """After each operation; the next one forgets."""
@@ -75,6 +84,14 @@ class Order:
             self.refinement.check(changes, current, idle)
         finally:
             self.touched, self.written, self.cleared, self.died = set(), {}, [], []
+
+
+@contextmanager
+def reading(kernel: Kernel, read: Callable[[int], int]) -> Iterator[None]:
+    """The specification reads memory in another way."""
+    usual, kernel.read = kernel.read, read
+    yield
+    kernel.read = usual
 
 
 @dataclass(slots=True)
@@ -109,15 +126,8 @@ class Interleaver:
         thread, self.notification = script.urgent()
         self.urgent = script.object_of(thread)
         self.kept_slots = set(range(self.notification, thread + 1))
-        self.first = script.run.first_thread
-        kernel, refinement = script.run.kernel, script.run.refinement
-        other = Script(self.host, self.path, self.preset)
-        other.urgent()
-        self.orders = [
-            Order(kernel, refinement),
-            Order(other.run.kernel, other.run.refinement),
-        ]
-        self.generator = Generator(self.rng, kernel)
+        self.generator = Generator(self.rng, script.run.kernel)
+        self.orders = [Order(script.run.kernel, script.run.refinement)]
         self.is_stale = False
 
     @property
@@ -160,17 +170,20 @@ class Interleaver:
         return answer.changes
 
     def agree(self, changes: dict[int, int]) -> list[Mismatch]:
-        """What speaks against each order that is possible; empty if one is as it should be."""
-        failures = []
+        """What speaks against each order; nothing if one is right, which is then kept."""
+        failures, agreeing = [], []
         for order in self.orders:
             try:
                 if not order.is_possible:
                     raise Mismatch("this order is impossible: another thread runs")
                 order.compare(changes, self.host.current, self.table["idle_thread"])
+                agreeing.append(order)
             except Mismatch as failure:
                 failures.append(failure)
-        self.is_stale = bool(failures)
-        return failures if len(failures) == len(self.orders) else []
+        self.is_stale = not agreeing
+        self.orders = (agreeing or self.orders)[:1]
+        self.generator.kernel = self.kernel
+        return failures if self.is_stale else []
 
     # ---- an interleaving
 
@@ -188,16 +201,31 @@ class Interleaver:
         """Nothing that takes the line, its notification or the urgent thread away, or makes
         another as urgent: that one would go on at its own interrupt.
         """
-        while True:
+        for _ in range(DRAWS):
             operation = make()
             words = {*operation.registers, *operation.buffer.values()}
             label = operation.registers[1] >> 12
-            is_boots = label in TAKING and operation.registers[2] < API["ROOT_FREE"]
+            takes = label in TAKING and self.is_needed(operation.registers[2])
             is_as_urgent = (
                 label == API["LABEL_TCB_SET_PRIORITY"] and operation.registers[2] >= URGENT
             )
-            if not (words & self.kept_slots or is_boots or is_as_urgent):
+            if not (words & self.kept_slots or takes or is_as_urgent):
                 return operation
+        return self.generator.do_yield()
+
+    def is_needed(self, index: int) -> bool:
+        """A slot that boot filled, or from which what is kept was derived: there, or in a CNode in
+        which this index means the same.
+        """
+        cspace = self.kernel.thread(self.urgent).slots["cspace"].cap
+        if index < API["ROOT_FREE"] or cspace is None:
+            return True
+        node = self.kernel.cnode(cspace["object"])
+        above = {node.slots[kept].parent for kept in self.kept_slots}
+        return any(
+            slot is not None and slot.node and index % len(slot.node.slots) == slot.index
+            for slot in above
+        )
 
     def leave(self) -> list[Operation]:
         """The urgent thread waits again."""
@@ -214,32 +242,42 @@ class Interleaver:
         caller, current = self.host.current, self.kernel.current
         assert current is not None
         writes = self.writes_of(current, operation)
-        before, after = self.orders
-        self.specify(after, caller, operation)
         self.settle_block(current)
-        test = self.rng.choice([1, 1, 2, 3, self.rng.randint(1, 12), self.rng.randint(1, 80)])
+        tests = [1] * 6 + [2, 3, self.rng.randint(1, 12), self.rng.randint(1, 80)]
+        test = self.rng.choice(tests)
+        self.know_buffers()
         answer = self.host.attempt(operation.number, operation.registers, test, LINE, writes)
         changes = dict(answer.changes)
         self.statistics.by_name[operation.name] += 1
+        preempted = answer.tests >= test and self.host.word(caller + 4 * 15) < PC
+        after = self.orders[0]
+        before = after.copy() if preempted else None
+        with reading(after.kernel, self.host.word_before):
+            self.specify(after, caller, operation)
         if answer.tests < test:
-            before.kernel.given = writes
-            self.specify(before, caller, operation)
             self.finish(changes, "whole", operation)
             return
-        preempted = self.host.word(caller + 4 * 15) < PC
-        self.stay_at_call(before, caller, operation)
+        if before is not None:
+            self.stay_at_call(before, caller, operation)
+            self.orders = [before, after]
+            self.generator.kernel = before.kernel
         for order in self.orders:
             calls.interrupt(order.kernel, LINE)
             order.note()
-        before.is_possible = preempted
         self.statistics.interleaved += 1
         self.statistics.preempted += preempted
         self.act_between(changes)
-        if preempted and self.host.current == caller:
+        if before is not None and self.host.current == caller:
             again = replace(operation, buffer={})  # which is written already
             self.specify(before, caller, again)
             changes |= self.host.syscall(operation.number, operation.registers).changes
         self.finish(changes, "preempted" if preempted else "at its end", operation)
+
+    def know_buffers(self) -> None:
+        """What a call may read is read before it, and is not lost when it writes there."""
+        for item in self.kernel.objects.values():
+            if isinstance(item, Thread) and item.buffer:
+                self.host.word(item.buffer)
 
     def stay_at_call(self, order: Order, caller: int, operation: Operation) -> None:
         """Nothing is done yet but that the caller's registers are those of its call."""
@@ -280,7 +318,7 @@ class Interleaver:
     def draw(self) -> Operation:
         """Of calls that work in steps, more than their share."""
         draw = self.generator
-        if self.rng.random() < 0.4 and draw.space() is not None and draw.thread.buffer:
+        if self.rng.random() < 0.6 and draw.space() is not None and draw.thread.buffer:
             steps = [draw.retype, draw.delete, draw.revoke, draw.recycle]
             return self.kept(self.rng.choice(steps))
         return self.kept(draw.next)

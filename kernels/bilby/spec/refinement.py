@@ -154,6 +154,11 @@ class Owners:
                 del table[at]
                 at += 1
 
+    def copy(self) -> Owners:
+        made = Owners()
+        made._small, made._large = self._small.copy(), self._large.copy()
+        return made
+
     def find(self, address: int) -> int | None:
         found = self._small.get(address // 16)
         return self._large.get(address // 4096) if found is None else found
@@ -193,6 +198,12 @@ class Refinement:
         self.variables = variables
         self.owners = Owners()
 
+    def copy_for(self, kernel: Kernel) -> Refinement:
+        """Of a copy of the abstract state, against the same memory."""
+        made = Refinement(kernel, self.read, self.variables)
+        made.owners = self.owners.copy()
+        return made
+
     def learn(self) -> None:
         """What is no more, and what is new: objects first, a thread's slots are inside it."""
         for address in reversed(self.kernel.died):
@@ -220,23 +231,27 @@ class Refinement:
         expect("the current thread", current, wanted)
 
     def check_accounted(self, changes: dict[int, int]) -> None:
-        kernel = self.kernel
+        first, end = self.variables
+        written, touched, find = self.kernel.written, self.kernel.touched, self.owners.find
         for address, value in changes.items():
-            if self.variables[0] <= address < self.variables[1]:
+            if first <= address < end or address in written:
                 continue
-            if address in kernel.written:
-                continue
-            owner = self.owners.find(address)
-            if owner is not None and owner in kernel.touched:
-                continue
-            if any(base <= address < end for base, end in kernel.died_now):
-                continue
-            inside = any(base <= address < end for base, end in kernel.cleared)
-            if inside and (value == 0 or owner in kernel.touched):
-                continue
-            if owner is not None and self.is_unspecified(owner, address):
-                continue
-            raise Mismatch(f"{address:#x} became {value:#x}; the specification does not touch it")
+            owner = find(address)
+            if owner not in touched and not self.is_free(owner, address, value):
+                raise Mismatch(
+                    f"{address:#x} became {value:#x}; the specification does not touch it"
+                )
+
+    def is_free(self, owner: int | None, address: int, value: int) -> bool:
+        """Memory of what died or was made now, or what is not specified."""
+        for base, end in self.kernel.died_now:
+            if base <= address < end:
+                return True
+        if value == 0:
+            for base, end in self.kernel.cleared:
+                if base <= address < end:
+                    return True
+        return owner is not None and self.is_unspecified(owner, address)
 
     def is_unspecified(self, owner: int, address: int) -> bool:
         """What any switch may change: a space's hardware number, a thread's own registers; kept

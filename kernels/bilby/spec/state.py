@@ -182,7 +182,7 @@ class Kernel:
     def __init__(
         self, read: Callable[[int], int], spaces: Spaces | None = None, lazy: bool = False
     ) -> None:
-        self._read = read
+        self.read = read
         self.objects: dict[int, Object] = {}
         self.slots: dict[int, Slot] = {}
         self.irq_slots: list[Slot] = []
@@ -222,7 +222,7 @@ class Kernel:
         for known in (self.written, self.given):
             if address in known:
                 return known[address]
-        return self._read(address)
+        return self.read(address)
 
     def write(self, address: int, value: int) -> None:
         self.written[address] = value & WORD
