@@ -36,8 +36,9 @@ DRAWS = 20  # of one kind; if none will do, the thread yields
 SEQUENCE = 120  # operations, then everything starts again
 IN_STEPS = {
     API[f"LABEL_{name}"]
-    for name in ("CNODE_DELETE", "CNODE_REVOKE", "CNODE_RECYCLE", "UNTYPED_RETYPE")
-}
+    for name in ("CNODE_DELETE", "CNODE_REVOKE", "CNODE_RECYCLE", "UNTYPED_RETYPE",
+                 "TCB_UNCONFIGURE", "IRQ_CLEAR_NOTIFICATION")
+}  # fmt: skip
 TAKING = {
     API[f"LABEL_{name}"]
     for name in ("CNODE_DELETE", "CNODE_REVOKE", "CNODE_RECYCLE", "CNODE_MOVE", "CNODE_MUTATE",

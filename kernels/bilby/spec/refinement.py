@@ -189,6 +189,11 @@ def is_kept_lookup(at: int) -> bool:
     return has_field("tcb", "lookups") and at >= offset("tcb", "lookups")
 
 
+def is_place_in_ring(at: int) -> bool:
+    """A byte of a thread: of the ring of those that have begun to delete."""
+    return any(at == offset("tcb", name) for name in ("deleting_next", "deleting_prev"))
+
+
 class Refinement:
     """Checks one kernel against one abstract state, operation by operation."""
 
@@ -255,7 +260,7 @@ class Refinement:
 
     def is_unspecified(self, owner: int, address: int) -> bool:
         """What any switch may change: a space's hardware number, a thread's own registers; kept
-        lookups; lazy queues.
+        lookups; lazy queues. And whose deletion the idle thread ends, if it runs.
         """
         match self.kernel.objects.get(owner):
             case Table(is_directory=True):
@@ -263,6 +268,8 @@ class Refinement:
             case Thread() if is_kept_lookup(address - owner):
                 return True
             case Thread() if address == owner + offset("tcb", "machine"):
+                return True
+            case Thread() if self.kernel.current is None and is_place_in_ring(address - owner):
                 return True
             case Thread() if not self.kernel.scheduler.ordered:
                 names = ("queued", "sched_next", "sched_prev")
