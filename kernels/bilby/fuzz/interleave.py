@@ -87,6 +87,11 @@ class Order:
             self.touched, self.written, self.cleared, self.died = set(), {}, [], []
 
 
+def in_root(address: int) -> int:
+    """Slot of the first CNode, whatever guard it is given."""
+    return address % (1 << API["ROOT_RADIX"])
+
+
 @contextmanager
 def reading(kernel: Kernel, read: Callable[[int], int]) -> Iterator[None]:
     """The specification reads memory in another way."""
@@ -204,7 +209,7 @@ class Interleaver:
         """
         for _ in range(DRAWS):
             operation = make()
-            words = {*operation.registers, *operation.buffer.values()}
+            words = {*map(in_root, operation.registers), *map(in_root, operation.buffer.values())}
             label = operation.registers[1] >> 12
             takes = label in TAKING and self.is_needed(operation.registers[2])
             is_as_urgent = (
@@ -218,8 +223,9 @@ class Interleaver:
         """A slot that boot filled, or from which what is kept was derived: there, or in a CNode in
         which this index means the same.
         """
-        cspace = self.kernel.thread(self.urgent).slots["cspace"].cap
-        if index < API["ROOT_FREE"] or cspace is None:
+        urgent = self.kernel.objects.get(self.urgent)
+        cspace = urgent.slots["cspace"].cap if isinstance(urgent, Thread) else None
+        if in_root(index) < API["ROOT_FREE"] or cspace is None:
             return True
         node = self.kernel.cnode(cspace["object"])
         above = {node.slots[kept].parent for kept in self.kept_slots}
@@ -359,10 +365,11 @@ class Interleaver:
         return self.statistics
 
     def is_over(self) -> bool:
-        """The orders differ, nobody runs, or the line wakes nobody any more."""
+        """Neither order was right, nobody runs, or the line wakes nobody any more."""
         return (
             self.is_stale
             or self.kernel.current is None
             or self.host.current == self.urgent
+            or self.urgent not in self.kernel.objects
             or LINE in self.kernel.masked
         )

@@ -16,6 +16,7 @@ from kernels.bilby.spec.state import Cap, Thread
 NODE, TCB, DIRECTORY = (API[f"ROOT_{name}"] for name in ("CNODE", "TCB", "PAGE_DIRECTORY"))
 REGISTERS = API["MESSAGE_REGISTERS"]
 ANY_WORD = 0x1234
+NOWHERE = 1 << 31  # an address at which the first thread has nothing
 LINE = 7  # whose signal wakes the urgent thread
 LOOKUPS = 2  # of a deletion: the CNode, and the slot below it
 
@@ -24,6 +25,7 @@ class Script:
     """All threads share the first thread's CNode, so an address means the same to each."""
 
     def __init__(self, host: Host, path: Path, preset: str = "after") -> None:
+        self.path = path
         self.run = Run(host, symbols(path), 0, preset)
         self.begin_again()
 

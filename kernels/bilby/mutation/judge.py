@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 
 from kernels.bilby.fuzz.directed import SEQUENCES
+from kernels.bilby.fuzz.directed.boot import programs_that_are_refused
 from kernels.bilby.fuzz.host import READ, CheckFailure, Host, text_of
 from kernels.bilby.fuzz.mutants import first_line
 from kernels.bilby.fuzz.run import Run, symbols
@@ -34,10 +35,14 @@ class Endless(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Something that a kernel without a fault passes."""
+    """Something that a kernel without a fault passes.
+
+    ``boots``: it starts the host build itself, in ways in which the judge does not.
+    """
 
     name: str
     run: Callable[[Host, Path, str], None]
+    boots: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ def sequence_trial(sequence: Callable[[Script], None]) -> Trial:
         if script.in_step:
             script.run.refinement.check_everything()
 
-    return Trial(str(sequence.__name__), run)
+    return Trial(str(sequence.__name__), run, sequence is programs_that_are_refused)
 
 
 def operations_trial(count: int, seed: int) -> Trial:
@@ -120,8 +125,9 @@ class Judge:
 
     def find(self, number: int, trials: list[Trial]) -> Found | None:
         """The first trial that fails with this fault."""
-        reaching = [trial for trial in trials if number in self.reach(trial)]
-        if number in self.boot:  # what it left is in a process of its own
+        reaching = [trial for trial in trials if trial.boots or number in self.reach(trial)]
+        boots = number in self.boot or any(trial.boots for trial in reaching)
+        if boots:  # what it left is in a process of its own
             self.close()
             os.environ[VARIABLE] = str(number)
         try:
@@ -132,7 +138,7 @@ class Judge:
             return None
         finally:
             os.environ[VARIABLE] = "0"
-            self._settle(number)
+            self._settle(boots)
 
     def _try(self, number: int, trial: Trial) -> Exception | None:
         """How it fails. If every operation is answered as without a fault, it does not.
@@ -144,6 +150,9 @@ class Judge:
         try:
             with time_limit():
                 host = self.with_fault(number)
+                if trial.boots:
+                    trial.run(host, self.path, self.preset)
+                    return None
                 answer = host.replay(self._recordings[trial.name])
                 if answer is not None and text_of(answer)[:1] not in ("", "("):
                     return CheckFailure(text_of(answer))
@@ -167,10 +176,10 @@ class Judge:
         host.store(self._table["mutant_number"], number)
         return host
 
-    def _settle(self, number: int) -> None:
+    def _settle(self, boots: bool) -> None:
         """No fault again. Now and then, what faulty kernels left in the process is looked for."""
         host = self._host
-        if host is None or not host.is_alive() or number in self.boot:
+        if host is None or not host.is_alive() or boots:
             self.close()
             return
         host.store(self._table["mutant_number"], 0)

@@ -14,6 +14,7 @@
  *   M5  the space number is 0 while the table base changes
  *   M6  an exclusive reservation does not survive a change of thread
  *   M7  a thread finds in its thread register what it left there; 0 when it runs first
+ *   M8  of the mapping with which boot came into the window, nothing is left
  */
 #include <string.h>
 
@@ -242,8 +243,11 @@ void machine_tlb_flush_asid(word_t asid)
     }
 }
 
+/* All of it; what it is to forget can be walked until it is drained. */
 void machine_tlb_flush(void)
 {
+    if (model->cleaned_count != 0)
+        check_failed("M2 the TLB is flushed before memory is as it shall be", 0);
     model->tlb_count = 0;
 }
 
@@ -350,9 +354,11 @@ static void use_space(word_t directory)
     }
 }
 
+/* boot.S empties the instruction cache, and runs where RAM is. */
 void model_init(void)
 {
-    model->forgotten = 1; /* boot.S empties the instruction cache */
+    model->forgotten = 1;
+    model->tlb[model->tlb_count++] = (struct translation){ 0, RAM_BASE >> 12, RAM_BASE, false };
 }
 
 /* boot.S wrote it with the caches off. */
@@ -411,6 +417,8 @@ static void check_translations(void)
         const struct translation *entry = &model->tlb[i];
         struct page_directory *space = owner[entry->asid];
 
+        if (entry->asid == 0)
+            check_failed("M8 a translation of boot is left", entry->page << 12);
         if (space != NULL && walk((word_t)space, entry->page) != entry->descriptor)
             check_failed("M3 a stale translation of a live space", entry->page << 12);
     }
@@ -454,6 +462,9 @@ void model_check(void)
     if (model->invalidating)
         check_failed("M1 invalidated but not drained", 0);
     check_current();
+    check_clean((word_t)&kernel_directory.descriptor[RAM_BASE >> 20], sizeof(word_t));
+    if (kernel_directory.descriptor[RAM_BASE >> 20] != 0)
+        check_failed("M8 the mapping of boot is left", RAM_BASE);
     for (word_t number = 1; number < HARDWARE_ASIDS; number++)
         if (owner[number] != NULL)
             check_tables(owner[number]);

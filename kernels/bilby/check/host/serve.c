@@ -446,20 +446,32 @@ static void do_writes(const struct change *list, word_t count)
 
 /* ---- boot and the loop ------------------------------------------------------ */
 
-/* The head of a program of one page of text and one of data. */
+/*
+ * The head of a program of one page of text and a piece of one of data.  BILBY_IMAGE names what is
+ * wrong with it, for those who want to see the kernel refuse it.
+ */
 static void load_program(void)
 {
     word_t *image = (word_t *)to_window(USER_IMAGE);
+    const char *wrong = getenv("BILBY_IMAGE");
 
     image[0] = IMAGE_MAGIC;
     image[IMAGE_TEXT_BYTES / 4] = 4096;
-    image[IMAGE_BYTES / 4] = 8192;
+    image[IMAGE_BYTES / 4] = 4096 + 100;
     image[IMAGE_ENTRY / 4] = PC_OF_SVC;
+    if (wrong == NULL)
+        return;
+    if (strcmp(wrong, "magic") == 0)
+        image[0] = IMAGE_MAGIC + 1;
+    else if (strcmp(wrong, "text") == 0)
+        image[IMAGE_TEXT_BYTES / 4] = 8192;
+    else
+        image[IMAGE_BYTES / 4] = IMAGE_BYTES_MAX + 4096;
 }
 
 /*
- * What boot.S does: the kernel's descriptors, which every directory gets.  The last but
- * one stays invalid, as on the boards.
+ * What boot.S does: the kernel's descriptors, which every directory gets, and that of RAM where
+ * it is, for the way into the window.  The last but one stays invalid, as on the boards.
  */
 static void make_kernel_directory(void)
 {
@@ -467,6 +479,8 @@ static void make_kernel_directory(void)
         if (i != KERNEL_DESCRIPTORS - 2)
             kernel_directory.descriptor[4096 - KERNEL_DESCRIPTORS + i] =
                 (RAM_BASE + (i << 20)) | 0x40e;
+    kernel_directory.descriptor[RAM_BASE >> 20] = RAM_BASE | 0x40e;
+    model_know(&kernel_directory, sizeof(kernel_directory));
 }
 
 static void read_all(void *to, size_t bytes)
@@ -587,7 +601,6 @@ int main(int count, char **words)
     }
     limit_time();
     boot_main();
-    model_know(&kernel_directory, sizeof(kernel_directory));
     check();
     memory_track();
     serve();

@@ -12,6 +12,7 @@ from types import ModuleType
 from kernels.bilby.fuzz.directed import (
     aborts,
     arguments,
+    boot,
     capabilities,
     checks,
     deletion,
@@ -35,6 +36,7 @@ SEQUENCES: list[Callable[[Script], None]] = [
     for module in (
         aborts,
         arguments,
+        boot,
         capabilities,
         checks,
         deletion,

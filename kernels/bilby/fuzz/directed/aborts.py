@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernels.bilby.fuzz.script import NODE, TCB, Script
-from kernels.bilby.spec.layout import has_field, message, offset
+from kernels.bilby.fuzz.script import ANY_WORD, NODE, TCB, Script
+from kernels.bilby.spec.invocation import E
+from kernels.bilby.spec.layout import API, has_field, message, offset
 
 
 def _begun(script: Script, badges: Sequence[int]) -> tuple[int, dict[int, int], list[int]]:
@@ -187,3 +188,76 @@ def who_aborts_at_one_endpoint_begins_at_another(script: Script) -> None:
     _until_first_runs(script, sleeping)
     _recycle(script, badged[2])
     assert not any(_waits(script, sender) for sender in senders[1:])
+
+
+def _being_closed(script: Script, senders: int) -> tuple[int, list[int]]:
+    """An endpoint that is recycled as a whole; the first of those who sent was woken, and runs.
+
+    Their faults go to the same endpoint.
+    """
+    endpoint = script.make("ENDPOINT")
+    threads = [script.thread(frame=script.make("FRAME_4K"), handler=endpoint)
+               for _ in range(senders)]  # fmt: skip
+    script.syscall("YIELD")
+    for _ in threads:
+        script.syscall("SEND", endpoint, message(1, 0, 0, 0))
+    script.invoke(TCB, "TCB_SET_PRIORITY", [100])
+    assert script.begin("CNODE_RECYCLE", endpoint, 1)
+    assert script.now_runs(threads[0])
+    return endpoint, threads
+
+
+def a_closed_endpoint_is_used(script: Script) -> None:
+    """Who sends or receives hears that it is recycled, and goes on."""
+    if not has_field("endpoint", "abort_at"):
+        return
+    endpoint, threads = _being_closed(script, 3)
+    registers = [API["SYSCALL_FAILED"] | E["ABORTED"], message(0, 0, 0, E["ABORTED"])]
+    for name in ("SEND", "CALL", "RECEIVE", "NB_SEND"):
+        script.meanwhile(name, endpoint, message(1, 0, 0, 0), [ANY_WORD], force=False)
+        assert script.now_runs(threads[0])
+        assert script.run.host.words(script.object_of(threads[0]), 2) == registers, name
+
+
+def a_fault_is_sent_to_a_closed_endpoint(script: Script) -> None:
+    """Nobody handles it: the thread stops with the registers that it had."""
+    if not has_field("endpoint", "abort_at"):
+        return
+    _, threads = _being_closed(script, 2)
+    address = script.object_of(threads[0])
+    registers = script.run.host.words(address, 8)
+    script.meanwhile_fault("DATA_ABORT")
+    assert not script.now_runs(threads[0])
+    assert script.run.host.words(address, 8) == registers
+    assert script.run.host.word(address + offset("tcb", "state")) == 0
+    assert script.run.host.word(address + offset("tcb", "queued")) == 0
+
+
+def who_closed_an_empty_endpoint_is_stopped(script: Script) -> None:
+    """All who waited were woken: it is idle, and whoever sends next waits."""
+    if not has_field("endpoint", "abort_at"):
+        return
+    endpoint, threads = _being_closed(script, 1)
+    script.meanwhile_invoke(TCB, "TCB_SUSPEND")
+    assert script.run.host.word(script.object_of(endpoint)) == 0
+    script.meanwhile("SEND", endpoint, message(1, 0, 0, 0), force=False)
+    assert _waits(script, threads[0])
+
+
+def a_recycling_is_taken_over_before_a_badge_is_aborted(script: Script) -> None:
+    """Who began the first is not told of an abort that nobody made."""
+    if not has_field("endpoint", "abort_at"):
+        return
+    sleeping = script.make("ENDPOINT")
+    endpoint, badged, senders = _begun(script, (1, 2, 2))
+    _until_first_runs(script, sleeping)
+    _recycle(script, badged[1])
+    assert script.begin("CNODE_RECYCLE", badged[0], 1)
+    assert script.now_runs(senders[1])
+    _recycle(script, badged[0])
+    script.meanwhile("SEND", badged[1], message(1, 0, 0, 0), force=False)
+    _until_first_runs(script, sleeping)
+    assert _waits(script, senders[1])
+    _recycle(script, badged[1])
+    assert not _waits(script, senders[1])
+    assert script.object_of(endpoint)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kernels.bilby.fuzz.script import NODE, TCB, Script
+from kernels.bilby.fuzz.script import NODE, NOWHERE, TCB, Script
 from kernels.bilby.spec.layout import API, RAM, SIZES, WINDOW
 
 
@@ -87,6 +87,9 @@ def rotations(script: Script) -> None:
     rotate(second, second, first, "INVALID_ARGUMENT")
     rotate(third, first, first, "INVALID_ARGUMENT")
     rotate(fourth, first, second, "SLOT_OCCUPIED")
+    rotate(NOWHERE, first, second, "LOOKUP_FAILED")
+    rotate(third, NOWHERE, second, "LOOKUP_FAILED")
+    rotate(third, first, NOWHERE, "LOOKUP_FAILED")
     rotate(third, first, second)
     rotate(third, second, third, "INVALID_CAPABILITY")
     rotate(third, first, third)
@@ -198,3 +201,11 @@ def large_regions_are_cleared(script: Script) -> None:
         script.make(kind, size, region=region)
         left = [place for place in places if script.run.host.word(base + place)]
         assert all(place >= bytes_of for place in left)
+
+
+def a_region_is_made_into_a_directory(script: Script) -> None:
+    """Nothing of the kernel's mappings was copied there before."""
+    for bits in (14, 15):
+        region = script.make("UNTYPED", bits)
+        if 1 << bits >= SIZES["page_directory"]:
+            script.make("PAGE_DIRECTORY", region=region)

@@ -131,6 +131,31 @@ def a_revocation_takes_over_what_it_depends_on(script: Script) -> None:
         script.meanwhile_invoke(NODE, "CNODE_DELETE", [outer, 32])
 
 
+def all_that_was_left_is_taken_over(script: Script) -> None:
+    """Whose deletion had nothing left then deletes something else, and is stopped in that."""
+    for test in _tests(script, 2, 14, 1):
+        region = script.make("UNTYPED", 10)
+        inner, outer = script.make("CNODE", 3, region=region), _nest(script)
+        script.invoke(inner, "CNODE_COPY", [5, 3, TCB, 32, 7], [NODE])
+        _, notification = script.urgent()
+        if not _interrupted(script, test, inner):
+            return
+        script.meanwhile_invoke(NODE, "CNODE_REVOKE", [region, 32])
+        script.meanwhile("RECEIVE", notification)
+        assert script.now_runs(TCB)
+        script.begin("CNODE_DELETE", outer, 4)
+        script.meanwhile_invoke(NODE, "CNODE_DELETE", [outer, 32])
+
+
+def a_large_cnode_is_emptied_from_its_last_slot(script: Script) -> None:
+    """The number of a slot has more bits than stand in one field of what remains."""
+    node, endpoint = script.make("CNODE", 11), script.make("ENDPOINT")
+    thread = _waiter(script, endpoint)
+    script.invoke(node, "CNODE_MOVE", [2047, 11, endpoint, 32], [NODE])
+    script.invoke(NODE, "CNODE_DELETE", [node, 32])
+    assert not script.thread_of(thread).waits_on
+
+
 def a_thread_that_deletes_itself_is_taken_over(script: Script) -> None:
     """The memory of its control block is used again while it is being emptied."""
     for test in _tests(script, 2, 60, 4):

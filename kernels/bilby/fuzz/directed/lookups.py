@@ -6,12 +6,11 @@ Each ends at once where nothing is kept: then no call is preempted there.
 
 from __future__ import annotations
 
-from kernels.bilby.fuzz.script import DIRECTORY, LINE, NODE, TCB, Script
+from kernels.bilby.fuzz.script import DIRECTORY, LINE, NODE, NOWHERE, TCB, Script
 from kernels.bilby.spec.invocation import E
 from kernels.bilby.spec.layout import API, message
 
 CAPS = API["BUFFER_CAPS"]
-NOWHERE = 1 << 31
 
 
 def _first_registers(script: Script) -> list[int]:
@@ -129,3 +128,35 @@ def a_call_that_was_preempted_takes_the_fastpath(script: Script) -> None:
     assert script.run.host.word(caller.address) == address, (
         "it waits, and was not told that it failed"
     )
+
+
+def _lost(script: Script) -> int:
+    """How often lookups of the most urgent threads were lost."""
+    return script.run.host.word(script.run.table["lookups_lost"] + 8 * 3)
+
+
+def a_move_loses_what_was_looked_up_since_the_last(script: Script) -> None:
+    """A copy was on nobody's way; after a move, or a change of places, nothing is any more."""
+    if not script.keeps_lookups:
+        return
+    way, thread = script.make("CNODE", 2), script.thread(frame=script.make("FRAME_4K"))
+    script.syscall("YIELD")
+    assert script.runs(thread)
+
+    def pass_through(node: int) -> None:
+        script.invoke(NODE, "CNODE_COPY", [script.slots(), 32, 3, 2, 7], [node],
+                      "INVALID_CAPABILITY")  # fmt: skip
+
+    def lost_by(label: str, words: list[int], caps: list[int]) -> int:
+        before = _lost(script)
+        script.invoke(NODE, label, words, caps)
+        return _lost(script) - before
+
+    pass_through(way)
+    copy, moved, again, other = script.copy(way), *(script.slots() for _ in range(3))
+    assert lost_by("CNODE_MOVE", [other, 32, copy, 32], [NODE]) == 0
+    assert lost_by("CNODE_MOVE", [moved, 32, way, 32], [NODE]) == 1
+    assert lost_by("CNODE_MOVE", [again, 32, moved, 32], [NODE]) == 0
+    pass_through(again)
+    assert lost_by("CNODE_ROTATE", [way, 32, again, 32, other, 32], [NODE, NODE]) == 1
+    assert lost_by("CNODE_ROTATE", [other, 32, way, 32, again, 32], [NODE, NODE]) == 0

@@ -185,6 +185,54 @@ def numbers_go_with_their_pool(script: Script) -> None:
     script.invoke(again, "ASID_ASSIGN", [], [script.make("PAGE_DIRECTORY")])
 
 
+def a_space_has_a_number_of_the_fifth_pool(script: Script) -> None:
+    """The number is one of thirteen bits; a frame that is mapped remembers all of them."""
+    if not script.run.kernel.pools:
+        return
+    pools = [_make_pool(script, script.make("UNTYPED", 12)) for _ in range(4)]
+    space, table, frame = (script.make(f) for f in ("PAGE_DIRECTORY", "PAGE_TABLE", "FRAME_4K"))
+    script.invoke(pools[-1], "ASID_ASSIGN", [], [space])
+    assert script.cap_of(space)["asid"] == 4096
+    script.invoke(table, "PAGE_TABLE_MAP", [4 * MIB], [space])
+    _map_frame(script, frame, 4 * MIB, space)
+    script.invoke(frame, "FRAME_UNMAP")
+
+
+def a_region_is_no_space(script: Script) -> None:
+    """Its capability reads like that of the directory that was made of it: address and number."""
+    if not script.run.kernel.pools:
+        return
+    for _ in range(2, 14):
+        script.space()
+    region = script.make("UNTYPED", 14)
+    space = script.make("PAGE_DIRECTORY", region=region)
+    script.invoke(API["ROOT_ASID_POOL"], "ASID_ASSIGN", [], [space])
+    assert script.cap_of(space)["asid"] == 14
+    assert script.object_of(space) == script.object_of(region)
+    table, frame = script.make("PAGE_TABLE"), script.make("FRAME_1M")
+    script.invoke(table, "PAGE_TABLE_MAP", [4 * MIB], [region], "INVALID_CAPABILITY")
+    _map_frame(script, frame, 4 * MIB, region, error="INVALID_CAPABILITY")
+
+
+def what_was_unmapped_and_mapped_elsewhere_stays(script: Script) -> None:
+    """When the table, or the space, in which it was before is deleted."""
+    first, second, frame = (script.make(f) for f in ("PAGE_TABLE", "PAGE_TABLE", "FRAME_4K"))
+    spaces = [script.space(), script.space()]
+    script.invoke(first, "PAGE_TABLE_MAP", [4 * MIB], [spaces[0]])
+    script.invoke(second, "PAGE_TABLE_MAP", [4 * MIB], [spaces[1]])
+    _map_frame(script, frame, 4 * MIB, spaces[0])
+    script.invoke(frame, "FRAME_UNMAP")
+    _map_frame(script, frame, 4 * MIB, spaces[1])
+    script.delete(first)
+    third = script.make("PAGE_TABLE")
+    script.invoke(third, "PAGE_TABLE_MAP", [5 * MIB], [spaces[0]])
+    script.invoke(third, "PAGE_TABLE_UNMAP")
+    script.invoke(third, "PAGE_TABLE_MAP", [5 * MIB], [spaces[1]])
+    script.delete(spaces[0])
+    script.invoke(frame, "FRAME_UNMAP")
+    script.invoke(third, "PAGE_TABLE_UNMAP")
+
+
 def _written(script: Script, label: str) -> None:
     """A user writes the first words of two pieces of a frame, and a device those behind them."""
     host, frame = script.run.host, script.make("FRAME_4K")

@@ -109,3 +109,11 @@ def a_thread_that_takes_a_configuration_away_deletes_itself(script: Script) -> N
     script.syscall("CALL", stopped, message(0, 0, 0, API["LABEL_TCB_UNCONFIGURE"]))
     assert script.runs(TCB)
     script.invoke(stopped, "TCB_UNCONFIGURE")
+
+
+def flags_are_kept_when_a_thread_is_configured(script: Script) -> None:
+    """Its registers may be written first."""
+    thread = script.make("TCB")
+    script.invoke(thread, "TCB_WRITE_REGISTERS", [0x200000, 0x300000, 0xF0000030, *[0] * 14])
+    script.configure(thread)
+    assert script.thread_of(thread).regs[16] & 0xF0000020

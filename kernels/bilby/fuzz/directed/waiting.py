@@ -208,3 +208,17 @@ def a_receiver_may_not_receive(script: Script) -> None:
     for kind in ("ENDPOINT", "NOTIFICATION"):
         script.syscall("RECEIVE", script.copy(script.make(kind), API["RIGHT_SEND"]))
         assert script.runs(TCB)
+
+
+def a_notification_is_recycled_beside_others(script: Script) -> None:
+    """Behind it is a queue, where the state would be if it were a thread."""
+    region = script.make("UNTYPED", 12)
+    notification = script.make("NOTIFICATION", region=region)
+    behind = script.make("ENDPOINT", region=region)
+    while script.object_of(behind) - script.object_of(notification) < 64:
+        behind = script.make("ENDPOINT", region=region)
+    script.thread()
+    script.syscall("YIELD")
+    script.syscall("RECEIVE", behind)
+    script.recycle(notification)
+    script.syscall("NB_SEND", behind, message(1, 0, 0, 0))
