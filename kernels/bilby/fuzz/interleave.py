@@ -147,7 +147,9 @@ class Interleaver:
             return {}
         return {thread.buffer + 4 * i: value for i, value in operation.buffer.items()}
 
-    def specify(self, order: Order, thread: int, operation: Operation) -> None:
+    def specify(
+        self, order: Order, thread: int, operation: Operation, line: int | None = None
+    ) -> None:
         """What a system call of this thread does; an order in which it cannot is out."""
         kernel = order.kernel
         kernel.scheduler.resolve(thread)
@@ -156,7 +158,7 @@ class Interleaver:
             return
         kernel.given = self.writes_of(kernel.current, operation)
         self.settle_block(kernel.current)
-        calls.syscall(kernel, operation.number, operation.registers, PC)
+        calls.syscall(kernel, operation.number, operation.registers, PC, line)
         order.note()
 
     def settle_block(self, thread: Thread) -> None:
@@ -259,8 +261,9 @@ class Interleaver:
         preempted = answer.tests >= test and self.host.word(caller + 4 * 15) < PC
         after = self.orders[0]
         before = after.copy() if preempted else None
+        at_end = answer.tests >= test and before is None
         with reading(after.kernel, self.host.word_before):
-            self.specify(after, caller, operation)
+            self.specify(after, caller, operation, LINE if at_end else None)
         if answer.tests < test:
             self.finish(changes, "whole", operation)
             return
@@ -268,9 +271,9 @@ class Interleaver:
             self.stay_at_call(before, caller, operation)
             self.orders = [before, after]
             self.generator.kernel = before.kernel
-        for order in self.orders:
-            calls.interrupt(order.kernel, LINE)
-            order.note()
+            for order in self.orders:
+                calls.interrupt(order.kernel, LINE)
+                order.note()
         self.statistics.interleaved += 1
         self.statistics.preempted += preempted
         self.act_between(changes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""All faults of the kernel's C, each tried on the targets that have it, at levels of effort."""
+"""All faults of the kernel, each tried on the targets that have it, at levels of effort."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kernels.bilby.mutation.emulator import Emulator
 from kernels.bilby.mutation.fault import Site
+from kernels.bilby.mutation.instructions import instructions, is_assembly
 from kernels.bilby.mutation.journal import Entry, Journal
 from kernels.bilby.mutation.judge import BY_HAND, Found, Judge, Trial, operations_trial
 from kernels.bilby.mutation.schema import Numbered, Schema
@@ -22,7 +23,9 @@ TARGETS = [
     Target("kzm", "latency"),
     Target("kzm", "latency", "l1"),
 ]
-FOLDERS = ("src", "include")
+IN_QEMU_ONLY = [Target("cubieboard", "after")]  # the host build is the same on all boards
+PARTS = ("src/*.[chS]", "include/**/*.h", "machine/**/*.h", "boards/*/interrupts.h",
+         "boards/*/tick.h")  # fmt: skip
 BOOT = "src/boot.c"
 IN_QEMU = 3  # the level of effort at which programs run
 EDITS = 4  # of a statement: the first that changes the object code is its fault
@@ -30,7 +33,7 @@ EDITS = 4  # of a statement: the first that changes the object code is its fault
 
 def sources() -> dict[str, bytes]:
     """Text by name."""
-    files = sorted(path for name in FOLDERS for path in (BILBY / name).rglob("*.[ch]"))
+    files = sorted(path for part in PARTS for path in BILBY.glob(part))
     return {path.relative_to(BILBY).as_posix(): path.read_bytes() for path in files}
 
 
@@ -40,7 +43,13 @@ class Effort:
         self.journal = journal
         self.texts = sources()
         following = families(self.texts)
-        every = [s for file, text in self.texts.items() for s in sites(file, text, following)]
+        every = [
+            site
+            for file, text in self.texts.items()
+            for site in (
+                instructions(file, text) if is_assembly(file) else sites(file, text, following)
+            )
+        ]
         self.every = every
         self.faults = {
             name(site): [
@@ -87,6 +96,8 @@ class Effort:
         """Whether this fault is in the host build of a target."""
         if not self.workshop(target).uses(fault.site.file):
             return False
+        if target in IN_QEMU_ONLY:
+            return True
         self.judge(target)
         return fault.number not in self._schemas[target.name].left_out
 
@@ -96,13 +107,13 @@ class Effort:
         return any(
             self.workshop(target).uses(fault.site.file)
             and self.workshop(target).changes_code(fault.site.file, text, fault.edit)
-            for target in TARGETS
+            for target in (*TARGETS, *IN_QEMU_ONLY)
         )
 
     def fault_of(self, site: Site, entry: Entry | None) -> Numbered | None:
         """The statement's fault: of the first edit, or the one that an entry has."""
         for fault in self.faults[name(site)]:
-            if entry is None and any(self.has(target, fault) for target in TARGETS):
+            if entry is None and self.is_anywhere(fault):
                 return fault
             if entry is not None and site.fault(fault.edit, self.texts[site.file]) == entry.fault:
                 return fault
@@ -110,10 +121,13 @@ class Effort:
 
     def next_of(self, site: Site, fault: Numbered) -> Numbered | None:
         later = [f for f in self.faults[name(site)] if f.number > fault.number]
-        return next((f for f in later if any(self.has(t, f) for t in TARGETS)), None)
+        return next((fault for fault in later if self.is_anywhere(fault)), None)
+
+    def is_anywhere(self, fault: Numbered) -> bool:
+        return any(self.has(target, fault) for target in (*TARGETS, *IN_QEMU_ONLY))
 
     def try_level(self, fault: Numbered, level: int) -> Found | None:
-        for target in TARGETS:
+        for target in (*TARGETS, *IN_QEMU_ONLY) if level == IN_QEMU else TARGETS:
             if not self.has(target, fault):
                 continue
             if level == IN_QEMU:

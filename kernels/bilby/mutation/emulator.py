@@ -7,6 +7,7 @@ They find what the host build cannot show: what boot leaves, what threads and de
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,6 +17,7 @@ from kernels.bilby.mutation.judge import Found
 from kernels.bilby.mutation.workshop import Workshop
 
 SECONDS = 60  # twenty times what the programs need
+QUIET_SECONDS = 12  # ten times what the longest of them needs
 PROGRAM = "tests"
 
 
@@ -49,12 +51,30 @@ class Emulator:
         return None if failure is None else Found(failure, f"{PROGRAM} in QEMU")
 
     def _run(self) -> str | None:
-        done = subprocess.run(
+        with subprocess.Popen(
             [str(self.workshop.bilby / "run"), self.workshop.target.name, PROGRAM],
-            capture_output=True, text=True, errors="replace", check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env=os.environ | {"BILBY_TIMEOUT": str(SECONDS)},
-        )  # fmt: skip
-        if done.returncode == 0:
+        ) as process:  # fmt: skip
+            output, is_quiet = read_while_it_talks(process)
+            if is_quiet:
+                process.terminate()
+        if process.returncode == 0 and not is_quiet:
             return None
-        failed = [line for line in done.stdout.splitlines() if line.startswith("not ok")]
-        return failed[0] if failed else f"the programs end with status {done.returncode}"
+        lines = output.decode(errors="replace").splitlines()
+        failed = [line for line in lines if line.startswith("not ok")]
+        if is_quiet and not failed:
+            return f"nothing comes for {QUIET_SECONDS} s after {len(lines)} lines"
+        return failed[0] if failed else f"the programs end with status {process.returncode}"
+
+
+def read_while_it_talks(process: subprocess.Popen[bytes]) -> tuple[bytes, bool]:
+    """All output; and whether there was none for long, and it has not ended."""
+    assert process.stdout is not None
+    pieces: list[bytes] = []
+    while select.select([process.stdout], [], [], QUIET_SECONDS)[0]:
+        piece = os.read(process.stdout.fileno(), 65536)
+        if not piece:
+            return b"".join(pieces), False
+        pieces.append(piece)
+    return b"".join(pieces), True

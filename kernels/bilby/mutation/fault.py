@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a fault can replace as a whole: a "statement", an "expression", or the "case" of a
-    switch, whose place is the expression that it compares and whose ``label`` is the case's.
+    """What a fault can replace as a whole: a "statement", an "expression", an "instruction", or
+    the "case" of a switch, whose place is the expression that it compares and whose ``label`` is
+    the case's.
     """
 
     shape: str

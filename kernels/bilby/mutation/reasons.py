@@ -15,17 +15,23 @@ PLACE = Path(__file__).with_name("equivalent.toml")
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Of the faults of one statement; of one of them, if ``new`` is given."""
+    """Of the faults of one statement; of one of them, if ``new`` is given.
+
+    ``nth``: of the statements of this function with the same text, from 0; all if it is missing.
+    """
 
     file: str
     function: str
     old: str
     why: str
     new: str | None = None
+    nth: int | None = None
 
     def covers(self, fault: Fault) -> bool:
-        return (self.file, self.function, self.old) == (fault.file, fault.function, fault.old) and (
-            self.new is None or self.new == fault.new
+        return (
+            (self.file, self.function, self.old) == (fault.file, fault.function, fault.old)
+            and self.new in (None, fault.new)
+            and self.nth in (None, fault.nth)
         )
 
 

@@ -86,7 +86,7 @@ class Finder:
                 yield from self.function((name.text or b"").decode(), body, offset, False)
 
     def function(self, name: str, body: Node, offset: int, is_bool: bool) -> Iterator[Site]:
-        last = [child for child in body.children if child.is_named][-1:]
+        last = last_of(body)
         for node in walk(body):
             if node.has_error:
                 continue
@@ -221,6 +221,15 @@ class Finder:
         if operator.type in ("&&", "||"):
             start = left.start_byte + offset
             yield Edit("drop an operand", start, right.start_byte + offset, b"", place)
+
+
+def last_of(body: Node) -> list[Node]:
+    """The statement without which control comes to the end of a function; of a switch, its last."""
+    last = [child for child in body.children if child.is_named][-1:]
+    for inner in [child for node in last for child in node.children]:
+        if last[0].type == "switch_statement" and inner.type == "compound_statement":
+            return last_of(inner)
+    return last_of(last[0]) if last and last[0].type == "case_statement" else last
 
 
 def expression(node: Node, offset: int) -> Place:

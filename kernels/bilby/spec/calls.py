@@ -103,8 +103,13 @@ def receive(kernel: Kernel, thread: Thread, address: int, *, waits: bool = True)
         wait(kernel, thread, kernel.notification(cap["object"]))
 
 
-def syscall(kernel: Kernel, number: int, registers: list[int], pc: int) -> None:
-    """The current thread makes a system call; ``registers`` are r0 to r5."""
+def syscall(
+    kernel: Kernel, number: int, registers: list[int], pc: int, line: int | None = None
+) -> None:
+    """The current thread makes a system call; ``registers`` are r0 to r5.
+
+    ``line`` interrupts when it is done. Interrupts are taken before the next thread is chosen.
+    """
     thread = kernel.current
     assert thread is not None
     kernel.begin()
@@ -133,9 +138,13 @@ def syscall(kernel: Kernel, number: int, registers: list[int], pc: int) -> None:
         kernel.scheduler.append(thread)
     else:
         thread.regs[0] = FAILED | E["INVALID_SYSCALL"]
-    kernel.scheduler.run()
-    for line in sorted(kernel.raised - kernel.masked):
-        take(kernel, line)
+    if line is not None:
+        kernel.raised.add(line)
+    pending = sorted(kernel.raised - kernel.masked)
+    if not pending:
+        kernel.scheduler.run()
+    for taken in pending:
+        take(kernel, taken)
 
 
 def fault(kernel: Kernel, kind: int, address: int, status: int) -> None:

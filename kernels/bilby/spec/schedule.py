@@ -90,11 +90,10 @@ class Benno:
             self._woken = None
 
     def set_priority(self, thread: Thread, priority: int) -> None:
-        queued = self.is_queued(thread)
-        if queued:
-            self.leave(thread)
+        is_ready = self.is_queued(thread) or thread is self._kernel.current
+        self.leave(thread)
         thread.priority = priority
-        if queued:
+        if is_ready:
             self.wake(thread)
 
     def wake(self, thread: Thread) -> None:
@@ -114,6 +113,8 @@ class Benno:
         """The current thread, the woken one, or the first of the queues: the most urgent."""
         best = self._kernel.current
         if best is not None and (not best.is_running or self.is_queued(best)):
+            best = None
+        if best is self._woken:
             best = None
         if self._woken is not None:
             if best is None or self._woken.priority > best.priority:

@@ -159,13 +159,18 @@ static bool pools_are_made(void)
 
 #define NUMBERS 1024
 
+/* With a frame right behind it that is not empty, as a pool's next number would be. */
 static bool pool_is_filled(void)
 {
-    word_t pool = new_pool();
+    word_t region = make(TYPE_UNTYPED, 13), parts = new_slots(4), pool = parts + 2, frame = parts + 3;
     word_t untyped = make(TYPE_UNTYPED, 24);
     word_t slot = new_slots(NUMBERS);
     word_t spare = bare_directory();
 
+    SAME(untyped_retype(region, TYPE_UNTYPED, 12, ROOT_CNODE, 0, 0, parts, 2), 0);
+    SAME(make_pool(parts, pool), 0);
+    SAME(untyped_retype(parts + 1, TYPE_FRAME_4K, 0, ROOT_CNODE, 0, 0, frame, 1), 0);
+    *(volatile word_t *)look_at(frame) = 1;
     for (word_t i = 0; i < NUMBERS; i++)
         SAME(untyped_retype(untyped, TYPE_PAGE_DIRECTORY, 0, ROOT_CNODE, 0, 0, slot + i, 1), 0);
     for (word_t i = 0; i < NUMBERS; i++)
@@ -178,6 +183,7 @@ static bool pool_is_filled(void)
     SAME(frame_map(ROOT_UART_FRAME, spare, TABLE_BASE, DATA_RIGHTS, 0), ERROR_INVALID_CAPABILITY);
     SAME(cnode_revoke(ROOT_CNODE, untyped, 32), 0);
     SAME(delete(untyped), 0);
+    SAME(cnode_revoke(ROOT_CNODE, region, 32), 0);
     return true;
 }
 

@@ -39,7 +39,7 @@ struct model {
     word_t pending[2], enabled[2];
     word_t table_base, asid;
     word_t fault_address, fault_status;
-    word_t cleaned_count, old_count;
+    word_t cleaned_count, old_count, dropped; /* lines, since the last drain */
     word_t old[OLD_MAX];                    /* words that a device has written, and the cache not seen */
     bool exclusive, invalidating, flushing;
     word_t thread_register;                 /* a user keeps its own address there */
@@ -190,6 +190,7 @@ void machine_drain(void)
     for (word_t i = 0; i < model->cleaned_count; i++)
         memcpy(memory_view(model->cleaned[i].line), model->cleaned[i].content, LINE_BYTES);
     model->cleaned_count = 0;
+    model->dropped = 0;
     model->invalidating = false;
     finish_flushes();
 }
@@ -205,6 +206,8 @@ void machine_forget_line(const void *address)
 {
     if (!memory_is_window((word_t)address))
         check_failed("M1 a line outside memory is dropped", (word_t)address);
+    if (model->dropped++ > CHUNK_BYTES / LINE_BYTES)
+        check_failed("M1 more than a chunk is dropped in one go", (word_t)address);
     model->fetched[((word_t)address - WINDOW_BASE) / LINE_BYTES] = 0;
     model->invalidating = true;
 }

@@ -225,6 +225,8 @@ def a_fault_is_sent_to_a_closed_endpoint(script: Script) -> None:
         return
     _, threads = _being_closed(script, 2)
     address = script.object_of(threads[0])
+    for i in range(2):  # not what it was told when it was woken
+        script.run.host.write(address + 4 * i, ANY_WORD)
     registers = script.run.host.words(address, 8)
     script.meanwhile_fault("DATA_ABORT")
     assert not script.now_runs(threads[0])

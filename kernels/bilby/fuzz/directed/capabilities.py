@@ -10,6 +10,8 @@ from kernels.bilby.spec.layout import API, RAM, SIZES, WINDOW
 def what_has_no_copy(script: Script) -> None:
     for name in ("IRQ_CONTROL", "UNTYPED", "PAGE_TABLE"):
         script.copy(API[f"ROOT_{name}"], error="ILLEGAL_OPERATION")
+    if script.run.kernel.pools:
+        script.copy(API["ROOT_ASID_CONTROL"], error="ILLEGAL_OPERATION")
 
 
 def a_badge_is_revoked_without_others(script: Script) -> None:
@@ -209,3 +211,18 @@ def a_region_is_made_into_a_directory(script: Script) -> None:
         region = script.make("UNTYPED", bits)
         if 1 << bits >= SIZES["page_directory"]:
             script.make("PAGE_DIRECTORY", region=region)
+
+
+def small_objects_are_clear_when_they_are_made_again(script: Script) -> None:
+    """Of half a line each, in rows that begin and end in the middle of one."""
+    region = script.make("UNTYPED", 7)
+    for count in (8, 1):
+        for slot in [script.make("NOTIFICATION", region=region) for _ in range(count)]:
+            badged = script.mint(slot, 0xFFFFFFF)
+            script.syscall("NB_SEND", badged)
+        if count == 8:
+            script.revoke(region)
+    row = script.make("NOTIFICATION", count=6, region=region)
+    for slot in range(row, row + 6):
+        words = script.run.host.words(script.object_of(slot), 4)
+        assert words == [0] * 4, f"{slot - row}: {words}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kernels.bilby.fuzz.host import PC
 from kernels.bilby.fuzz.script import LINE, NODE, TCB, Script
-from kernels.bilby.spec.layout import API, TICK, message
+from kernels.bilby.spec.layout import API, TICK, message, offset
 
 SHORT = 6  # tests of a system call that deletes one capability
 NESTED = 12  # CNodes in the one that takes long to delete
@@ -145,6 +145,41 @@ def all_that_was_left_is_taken_over(script: Script) -> None:
         assert script.now_runs(TCB)
         script.begin("CNODE_DELETE", outer, 4)
         script.meanwhile_invoke(NODE, "CNODE_DELETE", [outer, 32])
+
+
+def who_has_nothing_left_to_delete_is_stopped(script: Script) -> None:
+    """The idle thread finds nothing to do for it."""
+    for test in _tests(script, 2, 14, 1):
+        region = script.make("UNTYPED", 10)
+        inner = script.make("CNODE", 3, region=region)
+        script.invoke(inner, "CNODE_COPY", [5, 3, TCB, 32, 7], [NODE])
+        _, notification = script.urgent()
+        if not _interrupted(script, test, inner):
+            return
+        script.meanwhile_invoke(NODE, "CNODE_REVOKE", [region, 32])
+        script.meanwhile_invoke(TCB, "TCB_SUSPEND")
+        script.meanwhile("RECEIVE", notification)
+        assert script.run.host.current == script.run.table["idle_thread"]
+
+
+def a_notification_is_deleted_and_its_memory_used(script: Script) -> None:
+    """Before the call that deleted it is over."""
+    for test in _tests(script, 2, 30, 2):
+        region, outer = script.make("UNTYPED", 4), _nest(script)
+        _into(script, outer, 15, script.make("NOTIFICATION", region=region))
+        _, notification = script.urgent()
+        preempted = _interrupted(script, test, outer)
+        script.meanwhile_invoke(NODE, "CNODE_REVOKE", [region, 32])
+        new = script.slots()
+        words = [API["TYPE_NOTIFICATION"], 0, 0, 0, new, 1]
+        script.meanwhile_invoke(region, "UNTYPED_RETYPE", words, [NODE])
+        script.meanwhile("NB_SEND", new)
+        script.meanwhile("RECEIVE", notification)
+        script.meanwhile_invoke(NODE, "CNODE_DELETE", [outer, 32])
+        signalled = script.object_of(region) + offset("notification", "signalled")
+        assert script.run.host.word(signalled) == 1
+        if not preempted:
+            return
 
 
 def a_large_cnode_is_emptied_from_its_last_slot(script: Script) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from kernels.bilby.fuzz.script import DIRECTORY, NODE, TCB, Script
+from kernels.bilby.fuzz.script import DIRECTORY, LINE, NODE, TCB, Script
 from kernels.bilby.spec.invocation import E
 from kernels.bilby.spec.layout import API, message
 
@@ -381,3 +381,18 @@ def a_receiver_has_not_answered_yet(script: Script) -> None:
     assert script.runs(other)
     script.syscall("CALL", endpoint, message(1, 0, 0, 0))
     script.syscall("REPLY", 0, message(1, 0, 0, 0))
+
+
+def a_server_that_is_called_is_interrupted(script: Script) -> None:
+    """By a more urgent thread, and goes on when that waits again."""
+    _, notification = script.urgent()
+    endpoint = script.make("ENDPOINT")
+    server = script.thread(priority=100)
+    script.syscall("YIELD")
+    script.syscall("RECEIVE", endpoint)
+    script.syscall("CALL", endpoint, message(1, 0, 0, 0))
+    assert script.runs(server)
+    script.interrupt(LINE)
+    script.invoke(notification + 1, "IRQ_ACKNOWLEDGE")
+    script.syscall("RECEIVE", notification)
+    assert script.runs(server)

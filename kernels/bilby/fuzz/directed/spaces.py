@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from kernels.bilby.fuzz.script import DIRECTORY, NODE, TCB, Script
-from kernels.bilby.spec.layout import API, RAM, WINDOW, message
+from kernels.bilby.fuzz.script import DIRECTORY, NODE, NOWHERE, TCB, Script
+from kernels.bilby.spec.layout import API, LIMITS, RAM, WINDOW, message, offset
 
 MIB = 1 << 20
 WRITE, EXECUTE, UNCACHED = API["RIGHT_WRITE"], API["MAP_EXECUTE"], API["MAP_UNCACHED"]
@@ -277,3 +277,83 @@ def pieces_of_frames(script: Script) -> None:
         script.invoke(frame, "FRAME_CLEAN", words, error=error)
     script.invoke(device, "FRAME_CLEAN", [0, 32], error="ILLEGAL_OPERATION")
     script.invoke(frame, "FRAME_PUBLISH", [0], error="TRUNCATED")
+
+
+def spaces_keep_their_numbers(script: Script) -> None:
+    """Threads of two spaces take turns, each under the number that its space has got."""
+    spaces = [script.space(), script.space()]
+    for space in spaces:
+        script.thread(space=space)
+    place = offset("page_directory", "asid")
+
+    def numbers() -> list[int]:
+        words = [script.run.host.word(script.object_of(s) + place & ~3) for s in spaces]
+        return [word >> 8 * (place & 3) & 0xFF for word in words]
+
+    for _ in range(3):
+        script.syscall("YIELD")
+    first = numbers()
+    for _ in range(6):
+        script.syscall("YIELD")
+    assert 0 not in first
+    assert first[0] != first[1]
+    assert numbers() == first
+
+
+def a_section_is_mapped_where_its_space_is_deleted(script: Script) -> None:
+    """The large frames of the first thread."""
+    space = script.space()
+    for slot, address in ((API["ROOT_FRAME_1M"], 5 * MIB), (API["ROOT_FRAME_16M"], 16 * MIB)):
+        _map_frame(script, slot, address, space)
+        script.invoke(slot, "FRAME_UNMAP")
+        _map_frame(script, slot, address, space)
+    script.delete(space)
+    other = script.space()
+    for slot, address in ((API["ROOT_FRAME_1M"], 5 * MIB), (API["ROOT_FRAME_16M"], 16 * MIB)):
+        script.invoke(slot, "FRAME_UNMAP")
+        _map_frame(script, slot, address, other)
+
+
+def as_many_pools_as_there_can_be(script: Script) -> None:
+    """A place for a pool that is wrong leaves everything as it is; the last one has no number."""
+    if not script.run.kernel.pools:
+        return
+    regions = [script.make("UNTYPED", 12) for _ in range(LIMITS["ASID_POOLS"])]
+    control, node = API["ROOT_ASID_CONTROL"], script.make("CNODE", 2)
+    for place, root, error in (
+        ([NODE, 32], NODE, "SLOT_OCCUPIED"),
+        ([NOWHERE, 32], NODE, "LOOKUP_FAILED"),
+        ([script.slots(), 33], NODE, "RANGE"),
+        ([4, 3], node, "LOOKUP_FAILED"),
+    ):
+        script.invoke(control, "ASID_MAKE_POOL", place, [regions[0], root], error)
+    for region in regions[:-1]:
+        _make_pool(script, region)
+    _make_pool(script, regions[-1], "NO_NUMBER")
+
+
+def a_pool_is_made_of_memory_that_was_used(script: Script) -> None:
+    """All its numbers are free; copies of its capability go when it is revoked."""
+    if not script.run.kernel.pools:
+        return
+    region = script.make("UNTYPED", 12)
+    frame = script.make("FRAME_4K", region=region)
+    address = (script.cap_of(frame)["base"] << 12) - RAM + WINDOW
+    for at in range(0, 64, 4):
+        script.run.host.store(address + at, WINDOW)
+    script.delete(frame)
+    pool = _make_pool(script, region)
+    script.invoke(pool, "ASID_ASSIGN", [], [script.make("PAGE_DIRECTORY")])
+    copy = script.copy(pool)
+    script.revoke(pool)
+    script.invoke(copy, "ASID_ASSIGN", [], [script.make("PAGE_DIRECTORY")], "INVALID_CAPABILITY")
+
+
+def the_first_pool_is_made_again(script: Script) -> None:
+    """Its place is the first that is free."""
+    if not script.run.kernel.pools:
+        return
+    script.delete(API["ROOT_ASID_POOL"])
+    pool = _make_pool(script, script.make("UNTYPED", 12))
+    assert script.cap_of(pool)["index"] == 0
+    script.invoke(pool, "ASID_ASSIGN", [], [script.make("PAGE_DIRECTORY")])

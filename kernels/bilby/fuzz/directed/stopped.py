@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kernels.bilby.fuzz.script import NODE, TCB, Script
+from kernels.bilby.fuzz.script import DIRECTORY, NODE, TCB, Script
 from kernels.bilby.spec.layout import API, message
 
 
@@ -117,3 +117,12 @@ def flags_are_kept_when_a_thread_is_configured(script: Script) -> None:
     script.invoke(thread, "TCB_WRITE_REGISTERS", [0x200000, 0x300000, 0xF0000030, *[0] * 14])
     script.configure(thread)
     assert script.thread_of(thread).regs[16] & 0xF0000020
+
+
+def a_buffer_in_a_large_frame(script: Script) -> None:
+    """Behind its first page; the buffer goes when the frame is revoked."""
+    thread, frame = script.make("TCB"), script.make("FRAME_64K")
+    script.invoke(thread, "TCB_CONFIGURE", [0, 0x2000], [NODE, DIRECTORY, frame])
+    assert script.thread_of(thread).buffer
+    script.revoke(frame)
+    assert not script.thread_of(thread).buffer
