@@ -12,11 +12,12 @@ from kernels.bilby.mutation.reasons import Reason, why
 
 HEAD = """# Faults made by rule
 
-Each statement of the kernel's C (`src/`, `include/`) gets one fault, which a seed chooses among
-those of {operators} operators. A fault that leaves the object code of every target as it was, at
--O2, is none, and the next one is taken. All faults are in one host build, and a number chooses
+Each statement of the kernel's C (`src/`, `include/`, and the headers of machines and boards) gets
+one fault, which a seed chooses among those of {operators} operators; each instruction of assembly
+is left out once. A fault that leaves the object code of every target as it was, at -O2, is none,
+and the next one is taken. All faults of C are in one host build, and a number chooses
 (`kernels/bilby/mutation/`). The hand-written sequences that reach a fault are tried first, then
-random operations, then the programs of `user/tests.c` in QEMU:
+random operations, then the programs of `user/tests.c` in QEMU, on both boards:
 
     make campaign-automatic_mutants ARGS='3 {seed}'     # highest level of effort, seed
     make campaign-automatic_mutants ARGS='3 {seed} again'   # survivors, after tests were added
@@ -36,8 +37,8 @@ def page(entries: Sequence[Entry], statements: int, seed: int, reasons: Sequence
     return "\n".join(
         [
             head,
-            f"Of {statements:,} statements, {len(entries):,} were tried (in a random order of seed "
-            f"{seed});",
+            f"Of {statements:,} statements and instructions, {len(entries):,} were tried (in a "
+            f"random order of seed {seed});",
             f"{len(entries) - len(faults)} have no fault that changes the object code.",
             f"Of {len(faults):,} faults, {found:,} were found. Of the others, {len(same)} change "
             "nothing that a program can",
@@ -98,7 +99,7 @@ def kind(how: str) -> str:
         return f"invariant {first}"
     if how.startswith("an expectation"):
         return "an expectation of a sequence"
-    if how.startswith(("not ok", "the programs end")):
+    if how.startswith(("not ok", "the programs end", "nothing comes")):
         return "a program in QEMU"
     if how.startswith("the host build ended"):
         return "a crash, or a system call without end"

@@ -12,7 +12,7 @@ from kernels.bilby.mutation.fault import Edit, Place, Site, normal
 OPERATOR = "leave out an instruction"
 SUFFIXES = (".S", "_asm.h", "/lock.h")
 COMMENT = re.compile(rb"/\*.*?\*/", re.S)
-DEFINED = re.compile(rb"^[ \t]*#.*(?:\\\n.*)*", re.M)
+DEFINED = re.compile(rb"^[ \t]*#(?:\\\n|[^\n])*", re.M)
 BEGINS = re.compile(r"(?:\.macro\s+|function\s+)(\w+)|([\w\\]+):")
 NAMES = ("function",)  # macros that only name what follows
 

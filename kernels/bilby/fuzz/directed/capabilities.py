@@ -214,15 +214,25 @@ def a_region_is_made_into_a_directory(script: Script) -> None:
 
 
 def small_objects_are_clear_when_they_are_made_again(script: Script) -> None:
-    """Of half a line each, in rows that begin and end in the middle of one."""
-    region = script.make("UNTYPED", 7)
-    for count in (8, 1):
-        for slot in [script.make("NOTIFICATION", region=region) for _ in range(count)]:
-            badged = script.mint(slot, 0xFFFFFFF)
-            script.syscall("NB_SEND", badged)
-        if count == 8:
-            script.revoke(region)
-    row = script.make("NOTIFICATION", count=6, region=region)
-    for slot in range(row, row + 6):
-        words = script.run.host.words(script.object_of(slot), 4)
-        assert words == [0] * 4, f"{slot - row}: {words}"
+    """Of half a line each, perhaps, in rows that begin and end in the middle of one."""
+    for kind in ("NOTIFICATION", "ENDPOINT"):
+        region = script.make("UNTYPED", 7)
+        count = 128 // SIZES[kind.lower()]
+        for number in (count, 1):
+            for slot in [script.make(kind, region=region) for _ in range(number)]:
+                script.syscall("NB_SEND", script.mint(slot, 0xFFFFFFF))
+            if number == count:
+                script.revoke(region)
+        row = script.make(kind, count=count - 2, region=region)
+        for slot in range(row, row + count - 2):
+            words = script.run.host.words(script.object_of(slot), SIZES[kind.lower()] // 4)
+            assert not any(words), f"{kind} {slot - row}: {words}"
+
+
+def copies_of_what_has_no_badge_have_no_children(script: Script) -> None:
+    """Each is revoked; the others stay."""
+    for kind in ("TCB", "CNODE", "FRAME_4K"):
+        original = script.make(kind, 1 if kind == "CNODE" else 0)
+        for copy in [script.copy(original) for _ in range(3)]:
+            script.revoke(copy)
+        script.revoke(original)
