@@ -101,6 +101,8 @@ def kind(how: str) -> str:
         return "an expectation of a sequence"
     if how.startswith(("not ok", "the programs end", "nothing comes")):
         return "a program in QEMU"
+    if "; stated is " in how:
+        return "operations that are stated (`operations.toml`)"
     if how.startswith("the host build ended"):
         return "a crash, or a system call without end"
     if how.startswith("the kernel panicked"):

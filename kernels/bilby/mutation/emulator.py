@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The programs of ``user/tests.c`` in QEMU, on a kernel with one fault.
 
-They find what the host build cannot show: what boot leaves, what threads and devices see.
+They find what the host build cannot show: what boot leaves, what threads and devices see. What QEMU
+cannot show either, caches and barriers, is compared with ``machine/*/operations.toml`` before.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from pathlib import Path
 from kernels.bilby.mutation.fault import Edit
 from kernels.bilby.mutation.judge import Found
 from kernels.bilby.mutation.workshop import Workshop
+from tests.testing.bilby.operations import MACHINES, differences, of_assembly, of_headers
 
+OF_A_MACHINE = ("machine/", "src/entry.S", "src/boot.S", "src/pin_l1_lock.S")
 SECONDS = 60  # twenty times what the programs need
 QUIET_SECONDS = 12  # ten times what the longest of them needs
 PROGRAM = "tests"
@@ -42,6 +45,9 @@ class Emulator:
             if not all(map(self.workshop.compile, names)):
                 return None
             self.workshop.link()
+            told = self._other_operations() if file.startswith(OF_A_MACHINE) else []
+            if told:
+                return Found(told[0], "operations.toml")
             failure = self._run()
         finally:
             place.write_bytes(source)
@@ -49,6 +55,12 @@ class Emulator:
                 made = f"{Path(name).name}.o"
                 shutil.copy2(self.clean / made, self.build / "obj" / made)
         return None if failure is None else Found(failure, f"{PROGRAM} in QEMU")
+
+    def _other_operations(self) -> list[str]:
+        """Where coprocessor accesses and barriers are not as stated."""
+        machine = MACHINES[self.workshop.target.board]
+        headers = of_headers(machine, self.workshop.bilby, self.workshop.folder)
+        return differences(machine, headers | of_assembly(self.build / "kernel.elf"))
 
     def _run(self) -> str | None:
         with subprocess.Popen(

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What an emulator without caches cannot show: each barrier and coprocessor access is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.testing.bilby.build import BILBY
+from tests.testing.bilby.listing import Function, Insn
+from tests.testing.bilby.operations import (
+    MACHINES,
+    differences,
+    of_assembly,
+    of_headers,
+    operations,
+    stated,
+)
+from tests.testing.harness import build
+
+BUILDS = {board: [f"{board}-after"] for board in MACHINES}
+BUILDS["kzm"].append("kzm-latency-l1")
+
+
+@pytest.mark.parametrize("board", MACHINES)
+def test_operations_are_as_stated(board: str, tmp_path: Path) -> None:
+    """And nothing is stated of a function that there is not."""
+    machine = MACHINES[board]
+    found = of_headers(machine, BILBY, tmp_path)
+    for name in BUILDS[board]:
+        found |= of_assembly(build.ROOT / "build" / "bilby" / name / "kernel.elf")
+    assert not differences(machine, found)
+    assert set(stated(machine)) <= set(found)
+
+
+def test_a_difference_is_told() -> None:
+    flush = Insn(0, 0, "mcr", "15, 0, r3, cr7, cr5, {4}")
+    listed = operations(
+        Function("f", [flush, Insn(4, 0, "mov", "r0, r1"), Insn(8, 0, "isb", "sy")])
+    )
+    assert listed == ("mcr p15 0 c7 c5 4", "isb")
+    told = differences("arm1136", {"machine_drain": listed, "unknown": listed})
+    assert told == [
+        "machine_drain: mcr p15 0 c7 c5 4, isb; stated is mcr p15 0 c7 c10 4",
+        "unknown: mcr p15 0 c7 c5 4, isb; stated is nothing",
+    ]
+    assert not differences("arm1136", {"machine_enter_thread": ()})
