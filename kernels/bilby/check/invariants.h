@@ -32,6 +32,9 @@ extern struct universe *const universe;
 void universe_find(void);
 void universe_know(void);   /* what was found last exists from now on while it is not empty */
 void universe_forget(void); /* nothing is known */
+/* The host build's: a page of zeros that nobody ever wrote to. */
+bool memory_is_blank(word_t page) __attribute__((weak));
+
 bool universe_has_slot(const void *slot);
 bool universe_has_object(const void *object);
 

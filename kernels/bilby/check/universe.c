@@ -151,6 +151,14 @@ static bool is_blank(const struct slot *slot)
     return cap_type(&slot->cap) == CAP_NULL && slot->prev == 0 && slot->next == 0;
 }
 
+#define SLOTS_OF_A_PAGE (4096 / sizeof(struct slot))
+
+static bool is_blank_page(const struct slot *first, word_t count)
+{
+    return memory_is_blank != NULL && (word_t)first % 4096 == 0 && count >= SLOTS_OF_A_PAGE
+        && memory_is_blank((word_t)first);
+}
+
 /* Most slots of a large CNode are zero: four at a time. */
 static bool are_zero(const struct slot *four)
 {
@@ -164,11 +172,16 @@ static bool are_zero(const struct slot *four)
 
 static void add_cnode_slots(struct slot *first, word_t count)
 {
-    for (word_t i = 0; i < count; i++) {
-        while (i + 4 <= count && are_zero(&first[i]))
+    for (word_t i = 0; i < count;) {
+        if (is_blank_page(&first[i], count - i)) {
+            i += SLOTS_OF_A_PAGE;
+        } else if (i % 4 == 0 && i + 4 <= count && are_zero(&first[i])) {
             i += 4;
-        if (i < count && !is_blank(&first[i]))
-            add_slot(&first[i]);
+        } else {
+            if (!is_blank(&first[i]))
+                add_slot(&first[i]);
+            i++;
+        }
     }
 }
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.testing.harness import build
 
 SYSCALL, INTERRUPT, FAULT, WRITE, READ, RESET, PUBLISHED, EXIT, ATTEMPT = range(1, 10)
-STORE, DEVICE, CLEAN, FORGOTTEN = range(10, 14)
+STORE, DEVICE, CLEAN, FORGOTTEN, START = range(10, 15)
 GOOD, FAILED, PANIC, NO = range(4)
 FORCE_EACH = 1
 HEAD = 20  # bytes of an answer before its changes
@@ -49,6 +49,7 @@ class Host:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self._pages: dict[int, list[int]] = {}
+        self._pages_at_start: dict[int, list[int]] = {}
         self._replaced: dict[int, int] = {}
         self._is_busy = False
         self.recording: list[tuple[bytes, bytes]] | None = None  # operations, and their answers
@@ -206,9 +207,14 @@ class Host:
     def write(self, address: int, value: int) -> None:
         self._perform(WRITE, writes={address: value})
 
+    def start_here(self) -> None:
+        """From now on, ``reset`` goes back to this state."""
+        self.request(START)
+        self._pages_at_start = {number: list(page) for number, page in self._pages.items()}
+
     def reset(self) -> None:
-        """Back to the state after boot."""
-        self._pages.clear()
+        """Back to the state after boot, or to that of ``start_here``."""
+        self._pages = {number: list(page) for number, page in self._pages_at_start.items()}
         self.request(RESET)
 
     def is_published(self, address: int, size: int) -> bool:

@@ -123,18 +123,27 @@ class Interleaver:
         self.table = symbols(path)
         self.statistics = Interleavings()
         self.history: list[str] = []
+        self.first: Order | None = None
 
     def start(self, sequence: int) -> None:
         """The first thread is less urgent than one that waits for a line."""
         self.history.clear()
         self.rng = random.Random(f"{self.seed}/{sequence}")
+        if self.first is None:
+            self.first = self.prepare()
+        self.host.reset()
+        self.orders = [self.first.copy()]
+        self.generator = Generator(self.rng, self.kernel)
+        self.is_stale = False
+
+    def prepare(self) -> Order:
+        """All sequences begin here, where the urgent thread waits; on the host build too."""
         script = Script(self.host, self.path, self.preset)
         thread, self.notification = script.urgent()
         self.urgent = script.object_of(thread)
         self.kept_slots = set(range(self.notification, thread + 1))
-        self.generator = Generator(self.rng, script.run.kernel)
-        self.orders = [Order(script.run.kernel, script.run.refinement)]
-        self.is_stale = False
+        self.host.start_here()
+        return Order(script.run.kernel, script.run.refinement)
 
     @property
     def kernel(self) -> Kernel:

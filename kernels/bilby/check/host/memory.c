@@ -29,6 +29,9 @@ static unsigned char *spare[SAVED_MAX];
 static unsigned spare_count;
 static bool kept_since_start[1u << 20]; /* by page number */
 
+/* By page of the window. */
+static bool zero_at_first[RAM_BYTES / PAGE], written[RAM_BYTES / PAGE], written_at_start[RAM_BYTES / PAGE];
+
 static void stop(const char *why)
 {
     perror(why);
@@ -97,6 +100,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
         _exit(71);
     }
     keep(&since_commit, page);
+    if (memory_is_window(page))
+        written[(page - WINDOW_BASE) / PAGE] = true;
     if (!kept_since_start[page / PAGE]) {
         kept_since_start[page / PAGE] = true;
         keep(&since_start, page);
@@ -104,10 +109,21 @@ static void on_fault(int number, siginfo_t *info, void *context)
     mprotect((void *)page, PAGE, PROT_READ | PROT_WRITE);
 }
 
+static bool is_zero(const word_t *page)
+{
+    word_t any = 0;
+
+    for (unsigned w = 0; w < PAGE / 4; w++)
+        any |= page[w];
+    return any == 0;
+}
+
 void memory_track(void)
 {
     struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER };
 
+    for (word_t i = 0; i < RAM_BYTES / PAGE; i++)
+        zero_at_first[i] = is_zero((const word_t *)(WINDOW_BASE + i * PAGE));
     sigaction(SIGSEGV, &action, NULL);
     for (unsigned i = 0; i < REGIONS; i++)
         if (mprotect((void *)regions[i].base, regions[i].bytes, PROT_READ))
@@ -188,10 +204,30 @@ void memory_undo(void)
         drop(&since_commit, false, true);
 }
 
-void memory_reset(void)
+static void forget_start(bool restore)
 {
     drop(&since_commit, false, true);
     for (unsigned i = 0; i < since_start.count; i++)
         kept_since_start[since_start.item[i].page / PAGE] = false;
-    drop(&since_start, true, true);
+    drop(&since_start, restore, true);
+}
+
+void memory_start(void)
+{
+    forget_start(false);
+    memcpy(written_at_start, written, sizeof(written));
+}
+
+void memory_reset(void)
+{
+    forget_start(true);
+    memcpy(written, written_at_start, sizeof(written));
+}
+
+/* A page of the window that is zero because nobody ever wrote to it. */
+bool memory_is_blank(word_t page)
+{
+    word_t i = (page - WINDOW_BASE) / PAGE;
+
+    return zero_at_first[i] && !written[i];
 }

@@ -26,7 +26,10 @@ void memory_track(void);        /* from here on; this is the state to go back to
 unsigned memory_changes(struct change *list, unsigned maximum);
 void memory_commit(void);       /* the next operation begins */
 void memory_undo(void);         /* as it was before this operation */
-void memory_reset(void);        /* as it was when tracking began */
+void memory_start(void);        /* this is the state to go back to, from here on */
+void memory_reset(void);        /* as it was then, or when tracking began */
+
+bool memory_is_blank(word_t page); /* a page of the window that was zero, and was never written */
 
 static inline word_t *memory_view(word_t window_address)
 {

@@ -530,6 +530,9 @@ static word_t do_operation(word_t operation, const word_t *argument, word_t *tes
         universe_forget();
         universe_find();
         return STATUS_GOOD;
+    case OP_START:
+        memory_start();
+        return STATUS_GOOD;
     case OP_PUBLISHED:
         return model_is_published(argument[0], argument[1]) ? STATUS_GOOD : STATUS_NO;
     case OP_STORE:

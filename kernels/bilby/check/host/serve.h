@@ -19,7 +19,7 @@
 #define OP_FAULT     3 /* FAULT_ of the API, address, status */
 #define OP_WRITE     4 /* only the writes */
 #define OP_READ      5 /* window address, words: answered as changes */
-#define OP_RESET     6 /* back to the state after boot */
+#define OP_RESET     6 /* back to the state after boot, or after OP_START */
 #define OP_PUBLISHED 7 /* window address, bytes: status 0 if clean and not in the instruction cache */
 #define OP_EXIT      8
 #define OP_ATTEMPT   9 /* as OP_SYSCALL, once, preempted at the test given last; bits 31:16: by this line, 0: PREEMPT_LINE */
@@ -28,6 +28,8 @@
 #define OP_DEVICE    11 /* address, value: past the data cache */
 #define OP_CLEAN     12 /* window address, bytes: status 0 if the data cache and memory agree */
 #define OP_FORGOTTEN 13 /* window address, bytes: status 0 if nothing is in the instruction cache */
+
+#define OP_START     14 /* this is the state that OP_RESET goes back to */
 
 #define FORCE_EACH 1
 

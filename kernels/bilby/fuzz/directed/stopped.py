@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kernels.bilby.fuzz.script import DIRECTORY, NODE, TCB, Script
+from kernels.bilby.fuzz.script import DIRECTORY, NODE, NOWHERE, TCB, Script
 from kernels.bilby.spec.layout import API, message
 
 
@@ -40,6 +40,21 @@ def a_poll_takes_a_message_with_capabilities(script: Script) -> None:
         API["BUFFER_RECEIVE_DEPTH"]: 32,
     }
     script.syscall("POLL", endpoint, buffer=receive)
+
+
+def a_receive_slot_cannot_be_reached(script: Script) -> None:
+    """No CNode is where the receiver says that its slot is: only the words come."""
+    endpoint, frame = script.make("ENDPOINT"), script.make("FRAME_4K")
+    script.thread(frame=frame)
+    script.syscall("YIELD")
+    script.syscall("SEND", endpoint, message(20, 1, 0, 7), buffer={API["BUFFER_CAPS"]: TCB})
+    receive = {
+        API["BUFFER_RECEIVE_ROOT"]: NOWHERE,
+        API["BUFFER_RECEIVE_INDEX"]: script.slots(),
+        API["BUFFER_RECEIVE_DEPTH"]: 32,
+    }
+    script.syscall("POLL", endpoint, buffer=receive)
+    assert script.thread_of(TCB).regs[1] == message(20, 0, 0, 7)
 
 
 def registers_of_a_stopped_thread(script: Script) -> None:
