@@ -101,6 +101,8 @@ def kind(how: str) -> str:
         return "an expectation of a sequence"
     if how.startswith(("not ok", "the programs end", "nothing comes")):
         return "a program in QEMU"
+    if how.startswith("in a core"):
+        return "boot, executed by a core"
     if "; stated is " in how:
         return "operations that are stated (`operations.toml`)"
     if how.startswith("the host build ended"):

@@ -7,15 +7,19 @@ cannot show either, caches and barriers, is compared with ``machine/*/operations
 
 from __future__ import annotations
 
+import gc
 import os
 import select
 import shutil
 import subprocess
 from pathlib import Path
 
+from unicorn import UcError
+
 from kernels.bilby.mutation.fault import Edit
 from kernels.bilby.mutation.judge import Found
 from kernels.bilby.mutation.workshop import Workshop
+from tests.testing.bilby.boot_runs import wrong_boot, wrong_locking
 from tests.testing.bilby.operations import MACHINES, differences, of_assembly, of_headers
 
 OF_A_MACHINE = ("machine/", "src/entry.S", "src/boot.S", "src/pin_l1_lock.S")
@@ -45,9 +49,10 @@ class Emulator:
             if not all(map(self.workshop.compile, names)):
                 return None
             self.workshop.link()
-            told = self._other_operations() if file.startswith(OF_A_MACHINE) else []
-            if told:
-                return Found(told[0], "operations.toml")
+            if file.startswith(OF_A_MACHINE):
+                found = self._other_operations()
+                if found is not None:
+                    return found
             failure = self._run()
         finally:
             place.write_bytes(source)
@@ -56,11 +61,21 @@ class Emulator:
                 shutil.copy2(self.clean / made, self.build / "obj" / made)
         return None if failure is None else Found(failure, f"{PROGRAM} in QEMU")
 
-    def _other_operations(self) -> list[str]:
-        """Where coprocessor accesses and barriers are not as stated."""
-        machine = MACHINES[self.workshop.target.board]
+    def _other_operations(self) -> Found | None:
+        """Coprocessor accesses and barriers that are not as stated, or what boot does not do."""
+        machine, kernel = MACHINES[self.workshop.target.board], self.build / "kernel.elf"
         headers = of_headers(machine, self.workshop.bilby, self.workshop.folder)
-        return differences(machine, headers | of_assembly(self.build / "kernel.elf"))
+        told = differences(machine, headers | of_assembly(kernel))
+        if told:
+            return Found(told[0], "operations.toml")
+        try:
+            wrong = wrong_boot(kernel, machine)
+            if not wrong and self.workshop.target.pin == "l1":
+                wrong = wrong_locking(kernel)
+        except (UcError, ValueError, KeyError) as failure:
+            wrong = f"boot ends: {failure}"
+        gc.collect()  # each core takes 1 GiB of addresses
+        return Found(f"in a core, {wrong}", "boot in a core") if wrong else None
 
     def _run(self) -> str | None:
         with subprocess.Popen(

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What boot tells caches and control registers, as a core executes it."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.testing.bilby.boot_runs import wrong_boot, wrong_locking
+from tests.testing.harness import build
+
+KERNELS = build.ROOT / "build" / "bilby"
+NOP = 0xE1A00000
+
+
+def boot_of(machine: str) -> Callable[[Path], str]:
+    return lambda elf: wrong_boot(elf, machine)
+
+
+@pytest.fixture(autouse=True)
+def cores_given_back() -> Iterator[None]:
+    """Each of Unicorn's takes 1 GiB of addresses, which processes of later tests would inherit."""
+    yield
+    gc.collect()
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "words"),
+    [
+        ("kzm-after", boot_of("arm1136"), [0xE3A00000]),  # mov r0, #0
+        ("cubieboard-after", boot_of("cortex-a8"), [0xE16F5F14, 0xE2577001]),  # clz, subs
+        ("kzm-latency-l1", wrong_locking, [0xEE071F3D, 0xEE071F3E]),  # fetch, evict
+    ],
+)
+def test_boot_leaves_nothing_out(
+    name: str, wrong: Callable[[Path], str], words: list[int], tmp_path: Path
+) -> None:
+    """And what it leaves out is seen: one instruction in the copies."""
+    elf = KERNELS / name / "kernel.elf"
+    assert not wrong(elf)
+    for word in words:
+        data = elf.read_bytes()
+        assert word.to_bytes(4, "little") in data
+        copy = tmp_path / "kernel.elf"
+        copy.write_bytes(data.replace(word.to_bytes(4, "little"), NOP.to_bytes(4, "little")))
+        assert wrong(copy), f"{word:#x}"

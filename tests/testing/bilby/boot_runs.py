@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Pieces of boot in a processor core, instruction by instruction: what they tell the caches.
+
+QEMU has no caches, so a kernel that leaves a line out boots there as well. The core is Unicorn's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from elftools.elf.elffile import ELFFile
+from unicorn import (
+    UC_ARCH_ARM,
+    UC_HOOK_CODE,
+    UC_HOOK_MEM_READ_UNMAPPED,
+    UC_HOOK_MEM_WRITE_UNMAPPED,
+    UC_MODE_ARM,
+    Uc,
+)
+from unicorn.arm_const import (
+    UC_ARM_REG_LR,
+    UC_ARM_REG_R0,
+    UC_ARM_REG_SP,
+    UC_CPU_ARM_1136,
+    UC_CPU_ARM_CORTEX_A8,
+)
+
+from tests.testing.bilby.build import symbols
+
+PAGE = 4096
+AT_MOST = 2_000_000  # instructions
+STOP = 0x1000  # nothing is there
+LINE = 32
+MCR, MRC = 0x0E000010, 0x0E100010
+SCTLR, ACTLR, TTBR = (15, 0, 1, 0, 0), (15, 0, 1, 0, 1), (15, 0, 2, 0, 0)
+CLIDR, CCSIDR, BY_SET_AND_WAY = (15, 1, 0, 0, 1), (15, 1, 0, 0, 0), (15, 0, 7, 6, 2)
+FETCH, EVICT, DRAIN = (15, 0, 7, 13, 1), (15, 0, 7, 14, 1), (15, 0, 7, 10, 4)
+LOCK_DATA, LOCK_INSTRUCTIONS = (15, 0, 9, 0, 0), (15, 0, 9, 0, 1)
+OTHERS, TARGET = 0xFFFFFFF7, 0xFFFFFFF8  # ways that are not filled, as lock.h has them
+TABLE_WALK = 0x18  # of TTBR: outer write-back
+
+# What boot writes, by machine. Where a register should be zero, hardware may do what it likes.
+WRITTEN: dict[str, dict[tuple[int, ...], int]] = {
+    "arm1136": {
+        (14, 7, 1, 0, 0): 2, (14, 7, 2, 0, 0): 0, (15, 0, 1, 0, 2): 0, (15, 0, 7, 7, 0): 0,
+        (15, 0, 8, 7, 0): 0, DRAIN: 0, (15, 0, 2, 0, 2): 0, (15, 0, 3, 0, 0): 1,
+        (15, 0, 13, 0, 1): 0,
+    },
+    "cortex-a8": {
+        (14, 6, 0, 0, 0): 1, (15, 0, 1, 0, 2): 0, (15, 0, 9, 14, 0): 0, (15, 0, 13, 0, 2): 0,
+        (15, 0, 13, 0, 3): 0, (15, 0, 7, 5, 0): 0, (15, 0, 7, 5, 6): 0, (15, 0, 8, 7, 0): 0,
+        (15, 0, 2, 0, 2): 0, (15, 0, 3, 0, 0): 1, (15, 0, 13, 0, 1): 0,
+    },
+}  # fmt: skip
+CORES = {"arm1136": UC_CPU_ARM_1136, "cortex-a8": UC_CPU_ARM_CORTEX_A8}
+# Bits of the control register when the MMU is switched on: those that are set, and clear.
+CONTROL = {"arm1136": (0xC03005, 0x800), "cortex-a8": (0x3005, 0x70000802)}
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """``kind``: mcr, mrc or load; ``place``: coprocessor and register; of a load its address is the
+    ``value``.
+    """
+
+    kind: str
+    place: tuple[int, ...]
+    value: int
+
+
+def accesses(elf: Path, begin: str, core: int, *, physical: bool) -> list[Access]:
+    """Of a function, up to its return, or to what leaves the piece that is executed."""
+    core_of = Uc(UC_ARCH_ARM, UC_MODE_ARM)
+    core_of.ctl_set_cpu_model(core)
+    mapped: set[int] = set()
+
+    def provide(address: int, size: int) -> None:
+        for page in range(address // PAGE, -(-(address + size) // PAGE)):
+            if page not in mapped:
+                core_of.mem_map(page * PAGE, PAGE)
+                mapped.add(page)
+
+    with elf.open("rb") as file:
+        for segment in ELFFile(file).iter_segments("PT_LOAD"):
+            address = segment["p_paddr" if physical else "p_vaddr"]
+            provide(address, segment["p_memsz"])
+            core_of.mem_write(address, segment.data())
+    start = symbols(elf)[begin]
+    if physical:
+        start = _physical(elf, start)
+    found: list[Access] = []
+    waiting: list[tuple[tuple[int, ...], int]] = []
+
+    def register(number: int) -> int:
+        return int(core_of.reg_read(UC_ARM_REG_R0 + number))
+
+    def each(_: Any, address: int, __: int, ___: object) -> None:
+        while waiting:
+            place, number = waiting.pop()
+            found.append(Access("mrc", place, register(number)))
+        word = int.from_bytes(core_of.mem_read(address, 4), "little")
+        number = word >> 12 & 15
+        if word >> 28 == 14 and word & 0x0F100010 in (MCR, MRC):
+            place = (word >> 8 & 15, word >> 21 & 7, word >> 16 & 15, word & 15, word >> 5 & 7)
+            if word & 0x00100000:
+                waiting.append((place, number))
+            else:
+                found.append(Access("mcr", place, register(number)))
+                if physical and place == SCTLR:
+                    core_of.emu_stop()
+        elif word & 0x0FF00FFF == 0x05900000:  # ldr rN, [rM]
+            found.append(Access("load", (), register(word >> 16 & 15)))
+
+    def anywhere(_: Any, __: int, address: int, size: int, ___: int, ____: object) -> bool:
+        provide(address, size)
+        return True
+
+    provide(STOP, PAGE)
+    core_of.reg_write(UC_ARM_REG_SP, STOP + PAGE)
+    core_of.reg_write(UC_ARM_REG_LR, STOP)
+    core_of.hook_add(UC_HOOK_CODE, each)
+    core_of.hook_add(UC_HOOK_MEM_READ_UNMAPPED | UC_HOOK_MEM_WRITE_UNMAPPED, anywhere)
+    core_of.emu_start(start, STOP, count=AT_MOST)
+    return found
+
+
+def _physical(elf: Path, address: int) -> int:
+    """Cleared memory is behind the last segment before it."""
+    with elf.open("rb") as file:
+        segments = [(int(s["p_vaddr"]), int(s["p_paddr"]))
+                    for s in ELFFile(file).iter_segments("PT_LOAD")]  # fmt: skip
+    virtual, physical = max(segment for segment in segments if segment[0] <= address)
+    return physical + address - virtual
+
+
+def wrong_boot(elf: Path, machine: str) -> str:
+    """What boot does otherwise than it should, up to the MMU; empty if nothing."""
+    found = accesses(elf, "_start", CORES[machine], physical=True)
+    for access in found:
+        wanted = WRITTEN[machine].get(access.place, access.value)
+        if access.kind == "mcr" and access.value != wanted:
+            return f"{access.place} becomes {access.value:#x}, not {wanted:#x}"
+    directory = _physical(elf, symbols(elf)["kernel_directory"]) | TABLE_WALK
+    if [a.value for a in found if a.kind == "mcr" and a.place == TTBR] != [directory]:
+        return f"tables are not walked from {directory:#x}"
+    (control,) = [a.value for a in found if a.kind == "mcr" and a.place == SCTLR]
+    ones, zeros = CONTROL[machine]
+    if control & (ones | zeros) != ones:
+        return f"the control register becomes {control:#x}"
+    if machine != "cortex-a8":
+        return ""
+    if not [a for a in found if a.kind == "mcr" and a.place == ACTLR and a.value & 2]:
+        return "the L2 cache stays off"
+    return wrong_invalidation(found)
+
+
+def wrong_invalidation(found: list[Access]) -> str:
+    """Whether each set and way of each data cache of the Cortex-A8 is invalidated; how not."""
+    done = [access.value for access in found if access.place == BY_SET_AND_WAY]
+    (levels,) = [access.value for access in found if access.place == CLIDR]
+    sizes = iter([access.value for access in found if access.place == CCSIDR])
+    wanted = []
+    for level in range(7):
+        if (levels >> 3 * level) & 7 < 2:
+            continue
+        size = next(sizes, None)
+        if size is None:
+            return f"the size of level {level + 1} is not asked for"
+        line, ways, sets = (size & 7) + 4, (size >> 3 & 0x3FF) + 1, (size >> 13 & 0x7FFF) + 1
+        shift = 32 - (ways - 1).bit_length()
+        wanted += [
+            level << 1 | a_set << line | (way << shift if ways > 1 else 0)
+            for a_set in range(sets)
+            for way in range(ways)
+        ]
+    if sorted(done) != sorted(wanted):
+        return f"{len(set(done) & set(wanted))} of {len(wanted)} lines in {len(done)} operations"
+    return ""
+
+
+def _table(elf: Path, name: str) -> list[int]:
+    """Addresses up to a zero."""
+    with elf.open("rb") as file:
+        address, words = symbols(elf)[name], []
+        for segment in ELFFile(file).iter_segments("PT_LOAD"):
+            offset = address - int(segment["p_vaddr"])
+            if 0 <= offset < segment["p_filesz"]:
+                data = segment.data()[offset:]
+                words = [int.from_bytes(data[i : i + 4], "little") for i in range(0, 520, 4)]
+    return words[: words.index(0)]
+
+
+def wrong_locking(elf: Path) -> str:
+    """Whether both tables are locked as the ARM1136 asks for; what is done otherwise."""
+    table = symbols(elf)
+    own = range(table["pin_lines"], table["pin_lines_end"] + 64, LINE)
+    instructions, data = _table(elf, "pinned_instructions"), _table(elf, "pinned_data")
+    steps = [
+        (LOCK_INSTRUCTIONS, [TARGET]), (FETCH, list(own)), (LOCK_INSTRUCTIONS, [OTHERS]),
+        (FETCH, instructions), (LOCK_INSTRUCTIONS, [TARGET]), (LOCK_DATA, [TARGET]),
+        (EVICT, data), (DRAIN, [0]), (LOCK_DATA, [OTHERS]), ((), data), (LOCK_DATA, [TARGET]),
+    ]  # fmt: skip
+    wanted = [(place, value) for place, values in steps for value in values]
+    places = {place for place, _ in steps}
+    found = [
+        (access.place, access.value)
+        for access in accesses(elf, "pin_lines", UC_CPU_ARM_1136, physical=False)
+        if access.place in places
+    ]
+    for at, (got, want) in enumerate(zip(found, wanted, strict=False)):
+        if got != want:
+            return f"step {at} is {got[0]} {got[1]:#x}, not {want[0]} {want[1]:#x}"
+    return "" if len(found) == len(wanted) else f"{len(found)} steps, not {len(wanted)}"
