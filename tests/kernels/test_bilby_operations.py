@@ -46,3 +46,6 @@ def test_a_difference_is_told() -> None:
         "unknown: mcr p15 0 c7 c5 4, isb; stated is nothing",
     ]
     assert not differences("arm1136", {"machine_enter_thread": ()})
+    assert differences("arm1136", {"idle_loop": ()}) == [
+        "idle_loop: nothing; stated is mcr p15 0 c7 c0 4"
+    ]

@@ -76,7 +76,7 @@ def of_assembly(elf: Path) -> dict[str, tuple[str, ...]]:
     """Functions that are written in assembly."""
     names = ("_start", "pin_lines", "idle_loop", "kernel_panic", "return_to_current", "entry_")
     found = disassemble(elf, [".vectors", ".text", ".idle", ".boot"])
-    return {f.name: operations(f) for f in found if f.name.startswith(names) and operations(f)}
+    return {f.name: operations(f) for f in found if f.name.startswith(names)}
 
 
 def differences(machine: str, found: dict[str, tuple[str, ...]]) -> list[str]:
