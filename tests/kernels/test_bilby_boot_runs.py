@@ -30,7 +30,7 @@ def cores_given_back() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("name", "wrong", "words"),
     [
-        ("kzm-after", boot_of("arm1136"), [0xE3A00000]),  # mov r0, #0
+        ("kzm-after", boot_of("arm1136"), [0xE3A00000, 0xE3833010]),  # mov, orr
         ("cubieboard-after", boot_of("cortex-a8"), [0xE16F5F14, 0xE2577001]),  # clz, subs
         ("kzm-latency-l1", wrong_locking, [0xEE071F3D, 0xEE071F3E]),  # fetch, evict
     ],

@@ -6,6 +6,7 @@ QEMU has no caches, so a kernel that leaves a line out boots there as well. The 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ FETCH, EVICT, DRAIN = (15, 0, 7, 13, 1), (15, 0, 7, 14, 1), (15, 0, 7, 10, 4)
 LOCK_DATA, LOCK_INSTRUCTIONS = (15, 0, 9, 0, 0), (15, 0, 9, 0, 1)
 OTHERS, TARGET = 0xFFFFFFF7, 0xFFFFFFF8  # ways that are not filled, as lock.h has them
 TABLE_WALK = 0x18  # of TTBR: outer write-back
+SECTION_NEVER = 0x10
+DIRT = b"\xa5"
 
 # What boot writes, by machine. Where a register should be zero, hardware may do what it likes.
 WRITTEN: dict[str, dict[tuple[int, ...], int]] = {
@@ -70,8 +73,14 @@ class Access:
     value: int
 
 
-def accesses(elf: Path, begin: str, core: int, *, physical: bool) -> list[Access]:
-    """Of a function, up to its return, or to what leaves the piece that is executed."""
+Read = Callable[[int, int], bytes]  # of the memory that is left: address and bytes
+
+
+def executed(elf: Path, begin: str, core: int, *, physical: bool) -> tuple[list[Access], Read]:
+    """A function, up to its return; with the MMU off, up to where it is switched on.
+
+    Memory that the ELF does not fill is not zero.
+    """
     core_of = Uc(UC_ARCH_ARM, UC_MODE_ARM)
     core_of.ctl_set_cpu_model(core)
     mapped: set[int] = set()
@@ -80,6 +89,7 @@ def accesses(elf: Path, begin: str, core: int, *, physical: bool) -> list[Access
         for page in range(address // PAGE, -(-(address + size) // PAGE)):
             if page not in mapped:
                 core_of.mem_map(page * PAGE, PAGE)
+                core_of.mem_write(page * PAGE, DIRT * PAGE)
                 mapped.add(page)
 
     with elf.open("rb") as file:
@@ -123,7 +133,7 @@ def accesses(elf: Path, begin: str, core: int, *, physical: bool) -> list[Access
     core_of.hook_add(UC_HOOK_CODE, each)
     core_of.hook_add(UC_HOOK_MEM_READ_UNMAPPED | UC_HOOK_MEM_WRITE_UNMAPPED, anywhere)
     core_of.emu_start(start, STOP, count=AT_MOST)
-    return found
+    return found, lambda address, size: bytes(core_of.mem_read(address, size))
 
 
 def _physical(elf: Path, address: int) -> int:
@@ -137,7 +147,7 @@ def _physical(elf: Path, address: int) -> int:
 
 def wrong_boot(elf: Path, machine: str) -> str:
     """What boot does otherwise than it should, up to the MMU; empty if nothing."""
-    found = accesses(elf, "_start", CORES[machine], physical=True)
+    found, read = executed(elf, "_start", CORES[machine], physical=True)
     for access in found:
         wanted = WRITTEN[machine].get(access.place, access.value)
         if access.kind == "mcr" and access.value != wanted:
@@ -149,11 +159,33 @@ def wrong_boot(elf: Path, machine: str) -> str:
     ones, zeros = CONTROL[machine]
     if control & (ones | zeros) != ones:
         return f"the control register becomes {control:#x}"
-    if machine != "cortex-a8":
-        return ""
+    wrong = wrong_memory(elf, read)
+    if wrong or machine != "cortex-a8":
+        return wrong
     if not [a for a in found if a.kind == "mcr" and a.place == ACTLR and a.value & 2]:
         return "the L2 cache stays off"
     return wrong_invalidation(found)
+
+
+def wrong_memory(elf: Path, read: Read) -> str:
+    """Cleared memory that is not zero, but for tables; a window in which more than its first
+    megabyte can be executed.
+    """
+    table = symbols(elf)
+    tables = {"kernel_directory": 4 * 4096, "device_table": 1024, "vector_table": 1024}
+    begin, end = (_physical(elf, table[name]) for name in ("__bss_start", "__bss_end"))
+    left = bytearray(read(begin, end - begin))
+    for name, size in tables.items():
+        at = _physical(elf, table[name]) - begin
+        left[at : at + size] = bytes(size)
+    if any(left):
+        return "not all of .bss is cleared"
+    window = table["kernel_panic"] >> 20
+    text = read(_physical(elf, table["kernel_directory"]) + 4 * window, 8)
+    first, second = (int.from_bytes(text[i : i + 4], "little") for i in (0, 4))
+    if second != (first + (1 << 20)) | SECTION_NEVER or first & SECTION_NEVER:
+        return f"the window begins with sections {first:#x}, {second:#x}"
+    return ""
 
 
 def wrong_invalidation(found: list[Access]) -> str:
@@ -206,7 +238,7 @@ def wrong_locking(elf: Path) -> str:
     places = {place for place, _ in steps}
     found = [
         (access.place, access.value)
-        for access in accesses(elf, "pin_lines", UC_CPU_ARM_1136, physical=False)
+        for access in executed(elf, "pin_lines", UC_CPU_ARM_1136, physical=False)[0]
         if access.place in places
     ]
     for at, (got, want) in enumerate(zip(found, wanted, strict=False)):
