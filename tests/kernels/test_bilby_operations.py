@@ -42,10 +42,17 @@ def test_a_difference_is_told() -> None:
     assert listed == ("mcr p15 0 c7 c5 4", "isb")
     told = differences("arm1136", {"machine_drain": listed, "unknown": listed})
     assert told == [
-        "machine_drain: mcr p15 0 c7 c5 4, isb; stated is mcr p15 0 c7 c10 4",
+        "machine_drain: mcr p15 0 c7 c5 4, isb; stated is mcr p15 0 c7 c10 4 =0",
         "unknown: mcr p15 0 c7 c5 4, isb; stated is nothing",
     ]
     assert not differences("arm1136", {"machine_enter_thread": ()})
     assert differences("arm1136", {"idle_loop": ()}) == [
-        "idle_loop: nothing; stated is mcr p15 0 c7 c0 4"
+        "idle_loop: nothing; stated is mcr p15 0 c7 c0 4 =0"
     ]
+
+
+def test_a_constant_is_told_until_its_register_is_written() -> None:
+    flush = Insn(0, 0, "mcr", "15, 0, r3, cr7, cr5, {4}")
+    zero, load = Insn(0, 0, "mov", "r3, #0"), Insn(0, 0, "ldr", "r3, [r1]")
+    listed = operations(Function("f", [zero, flush, flush, load, flush]))
+    assert listed == ("mcr p15 0 c7 c5 4 =0", "mcr p15 0 c7 c5 4 =0", "mcr p15 0 c7 c5 4")
