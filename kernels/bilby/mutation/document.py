@@ -102,7 +102,7 @@ def kind(how: str) -> str:
     if how.startswith(("not ok", "the programs end", "nothing comes")):
         return "a program in QEMU"
     if how.startswith("in a core"):
-        return "boot, executed by a core"
+        return "a piece of it, executed by a core"
     if "; stated is " in how:
         return "operations that are stated (`operations.toml`)"
     if how.startswith("the host build ended"):

@@ -20,6 +20,7 @@ from kernels.bilby.mutation.fault import Edit
 from kernels.bilby.mutation.judge import Found
 from kernels.bilby.mutation.workshop import Workshop
 from tests.testing.bilby.boot_runs import wrong_boot, wrong_locking
+from tests.testing.bilby.it_blocks import wrong_state
 from tests.testing.bilby.operations import MACHINES, differences, of_assembly, of_headers
 
 OF_A_MACHINE = ("machine/", "src/entry.S", "src/boot.S", "src/pin_l1_lock.S")
@@ -62,7 +63,9 @@ class Emulator:
         return None if failure is None else Found(failure, f"{PROGRAM} in QEMU")
 
     def _other_operations(self) -> Found | None:
-        """Coprocessor accesses and barriers that are not as stated, or what boot does not do."""
+        """Coprocessor accesses and barriers that are not as stated, what boot does not do, or a
+        block that is not found again.
+        """
         machine, kernel = MACHINES[self.workshop.target.board], self.build / "kernel.elf"
         headers = of_headers(machine, self.workshop.bilby, self.workshop.folder)
         told = differences(machine, headers | of_assembly(kernel))
@@ -70,12 +73,14 @@ class Emulator:
             return Found(told[0], "operations.toml")
         try:
             wrong = wrong_boot(kernel, machine)
+            if not wrong and machine == "cortex-a8":
+                wrong = wrong_state(self.workshop.bilby, self.workshop.folder)
             if not wrong and self.workshop.target.pin == "l1":
                 wrong = wrong_locking(kernel)
         except (UcError, ValueError, KeyError) as failure:
             wrong = f"boot ends: {failure}"
         gc.collect()  # each core takes 1 GiB of addresses
-        return Found(f"in a core, {wrong}", "boot in a core") if wrong else None
+        return Found(f"in a core, {wrong}", "pieces in a core") if wrong else None
 
     def _run(self) -> str | None:
         with subprocess.Popen(
