@@ -104,7 +104,7 @@ def kind(how: str) -> str:
     if how.startswith("in a core"):
         return "a piece of it, executed by a core"
     if "; stated is " in how:
-        return "operations that are stated (`operations.toml`)"
+        return "what is stated (`operations.toml`, `registers.toml`)"
     if how.startswith("the host build ended"):
         return "a crash, or a system call without end"
     if how.startswith("the kernel panicked"):

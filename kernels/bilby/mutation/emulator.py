@@ -20,6 +20,7 @@ from kernels.bilby.mutation.fault import Edit
 from kernels.bilby.mutation.judge import Found
 from kernels.bilby.mutation.workshop import Workshop
 from tests.testing.bilby.boot_runs import wrong_boot, wrong_locking
+from tests.testing.bilby.device_writes import other_writes
 from tests.testing.bilby.it_blocks import wrong_state
 from tests.testing.bilby.operations import MACHINES, differences, of_assembly, of_headers
 
@@ -50,6 +51,12 @@ class Emulator:
             if not all(map(self.workshop.compile, names)):
                 return None
             self.workshop.link()
+            if file.startswith("boards/"):
+                told = other_writes(
+                    self.workshop.target.board, self.workshop.bilby, self.workshop.folder
+                )
+                if told:
+                    return Found(told[0], "registers.toml")
             if file.startswith(OF_A_MACHINE):
                 found = self._other_operations()
                 if found is not None:

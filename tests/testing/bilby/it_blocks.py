@@ -9,7 +9,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-HOLDS: list[Callable[[bool, bool, bool, bool], bool]] = [  # by the high bits of a condition (ARM ARM, A8.3.1): N, Z, C, V
+# By the high bits of a condition, from N, Z, C and V (ARM ARM, A8.3.1).
+HOLDS: list[Callable[[bool, bool, bool, bool], bool]] = [
     lambda n, z, c, v: z, lambda n, z, c, v: c, lambda n, z, c, v: n, lambda n, z, c, v: v,
     lambda n, z, c, v: c and not z, lambda n, z, c, v: n == v,
     lambda n, z, c, v: n == v and not z, lambda n, z, c, v: True,
