@@ -20,6 +20,14 @@ def boot_of(machine: str) -> Callable[[Path], str]:
     return lambda elf: wrong_boot(elf, machine)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def kernels() -> None:
+    """All that is executed here is built."""
+    for board in ("kzm", "cubieboard"):
+        build.make("kernels/bilby", f"BOARD={board}", "PRESET=after")
+    build.make("kernels/bilby", "BOARD=kzm", "PRESET=latency", "PIN=l1")
+
+
 @pytest.fixture(autouse=True)
 def cores_given_back() -> Iterator[None]:
     """Each of Unicorn's takes 1 GiB of addresses, which processes of later tests would inherit."""

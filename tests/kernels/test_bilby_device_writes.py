@@ -13,11 +13,19 @@ import pytest
 from tests.testing.bilby.build import BILBY
 from tests.testing.bilby.device_writes import other_writes
 from tests.testing.bilby.operations import MACHINES
+from tests.testing.harness import build
 
 WRONG = {
     "kzm": ("interrupts.h", "AVIC_REGISTER(AVIC_INTENABLEH) = 0;", ";"),
     "cubieboard": ("tick.h", "TICK_REGISTER(TICK_ENABLE) = 2;", "TICK_REGISTER(TICK_ENABLE) = 3;"),
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kernels() -> None:
+    """Their generated headers are there."""
+    for board in MACHINES:
+        build.make("kernels/bilby", f"BOARD={board}", "PRESET=after")
 
 
 @pytest.fixture(autouse=True)

@@ -23,6 +23,14 @@ BUILDS = {board: [f"{board}-after"] for board in MACHINES}
 BUILDS["kzm"].append("kzm-latency-l1")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def kernels() -> None:
+    """All that is looked at here is built."""
+    for board in MACHINES:
+        build.make("kernels/bilby", f"BOARD={board}", "PRESET=after")
+    build.make("kernels/bilby", "BOARD=kzm", "PRESET=latency", "PIN=l1")
+
+
 @pytest.mark.parametrize("board", MACHINES)
 def test_operations_are_as_stated(board: str, tmp_path: Path) -> None:
     """And nothing is stated of a function that there is not."""
