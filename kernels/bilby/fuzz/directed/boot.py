@@ -17,6 +17,7 @@ PC_OF_SVC = 0x00101000  # where it begins
 UNTYPED_MAX = 16  # length of the table in struct boot_info
 WRITE, NEVER = 0x20, 1  # in a descriptor of 4 KiB: users write if bits 5:4 are 3; not executed
 USER_WRITES = 0x30
+SYSTEM_MODE = 0x15F  # interrupts enabled, fast ones and imprecise aborts not
 
 
 def programs_that_are_refused(script: Script) -> None:
@@ -79,6 +80,13 @@ def registers_of_the_first_thread(script: Script) -> None:
     assert cap is not None
     assert cap["buffer"] == 1
     assert host.word(thread + offset("tcb", "buffer")) == _address(script, BUFFER)
+
+
+def the_idle_thread_waits_in_its_loop(script: Script) -> None:
+    """Before anything is deleted, which sends it there, too; in system mode, to be interrupted."""
+    host, table = script.run.host, script.run.table
+    assert host.word(table["idle_thread"] + 4 * 15) == table["idle_loop"]
+    assert host.word(table["idle_thread"] + 4 * 16) == SYSTEM_MODE
 
 
 def memory_of_the_first_thread_is_clear(script: Script) -> None:
