@@ -189,11 +189,6 @@ def is_kept_lookup(at: int) -> bool:
     return has_field("tcb", "lookups") and at >= offset("tcb", "lookups")
 
 
-def is_place_in_ring(at: int) -> bool:
-    """A byte of a thread: of the ring of those that have begun to delete."""
-    return any(at == offset("tcb", name) for name in ("deleting_next", "deleting_prev"))
-
-
 class Refinement:
     """Checks one kernel against one abstract state, operation by operation."""
 
@@ -256,11 +251,27 @@ class Refinement:
             for base, end in self.kernel.cleared:
                 if base <= address < end:
                     return True
+        if self.kernel.current is None:
+            return self.is_left_over(owner, address)
         return owner is not None and self.is_unspecified(owner, address)
+
+    def is_left_over(self, owner: int | None, address: int) -> bool:
+        """The idle thread ends the deletion that a thread has left. Memory is of what died, or what
+        it belongs to is now as specified; raises Mismatch if it is not.
+        """
+        if owner is None:
+            return any(base <= address < end for base, end in self.kernel.dead)
+        if self.is_unspecified(owner, address):
+            return True
+        if owner in self.kernel.slots:
+            check_slot(self.read, self.kernel.slots[owner])
+        else:
+            self.check_object(self.kernel.objects.get(owner), {address})
+        return not isinstance(self.kernel.objects.get(owner), Memory)
 
     def is_unspecified(self, owner: int, address: int) -> bool:
         """What any switch may change: a space's hardware number, a thread's own registers; kept
-        lookups; lazy queues. And whose deletion the idle thread ends, if it runs.
+        lookups; lazy queues.
         """
         match self.kernel.objects.get(owner):
             case Table(is_directory=True):
@@ -268,8 +279,6 @@ class Refinement:
             case Thread() if is_kept_lookup(address - owner):
                 return True
             case Thread() if address == owner + offset("tcb", "machine"):
-                return True
-            case Thread() if self.kernel.current is None and is_place_in_ring(address - owner):
                 return True
             case Thread() if not self.kernel.scheduler.ordered:
                 names = ("queued", "sched_next", "sched_prev")

@@ -191,6 +191,7 @@ class Kernel:
         self.count: Counter[tuple[str, ...]] = Counter()  # capabilities to each object
         self.died: list[int] = []  # addresses of objects and slots that are no more
         self.died_now: list[tuple[int, int]] = []  # extents, in this operation
+        self.dead: list[tuple[int, int]] = []  # in all
         self.pools: dict[int, Pool] = {}
         self.spaces = spaces
         self.issued: set[int] = set()
@@ -380,6 +381,7 @@ class Kernel:
         self.touched.discard(address)
         self.died.append(address)
         self.died_now.append((address, address + size))
+        self.dead.append((address, address + size))
 
     # ---- scheduling
 
