@@ -197,11 +197,12 @@ class Refinement:
         self.read = read
         self.variables = variables
         self.owners = Owners()
+        self.has_left = False  # a thread has left a deletion, which the idle thread may end
 
     def copy_for(self, kernel: Kernel) -> Refinement:
         """Of a copy of the abstract state, against the same memory."""
         made = Refinement(kernel, self.read, self.variables)
-        made.owners = self.owners.copy()
+        made.owners, made.has_left = self.owners.copy(), self.has_left
         return made
 
     def learn(self) -> None:
@@ -251,7 +252,7 @@ class Refinement:
             for base, end in self.kernel.cleared:
                 if base <= address < end:
                     return True
-        if self.kernel.current is None:
+        if self.has_left and self.kernel.current is None:
             return self.is_left_over(owner, address)
         return owner is not None and self.is_unspecified(owner, address)
 
@@ -267,7 +268,8 @@ class Refinement:
             check_slot(self.read, self.kernel.slots[owner])
         else:
             self.check_object(self.kernel.objects.get(owner), {address})
-        return not isinstance(self.kernel.objects.get(owner), Memory)
+        item = self.kernel.objects.get(owner)
+        return owner in self.kernel.slots or (item is not None and not isinstance(item, Memory))
 
     def is_unspecified(self, owner: int, address: int) -> bool:
         """What any switch may change: a space's hardware number, a thread's own registers; kept

@@ -251,7 +251,7 @@ def a_recycling_is_taken_over_before_a_badge_is_aborted(script: Script) -> None:
     if not has_field("endpoint", "abort_at"):
         return
     sleeping = script.make("ENDPOINT")
-    endpoint, badged, senders = _begun(script, (1, 2, 2))
+    _, badged, senders = _begun(script, (1, 2, 2))
     _until_first_runs(script, sleeping)
     _recycle(script, badged[1])
     assert script.begin("CNODE_RECYCLE", badged[0], 1)
@@ -262,4 +262,3 @@ def a_recycling_is_taken_over_before_a_badge_is_aborted(script: Script) -> None:
     assert _waits(script, senders[1])
     _recycle(script, badged[1])
     assert not _waits(script, senders[1])
-    assert script.object_of(endpoint)

@@ -15,8 +15,7 @@ DEVICES = (API["ROOT_UART_FRAME"], API["ROOT_TIMER_FRAME"])
 IMAGE_FRAMES, TEXT_FRAMES = 2, 1  # of the program that the host build loads
 PC_OF_SVC = 0x00101000  # where it begins
 UNTYPED_MAX = 16  # length of the table in struct boot_info
-WRITE, NEVER = 0x20, 1  # in a descriptor of 4 KiB: users write if bits 5:4 are 3; not executed
-USER_WRITES = 0x30
+USER_WRITES, NEVER = 0x30, 1  # in a descriptor of 4 KiB; never: to be executed
 SYSTEM_MODE = 0x15F  # interrupts enabled, fast ones and imprecise aborts not
 
 

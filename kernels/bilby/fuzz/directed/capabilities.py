@@ -207,10 +207,8 @@ def large_regions_are_cleared(script: Script) -> None:
 
 def a_region_is_made_into_a_directory(script: Script) -> None:
     """Nothing of the kernel's mappings was copied there before."""
-    for bits in (14, 15):
-        region = script.make("UNTYPED", bits)
-        if 1 << bits >= SIZES["page_directory"]:
-            script.make("PAGE_DIRECTORY", region=region)
+    region = script.make("UNTYPED", SIZES["page_directory"].bit_length() - 1)
+    script.make("PAGE_DIRECTORY", region=region)
 
 
 def small_objects_are_clear_when_they_are_made_again(script: Script) -> None:

@@ -275,6 +275,8 @@ def pieces_of_frames(script: Script) -> None:
         ([0xFFFFFFE0, 64], "RANGE"),
     ):
         script.invoke(frame, "FRAME_CLEAN", words, error=error)
+    last = (1 << 24) - 32  # of memory: nothing behind it may be cleaned
+    script.invoke(API["ROOT_FRAME_16M"], "FRAME_CLEAN", [last, 32])
     script.invoke(device, "FRAME_CLEAN", [0, 32], error="ILLEGAL_OPERATION")
     script.invoke(frame, "FRAME_PUBLISH", [0], error="TRUNCATED")
 
