@@ -290,9 +290,8 @@ class Interleaver:
             again = replace(operation, buffer={})  # which is written already
             self.specify(before, caller, again)
             changes |= self.host.syscall(operation.number, operation.registers).changes
-        elif before is not None:
-            for order in self.orders:
-                order.refinement.has_left = True
+        for order in self.orders if preempted else []:  # made again, it may be another call
+            order.refinement.has_left = True
         self.finish(changes, "preempted" if preempted else "at its end", operation)
 
     def know_buffers(self) -> None:

@@ -197,7 +197,7 @@ class Refinement:
         self.read = read
         self.variables = variables
         self.owners = Owners()
-        self.has_left = False  # a thread has left a deletion, which the idle thread may end
+        self.has_left = False  # a thread may have left a deletion, which the idle thread ends
 
     def copy_for(self, kernel: Kernel) -> Refinement:
         """Of a copy of the abstract state, against the same memory."""
