@@ -127,7 +127,7 @@ def test_a_descriptor_changed_behind_its_capability_is_seen(
     thread = host.syscall(YIELD, [0] * 6).current
     directory = 0xB0000000 | (host.word(thread + 176) >> 8 << 4)
     entry = directory + 4 * (0x00100000 >> 20)
-    table_address = (host.word(entry) & ~0x3FF) - 0x80000000 + 0xB0000000
+    table_address = (host.word(entry) & ~0x3FF) - 0x8A000000 + 0xB0000000
     host.write(table_address + 4 * 0xFD, host.word(table_address + 4 * 0xFD) ^ 0x20)
     with pytest.raises(CheckFailure, match=r"V1|M3"):
         host.interrupt(1)

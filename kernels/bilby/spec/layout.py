@@ -18,7 +18,7 @@ from typing import Any
 
 BILBY = Path(__file__).resolve().parents[1]
 WINDOW = 0xB0000000  # check/host/board.h
-RAM = 0x80000000
+RAM = 0x8A000000
 
 
 @cache

@@ -6,7 +6,9 @@ QEMU has no caches, so a kernel that leaves a line out boots there as well. The 
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +21,11 @@ from unicorn import (
     UC_HOOK_MEM_WRITE_UNMAPPED,
     UC_MODE_ARM,
     Uc,
+    UcError,
 )
 from unicorn.arm_const import (
     UC_ARM_REG_LR,
+    UC_ARM_REG_PC,
     UC_ARM_REG_R0,
     UC_ARM_REG_SP,
     UC_CPU_ARM_1136,
@@ -37,12 +41,19 @@ LINE = 32
 MCR, MRC = 0x0E000010, 0x0E100010
 SCTLR, ACTLR, TTBR = (15, 0, 1, 0, 0), (15, 0, 1, 0, 1), (15, 0, 2, 0, 0)
 CLIDR, CCSIDR, BY_SET_AND_WAY = (15, 1, 0, 0, 1), (15, 1, 0, 0, 0), (15, 0, 7, 6, 2)
+CSSELR = (15, 2, 0, 0, 0)
 FETCH, EVICT, DRAIN = (15, 0, 7, 13, 1), (15, 0, 7, 14, 1), (15, 0, 7, 10, 4)
 LOCK_DATA, LOCK_INSTRUCTIONS = (15, 0, 9, 0, 0), (15, 0, 9, 0, 1)
 OTHERS, TARGET = 0xFFFFFFF7, 0xFFFFFFF8  # ways that are not filled, as lock.h has them
 TABLE_WALK = 0x18  # of TTBR: outer write-back
-SECTION_NEVER = 0x10
 DIRT = b"\xa5"
+MIB = 1 << 20
+
+# Of short descriptors, for the kernel only: a section that is cached, and one that is not executed;
+# a table; a page of a device; a cached page of instructions.
+SECTION, SECTION_NEVER, TABLE, DEVICE_PAGE, VECTOR_PAGE = 0x40E, 0x41E, 0x1, 0x17, 0x21E
+WINDOW, DEVICE_WINDOW, VECTORS = 0xF0000000, 0xF8000000, 0xFFFF0000
+RAM = 128 * MIB
 
 # What boot writes, by machine. Where a register should be zero, hardware may do what it likes.
 WRITTEN: dict[str, dict[tuple[int, ...], int]] = {
@@ -61,6 +72,20 @@ CORES = {"arm1136": UC_CPU_ARM_1136, "cortex-a8": UC_CPU_ARM_CORTEX_A8}
 # Bits of the control register when the MMU is switched on: those that are set, and clear.
 CONTROL = {"arm1136": (0xC03005, 0x800), "cortex-a8": (0x3005, 0x70000802)}
 
+# What boot reads: each bit that it has to change; of the Cortex-A8, also the caches that boards
+# have (32 KiB of 4 ways, then 256 KiB of 8), where the core that executes has one of them.
+READ: dict[str, dict[tuple[int, ...], int]] = {
+    "arm1136": {SCTLR: 0x800},
+    "cortex-a8": {SCTLR: 0x70000802, ACTLR: 0, CLIDR: 0x0A000023},
+}
+SIZES = {0: 0xE00FE01A, 2: 0xF03FE03A}  # CCSIDR, by CSSELR
+
+# Where boards begin, and the pages of their devices: in the window of devices, in the bus.
+BOARDS = {
+    "arm1136": (0x80000000, [(0, 0x68000000), (1, 0x53F98000)]),
+    "cortex-a8": (0x40000000, [(0x20, 0x01C20000)]),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -76,13 +101,13 @@ class Access:
 Read = Callable[[int, int], bytes]  # of the memory that is left: address and bytes
 
 
-def executed(elf: Path, begin: str, core: int, *, physical: bool) -> tuple[list[Access], Read]:
+def executed(elf: Path, begin: str, machine: str, *, physical: bool) -> tuple[list[Access], Read]:
     """A function, up to its return; with the MMU off, up to where it is switched on.
 
-    Memory that the ELF does not fill is not zero.
+    Memory that the ELF does not fill is not zero, and neither are registers.
     """
     core_of = Uc(UC_ARCH_ARM, UC_MODE_ARM)
-    core_of.ctl_set_cpu_model(core)
+    core_of.ctl_set_cpu_model(CORES[machine])
     mapped: set[int] = set()
 
     def provide(address: int, size: int) -> None:
@@ -102,6 +127,7 @@ def executed(elf: Path, begin: str, core: int, *, physical: bool) -> tuple[list[
         start = _physical(elf, start)
     found: list[Access] = []
     waiting: list[tuple[tuple[int, ...], int]] = []
+    selected = [0]
 
     def register(number: int) -> int:
         return int(core_of.reg_read(UC_ARM_REG_R0 + number))
@@ -109,6 +135,9 @@ def executed(elf: Path, begin: str, core: int, *, physical: bool) -> tuple[list[
     def each(_: Any, address: int, __: int, ___: object) -> None:
         while waiting:
             place, number = waiting.pop()
+            told = SIZES.get(selected[-1]) if place == CCSIDR else READ[machine].get(place)
+            if told is not None:
+                core_of.reg_write(UC_ARM_REG_R0 + number, told)
             found.append(Access("mrc", place, register(number)))
         word = int.from_bytes(core_of.mem_read(address, 4), "little")
         number = word >> 12 & 15
@@ -118,6 +147,8 @@ def executed(elf: Path, begin: str, core: int, *, physical: bool) -> tuple[list[
                 waiting.append((place, number))
             else:
                 found.append(Access("mcr", place, register(number)))
+                if place == CSSELR:
+                    selected.append(register(number))
                 if physical and place == SCTLR:
                     core_of.emu_stop()
         elif word & 0x0FF00FFF == 0x05900000:  # ldr rN, [rM]
@@ -128,6 +159,8 @@ def executed(elf: Path, begin: str, core: int, *, physical: bool) -> tuple[list[
         return True
 
     provide(STOP, PAGE)
+    for number in range(13):
+        core_of.reg_write(UC_ARM_REG_R0 + number, int.from_bytes(4 * DIRT, "little"))
     core_of.reg_write(UC_ARM_REG_SP, STOP + PAGE)
     core_of.reg_write(UC_ARM_REG_LR, STOP)
     core_of.hook_add(UC_HOOK_CODE, each)
@@ -147,7 +180,7 @@ def _physical(elf: Path, address: int) -> int:
 
 def wrong_boot(elf: Path, machine: str) -> str:
     """What boot does otherwise than it should, up to the MMU; empty if nothing."""
-    found, read = executed(elf, "_start", CORES[machine], physical=True)
+    found, read = executed(elf, "_start", machine, physical=True)
     for access in found:
         wanted = WRITTEN[machine].get(access.place, access.value)
         if access.kind == "mcr" and access.value != wanted:
@@ -159,7 +192,7 @@ def wrong_boot(elf: Path, machine: str) -> str:
     ones, zeros = CONTROL[machine]
     if control & (ones | zeros) != ones:
         return f"the control register becomes {control:#x}"
-    wrong = wrong_memory(elf, read)
+    wrong = wrong_memory(elf, machine, read)
     if wrong or machine != "cortex-a8":
         return wrong
     if not [a for a in found if a.kind == "mcr" and a.place == ACTLR and a.value & 2]:
@@ -167,25 +200,40 @@ def wrong_boot(elf: Path, machine: str) -> str:
     return wrong_invalidation(found)
 
 
-def wrong_memory(elf: Path, read: Read) -> str:
-    """Cleared memory that is not zero, but for tables; a window in which more than its first
-    megabyte can be executed.
+def wrong_memory(elf: Path, machine: str, read: Read) -> str:
+    """Cleared memory that is not zero, but for tables; an entry of these that is not as it should
+    be.
     """
     table = symbols(elf)
-    tables = {"kernel_directory": 4 * 4096, "device_table": 1024, "vector_table": 1024}
     begin, end = (_physical(elf, table[name]) for name in ("__bss_start", "__bss_end"))
     left = bytearray(read(begin, end - begin))
-    for name, size in tables.items():
+    for name, entries in tables(elf, machine).items():
         at = _physical(elf, table[name]) - begin
+        size = 4 * len(entries)
+        found = struct.unpack(f"<{len(entries)}I", left[at : at + size])
+        for number, (got, want) in enumerate(zip(found, entries, strict=True)):
+            if got != want:
+                return f"entry {number:#x} of {name} is {got:#x}, not {want:#x}"
         left[at : at + size] = bytes(size)
-    if any(left):
-        return "not all of .bss is cleared"
-    window = table["kernel_panic"] >> 20
-    text = read(_physical(elf, table["kernel_directory"]) + 4 * window, 8)
-    first, second = (int.from_bytes(text[i : i + 4], "little") for i in (0, 4))
-    if second != (first + (1 << 20)) | SECTION_NEVER or first & SECTION_NEVER:
-        return f"the window begins with sections {first:#x}, {second:#x}"
-    return ""
+    return "not all of .bss is cleared" if any(left) else ""
+
+
+def tables(elf: Path, machine: str) -> dict[str, list[int]]:
+    """What boot leaves in its tables. Of the window, only the first megabyte is executed."""
+    table = symbols(elf)
+    ram, devices = BOARDS[machine]
+    directory, device_table, vector_table = [0] * 4096, [0] * 256, [0] * 256
+    for number in range(RAM // MIB):
+        directory[WINDOW // MIB + number] = ram + number * MIB | SECTION_NEVER
+    directory[WINDOW // MIB] = directory[ram // MIB] = ram | SECTION
+    directory[DEVICE_WINDOW // MIB] = _physical(elf, table["device_table"]) | TABLE
+    directory[VECTORS // MIB] = _physical(elf, table["vector_table"]) | TABLE
+    for number, page in devices:
+        device_table[number] = page | DEVICE_PAGE
+    vector_table[VECTORS // PAGE % 256] = _physical(elf, table["vector_reset"]) | VECTOR_PAGE
+    return {
+        "kernel_directory": directory, "device_table": device_table, "vector_table": vector_table,
+    }  # fmt: skip
 
 
 def wrong_invalidation(found: list[Access]) -> str:
@@ -238,10 +286,38 @@ def wrong_locking(elf: Path) -> str:
     places = {place for place, _ in steps}
     found = [
         (access.place, access.value)
-        for access in executed(elf, "pin_lines", UC_CPU_ARM_1136, physical=False)[0]
+        for access in executed(elf, "pin_lines", "arm1136", physical=False)[0]
         if access.place in places
     ]
     for at, (got, want) in enumerate(zip(found, wanted, strict=False)):
         if got != want:
             return f"step {at} is {got[0]} {got[1]:#x}, not {want[0]} {want[1]:#x}"
     return "" if len(found) == len(wanted) else f"{len(found)} steps, not {len(wanted)}"
+
+
+def wrong_vectors(elf: Path) -> str:
+    """Where an exception enters something else than it should; or a panic that ends."""
+    table = symbols(elf)
+    entries = ("kernel_panic", "entry_undefined", "entry_svc", "entry_prefetch_abort",
+               "entry_data_abort", "kernel_panic", "entry_irq", "kernel_panic")  # fmt: skip
+    for number, entry in enumerate(entries):
+        at = after(elf, VECTORS + 4 * number, 1)
+        if at != table[entry]:
+            return f"vector {number} enters {at:#x}, not {entry}"
+    at = after(elf, table["kernel_panic"], 100)
+    end = table["kernel_panic"] + 8
+    return "" if table["kernel_panic"] <= at < end else f"a panic goes on at {at:#x}"
+
+
+def after(elf: Path, start: int, count: int) -> int:
+    """Where a core is after so many instructions from here, or after one that ends in a fault."""
+    core = Uc(UC_ARCH_ARM, UC_MODE_ARM)
+    with elf.open("rb") as file:
+        for segment in ELFFile(file).iter_segments("PT_LOAD"):
+            first = segment["p_vaddr"] // PAGE * PAGE
+            last = -(-(segment["p_vaddr"] + segment["p_memsz"]) // PAGE) * PAGE
+            core.mem_map(first, last - first)
+            core.mem_write(segment["p_vaddr"], segment.data())
+    with suppress(UcError):
+        core.emu_start(start, 0, count=count)
+    return int(core.reg_read(UC_ARM_REG_PC))

@@ -6,15 +6,18 @@
 #ifndef BILBY_BOARD_H
 #define BILBY_BOARD_H
 
-#define RAM_BASE     0x80000000
+#define RAM_BASE     0x8a000000
 #define RAM_BYTES    0x02000000
-#define KERNEL_PHYSICAL 0x80010000 /* the kernel's variables; its code is the process's */
-#define BOOT_HEAP    0x80100000
-#define USER_IMAGE   0x80200000
-#define ROOT_FRAME_1M_BASE  0x80300000
-#define ROOT_FRAME_16M_BASE 0x81000000
-/* Small, so that clearing one is not most of a test. */
-#define UNTYPED_REGIONS { { 0x80400000, 16 }, { 0x80800000, 21 }, { 0x80a00000, 21 } }
+#define KERNEL_PHYSICAL 0x8a010000 /* the kernel's variables; its code is the process's */
+#define BOOT_HEAP    0x8a100000
+#define USER_IMAGE   0x8a200000
+#define ROOT_FRAME_1M_BASE  0x8a300000
+#define ROOT_FRAME_16M_BASE 0x8b000000
+/*
+ * Small, so that clearing one is not most of a test.  Where RAM begins, the first word of the
+ * capability of the frame at 0x8ab00000 is that of an object at 0xb0ab0000, but for the type.
+ */
+#define UNTYPED_REGIONS { { 0x8a400000, 16 }, { 0x8a800000, 21 }, { 0x8aa00000, 21 } }
 
 #define DIRT_BYTES   0x4000 /* of the first region: what a program may have left */
 

@@ -234,3 +234,16 @@ def copies_of_what_has_no_badge_have_no_children(script: Script) -> None:
         for copy in [script.copy(original) for _ in range(3)]:
             script.revoke(copy)
         script.revoke(original)
+
+
+def two_types_in_one_place_of_a_word(script: Script) -> None:
+    """The first word of an endpoint's capability is that of a frame's, but for the type."""
+    pieces = script.make("UNTYPED", 16, 32, region=2)
+    endpoint = script.make("ENDPOINT", region=pieces + 11)
+    frame = script.make("FRAME_4K", region=pieces + 16)
+    assert script.object_of(endpoint) - WINDOW == (script.cap_of(frame)["base"] << 8) % (32 << 20)
+    for piece in range(11, 17):
+        script.delete(pieces + piece)
+    script.revoke(endpoint)
+    script.copy(frame)
+    script.delete(endpoint)
