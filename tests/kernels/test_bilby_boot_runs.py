@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.testing.bilby.boot_runs import wrong_boot, wrong_locking, wrong_vectors
+from tests.testing.bilby.boot_runs import wrong_boot, wrong_entries, wrong_locking
 from tests.testing.harness import build
 
 KERNELS = build.ROOT / "build" / "bilby"
@@ -40,7 +40,7 @@ def cores_given_back() -> Iterator[None]:
     [
         ("kzm-after", boot_of("arm1136"), [0xE3A00000, 0xE3833010, 0xE3833C02]),  # mov, orr
         ("cubieboard-after", boot_of("cortex-a8"), [0xE16F5F14, 0xE2577001, 0xE08320A3]),
-        ("kzm-after", wrong_vectors, [0xE59FF018, 0xEAFFFFFE]),  # ldr pc, b to itself
+        ("kzm-after", wrong_entries, [0xE59FF018, 0xEAFFFFFE]),  # ldr pc, b to itself
         ("kzm-latency-l1", wrong_locking, [0xEE071F3D, 0xEE071F3E]),  # fetch, evict
     ],
 )

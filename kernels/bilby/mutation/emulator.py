@@ -19,7 +19,7 @@ from unicorn import UcError
 from kernels.bilby.mutation.fault import Edit
 from kernels.bilby.mutation.judge import Found
 from kernels.bilby.mutation.workshop import Workshop
-from tests.testing.bilby.boot_runs import wrong_boot, wrong_locking, wrong_vectors
+from tests.testing.bilby.boot_runs import wrong_boot, wrong_entries, wrong_locking
 from tests.testing.bilby.device_writes import other_writes
 from tests.testing.bilby.it_blocks import wrong_state
 from tests.testing.bilby.operations import MACHINES, differences, of_assembly, of_headers
@@ -79,7 +79,7 @@ class Emulator:
         if told:
             return Found(told[0], "operations.toml")
         try:
-            wrong = wrong_boot(kernel, machine) or wrong_vectors(kernel)
+            wrong = wrong_boot(kernel, machine) or wrong_entries(kernel)
             if not wrong and machine == "cortex-a8":
                 wrong = wrong_state(self.workshop.bilby, self.workshop.folder)
             if not wrong and self.workshop.target.pin == "l1":

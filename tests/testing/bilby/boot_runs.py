@@ -295,22 +295,30 @@ def wrong_locking(elf: Path) -> str:
     return "" if len(found) == len(wanted) else f"{len(found)} steps, not {len(wanted)}"
 
 
-def wrong_vectors(elf: Path) -> str:
-    """Where an exception enters something else than it should; or a panic that ends."""
+def wrong_entries(elf: Path) -> str:
+    """Where an exception enters something else than it should; a call that does not leave for an
+    interrupt; or a panic that ends.
+    """
     table = symbols(elf)
     entries = ("kernel_panic", "entry_undefined", "entry_svc", "entry_prefetch_abort",
                "entry_data_abort", "kernel_panic", "entry_irq", "kernel_panic")  # fmt: skip
     for number, entry in enumerate(entries):
-        at = after(elf, VECTORS + 4 * number, 1)
+        at, _ = after(elf, VECTORS + 4 * number, 1)
         if at != table[entry]:
             return f"vector {number} enters {at:#x}, not {entry}"
-    at = after(elf, table["kernel_panic"], 100)
+    if after(elf, table["leave_to_interrupt"], 2) != (
+        table["handle_interrupt"], table["kernel_stack_top"]
+    ):  # fmt: skip
+        return "no interrupt is handled on an empty stack after a call"
+    at, _ = after(elf, table["kernel_panic"], 100)
     end = table["kernel_panic"] + 8
     return "" if table["kernel_panic"] <= at < end else f"a panic goes on at {at:#x}"
 
 
-def after(elf: Path, start: int, count: int) -> int:
-    """Where a core is after so many instructions from here, or after one that ends in a fault."""
+def after(elf: Path, start: int, count: int) -> tuple[int, int]:
+    """pc and sp of a core after so many instructions from here, or after one that ends in a
+    fault.
+    """
     core = Uc(UC_ARCH_ARM, UC_MODE_ARM)
     with elf.open("rb") as file:
         for segment in ELFFile(file).iter_segments("PT_LOAD"):
@@ -320,4 +328,4 @@ def after(elf: Path, start: int, count: int) -> int:
             core.mem_write(segment["p_vaddr"], segment.data())
     with suppress(UcError):
         core.emu_start(start, 0, count=count)
-    return int(core.reg_read(UC_ARM_REG_PC))
+    return int(core.reg_read(UC_ARM_REG_PC)), int(core.reg_read(UC_ARM_REG_SP))
