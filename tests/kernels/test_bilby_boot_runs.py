@@ -40,7 +40,8 @@ def cores_given_back() -> Iterator[None]:
     [
         ("kzm-after", boot_of("arm1136"), [0xE3A00000, 0xE3833010, 0xE3833C02]),  # mov, orr
         ("cubieboard-after", boot_of("cortex-a8"), [0xE16F5F14, 0xE2577001, 0xE08320A3]),
-        ("kzm-after", wrong_entries, [0xE59FF018, 0xEAFFFFFE]),  # ldr pc, b to itself
+        # ldr pc, b to itself, tst of a mode, ldr sp
+        ("kzm-after", wrong_entries, [0xE59FF018, 0xEAFFFFFE, 0xE31D000F, 0xE59FD178]),
         ("kzm-latency-l1", wrong_locking, [0xEE071F3D, 0xEE071F3E]),  # fetch, evict
     ],
 )

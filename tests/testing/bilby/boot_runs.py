@@ -28,6 +28,7 @@ from unicorn.arm_const import (
     UC_ARM_REG_PC,
     UC_ARM_REG_R0,
     UC_ARM_REG_SP,
+    UC_ARM_REG_SPSR,
     UC_CPU_ARM_1136,
     UC_CPU_ARM_CORTEX_A8,
 )
@@ -97,6 +98,20 @@ class Access:
     place: tuple[int, ...]
     value: int
 
+
+VECTOR_ENTRIES = ("kernel_panic", "entry_undefined", "entry_svc", "entry_prefetch_abort",
+                  "entry_data_abort", "kernel_panic", "entry_irq", "kernel_panic")  # fmt: skip
+HANDLERS = {
+    "entry_undefined": "handle_undefined",
+    "entry_prefetch_abort": "handle_prefetch_abort",
+    "entry_data_abort": "handle_data_abort",
+    "entry_svc": "handle_syscall",
+    "entry_irq": "handle_interrupt",
+    "leave_to_interrupt": "handle_interrupt",
+}
+FROM_ANYWHERE = ("entry_svc", "entry_irq", "leave_to_interrupt")  # the idle thread is privileged
+A_HANDLER = 100  # instructions: more than come before one
+USER, SUPERVISOR = 0x10, 0x13
 
 Read = Callable[[int, int], bytes]  # of the memory that is left: address and bytes
 
@@ -296,28 +311,30 @@ def wrong_locking(elf: Path) -> str:
 
 
 def wrong_entries(elf: Path) -> str:
-    """Where an exception enters something else than it should; a call that does not leave for an
-    interrupt; or a panic that ends.
+    """Where an exception enters something else than it should, or its handler finds a stack that is
+    not empty; a call that does not leave for an interrupt; or a panic that does not come, or ends.
     """
     table = symbols(elf)
-    entries = ("kernel_panic", "entry_undefined", "entry_svc", "entry_prefetch_abort",
-               "entry_data_abort", "kernel_panic", "entry_irq", "kernel_panic")  # fmt: skip
-    for number, entry in enumerate(entries):
+    panic = table["kernel_panic"]
+    for number, entry in enumerate(VECTOR_ENTRIES):
         at, _ = after(elf, VECTORS + 4 * number, 1)
         if at != table[entry]:
             return f"vector {number} enters {at:#x}, not {entry}"
-    if after(elf, table["leave_to_interrupt"], 2) != (
-        table["handle_interrupt"], table["kernel_stack_top"]
-    ):  # fmt: skip
-        return "no interrupt is handled on an empty stack after a call"
-    at, _ = after(elf, table["kernel_panic"], 100)
-    end = table["kernel_panic"] + 8
-    return "" if table["kernel_panic"] <= at < end else f"a panic goes on at {at:#x}"
+    for entry, handler in HANDLERS.items():
+        wanted = table[handler], table["kernel_stack_top"]
+        if after(elf, table[entry], A_HANDLER, stop=wanted[0]) != wanted:
+            return f"{entry} does not come to {handler} with an empty stack"
+        if entry not in FROM_ANYWHERE:
+            at, _ = after(elf, table[entry], A_HANDLER, SUPERVISOR, stop=panic)
+            if at != panic:
+                return f"{entry} from the kernel is no panic"
+    at, _ = after(elf, panic, A_HANDLER)
+    return "" if panic <= at < panic + 8 else f"a panic goes on at {at:#x}"
 
 
-def after(elf: Path, start: int, count: int) -> tuple[int, int]:
-    """pc and sp of a core after so many instructions from here, or after one that ends in a
-    fault.
+def after(elf: Path, start: int, count: int, status: int = USER, stop: int = 0) -> tuple[int, int]:
+    """pc and sp of a core after so many instructions from here, or where it stops, or after one
+    that ends in a fault. ``status``: of what was interrupted.
     """
     core = Uc(UC_ARCH_ARM, UC_MODE_ARM)
     with elf.open("rb") as file:
@@ -326,6 +343,14 @@ def after(elf: Path, start: int, count: int) -> tuple[int, int]:
             last = -(-(segment["p_vaddr"] + segment["p_memsz"]) // PAGE) * PAGE
             core.mem_map(first, last - first)
             core.mem_write(segment["p_vaddr"], segment.data())
+
+    def anywhere(_: Any, __: int, address: int, ___: int, ____: int, _____: object) -> bool:
+        core.mem_map(address // PAGE * PAGE, PAGE)
+        return True
+
+    core.hook_add(UC_HOOK_MEM_READ_UNMAPPED | UC_HOOK_MEM_WRITE_UNMAPPED, anywhere)
+    core.reg_write(UC_ARM_REG_SPSR, status)
+    core.reg_write(UC_ARM_REG_SP, WINDOW + PAGE // 2)
     with suppress(UcError):
-        core.emu_start(start, 0, count=count)
+        core.emu_start(start, stop, count=count)
     return int(core.reg_read(UC_ARM_REG_PC)), int(core.reg_read(UC_ARM_REG_SP))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a board's functions write to devices when the kernel boots, as a core executes them.
+"""What a board's functions write to devices when the kernel boots, and which line they take, as a
+core executes them.
 
 QEMU's devices lack registers that boards have, and come out of reset as the kernel wants them.
 """
@@ -7,6 +8,7 @@ QEMU's devices lack registers that boards have, and come out of reset as the ker
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from unicorn import (
     UC_MODE_ARM,
     Uc,
 )
-from unicorn.arm_const import UC_ARM_REG_LR, UC_ARM_REG_SP
+from unicorn.arm_const import UC_ARM_REG_LR, UC_ARM_REG_R0, UC_ARM_REG_SP
 
 from tests.testing.bilby.build import BILBY, CROSS, output, symbols
 from tests.testing.bilby.operations import FLAGS, MACHINES
@@ -36,11 +38,19 @@ def stated(board: str) -> dict[str, list[tuple[int, int]]]:
     return {row["of"]: [(offset, value) for offset, value in row["registers"]] for row in rows}
 
 
-def written(board: str, bilby: Path, folder: Path) -> dict[str, list[tuple[int, int]]]:
-    """The same of the headers as they are."""
+def taken(board: str) -> list[tuple[dict[int, int], int]]:
+    """What the interrupt controller's registers hold, and the line that is then taken."""
+    path = BILBY / "boards" / board / "registers.toml"
+    rows = tomllib.loads(path.read_text(encoding="utf-8"))["taken"]
+    return [(dict(row["registers"]), row["line"]) for row in rows]
+
+
+def compiled(board: str, bilby: Path, folder: Path) -> tuple[bytes, dict[str, int]]:
+    """The functions of the headers as they are: code, and where each begins."""
     source, made = folder / "writes.c", folder / "writes.elf"
     lines = ["#include <interrupts.h>", "#include <tick.h>"]
     lines += [f"void of_{name}(void) {{ {name}(); }}" for name in FUNCTIONS]
+    lines += ["word_t of_interrupts_take(void) { return interrupts_take(); }"]
     source.write_text("\n".join(lines) + "\n", encoding="utf-8")
     machine = MACHINES[board]
     parts = (f"boards/{board}", f"machine/{machine}", "machine", "include", "boards")
@@ -50,10 +60,13 @@ def written(board: str, bilby: Path, folder: Path) -> dict[str, list[tuple[int, 
            f"-I{generated}", source, "-o", made)  # fmt: skip
     output(f"{CROSS}objcopy", "-O", "binary", "-j", ".text", made, folder / "writes.bin")
     code = (folder / "writes.bin").read_bytes()
-    return {name: _writes(code, symbols(made)[f"of_{name}"]) for name in FUNCTIONS}
+    return code, symbols(made)
 
 
-def _writes(code: bytes, start: int) -> list[tuple[int, int]]:
+def executed(
+    code: bytes, start: int, registers: Mapping[int, int]
+) -> tuple[list[tuple[int, int]], int]:
+    """What a function writes to devices whose registers hold this, and what it returns."""
     core = Uc(UC_ARCH_ARM, UC_MODE_ARM)
     found: list[tuple[int, int]] = []
 
@@ -63,7 +76,10 @@ def _writes(code: bytes, start: int) -> list[tuple[int, int]]:
             found.append((address % PAGE, value & 0xFFFFFFFF))
 
     def device(_: Any, __: int, address: int, ___: int, ____: int, _____: object) -> bool:
-        core.mem_map(address // PAGE * PAGE, PAGE)
+        page = address // PAGE * PAGE
+        core.mem_map(page, PAGE)
+        for offset, value in registers.items():
+            core.mem_write(page + offset, value.to_bytes(4, "little"))
         return True
 
     core.mem_map(CODE, 4 * PAGE)
@@ -75,17 +91,23 @@ def _writes(code: bytes, start: int) -> list[tuple[int, int]]:
     core.hook_add(UC_HOOK_MEM_WRITE, write)
     core.hook_add(UC_HOOK_MEM_READ_UNMAPPED | UC_HOOK_MEM_WRITE_UNMAPPED, device)
     core.emu_start(start, STOP, count=10_000)
-    return found
+    return found, int(core.reg_read(UC_ARM_REG_R0))
 
 
 def other_writes(board: str, bilby: Path, folder: Path) -> list[str]:
-    """Functions that write something else than is stated."""
-    wanted = stated(board)
-    return [
-        f"{name} writes {shown(found)}; stated is {shown(wanted[name])}"
-        for name, found in written(board, bilby, folder).items()
-        if found != wanted[name]
-    ]
+    """Functions that write something else than is stated, or take another line."""
+    code, places = compiled(board, bilby, folder)
+    told = []
+    for name, wanted in stated(board).items():
+        found, _ = executed(code, places[f"of_{name}"], {})
+        if found != wanted:
+            told.append(f"{name} writes {shown(found)}; stated is {shown(wanted)}")
+    for registers, line in taken(board):
+        writes, got = executed(code, places["of_interrupts_take"], registers)
+        if writes or got != line:
+            held = shown(list(registers.items()))
+            told.append(f"interrupts_take takes line {got} of {held}; stated is {line}")
+    return told
 
 
 def shown(writes: list[tuple[int, int]]) -> str:
