@@ -46,6 +46,13 @@ def test_what_an_operation_changes_is_seen_and_undone(host: Host) -> None:
     assert host.word(thread) == 0x001FD000  # ROOT_INFO
 
 
+def test_a_host_that_waits_for_more_is_no_end_of_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A faulty kernel can leave it so: in the middle of an operation that was sent whole."""
+    monkeypatch.setattr("kernels.bilby.fuzz.host.QUIET_SECONDS", 0.2)
+    with running(program()) as host, pytest.raises(CheckFailure, match="waits for more"):
+        host.answers([b"\x01\x00\x00\x00"])
+
+
 # Offsets in a thread control block and in the first thread's slots (objects.layout).
 CORRUPTIONS = [
     ("S4", "ready_words", 0, 1),

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import select
 import struct
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +20,7 @@ GOOD, FAILED, PANIC, NO = range(4)
 FORCE_EACH = 1
 HEAD = 20  # bytes of an answer before its changes
 AT_ONCE = 30_000  # bytes that a pipe takes while nobody reads
+QUIET_SECONDS = 30  # without an answer, until it is looked whether anything is done at all
 REPLAYED = 100  # operations, until the first answer that differs is looked for
 
 PAGE = 4096
@@ -48,6 +51,7 @@ class Host:
             [str(program), str(seconds)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
+        self._unread = bytearray()
         self._pages: dict[int, list[int]] = {}
         self._pages_at_start: dict[int, list[int]] = {}
         self._replaced: dict[int, int] = {}
@@ -75,12 +79,33 @@ class Host:
 
     def _read(self, count: int) -> bytes:
         assert self._process.stdout is not None
-        data = self._process.stdout.read(count)
-        if len(data) != count:
-            assert self._process.stderr is not None
-            stderr = self._process.stderr.read().decode(errors="replace")
-            raise CheckFailure(f"the host build ended:\n{stderr[:4000]}")
+        while len(self._unread) < count:
+            if self._is_stuck():
+                raise CheckFailure("the host build waits for more than it was sent")
+            piece = os.read(self._process.stdout.fileno(), AT_ONCE)
+            if not piece:
+                assert self._process.stderr is not None
+                said = self._process.stderr.read().decode(errors="replace")
+                raise CheckFailure(f"the host build ended:\n{said[:4000]}")
+            self._unread += piece
+        data = bytes(self._unread[:count])
+        del self._unread[:count]
         return data
+
+    def _is_stuck(self) -> bool:
+        """It says nothing and does nothing: it waits for more than it was sent."""
+        assert self._process.stdout is not None
+        answers = self._process.stdout.fileno()
+        used = -1.0
+        while not select.select([answers], [], [], QUIET_SECONDS)[0]:
+            before, used = used, self._processor_seconds()
+            if used == before:
+                return True
+        return False
+
+    def _processor_seconds(self) -> float:
+        stat = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="utf-8")
+        return sum(map(int, stat.rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
 
     def request(
         self, operation: int, *arguments: int, writes: Mapping[int, int] | None = None
