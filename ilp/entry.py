@@ -47,10 +47,12 @@ def bound_entry(
     solver: Solver,
     seconds: float | None = None,
     place: Callable[[int], str] = hex,
+    known: WorstCase | None = None,
 ) -> EntryBound:
     """The longest path; ``values`` are the parameters that have a number.
 
-    ``execution``: the only one there is, if it is known.
+    ``execution``: the only one there is, if it is known. ``known``: the answer, if an earlier run
+    has solved the same program.
 
     Raises as ``worst_case`` and ``parametric_bound`` do.
     """
@@ -59,7 +61,7 @@ def bound_entry(
     still = open_loops(stated, named)
     limits = visits(parameters, values)
     if not still:
-        worst = worst_case(
+        worst = known or worst_case(
             graph, costs, stated, constraints, limits, execution,
             solver=solver, seconds=seconds, place=place,
         )  # fmt: skip

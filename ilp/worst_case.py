@@ -34,14 +34,14 @@ SHUFFLES = 8  # random orders tried before counts are called unrealisable
 
 @dataclass(frozen=True, slots=True)
 class WorstCase:
-    """The answer for one entry, and the program that it solves.
+    """The answer for one entry, and the program that it solves; None if that is not at hand.
 
     ``ilp.solvers.pulp_problem`` gives and writes the program as PuLP has it.
     """
 
     solution: Solution
     path: WorstPath
-    model: Model
+    model: Model | None
 
 
 def worst_case(

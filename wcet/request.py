@@ -260,9 +260,15 @@ def vivu_of(options: argparse.Namespace) -> Vivu:
 
 
 def requested(
-    options: argparse.Namespace, entries: Sequence[str], models: Path | None = None
+    options: argparse.Namespace,
+    entries: Sequence[str],
+    models: Path | None = None,
+    *,
+    programs: bool = False,
 ) -> Options:
-    """The analysis that a command line asks for. Raises UsageError for what makes no sense."""
+    """The analysis that a command line asks for; ``models`` of loops and integer ``programs``:
+    they are written. Raises UsageError for what makes no sense.
+    """
     store = kept(options)
     budget = Budget(seconds=max(1, round(options.time_limit)))
     return Options(
@@ -290,6 +296,7 @@ def requested(
         sharing=SHARING[options.share],
         interrupts=options.interrupts,
         force_core=options.force_core,
+        programs=programs,
         sources=options.source_dir or Path(),
     )
 

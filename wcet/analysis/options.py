@@ -37,4 +37,5 @@ class Options:
     sharing: Sharing = field(default_factory=Sharing)
     interrupts: int = 1  # how many may be pending at once, for the latency
     force_core: bool = False  # bound a binary that is built for another processor
+    programs: bool = False  # the integer programs are written, and so each is solved
     sources: Path = Path()  # where the compiler ran: comments in the sources may be facts

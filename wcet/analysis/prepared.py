@@ -113,13 +113,15 @@ class PreparedStore:
 
     def put(self, name: str, address: int, prepared: Prepared) -> None:
         """Keep the record of an entry, if it is final."""
-        key = self.key(name, address)
-        if (
-            key
-            and not prepared.shared
-            and all(self._final(b) for p in prepared.paths for b in p.bounds)
-        ):
+        key = self.kept_under(name, address, prepared)
+        if key:
             self._store.keep(key, Kept(prepared, self._sources))
+
+    def kept_under(self, name: str, address: int, prepared: Prepared) -> str:
+        """The key of what was found out about an entry; empty: it is not final, and not kept."""
+        bounds = [bound for paths in prepared.paths for bound in paths.bounds]
+        final = not prepared.shared and all(map(self._final, bounds))
+        return self.key(name, address) if final else ""
 
     def _final(self, bound: LoopBound) -> bool:
         """Proved, or not because no proof was found in less time than any one may take."""

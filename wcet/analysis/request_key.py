@@ -44,6 +44,7 @@ LEFT_OUT: LeftOut = {
         "ends": "the addresses that they name are walked",
         "parameters": "only the integer program reads them, and it is solved anew",
         "store": KEPT,
+        "programs": "where they are written changes no bound, and no answer is recalled then",
         "interrupts": "the latency is computed anew from the bounds of the entries",
     },
     "loopbounds.proof.options.BoundOptions": {

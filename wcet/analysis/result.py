@@ -58,7 +58,7 @@ class EntryResult:
     infeasible: tuple[InfeasibleEdge, ...]
     assumptions: tuple[Assumption, ...]
     constraints: tuple[Constraint, ...]  # those that have an effect here
-    model: Model  # the integer program that was solved
+    model: Model | None  # the integer program that was solved; None: by an earlier run
     numbers: tuple[int, ...]  # per loop: the bound that it was solved for
     parametric: Parametric | None = None
     example: Mapping[str, int] = field(default_factory=dict)

@@ -130,7 +130,9 @@ def run(options: argparse.Namespace) -> int:
             options.baseline = project.baseline
     old = baseline(options.baseline) if options.baseline else None
     stages = Stages(verbose=not options.quiet)
-    wanted = requested(options, options.entry, options.smv)
+    wanted = requested(
+        options, options.entry, options.smv, programs=bool(options.lp or options.mps)
+    )
     if options.suggest_facts:
         return suggest(options, survey(options.kernel, wanted, stages))
     try:
@@ -210,6 +212,7 @@ def programs(
     from ilp.solvers.pulp_problem import to_lp, to_mps  # PuLP takes 0.2 s to load
 
     for name, entry in result.entries.items():
+        assert entry.model is not None, "it is solved where it is to be written"
         model = readable(entry.model, entry.graph, result.image)
         for path, text in ((lp, to_lp), (mps, to_mps)):
             if path:

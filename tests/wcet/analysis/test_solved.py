@@ -1,0 +1,143 @@
+"""Answers of integer programs that an earlier run has found (rules 30 and 31)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ilp.worst_case import WorstCase, worst_case
+from tests.testing.quoll.building import build
+from wcet.analysis.prepared import PreparedPaths
+from wcet.analysis.run import Run
+from wcet.analysis.solved import Answer, restored
+from wcet.cli import main
+
+PROGRAM = """\
+unsigned table[8];
+__attribute__((noinline)) unsigned work(unsigned a) {
+    for (unsigned i = 0; i < 8; i++)
+        a += table[i];
+    return a;
+}
+unsigned pick(unsigned a, unsigned b) {
+    unsigned x = 1;
+    if (a & 1)
+        x += work(a);
+    if (a & 2)
+        x += work(b);
+    return x;
+}
+struct item { struct item *next; unsigned value; };
+unsigned drain(struct item *at) {
+    unsigned sum = 0;
+    while (at) {
+        sum += at->value;
+        at = at->next;
+    }
+    return sum;
+}
+"""
+NINE = "loop prog.c:18 at most 9\n"  # of drain
+ONCE = "work executes at most 1 times\n"
+
+
+class Runs:
+    """Runs on one program with one cache; how many integer programs the last one solved."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.elf = build(PROGRAM, "-fno-inline", link=("-Wl,-Ttext=0xf0010000",))
+        self.folder, self.facts, self.solved = folder, folder / "my.facts", 0
+        self.paths: list[tuple[PreparedPaths, WorstCase]] = []
+        answer = Run.answer
+
+        def counted(*arguments: Any, **named: Any) -> WorstCase:
+            self.solved += 1
+            return worst_case(*arguments, **named)
+
+        def seen(run: Run, paths: PreparedPaths, *more: Any) -> Any:
+            found = answer(run, paths, *more)
+            self.paths.append((paths, found.worst))
+            return found
+
+        monkeypatch.setattr("ilp.entry.worst_case", counted)
+        monkeypatch.setattr(Run, "answer", seen)
+
+    def __call__(self, facts: str = NINE, *more: str) -> dict[str, Any]:
+        """The entries in the JSON of a run."""
+        out, self.solved = self.folder / "out.json", 0
+        self.facts.write_text(facts)
+        arguments = ["analyse", str(self.elf), "--platform", "kzm", "--quiet", "--json", str(out)]
+        arguments += ["--entry", "pick", "--entry", "drain", "--facts", str(self.facts)]
+        assert main([*arguments, "--cache", str(self.folder / "cache"), *more]) == 0
+        entries: dict[str, Any] = json.loads(out.read_text())["entries"]
+        return entries
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
+    return Runs(tmp_path, monkeypatch)
+
+
+def test_an_answer_is_found_once(runs: Runs) -> None:
+    first = runs()
+    assert runs.solved == 2
+    assert runs() == first
+    assert runs.solved == 0
+
+
+def test_a_constraint_is_solved_where_it_constrains(runs: Runs) -> None:
+    free = runs()
+    tight = runs(f"{NINE}{ONCE}")
+    assert runs.solved == 1
+    assert tight["pick"]["cycles"] < free["pick"]["cycles"]
+    assert tight["drain"] == free["drain"]
+    again = runs(f"{NINE}# on another line\n{ONCE}")
+    assert runs.solved == 0
+    assert again["pick"]["cycles"] == tight["pick"]["cycles"]
+
+
+def test_a_program_that_is_written_is_solved(runs: Runs, tmp_path: Path) -> None:
+    runs()
+    runs(NINE, "--lp", str(tmp_path / "program.lp"))
+    assert runs.solved == 2
+    assert "maximize" in (tmp_path / "program.pick.lp").read_text().lower()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda answer: replace(answer, edges=answer.edges[:-1]),  # ends inside
+        lambda answer: replace(answer, edges=answer.edges[1:]),  # begins inside
+        lambda answer: replace(answer, edges=(*answer.edges[:-1], 1 << 20)),  # no edge
+        lambda answer: replace(answer, edges=(*answer.edges[:-1], -1)),
+        lambda answer: replace(
+            answer, solution=replace(answer.solution, cycles=answer.solution.cycles - 1)
+        ),
+    ],
+)
+def test_an_answer_of_something_else_is_not_believed(
+    runs: Runs, change: Callable[[Answer], Answer]
+) -> None:
+    runs()
+    paths, worst = runs.paths[0]
+    edges = tuple(step.edge for step in worst.path.steps if step.edge is not None)
+    answer = Answer(worst.solution, edges)
+    assert restored(answer, paths) == replace(worst, model=None)
+    assert restored(change(answer), paths) is None
+
+
+def test_a_function_of_a_parameter_is_found_again(runs: Runs) -> None:
+    runs("loop prog.c:18 at most n\n")
+    runs("loop prog.c:18 at most n\n")
+    assert runs.solved == 1
+    runs("loop prog.c:18 at most n\n", "--set", "n=9")
+    assert runs.solved == 1
+    runs("loop prog.c:18 at most n\n", "--set", "n=9")
+    assert runs.solved == 0
+    runs("loop prog.c:18 at most n\n", "--set", "n=10")
+    assert runs.solved == 1
