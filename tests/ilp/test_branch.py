@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ilp.solvers.answer import Answer, Solver, Status
-from ilp.solvers.branch import Search, branch_and_bound, elastic_program, exact_values
+from ilp.solvers.branch import (
+    INTEGRAL,
+    Search,
+    at_stake,
+    branch_and_bound,
+    elastic_program,
+    exact_values,
+)
 from ilp.solvers.cbc import Cbc
 from ilp.solvers.highs import Highs
 from ilp.solvers.model import Model, Row
@@ -74,6 +81,22 @@ def test_no_lie_of_a_solver_makes_a_bound_too_low(model: Model, seed: int) -> No
     assert search.bound is not None
     assert search.bound >= best
     assert search.values is None or model.violations(search.values) == ()
+
+
+def test_a_count_beyond_its_limit_does_not_raise_it() -> None:
+    """A wrong solver's; branching at it keeps the limit in both subproblems."""
+    model = Model(("x",), (0,), (1,), 0, ())
+    root = Answer(Status.OPTIMAL, (2.7,), 3.0, ())
+    search = branch_and_bound(model, root, Highs(), 10, None)
+    assert search is not None
+    assert (search.bound, search.values) == (0, (0,))
+
+
+def test_what_costs_most_is_decided_first() -> None:
+    assert at_stake((0.5, 0.9, 1.0), (1, 100, 1000)) == 1
+    assert at_stake((0.5, 0.5, 0.5), (0, -7, 7)) == 1
+    assert at_stake((0.9, 0.6), (0, 0)) == 1
+    assert at_stake((1.0, 2.0 + INTEGRAL / 2), (5, 5)) is None
 
 
 @pytest.mark.slow

@@ -48,6 +48,7 @@ def test_invocations_that_make_up_for_each_other_are_cut_off() -> None:
     got = answer(cycles, 4, [TIED])
     assert got.solution.cycles == 3 * 2
     assert got.path.unrealisable is None
+    assert got.model is not None
     assert [row.origin for row in got.model.rows if row.name.startswith("cut")] == [
         "one invocation of 0x2000 in context 1 takes at most 2 cycles, "
         "or -1 when the path ends in it"

@@ -74,6 +74,7 @@ def judge_bound(case: Case, answer: WorstCase, longest: int, exact: bool, tally:
         tally.looseness.append((bound - longest) / longest)
     if answer.path.unrealisable:
         tally.seen["repeated, not realisable"] += 1
+    assert answer.model is not None
     if len(answer.model.rows) > len(build_ipet(*ipet_arguments(case)).model.rows):
         tally.seen["cut and solved again"] += 1
     method = answer.solution.method
