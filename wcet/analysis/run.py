@@ -23,7 +23,7 @@ from wcet.analysis.options import Options
 from wcet.analysis.prepared import Prepared, PreparedPaths, PreparedStore
 from wcet.analysis.raw_memory import refuse_several
 from wcet.analysis.result import EntryResult, Start
-from wcet.analysis.solved import AnswerStore, Asked
+from wcet.analysis.solved import Asked, SolvedStore
 from wcet.analysis.stages import Stages
 from wcet.platforms import platform as platforms
 from wcet.platforms.platform import Platform
@@ -106,7 +106,7 @@ class Run:
     ) -> list[EntryBound]:
         """The integer programs from all starts, or what an earlier run found out about them."""
         entry = "" if self.options.programs else self.store.kept_under(name, address, prepared)
-        store = AnswerStore(self.options.store, entry, asked, self.options.parameters)
+        store = SolvedStore(self.options.store, entry, asked, self.options.parameters)
         found = [
             self.answer(paths, one, store.recalled(number, paths))
             for number, (paths, one) in enumerate(zip(prepared.paths, asked, strict=True))

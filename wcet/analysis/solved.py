@@ -23,7 +23,7 @@ from quoll.kept.store import Store
 from wcet.analysis.prepared import PreparedPaths
 from wcet.analysis.request_key import LEFT_OUT
 
-__all__ = ["Answer", "AnswerStore", "Answers", "Asked"]
+__all__ = ["Asked", "SolvedEntry", "SolvedProgram", "SolvedStore"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SolvedProgram:
     """The solution, and its path as the edges that are taken from the entry on."""
 
     solution: Solution
@@ -43,13 +43,13 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
-    """A record: one for each start of paths."""
+class SolvedEntry:
+    """A record: one program for each start of paths."""
 
-    answers: tuple[Answer, ...]
+    programs: tuple[SolvedProgram, ...]
 
 
-class AnswerStore:
+class SolvedStore:
     """The answers for one entry: those that are recalled, and those to be kept.
 
     ``entry`` is the key of what the programs are made from; empty: nothing is kept. ``values``: of
@@ -63,8 +63,8 @@ class AnswerStore:
         named = {p.name for one in asked for p in one.parameters.values()}
         used = {name: value for name, value in values.items() if name in named}
         self._key = entry and key_of("programs", entry, tuple(asked), used, left_out=LEFT_OUT)
-        kept: Answers | None = store.value(self._key, Answers) if self._key else None
-        self._kept = kept.answers if kept and len(kept.answers) == len(asked) else None
+        kept: SolvedEntry | None = store.value(self._key, SolvedEntry) if self._key else None
+        self._kept = kept.programs if kept and len(kept.programs) == len(asked) else None
 
     def recalled(self, start: int, paths: PreparedPaths) -> WorstCase | None:
         """The answer for the paths from a start, by number, if it is there."""
@@ -72,23 +72,23 @@ class AnswerStore:
 
     def keep(self, found: Sequence[WorstCase | None]) -> None:
         """Write down the answers for all starts, unless one may not be kept, or they were read."""
-        answers = tuple(answer for worst in found if (answer := answer_of(worst)) is not None)
-        if self._key and self._kept is None and len(answers) == len(found):
-            self._store.keep(self._key, Answers(answers))
+        solved = tuple(one for worst in found if (one := solved_of(worst)) is not None)
+        if self._key and self._kept is None and len(solved) == len(found):
+            self._store.keep(self._key, SolvedEntry(solved))
 
 
-def answer_of(worst: WorstCase | None) -> Answer | None:
+def solved_of(worst: WorstCase | None) -> SolvedProgram | None:
     """What is kept of an answer; None if no path reaches its bound."""
     if worst is None or not worst.solution.optimal or worst.path.unrealisable is not None:
         return None
     edges = (step.edge for step in worst.path.steps)
-    return Answer(worst.solution, tuple(edge for edge in edges if edge is not None))
+    return SolvedProgram(worst.solution, tuple(edge for edge in edges if edge is not None))
 
 
-def restored(answer: Answer, paths: PreparedPaths) -> WorstCase | None:
+def restored(solved: SolvedProgram, paths: PreparedPaths) -> WorstCase | None:
     """The answer in this graph; None if it is of another one."""
-    steps = followed(paths.graph, answer.edges)
-    solution = answer.solution
+    steps = followed(paths.graph, solved.edges)
+    solution = solved.solution
     if steps is None or path_cycles(paths.costs, steps) != solution.cycles:
         return None
     return WorstCase(solution, WorstPath(steps, solution.cycles, None), None)

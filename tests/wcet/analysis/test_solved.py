@@ -1,4 +1,4 @@
-"""Answers of integer programs that an earlier run has found (rules 30 and 31)."""
+"""SolvedEntry of integer programs that an earlier run has found (rules 30 and 31)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ilp.worst_case import WorstCase, worst_case
 from tests.testing.quoll.building import build
 from wcet.analysis.prepared import PreparedPaths
 from wcet.analysis.run import Run
-from wcet.analysis.solved import Answer, restored
+from wcet.analysis.solved import SolvedProgram, restored
 from wcet.cli import main
 
 PROGRAM = """\
@@ -121,12 +121,12 @@ def test_a_program_that_is_written_is_solved(runs: Runs, tmp_path: Path) -> None
     ],
 )
 def test_an_answer_of_something_else_is_not_believed(
-    runs: Runs, change: Callable[[Answer], Answer]
+    runs: Runs, change: Callable[[SolvedProgram], SolvedProgram]
 ) -> None:
     runs()
     paths, worst = runs.paths[0]
     edges = tuple(step.edge for step in worst.path.steps if step.edge is not None)
-    answer = Answer(worst.solution, edges)
+    answer = SolvedProgram(worst.solution, edges)
     assert restored(answer, paths) == replace(worst, model=None)
     assert restored(change(answer), paths) is None
 
