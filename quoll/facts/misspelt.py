@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from quoll.facts.fact import FactForm
 from quoll.spelling import nearest
@@ -12,6 +12,7 @@ __all__ = ["forms_meant", "meant"]
 
 LONGEST = 300  # characters of a line; each word is tried in every form
 ALIKE = 3  # words that are tried in the place of one
+SOME, FEW = 2, 4  # words that a line and a form have in common; forms that are shown for that
 WORD = re.compile(r"(?<![\w.$+:])[A-Za-z_]+(?![\w.$+:])")
 LITERAL = re.compile(r"\b[a-z-]{2,}\b")
 
@@ -24,11 +25,21 @@ def meant(line: str, forms: Sequence[FactForm]) -> str | None:
 
 
 def forms_meant(line: str, forms: Sequence[FactForm]) -> list[FactForm]:
-    """The forms that begin with the first word of ``line``, or with one that is written alike."""
+    """The forms that begin with the first word of ``line``, or with one that is written alike; if
+    there are none, the few that have most words in common with it, two at least.
+    """
     first = line.split(maxsplit=1)[0]
     openings = {form.text: form.text.split()[0] for form in forms}
     near = nearest(first, {word for word in openings.values() if LITERAL.fullmatch(word)})
-    return [form for form in forms if openings[form.text] in near]
+    found = [form for form in forms if openings[form.text] in near]
+    return found or _with_most_words(set(LITERAL.findall(line[:LONGEST])), forms)
+
+
+def _with_most_words(words: Set[str], forms: Sequence[FactForm]) -> list[FactForm]:
+    common = [len(words & set(LITERAL.findall(form.text))) for form in forms]
+    most = max(common)
+    found = [form for form, count in zip(forms, common, strict=True) if count == most]
+    return found if most >= SOME and len(found) <= FEW else []
 
 
 def _respelt(line: str, forms: Sequence[FactForm]) -> Iterator[str]:

@@ -96,6 +96,19 @@ def test_the_first_word_says_which_form_was_meant(line: str, expected: str) -> N
     assert "count(PLACE)" not in refusal(line)
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("in other: the loop at most 9", "loop PLACE at most N"),
+        ("memory at p points into heap", "access at PLACE points into NAME"),
+    ],
+)
+def test_a_line_in_other_words_gets_the_forms_that_share_most(line: str, expected: str) -> None:
+    text = refusal(line)
+    assert expected in text
+    assert sum(form.text in text for form in FORMS) <= 6, text
+
+
 def test_what_is_like_no_fact_gets_all_forms() -> None:
     text = refusal("hello world")
     assert "did you mean" not in text
