@@ -69,13 +69,13 @@ mutants: setup
 campaign-%: kernel recorder
 	.venv/bin/python -m campaigns.$* $(ARGS)
 
-# How long users wait: docs/performance.md. Then time and memory against the number of contexts:
-# table and plot in build/bench.
+# How long users wait, then time and memory against the number of contexts: docs/performance.md,
+# and a plot in build/bench.
 bench: setup kernel
 	.venv/bin/python -m bench.stages --write
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
 	    --editable '.[bench]'
-	.venv/bin/python -m bench.scaling build/bench $(ARGS)
+	.venv/bin/python -m bench.scaling build/bench --write $(ARGS)
 
 # All boards, presets and levels of optimisation; ARGS='--build kzm-after-O2' for one.
 benchmark: kernel recorder
