@@ -247,3 +247,11 @@ def two_types_in_one_place_of_a_word(script: Script) -> None:
     script.revoke(endpoint)
     script.copy(frame)
     script.delete(endpoint)
+
+
+def objects_are_made_one_bit_below_a_node(script: Script) -> None:
+    outer, inner, wide = script.make("CNODE", 1), script.make("CNODE", 4), script.make("CNODE", 4)
+    script.invoke(outer, "CNODE_MOVE", [1, 1, inner, 32], [NODE])
+    words = [API["TYPE_ENDPOINT"], 0, 1, 1, 3, 2]
+    script.invoke(API["ROOT_UNTYPED"] + 1, "UNTYPED_RETYPE", words, [outer])
+    script.invoke(API["ROOT_UNTYPED"] + 1, "UNTYPED_RETYPE", words, [wide], "LOOKUP_FAILED")
