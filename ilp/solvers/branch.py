@@ -140,7 +140,7 @@ class Tree:
 
 
 def fractional(values: Sequence[float]) -> list[int]:
-    """The variables that are no integers."""
+    """The variables whose values are no integers."""
     return [j for j, x in enumerate(values) if abs(x - round(x)) > INTEGRAL]
 
 
@@ -148,7 +148,7 @@ def at_stake(values: Sequence[float], objective: Sequence[int]) -> int | None:
     """The fractional variable whose distance from an integer costs most, the first of equals.
 
     An edge inside an expensive choice decides more than one that is farther from an integer and
-    costs nothing: where a count is shared by many calls, a tenth of the subproblems are solved.
+    costs nothing.
     """
 
     def cycles(j: int) -> float:
@@ -168,9 +168,9 @@ def exact_values(model: Model, answer: Answer) -> tuple[int, ...] | None:
 
 
 def at_most(model: Model, j: int, most: int) -> Model:
-    """The subproblem in which variable ``j`` is at most ``most``, and what it may be at all."""
-    least = min(most, model.upper[j])  # a solver's count may be beyond it
-    return replace(model, upper=(*model.upper[:j], least, *model.upper[j + 1 :]))
+    """The subproblem in which variable ``j`` is at most ``most``; its limit never grows."""
+    limit = min(most, model.upper[j])  # a wrong solver's count may be beyond it
+    return replace(model, upper=(*model.upper[:j], limit, *model.upper[j + 1 :]))
 
 
 def at_least(model: Model, j: int, least: int) -> Model:

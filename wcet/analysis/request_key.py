@@ -42,7 +42,7 @@ LEFT_OUT: LeftOut = {
         "sources": FACTS,
         "neighbouring_facts": FACTS,
         "ends": "the addresses that they name are walked",
-        "parameters": "only the integer program reads them, and it is solved anew",
+        "parameters": "only the integer program reads them; the key of its answers has them",
         "store": KEPT,
         "programs": "where they are written changes no bound, and no answer is recalled then",
         "interrupts": "the latency is computed anew from the bounds of the entries",

@@ -106,7 +106,8 @@ class Run:
     ) -> list[EntryBound]:
         """The integer programs from all starts, or what an earlier run found out about them."""
         entry = "" if self.options.programs else self.store.kept_under(name, address, prepared)
-        store = SolvedStore(self.options.store, entry, asked, self.options.parameters)
+        options = self.options
+        store = SolvedStore(options.store, entry, prepared.paths, asked, options.parameters)
         found = [
             self.answer(paths, one, store.recalled(number, paths))
             for number, (paths, one) in enumerate(zip(prepared.paths, asked, strict=True))

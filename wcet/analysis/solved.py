@@ -1,7 +1,8 @@
 """The answers of an entry's integer programs, kept by content (rules 30 and 31).
 
 Their key is the one under which the entry itself is kept, with what only the integer programs read:
-the constraints as they are resolved in each graph, and parameters with their values. So after an
+the constraints as they are resolved in each graph, and parameters with their values. The bounds of
+loops are in the key as well: a proof that is made anew may give another one. So after an
 edit of a constraint, the programs of the entries that it constrains are solved again, and no
 others. An answer is kept if a path reaches the bound: what the clock cut off is not. It is recalled
 only if the path goes through this graph and costs as much as the bound.
@@ -52,17 +53,24 @@ class SolvedEntry:
 class SolvedStore:
     """The answers for one entry: those that are recalled, and those to be kept.
 
-    ``entry`` is the key of what the programs are made from; empty: nothing is kept. ``values``: of
-    parameters, by name.
+    ``entry`` is the key of what the programs are made from; empty: nothing is kept. ``paths`` and
+    ``asked``: one for each start. ``values``: of parameters, by name.
     """
 
     def __init__(
-        self, store: Store, entry: str, asked: Sequence[Asked], values: Mapping[str, int]
+        self,
+        store: Store,
+        entry: str,
+        paths: Sequence[PreparedPaths],
+        asked: Sequence[Asked],
+        values: Mapping[str, int],
     ) -> None:
         self._store = store
         named = {p.name for one in asked for p in one.parameters.values()}
         used = {name: value for name, value in values.items() if name in named}
-        self._key = entry and key_of("programs", entry, tuple(asked), used, left_out=LEFT_OUT)
+        loops = tuple(tuple(bound.bound for bound in one.bounds) for one in paths)
+        parts = entry, loops, tuple(asked), used
+        self._key = entry and key_of("programs", *parts, left_out=LEFT_OUT)
         kept: SolvedEntry | None = store.value(self._key, SolvedEntry) if self._key else None
         self._kept = kept.programs if kept and len(kept.programs) == len(asked) else None
 

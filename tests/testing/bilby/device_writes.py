@@ -42,6 +42,7 @@ def taken(board: str) -> list[tuple[dict[int, int], int]]:
     """What the interrupt controller's registers hold, and the line that is then taken."""
     path = BILBY / "boards" / board / "registers.toml"
     rows = tomllib.loads(path.read_text(encoding="utf-8"))["taken"]
+    assert all(len(row["why"].split()) > 4 for row in rows)
     return [(dict(row["registers"]), row["line"]) for row in rows]
 
 

@@ -11,38 +11,15 @@ from typing import Any
 import pytest
 
 from ilp.worst_case import WorstCase, worst_case
+from quoll.kept.store import Store
 from tests.testing.quoll.building import build
+from tests.testing.wcet.kept_program import CODE, PROGRAM
 from wcet.analysis.prepared import PreparedPaths
 from wcet.analysis.run import Run
-from wcet.analysis.solved import SolvedProgram, restored
+from wcet.analysis.solved import Asked, SolvedProgram, SolvedStore, restored
 from wcet.cli import main
 
-PROGRAM = """\
-unsigned table[8];
-__attribute__((noinline)) unsigned work(unsigned a) {
-    for (unsigned i = 0; i < 8; i++)
-        a += table[i];
-    return a;
-}
-unsigned pick(unsigned a, unsigned b) {
-    unsigned x = 1;
-    if (a & 1)
-        x += work(a);
-    if (a & 2)
-        x += work(b);
-    return x;
-}
-struct item { struct item *next; unsigned value; };
-unsigned drain(struct item *at) {
-    unsigned sum = 0;
-    while (at) {
-        sum += at->value;
-        at = at->next;
-    }
-    return sum;
-}
-"""
-NINE = "loop prog.c:18 at most 9\n"  # of drain
+NINE = "loop prog.c:20 at most 9\n"  # of drain
 ONCE = "work executes at most 1 times\n"
 
 
@@ -50,7 +27,7 @@ class Runs:
     """Runs on one program with one cache; how many integer programs the last one solved."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.elf = build(PROGRAM, "-fno-inline", link=("-Wl,-Ttext=0xf0010000",))
+        self.elf = build(PROGRAM, "-fno-inline", link=(CODE,))
         self.folder, self.facts, self.solved = folder, folder / "my.facts", 0
         self.paths: list[tuple[PreparedPaths, WorstCase]] = []
         answer = Run.answer
@@ -132,12 +109,23 @@ def test_an_answer_of_something_else_is_not_believed(
 
 
 def test_a_function_of_a_parameter_is_found_again(runs: Runs) -> None:
-    runs("loop prog.c:18 at most n\n")
-    runs("loop prog.c:18 at most n\n")
+    runs("loop prog.c:20 at most n\n")
+    runs("loop prog.c:20 at most n\n")
     assert runs.solved == 1
-    runs("loop prog.c:18 at most n\n", "--set", "n=9")
+    runs("loop prog.c:20 at most n\n", "--set", "n=9")
     assert runs.solved == 1
-    runs("loop prog.c:18 at most n\n", "--set", "n=9")
+    runs("loop prog.c:20 at most n\n", "--set", "n=9")
     assert runs.solved == 0
-    runs("loop prog.c:18 at most n\n", "--set", "n=10")
+    runs("loop prog.c:20 at most n\n", "--set", "n=10")
     assert runs.solved == 1
+
+
+def test_another_bound_of_a_loop_is_another_program(runs: Runs) -> None:
+    runs()
+    entry, asked = "a key", [Asked((), {})]
+    store, (paths, worst) = Store(runs.folder / "other"), runs.paths[0]
+    SolvedStore(store, entry, [paths], asked, {}).keep([worst])
+    assert SolvedStore(store, entry, [paths], asked, {}).recalled(0, paths) is not None
+    more = tuple(replace(bound, bound=(bound.bound or 0) + 1) for bound in paths.bounds)
+    other = replace(paths, bounds=more)
+    assert SolvedStore(store, entry, [other], asked, {}).recalled(0, other) is None

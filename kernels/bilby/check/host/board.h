@@ -14,8 +14,9 @@
 #define ROOT_FRAME_1M_BASE  0x8a300000
 #define ROOT_FRAME_16M_BASE 0x8b000000
 /*
- * Small, so that clearing one is not most of a test.  Where RAM begins, the first word of the
- * capability of the frame at 0x8ab00000 is that of an object at 0xb0ab0000, but for the type.
+ * Small, so that clearing one is not most of a test.  RAM_BASE is chosen so that two capabilities
+ * have the same first word, but for the type: that of a frame at 0x8ab00000, and that of an object
+ * at 0xb0ab0000.
  */
 #define UNTYPED_REGIONS { { 0x8a400000, 16 }, { 0x8a800000, 21 }, { 0x8aa00000, 21 } }
 
