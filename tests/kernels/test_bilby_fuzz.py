@@ -79,7 +79,7 @@ def test_a_copy_of_the_abstract_state_goes_on_by_itself(preset: str) -> None:
     with running(path) as host:
         run = Run(host, symbols(path), SEED, preset)
         run.start(0)
-        for _ in range(60):
+        for _ in range(40):
             run.step(run.generator.next(), force=False)
         before = described(run.kernel)
         original = run.kernel

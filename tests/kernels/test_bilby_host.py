@@ -59,7 +59,6 @@ CORRUPTIONS = [
     ("S4", "ready_bits", 4, 0x10),
     ("S1", "ready", 8 * 7 + 4, 0xB0100000),
     ("S6", "thread", 64, 0x1D3),
-    ("S6", "thread", 72, 256),
     ("S6", "thread", 68, 77),
     ("S2", "thread", 76, 1),
     ("S5", "woken", 0, 0xB0100000),
@@ -78,6 +77,12 @@ CORRUPTIONS = [
     ("W5", "slot", 16 * 10 + 8, 1),
     ("W5", "slot", 16 * 10 + 12, 3),
     ("B7", "slot", 16 * 1 + 4, 31 << 5 | 14),
+    ("Q5", "thread", 104, 0xB0100000),
+    ("P1", "slot", 16 * 224, 0x43F8120F),
+    ("P1", "slot", 16 * 224, 0x8A10020F),
+    ("P2", "slot", 16 * 225, 0x43F00887),
+    ("P3", "slot", 16 * 224 + 4, 17),
+    ("P3", "slot", 16 * 225, 0x43F841CF),
     ("V5", "owner", 4, 0),
     ("V1", "slot", 16 * 6 + 4, 0xB0110000),
 ]
@@ -124,6 +129,17 @@ def test_a_capability_that_stands_elsewhere_is_seen(
     host.write(slots + 16 * to, host.word(slots + 16 * source))
     host.write(slots + 16 * to + 4, host.word(slots + 16 * source + 4) + (invariant == "B2"))
     with pytest.raises(CheckFailure, match=invariant):
+        host.interrupt(1)
+
+
+def test_a_device_that_was_not_derived_from_its_region_is_seen(
+    host: Host, table: dict[str, int]
+) -> None:
+    """Of a region that is used to its end, a piece stands in another list."""
+    slots = host.word(table["root_slots"])
+    host.write(slots + 16 * 224 + 4, 16)
+    host.write(slots + 16 * 225, 0x43F841CF)
+    with pytest.raises(CheckFailure, match="P4"):
         host.interrupt(1)
 
 

@@ -52,6 +52,8 @@ class Kernel:
         self.objects = {r.name: r for r in records if r.kind == "object"}
         self.cap_fields = {(n, f.name): f for n, r in self.caps.items() for f in r.fields}
         self.offsets = {(k, f.name): f.offset for k, r in self.objects.items() for f in r.fields}
+        bytes_of = load_layout().field_bytes
+        self.bytes = {(k, f.name): bytes_of(f) for k, r in self.objects.items() for f in r.fields}
         self.slots = set(self.find_slots())
 
     def word(self, address: int) -> int:
@@ -61,7 +63,10 @@ class Kernel:
         return int(value)
 
     def get(self, kind: str, address: int, name: str) -> int:
-        return self.word(address + self.offsets[kind, name])
+        place = address + self.offsets[kind, name]
+        if self.bytes[kind, name] == 1:
+            return int(self.memory[place - WINDOW])
+        return self.word(place)
 
     def offset(self, kind: str, name: str) -> int:
         return int(self.offsets[kind, name])
@@ -207,7 +212,7 @@ def region(kernel: Kernel, slot: int) -> tuple[int, int] | None:
             return None
         base = (kernel.field(slot, "base") << 12) - RAM + WINDOW
         return base, base + (1 << 12 + 4 * kernel.field(slot, "size"))
-    if kind in ("null", "irq_control", "irq_handler", "reply"):
+    if kind in ("null", "irq_control", "irq_handler", "reply", "device"):
         return None
     if kind == "untyped":
         size = 1 << kernel.field(slot, "size_bits")
@@ -247,6 +252,15 @@ def test_objects_lie_in_the_used_part_of_their_untyped_region(kernel: Kernel) ->
     assert checked > 3000
 
 
+def test_threads_and_notifications_are_bound_to_each_other(kernel: Kernel) -> None:
+    bound = [t for t in kernel.all("tcb") if kernel.get("tcb", t, "bound")]
+    assert bound
+    for thread in bound:
+        notification = kernel.get("tcb", thread, "bound")
+        assert notification in kernel.all("notification")
+        assert kernel.get("notification", notification, "bound") == thread
+
+
 def queue(kernel: Kernel, head: int, tail: int, following: str, previous: str) -> list[int]:
     threads, before = [], 0
     while head:
@@ -274,7 +288,6 @@ def test_scheduler(kernel: Kernel) -> None:
         assert words >> priority // 32 & 1 == (bits != 0)
     for thread in kernel.all("tcb"):
         assert kernel.get("tcb", thread, "queued") == (thread in queued)
-        assert kernel.get("tcb", thread, "priority") < 256
     assert kernel.word(kernel.symbols["woken"]) == 0
     assert kernel.word(kernel.symbols["current_thread"]) == kernel.symbols["idle_thread"]
     assert not queued

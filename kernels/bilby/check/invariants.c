@@ -7,6 +7,7 @@ void check_invariants(void)
     universe_find();
     check_lists();
     check_memory();
+    check_devices();
     check_scheduler();
     check_waiting();
     check_spaces();

@@ -56,6 +56,7 @@ _Noreturn void check_failed(const char *invariant, word_t address);
 void check_invariants(void);
 void check_lists(void);      /* well-formed data structures */
 void check_memory(void);     /* alignment and disjointness of objects */
+void check_devices(void);    /* regions of devices, and frames of them */
 void check_scheduler(void);  /* what the scheduler relies on */
 void check_waiting(void);    /* endpoints, notifications, replies */
 void check_spaces(void);     /* address spaces (one of spaces_*.c) */

@@ -19,6 +19,7 @@ static bool has_no_copy(const struct cap *cap)
 {
     switch (cap_type(cap)) {
     case CAP_UNTYPED:
+    case CAP_DEVICE:
     case CAP_IRQ_CONTROL:
     case CAP_PAGE_TABLE:
         return true;

@@ -62,7 +62,6 @@ static void check_bits(word_t priority)
 static void check_thread(const struct tcb *thread)
 {
     require(thread->state <= THREAD_BLOCKED_REPLY, "S6 the state is one of those listed", thread);
-    require(thread->priority < PRIORITIES, "S6 the priority is in range", thread);
     require(thread->queued <= 1, "S2 queued is 0 or 1", thread);
     require(thread->state != THREAD_RUNNING || thread->queued || thread == current_thread,
             "S3 a runnable thread is current or queued", thread);

@@ -2,7 +2,7 @@
 # The invariants, for the host build and for kernels that check themselves.  Needs
 # KERNEL_SOURCES and LAYOUT.
 CHECK_VSPACE = $(basename $(filter vspace_%.c,$(KERNEL_SOURCES)))
-CHECK_SOURCES = invariants.c universe.c lists.c memory.c scheduler.c waiting.c \
+CHECK_SOURCES = invariants.c universe.c lists.c memory.c devices.c scheduler.c waiting.c \
 	$(CHECK_VSPACE:vspace_%=spaces_%.c) caps.c deletion.c \
 	$(patsubst lookup_%,lookups_%,$(filter lookup_%.c,$(KERNEL_SOURCES)))
 CHECK_DEFINES = $(if $(findstring abort_preemptible,$(LAYOUT)),-DLAYOUT_HAS_ABORT) \

@@ -7,6 +7,8 @@
  *       send or to receive, as the endpoint's state says, and points back
  *       one that is closed is being emptied: its threads wait for either
  *   Q3  a notification that is signalled has no waiting thread; pending => signalled
+ *   Q5  a thread and a notification are bound to each other or not at all; while a signal is
+ *       pending, the bound thread does not wait to receive
  *   Q4  a thread waits to send or receive, or for a signal <=> it is in such a queue
  *   R1  each thread that was ever configured has the master of its reply; nobody else has
  *   R2  a reply capability that is not a master names a thread that waits for an
@@ -47,6 +49,14 @@ static word_t check_endpoint(const struct endpoint *endpoint)
     return check_queue(endpoint->head, endpoint->tail, endpoint, waits[endpoint->state]);
 }
 
+static void check_bound(const struct notification *notification, const struct tcb *thread)
+{
+    require(universe_has_object(thread) && thread->bound == notification,
+            "Q5 the bound thread is bound to it", notification);
+    require(notification->signalled != 1 || thread->state != THREAD_BLOCKED_RECEIVE,
+            "Q5 signalled => the bound thread does not wait to receive", notification);
+}
+
 static word_t check_notification(const struct notification *notification)
 {
     require(notification->signalled <= NOTIFICATION_CLOSED,
@@ -55,6 +65,8 @@ static word_t check_notification(const struct notification *notification)
             "Q3 signalled => nobody waits", notification);
     require(notification->signalled || notification->pending == 0,
             "Q3 pending => signalled", notification);
+    if (notification->bound != NULL)
+        check_bound(notification, notification->bound);
     return check_queue(notification->head, notification->tail, notification,
                        THREAD_BLOCKED_WAIT);
 }
@@ -84,6 +96,9 @@ void check_waiting(void)
     for (word_t i = 0; i < universe->threads.count; i++) {
         const struct tcb *thread = (const struct tcb *)universe->threads.at[i];
 
+        require(thread->bound == NULL
+                || (universe_has_object(thread->bound) && thread->bound->bound == thread),
+                "Q5 the bound notification is bound to it", thread);
         waiting += thread->state == THREAD_BLOCKED_SEND
             || thread->state == THREAD_BLOCKED_RECEIVE
             || thread->state == THREAD_BLOCKED_WAIT;

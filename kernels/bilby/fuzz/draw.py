@@ -137,6 +137,14 @@ class Draw:
         return self.invoke("retype", self.pick("untyped"), API["LABEL_UNTYPED_RETYPE"], words,
                            [address])  # fmt: skip
 
+    def retype_device(self) -> Operation:
+        kind = self.rng.choice([0, 0, 5, 5, 5, 6, 7, 8, 2])
+        address, node, _, _ = self.node()
+        words = [kind, self.rng.randrange(11, 20), 0, 0, self.empty(node) if node else 0,
+                 self.rng.choice([1, 1, 2, 4])]  # fmt: skip
+        return self.invoke("retype device", self.pick("device"), API["LABEL_UNTYPED_RETYPE"], words,
+                           [address])  # fmt: skip
+
     def copy(self) -> Operation:
         to, index, depth = self.place(occupied=False)
         source, from_index, from_depth = self.place(occupied=True)
@@ -286,6 +294,12 @@ class Draw:
         label = API["LABEL_TCB_UNCONFIGURE"]
         return self.invoke("unconfigure", self.pick("tcb"), label, [], [])
 
+    def bind(self) -> Operation:
+        if self.rng.random() < 0.25:
+            return self.invoke("unbind", self.pick("tcb"), API["LABEL_TCB_UNBIND"], [], [])
+        return self.invoke("bind", self.pick("tcb"), API["LABEL_TCB_BIND"], [],
+                           [self.pick("notification")])  # fmt: skip
+
     def tell_address(self) -> Operation:
         return self.invoke("address", self.pick("frame"), API["LABEL_FRAME_ADDRESS"], [], [])
 
@@ -369,7 +383,7 @@ class Draw:
         if self.rng.random() < 0.7:
             registers[0] = self.rng.randrange(300)
             registers[1] = message(self.rng.randrange(128), self.rng.randrange(4), 0,
-                                   self.rng.randrange(31))  # fmt: skip
+                                   self.rng.randrange(33))  # fmt: skip
         buffer = {self.rng.randrange(128): draw() for _ in range(self.rng.randrange(6))}
         number = self.rng.choice([1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, draw()])
         return Operation("syscall", number, registers, buffer, "hostile")

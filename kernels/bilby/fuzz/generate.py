@@ -126,14 +126,14 @@ class Generator(Draw):
 
     def choices(self) -> dict[Callable[[], Operation], int]:
         return {
-            self.retype: 14, self.copy: 8, self.mint: 8, self.configure: 8,
+            self.retype: 14, self.retype_device: 3, self.copy: 8, self.mint: 8, self.configure: 8,
             self.write_registers: 2, self.resume: 8, self.set_priority: 4,
             self.map_table: 4, self.map_frame: 8, self.get_line: 2,
             self.set_notification: 2, self.acknowledge: 2, self.ipc: 20,
             self.crowd: 12, self.answer: 6,
             self.move: 5, self.rotate: 3, self.delete: 7, self.revoke: 3, self.recycle: 3,
             self.suspend: 2, self.unmap: 3, self.clean: 2,
-            self.read_registers: 2, self.unconfigure: 2, self.tell_address: 1,
+            self.read_registers: 2, self.unconfigure: 2, self.tell_address: 1, self.bind: 3,
             self.assign: 3 if self.kernel.pools else 1,
             self.clear_notification: 1, self.hostile: 6,
             self.do_yield: 3, self.fault: 1, self.interrupt: 2,

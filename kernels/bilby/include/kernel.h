@@ -113,6 +113,8 @@ word_t decode_cnode(const struct invocation *call);          /* cnode.c */
 word_t decode_tcb(const struct invocation *call);            /* tcb.c */
 word_t stopped_read_registers(const struct tcb *thread);      /* tcb_stopped.c */
 word_t stopped_unconfigure(struct tcb *thread);
+word_t bound_bind(struct tcb *thread, const struct invocation *call); /* bound.c */
+word_t bound_unbind(struct tcb *thread);
 word_t decode_page_table(const struct invocation *call);     /* vspace */
 word_t decode_frame(const struct invocation *call);          /* frame.c */
 word_t decode_irq_control(const struct invocation *call);    /* irq.c */
@@ -148,7 +150,7 @@ void delete_init(void);
 word_t recycle_check(const struct cap *cap);
 void recycle_reset(struct slot *slot);
 
-/* ---- endpoint.c, notification.c, reply.c, fault.c ---------------------- */
+/* ---- endpoint.c, notification.c, bound.c, reply.c, fault.c ------------- */
 void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge,
                    bool blocking, bool call, bool may_grant);
 void endpoint_receive(struct tcb *receiver, struct endpoint *endpoint, bool may_grant);
@@ -160,6 +162,9 @@ void notification_wait(struct tcb *waiter, struct notification *notification);
 void notification_cancel(struct tcb *thread);
 void notification_close(struct notification *notification);
 void notification_recycle(struct notification *notification);
+struct tcb *bound_dequeue(const struct notification *notification);
+void bound_leave_thread(struct tcb *thread);
+void bound_leave_notification(struct notification *notification);
 void reply_expect(struct tcb *caller, struct tcb *server, bool may_grant);
 word_t reply_send(struct tcb *server, struct slot *reply);
 void reply_revoke(struct tcb *caller);

@@ -41,6 +41,7 @@
 /* Boot only. */
 #define BOOT_IMAGE_FRAMES  192
 #define BOOT_UNTYPEDS      16
+#define BOOT_DEVICES       32
 #define BOOT_CHUNKS        65536 /* of the largest region */
 
 #endif

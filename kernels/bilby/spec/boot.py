@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernels.bilby.spec.layout import API, LIMITS, RAM, SIZES, WINDOW, decode_cap, has_field, offset
+from kernels.bilby.spec.layout import (
+    API,
+    LIMITS,
+    RAM,
+    SIZES,
+    WINDOW,
+    decode_cap,
+    has_field,
+    offset,
+    read_field,
+)
 from kernels.bilby.spec.numbers import add_pool
 from kernels.bilby.spec.state import Cap, Kernel, Memory, Slot, State, Table
 from kernels.bilby.spec.tables import POOL_ENTRIES, Numbered, Shadow
@@ -42,7 +52,7 @@ def after_boot(
             kernel.count[slot.cap.identity] += 1
     thread.regs = [read(current + 4 * i) for i in range(17)]
     thread.state = State.RUNNING
-    thread.priority = read(current + offset("tcb", "priority"))
+    thread.priority = read_field(read, "tcb", current, "priority")
     thread.buffer = read(current + offset("tcb", "buffer"))
     kernel.current = thread
     return kernel

@@ -76,10 +76,12 @@ def invoke(kernel: Kernel, thread: Thread, *, blocking: bool, call: bool) -> Non
         invoke_object(kernel, thread, slot)
 
 
-def is_nothing_there(kernel: Kernel, cap: Cap) -> bool:
+def is_nothing_there(kernel: Kernel, thread: Thread, cap: Cap) -> bool:
     if cap.kind == "notification":
         return not kernel.notification(cap["object"]).signalled
     endpoint = kernel.endpoint(cap["object"])
+    if thread.bound is not None and thread.bound.signalled:
+        return False
     return not endpoint.queue or not endpoint.sending
 
 
@@ -93,7 +95,7 @@ def receive(kernel: Kernel, thread: Thread, address: int, *, waits: bool = True)
         fail(thread, "INVALID_CAPABILITY")
     elif not cap["can_receive"]:
         fail(thread, "NO_RIGHT")
-    elif not waits and is_nothing_there(kernel, cap):
+    elif not waits and is_nothing_there(kernel, thread, cap):
         fail(thread, "NOTHING")
     elif cap.kind == "endpoint":
         if thread.slots["caller"].cap is not None:

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable
 from enum import Enum
 from types import BuiltinMethodType, FunctionType, MethodType
-from typing import Any
+from typing import Any, cast
 
-from kernels.bilby.spec.state import Kernel
+from kernels.bilby.spec.state import Cap, Kernel, Slot
 
 AS_IT_IS = (int, str, bytes, Enum, type(None), FunctionType, MethodType, BuiltinMethodType)
 
@@ -38,6 +38,8 @@ class _Copier:
         if kind is dict:
             if all(type(item) is int for item in value.values()):
                 return value.copy()
+            if all(type(item) is Slot for item in value.values()):
+                return {key: self._slot(item) for key, item in value.items()}
             return {key: self.value(item) for key, item in value.items()}
         if kind in (list, set, tuple):
             return kind(map(self.value, value))
@@ -52,6 +54,28 @@ class _Copier:
     def finish(self) -> None:
         while self._left:
             value, made = self._left.pop()
+            if type(value) is Slot:
+                self._finish_slot(value, made)
+                continue
             for name in getattr(value, "__slots__", None) or vars(value):
                 item = getattr(value, name)
                 setattr(made, name, item if item is None or type(item) is int else self.value(item))
+
+    def _finish_slot(self, slot: Slot, made: Slot) -> None:
+        """Most of the state is slots. A capability stands in one slot only."""
+        cap = slot.cap
+        made.address, made.index, made.revocable = slot.address, slot.index, slot.revocable
+        made.cap = None if cap is None else Cap(cap.kind, cap.fields.copy())
+        made.prev, made.next = self._slot(slot.prev), self._slot(slot.next)
+        made.parent = self._slot(slot.parent)
+        made.node = None if slot.node is None else self.value(slot.node)
+        made.buffer_of = None if slot.buffer_of is None else self.value(slot.buffer_of)
+
+    def _slot(self, slot: Slot | None) -> Slot | None:
+        if slot is None:
+            return None
+        made = self._made.get(id(slot))
+        if made is None:
+            made = self._made[id(slot)] = object.__new__(Slot)
+            self._left.append((slot, made))
+        return cast("Slot", made)

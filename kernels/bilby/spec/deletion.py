@@ -11,9 +11,18 @@ from dataclasses import dataclass
 
 from kernels.bilby.spec import layout
 from kernels.bilby.spec.invocation import Refused
-from kernels.bilby.spec.ipc import abort, suspend
+from kernels.bilby.spec.ipc import abort, suspend, unbind
 from kernels.bilby.spec.numbers import delete_pool
-from kernels.bilby.spec.state import Cap, Endpoint, Kernel, Slot, State, Table, Thread
+from kernels.bilby.spec.state import (
+    Cap,
+    Endpoint,
+    Kernel,
+    Notification,
+    Slot,
+    State,
+    Table,
+    Thread,
+)
 
 SLOT = 16
 
@@ -88,6 +97,7 @@ def bury(kernel: Kernel, slot: Slot, graves: list[Grave]) -> None:
     item = kernel.objects[slot.cap["object"]]
     if isinstance(item, Thread):
         suspend(kernel, item)
+        unbind(kernel, item, item.bound)
         slots, size = list(item.slots.values()), layout.SIZES["tcb"]
         slots.sort(key=lambda s: s.address)
     else:
@@ -145,6 +155,8 @@ def finalise(kernel: Kernel, slot: Slot, last: bool) -> None:
     if cap.kind in ("endpoint", "notification"):
         item = kernel.objects[cap["object"]]
         assert not isinstance(item, Table)
+        if isinstance(item, Notification):
+            unbind(kernel, item.bound, item)
         for thread in list(getattr(item, "queue", [])):
             abort(kernel, thread)
         kernel.remove_object(item.address, layout.SIZES[cap.kind], [])
@@ -196,6 +208,7 @@ def recycle(kernel: Kernel, slot: Slot) -> None:
                 abort(kernel, thread)
         return
     notification = kernel.notification(item.address)
+    unbind(kernel, notification.bound, notification)
     for thread in list(notification.queue):
         abort(kernel, thread)
     notification.pending, notification.signalled = 0, False

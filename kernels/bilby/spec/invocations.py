@@ -11,6 +11,7 @@ OPERATIONS = {
     ("asid_control", API["LABEL_ASID_MAKE_POOL"]): numbers.make_pool,
     ("asid_pool", API["LABEL_ASID_ASSIGN"]): numbers.assign,
     ("untyped", API["LABEL_UNTYPED_RETYPE"]): untyped.retype,
+    ("device", API["LABEL_UNTYPED_RETYPE"]): untyped.retype_device,
     ("cnode", API["LABEL_CNODE_COPY"]): cnodes.copy,
     ("cnode", API["LABEL_CNODE_MINT"]): cnodes.mint,
     ("tcb", API["LABEL_TCB_CONFIGURE"]): threads.configure,
@@ -37,6 +38,8 @@ OPERATIONS = {
     ("frame", API["LABEL_FRAME_ADDRESS"]): spaces.tell_address,
     ("tcb", API["LABEL_TCB_READ_REGISTERS"]): threads.read_registers,
     ("tcb", API["LABEL_TCB_UNCONFIGURE"]): threads.unconfigure,
+    ("tcb", API["LABEL_TCB_BIND"]): threads.bind,
+    ("tcb", API["LABEL_TCB_UNBIND"]): threads.unbind,
 }
 
 

@@ -22,7 +22,7 @@ IT = 0x0600FC00  # of the cpsr: where in an IT block
 USER_FLAGS, THUMB = 0xF80F0220 | IT, 0x20
 
 
-NOT_COPIED = ("page_table", "remains")
+NOT_COPIED = ("untyped", "device", "irq_control", "reply", "page_table", "remains")
 NOT_OF_COPIES = ("entry", "address", "asid_high", "asid_low", "buffer")
 
 
@@ -30,7 +30,7 @@ def derive(kernel: Kernel, cap: Cap | None) -> Cap:
     """What a copy of a capability is."""
     if cap is None:
         raise Refused("INVALID_CAPABILITY")
-    if cap.kind in ("untyped", "irq_control", "reply", *NOT_COPIED):
+    if cap.kind in NOT_COPIED:
         raise Refused("ILLEGAL_OPERATION")
     if kernel.spaces is not None and not kernel.spaces.has_copy(cap):
         raise Refused("ILLEGAL_OPERATION")
@@ -224,6 +224,10 @@ def send(
 
 def receive_endpoint(kernel: Kernel, receiver: Thread, endpoint: Endpoint, grant: bool) -> None:
     kernel.touch(receiver, endpoint)
+    if receiver.bound is not None and receiver.bound.signalled:
+        wait(kernel, receiver, receiver.bound)
+        receiver.regs[0] |= API["BOUND_SIGNAL"]
+        return
     receiver.may_grant = grant
     if endpoint.queue and endpoint.sending:
         sender = dequeue(kernel, endpoint.queue)
@@ -238,11 +242,17 @@ def receive_endpoint(kernel: Kernel, receiver: Thread, endpoint: Endpoint, grant
 
 def signal(kernel: Kernel, notification: Notification, badge: int) -> None:
     kernel.touch(notification)
-    if not notification.queue:
+    bound = notification.bound
+    if notification.queue:
+        waiter = dequeue(kernel, notification.queue)
+    elif bound is not None and bound.state is State.RECEIVE:
+        waiter = bound
+        unlink(kernel, waiter)
+        badge |= API["BOUND_SIGNAL"]
+    else:
         notification.pending |= badge
         notification.signalled = True
         return
-    waiter = dequeue(kernel, notification.queue)
     waiter.regs[0], waiter.regs[1] = badge, 0
     kernel.wake(waiter)
 
@@ -285,6 +295,14 @@ def unlink(kernel: Kernel, thread: Thread) -> None:
     kernel.touch(item, *item.queue)
     item.queue.remove(thread)
     thread.waits_on = None
+
+
+def unbind(kernel: Kernel, thread: Thread | None, notification: Notification | None) -> None:
+    """Of the two, what there is is bound to nothing any more."""
+    if thread is None or notification is None:
+        return
+    kernel.touch(thread, notification)
+    thread.bound = notification.bound = None
 
 
 def abort(kernel: Kernel, thread: Thread) -> None:

@@ -66,6 +66,7 @@ def check_thread(read: Read, kernel: Kernel, thread: Thread) -> None:
         info = thread.address + offset("tcb", "fault_info")
         expect(f"{where}, fault_info", (read(info), read(info + 4)), thread.fault_info)
     expect(f"{where}, fault_handler", get("fault_handler"), thread.fault_handler)
+    expect(f"{where}, bound", get("bound"), thread.bound.address if thread.bound else 0)
     if thread.waits_on is not None:
         expect(f"{where}, waits_on", get("waits_on"), thread.waits_on.address)
         check_neighbours(get, where, "wait", thread.waits_on.queue, thread)
@@ -111,6 +112,8 @@ def check_notification(read: Read, item: Notification) -> None:
     signalled = read(item.address + offset("notification", "signalled"))
     expect(f"{where}, pending", pending, item.pending)
     expect(f"{where}, signalled", signalled, int(item.signalled))
+    bound = read(item.address + offset("notification", "bound"))
+    expect(f"{where}, bound", bound, item.bound.address if item.bound else 0)
 
 
 def check_table(read: Read, table: Table, changed: set[int]) -> None:

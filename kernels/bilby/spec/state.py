@@ -49,7 +49,11 @@ class Cap:
     @property
     def identity(self) -> tuple[str, ...]:
         """The same for all capabilities to one object."""
-        names = {"frame": ("base", "size"), "irq_handler": ("irq",)}.get(self.kind, ("object",))
+        names = {
+            "frame": ("base", "size"),
+            "device": ("base", "size_bits"),
+            "irq_handler": ("irq",),
+        }.get(self.kind, ("object",))
         return (self.kind, *(str(self.fields.get(name)) for name in names))
 
 
@@ -93,6 +97,7 @@ class Thread:
     send_badge: int = 0
     send_call: bool = False
     may_grant: bool = False
+    bound: Notification | None = None
 
     @property
     def is_running(self) -> bool:
@@ -112,6 +117,7 @@ class Notification:
     signalled: bool = False
     pending: int = 0
     queue: list[Thread] = field(default_factory=list)
+    bound: Thread | None = None
 
 
 class Row:

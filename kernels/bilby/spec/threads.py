@@ -6,6 +6,7 @@ from __future__ import annotations
 from kernels.bilby.spec.deletion import delete
 from kernels.bilby.spec.invocation import Invocation, Refused
 from kernels.bilby.spec.ipc import copy_to, derive, set_pc, suspend
+from kernels.bilby.spec.ipc import unbind as unbind_both
 from kernels.bilby.spec.layout import API, RAM, WINDOW
 from kernels.bilby.spec.state import Cap, State
 
@@ -92,6 +93,28 @@ def unconfigure(call: Invocation) -> None:
     for name in ("cspace", "vspace", "buffer_frame"):
         if call.caller.address in kernel.objects:
             delete(kernel, thread.slots[name])
+
+
+def bind(call: Invocation) -> None:
+    kernel, thread = call.kernel, call.kernel.thread(call.cap["object"])
+    call.require(0, 1)
+    cap = call.extra[0].cap
+    if cap is None or cap.kind != "notification":
+        raise Refused("INVALID_CAPABILITY")
+    if not cap["can_receive"]:
+        raise Refused("NO_RIGHT")
+    notification = kernel.notification(cap["object"])
+    if thread.bound or notification.bound or thread.state is State.RECEIVE:
+        raise Refused("ILLEGAL_OPERATION")
+    kernel.touch(thread, notification)
+    thread.bound, notification.bound = notification, thread
+
+
+def unbind(call: Invocation) -> None:
+    thread = call.kernel.thread(call.cap["object"])
+    if thread.bound is None:
+        raise Refused("ILLEGAL_OPERATION")
+    unbind_both(call.kernel, thread, thread.bound)
 
 
 def resume(call: Invocation) -> None:

@@ -22,6 +22,7 @@ class Plan:
     slots: list[Slot]
 
 
+PAGE_BITS = 12
 NAMES = {
     API["TYPE_TCB"]: "tcb",
     API["TYPE_ENDPOINT"]: "endpoint",
@@ -77,14 +78,47 @@ def find_slots(call: Invocation, node: Cap) -> list[Slot]:
     return found
 
 
-def retype(call: Invocation) -> None:
+def wanted(call: Invocation) -> tuple[int, int, int, list[Slot]]:
+    """Kind of object, size as the user gives it, log2 of its bytes; where the capabilities go."""
     call.require(6)
     node = find_node(call)
     slots = find_slots(call, node)
-    kind, size_bits, count = call.word(0), call.word(1), call.word(5)
+    kind, size_bits = call.word(0), call.word(1)
     bits = object_bits(kind, size_bits)
-    if kind == API["TYPE_PAGE_DIRECTORY"] and count != 1:
+    if kind == API["TYPE_PAGE_DIRECTORY"] and len(slots) != 1:
         raise Refused("RANGE")
+    return kind, size_bits, bits, slots
+
+
+def retype_device(call: Invocation) -> None:
+    """Frames, or smaller regions; nothing is cleared, and no memory is behind it."""
+    kernel = call.kernel
+    kind, size_bits, bits, slots = wanted(call)
+    if bits < PAGE_BITS or (kind != API["TYPE_UNTYPED"] and kind not in FRAMES):
+        raise Refused("INVALID_ARGUMENT")
+    used = call.cap["free"] if kernel.has_child(call.slot) else 0
+    pages = 1 << bits - PAGE_BITS
+    start = -(-used // pages) * pages
+    end = start + len(slots) * pages
+    if end > 1 << call.cap["size_bits"] - PAGE_BITS:
+        raise Refused("NO_MEMORY")
+    call.cap.fields["free"] = end
+    above = call.slot
+    for page, slot in zip(range(start, end, pages), slots, strict=True):
+        base = call.cap["base"] + page
+        if kind == API["TYPE_UNTYPED"]:
+            cap = Cap("device", {"base": base, "size_bits": size_bits, "free": 0})
+        else:
+            cap = new_frame(base, kind)
+            cap.fields["device"] = 1
+        kernel.insert(slot, cap, above, True)
+        slot.parent = call.slot
+        above = slot
+
+
+def retype(call: Invocation) -> None:
+    kind, size_bits, bits, slots = wanted(call)
+    count = len(slots)
     used = call.cap["free"] * 16 if call.kernel.has_child(call.slot) else 0
     start = used + (1 << bits) - 1 >> bits << bits
     size = 1 << call.cap["size_bits"]
@@ -140,6 +174,11 @@ def new_object(kernel: Kernel, plan: Plan, at: int) -> Cap:
     frame = Memory(at, 1 << plan.bits)
     kernel.add(frame)
     kernel.new_frames.append(frame)
-    size = kind - API["TYPE_FRAME_4K"]
+    return new_frame(at - WINDOW + RAM >> PAGE_BITS, kind)
+
+
+def new_frame(page: int, kind: int) -> Cap:
     fields = dict.fromkeys(cap_fields("frame"), 0)
-    return Cap("frame", fields | {"base": at - WINDOW + RAM >> 12, "size": size, "can_write": 1})
+    return Cap(
+        "frame", fields | {"base": page, "size": kind - API["TYPE_FRAME_4K"], "can_write": 1}
+    )

@@ -161,6 +161,21 @@ BOOT_CODE static void give_memory(struct boot_info *info)
     }
 }
 
+/* What the board's devices occupy, but for the frames that are given by themselves. */
+BOOT_CODE static void give_devices(struct boot_info *info)
+{
+    static const struct region regions[] BOOT_CONST = DEVICE_REGIONS;
+    word_t count = sizeof(regions) / sizeof(regions[0]);
+
+    info->device_count = count;
+    /* bound: BOOT_DEVICES + 1 */
+    for (word_t i = 0; i < count; i++) {
+        info->device_base[i] = regions[i].base;
+        info->device_bits[i] = regions[i].bits;
+        device_cap_make(&root_slot(ROOT_DEVICE + i)->cap, regions[i].base >> 12, regions[i].bits, 0);
+    }
+}
+
 /* The idle thread runs in system mode, so that it may wait for interrupts. */
 BOOT_CODE static void make_idle(void)
 {
@@ -198,6 +213,7 @@ BOOT_CODE void boot_main(void)
     frame_cap_set_buffer(&root->buffer_frame.cap, 1);
     give_device(ROOT_UART_FRAME, UART_BASE);
     give_device(ROOT_TIMER_FRAME, TIMER_BASE);
+    give_devices(info);
     give_memory(info);
     thread_wake(root);
     sched_run();

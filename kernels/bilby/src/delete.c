@@ -184,6 +184,8 @@ static void delete_bury(struct tcb *owner, struct slot *slot)
         behind = grave_prev(behind);
     else if (!is_cnode)
         ring_abandon(thread);
+    if (!is_cnode)
+        bound_leave_thread(thread);
     if (first != slot) {
         if (!slot_is_empty(first))
             slot_move(&transit, first);

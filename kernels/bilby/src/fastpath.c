@@ -9,7 +9,7 @@
  * capability, or null: then the general path does the work.  Both paths have the same
  * effect.  (Two functions each, so that no path through the second reaches the general one.)
  */
-#include <kernel.h>
+#include <bound.h>
 #include <endpoint_queue.h>
 
 /* The endpoint capability at an address that one CNode resolves; else null. */
@@ -93,6 +93,9 @@ const struct cap *fastpath_reply_receive_applies(word_t address, word_t message)
     endpoint = (const struct endpoint *)endpoint_cap_object(cap);
     if (endpoint->state != EP_IDLE && endpoint->state != EP_RECEIVING)
         return NULL; /* somebody sends already, or it is being closed */
+
+    if (bound_has_signal(current_thread))
+        return NULL;
 
     caller = (const struct tcb *)reply_cap_object(reply);
     return caller->fault != 0 || caller->priority < current_thread->priority ? NULL : cap;

@@ -4,6 +4,7 @@
  *
  * Invariants: a signal is pending => no thread waits; each waiting thread is
  * THREAD_BLOCKED_WAIT and points back with waits_on.  Constant time, except closing.
+ * A thread that it is bound to gets signals elsewhere, too (bound.c).
  */
 #include <kernel.h>
 
@@ -30,19 +31,24 @@ static struct tcb *notification_dequeue(struct notification *notification)
     return thread;
 }
 
-/* Wake the first waiting thread, or remember the badge. */
+/* Wake the first waiting thread, or the bound one where it receives, or remember the badge. */
 void notification_signal(struct notification *notification, word_t badge)
 {
     struct tcb *waiter;
 
     if (notification->signalled == NOTIFICATION_CLOSED)
         return;
-    if (notification->head == NULL) {
-        notification->pending |= badge;
-        notification->signalled = 1;
-        return;
+    if (notification->head != NULL) {
+        waiter = notification_dequeue(notification);
+    } else {
+        waiter = bound_dequeue(notification);
+        if (waiter == NULL) {
+            notification->pending |= badge;
+            notification->signalled = 1;
+            return;
+        }
+        badge |= BOUND_SIGNAL;
     }
-    waiter = notification_dequeue(notification);
     notification_deliver(waiter, badge);
     thread_wake(waiter);
 }
@@ -66,6 +72,7 @@ void notification_cancel(struct tcb *thread)
 /* Wake all threads with an error; a signal that comes meanwhile is dropped. */
 static void close_notification(struct notification *notification, bool recycle)
 {
+    bound_leave_notification(notification);
     abort_claim_notification(notification, recycle);
     notification->signalled = NOTIFICATION_CLOSED;
     abort_notification(notification);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The system call poll: a receive that does not wait. */
-#include <kernel.h>
+#include <bound.h>
 
 /* A receive through this capability, which may be refused, would wait. */
 static bool would_wait(const struct cap *cap)
@@ -10,7 +10,8 @@ static bool would_wait(const struct cap *cap)
     switch (cap_type(cap)) {
     case CAP_ENDPOINT:
         return endpoint_cap_can_receive(cap)
-            && (endpoint->state == EP_IDLE || endpoint->state == EP_RECEIVING);
+            && (endpoint->state == EP_IDLE || endpoint->state == EP_RECEIVING)
+            && !bound_has_signal(current_thread);
     case CAP_NOTIFICATION:
         return notification_cap_can_receive(cap)
             && ((const struct notification *)notification_cap_object(cap))->signalled == 0;

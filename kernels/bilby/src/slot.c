@@ -153,8 +153,8 @@ void slot_empty(struct slot *slot)
 
 /*
  * The capability that a copy of this one would be.  A frame's copy is unmapped.
- * What must stay unique has no copy: untyped memory, interrupt control, replies,
- * and page tables, whose mapping names one slot.
+ * What must stay unique has no copy: untyped memory, device regions, interrupt control,
+ * replies, and page tables, whose mapping names one slot.
  */
 word_t slot_derive(const struct slot *from, struct cap *result)
 {
@@ -164,6 +164,7 @@ word_t slot_derive(const struct slot *from, struct cap *result)
     case CAP_NULL:
         return ERROR_INVALID_CAPABILITY;
     case CAP_UNTYPED:
+    case CAP_DEVICE:
     case CAP_IRQ_CONTROL:
     case CAP_REPLY:
     case CAP_PAGE_TABLE:
@@ -251,6 +252,9 @@ static bool is_derived(const struct slot *above, const struct slot *below)
     switch (cap_type(cap)) {
     case CAP_UNTYPED:
         return first_byte(below) - untyped_cap_object(cap) < 1u << untyped_cap_size_bits(cap);
+    case CAP_DEVICE: /* below stands a region or a frame: both have the page in the same place */
+        return frame_cap_base(&below->cap) - device_cap_base(cap)
+            < 1u << (device_cap_size_bits(cap) - 12);
     case CAP_IRQ_CONTROL:
         return cap_type(&below->cap) == CAP_IRQ_HANDLER;
     case CAP_ENDPOINT:

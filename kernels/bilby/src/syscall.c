@@ -10,7 +10,7 @@
  *   invocation: 7.  The object, 3 capabilities, and three more by rotate.
  * All of a phase are found before it changes anything (lookup_*.c).
  */
-#include <kernel.h>
+#include <bound.h>
 #include <space.h>
 
 static void syscall_fail(word_t error)
@@ -58,6 +58,7 @@ static word_t invocation_dispatch(const struct invocation *call)
 {
     switch (cap_type(&call->slot->cap)) {
     case CAP_UNTYPED:
+    case CAP_DEVICE:
         return decode_untyped(call);
     case CAP_CNODE:
         return decode_cnode(call);
@@ -152,6 +153,11 @@ void syscall_receive(word_t address)
         }
         if (!slot_is_empty(&current_thread->caller))
             slot_empty(&current_thread->caller);
+        if (bound_has_signal(current_thread)) {
+            notification_wait(current_thread, notification_at(current_thread->bound));
+            current_thread->regs[REG_BADGE] |= BOUND_SIGNAL;
+            return;
+        }
         endpoint_receive(current_thread, (struct endpoint *)endpoint_cap_object(cap),
                          endpoint_cap_can_grant(cap));
         return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Invocations of threads: configure and unconfigure, read and write registers, resume, suspend,
- * priority.
+ * priority, bind and unbind a notification.
  */
 #include <kernel.h>
 #include <space.h>
@@ -136,6 +136,10 @@ word_t decode_tcb(const struct invocation *call)
         return stopped_read_registers(thread);
     case LABEL_TCB_UNCONFIGURE:
         return stopped_unconfigure(thread);
+    case LABEL_TCB_BIND:
+        return bound_bind(thread, call);
+    case LABEL_TCB_UNBIND:
+        return bound_unbind(thread);
     case LABEL_TCB_RESUME:
         return decode_resume(thread);
     case LABEL_TCB_SUSPEND:

@@ -9,7 +9,7 @@
  *
  * Invariant: no object lies at or above the "free" mark of its untyped region.
  */
-#include <kernel.h>
+#include <retype.h>
 #include <kernel_maps.h>
 #include <lookup.h>
 #include <space.h>
@@ -21,15 +21,6 @@
 #define WORD_FIRST      4
 #define WORD_COUNT      5
 #define RETYPE_WORDS    6
-
-struct retype {
-    word_t type;
-    word_t size_bits;     /* as the user gave it */
-    word_t object_bits;   /* log2 of the bytes of one object */
-    word_t count;
-    word_t base;          /* of the first object, in the kernel window */
-    struct slot *slots;   /* where the first capability goes */
-};
 
 /* The CNode that receives the capabilities: the one sent, or one below it. */
 static word_t find_node(const struct invocation *call, struct cap **node)
@@ -182,6 +173,9 @@ word_t decode_untyped(const struct invocation *call)
     error = check_size(&plan);
     if (error != ERROR_NONE)
         return error;
+
+    if (cap_type(&call->slot->cap) == CAP_DEVICE)
+        return device_retype(call->slot, &plan);
 
     error = check_memory(call->slot, &plan);
     if (error != ERROR_NONE)

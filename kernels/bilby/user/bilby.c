@@ -194,6 +194,16 @@ word_t tcb_unconfigure(word_t tcb)
     return invoke(tcb, LABEL_TCB_UNCONFIGURE, NULL, 0, NULL, 0);
 }
 
+word_t tcb_bind(word_t tcb, word_t notification)
+{
+    return invoke(tcb, LABEL_TCB_BIND, NULL, 0, &notification, 1);
+}
+
+word_t tcb_unbind(word_t tcb)
+{
+    return invoke(tcb, LABEL_TCB_UNBIND, NULL, 0, NULL, 0);
+}
+
 word_t tcb_resume(word_t tcb)
 {
     return invoke(tcb, LABEL_TCB_RESUME, NULL, 0, NULL, 0);

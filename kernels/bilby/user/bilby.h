@@ -97,6 +97,8 @@ word_t tcb_configure(word_t tcb, word_t fault_handler, word_t cspace, word_t vsp
 word_t tcb_write_registers(word_t tcb, word_t pc, word_t sp, word_t cpsr, word_t r0);
 word_t tcb_read_registers(word_t tcb, struct registers *registers);
 word_t tcb_unconfigure(word_t tcb);
+word_t tcb_bind(word_t tcb, word_t notification); /* its signals end the thread's receives, too */
+word_t tcb_unbind(word_t tcb);
 word_t tcb_resume(word_t tcb);
 word_t tcb_suspend(word_t tcb);
 word_t tcb_set_priority(word_t tcb, word_t priority);

@@ -85,12 +85,13 @@ static bool cnode_is_cleared(void)
 
 static bool untyped_of_untyped(void)
 {
-    word_t small = make(TYPE_UNTYPED, 6);
+    word_t small = make(TYPE_UNTYPED, NOTIFICATION_SIZE_BITS + 2);
+    word_t half = NOTIFICATION_SIZE_BITS + 1;
     word_t slot = new_slots(8);
 
-    SAME(untyped_retype(small, TYPE_UNTYPED, 5, ROOT_CNODE, 0, 0, slot, 1), 0);
+    SAME(untyped_retype(small, TYPE_UNTYPED, half, ROOT_CNODE, 0, 0, slot, 1), 0);
     SAME(untyped_retype(small, TYPE_NOTIFICATION, 0, ROOT_CNODE, 0, 0, slot + 1, 1), 0);
-    SAME(untyped_retype(small, TYPE_UNTYPED, 5, ROOT_CNODE, 0, 0, slot + 2, 1), ERROR_NO_MEMORY);
+    SAME(untyped_retype(small, TYPE_UNTYPED, half, ROOT_CNODE, 0, 0, slot + 2, 1), ERROR_NO_MEMORY);
     SAME(untyped_retype(small, TYPE_NOTIFICATION, 0, ROOT_CNODE, 0, 0, slot + 2, 2), ERROR_NO_MEMORY);
     SAME(untyped_retype(small, TYPE_NOTIFICATION, 0, ROOT_CNODE, 0, 0, slot + 2, 1), 0);
     SAME(untyped_retype(small, TYPE_NOTIFICATION, 0, ROOT_CNODE, 0, 0, slot + 3, 1), ERROR_NO_MEMORY);

@@ -4,5 +4,6 @@
 
 const struct test *const suite[] = {
     object_tests, ipc_tests, transfer_tests, sched_tests, fault_tests, space_tests,
-    vspace_tests, hostile_tests, delete_tests, preempt_tests, share_tests, NULL,
+    vspace_tests, hostile_tests, delete_tests, preempt_tests, share_tests, bound_tests,
+    device_tests, NULL,
 };

@@ -21,4 +21,10 @@
 #define UART_BASE    0x01c28000    /* UART0 */
 #define TIMER_BASE   0x01c20000    /* page of timer 0 */
 
+/* The rest of the megabyte in which the chip has its devices. */
+#define DEVICE_REGIONS { \
+    { 0x01c00000, 17 }, { 0x01c21000, 12 }, { 0x01c22000, 13 }, { 0x01c24000, 14 }, \
+    { 0x01c29000, 12 }, { 0x01c2a000, 13 }, { 0x01c2c000, 14 }, { 0x01c30000, 16 }, \
+    { 0x01c40000, 18 }, { 0x01c80000, 19 } }
+
 #endif

@@ -18,4 +18,17 @@
 #define UART_BASE    0x43f90000
 #define TIMER_BASE   0x53f94000    /* EPIT1 */
 
+/*
+ * The rest: both peripheral bridges around these pages and the kernel's, the shared peripherals,
+ * and the board's own at chip selects 4 (UART) and 5 (Ethernet).
+ */
+#define DEVICE_REGIONS { \
+    { 0x43f00000, 19 }, { 0x43f80000, 16 }, { 0x43f91000, 12 }, { 0x43f92000, 13 }, \
+    { 0x43f94000, 14 }, { 0x43f98000, 15 }, { 0x43fa0000, 17 }, { 0x43fc0000, 18 }, \
+    { 0x50000000, 20 }, \
+    { 0x53f00000, 19 }, { 0x53f80000, 16 }, { 0x53f90000, 14 }, { 0x53f95000, 12 }, \
+    { 0x53f96000, 13 }, { 0x53f99000, 12 }, { 0x53f9a000, 13 }, { 0x53f9c000, 14 }, \
+    { 0x53fa0000, 17 }, { 0x53fc0000, 18 }, \
+    { 0xb4000000, 25 }, { 0xb6000000, 25 } }
+
 #endif

@@ -26,6 +26,7 @@
 
 #define UART_BASE    0x43f90000
 #define TIMER_BASE   0x53f94000
+#define DEVICE_REGIONS { { 0x43f80000, 16 }, { 0x50000000, 20 }, { 0xb6000000, 25 } }
 #define TICK_IRQ     62
 
 #endif

@@ -15,6 +15,8 @@ DEVICES = (API["ROOT_UART_FRAME"], API["ROOT_TIMER_FRAME"])
 IMAGE_FRAMES, TEXT_FRAMES = 2, 1  # of the program that the host build loads
 PC_OF_SVC = 0x00101000  # where it begins
 UNTYPED_MAX = 16  # length of the table in struct boot_info
+DEVICES_MAX = 32  # of these two
+REGIONS_OF_DEVICES = [(0x43F80000, 16), (0x50000000, 20), (0xB6000000, 25)]  # check/host/board.h
 USER_WRITES, NEVER = 0x30, 1  # in a descriptor of 4 KiB; never: to be executed
 SYSTEM_MODE = 0x15F  # interrupts enabled, fast ones and imprecise aborts not
 
@@ -59,7 +61,7 @@ def frames_of_the_first_thread(script: Script) -> None:
 
 
 def what_the_first_thread_is_told(script: Script) -> None:
-    """How much memory there is, and how many frames its program has."""
+    """How much memory there is, how many frames its program has, and where devices are."""
     told = script.run.host.words(_address(script, INFO), 3 + UNTYPED_MAX)
     regions = []
     for i in range(told[0]):
@@ -69,6 +71,16 @@ def what_the_first_thread_is_told(script: Script) -> None:
         assert cap.fields.get("copied", 0) == 0
     assert regions == told[1 : 1 + len(regions)] == [16, 21, 21], told
     assert told[1 + UNTYPED_MAX :] == [TEXT_FRAMES, IMAGE_FRAMES], told
+    at = _address(script, INFO) + 4 * (3 + UNTYPED_MAX)
+    devices = script.run.host.words(at, 1 + 2 * DEVICES_MAX)
+    bases, bits = devices[1 : 1 + DEVICES_MAX], devices[1 + DEVICES_MAX :]
+    for i, (base, size) in enumerate(REGIONS_OF_DEVICES):
+        cap = script.cap_of(API["ROOT_DEVICE"] + i)
+        assert (cap["base"] << 12, cap["size_bits"], cap["free"]) == (base, size, 0)
+    rest = [0] * (DEVICES_MAX - len(REGIONS_OF_DEVICES))
+    assert devices[0] == len(REGIONS_OF_DEVICES)
+    assert bases == [base for base, _ in REGIONS_OF_DEVICES] + rest
+    assert bits == [size for _, size in REGIONS_OF_DEVICES] + rest
 
 
 def registers_of_the_first_thread(script: Script) -> None:

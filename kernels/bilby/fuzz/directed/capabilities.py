@@ -177,12 +177,16 @@ def a_region_made_from_all_of_another(script: Script) -> None:
 
 
 def small_regions_are_cleared(script: Script) -> None:
-    """Of 16 bytes, which begin or end in the middle of a cache line; a signal was left in each."""
-    first = script.make("UNTYPED", 4, count=2)
+    """Of the size of an endpoint: if that is 16 bytes, they begin or end in the middle of a cache
+    line. A deleted endpoint is closed, and that was left in each.
+    """
+    first = script.make("UNTYPED", SIZES["endpoint"].bit_length() - 1, count=2)
     for region in (first, first + 1):
         for _ in range(2):
-            script.syscall("SEND", script.make("NOTIFICATION", region=region))
+            script.make("ENDPOINT", region=region)
+            assert script.run.host.word(script.object_of(region)) == 0
             script.revoke(region)
+            assert script.run.host.word(script.object_of(region)) != 0
 
 
 def large_regions_are_cleared(script: Script) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kernels.bilby.fuzz.host import PC
 from kernels.bilby.fuzz.script import LINE, NODE, TCB, Script
-from kernels.bilby.spec.layout import API, TICK, message, offset
+from kernels.bilby.spec.layout import API, SIZES, TICK, message, offset
 
 SHORT = 6  # tests of a system call that deletes one capability
 NESTED = 12  # CNodes in the one that takes long to delete
@@ -165,7 +165,8 @@ def who_has_nothing_left_to_delete_is_stopped(script: Script) -> None:
 def a_notification_is_deleted_and_its_memory_used(script: Script) -> None:
     """Before the call that deleted it is over."""
     for test in _tests(script, 2, 30, 2):
-        region, outer = script.make("UNTYPED", 4), _nest(script)
+        bits = SIZES["notification"].bit_length() - 1
+        region, outer = script.make("UNTYPED", bits), _nest(script)
         _into(script, outer, 15, script.make("NOTIFICATION", region=region))
         _, notification = script.urgent()
         preempted = _interrupted(script, test, outer)

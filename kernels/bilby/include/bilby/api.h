@@ -29,6 +29,8 @@
 #define SYS_POLL         8 /* take a message or a signal that is there; do not wait */
 
 #define SYSCALL_FAILED 0x80000000u
+/* In r0 of what was received from an endpoint: it is a signal of the bound notification. */
+#define BOUND_SIGNAL   0x40000000u
 
 /* Error codes: the label of an invocation's result, or with SYSCALL_FAILED. */
 #define ERROR_NONE              0
@@ -53,7 +55,7 @@
  * Labels of invocations: SYS_CALL on a capability that is not an endpoint, a
  * notification or a reply.  "w" are message words, "x" the capabilities sent.
  */
-#define LABEL_UNTYPED_RETYPE      1 /* w: type, size bits, node index, node depth, first slot, count; x: CNode root */
+#define LABEL_UNTYPED_RETYPE      1 /* w: type, size bits, node index, node depth, first slot, count; x: CNode root.  Of device regions, too */
 #define LABEL_CNODE_COPY          2 /* w: to index, to depth, from index, from depth, rights; x: CNode root of from */
 #define LABEL_CNODE_MINT          3 /* as copy, then the badge or guard data */
 #define LABEL_TCB_CONFIGURE       4 /* w: fault handler address, offset of the buffer in its frame; x: CNode, page directory, frame */
@@ -87,10 +89,13 @@
 #define LABEL_TCB_READ_REGISTERS  28 /* answer: what write registers takes, of a thread that does not run */
 #define LABEL_TCB_UNCONFIGURE     29 /* of one that does not run: it has no spaces and no buffer any more, and can be configured */
 
+#define LABEL_TCB_BIND            30 /* x: notification, whose signals also end a receive from an endpoint */
+#define LABEL_TCB_UNBIND          31
+
 /* Of a frame, by one such call: multiples of 32. */
 #define FRAME_CLEAN_BYTES_MAX 1024
 
-/* Types that LABEL_UNTYPED_RETYPE makes. */
+/* Types that LABEL_UNTYPED_RETYPE makes; of a device region only frames, and regions of a page or more. */
 #define TYPE_UNTYPED        0 /* size bits: 4 to 26 */
 #define TYPE_CNODE          1 /* size bits: radix, 1 to 12 */
 #define TYPE_TCB            2
@@ -155,6 +160,7 @@
 #define ROOT_ASID_POOL      13 /* the first thread's directory has a number of it */
 #define ROOT_UNTYPED        16 /* up to 16 of them */
 #define ROOT_IMAGE          32 /* the frames of the program, in order */
+#define ROOT_DEVICE         224 /* up to 32 device regions */
 #define ROOT_FREE           256 /* first slot that is surely empty */
 #define ROOT_RADIX          15
 
@@ -177,6 +183,9 @@ struct boot_info {
     unsigned int untyped_bits[16]; /* log2 of the bytes of slot ROOT_UNTYPED + i */
     unsigned int text_frames;      /* slots ROOT_IMAGE onwards: executable ... */
     unsigned int image_frames;     /* ... then writable, this many in all */
+    unsigned int device_count;
+    unsigned int device_base[32];  /* first physical address of slot ROOT_DEVICE + i */
+    unsigned int device_bits[32];  /* log2 of its bytes */
 };
 #endif
 
