@@ -210,7 +210,7 @@ class Interleaver:
         kinds: list[Callable[[], Operation]] = [
             draw.retype, draw.copy, draw.mint, draw.move, draw.rotate, draw.delete, draw.delete,
             draw.revoke, draw.recycle, draw.suspend, draw.resume, draw.set_priority, draw.unmap,
-            draw.map_frame, draw.map_table, draw.signal,
+            draw.map_frame, draw.map_table, draw.signal, draw.bind, draw.retype_device,
         ]  # fmt: skip
         return self.kept(self.rng.choice(kinds))
 

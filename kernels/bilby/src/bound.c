@@ -74,11 +74,11 @@ void bound_leave_notification(struct notification *notification)
  */
 struct tcb *bound_dequeue(const struct notification *notification)
 {
-    struct tcb *thread;
+    struct tcb *thread = notification->bound;
 
-    if (notification->bound == NULL)
+    if (thread == NULL)
         return NULL;
-    thread = tcb_at(notification->bound);
+    thread = tcb_at(thread);
     if (thread->state != THREAD_BLOCKED_RECEIVE)
         return NULL;
     endpoint_unlink((struct endpoint *)in_window((word_t)thread->waits_on, sizeof(struct endpoint)),

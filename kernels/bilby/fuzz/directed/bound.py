@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from kernels.bilby.fuzz.script import NODE, TCB, Script
 from kernels.bilby.spec.invocation import E
-from kernels.bilby.spec.layout import API, has_field, message, offset
+from kernels.bilby.spec.layout import API, WINDOW, has_field, message, offset
+from kernels.bilby.spec.state import State
 
 SIGNAL = API["BOUND_SIGNAL"]
 SHORT = message(2, 0, 0, 9)
@@ -80,6 +81,15 @@ def the_only_receiver_is_woken_and_a_sender_comes(script: Script) -> None:
     assert script.runs(server)
     script.syscall("RECEIVE", endpoint)
     script.syscall("REPLY_RECEIVE", endpoint, SHORT, (3, 4))
+    assert script.runs(TCB)
+
+
+def a_signal_where_nothing_is_bound(script: Script) -> None:
+    """Whatever is in memory at the kernel window's first byte, where no thread is."""
+    notification = script.make("NOTIFICATION")
+    script.run.host.write(WINDOW + offset("tcb", "state"), State.RECEIVE)
+    script.syscall("SEND", notification)
+    script.syscall("RECEIVE", notification)
     assert script.runs(TCB)
 
 
