@@ -178,15 +178,21 @@ def a_region_made_from_all_of_another(script: Script) -> None:
 
 def small_regions_are_cleared(script: Script) -> None:
     """Of the size of an endpoint: if that is 16 bytes, they begin or end in the middle of a cache
-    line. A deleted endpoint is closed, and that was left in each.
+    line. A frame's data, then a deleted endpoint, which is closed, was left in each.
     """
-    first = script.make("UNTYPED", SIZES["endpoint"].bit_length() - 1, count=2)
-    for region in (first, first + 1):
+    region, bytes_of = script.make("UNTYPED", 12), SIZES["endpoint"]
+    frame = script.make("FRAME_4K", region=region)
+    base = (script.cap_of(frame)["base"] << 12) - RAM + WINDOW
+    for place in range(0, 4 * bytes_of, 4):
+        script.run.host.write(base + place, 0xDEAD0000 | place)
+    script.revoke(region)
+    first = script.make("UNTYPED", bytes_of.bit_length() - 1, count=2, region=region)
+    for piece in (first, first + 1):
         for _ in range(2):
-            script.make("ENDPOINT", region=region)
-            assert script.run.host.word(script.object_of(region)) == 0
-            script.revoke(region)
-            assert script.run.host.word(script.object_of(region)) != 0
+            script.make("ENDPOINT", region=piece)
+            assert not any(script.run.host.words(script.object_of(piece), bytes_of // 4))
+            script.revoke(piece)
+            assert script.run.host.word(script.object_of(piece)) != 0
 
 
 def large_regions_are_cleared(script: Script) -> None:
