@@ -11,7 +11,8 @@ from kernels.bilby.fuzz.directed import SEQUENCES
 from kernels.bilby.fuzz.host import program, running
 from kernels.bilby.fuzz.mutants import BILBY, read_mutants
 from kernels.bilby.fuzz.script import Script
-from kernels.bilby.spec.state import Cap, Kernel, Slot
+from kernels.bilby.spec.refinement import Refinement
+from kernels.bilby.spec.state import Cap, Kernel, Slot, Table
 
 PRESETS = ["after", "before", "latency"]
 
@@ -66,3 +67,18 @@ def test_a_moved_capability_keeps_all_its_children() -> None:
     kernel.move(to, endpoint)
     assert (first.parent, second.parent, to.parent) == (to, to, region)
     assert (first_copy.parent, second_copy.parent) == (first, second)
+
+
+def test_a_slot_that_one_operation_makes_and_ends_belongs_to_nobody() -> None:
+    """It was looked up in a CNode that the same operation deleted."""
+    kernel = Kernel(lambda address: 0)
+    refinement = Refinement(kernel, kernel.read, (0, 0))
+    node = kernel.add_cnode(0x1000, 4)
+    refinement.learn()
+    slot = node.slots[5]
+    kernel.remove_object(node.address, 256, [slot])
+    refinement.learn()
+    assert refinement.owners.find(slot.address) is None
+    kernel.add(Table(0x1000, is_directory=False))
+    refinement.learn()
+    assert refinement.owners.find(slot.address) == 0x1000

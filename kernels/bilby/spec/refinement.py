@@ -215,10 +215,16 @@ class Refinement:
         for address in self.kernel.died:
             self.owners.forget(address)
         self.kernel.died.clear()
-        new = self.kernel.new
+        new = [item for item in self.kernel.new if self.is_there(item)]
         for item in sorted(new, key=lambda item: isinstance(item, Slot)):
             self.owners.add(item.address, size_of(item))
-        new.clear()
+        self.kernel.new.clear()
+
+    def is_there(self, item: Object | Slot) -> bool:
+        """Still: one operation can make a slot by looking it up, and end with its CNode."""
+        if isinstance(item, Slot):
+            return self.kernel.slots.get(item.address) is item
+        return self.kernel.objects.get(item.address) is item
 
     def check(self, changes: dict[int, int], current: int, idle: int) -> None:
         kernel = self.kernel
