@@ -80,7 +80,7 @@ static void check_pair(const struct slot *a, const struct slot *b)
 /* Another one that was made from the region; one that contains it was not. */
 static bool is_made_from(const struct slot *slot, const struct slot *region)
 {
-    return slot != region && is_device(&slot->cap) && is_inside(&slot->cap, &region->cap)
+    return slot != region && is_inside(&slot->cap, &region->cap)
         && !(is_region(&slot->cap) && is_same_extent(&slot->cap, &region->cap));
 }
 

@@ -7,9 +7,9 @@
  *       send or to receive, as the endpoint's state says, and points back
  *       one that is closed is being emptied: its threads wait for either
  *   Q3  a notification that is signalled has no waiting thread; pending => signalled
+ *   Q4  a thread waits to send or receive, or for a signal <=> it is in such a queue
  *   Q5  a thread and a notification are bound to each other or not at all; while a signal is
  *       pending, the bound thread does not wait to receive
- *   Q4  a thread waits to send or receive, or for a signal <=> it is in such a queue
  *   R1  each thread that was ever configured has the master of its reply; nobody else has
  *   R2  a reply capability that is not a master names a thread that waits for an
  *       answer, stands right after that thread's master, and is the only one

@@ -20,7 +20,8 @@
 /*
  * A 4 KiB frame of this physical address, a multiple of 4 KiB, into the first of these slots of the
  * first thread's CNode that is left; "frame" tells which.  ERROR_RANGE: boot gave no region with the
- * address.  ERROR_NO_MEMORY: something was made of that page already.
+ * address.  ERROR_NO_MEMORY: something was made of that page, or of one behind it, already; smaller
+ * regions that were made until then stay.
  */
 word_t device_frame(const struct boot_info *info, word_t physical, word_t slots, word_t *frame);
 
