@@ -37,6 +37,7 @@ from loopbounds.terms.evaluate import compile_terms
 
 __all__ = [
     "DEPTH",
+    "LONG",
     "Budget",
     "ProofOutcome",
     "Question",
@@ -54,6 +55,8 @@ BEST = 3  # runs from which longer ones are looked for
 LOOSE = 16  # times the longest run found: a bound above may be due to what a model leaves out
 LOWERING = 8  # a lower bound than the one proved is worth this part of the queries and steps,
 LOWERING_SECONDS = 3  # and this part of the seconds
+FIRST = 4  # a model that leaves things out has this part of the steps
+LONG = 4  # and this part a loop that goes on longer than runs are followed
 DETAILED = 1200  # terms in a constraint, beyond which no model has it
 NEAR = 3  # likely bounds asked first, besides the one after the longest run
 DEPTH = 1  # of induction, first
@@ -101,7 +104,7 @@ def prove(model: LoopModel, budget: Budget, checker: Checker) -> ProofOutcome:
     Never raises for what the solver does.
     """
     question = Question.about(model)
-    outcome = prove_simple(question.simple, budget, checker)
+    outcome = prove_simple(question.simple, question.at_first(budget), checker)
     return question.lifted(outcome, budget, checker)
 
 
@@ -120,6 +123,12 @@ class Question:
         model = simplified(model)
         detailed = canonical(without_large(model, DETAILED))
         return Question(canonical(coarsen(model)), canonical(without_large(model)), detailed, model)
+
+    def at_first(self, budget: Budget) -> Budget:
+        """What the simple model is worth: less if there is another one to ask about."""
+        if self.simple == self.whole:
+            return budget
+        return replace(budget, steps=max(1, budget.steps // FIRST))
 
     def lifted(self, outcome: ProofOutcome, budget: Budget, checker: Checker) -> ProofOutcome:
         """The answer for the whole model, from the one for the simple model."""
@@ -180,6 +189,8 @@ def prove_simple(model: LoopModel, budget: Budget, checker: Checker) -> ProofOut
             runs += long_runs(model, [seed.parameters])
             endless = any(run.endless for run in runs)
         reached = longest(runs)
+        if reached >= MAX_STEPS:  # what bounds it is found soon, or left out of the model
+            session.keep_to(max(1, budget.steps // LONG))
         if twice is not None and reached == TWICE:
             found = twice if session.proved(twice.claim, twice.depth) else None
         elif not endless:

@@ -112,12 +112,16 @@ class Rounds:
     def _key(self, model: LoopModel) -> str:
         return model_key(model, self.options.budget, self.checker)
 
+    def _simple_key(self, question: Question) -> str:
+        budget = question.at_first(self.options.budget)
+        return simple_key(model_key(question.simple, budget, self.checker))
+
     def _asked(self, loops: Mapping[str, int]) -> dict[str, ProofOutcome]:
         """The answer to each question; those with the same simple model share its proof."""
         asked = {key: Question.about(self.slices[loop].model) for key, loop in loops.items()}
         sharing: dict[str, list[str]] = {}  # by the key of the simple model
         for key, question in asked.items():
-            sharing.setdefault(simple_key(self._key(question.simple)), []).append(key)
+            sharing.setdefault(self._simple_key(question), []).append(key)
         answers: dict[str, ProofOutcome] = {}
         simple, ended = list(sharing), set[int]()
 
@@ -227,7 +231,8 @@ def _answers_of(
 
     Without terms: these are interned in the process that made them.
     """
-    simple = proof or prove_simple(questions[0].simple, budget, checker)
+    first = questions[0]
+    simple = proof or prove_simple(first.simple, first.at_first(budget), checker)
     answers = [question.lifted(simple, budget, checker) for question in questions]
     return [outcome.without_terms() for outcome in (simple, *answers)]
 

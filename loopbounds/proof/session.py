@@ -49,6 +49,12 @@ class Session:
             self._before = self._steps
             self.model, self._search = model, None
 
+    def keep_to(self, steps: int) -> None:
+        """Search no longer than this many steps in all."""
+        self._budget = replace(self._budget, steps=min(self._budget.steps, steps))
+        if self._search is not None:
+            self._search.most = self._budget.steps - self._before
+
     def ask(
         self, properties: Sequence[tuple[str, Term]], checks: Sequence[Check]
     ) -> list[CheckAnswer]:

@@ -30,7 +30,7 @@ class Induction:
     """
 
     def __init__(self, model: LoopModel, *, most: int | None = None, plain: bool = False) -> None:
-        self._solver, self._most = SmtSolver(plain=plain), most
+        self._solver, self.most = SmtSolver(plain=plain), most
         self._runs = Unrolling(model, self._solver, initial=True)
         self._anywhere = Unrolling(model, self._solver, initial=False)
 
@@ -87,8 +87,8 @@ class Induction:
         self, states: Unrolling, holds: range, last: int, claim: Term, effort: Effort
     ) -> tuple[SmtResult, tuple[State, ...]]:
         """Whether ``claim`` can fail in state ``last`` though it holds in those before."""
-        if self._most is not None:
-            effort = replace(effort, steps=min(effort.steps, self._most - self.steps))
+        if self.most is not None:
+            effort = replace(effort, steps=min(effort.steps, self.most - self.steps))
         negation = self._solver.apply("NOT", states.at(last, claim))
         before = [states.at(k, claim) for k in holds]
         answer = self._solver.check([*states.constraints, *before, negation], effort)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,8 @@ from loopbounds.nusmv.model import COUNT_WIDTH, LoopModel, Variable, at_most
 from loopbounds.nusmv.query import Check, CheckVerdict, Limits, ask, find_solver
 from loopbounds.proof.checker import find_checker
 from loopbounds.proof.climb import Choice, climb
-from loopbounds.proof.prove import HUGE, Budget, Question, prove, prove_simple
-from loopbounds.proof.runs import explore, longest
+from loopbounds.proof.prove import HUGE, LONG, Budget, Question, prove, prove_simple
+from loopbounds.proof.runs import MAX_STEPS, explore, longest
 from loopbounds.reduction.canonical import canonical
 from loopbounds.reduction.coarsen import coarsen
 from loopbounds.reduction.simplify import simplified
@@ -342,6 +343,26 @@ def between_unknowns() -> LoopModel:
 
 
 @pytest.mark.slow
+def test_a_loop_longer_than_runs_are_followed_is_given_up_soon() -> None:
+    """A part of its budget decides: a shared one would take what other models need."""
+    few = prove(between_unknowns(), Budget(steps=120_000), find_checker())
+    assert few.bound is None
+    assert not few.failed
+    assert few.reached >= MAX_STEPS
+
+
+def test_a_model_that_leaves_things_out_has_less_of_the_budget() -> None:
+    """Where there is a whole one to ask about; else all of it."""
+    model = counted(word(0), terms.add(X, word(3)), terms.ult(X, bits(N, 0xFFF0)))
+    simple = Question(model, model, model, model)
+    assert simple.at_first(BUDGET) == BUDGET
+    whole = replace(model, constraints=(*model.constraints, terms.ult(N, word(9))))
+    finer = Question(model, whole, whole, whole)
+    assert finer.at_first(BUDGET).steps < BUDGET.steps
+    assert replace(finer.at_first(BUDGET), steps=BUDGET.steps) == BUDGET
+
+
+@pytest.mark.slow
 def test_a_search_takes_the_steps_of_its_budget() -> None:
     """Of all its checks; and what is proved then is the least bound found until then."""
     model = between_unknowns()
@@ -353,9 +374,10 @@ def test_a_search_takes_the_steps_of_its_budget() -> None:
         checks = len(claims) * 2 * 5
         assert search.steps <= steps + checks  # one that is stopped has taken one step more
     least = (1 << 26) + 1
-    found = {n: prove(model, Budget(steps=n), find_checker()) for n in (100, 120_000)}
+    enough = 120_000 * LONG
+    found = {n: prove(model, Budget(steps=n), find_checker()) for n in (100, enough)}
     assert not any(outcome.failed for outcome in found.values())
     assert found[100].bound is None
-    bound = found[120_000].bound
+    bound = found[enough].bound
     assert bound is not None
     assert least < bound < HUGE
