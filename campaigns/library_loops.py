@@ -12,6 +12,9 @@ is what keeps a function from being analysed.
 ``--minutes M`` begins no other function after M minutes of processor time for a corpus. Every loop
 with both answers goes to ``build/corpora/library-loops-CORPUS.txt``. Stops where NuSMV and the SMT
 solver say different things of a proof.
+
+``--waiting`` measures how long a user waits instead: any arguments, the budget and the processes of
+``wcet loops``, one proof by NuSMV; wall seconds for each loop, and the functions that take longest.
 """
 
 from __future__ import annotations
@@ -22,8 +25,10 @@ import os
 import random
 import re
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from pathlib import Path
@@ -45,13 +50,15 @@ from quoll.facts.regions import Regions
 from quoll.image.image import Image
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.sharing import expansion
+from quoll.inlining.supergraph import Supergraph
 from quoll.listing.listing import function_loops
-from quoll.values.values import analyse
+from quoll.values.values import Values, analyse
 
 __all__ = ["Counts", "classed", "main"]
 
 MOST = 1_024  # of an argument
 SECONDS = 3  # of processor time for each loop
+WAIT = 5  # wall seconds for a loop that a user should not exceed
 OWN_OF_CSMITH = re.compile("func_|main$|crc32|transparent_crc|safe_")
 PRINTING = ("printf", "puts", "putchar")
 COLUMNS = ("functions", "loops", "bounded", "exact", "with ranges")
@@ -82,6 +89,19 @@ class Chosen(NamedTuple):
     names: re.Pattern[str]
     contexts: int  # at most, of a function and all that it calls
     silent: tuple[str, ...] = ()
+
+    def has(self, image: Image, entry: int) -> bool:
+        """Whether the function at ``entry`` counts."""
+        found = image.symbol_at(entry & ~1)
+        return bool(found and self.names.match(found[0].name))
+
+
+class OwnLoops(NamedTuple):
+    """A function inlined, its values, and the loops that are not those of what it calls."""
+
+    graph: Supergraph
+    values: Values
+    own: list[int]
 
 
 class Sample(NamedTuple):
@@ -117,6 +137,15 @@ def ranges(entry: int) -> str:
 
 def bounds_of(image: Image, program: Program, entry: int, facts: Facts) -> list[LoopBound]:
     """Of the loops that the function itself has."""
+    graph, values, own = graph_of(image, program, entry, facts)
+    options = BoundOptions(Budget(seconds=SECONDS), workers=0)
+    with proved_by_both():
+        bounds = bound_loops(graph, image, values, facts, options, only=frozenset(own))
+    return [bounds[index] for index in own]
+
+
+def graph_of(image: Image, program: Program, entry: int, facts: Facts) -> OwnLoops:
+    """A function with all that it calls, inlined, without what values show to be dead."""
     regions = Regions.of(facts, image)
     plain = expand(program, entry, image)
     dead = analyse(plain, image, regions=regions).dead_edges
@@ -124,10 +153,26 @@ def bounds_of(image: Image, program: Program, entry: int, facts: Facts) -> list[
     values = analyse(graph, image, regions=regions)
     root = graph.nodes[graph.entry].context
     own = [x.index for x in graph.loops if graph.nodes[x.header].context == root]
-    options = BoundOptions(Budget(seconds=SECONDS), workers=0)
-    with proved_by_both():
-        bounds = bound_loops(graph, image, values, facts, options, only=frozenset(own))
-    return [bounds[index] for index in own]
+    return OwnLoops(graph, values, own)
+
+
+def waiting(elf: Path, chosen: Chosen, sample: Sample) -> list[tuple[float, str]]:
+    """Wall seconds for each loop of each function, and which function that is."""
+    image, facts = Image.load(elf), parse("", "none")
+    entries = [entry for entry in entries_of(image) if chosen.has(image, entry)]
+    random.Random(sample.seed).shuffle(entries)
+    found = []
+    some = islice(with_loops(image, entries, facts), sample.size)
+    for entry, program in takewhile(lambda _: processor_seconds() < sample.until, some):
+        if expansion(call_graph(program), entry & ~1).total() > chosen.contexts:
+            continue
+        with suppress(WcetError):
+            graph, values, own = graph_of(image, program, entry, facts)
+            start = time.perf_counter()
+            bound_loops(graph, image, values, facts, only=frozenset(own))
+            seconds = (time.perf_counter() - start) / max(1, len(own))
+            found.append((seconds, f"{elf.stem} {image.place(entry & ~1)}"))
+    return found
 
 
 def with_loops(image: Image, entries: list[int], facts: Facts) -> Iterator[tuple[int, Program]]:
@@ -144,11 +189,7 @@ def measure(elf: Path, chosen: Chosen, sample: Sample, counts: Counts, details: 
     silent = [name for name in chosen.silent if image.symbol(name)]
     known = "".join(f"function {n} takes at most 1 cycles and preserves memory\n" for n in silent)
     facts = parse(known, "silent")
-    entries = [
-        entry
-        for entry in entries_of(image)
-        if (found := image.symbol_at(entry & ~1)) and chosen.names.match(found[0].name)
-    ]
+    entries = [entry for entry in entries_of(image) if chosen.has(image, entry)]
     random.Random(sample.seed).shuffle(entries)
     some = islice(with_loops(image, entries, facts), sample.size)
     for entry, program in takewhile(lambda _: processor_seconds() < sample.until, some):
@@ -201,13 +242,24 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=math.inf)
+    parser.add_argument("--waiting", action="store_true", help="how long a user waits")
     options = parser.parse_args()
-    print("| corpus |", " | ".join(COLUMNS), "| CPU s |")
+    if not options.waiting:
+        print("| corpus |", " | ".join(COLUMNS), "| CPU s |")
     for name in options.corpora:
         counts = Counts()
         files, chosen = programs(name)
         share = -(-options.sample // len(files))
         until = processor_seconds() + 60 * options.minutes
+        if options.waiting:
+            rows = [
+                r for elf in files for r in waiting(elf, chosen, Sample(share, options.seed, until))
+            ]
+            late = sum(seconds > WAIT for seconds, _ in rows)
+            print(f"{name}: {len(rows)} functions, {late} above {WAIT} s a loop")
+            for seconds, function in sorted(rows, reverse=True)[:10]:
+                print(f"    {seconds:.2f} {function}", flush=True)
+            continue
         with (CORPORA / f"library-loops-{name}.txt").open("w", encoding="utf-8") as details:
             for elf in files:
                 measure(elf, chosen, Sample(share, options.seed, until), counts, details)

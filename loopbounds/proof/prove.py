@@ -125,10 +125,8 @@ class Question:
         return Question(canonical(coarsen(model)), canonical(without_large(model)), detailed, model)
 
     def at_first(self, budget: Budget) -> Budget:
-        """What the simple model is worth: less if there is another one to ask about."""
-        if self.simple == self.whole:
-            return budget
-        return replace(budget, steps=max(1, budget.steps // FIRST))
+        """What the simple model is worth."""
+        return budget if self.simple == self.whole else _a_part(budget)
 
     def lifted(self, outcome: ProofOutcome, budget: Budget, checker: Checker) -> ProofOutcome:
         """The answer for the whole model, from the one for the simple model."""
@@ -147,11 +145,17 @@ class Question:
                 queries = max(1, budget.queries // LOWERING)
                 steps = max(1, budget.steps // LOWERING)
                 budget = replace(budget, seconds=seconds, queries=queries, steps=steps)
-            outcome = _lower(prove_simple(self.whole, budget, checker), outcome)
+            given = budget if self.whole == self.detailed else _a_part(budget)
+            outcome = _lower(prove_simple(self.whole, given, checker), outcome)
         unknown = outcome.bound is None and not outcome.failed and known < MAX_STEPS
         if unknown and self.detailed != self.whole:
             outcome = _lower(prove_simple(self.detailed, budget, checker), outcome)
         return replace(outcome, seconds=outcome.seconds + time.perf_counter() - start)
+
+
+def _a_part(budget: Budget) -> Budget:
+    """Of a budget: for a model after which another one can be asked about."""
+    return replace(budget, steps=max(1, budget.steps // FIRST))
 
 
 def _lower(new: ProofOutcome, old: ProofOutcome) -> ProofOutcome:
