@@ -5,7 +5,7 @@
 Both versions bound the same loops by proof alone, each context by itself: those of the shipped
 kernels of both boards, and those of random programs at five levels of optimisation. Counted are
 loops with a larger bound than before, with none where there was one, with a smaller one, and with
-one where there was none. No facts are given. ``--executed`` runs each program on random inputs as
+one where there was none. No facts are given, and each loop has ten seconds. ``--executed`` runs each program on random inputs as
 well, and stops at the first execution above its bound. Each difference goes to
 ``build/loop-comparison/differences.txt``.
 
@@ -44,7 +44,8 @@ import json, sys
 sys.path.insert(0, sys.argv[1])
 from wcet.cli import main
 for elf, answers, *options in json.load(open(sys.argv[2])):
-    main(["loops", elf, "--no-cache", "--no-facts", "--quiet", "--json", answers, *options])
+    main(["loops", elf, "--no-cache", "--no-facts", "--quiet", "--time-limit", "10",
+          "--json", answers, *options])
 """
 
 Bounds: TypeAlias = dict[tuple[str, ...], int | None]  # by entry, address and calls
