@@ -5,9 +5,9 @@
 Both versions bound the same loops by proof alone, each context by itself: those of the shipped
 kernels of both boards, and those of random programs at five levels of optimisation. Counted are
 loops with a larger bound than before, with none where there was one, with a smaller one, and with
-one where there was none. No facts are given, and each loop has ten seconds. ``--executed`` runs each program on random inputs as
-well, and stops at the first execution above its bound. Each difference goes to
-``build/loop-comparison/differences.txt``.
+one where there was none. No facts are given, and each loop has ten seconds. ``--executed`` runs
+each program on random inputs as well, and stops at the first execution above its bound. Each
+difference goes to ``build/loop-comparison/differences.txt``.
 
 The earlier version is taken from this repository's history; it has to have ``wcet loops --json``.
 """
