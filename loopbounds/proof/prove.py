@@ -138,6 +138,7 @@ class Question:
         known = outcome.reached if self.exact.inputs else reached
         outcome = replace(outcome, reached=reached)
         # of a loop that goes on longer than runs are followed no run tells what is loose
+        detail = self.detailed != self.whole and known < MAX_STEPS
         loose = outcome.bound is None or (outcome.bound > LOOSE * known and known < MAX_STEPS)
         if loose and self.simple != self.whole:
             if outcome.bound is not None:
@@ -145,10 +146,9 @@ class Question:
                 queries = max(1, budget.queries // LOWERING)
                 steps = max(1, budget.steps // LOWERING)
                 budget = replace(budget, seconds=seconds, queries=queries, steps=steps)
-            given = budget if self.whole == self.detailed else _a_part(budget)
+            given = _a_part(budget) if detail else budget
             outcome = _lower(prove_simple(self.whole, given, checker), outcome)
-        unknown = outcome.bound is None and not outcome.failed and known < MAX_STEPS
-        if unknown and self.detailed != self.whole:
+        if detail and outcome.bound is None and not outcome.failed:
             outcome = _lower(prove_simple(self.detailed, budget, checker), outcome)
         return replace(outcome, seconds=outcome.seconds + time.perf_counter() - start)
 
