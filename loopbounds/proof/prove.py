@@ -137,8 +137,8 @@ class Question:
         reached = 1 if self.exact.inputs else longest(long_runs(self.exact))
         known = outcome.reached if self.exact.inputs else reached
         outcome = replace(outcome, reached=reached)
+        detail = self.detailed != self.whole and known < MAX_STEPS and outcome.bound is None
         # of a loop that goes on longer than runs are followed no run tells what is loose
-        detail = self.detailed != self.whole and known < MAX_STEPS
         loose = outcome.bound is None or (outcome.bound > LOOSE * known and known < MAX_STEPS)
         if loose and self.simple != self.whole:
             if outcome.bound is not None:
