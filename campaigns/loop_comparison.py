@@ -10,6 +10,7 @@ each program on random inputs as well, and stops at the first execution above it
 difference goes to ``build/loop-comparison/differences.txt``.
 
 The earlier version is taken from this repository's history; it has to have ``wcet loops --json``.
+One that does not end on some program does not end here either.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -30,7 +32,7 @@ from quoll.errors import UnboundedLoop
 from tests.testing.harness import build
 from tests.testing.wcet.programs import bound, check, program
 
-__all__ = ["compared", "main"]
+__all__ = ["Bounds", "compared", "main"]
 
 FOLDER = build.ROOT / "build/loop-comparison"
 KERNELS = [
@@ -134,13 +136,14 @@ def row(
     return found
 
 
-def executed(asked: Sequence[tuple[str, Path]], first: int) -> None:
-    """Run every program. Raises AssertionError for an execution above its bound."""
+def executed(asked: Sequence[tuple[str, Path]], first: int) -> int:
+    """Run every program that has a bound: how many. Raises AssertionError for one exceeded."""
+    ran = 0
     for seed, (_, elf) in enumerate(asked, first):
-        try:
+        with suppress(UnboundedLoop):
             check(bound(elf), seed, inputs=6, states=1)
-        except UnboundedLoop:
-            continue
+            ran += 1
+    return ran
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -161,8 +164,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     written = list(programs(options.programs, options.seed))
     found += row("programs", old, written, ("--entry", "main"))
     if options.executed:
-        executed(written, options.seed)
-        print(f"no execution of the {options.programs:,} programs is above its bound")
+        ran = executed(written, options.seed)
+        print(f"no execution of the {ran:,} programs with a bound is above it")
     return int(50 * (found["larger"] + found["lost"]) > found["bounded before"])
 
 

@@ -13,9 +13,17 @@ from hypothesis import strategies as st
 from loopbounds.nusmv import query as nusmv
 from loopbounds.nusmv.model import COUNT_WIDTH, LoopModel, Variable, at_most
 from loopbounds.nusmv.query import Check, CheckVerdict, Limits, ask, find_solver
-from loopbounds.proof.checker import find_checker
+from loopbounds.proof.checker import Checker, find_checker
 from loopbounds.proof.climb import Choice, climb
-from loopbounds.proof.prove import HUGE, LONG, Budget, Question, prove, prove_simple
+from loopbounds.proof.prove import (
+    HUGE,
+    LONG,
+    Budget,
+    ProofOutcome,
+    Question,
+    prove,
+    prove_simple,
+)
 from loopbounds.proof.runs import MAX_STEPS, explore, longest
 from loopbounds.reduction.canonical import canonical
 from loopbounds.reduction.coarsen import coarsen
@@ -360,6 +368,28 @@ def test_a_model_that_leaves_things_out_has_less_of_the_budget() -> None:
     finer = Question(model, whole, whole, whole)
     assert finer.at_first(BUDGET).steps < BUDGET.steps
     assert replace(finer.at_first(BUDGET), steps=BUDGET.steps) == BUDGET
+
+
+def test_the_last_model_has_all_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the whole one has, where no detailed one can be asked about next."""
+    model = counted(word(0), terms.add(X, word(3)), terms.ult(X, bits(N, 0xFF)))
+    whole = replace(model, constraints=(terms.ult(N, word(9)),))
+    detailed = replace(model, constraints=(terms.ult(N, word(8)),))
+    asked: list[tuple[LoopModel, int]] = []
+
+    def not_proved(model: LoopModel, budget: Budget, checker: Checker) -> ProofOutcome:
+        asked.append((model, budget.steps))
+        return ProofOutcome(None, 1, (), 0, "", "", 0.0)
+
+    monkeypatch.setattr("loopbounds.proof.prove.prove_simple", not_proved)
+    open_ = ProofOutcome(None, 1, (), 0, "", "", 0.0)
+    checker, steps = find_checker(), BUDGET.steps
+    Question(model, whole, detailed, detailed).lifted(open_, BUDGET, checker)
+    assert [of for of, _ in asked] == [whole, detailed]
+    assert asked[0][1] < asked[1][1] == steps
+    asked.clear()
+    Question(model, whole, whole, whole).lifted(open_, BUDGET, checker)
+    assert asked == [(whole, steps)]
 
 
 @pytest.mark.slow
