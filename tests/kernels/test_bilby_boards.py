@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 
 import pytest
 
@@ -19,18 +20,25 @@ BRIDGES = {  # of whose megabytes every page is given away, but for those that a
 }
 
 
-def of(board: str) -> tuple[list[tuple[int, int]], set[int]]:
+CONTEXTS = "-DTIME_CONTEXTS"  # the kernel has a clock, too
+
+
+def of(board: str, *defines: str) -> tuple[list[tuple[int, int]], set[int]]:
     """First byte and size of each region, in bits; and pages that are used otherwise."""
-    text = (BILBY / "boards" / board / "board.h").read_text(encoding="utf-8")
-    table = text.split("#define DEVICE_REGIONS", 1)[1]
+    names = NAMES + (("CLOCK_PAGE",) if CONTEXTS in defines else ())
+    text = f'#include "board.h"\nregions DEVICE_REGIONS\nused {" ".join(names)}\n'
+    gcc = ["gcc", "-E", "-P", "-xc", *defines, f"-I{BILBY / 'boards' / board}", "-"]
+    told = subprocess.run(gcc, input=text, capture_output=True, text=True, check=True).stdout
+    table, pages = told.split("regions", 1)[1].split("used", 1)
     found = re.findall(r"\{ (0x[0-9a-f]+), (\d+) \}", table)
-    used = re.findall(rf"^#define (?:{'|'.join(NAMES)}) +(0x[0-9a-f]+)", text, re.M)
-    return [(int(base, 16), int(bits)) for base, bits in found], {int(page, 16) for page in used}
+    regions = [(int(base, 16), int(bits)) for base, bits in found]
+    return regions, {int(page, 16) for page in re.findall(r"0x[0-9a-f]+", pages)}
 
 
+@pytest.mark.parametrize("defines", [(), (CONTEXTS,)])
 @pytest.mark.parametrize("board", MEMORY)
-def test_regions_are_aligned_and_apart(board: str) -> None:
-    regions, _ = of(board)
+def test_regions_are_aligned_and_apart(board: str, defines: tuple[str, ...]) -> None:
+    regions, _ = of(board, *defines)
     assert 0 < len(regions) <= MOST
     low, high = MEMORY[board]
     previous = 0
@@ -42,10 +50,13 @@ def test_regions_are_aligned_and_apart(board: str) -> None:
         assert previous <= low or base >= high, f"{base:#x} is memory"
 
 
+@pytest.mark.parametrize("defines", [(), (CONTEXTS,)])
 @pytest.mark.parametrize("board", MEMORY)
-def test_all_of_a_bridge_is_given_but_for_what_is_used(board: str) -> None:
+def test_all_of_a_bridge_is_given_but_for_what_is_used(
+    board: str, defines: tuple[str, ...]
+) -> None:
     """No page of the kernel's, and none that is given as a frame."""
-    regions, used = of(board)
+    regions, used = of(board, *defines)
     given = {page for base, bits in regions for page in range(base, base + (1 << bits), PAGE)}
     assert used
     assert not given & used

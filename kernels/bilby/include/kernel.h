@@ -210,6 +210,7 @@ void sched_remove(struct tcb *thread);
 void sched_run(void);
 void sched_hand_over(struct tcb *thread);
 void sched_switch(struct tcb *thread);
+void sched_put_first(struct tcb *thread); /* only where time is a capability */
 
 /* ---- create.c, clear (one of clear_*.c) --------------------------------- */
 word_t create_size_bits(word_t type, word_t size_bits);
@@ -267,8 +268,7 @@ static inline bool slot_is_empty(const struct slot *slot)
     return cap_type(&slot->cap) == CAP_NULL;
 }
 
-/* The slots of a thread, in the order in which they stand in its control block. */
-#define THREAD_SLOTS 6
+/* The first of the THREAD_SLOTS slots of a thread (timing.h). */
 static inline struct slot *thread_slots(struct tcb *thread)
 {
     return &thread->cspace;

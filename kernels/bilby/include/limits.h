@@ -21,6 +21,10 @@
 #define IRQ_LINES        64
 #define GENERAL_REGISTERS 13 /* r0 to r12 */
 
+#define RELEASE_PLACES   256 /* contexts that can be bound */
+#define RELEASE_LEVELS   4   /* of a heap of fours with so many places, below the first */
+#define RELEASE_CHILDREN 4   /* of each of its entries */
+
 #define LINE_BYTES       32  /* of a cache line */
 #define LINE_WORDS       8
 #define CHUNK_BYTES      1024 /* what is cleared or copied without a pause */

@@ -11,12 +11,12 @@
 #include <kernel.h>
 
 struct queue { struct tcb *head, *tail; };
-extern struct queue ready[PRIORITIES];
+extern struct queue ready[];
 
 void ready_append(struct tcb *thread);
 void ready_prepend(struct tcb *thread);
 void ready_remove(struct tcb *thread);
-struct tcb *ready_take(word_t least); /* the first of the most urgent, of at least this priority; or null */
+struct tcb *ready_take(word_t least); /* the first of the most urgent, of at least this priority or urgency; or null */
 
 /*
  * Links only: what else is known of the queues is for ready_*.c to keep.  Each line of a thread

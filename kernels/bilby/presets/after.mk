@@ -10,3 +10,4 @@ VSPACE := vspace_shadow.c        # section 3.6: shadow page tables
 KERNEL_MAPS := kernel_maps_atomic.c # a directory gets the kernel's mappings in one go
 REPLY_WAIT := reply_wait_atomic.c # reply-and-receive is atomic
 LOOKUP := lookup_direct.c         # addresses are looked up without a pause
+TIME := time_slices              # a tick ends each slice of time

@@ -9,3 +9,4 @@ VSPACE := vspace_asid.c          # section 3.6: address spaces have numbers, out
 KERNEL_MAPS := kernel_maps_atomic.c # a directory gets the kernel's mappings in one go
 REPLY_WAIT := reply_wait_atomic.c # reply-and-receive is atomic
 LOOKUP := lookup_direct.c         # addresses are looked up without a pause
+TIME := time_slices              # a tick ends each slice of time

@@ -71,6 +71,10 @@ _start:
     str     r3, [r5, #(INTERRUPTS_WINDOW - DEVICE_WINDOW) >> 10]
     ldr     r3, =TICK_PAGE | PAGE_DEVICE
     str     r3, [r5, #(TICK_WINDOW - DEVICE_WINDOW) >> 10]
+#ifdef TIME_CONTEXTS
+    ldr     r3, =CLOCK_PAGE | PAGE_DEVICE
+    str     r3, [r5, #(CLOCK_WINDOW - DEVICE_WINDOW) >> 10]
+#endif
 
     /* The vector page, through a table of its own. */
     ldr     r1, =VECTOR_PAGE

@@ -13,7 +13,8 @@
 #include <machine.h>
 #include <pin.h>
 #include <space.h>
-#include <tick.h>
+#include <timer.h>
+#include <timing.h>
 #include <layout_sizes.h>
 #include <vspace.h>
 
@@ -207,6 +208,9 @@ BOOT_CODE void boot_main(void)
     map_frame(ROOT_BUFFER_FRAME, to_physical(buffer), ROOT_BUFFER, true);
     entry = map_image(info);
     make_thread(entry, buffer);
+    if (TIMING_BOOT_BITS != 0)
+        timing_boot(root, root_slot(ROOT_SCHED_CONTROL), root_slot(ROOT_CONTEXT),
+                    boot_allocate(TIMING_BOOT_BITS));
     slot_copy(&root->buffer_frame, &root_slots[ROOT_BUFFER_FRAME].cap,
               &root_slots[ROOT_BUFFER_FRAME]);
     vspace_forget_mapping(&root->buffer_frame.cap);
@@ -217,7 +221,7 @@ BOOT_CODE void boot_main(void)
     give_memory(info);
     thread_wake(root);
     sched_run();
-    tick_start();
+    timer_start();
     interrupts_unmask(TICK_IRQ);
     pin_lines();
 }

@@ -15,6 +15,7 @@
  */
 #include <bound.h>
 #include <endpoint_queue.h>
+#include <timing.h>
 
 word_t bound_bind(struct tcb *thread, const struct invocation *call)
 {
@@ -79,7 +80,7 @@ struct tcb *bound_dequeue(const struct notification *notification)
     if (thread == NULL)
         return NULL;
     thread = tcb_at(thread);
-    if (thread->state != THREAD_BLOCKED_RECEIVE)
+    if (thread->state != THREAD_BLOCKED_RECEIVE || !timing_has_context(thread))
         return NULL;
     endpoint_unlink((struct endpoint *)in_window((word_t)thread->waits_on, sizeof(struct endpoint)),
                     thread);

@@ -4,7 +4,7 @@
  * badge or guard; move it, mutate it (move it with a new guard), rotate (two
  * moves at once); delete it, revoke what was derived from it, recycle its object.
  */
-#include <kernel.h>
+#include <timing.h>
 #include <lookup.h>
 
 #define WORD_TO_INDEX   0
@@ -252,6 +252,6 @@ word_t decode_cnode(const struct invocation *call)
     case LABEL_CNODE_RECYCLE:
         return decode_one(call);
     default:
-        return ERROR_ILLEGAL_OPERATION;
+        return timing_decode_cnode(call);
     }
 }

@@ -5,7 +5,7 @@
  */
 #include <kernel.h>
 #include <machine.h>
-#include <space.h>
+#include <timing.h>
 #include <layout_sizes.h>
 
 /* log2 of the bytes of an object; 0 if there is no such object. */
@@ -37,7 +37,7 @@ word_t create_size_bits(word_t type, word_t size_bits)
     case TYPE_PAGE_DIRECTORY:
         return PAGE_DIRECTORY_SIZE_BITS;
     default:
-        return 0;
+        return timing_size_bits(type);
     }
 }
 
@@ -136,6 +136,8 @@ void create_cap(struct cap *cap, word_t type, word_t base, word_t size_bits)
         space_make_directory(cap, base);
         break;
     default:
+        if (timing_create(cap, type, base))
+            break;
         create_frame(cap, to_physical(base), type - TYPE_FRAME_4K);
         break;
     }

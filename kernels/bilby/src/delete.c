@@ -35,7 +35,7 @@
  */
 #include <kernel.h>
 #include <preemption.h>
-#include <space.h>
+#include <timing.h>
 
 static struct slot transit __attribute__((aligned(16)));
 
@@ -184,8 +184,10 @@ static void delete_bury(struct tcb *owner, struct slot *slot)
         behind = grave_prev(behind);
     else if (!is_cnode)
         ring_abandon(thread);
-    if (!is_cnode)
+    if (!is_cnode) {
         bound_leave_thread(thread);
+        loan_leave_thread(thread);
+    }
     if (first != slot) {
         if (!slot_is_empty(first))
             slot_move(&transit, first);
@@ -270,7 +272,7 @@ static void delete_finalise(struct slot *slot, bool last)
             reply_revoke((struct tcb *)reply_cap_object(cap));
         break;
     default:
-        space_finalise(cap, last);
+        timing_finalise(cap, last);
         break;
     }
 }

@@ -9,12 +9,14 @@
  */
 #include <kernel.h>
 #include <endpoint_queue.h>
+#include <timing.h>
 
 /* The endpoint is closed: the running thread need not wait, or stays at its fault. */
 static void thread_abort_current(struct tcb *thread)
 {
     if (thread->fault != 0) {
         thread->state = THREAD_INACTIVE;
+        loan_stop(thread);
         return;
     }
     thread->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_ABORTED;
@@ -52,12 +54,17 @@ void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge,
 
     if (endpoint->state == EP_CLOSED) {
         thread_abort_current(sender);
+    } else if (endpoint->state == EP_RECEIVING && loan_is_refused(sender, endpoint->head, blocking, call)) {
+        loan_refuse(sender);
     } else if (endpoint->state == EP_RECEIVING) {
         message_find_caps(&caps, sender, endpoint->head, may_grant);
         receiver = endpoint_dequeue(endpoint);
         endpoint_transfer(sender, receiver, endpoint, badge, &caps);
+        loan_make(sender, receiver, call);
         thread_wake(receiver);
         settle_sender(sender, receiver, call);
+    } else if (blocking && loan_may_not_wait(sender, call)) {
+        loan_refuse(sender);
     } else if (blocking) {
         sender->state = THREAD_BLOCKED_SEND;
         sender->send_badge = badge;
@@ -85,11 +92,14 @@ void endpoint_receive(struct tcb *receiver, struct endpoint *endpoint, bool may_
         abort_mend(endpoint, sender);
         endpoint_dequeue(endpoint);
         endpoint_transfer(sender, receiver, endpoint, sender->send_badge, &caps);
+        loan_end(receiver);
+        loan_make(sender, receiver, sender->send_call);
         settle_sender(sender, receiver, sender->send_call);
     } else {
         receiver->state = THREAD_BLOCKED_RECEIVE;
         endpoint->state = EP_RECEIVING;
         endpoint_enqueue(endpoint, receiver);
+        loan_end(receiver);
     }
 }
 

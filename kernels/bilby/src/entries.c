@@ -10,7 +10,8 @@
 #include <interrupts.h>
 #include <lookup.h>
 #include <machine.h>
-#include <tick.h>
+#include <timer.h>
+#include <timing.h>
 
 /* What replying says to the thread that replies. */
 static void note_reply(word_t error)
@@ -27,6 +28,13 @@ static void entry_finish(void)
     if (interrupts_pending())
         leave_to_interrupt();
     sched_run();
+}
+
+/* What nobody waits for; but first somebody who cannot run and would be chosen. */
+static void idle_work(void)
+{
+    if (!timing_idle())
+        delete_abandoned();
 }
 
 /* A system call, but for the choice of who runs next. */
@@ -59,8 +67,8 @@ static void entry_dispatch(word_t address, word_t message, word_t number)
         break;
     default:
         if (current_thread == &idle_thread)
-            delete_abandoned();
-        else
+            idle_work();
+        else if (!timing_syscall(address, message, number))
             current_thread->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_INVALID_SYSCALL;
         break;
     }
@@ -113,8 +121,7 @@ void handle_interrupt(void)
     struct cap *cap;
 
     if (irq == TICK_IRQ) {
-        tick_clear();
-        sched_expire();
+        timer_interrupt();
     } else if (irq < IRQ_LINES) { /* else spurious */
         interrupts_mask(irq);
         cap = &irq_slots[irq].cap;

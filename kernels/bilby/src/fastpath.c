@@ -11,6 +11,7 @@
  */
 #include <bound.h>
 #include <endpoint_queue.h>
+#include <timing.h>
 
 /* The endpoint capability at an address that one CNode resolves; else null. */
 static const struct cap *direct_endpoint(word_t address)
@@ -63,7 +64,8 @@ const struct cap *fastpath_call_applies(word_t address, word_t message)
     if (endpoint->state != EP_RECEIVING)
         return NULL;
 
-    return endpoint->head->priority < current_thread->priority ? NULL : cap;
+    return endpoint->head->priority < current_thread->priority
+        || !loan_is_direct(current_thread, endpoint->head) ? NULL : cap;
 }
 
 void fastpath_call(const struct cap *cap, word_t message)
@@ -73,6 +75,7 @@ void fastpath_call(const struct cap *cap, word_t message)
     struct tcb *server = endpoint_dequeue((struct endpoint *)endpoint_cap_object(cap));
 
     reply_expect(caller, server, server->may_grant);
+    loan_hand_over(caller, server, true);
     hand_over(caller, server, message, badge);
 }
 
@@ -98,7 +101,8 @@ const struct cap *fastpath_reply_receive_applies(word_t address, word_t message)
         return NULL;
 
     caller = (const struct tcb *)reply_cap_object(reply);
-    return caller->fault != 0 || caller->priority < current_thread->priority ? NULL : cap;
+    return caller->fault != 0 || caller->priority < current_thread->priority
+        || !loan_returns_directly(current_thread, caller) ? NULL : cap;
 }
 
 void fastpath_reply_receive(const struct cap *cap, word_t message)
@@ -112,5 +116,6 @@ void fastpath_reply_receive(const struct cap *cap, word_t message)
     server->state = THREAD_BLOCKED_RECEIVE;
     endpoint->state = EP_RECEIVING;
     endpoint_enqueue(endpoint, server);
+    loan_hand_over(server, caller, false);
     hand_over(server, caller, message, 0);
 }

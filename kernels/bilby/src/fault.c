@@ -6,7 +6,7 @@
  * space.  A fault cannot be preempted.  Without a handler that can be sent to, the
  * thread stops for good.
  */
-#include <kernel.h>
+#include <timing.h>
 
 /* The current thread cannot go on at its pc. */
 void fault_raise(struct tcb *thread, word_t fault, word_t address, word_t status)
@@ -21,6 +21,7 @@ void fault_raise(struct tcb *thread, word_t fault, word_t address, word_t status
     if (handler == NULL || cap_type(&handler->cap) != CAP_ENDPOINT
         || !endpoint_cap_can_send(&handler->cap)) {
         thread->state = THREAD_INACTIVE;
+        loan_stop(thread);
         return;
     }
     endpoint_send(thread, (struct endpoint *)endpoint_cap_object(&handler->cap),
@@ -54,6 +55,7 @@ bool fault_read_answer(struct tcb *thread, struct tcb *handler)
     thread->fault = 0;
     if (message_label(message) != 0) {
         thread->state = THREAD_INACTIVE;
+        loan_stop(thread);
         return false;
     }
     if (length >= 2)

@@ -6,7 +6,7 @@
  * THREAD_BLOCKED_WAIT and points back with waits_on.  Constant time, except closing.
  * A thread that it is bound to gets signals elsewhere, too (bound.c).
  */
-#include <kernel.h>
+#include <timing.h>
 
 static void notification_deliver(struct tcb *waiter, word_t badges)
 {
@@ -114,4 +114,5 @@ void notification_wait(struct tcb *waiter, struct notification *notification)
     else
         notification->head = waiter;
     notification->tail = waiter;
+    loan_end(waiter);
 }

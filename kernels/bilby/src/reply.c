@@ -8,7 +8,7 @@
  * Invariant: a thread is THREAD_BLOCKED_REPLY <=> its master has one descendant,
  * unless the holder gave it up by receiving again; then it waits for good.
  */
-#include <kernel.h>
+#include <timing.h>
 
 /* The caller now waits for the server, whose caller slot is empty. */
 void reply_expect(struct tcb *caller, struct tcb *server, bool may_grant)
@@ -42,12 +42,14 @@ word_t reply_send(struct tcb *server, struct slot *reply)
                       reply_cap_can_grant(&reply->cap) && caller->fault == 0);
     slot_empty(reply);
     if (caller->fault != 0) {
+        loan_return(server, caller);
         if (fault_read_answer(caller, server))
             thread_wake(caller);
         return ERROR_NONE;
     }
     message_transfer(server, caller, NULL, &caps);
     caller->regs[REG_BADGE] = 0;
+    loan_return(server, caller);
     thread_wake(caller);
     return ERROR_NONE;
 }

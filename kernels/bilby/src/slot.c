@@ -11,7 +11,7 @@
  */
 #include <kernel.h>
 #include <lookup.h>
-#include <space.h>
+#include <timing.h>
 
 #define REVOCABLE    1u
 #define FIRST_BADGED 2u
@@ -169,6 +169,7 @@ word_t slot_derive(const struct slot *from, struct cap *result)
     case CAP_REPLY:
     case CAP_PAGE_TABLE:
     case CAP_REMAINS:
+    TIMING_UNIQUE
         return ERROR_ILLEGAL_OPERATION;
     case CAP_FRAME:
         vspace_forget_mapping(result);
@@ -192,6 +193,7 @@ static bool same_object(const struct cap *a, const struct cap *b)
     case CAP_PAGE_TABLE:
     case CAP_PAGE_DIRECTORY:
     SPACE_OBJECTS
+    TIMING_OBJECTS
         return cnode_cap_object(a) == cnode_cap_object(b); /* all have it in the same place */
     case CAP_FRAME:
         return frame_cap_base(a) == frame_cap_base(b) && frame_cap_size(a) == frame_cap_size(b);
@@ -226,6 +228,7 @@ static word_t first_byte(const struct slot *slot)
     case CAP_PAGE_TABLE:
     case CAP_PAGE_DIRECTORY:
     SPACE_OBJECTS
+    TIMING_OBJECTS
         return cnode_cap_object(&slot->cap);
     case CAP_FRAME:
         return to_window(frame_cap_base(&slot->cap) << 12);

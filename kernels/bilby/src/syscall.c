@@ -11,7 +11,7 @@
  * All of a phase are found before it changes anything (lookup_*.c).
  */
 #include <bound.h>
-#include <space.h>
+#include <timing.h>
 
 static void syscall_fail(word_t error)
 {
@@ -73,7 +73,7 @@ static word_t invocation_dispatch(const struct invocation *call)
     case CAP_IRQ_HANDLER:
         return decode_irq_handler(call);
     default:
-        return space_decode(call);
+        return timing_decode(call);
     }
 }
 

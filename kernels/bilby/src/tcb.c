@@ -4,7 +4,7 @@
  * priority, bind and unbind a notification.
  */
 #include <kernel.h>
-#include <space.h>
+#include <timing.h>
 
 #define WORDS_CONFIGURE 2
 #define WORDS_REGISTERS (3 + GENERAL_REGISTERS + 1)
@@ -116,7 +116,7 @@ static word_t decode_set_priority(struct tcb *thread, const struct invocation *c
         return ERROR_TRUNCATED;
 
     priority = message_word(current_thread, 0);
-    if (priority > current_thread->priority)
+    if (priority > timing_control_priority(current_thread))
         return ERROR_RANGE;
 
     thread_set_priority(thread, priority);
@@ -148,6 +148,6 @@ word_t decode_tcb(const struct invocation *call)
     case LABEL_TCB_SET_PRIORITY:
         return decode_set_priority(thread, call);
     default:
-        return ERROR_ILLEGAL_OPERATION;
+        return timing_decode_tcb(thread, call);
     }
 }

@@ -3,7 +3,7 @@
 #include <kernel.h>
 #include <lookup.h>
 #include <machine.h>
-#include <space.h>
+#include <timing.h>
 
 /*
  * What a thread needs before it can run, besides capabilities: a user's flags, and its
@@ -30,6 +30,7 @@ void thread_set_pc(struct tcb *thread, word_t pc, word_t cpsr)
 void thread_wake(struct tcb *thread)
 {
     thread->state = THREAD_RUNNING;
+    timing_wake(thread);
     sched_wake(thread);
 }
 
@@ -62,6 +63,7 @@ void thread_suspend(struct tcb *thread)
     thread_end_call(thread);
     thread->fault = 0;
     thread->state = THREAD_INACTIVE;
+    loan_stop(thread);
 }
 
 /*
@@ -73,18 +75,20 @@ void thread_abort(struct tcb *thread)
 {
     if (thread->fault != 0) {
         thread->state = THREAD_INACTIVE; /* nobody handles its fault */
+        loan_stop(thread);
         return;
     }
     thread->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_ABORTED;
     thread->regs[REG_MESSAGE] = message_make(0, 0, 0, ERROR_ABORTED);
     thread->state = THREAD_RUNNING;
+    timing_wake(thread);
     sched_queue(thread);
 }
 
 /* The current thread may have to make way; it is in no queue, or need not be. */
 void thread_set_priority(struct tcb *thread, word_t priority)
 {
-    bool is_ready = thread->queued || thread == current_thread;
+    bool is_ready = thread->queued || thread == current_thread || timing_waits(thread);
 
     sched_remove(thread);
     lookup_set_priority(thread, priority);

@@ -12,7 +12,9 @@
 #define INTERRUPTS_WINDOW (DEVICE_WINDOW + 0x20000)
 #define TICK_PAGE    INTERRUPTS_PAGE
 #define TICK_WINDOW  INTERRUPTS_WINDOW
-#define TICK_IRQ     23            /* timer 1 */
+#define TICK_IRQ     23            /* timer 1; timer 2 is the kernel's, too, where time is a capability */
+#define CLOCK_PAGE   INTERRUPTS_PAGE
+#define CLOCK_WINDOW INTERRUPTS_WINDOW
 
 /*
  * Devices mapped by users only.  Their timer shares its page with the clock unit, the

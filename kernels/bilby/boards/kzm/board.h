@@ -13,6 +13,8 @@
 #define TICK_PAGE    0x53f98000    /* EPIT2 */
 #define TICK_WINDOW  (DEVICE_WINDOW + 0x1000)
 #define TICK_IRQ     27
+#define CLOCK_PAGE   0x53f90000    /* GPT: only where time is a capability; else it is users' */
+#define CLOCK_WINDOW (DEVICE_WINDOW + 0x2000)
 
 /* Devices mapped by users only. */
 #define UART_BASE    0x43f90000
@@ -26,9 +28,16 @@
     { 0x43f00000, 19 }, { 0x43f80000, 16 }, { 0x43f91000, 12 }, { 0x43f92000, 13 }, \
     { 0x43f94000, 14 }, { 0x43f98000, 15 }, { 0x43fa0000, 17 }, { 0x43fc0000, 18 }, \
     { 0x50000000, 20 }, \
-    { 0x53f00000, 19 }, { 0x53f80000, 16 }, { 0x53f90000, 14 }, { 0x53f95000, 12 }, \
+    { 0x53f00000, 19 }, { 0x53f80000, 16 }, CLOCK_REGIONS, { 0x53f95000, 12 }, \
     { 0x53f96000, 13 }, { 0x53f99000, 12 }, { 0x53f9a000, 13 }, { 0x53f9c000, 14 }, \
     { 0x53fa0000, 17 }, { 0x53fc0000, 18 }, \
     { 0xb4000000, 25 }, { 0xb6000000, 25 } }
+
+/* The GPT's page and three others. */
+#ifdef TIME_CONTEXTS
+#define CLOCK_REGIONS { 0x53f91000, 12 }, { 0x53f92000, 13 }
+#else
+#define CLOCK_REGIONS { 0x53f90000, 14 }
+#endif
 
 #endif

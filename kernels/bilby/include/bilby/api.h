@@ -28,6 +28,11 @@
 #define SYS_YIELD        7 /* go to the end of the queue of one's priority */
 #define SYS_POLL         8 /* take a message or a signal that is there; do not wait */
 
+/* Only where time is a capability (time_contexts). */
+#define SYS_CLOCK        9 /* r2, r3: the time in ticks, low and high word */
+#define SYS_SIGNAL_RECEIVE 10 /* signal the notification at address r6, then receive */
+#define SYS_NB_SEND_RECEIVE 11 /* send words as NB_SEND to the endpoint at address r6, lend the time, receive */
+
 #define SYSCALL_FAILED 0x80000000u
 /* In r0 of what was received from an endpoint: it is a signal of the bound notification. */
 #define BOUND_SIGNAL   0x40000000u
@@ -50,6 +55,8 @@
 #define ERROR_ABORTED           14 /* what the thread waited on was deleted, closed or recycled */
 #define ERROR_NO_NUMBER         15 /* all numbers of a pool, or all pools, are in use */
 #define ERROR_NOTHING           16 /* no message and no signal is there */
+#define ERROR_NO_CONTEXT        17 /* who receives has no time of its own, and a send lends none */
+#define ERROR_NO_PLACE          18 /* as many contexts as the release queue has places for are bound */
 
 /*
  * Labels of invocations: SYS_CALL on a capability that is not an endpoint, a
@@ -92,6 +99,19 @@
 #define LABEL_TCB_BIND            30 /* x: notification, whose signals also end a receive from an endpoint */
 #define LABEL_TCB_UNBIND          31
 
+/* Only where time is a capability (time_contexts). */
+#define LABEL_CONTEXT_CONFIGURE   32 /* of schedule control; w: budget, period; x: context */
+#define LABEL_SYSTEM_CRITICALITY  33 /* of schedule control; w: level, 0 to 3: threads below it are less urgent than all others */
+#define LABEL_CONTEXT_BIND        34 /* x: thread */
+#define LABEL_CONTEXT_UNBIND      35
+#define LABEL_CONTEXT_CONSUMED    36 /* answer: ticks used since it was last asked, low and high word */
+#define LABEL_CONTEXT_YIELD_TO    37 /* the same; its thread is the next of its priority */
+#define LABEL_TCB_SET_CRITICALITY 38 /* w: criticality, at most what the caller controls */
+#define LABEL_TCB_SET_LIMITS      39 /* w: highest priority, highest criticality that it may give */
+#define LABEL_TCB_SET_TIMEOUT     40 /* x: endpoint that is told when its budget is used up; none: nobody is */
+#define LABEL_TCB_SAVE_CALLER     41 /* w: to index, to depth; x: CNode root: its reply capability */
+#define LABEL_CNODE_SWAP_CALLER   42 /* w: index, depth: the caller's own reply capability and that slot change places */
+
 /* Of a frame, by one such call: multiples of 32. */
 #define FRAME_CLEAN_BYTES_MAX 1024
 
@@ -107,6 +127,7 @@
 #define TYPE_FRAME_16M      8
 #define TYPE_PAGE_TABLE     9
 #define TYPE_PAGE_DIRECTORY 10
+#define TYPE_CONTEXT        11 /* only where time is a capability */
 
 /* Rights of copy, mint and map: the meaning of a bit depends on the object. */
 #define RIGHT_SEND    1 /* endpoint, notification */
@@ -129,6 +150,9 @@
 #define FAULT_PREFETCH_ABORT 2
 #define FAULT_DATA_ABORT     3
 #define FAULT_WORDS          5
+#define FAULT_TIMEOUT        4 /* only where time is a capability; instead of the fault address: why */
+#define TIMEOUT_BUDGET       0 /* its budget is used up */
+#define TIMEOUT_CRITICALITY  1 /* its time is borrowed from a thread that is less critical than the system */
 
 /* The message buffer: 128 words, aligned to its 512 bytes, in a frame. */
 #define MESSAGE_WORDS_MAX  120
@@ -143,6 +167,8 @@
 
 #define BADGE_BITS 28
 #define PRIORITIES 256
+#define CRITICALITIES 4
+#define PERIOD_TICKS_MAX 0x3fffffff /* ticks */
 
 /* Slots of the first thread's capability space (one CNode, 32-bit addresses). */
 #define ROOT_CNODE          1
@@ -158,6 +184,8 @@
 #define ROOT_FRAME_16M      11
 #define ROOT_ASID_CONTROL   12 /* this and the next: only where address spaces have numbers */
 #define ROOT_ASID_POOL      13 /* the first thread's directory has a number of it */
+#define ROOT_SCHED_CONTROL  14 /* this and the next: only where time is a capability */
+#define ROOT_CONTEXT        15 /* of the first thread: it runs by turns with its equals */
 #define ROOT_UNTYPED        16 /* up to 16 of them */
 #define ROOT_IMAGE          32 /* the frames of the program, in order */
 #define ROOT_DEVICE         224 /* up to 32 device regions */

@@ -1,0 +1,101 @@
+"""The least budget of the preset ``mcs``, from its own bound: ``make campaign-minimum_budget``.
+
+Whoever is chosen to run must be able to leave the kernel within what its context has left: from any
+entry to the first preemption point or the exit, and through the interrupt that waits there. That is
+the kernel's worst interrupt latency. It is analysed of the kernel itself and built into it as
+``BUDGET_MIN`` (``kernels/bilby/boards/*/budget.h``), in ticks of the board's clock, until kernel
+and number agree. A call that is preempted so gets at least to its first preemption point each time it
+is made. Without ``ARGS=--write`` nothing is written; ends with status 1 if they disagree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from campaigns.kernel_bounds import ENTRIES
+from tests.testing.harness import build
+from wcet.analysis.analyse import analyse
+from wcet.analysis.stages import Stages
+from wcet.request import add_analysis, requested
+
+__all__ = ["BOARDS", "Board", "latency", "main", "stated", "ticks"]
+
+ROUNDS = 5  # until the number agrees; it is an immediate, so two are enough as a rule
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A board, and how often its clock ticks.
+
+    The core's cycles for one tick are rounded down, so that no tick is missing: on the i.MX31 the
+    peripheral clock is an eighth of the core's 532 MHz; on the A10 24 MHz of 1,008 MHz.
+    """
+
+    name: str
+    cycles_per_tick: int
+
+
+BOARDS = (Board("kzm", 8), Board("cubieboard", 42))
+
+
+def latency(board: Board) -> int:
+    """Cycles from the arrival of an interrupt until its handling is over, at worst."""
+    parser = argparse.ArgumentParser()
+    add_analysis(parser)
+    options = requested(parser.parse_args([f"--platform={board.name}"]), [])
+    kernel = build.ROOT / "build/bilby" / f"{board.name}-mcs" / "kernel.elf"
+    entries = analyse(kernel, options, Stages(verbose=False)).entries
+    return max(entries[name].cycles for name in ENTRIES) + entries["interrupt"].cycles
+
+
+def ticks(board: Board, cycles: int) -> int:
+    """Of the board's clock, rounded up; and one, since a tick has begun already."""
+    return -(-cycles // board.cycles_per_tick) + 1
+
+
+def header(board: Board) -> Path:
+    return build.ROOT / "kernels/bilby/boards" / board.name / "budget.h"
+
+
+def stated(board: Board) -> int:
+    """What the kernel is built with."""
+    text = header(board).read_text(encoding="utf-8")
+    found = re.search(r"^#define BUDGET_MIN (\d+)", text, re.M)
+    assert found is not None
+    return int(found[1])
+
+
+def write(board: Board, number: int) -> None:
+    path = header(board)
+    text = path.read_text(encoding="utf-8")
+    new = re.sub(r"(?m)^#define BUDGET_MIN \d+", f"#define BUDGET_MIN {number}", text)
+    path.write_text(new, encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="into budget.h, until both agree")
+    options = parser.parse_args()
+    failed = False
+    for board in BOARDS:
+        for _ in range(ROUNDS):
+            build.make("kernels/bilby", f"BOARD={board.name}", "PRESET=mcs")
+            cycles = latency(board)
+            number = ticks(board, cycles)
+            agrees = number == stated(board)
+            print(
+                f"{board.name}: {cycles:,} cycles, {number:,} ticks; built with {stated(board):,}"
+            )
+            if agrees or not options.write:
+                break
+            write(board, number)
+        failed |= not agrees
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the other files know of time: a thread runs on a scheduling context, which says how much.
+ * The same functions, but for those of the last parts, are in ../time_slices/timing.h; one of the
+ * two is on the include path.
+ *
+ * Durations are ticks of the board's clock in 32 bits, those that may be negative in two's
+ * complement; times are ticks since boot in 64 bits.
+ */
+#ifndef BILBY_TIMING_H
+#define BILBY_TIMING_H
+
+#include <kernel.h>
+#include <space.h>
+#include <budget.h>
+#include <layout_sizes.h>
+
+#define THREAD_SLOTS 7 /* of a thread, in the order in which they stand in its control block */
+
+/* Kinds of capabilities that only the other kind of time has: to objects, and without a copy. */
+#define TIMING_OBJECTS case CAP_CONTEXT:
+#define TIMING_UNIQUE case CAP_SCHED_CONTROL:
+
+extern struct context *running; /* that of the current thread; null: it has none */
+
+#define TIMING_BOOT_BITS CONTEXT_SIZE_BITS
+void timing_boot(struct tcb *root, struct slot *control, struct slot *own, word_t base);
+
+/* ---- time_calls.c, time_objects.c ---------------------------------------------------------- */
+bool timing_syscall(word_t address, word_t message, word_t number);
+word_t timing_decode(const struct invocation *call);
+word_t timing_decode_tcb(struct tcb *thread, const struct invocation *call);
+word_t timing_decode_cnode(const struct invocation *call);
+void timing_finalise(const struct cap *cap, bool last);
+
+static inline word_t timing_size_bits(word_t type)
+{
+    return type == TYPE_CONTEXT ? CONTEXT_SIZE_BITS : 0;
+}
+
+static inline bool timing_create(struct cap *cap, word_t type, word_t base)
+{
+    if (type != TYPE_CONTEXT)
+        return false;
+    context_cap_make(cap, base);
+    return true;
+}
+
+/* The idle thread runs: there is nobody else, or somebody to be dealt with before. */
+bool timing_idle(void);
+
+/* The highest priority that a thread may give. */
+static inline word_t timing_control_priority(const struct tcb *thread)
+{
+    return thread->limited ? thread->control_priority : thread->priority;
+}
+
+/* The same context, of which it can be seen that it is one; not for null. */
+static inline struct context *context_at(const struct context *context)
+{
+    struct context *same = (struct context *)in_window((word_t)context, sizeof(struct context));
+
+    if (same == NULL)
+        __builtin_unreachable();
+    return same;
+}
+
+/* A thread waits for time, as others for their turn. */
+static inline bool timing_waits(const struct tcb *thread)
+{
+    return thread->context != NULL && context_at(thread->context)->place != 0;
+}
+
+
+/* A thread has become runnable, and is queued next. */
+static inline void timing_wake(struct tcb *thread)
+{
+    if (thread->context != NULL && thread->context != running)
+        context_at(thread->context)->begins = 1;
+}
+
+/* If it becomes runnable it will run: now, or when its context comes home. */
+static inline bool timing_has_context(const struct tcb *thread)
+{
+    return thread->context != NULL || thread->home != NULL;
+}
+
+/* ---- loan.c ---------------------------------------------------------------------------------- */
+void loan_refuse(struct tcb *sender);
+void loan_make(struct tcb *from, struct tcb *to, bool call);
+void loan_return(struct tcb *server, struct tcb *caller);
+void loan_end(struct tcb *thread);
+void loan_stop(struct tcb *thread);
+void loan_leave_thread(struct tcb *thread);
+void loan_take_own(struct tcb *thread);
+
+/* It is on time that another thread lent. */
+static inline bool loan_is_on(const struct tcb *thread)
+{
+    return thread->context != thread->home;
+}
+
+/*
+ * Who receives has no time of its own, and who sends lends none: it does not wait, or has itself
+ * borrowed what would not come back to it.
+ */
+static inline bool loan_is_refused(const struct tcb *sender, const struct tcb *receiver,
+                                   bool blocking, bool call)
+{
+    return !call && receiver->context == NULL && (!blocking || loan_is_on(sender));
+}
+
+/* For the same reason: a message that it waits to send might be received so. */
+static inline bool loan_may_not_wait(const struct tcb *sender, bool call)
+{
+    return !call && loan_is_on(sender);
+}
+
+/* ---- the fastpath: the context travels, so that nothing is charged ----------------------------- */
+extern word_t system_level;
+
+static inline bool loan_is_direct(const struct tcb *caller, const struct tcb *server)
+{
+    return server->context == NULL && system_level == 0
+        && (caller->home == NULL || caller->home == caller->context);
+}
+
+static inline bool loan_returns_directly(const struct tcb *server, const struct tcb *caller)
+{
+    return caller->lent && caller->context == NULL && system_level == 0 && server->home == NULL;
+}
+
+static inline void loan_hand_over(struct tcb *from, struct tcb *to, bool lent)
+{
+    struct context *context = context_at(from->context);
+
+    from->context = NULL;
+    from->lent = lent;
+    to->lent = 0;
+    to->context = context;
+    context->thread = to;
+    context->excused = 0;
+    context->told = 0;
+}
+
+/* ---- clock.c ----------------------------------------------------------------------------------- */
+count_t clock_now(void);
+
+/* ---- context.c --------------------------------------------------------------------------------- */
+extern count_t since;           /* up to here it was charged */
+extern word_t contexts_bound;   /* that have a home, or a thread */
+extern bool alarm_is_old;       /* what the alarm was set by has changed */
+
+void context_charge(count_t now);
+void context_give_up(void);
+void context_begin(struct context *context, count_t now);
+void context_note_due(struct context *context);
+void context_set_alarm(count_t now);
+
+/* Others have their turn when its budget is used up; it need not wait. */
+static inline bool context_is_full(const struct context *context)
+{
+    return context->budget == context->period;
+}
+
+/* Who has this could not be sure to leave the kernel in time. */
+static inline bool context_is_lacking(const struct context *context)
+{
+    return (int)context->left < BUDGET_MIN;
+}
+
+/* ---- release.c: contexts whose threads wait for time, the next to be released first ---------------- */
+void release_insert(struct context *context);
+void release_remove(struct context *context);
+struct context *release_first(void);
+
+/* ---- timeout.c ----------------------------------------------------------------------------------- */
+bool timeout_is_due(const struct tcb *thread);
+void timeout_raise(struct tcb *thread);
+
+static inline bool timeout_has_handler(const struct tcb *thread)
+{
+    return !slot_is_empty(&thread->timeout);
+}
+
+/* ---- urgency ---------------------------------------------------------------------------------------- */
+
+/* What schedulers compare: threads that are critical enough come before all others. */
+static inline word_t urgency(const struct tcb *thread)
+{
+    return thread->priority + (thread->criticality >= system_level ? PRIORITIES : 0);
+}
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the other files know of time: a tick of the kernel's timer ends each slice of it, and
+ * every thread that is runnable has its turn.  The same functions are in ../time_contexts/timing.h;
+ * one of the two is on the include path.
+ */
+#ifndef BILBY_TIMING_H
+#define BILBY_TIMING_H
+
+#include <kernel.h>
+#include <space.h>
+
+#define THREAD_SLOTS 6 /* of a thread, in the order in which they stand in its control block */
+
+/* Kinds of capabilities that only the other kind of time has: to objects, and without a copy. */
+#define TIMING_OBJECTS
+#define TIMING_UNIQUE
+
+/* What boot makes for the first thread: nothing. */
+#define TIMING_BOOT_BITS 0
+
+static inline void timing_boot(struct tcb *root, struct slot *control, struct slot *own, word_t base)
+{
+    (void)root;
+    (void)control;
+    (void)own;
+    (void)base;
+}
+
+static inline bool timing_syscall(word_t address, word_t message, word_t number)
+{
+    (void)address;
+    (void)message;
+    (void)number;
+    return false;
+}
+
+static inline word_t timing_size_bits(word_t type)
+{
+    (void)type;
+    return 0;
+}
+
+static inline bool timing_create(struct cap *cap, word_t type, word_t base)
+{
+    (void)cap;
+    (void)type;
+    (void)base;
+    return false;
+}
+
+static inline word_t timing_decode(const struct invocation *call)
+{
+    return space_decode(call);
+}
+
+static inline word_t timing_decode_tcb(struct tcb *thread, const struct invocation *call)
+{
+    (void)thread;
+    (void)call;
+    return ERROR_ILLEGAL_OPERATION;
+}
+
+static inline word_t timing_decode_cnode(const struct invocation *call)
+{
+    (void)call;
+    return ERROR_ILLEGAL_OPERATION;
+}
+
+static inline void timing_finalise(const struct cap *cap, bool last)
+{
+    space_finalise(cap, last);
+}
+
+/* The idle thread runs: there is nobody else, or somebody to be dealt with before. */
+static inline bool timing_idle(void)
+{
+    return false;
+}
+
+/* The highest priority that a thread may give. */
+static inline word_t timing_control_priority(const struct tcb *thread)
+{
+    return thread->priority;
+}
+
+/* A thread waits for time, as others for their turn. */
+static inline bool timing_waits(const struct tcb *thread)
+{
+    (void)thread;
+    return false;
+}
+
+/* A thread has become runnable, and is queued next. */
+static inline void timing_wake(struct tcb *thread)
+{
+    (void)thread;
+}
+
+static inline bool timing_has_context(const struct tcb *thread)
+{
+    (void)thread;
+    return true;
+}
+
+/* ---- loans of time ---------------------------------------------------------------------- */
+
+static inline bool loan_is_refused(const struct tcb *sender, const struct tcb *receiver,
+                                   bool blocking, bool call)
+{
+    (void)sender;
+    (void)receiver;
+    (void)blocking;
+    (void)call;
+    return false;
+}
+
+static inline bool loan_may_not_wait(const struct tcb *sender, bool call)
+{
+    (void)sender;
+    (void)call;
+    return false;
+}
+
+static inline void loan_refuse(struct tcb *sender)
+{
+    (void)sender;
+}
+
+static inline void loan_make(struct tcb *from, struct tcb *to, bool call)
+{
+    (void)from;
+    (void)to;
+    (void)call;
+}
+
+static inline void loan_return(struct tcb *server, struct tcb *caller)
+{
+    (void)server;
+    (void)caller;
+}
+
+static inline void loan_end(struct tcb *thread)
+{
+    (void)thread;
+}
+
+static inline void loan_stop(struct tcb *thread)
+{
+    (void)thread;
+}
+
+static inline void loan_leave_thread(struct tcb *thread)
+{
+    (void)thread;
+}
+
+/* ---- the fastpath ------------------------------------------------------------------------ */
+
+static inline bool loan_is_direct(const struct tcb *caller, const struct tcb *server)
+{
+    (void)caller;
+    (void)server;
+    return true;
+}
+
+static inline bool loan_returns_directly(const struct tcb *server, const struct tcb *caller)
+{
+    (void)server;
+    (void)caller;
+    return true;
+}
+
+static inline void loan_hand_over(struct tcb *from, struct tcb *to, bool lent)
+{
+    (void)from;
+    (void)to;
+    (void)lent;
+}
+
+#endif

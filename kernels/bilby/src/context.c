@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a context has left, and what it is charged.
+ *
+ * A context is a sporadic server with one replenishment: what is used after "anchor", when its
+ * thread last began to run after it had waited, returns a period later.  When the thread waits and runs
+ * again, that amount is due at that time, and a new amount begins; if something else is due before
+ * already, both are one amount, whose anchor is the later.  So the thread
+ * takes no more time from others than a periodic one with this budget; but for what a system call
+ * takes between two preemption points.
+ *
+ * Time is charged where the context changes, not where threads do.  Alarms come when the running
+ * context has used up its budget or the first of the release queue is due, and at least once in
+ * half a turn of the clock.
+ *
+ * Invariants: left + used + due == budget, unless the context is full: then used == due == 0.
+ */
+#include <timing.h>
+#include <clock.h>
+
+#define HALF_TURN 0x7fffffffu
+
+struct context *running;
+count_t since;
+word_t system_level;
+word_t contexts_bound;
+bool alarm_is_old;
+
+/* The time since the last charge, to whoever has run. */
+void context_charge(count_t now)
+{
+    count_t elapsed = now - since;
+    struct context *context = running;
+    int room;
+    word_t amount;
+
+    since = now;
+    if (context == NULL)
+        return;
+    context = context_at(context);
+    context->consumed += elapsed;
+    room = (int)(context->left + context->budget); /* not reached: the alarm comes before */
+    if (room < 0)
+        room = 0;
+    amount = elapsed < (count_t)room ? (word_t)elapsed : (word_t)room;
+    context->left -= amount;
+    if (!context_is_full(context))
+        context->used += amount;
+}
+
+/* The running context gives up what it has left. */
+void context_give_up(void)
+{
+    struct context *context = context_at(running);
+
+    if ((int)context->left <= 0)
+        return;
+    if (!context_is_full(context))
+        context->used += context->left;
+    context->left = 0;
+}
+
+/* What is due is there again. */
+static void take_due(struct context *context, count_t now)
+{
+    if (context->due == 0 || context->due_at > now)
+        return;
+    context->left += context->due;
+    context->due = 0;
+}
+
+/* A period has passed since its thread became runnable, and it has not run. */
+static void take_used(struct context *context, count_t now)
+{
+    if (context->due != 0 || context->used == 0 || context->anchor + context->period > now)
+        return;
+    context->left += context->used;
+    context->used = 0;
+    context->anchor = now;
+}
+
+/* Its thread is about to run, perhaps for the first time since it became runnable. */
+void context_begin(struct context *context, count_t now)
+{
+    bool begins = context->begins;
+
+    context->begins = 0;
+    if (context_is_full(context))
+        return;
+    take_due(context, now);
+    take_used(context, now);
+    if (!begins)
+        return;
+    if (context->used != 0 && context->due == 0) {
+        context->due = context->used;
+        context->due_at = context->anchor + context->period;
+        context->used = 0;
+    }
+    context->anchor = now;
+}
+
+/*
+ * It waits for what is due: if nothing is, that is what it has used.  What it used beyond its
+ * budget is not: that is used of the next one.
+ */
+void context_note_due(struct context *context)
+{
+    word_t beyond = (int)context->left < 0 ? 0 - context->left : 0;
+
+    if (context->due != 0)
+        return;
+    if (beyond > context->used)
+        beyond = context->used;
+    context->due = context->used - beyond;
+    context->used = beyond;
+    context->due_at = context->anchor + context->period;
+}
+
+/* For the running context, just charged, and the release queue. */
+void context_set_alarm(count_t now)
+{
+    struct context *first = release_first();
+    word_t ticks = HALF_TURN;
+
+    if (running != NULL) {
+        int left = (int)context_at(running)->left;
+
+        ticks = left > 0 ? (word_t)left : 1;
+    }
+    if (first != NULL && first->due_at < now + ticks)
+        ticks = first->due_at > now ? (word_t)(first->due_at - now) : 1;
+    clock_alarm(ticks);
+    alarm_is_old = false;
+}
+
+/* Boot: the first thread shares its time with its equals, and controls all of it. */
+BOOT_CODE void timing_boot(struct tcb *root, struct slot *control, struct slot *own, word_t base)
+{
+    struct context *context = (struct context *)base;
+
+    clock_start();
+    sched_control_cap_make(&control->cap);
+    context_cap_make(&own->cap, base);
+    context->budget = SLICE_TICKS;
+    context->period = SLICE_TICKS;
+    context->left = SLICE_TICKS;
+    context->home = root;
+    context->thread = root;
+    root->home = context;
+    root->context = context;
+    root->limited = 1;
+    root->control_priority = PRIORITIES - 1;
+    root->control_criticality = CRITICALITIES - 1;
+    contexts_bound = 1;
+}
