@@ -4,7 +4,7 @@ Whoever is chosen to run must be able to leave the kernel within what its contex
 entry to the first preemption point or the exit, and through the interrupt that waits there. That is
 the kernel's worst interrupt latency. It is analysed of the kernel itself and built into it as
 ``BUDGET_MIN`` (``kernels/bilby/boards/*/budget.h``), in ticks of the board's clock, until kernel
-and number agree. A call that is preempted so gets at least to its first preemption point each time it
+and number agree. A call that is preempted so gets to its first preemption point each time it
 is made. Without ``ARGS=--write`` nothing is written; ends with status 1 if they disagree.
 """
 

@@ -193,7 +193,10 @@ void sched_run(void)
         sched_switch(best);
 }
 
-/* The idle thread runs: who would be chosen and cannot run waits for time, or is told.  False if nobody would be. */
+/*
+ * The idle thread runs: who would be chosen and cannot run waits for time, or is told.  False if nobody
+ * would be; else there may be another, or something that was left: it makes its call again.
+ */
 bool timing_idle(void)
 {
     struct tcb *thread = ready_take(0);
@@ -206,5 +209,6 @@ bool timing_idle(void)
         timeout_raise(thread);
     else
         exhaust(thread);
+    idle_thread.regs[REG_PC] = (word_t)idle_loop;
     return true;
 }

@@ -205,5 +205,6 @@ void process_give_line(const struct process *process, word_t irq)
 void process_start(const struct process *process, word_t argument)
 {
     require(tcb_write_registers(process->thread, process->entry, 0, 0, argument), "program start");
+    give_time(process->thread);
     require(tcb_resume(process->thread), "program start");
 }

@@ -2,7 +2,11 @@
 /* Deletion of long queues, of CNodes in each other, of address spaces with many mappings. */
 #include "steer.h"
 
+#ifdef TIME_CONTEXTS
+#define WAITING 200 /* no more contexts than 256 can be bound */
+#else
 #define WAITING   254 /* one of each priority between the first thread's and the least */
+#endif
 #define BADGED    (CHILD_ENDPOINT + 10)
 #define BADGE     7
 #define NESTED    64
@@ -39,6 +43,7 @@ static void make_crowd(word_t endpoint)
         require(tcb_write_registers(thread, (word_t)waits, (word_t)stacks[i + 1], 0,
                                     i & 1 ? BADGED : CHILD_ENDPOINT), "thread");
         require(tcb_set_priority(thread, i + 1), "thread");
+        give_time(thread);
         require(tcb_resume(thread), "thread");
     }
     start(&crowd);

@@ -325,6 +325,7 @@ static bool buffer_is_forgotten(void)
     give(&child, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
     SAME(revoke(frame), 0);
     SAME(tcb_set_priority(tcb, 10), 0);
+    give_time(tcb);
     SAME(tcb_resume(tcb), 0);
     SAME(delete(frame), 0);
     (void)m;
@@ -431,6 +432,7 @@ static bool thread_goes_with_its_slots(void)
 
     SAME(tcb_configure(tcb, 0, cnode, ROOT_PAGE_DIRECTORY, 0, 0), 0);
     SAME(tcb_write_registers(tcb, (word_t)tells, 0, 0, 0), 0);
+    give_time(tcb);
     SAME(tcb_resume(tcb), 0);
     SAME(delete(cnode), 0); /* the thread has it too */
     SAME(delete(tcb), 0);

@@ -131,7 +131,7 @@ static bool retype_errors(void)
     word_t words[] = { TYPE_ENDPOINT, 0, 0, 0, slot, 1 };
     word_t endpoint = make(TYPE_ENDPOINT, 0);
 
-    SAME(retype(11, 0, slot, 1), ERROR_INVALID_ARGUMENT);
+    SAME(retype(12, 0, slot, 1), ERROR_INVALID_ARGUMENT);
     SAME(retype(~0u, 0, slot, 1), ERROR_INVALID_ARGUMENT);
     SAME(retype(TYPE_UNTYPED, 3, slot, 1), ERROR_INVALID_ARGUMENT);
     SAME(retype(TYPE_UNTYPED, 27, slot, 1), ERROR_INVALID_ARGUMENT);

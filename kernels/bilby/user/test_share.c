@@ -146,7 +146,12 @@ static bool deletion_of_oneself(void)
 
 /* ---- recycling -------------------------------------------------------------------- */
 
-#define CROWD 300 /* threads: to wake them takes much more than FEW clocks */
+/* Threads: to wake them takes much more than FEW clocks.  No more contexts than 256 can be bound. */
+#ifdef TIME_CONTEXTS
+#define CROWD 200
+#else
+#define CROWD 300
+#endif
 #define TEXT(number) #number
 #define NUMBER(number) TEXT(number)
 
@@ -173,6 +178,7 @@ static void let_a_crowd_wait(const struct child *child, word_t number)
         require(tcb_configure(tcb, 0, child->cnode, child->directory, 0, 0), "configure");
         require(invoke(tcb, LABEL_TCB_WRITE_REGISTERS, words, 17, NULL, 0), "registers");
         require(tcb_set_priority(tcb, 1), "priority");
+        give_time(tcb);
         require(tcb_resume(tcb), "resume");
     }
     let_others_run();

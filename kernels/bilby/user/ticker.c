@@ -11,6 +11,11 @@
 #define STOP_BADGE   1u
 #define AGAIN_BADGE  2u
 #define TIMER_BADGE  0x10u
+#ifdef TIME_CONTEXTS
+#define MORE_CLOCKS (TIMER_MILLISECOND / 1000) /* time is charged, and an alarm set, before the worker goes on */
+#else
+#define MORE_CLOCKS 0
+#endif
 #define SPREAD_STEP  7u /* so that interrupts come at ever new moments of the work */
 
 word_t timer_line, interrupts;
@@ -110,6 +115,7 @@ bool interrupted(const struct child *worker, word_t expected, struct ticks every
     word_t result;
 
     ticks = every; /* the driver gets a copy of this program's data */
+    ticks.period += MORE_CLOCKS;
     start_driver();
     start(worker);
     result = wait_report();

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See world.h. */
 #include "world.h"
+#ifdef TIME_CONTEXTS
+#include "contexts.h"
+#endif
 
 #define DATA_RIGHTS (RIGHT_READ | RIGHT_WRITE)
 
@@ -84,6 +87,41 @@ void world_init(const struct boot_info *boot_info)
     park = make(TYPE_ENDPOINT, 0);
 }
 
+#ifdef TIME_CONTEXTS
+#define CONTEXTS_MAX 250 /* of the 256 that can be bound */
+
+static word_t contexts[CONTEXTS_MAX], next_context; /* the last ones; whoever has an older one has long ended */
+
+word_t give_time(word_t tcb)
+{
+    word_t context = make(TYPE_CONTEXT, 0);
+
+    if (contexts[next_context] != 0)
+        context_unbind(contexts[next_context]);
+    contexts[next_context] = context;
+    next_context = next_context + 1 < CONTEXTS_MAX ? next_context + 1 : 0;
+    require(context_configure(context, SLICE, SLICE), "budget");
+    require(context_bind(context, tcb), "bind");
+    return context;
+}
+
+void make_passive(const struct child *child)
+{
+    require(context_unbind(child->context), "unbind");
+}
+#else
+word_t give_time(word_t tcb)
+{
+    (void)tcb;
+    return 0;
+}
+
+void make_passive(const struct child *child)
+{
+    (void)child;
+}
+#endif
+
 void world_renew(void)
 {
     report = make(TYPE_ENDPOINT, 0);
@@ -123,6 +161,7 @@ static struct child make_objects(void)
     if (SPACES_HAVE_NUMBERS)
         give(&child, CHILD_POOL, ROOT_ASID_POOL, RIGHTS_ALL, 0);
     give(&child, CHILD_CNODE, child.cnode, RIGHTS_ALL, 0);
+    child.context = give_time(child.tcb);
     return child;
 }
 

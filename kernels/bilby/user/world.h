@@ -23,6 +23,7 @@
 
 struct child {
     word_t tcb, cnode, directory, table;
+    word_t context; /* where time is a capability: bound to it, and shared by turns; else 0 */
 };
 
 extern const struct boot_info *info;
@@ -47,6 +48,8 @@ struct child make_child(void (*run)(word_t), word_t argument, word_t priority,
 struct child make_child_in(word_t space, void (*run)(word_t), word_t argument, word_t priority,
                            word_t fault_handler);
 struct child make_bare_child(void (*run)(word_t), word_t argument, word_t priority);
+word_t give_time(word_t tcb); /* where it is a capability: a context of its own, by turns with its equals; else nothing */
+void make_passive(const struct child *child); /* it has no time of its own any more */
 void give(struct child *child, word_t slot, word_t from, word_t rights, word_t badge);
 void start(const struct child *child);
 struct child run_child(void (*run)(word_t), word_t argument, word_t priority,
