@@ -45,7 +45,7 @@ static bool take_own(struct tcb *thread)
 void loan_take_own(struct tcb *thread)
 {
     if (take_own(thread) && thread->state == THREAD_RUNNING && thread != current_thread)
-        sched_wake(thread);
+        sched_queue(thread);
 }
 
 /* A context that is on nobody any more. */
