@@ -51,7 +51,7 @@ __all__ = ["Round", "Timed", "main", "rounds", "timed"]
 
 TIMES, STATES, WARM = 32, 100, 4
 SYSCALL, INTERRUPT = 8, 24  # offsets of vectors
-PRESETS, BOARDS = ("before", "after", "latency"), ("kzm", "cubieboard")
+PRESETS, BOARDS = ("before", "after", "latency", "mcs"), ("kzm", "cubieboard")
 # The rounds of pingpong.c, and what their executions are called.
 OPERATIONS = (
     ("call, 4 words", "answer, 4 words"),

@@ -19,10 +19,10 @@ static bool is_on_low_loan(const struct tcb *thread)
         && tcb_at(home)->criticality < system_level;
 }
 
-/* Its time is used up, and it was not told yet. */
+/* Its time is used up, and it was not told yet.  A full context only ends a turn. */
 static bool is_used_up(const struct context *context)
 {
-    return context_is_lacking(context) && !context->told;
+    return context_is_lacking(context) && !context->told && !context_is_full(context);
 }
 
 /* A thread that is about to run is told instead. */

@@ -5,5 +5,9 @@
 const struct test *const suite[] = {
     object_tests, ipc_tests, transfer_tests, sched_tests, fault_tests, space_tests,
     vspace_tests, hostile_tests, delete_tests, preempt_tests, share_tests, bound_tests,
-    device_tests, NULL,
+    device_tests,
+#ifdef TIME_CONTEXTS
+    time_tests,
+#endif
+    NULL,
 };
