@@ -79,24 +79,28 @@ static void take_used(struct context *context, count_t now)
     context->anchor = now;
 }
 
-/* Its thread is about to run, perhaps for the first time since it became runnable. */
+/*
+ * Its thread is about to run, perhaps for the first time since it became runnable: then a new amount
+ * begins, now or when it was released.
+ */
 void context_begin(struct context *context, count_t now)
 {
-    bool begins = context->begins;
+    word_t begins = context->begins;
+    count_t anchor = begins == BEGINS_RELEASED ? context->due_at : now;
 
     context->begins = 0;
     if (context_is_full(context))
         return;
     take_due(context, now);
     take_used(context, now);
-    if (!begins)
+    if (begins == 0)
         return;
     if (context->used != 0 && context->due == 0) {
         context->due = context->used;
         context->due_at = context->anchor + context->period;
         context->used = 0;
     }
-    context->anchor = now;
+    context->anchor = anchor;
 }
 
 /*
@@ -119,7 +123,7 @@ void context_note_due(struct context *context)
 /* For the running context, just charged, and the release queue. */
 void context_set_alarm(count_t now)
 {
-    struct context *first = release_first();
+    count_t next = release_next_due();
     word_t ticks = HALF_TURN;
 
     if (running != NULL) {
@@ -127,8 +131,8 @@ void context_set_alarm(count_t now)
 
         ticks = left > 0 ? (word_t)left : 1;
     }
-    if (first != NULL && first->due_at < now + ticks)
-        ticks = first->due_at > now ? (word_t)(first->due_at - now) : 1;
+    if (next < now + ticks)
+        ticks = next > now ? (word_t)(next - now) : 1;
     clock_alarm(ticks);
     alarm_is_old = false;
 }

@@ -23,7 +23,7 @@ static void put_on(struct context *context, struct tcb *thread)
     context->excused = 0;
     context->told = 0;
     if (context != running)
-        context->begins = 1;
+        context->begins = BEGINS_WOKEN;
     thread->context = context;
 }
 

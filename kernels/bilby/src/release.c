@@ -124,8 +124,14 @@ void release_remove(struct context *context)
         sift_down(index, moved, earliness);
 }
 
-/* Who is due next; null if nobody waits. */
+/* When the first is due; as late as can be if nobody waits. */
+count_t release_next_due(void)
+{
+    return ~release_groups[0].child[RELEASE_CHILDREN - 1].earliness;
+}
+
+/* Who is due next; somebody is. */
 struct context *release_first(void)
 {
-    return release_count == 0 ? NULL : context_at(entry(0)->context);
+    return context_at(release_groups[0].child[RELEASE_CHILDREN - 1].context);
 }

@@ -97,18 +97,18 @@ void sched_yield(void)
 /* An alarm: one context is released, if its time has come; what the current one has left is seen later. */
 void sched_expire(void)
 {
-    struct context *context = release_first();
+    struct context *context;
     count_t now = clock_now();
 
     clock_quiet();
     alarm_is_old = true;
-    if (context == NULL || context->due_at > now)
+    if (release_next_due() > now)
         return;
+    context = release_first();
     release_remove(context);
     context->left += context->due;
     context->due = 0;
-    context->anchor = now - context->due_at < context->period ? context->due_at : now;
-    context->begins = 0;
+    context->begins = BEGINS_RELEASED;
     context->told = 0;
     sched_queue(context->thread);
 }

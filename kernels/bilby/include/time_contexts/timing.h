@@ -23,6 +23,10 @@
 
 extern struct context *running; /* that of the current thread; null: it has none */
 
+/* context->begins, besides 0: its thread was woken; or it was released when something was due. */
+#define BEGINS_WOKEN 1
+#define BEGINS_RELEASED 2
+
 #define TIMING_BOOT_BITS CONTEXT_SIZE_BITS
 void timing_boot(struct tcb *root, struct slot *control, struct slot *own, word_t base);
 
@@ -76,7 +80,7 @@ static inline bool timing_waits(const struct tcb *thread)
 static inline void timing_wake(struct tcb *thread)
 {
     if (thread->context != NULL && thread->context != running)
-        context_at(thread->context)->begins = 1;
+        context_at(thread->context)->begins = BEGINS_WOKEN;
 }
 
 /* If it becomes runnable it will run: now, or when its context comes home. */
@@ -172,6 +176,7 @@ static inline bool context_is_lacking(const struct context *context)
 /* ---- release.c: contexts whose threads wait for time, the next to be released first ---------------- */
 void release_insert(struct context *context);
 void release_remove(struct context *context);
+count_t release_next_due(void);
 struct context *release_first(void);
 
 /* ---- timeout.c ----------------------------------------------------------------------------------- */

@@ -1,0 +1,124 @@
+"""What time as a capability costs: ``make campaign-mcs_results``.
+
+The programs of the preset ``mcs`` run on both boards in QEMU; each must pass. Operations are
+recorded and then executed by the concrete machine of the platform, from 100 initial states, as
+``bench.ipc`` does. What the programs print of ticks is of QEMU's virtual time, in which an
+instruction takes a nanosecond. With ``ARGS=--write`` the tables in ``docs/results/mcs.md`` are
+replaced.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from bench.ipc import HEAD, Round, charged, rounds, row, timed
+from campaigns.documented import markdown, replace
+from campaigns.kernel_bounds import bounds
+from quoll.errors import InputError
+from quoll.image.trace import Trace
+from tests.testing.harness import build, qemu
+from wcet.analysis.analyse import analyse
+from wcet.analysis.stages import Stages
+from wcet.request import add_analysis, requested
+
+__all__ = ["BOARDS", "THREADS", "figures", "main"]
+
+BOARDS = ("kzm", "cubieboard")
+THREADS = (0, 4, 12, 28, 124)  # critical ones, of modes.c
+OPERATIONS = (
+    *((f"change the level, {n} critical threads", "") for n in THREADS),
+    ("bind a context", "unbind it"),
+    ("set a budget", "read the clock"),
+    ("yield to a thread", "ask what was used"),
+)
+PLATFORMS = ("kzm-paper", "kzm")
+ALL = ("syscall", "undefined", "prefetch-abort", "data-abort", "interrupt")
+
+
+def operations(board: str, trace: Path) -> str:
+    """The operations of modes.c, with the bound beside each."""
+    name = f"{board}-mcs"
+    kernel = build.kernel(name)
+    done = qemu.run_bilby(name, "modes", trace)
+    if done.returncode != 0:
+        raise InputError(f"modes ended with {done.returncode}", hint=done.stdout)
+    parser = argparse.ArgumentParser()
+    add_analysis(parser)
+    result = analyse(kernel, requested(parser.parse_args([]), []), Stages(verbose=False))
+    found: list[Round] = rounds(Trace.read(trace))
+    if [len(made.executions) for made in found] != [len(names) for names in OPERATIONS]:
+        raise InputError(f"{len(found)} rounds were found", hint="is modes.c another program?")
+    rows: list[Sequence[str]] = []
+    for made, names in zip(found, OPERATIONS, strict=True):
+        cycles = timed(made, result.image, result.platform)
+        for execution, name, one in zip(made.executions, names, cycles, strict=True):
+            if name:
+                rows.append(row(name, execution, one, *charged(execution, result)))
+    return f"### {board}\n\n{markdown(HEAD, rows)}"
+
+
+def latencies() -> str:
+    """Of ``after`` and ``mcs``; no bound of ``mcs`` may be a function."""
+    rows = []
+    for platform in PLATFORMS:
+        after, mcs = (bounds(platform, preset, {}) for preset in ("after", "mcs"))
+        if mcs.functions:
+            raise InputError(f"bounds depend on {sorted(mcs.functions)}")
+        for entry in ALL:
+            old, new = after.entries[entry], mcs.entries[entry]
+            rows.append((platform, entry, f"{old:,}", f"{new:,}", f"{new / old:.2f}"))
+        old, new = after.latency, mcs.latency
+        rows.append((platform, "interrupt latency", f"{old:,}", f"{new:,}", f"{new / old:.2f}"))
+    return markdown(("platform", "entry", "`after`", "`mcs`", "ratio"), rows)
+
+
+def figures(text: str) -> list[tuple[str, str]]:
+    """What a program prints: name and value of each ``# name value`` line."""
+    return [(m[1], m[2]) for m in re.finditer(r"^# (\S.*?) (-?\d[\d ]*)$", text, re.M)]
+
+
+def printed(programs: Iterable[str]) -> str:
+    """The figures of each program, board beside board; raises InputError if one fails."""
+    parts = []
+    for program in programs:
+        columns: list[dict[str, str]] = []
+        for board in BOARDS:
+            done = qemu.run_bilby(f"{board}-mcs", program)
+            if done.returncode != 0 or "not ok" in done.stdout:
+                raise InputError(f"{program} on {board} failed", hint=done.stdout[-2000:])
+            columns.append(dict(figures(done.stdout)))
+        names = list(dict.fromkeys(name for column in columns for name in column))
+        rows = [(name, *(column.get(name, "") for column in columns)) for name in names]
+        parts.append(f"### {program}\n\n{markdown(('figure', *BOARDS), rows)}")
+    return "\n".join(parts)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="into docs/results/mcs.md")
+    parser.add_argument("--program", action="append", default=[], help="whose figures are shown")
+    options = parser.parse_args()
+    for board in BOARDS:
+        build.make("kernels/bilby", f"BOARD={board}", "PRESET=mcs")
+        build.make("kernels/bilby", f"BOARD={board}", "PRESET=after")
+    with tempfile.TemporaryDirectory() as folder:
+        tables = [operations(board, Path(folder) / board) for board in BOARDS]
+    parts = {
+        "latencies": latencies(),
+        "operations": "\n".join(tables),
+        "programs": printed(options.program),
+    }
+    for name, text in parts.items():
+        print(text, flush=True)
+        if options.write:
+            replace("results/mcs.md", name, text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
