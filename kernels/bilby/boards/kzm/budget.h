@@ -3,6 +3,6 @@
 #ifndef BILBY_BUDGET_H
 #define BILBY_BUDGET_H
 
-#define BUDGET_MIN 24510 /* ticks */
+#define BUDGET_MIN 24501 /* ticks */
 
 #endif
