@@ -33,7 +33,13 @@ def run_checked(
 
 @pytest.mark.parametrize(
     ("board", "preset"),
-    [("kzm", "after"), ("cubieboard", "after"), ("kzm", "before"), ("kzm", "latency")],
+    [
+        ("kzm", "after"),
+        ("cubieboard", "after"),
+        ("kzm", "before"),
+        ("kzm", "latency"),
+        ("kzm", "mcs"),
+    ],
 )
 def test_all_invariants_hold_while_a_program_runs(board: str, preset: str) -> None:
     done = run_checked(ROOT, board, 1, "pingpong", preset)

@@ -7,18 +7,18 @@ import pytest
 
 from kernels.bilby.fuzz.host import CheckFailure, program, running
 from kernels.bilby.fuzz.interleave import Interleaver
-from kernels.bilby.fuzz.run import Run, symbols
+from kernels.bilby.fuzz.run import SEQUENCE, Run, symbols
 from kernels.bilby.spec import invocations
 from kernels.bilby.spec.copying import copy_of
 from kernels.bilby.spec.invocation import Invocation
 from kernels.bilby.spec.layout import API
 from kernels.bilby.spec.refinement import Mismatch
-from kernels.bilby.spec.state import Kernel, Thread
+from kernels.bilby.spec.state import Context, Kernel, Thread
 
 OPERATIONS = 10_000
 INTERLEAVINGS = 2000  # of each preset
 SEED = 3
-PRESETS = ["after", "before", "latency"]
+PRESETS = ["after", "before", "latency", "mcs"]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -68,8 +68,29 @@ def described(kernel: Kernel) -> list[object]:
         for t in kernel.objects.values()
         if isinstance(t, Thread)
     ]
+    contexts = [
+        (c.address, c.thread and c.thread.address, c.left, c.used, c.due, c.consumed)
+        for c in kernel.objects.values()
+        if isinstance(c, Context)
+    ]
+    time = kernel.time and (kernel.time.now, [c.address for c in kernel.time.waiting])
     current = kernel.current and kernel.current.address
-    return [slots, threads, current, set(kernel.masked), set(kernel.objects), dict(kernel.count)]
+    return [slots, threads, contexts, time, current, set(kernel.masked), set(kernel.objects),
+            dict(kernel.count)]  # fmt: skip
+
+
+def begun(run: Run, operations: int) -> Run:
+    """The first of its sequences that goes on after so many operations, there."""
+    for sequence in range(10):
+        run.start(sequence)
+        for _ in range(operations):
+            if run.is_stuck():
+                break
+            run.let_time_pass()
+            run.step(run.generator.next(), force=False)
+        if not run.is_stuck():
+            return run
+    raise AssertionError("all of them end before")
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -77,10 +98,7 @@ def test_a_copy_of_the_abstract_state_goes_on_by_itself(preset: str) -> None:
     """What is done to one of the two does not change the other, and both are as before."""
     path = program(preset)
     with running(path) as host:
-        run = Run(host, symbols(path), SEED, preset)
-        run.start(0)
-        for _ in range(40):
-            run.step(run.generator.next(), force=False)
+        run = begun(Run(host, symbols(path), SEED, preset), 40)
         before = described(run.kernel)
         original = run.kernel
         run.kernel = copy_of(original, original.read)
@@ -91,6 +109,7 @@ def test_a_copy_of_the_abstract_state_goes_on_by_itself(preset: str) -> None:
         for _ in range(60):
             if run.is_stuck():
                 break
+            run.let_time_pass()
             run.step(run.generator.next(), force=False)
         assert described(run.kernel) != before
         run.refinement.check_everything()
@@ -119,6 +138,51 @@ def test_a_difference_is_found(monkeypatch: pytest.MonkeyPatch, operation: tuple
     path = program()
     with running(path) as host, pytest.raises((Mismatch, CheckFailure)):
         Run(host, symbols(path), SEED).run(3000)
+
+
+@pytest.mark.parametrize("operation", invocations.TIMED, ids=lambda operation: str(operation))
+def test_a_difference_of_time_is_found(
+    monkeypatch: pytest.MonkeyPatch, operation: tuple[str, int]
+) -> None:
+    """An operation that only exists where time is a capability."""
+    monkeypatch.setitem(invocations.TIMED, operation, without_effect)
+    path = program("mcs")
+    with running(path) as host, pytest.raises((Mismatch, CheckFailure)):
+        Run(host, symbols(path), SEED, "mcs").run(5000)
+
+
+def test_time_passes_and_is_used_up() -> None:
+    """Threads wait for time, lend it and are told that it is used up; the clock wraps."""
+    path = program("mcs")
+    seen: set[str] = set()
+    with running(path) as host:
+        run = Run(host, symbols(path), SEED, "mcs")
+        run.start(0)
+        for sequence in range(1, 60):
+            for _ in range(SEQUENCE):
+                if run.is_stuck():
+                    break
+                run.let_time_pass()
+                run.step(run.generator.next(), force=False)
+                seen |= sights(run.kernel)
+            run.start(sequence)
+    assert seen == {"waits", "lent", "sent", "told", "idle", "wrapped", "low"}
+
+
+def sights(kernel: Kernel) -> set[str]:
+    time = kernel.time
+    assert time is not None
+    threads = [item for item in kernel.objects.values() if isinstance(item, Thread)]
+    found = {
+        "waits": bool(time.waiting),
+        "lent": any(thread.lent for thread in threads),
+        "sent": any(t.is_running and t.home and not t.context for t in threads),
+        "told": any(thread.fault == API["FAULT_TIMEOUT"] for thread in threads),
+        "idle": kernel.current is None,
+        "wrapped": time.now >> 32 > 0,
+        "low": any(t.is_running and t.criticality < time.level for t in threads),
+    }
+    return {name for name, is_seen in found.items() if is_seen}
 
 
 def test_a_difference_is_found_in_an_interleaving(monkeypatch: pytest.MonkeyPatch) -> None:

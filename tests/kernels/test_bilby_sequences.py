@@ -14,7 +14,7 @@ from kernels.bilby.fuzz.script import Script
 from kernels.bilby.spec.refinement import Refinement
 from kernels.bilby.spec.state import Cap, Kernel, Slot, Table
 
-PRESETS = ["after", "before", "latency"]
+PRESETS = ["after", "before", "latency", "mcs"]
 
 
 @pytest.mark.parametrize("preset", PRESETS)

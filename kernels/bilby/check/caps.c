@@ -18,6 +18,7 @@
  *   B8  a line's notification is one that may be signalled
  */
 #include <space.h>
+#include <timing.h>
 
 #include "invariants.h"
 
@@ -75,6 +76,8 @@ static word_t object_of(const struct cap *cap)
         return page_table_cap_object(cap);
     case CAP_PAGE_DIRECTORY:
         return page_directory_cap_object(cap);
+    TIMING_OBJECTS
+        return cnode_cap_object(cap); /* all have it in the same place */
     case CAP_FRAME:
         return frame_cap_device(cap) ? 0 : to_window(frame_cap_base(cap) << 12);
     default:

@@ -10,6 +10,7 @@ void check_invariants(void)
     check_devices();
     check_scheduler();
     check_waiting();
+    check_time();
     check_spaces();
     check_caps();
     check_deletion();

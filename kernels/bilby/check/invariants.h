@@ -20,7 +20,7 @@ struct list { word_t count; word_t at[UNIVERSE_OBJECTS]; };
 struct universe {
     word_t slot_count, known_count;
     struct slot *slot[UNIVERSE_SLOTS], *known[UNIVERSE_SLOTS];
-    struct list cnodes, threads, endpoints, notifications, tables, directories;
+    struct list cnodes, threads, endpoints, notifications, tables, directories, contexts;
     unsigned char slot_seen[RAM_BYTES / 16 / 8];
     unsigned char object_seen[RAM_BYTES / 16 / 8];
     unsigned char family_seen[RAM_BYTES / 16 / 8];
@@ -42,6 +42,8 @@ bool universe_has_object(const void *object);
 void universe_add_slot(struct slot *slot);
 void universe_add_table(struct page_table *table);
 void universe_add_directory(struct page_directory *directory);
+void universe_add_thread(struct tcb *thread);
+bool universe_add_context(const void *context); /* true the first time */
 
 /* One of spaces_*.c: what else is reached, and objects that only it has. */
 void spaces_reach(void);
@@ -49,6 +51,28 @@ void spaces_reach_from_table(const struct page_table *table);
 void spaces_reach_from_directory(const struct page_directory *directory);
 void spaces_reach_from_frame(const struct cap *frame);
 word_t spaces_object_bytes(const struct cap *cap);
+
+/*
+ * One ready queue for each priority; where time is a capability, for each criticality, too: then
+ * a queue's index is criticality * PRIORITIES + priority.
+ */
+#ifdef TIME_CONTEXTS
+#define READY_QUEUES (CRITICALITIES * PRIORITIES)
+#else
+#define READY_QUEUES PRIORITIES
+#endif
+#define READY_QUEUE_WORDS (READY_QUEUES / PRIORITIES) /* words of bits for words of bits */
+
+/* One of time_*.c: contexts, and what the scheduler does about them. */
+void time_reach(void);
+void time_reach_from_thread(const struct tcb *thread);
+void time_reach_from_cap(const struct cap *cap);
+word_t time_object_bytes(const struct cap *cap);
+word_t time_queue_of(const struct tcb *thread);       /* the index of its ready queue */
+word_t time_urgency(const struct tcb *thread);        /* what the scheduler compares */
+bool time_is_waited_for(const struct tcb *thread);    /* runnable, but it has no time now */
+bool time_may_be_queued(const struct tcb *thread);
+bool time_has_somebody_to_deal_with(void);            /* the idle thread runs before whom it is to stop */
 
 /* An invariant, by its name, does not hold; the address says where. */
 _Noreturn void check_failed(const char *invariant, word_t address);
@@ -61,6 +85,7 @@ void check_scheduler(void);  /* what the scheduler relies on */
 void check_waiting(void);    /* endpoints, notifications, replies */
 void check_spaces(void);     /* address spaces (one of spaces_*.c) */
 void check_caps(void);       /* what exists and who has access to it */
+void check_time(void);       /* contexts (one of time_*.c) */
 void check_deletion(void);   /* what is deleted, cleared or aborted step by step */
 void check_call_is_over(const struct tcb *thread);
 

@@ -12,6 +12,8 @@
  *
  * The queues are in scheduler.c and waiting.c.
  */
+#include <timing.h>
+
 #include "invariants.h"
 
 /* Kinds of which there is only ever the first. */
@@ -22,6 +24,9 @@ static bool has_no_copy(const struct cap *cap)
     case CAP_DEVICE:
     case CAP_IRQ_CONTROL:
     case CAP_PAGE_TABLE:
+#ifdef TIME_CONTEXTS
+    case CAP_SCHED_CONTROL:
+#endif
         return true;
     case CAP_REPLY:
         return reply_cap_master(cap);

@@ -48,7 +48,7 @@ static struct extent extent_of(const struct cap *cap)
         return (struct extent){ to_window(frame_cap_base(cap) << 12),
                                 1u << (12 + 4 * frame_cap_size(cap)), CAP_FRAME };
     default:
-        none.bytes = spaces_object_bytes(cap);
+        none.bytes = spaces_object_bytes(cap) + time_object_bytes(cap);
         if (none.bytes != 0)
             return (struct extent){ cnode_cap_object(cap), none.bytes, cap_type(cap) };
         return none;

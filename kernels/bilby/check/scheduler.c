@@ -2,12 +2,12 @@
 /*
  * What the scheduler relies on (section 2.2, third kind; sections 3.1, 3.2).
  *
- *   S1  ready queues are doubly linked and hold threads of their priority
- *   S2  queued  <=>  in a ready queue;  queued  =>  runnable, neither current nor idle
- *   S3  a runnable thread is current or queued
+ *   S1  ready queues are doubly linked and hold threads of their priority and criticality
+ *   S2  queued  <=>  in a ready queue;  queued  =>  runnable, with a context, neither current nor idle
+ *   S3  a runnable thread is current or queued, or has no time
  *   S4  a bit of the bitmaps is set  <=>  what it stands for is not empty
- *   S5  between operations nothing waits to be queued, and no runnable thread is of
- *       higher priority than the current one
+ *   S5  between operations nothing waits to be queued, and no runnable thread is more
+ *       urgent than the current one, but one that the idle thread is about to stop
  *   S6  registers of a thread are a user's: mode, masked FIQ and aborts
  *
  * With a lazy scheduler queued threads may be blocked or current: of S2 only "queued
@@ -16,9 +16,9 @@
 #include "invariants.h"
 
 struct queue { struct tcb *head, *tail; };
-extern struct queue ready[PRIORITIES] __attribute__((weak));
-extern word_t ready_bits[PRIORITY_WORDS] __attribute__((weak));
-extern word_t ready_words __attribute__((weak));
+extern struct queue ready[READY_QUEUES] __attribute__((weak));
+extern word_t ready_bits[READY_QUEUES / 32] __attribute__((weak));
+extern word_t ready_words[READY_QUEUE_WORDS] __attribute__((weak));
 extern struct tcb *woken __attribute__((weak));
 
 #ifdef SCHEDULER_LAZY
@@ -27,47 +27,60 @@ const bool scheduler_is_lazy = true;
 static const bool scheduler_is_lazy = false;
 #endif
 
-static word_t check_queue(word_t priority)
+static word_t check_queue(word_t index)
 {
     struct tcb *prev = NULL;
     word_t count = 0;
 
-    for (struct tcb *thread = ready[priority].head; thread != NULL;
+    for (struct tcb *thread = ready[index].head; thread != NULL;
          thread = thread->sched_next) {
         require(thread->sched_prev == prev, "S1 a ready queue is doubly linked", thread);
-        require(thread->priority == priority, "S1 a ready queue has one priority", thread);
+        require(time_queue_of(thread) == index, "S1 a ready queue has one priority", thread);
         require(thread->queued == 1, "S2 in a ready queue => queued", thread);
         require(scheduler_is_lazy || (thread->state == THREAD_RUNNING && thread != current_thread),
                 "S2 queued => runnable and not current", thread);
+        require(time_may_be_queued(thread), "S2 queued => it has a context", thread);
         require(thread != &idle_thread, "S2 the idle thread is in no queue", thread);
         require(++count <= universe->threads.count, "S1 a ready queue ends", thread);
         prev = thread;
     }
-    require(ready[priority].tail == prev, "S1 the tail is the last", &ready[priority]);
+    require(ready[index].tail == prev, "S1 the tail is the last", &ready[index]);
     return count;
 }
 
-static void check_bits(word_t priority)
+static void check_bits(word_t index)
 {
-    bool is_empty = ready[priority].head == NULL;
+    bool is_empty = ready[index].head == NULL;
+    word_t word = index % PRIORITIES / 32;
 
     if (ready_bits == NULL)
         return;
-    require((ready_bits[priority / 32] >> priority % 32 & 1) == !is_empty,
-            "S4 a bit <=> a queue that is not empty", &ready[priority]);
-    require((ready_words >> priority / 32 & 1) == (ready_bits[priority / 32] != 0),
-            "S4 a bit <=> a word that is not zero", &ready_bits[priority / 32]);
+    require((ready_bits[index / 32] >> index % 32 & 1) == !is_empty,
+            "S4 a bit <=> a queue that is not empty", &ready[index]);
+    require((ready_words[index / PRIORITIES] >> word & 1) == (ready_bits[index / 32] != 0),
+            "S4 a bit <=> a word that is not zero", &ready_bits[index / 32]);
+}
+
+/* Of those that can run it is the most urgent, if the idle thread is not about to stop another. */
+static bool is_most_urgent(const struct tcb *current)
+{
+    for (word_t i = 0; i < universe->threads.count; i++) {
+        const struct tcb *thread = (const struct tcb *)universe->threads.at[i];
+
+        if (thread->state != THREAD_RUNNING || time_is_waited_for(thread))
+            continue;
+        if (current == &idle_thread || time_urgency(thread) > time_urgency(current))
+            return false;
+    }
+    return true;
 }
 
 static void check_thread(const struct tcb *thread)
 {
     require(thread->state <= THREAD_BLOCKED_REPLY, "S6 the state is one of those listed", thread);
     require(thread->queued <= 1, "S2 queued is 0 or 1", thread);
-    require(thread->state != THREAD_RUNNING || thread->queued || thread == current_thread,
-            "S3 a runnable thread is current or queued", thread);
-    require(thread->state != THREAD_RUNNING
-            || (current_thread != &idle_thread && thread->priority <= current_thread->priority),
-            "S5 the current thread is the most urgent", thread);
+    require(thread->state != THREAD_RUNNING || thread->queued || thread == current_thread
+            || time_is_waited_for(thread), "S3 a runnable thread is current or queued", thread);
     require((thread->regs[REG_CPSR] & ~CPSR_USER_MASK) == CPSR_USER_FIXED
             || (thread->regs[REG_CPSR] == 0 && slot_is_empty(&thread->reply)),
             "S6 registers are a user's, but before it is configured", thread);
@@ -88,9 +101,9 @@ void check_scheduler(void)
 {
     word_t in_queues = 0, queued = 0;
 
-    for (word_t priority = 0; priority < PRIORITIES; priority++) {
-        in_queues += check_queue(priority);
-        check_bits(priority);
+    for (word_t index = 0; index < READY_QUEUES; index++) {
+        in_queues += check_queue(index);
+        check_bits(index);
     }
     for (word_t i = 0; i < universe->threads.count; i++) {
         const struct tcb *thread = (const struct tcb *)universe->threads.at[i];
@@ -99,6 +112,8 @@ void check_scheduler(void)
         queued += thread->queued;
     }
     require(queued == in_queues, "S2 queued => in a ready queue", NULL);
+    require(is_most_urgent(current_thread) || time_has_somebody_to_deal_with(),
+            "S5 the current thread is the most urgent", current_thread);
     require(woken == NULL, "S5 nothing waits to be queued", woken);
     require(current_thread == &idle_thread || current_thread->state == THREAD_RUNNING,
             "S5 the current thread is runnable", current_thread);

@@ -21,7 +21,7 @@ struct universe *const universe = &memory;
 #endif
 
 struct queue { struct tcb *head, *tail; };
-extern struct queue ready[PRIORITIES] __attribute__((weak));
+extern struct queue ready[READY_QUEUES] __attribute__((weak));
 
 extern struct slot *root_slots; /* boot.c */
 
@@ -128,6 +128,16 @@ static void add_queue(struct tcb *head)
     }
 }
 
+void universe_add_thread(struct tcb *thread)
+{
+    add_thread(thread);
+}
+
+bool universe_add_context(const void *context)
+{
+    return add_object(&universe->contexts, context);
+}
+
 void universe_add_slot(struct slot *slot)
 {
     add_slot(slot);
@@ -219,6 +229,7 @@ static void add_what_it_names(struct slot *slot)
         add_cnode_slots(slot, (remains_cap_last_high(cap) << 10 | remains_cap_last_low(cap)) + 1);
         break;
     default:
+        time_reach_from_cap(cap);
         break;
     }
 }
@@ -241,6 +252,7 @@ static void forget_all(void)
     forget(&universe->notifications);
     forget(&universe->tables);
     forget(&universe->directories);
+    forget(&universe->contexts);
 }
 
 /*
@@ -261,10 +273,11 @@ static void add_roots(void)
          thread = thread->deleting_next)
         add_thread(thread);
     add_thread(current_thread);
-    for (word_t i = 0; ready != NULL && i < PRIORITIES; i++)
+    for (word_t i = 0; ready != NULL && i < READY_QUEUES; i++)
         add_thread(ready[i].head);
     universe_add_directory(&kernel_directory);
     spaces_reach();
+    time_reach();
 }
 
 void universe_know(void)
@@ -300,6 +313,7 @@ void universe_find(void)
 
             if (thread->queued)
                 add_thread(thread->sched_next);
+            time_reach_from_thread(thread);
         }
         while (endpoints < universe->endpoints.count)
             add_queue(((struct endpoint *)universe->endpoints.at[endpoints++])->head);

@@ -9,11 +9,13 @@
  *   Q3  a notification that is signalled has no waiting thread; pending => signalled
  *   Q4  a thread waits to send or receive, or for a signal <=> it is in such a queue
  *   Q5  a thread and a notification are bound to each other or not at all; while a signal is
- *       pending, the bound thread does not wait to receive
+ *       pending, the bound thread does not wait to receive, if it will ever have a context
  *   R1  each thread that was ever configured has the master of its reply; nobody else has
  *   R2  a reply capability that is not a master names a thread that waits for an
  *       answer, stands right after that thread's master, and is the only one
  */
+#include <timing.h>
+
 #include "invariants.h"
 
 #define ANY 0xffu /* to send or to receive */
@@ -53,7 +55,8 @@ static void check_bound(const struct notification *notification, const struct tc
 {
     require(universe_has_object(thread) && thread->bound == notification,
             "Q5 the bound thread is bound to it", notification);
-    require(notification->signalled != 1 || thread->state != THREAD_BLOCKED_RECEIVE,
+    require(notification->signalled != 1 || thread->state != THREAD_BLOCKED_RECEIVE
+            || !timing_has_context(thread),
             "Q5 signalled => the bound thread does not wait to receive", notification);
 }
 

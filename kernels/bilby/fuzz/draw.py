@@ -26,11 +26,13 @@ class Operation:
     registers: list[int] = field(default_factory=lambda: [0] * 6)
     buffer: dict[int, int] = field(default_factory=dict)  # word by index
     name: str = ""
+    second: int = 0  # r6, of a call that sends and receives
 
     def __str__(self) -> str:
         words = " ".join(f"{r:#x}" for r in self.registers)
         extra = " ".join(f"[{i}]={v:#x}" for i, v in sorted(self.buffer.items()))
-        return f"{self.name}: {self.kind} {self.number} {words} {extra}".rstrip()
+        second = f"r6={self.second:#x}" if self.second else ""
+        return " ".join(f"{self.name}: {self.kind} {self.number} {words} {extra} {second}".split())
 
 
 class Draw:
@@ -128,7 +130,8 @@ class Draw:
         return Operation("syscall", API["SYS_CALL"], registers, buffer, name)
 
     def retype(self) -> Operation:
-        kind = self.rng.choice([0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 9, 9, 10, 7])
+        timed = [] if self.kernel.time is None else [API["TYPE_CONTEXT"]] * 2
+        kind = self.rng.choice([0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 9, 9, 10, 7, *timed])
         size = {0: self.rng.randrange(4, 17), 1: self.rng.randrange(1, 9)}.get(kind, 0)
         address, node, _, _ = self.node()
         count = self.rng.choice([1, 1, 1, 2, 4])
@@ -385,8 +388,10 @@ class Draw:
             registers[1] = message(self.rng.randrange(128), self.rng.randrange(4), 0,
                                    self.rng.randrange(33))  # fmt: skip
         buffer = {self.rng.randrange(128): draw() for _ in range(self.rng.randrange(6))}
-        number = self.rng.choice([1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, draw()])
-        return Operation("syscall", number, registers, buffer, "hostile")
+        numbers, second = [1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, draw()], 0
+        if self.kernel.time is not None:
+            numbers, second = [*numbers, 9, 10, 11], draw()
+        return Operation("syscall", self.rng.choice(numbers), registers, buffer, "hostile", second)
 
     def do_yield(self) -> Operation:
         return Operation("syscall", API["SYS_YIELD"], name="yield")

@@ -9,12 +9,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from kernels.bilby.fuzz.draw import Draw, Operation
-from kernels.bilby.spec.layout import API, message
+from kernels.bilby.fuzz.draw import Operation
+from kernels.bilby.fuzz.draw_time import TimedDraw
+from kernels.bilby.spec.layout import API, BUDGET_MIN, SLICE, message
 from kernels.bilby.spec.state import Kernel
 
+WAITING = [API[f"SYS_{name}"] for name in ("CALL", "SEND", "RECEIVE", "REPLY_RECEIVE")]
+TIMED_WAITING = [API[f"SYS_{name}"] for name in ("SIGNAL_RECEIVE", "NB_SEND_RECEIVE")]
 
-class Generator(Draw):
+
+class Generator(TimedDraw):
     def __init__(self, rng: random.Random, kernel: Kernel) -> None:
         super().__init__(rng, kernel)
         self.agenda: list[Callable[[], Operation]] = []
@@ -61,9 +65,101 @@ class Generator(Draw):
                                 words, [], sure=True),
             lambda: self.invoke("set priority", slot, API["LABEL_TCB_SET_PRIORITY"],
                                 [priority], [], sure=True),
+            *self.time_steps(slot),
             lambda: self.invoke("resume", slot, API["LABEL_TCB_RESUME"], [], [], sure=True),
         ]  # fmt: skip
+        if self.kernel.time is not None:
+            steps.append(self.do_yield)
         self.agenda += steps
+
+    def time_steps(self, thread: int) -> list[Callable[[], Operation]]:
+        """Where time is a capability, a thread has a context, or runs on what others lend it."""
+        if self.kernel.time is None:
+            return []
+        steps: list[Callable[[], Operation]] = []
+        if self.rng.random() < 0.25:
+            level, label = self.rng.randrange(4), API["LABEL_TCB_SET_CRITICALITY"]
+            steps.append(lambda: self.invoke("set criticality", thread, label, [level], []))
+        has_handler = self.rng.random() < 0.35
+        if has_handler:
+            steps.append(lambda: self.invoke("set timeout", thread, API["LABEL_TCB_SET_TIMEOUT"],
+                                             [], [self.pick("endpoint")], sure=True))  # fmt: skip
+        if self.rng.random() < 0.15:
+            return steps
+        (context,) = self.fresh(1)
+        words = [SLICE, SLICE] if self.rng.random() < 0.5 else self.amounts()
+        if has_handler:
+            words = [2 * BUDGET_MIN, 2 * SLICE]
+        return [
+            *steps,
+            self.make_step("context", API["TYPE_CONTEXT"], 0, context),
+            lambda: self.invoke("configure context", API["ROOT_SCHED_CONTROL"],
+                                API["LABEL_CONTEXT_CONFIGURE"], words, [context], sure=True),
+            lambda: self.invoke("bind context", context, API["LABEL_CONTEXT_BIND"], [], [thread],
+                                sure=True),
+        ]  # fmt: skip
+
+    def plan_server(self) -> None:
+        """A thread that waits for messages, and then has no context of its own: others lend it."""
+        slot, endpoint, context = self.fresh(3)
+        node, directory = API["ROOT_CNODE"], API["ROOT_PAGE_DIRECTORY"]
+        priority = self.rng.choice([200, 255, 255, 255])
+        label = API["LABEL_TCB_CONFIGURE"]
+        steps = [
+            self.make_step("thread", API["TYPE_TCB"], 0, slot),
+            self.make_step("endpoint", API["TYPE_ENDPOINT"], 0, endpoint),
+            self.make_step("context", API["TYPE_CONTEXT"], 0, context),
+            lambda: self.invoke("configure", slot, label, [endpoint, 0], [node, directory],
+                                sure=True),
+            lambda: self.invoke("set priority", slot, API["LABEL_TCB_SET_PRIORITY"], [priority],
+                                [], sure=True),
+            lambda: self.invoke("configure context", API["ROOT_SCHED_CONTROL"],
+                                API["LABEL_CONTEXT_CONFIGURE"], [SLICE, SLICE], [context],
+                                sure=True),
+            lambda: self.invoke("bind context", context, API["LABEL_CONTEXT_BIND"], [], [slot],
+                                sure=True),
+            lambda: self.invoke("resume", slot, API["LABEL_TCB_RESUME"], [], [], sure=True),
+            *[lambda: self.serve(slot, endpoint)] * 4,
+            lambda: self.invoke("unbind context", context, API["LABEL_CONTEXT_UNBIND"], [], [],
+                                sure=True),
+            *[lambda: self.use_server(endpoint)] * 3,
+        ]  # fmt: skip
+        if self.rng.random() < 0.4:
+            steps.insert(4, lambda: self.invoke(
+                "set timeout", slot, API["LABEL_TCB_SET_TIMEOUT"], [], [self.pick("endpoint")],
+                sure=True))  # fmt: skip
+        self.agenda += steps
+
+    def serve(self, thread: int, endpoint: int) -> Operation:
+        """If that thread runs it waits for messages; else it has its turn."""
+        node = self.space()
+        cap = None if node is None else node.slots[thread % len(node.slots)].cap
+        is_server = cap is not None and cap.kind == "tcb" and cap["object"] == self.thread.address
+        if not is_server or not self.kernel.scheduler.others():
+            return self.do_yield()
+        registers = [self.prefix() | endpoint, *[self.rng.getrandbits(7)] * 5]
+        return Operation("syscall", API["SYS_RECEIVE"], registers, {}, "serve")
+
+    def is_received(self, endpoint: int) -> bool:
+        """Somebody waits for messages at this place."""
+        node = self.space()
+        cap = None if node is None else node.slots[endpoint % len(node.slots)].cap
+        if cap is None or cap.kind != "endpoint":
+            return False
+        found = self.kernel.endpoint(cap["object"])
+        return bool(found.queue) and not found.sending
+
+    def use_server(self, endpoint: int) -> Operation:
+        """With a message, if it waits for one or somebody else can run."""
+        if not self.is_received(endpoint) and not self.kernel.scheduler.others():
+            return self.do_yield()
+        name = self.rng.choice(["CALL", "CALL", "CALL", "SEND", "NB_SEND", "NB_SEND_RECEIVE"])
+        registers = [self.prefix() | endpoint, message(2, 0, 0, 0), 1, 2, 3, 4]
+        second = registers[0]
+        if name == "NB_SEND_RECEIVE":
+            registers[0] = self.pick("endpoint")
+        number = API[f"SYS_{name}"]
+        return Operation("syscall", number, registers, {}, f"SYS_{name}", second)
 
     def plan_space(self) -> None:
         """An address space with a table, and frames in it."""
@@ -125,6 +221,9 @@ class Generator(Draw):
                                    [API["ROOT_CNODE"]], sure=True)  # fmt: skip
 
     def choices(self) -> dict[Callable[[], Operation], int]:
+        timed = {} if self.kernel.time is None else {
+            **self.timed_choices(), self.ipc: 40, self.answer: 14
+        }  # fmt: skip
         return {
             self.retype: 14, self.retype_device: 3, self.copy: 8, self.mint: 8, self.configure: 8,
             self.write_registers: 2, self.resume: 8, self.set_priority: 4,
@@ -137,14 +236,16 @@ class Generator(Draw):
             self.assign: 3 if self.kernel.pools else 1,
             self.clear_notification: 1, self.hostile: 6,
             self.do_yield: 3, self.fault: 1, self.interrupt: 2,
-        }  # fmt: skip
+        } | timed  # fmt: skip
 
     def would_strand(self, operation: Operation) -> bool:
         """The last runnable thread would stop."""
         alone = not self.kernel.scheduler.others()
-        stops = operation.kind == "fault" or operation.number in (1, 2, 4, 6)
+        waiting = WAITING if self.kernel.time is None else WAITING + TIMED_WAITING
+        stops = operation.kind == "fault" or operation.number in waiting
         ends = operation.kind != "interrupt" and stops and operation.name in (
-            "fault", "SYS_CALL", "SYS_SEND", "SYS_RECEIVE", "SYS_REPLY_RECEIVE", "hostile"
+            "fault", "SYS_CALL", "SYS_SEND", "SYS_RECEIVE", "SYS_REPLY_RECEIVE", "hostile",
+            "SYS_SIGNAL_RECEIVE", "SYS_NB_SEND_RECEIVE",
         )  # fmt: skip
         return alone and ends
 
@@ -154,6 +255,8 @@ class Generator(Draw):
         if self.space() is not None and self.thread.buffer:
             if not self.agenda and self.rng.random() < 0.08:
                 plans = [self.plan_thread] * 4 + [self.plan_space, self.plan_line]
+                if self.kernel.time is not None:
+                    plans += [self.plan_server] * 4
                 self.rng.choice([*plans, *[self.plan_pool][: len(self.kernel.pools)]])()
             if self.agenda and self.rng.random() < 0.7:
                 return self.agenda.pop(0)()

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernels.bilby.spec.layout import API
 from tests.testing.harness import build
 
 SYSCALL, INTERRUPT, FAULT, WRITE, READ, RESET, PUBLISHED, EXIT, ATTEMPT = range(1, 10)
@@ -23,6 +24,9 @@ AT_ONCE = 30_000  # bytes that a pipe takes while nobody reads
 QUIET_SECONDS = 30  # without an answer, until it is looked whether anything is done at all
 REPLAYED = 100  # operations, until the first answer that differs is looked for
 
+ARGUMENTS = 11  # words, of every operation; the last two are the time
+WORD = 0xFFFFFFFF
+SECOND = (API["SYS_SIGNAL_RECEIVE"], API["SYS_NB_SEND_RECEIVE"])  # have an address in r6
 PAGE = 4096
 PC = 0x00101004  # after the SVC of every system call that is driven
 
@@ -58,6 +62,7 @@ class Host:
         self._is_busy = False
         self.recording: list[tuple[bytes, bytes]] | None = None  # operations, and their answers
         self.current = 0
+        self.now = 0  # ticks since boot, at the next operation
 
     def close(self) -> None:
         self._process.kill()
@@ -116,7 +121,9 @@ class Host:
         """
         assert self._process.stdin is not None
         pairs = [word for pair in (writes or {}).items() for word in pair]
-        padded = [operation, *arguments, *[0] * (8 - len(arguments)), len(pairs) // 2, *pairs]
+        unused = [0] * (ARGUMENTS - 2 - len(arguments))
+        padded = [operation, *arguments, *unused, self.now & WORD, self.now >> 32,
+                  len(pairs) // 2, *pairs]  # fmt: skip
         for address, value in (writes or {}).items():
             self._note(address, value)
         asked = struct.pack(f"<{len(padded)}I", *padded)
@@ -200,11 +207,14 @@ class Host:
         registers: list[int],
         force: bool = False,
         writes: Mapping[int, int] | None = None,
+        second: int = 0,
     ) -> Answer:
-        """``registers``: r0 to r5. They and the pc are set first, and are not among the changes."""
-        for index, value in [*enumerate(registers), (7, number), (15, PC)]:
-            self._note(self.current + 4 * index, value)
-        arguments = [*registers, number, FORCE_EACH if force else 0]
+        """``registers``: r0 to r5; ``second``: r6, of a call that sends and receives.
+
+        They and the pc are set first, and are not among the changes.
+        """
+        self._note_registers(number, registers, second)
+        arguments = [*registers, number, FORCE_EACH if force else 0, second]
         return self._perform(SYSCALL, *arguments, writes=writes)
 
     def attempt(
@@ -214,14 +224,22 @@ class Host:
         test: int,
         line: int = 0,
         writes: Mapping[int, int] | None = None,
+        second: int = 0,
     ) -> Answer:
         """A system call that is preempted at a test of pending interrupts, and left so.
 
         ``line``: what interrupts; 0 for one that nobody waits for.
         """
-        for index, value in [*enumerate(registers), (7, number), (15, PC)]:
+        self._note_registers(number, registers, second)
+        arguments = [*registers, number, test | line << 16, second]
+        return self._perform(ATTEMPT, *arguments, writes=writes)
+
+    def _note_registers(self, number: int, registers: list[int], second: int) -> None:
+        words = [*enumerate(registers), (7, number), (15, PC)]
+        if number in SECOND:
+            words.append((6, second))
+        for index, value in words:
             self._note(self.current + 4 * index, value)
-        return self._perform(ATTEMPT, *registers, number, test | line << 16, writes=writes)
 
     def interrupt(self, line: int) -> Answer:
         return self._perform(INTERRUPT, line)

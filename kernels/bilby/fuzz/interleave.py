@@ -17,15 +17,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from kernels.bilby.fuzz.clock import Clock
 from kernels.bilby.fuzz.draw import Operation
 from kernels.bilby.fuzz.generate import Generator
-from kernels.bilby.fuzz.host import PC, CheckFailure, Host
+from kernels.bilby.fuzz.host import PC, SECOND, CheckFailure, Host
 from kernels.bilby.fuzz.run import symbols
 from kernels.bilby.fuzz.script import LINE, Script
 from kernels.bilby.spec import calls
 from kernels.bilby.spec.copying import copy_of
 from kernels.bilby.spec.ipc import IT
-from kernels.bilby.spec.layout import API, message
+from kernels.bilby.spec.layout import API, TICK, message
 from kernels.bilby.spec.refinement import Mismatch, Refinement
 from kernels.bilby.spec.state import Kernel, Thread
 
@@ -132,6 +133,8 @@ class Interleaver:
         if self.first is None:
             self.first = self.prepare()
         self.host.reset()
+        self.host.now = 0
+        self.clock = Clock(random.Random(f"{self.seed}/{sequence}/clock"))
         self.orders = [self.first.copy()]
         self.generator = Generator(self.rng, self.kernel)
         self.is_stale = False
@@ -141,7 +144,9 @@ class Interleaver:
         script = Script(self.host, self.path, self.preset)
         thread, self.notification = script.urgent()
         self.urgent = script.object_of(thread)
-        self.kept_slots = set(range(self.notification, thread + 1))
+        if script.is_timed:
+            script.invoke(thread, "TCB_SET_CRITICALITY", [API["CRITICALITIES"] - 1])
+        self.kept_slots = set(range(self.notification, script.slots(0)))
         self.host.start_here()
         return Order(script.run.kernel, script.run.refinement)
 
@@ -167,7 +172,8 @@ class Interleaver:
             return
         kernel.given = self.writes_of(kernel.current, operation)
         self.settle_block(kernel.current)
-        calls.syscall(kernel, operation.number, operation.registers, PC, line)
+        number, registers, second = operation.number, operation.registers, operation.second
+        calls.syscall(kernel, number, registers, PC, line, second=second, now=self.host.now)
         order.note()
 
     def settle_block(self, thread: Thread) -> None:
@@ -183,8 +189,8 @@ class Interleaver:
         writes = self.writes_of(self.kernel.thread(thread), operation)
         for order in self.orders:
             self.specify(order, thread, operation)
-        answer = self.host.syscall(operation.number, operation.registers, False, writes)
-        return answer.changes
+        number, registers, second = operation.number, operation.registers, operation.second
+        return self.host.syscall(number, registers, False, writes, second).changes
 
     def agree(self, changes: dict[int, int]) -> list[Mismatch]:
         """What speaks against each order; nothing if one is right, which is then kept."""
@@ -212,6 +218,9 @@ class Interleaver:
             draw.revoke, draw.recycle, draw.suspend, draw.resume, draw.set_priority, draw.unmap,
             draw.map_frame, draw.map_table, draw.signal, draw.bind, draw.retype_device,
         ]  # fmt: skip
+        if self.kernel.time is not None:
+            kinds += [draw.configure_context, draw.bind_context, draw.unbind_context,
+                      draw.ask_consumed, draw.set_timeout, draw.set_level]  # fmt: skip
         return self.kept(self.rng.choice(kinds))
 
     def kept(self, make: Callable[[], Operation]) -> Operation:
@@ -220,7 +229,8 @@ class Interleaver:
         """
         for _ in range(DRAWS):
             operation = make()
-            words = {*map(in_root, operation.registers), *map(in_root, operation.buffer.values())}
+            named = [*operation.registers, *operation.buffer.values(), operation.second]
+            words = set(map(in_root, named))
             label = operation.registers[1] >> 12
             takes = label in TAKING and self.is_needed(operation.registers[2])
             is_as_urgent = (
@@ -264,7 +274,8 @@ class Interleaver:
         tests = [1] * 6 + [2, 3, self.rng.randint(1, 12), self.rng.randint(1, 80)]
         test = self.rng.choice(tests)
         self.know_buffers()
-        answer = self.host.attempt(operation.number, operation.registers, test, LINE, writes)
+        number, registers, second = operation.number, operation.registers, operation.second
+        answer = self.host.attempt(number, registers, test, LINE, writes, second)
         changes = dict(answer.changes)
         self.statistics.by_name[operation.name] += 1
         preempted = answer.tests >= test and self.host.word(caller + 4 * 15) < PC
@@ -281,7 +292,7 @@ class Interleaver:
             self.orders = [before, after]
             self.generator.kernel = before.kernel
             for order in self.orders:
-                calls.interrupt(order.kernel, LINE)
+                calls.interrupt(order.kernel, LINE, self.host.now)
                 order.note()
         self.statistics.interleaved += 1
         self.statistics.preempted += preempted
@@ -289,7 +300,7 @@ class Interleaver:
         if before is not None and self.host.current == caller:
             again = replace(operation, buffer={})  # which is written already
             self.specify(before, caller, again)
-            changes |= self.host.syscall(operation.number, operation.registers).changes
+            changes |= self.host.syscall(number, registers, second=second).changes
         for order in self.orders if preempted else []:  # made again, it may be another call
             order.refinement.has_left = True
         self.finish(changes, "preempted" if preempted else "at its end", operation)
@@ -306,6 +317,8 @@ class Interleaver:
         order.kernel.begin()
         order.kernel.touch(thread)
         thread.regs[0:6], thread.regs[7] = operation.registers, operation.number
+        if operation.number in SECOND:
+            thread.regs[6] = operation.second
         thread.regs[15] = PC - (2 if thread.regs[16] & THUMB else 4)
         order.note()
 
@@ -344,7 +357,29 @@ class Interleaver:
             return self.kept(self.rng.choice(steps))
         return self.kept(draw.next)
 
+    def interrupt(self, operation: Operation) -> None:
+        for order in self.orders:
+            calls.interrupt(order.kernel, operation.number, self.host.now)
+            order.note()
+        self.finish(self.host.interrupt(operation.number).changes, "interrupt", operation)
+
+    def let_time_pass(self) -> None:
+        """Where it is a capability: until an alarm at most, which then interrupts."""
+        time = self.kernel.time
+        if time is None:
+            return
+        until = self.clock.later(time, idle=False)
+        if until >= time.alarm_at:
+            until = max(time.now, time.alarm_at + self.clock.delay())
+            self.host.now = until
+            self.history.append(f"{until}: alarm")
+            self.interrupt(Operation("interrupt", TICK, name="alarm"))
+        self.host.now = max(time.now, min(until, time.alarm_at - 1))
+
     def next(self) -> None:
+        self.let_time_pass()
+        if self.is_over():
+            return
         operation = self.draw()
         self.history.append(str(operation))
         self.statistics.operations += 1
@@ -355,10 +390,7 @@ class Interleaver:
         elif operation.kind == "syscall":
             self.finish(self.perform(operation), "whole", operation)
         elif operation.kind == "interrupt":
-            for order in self.orders:
-                calls.interrupt(order.kernel, operation.number)
-                order.note()
-            self.finish(self.host.interrupt(operation.number).changes, "interrupt", operation)
+            self.interrupt(operation)
 
     def run(self, wanted: int) -> Interleavings:
         """Raises CheckFailure or Mismatch with the sequence that led there."""

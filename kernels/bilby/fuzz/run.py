@@ -10,18 +10,20 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+from kernels.bilby.fuzz.clock import Clock
 from kernels.bilby.fuzz.draw import Operation
 from kernels.bilby.fuzz.generate import Generator
 from kernels.bilby.fuzz.host import PC, CheckFailure, Host
 from kernels.bilby.spec import calls, layout
 from kernels.bilby.spec.boot import after_boot
 from kernels.bilby.spec.ipc import IT
-from kernels.bilby.spec.layout import API, message
+from kernels.bilby.spec.layout import API, TICK, message
 from kernels.bilby.spec.refinement import Mismatch, Refinement
 from kernels.bilby.spec.state import Kernel, Thread
 
 PREEMPT_LINE = 63
 SEQUENCE = 250  # operations, then everything starts again
+ALARMS = 2  # that come before one operation, at most
 
 
 @dataclass(slots=True)
@@ -66,6 +68,7 @@ class Run:
 
     def start(self, sequence: int) -> None:
         self.host.reset()
+        self.host.now = 0
         self.history.clear()
         if not self.first_thread:
             self.first_thread = self.host.word(self.table["current_thread"])
@@ -77,9 +80,36 @@ class Run:
         if sequence % 2 and "last_asid" in self.table:
             self.host.write(self.table["last_asid"], 252)  # as after many spaces: reuse is near
         self.generator = Generator(random.Random(f"{self.seed}/{sequence}"), self.kernel)
+        self.clock = Clock(random.Random(f"{self.seed}/{sequence}/clock"))
+        if self.kernel.time is not None and sequence % 3 == 2:
+            for now in self.clock.start():
+                self.host.now = now
+                self.alarm()
+
+    def let_time_pass(self) -> None:
+        """Where it is a capability; alarms come meanwhile, but not many."""
+        time = self.kernel.time
+        if time is None:
+            return
+        until = self.clock.later(time, idle=self.kernel.current is None)
+        for _ in range(ALARMS):
+            if until < time.alarm_at:
+                break
+            self.host.now = max(time.now, time.alarm_at + self.clock.delay())
+            self.alarm()
+        last = time.alarm_at - 1
+        if until > last and self.clock.is_late():
+            last += self.clock.delay()
+        self.host.now = max(time.now, min(until, last))
+
+    def alarm(self) -> None:
+        self.history.append(f"{self.host.now}: alarm")
+        self.interrupt(TICK)
+        self.statistics.by_name["alarm"] += 1
 
     def step(self, operation: Operation, force: bool) -> None:
-        self.history.append(str(operation))
+        at = "" if self.kernel.time is None else f"{self.host.now}: "
+        self.history.append(f"{at}{operation}")
         if operation.kind == "syscall":
             self.syscall(operation, force)
         elif operation.kind == "fault":
@@ -91,7 +121,7 @@ class Run:
                 address = caller.regs[15]
             if kind == API["FAULT_UNDEFINED"]:
                 status = 0
-            calls.fault(self.kernel, kind, address, status)
+            calls.fault(self.kernel, kind, address, status, self.host.now)
             self.refinement.check(changes.changes, changes.current, self.table["idle_thread"])
         else:
             self.interrupt(operation.number)
@@ -106,8 +136,9 @@ class Run:
             writes = {caller.buffer + 4 * i: value for i, value in operation.buffer.items()}
             self.kernel.given = writes
         self.settle_block(caller)
-        calls.syscall(self.kernel, operation.number, operation.registers, PC)
-        answer = self.host.syscall(operation.number, operation.registers, force, writes)
+        number, registers, second = operation.number, operation.registers, operation.second
+        calls.syscall(self.kernel, number, registers, PC, second=second, now=self.host.now)
+        answer = self.host.syscall(number, registers, force, writes, second)
         self.refinement.check(answer.changes, answer.current, self.table["idle_thread"])
         self.statistics.preemption_tests += answer.tests
         for frame in self.kernel.new_frames:
@@ -133,12 +164,12 @@ class Run:
 
     def interrupt(self, line: int) -> None:
         answer = self.host.interrupt(line)
-        calls.interrupt(self.kernel, line)
+        calls.interrupt(self.kernel, line, self.host.now)
         self.refinement.check(answer.changes, answer.current, self.table["idle_thread"])
 
     def is_stuck(self) -> bool:
         """Nobody runs and no interrupt can change that."""
-        if self.kernel.current is not None:
+        if self.kernel.current is not None or (self.kernel.time and self.kernel.time.waiting):
             return False
         lines = self.kernel.issued - self.kernel.masked
         return not any(self.kernel.irq_slots[line].cap for line in lines)
@@ -152,6 +183,7 @@ class Run:
                 for _ in range(SEQUENCE):
                     if self.is_stuck() or self.statistics.operations >= operations:
                         break
+                    self.let_time_pass()
                     number = self.statistics.operations
                     self.step(self.generator.next(), number % force_every == 0)
                 self.refinement.check_everything()

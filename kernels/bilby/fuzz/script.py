@@ -10,8 +10,8 @@ from kernels.bilby.fuzz.draw import Operation
 from kernels.bilby.fuzz.host import PC, Answer, Host
 from kernels.bilby.fuzz.run import Run, symbols
 from kernels.bilby.spec.invocation import E
-from kernels.bilby.spec.layout import API, has_field, message
-from kernels.bilby.spec.state import Cap, Thread
+from kernels.bilby.spec.layout import API, SLICE, has_field, message
+from kernels.bilby.spec.state import Cap, Context, Thread
 
 NODE, TCB, DIRECTORY = (API[f"ROOT_{name}"] for name in ("CNODE", "TCB", "PAGE_DIRECTORY"))
 REGISTERS = API["MESSAGE_REGISTERS"]
@@ -66,11 +66,14 @@ class Script:
         sent: int = 0,
         words: Sequence[int] = (),
         buffer: Mapping[int, int] | None = None,
+        second: int = 0,
     ) -> None:
+        """``second``: r6, of a call that sends and receives."""
         padded = [*words[:REGISTERS], *[ANY_WORD] * (REGISTERS - len(words))]
         number = API[f"SYS_{name}"]
         registers = [address, sent, *padded]
-        self.run.step(Operation("syscall", number, registers, dict(buffer or {}), name), True)
+        operation = Operation("syscall", number, registers, dict(buffer or {}), name, second)
+        self.run.step(operation, True)
 
     def fault(self, kind: str, address: int = 0x1000, status: int = 5) -> None:
         number = API[f"FAULT_{kind}"]
@@ -222,6 +225,83 @@ class Script:
         """Whoever runs now faults."""
         self.run.host.fault(API[f"FAULT_{kind}"], 0x1000, 5)
 
+    # ---- time, where it is a capability
+
+    @property
+    def is_timed(self) -> bool:
+        return self.run.kernel.time is not None
+
+    def context(self, budget: int = SLICE, period: int = SLICE) -> int:
+        """A new one; amounts are ticks."""
+        slot = self.make("CONTEXT", region=2)
+        self.allot(slot, budget, period)
+        return slot
+
+    def allot(self, context: int, budget: int, period: int, error: str = "NONE") -> None:
+        words = [budget, period]
+        self.invoke(API["ROOT_SCHED_CONTROL"], "CONTEXT_CONFIGURE", words, [context], error)
+
+    def bind(self, context: int, thread: int, error: str = "NONE") -> None:
+        self.invoke(context, "CONTEXT_BIND", [], [thread], error)
+
+    def passive(self, endpoint: int, frame: int = 0, handler: int = 0, bound: int = 0) -> int:
+        """A server that waits for messages and has no context: it runs on what others lend it."""
+        thread = self.make("TCB")
+        self.configure(thread, frame, handler=handler)
+        if bound:
+            self.invoke(thread, "TCB_BIND", [], [bound])
+        context = self.context()
+        self.bind(context, thread)
+        self.start(thread, 255)
+        self.yield_until(thread)
+        self.syscall("RECEIVE", endpoint)
+        self.yield_until(TCB)
+        self.invoke(context, "CONTEXT_UNBIND")
+        self.delete(context)
+        return thread
+
+    def yield_until(self, thread: int) -> None:
+        """It runs; fails if all others have had their turns before it."""
+        turns = len(self.run.kernel.runnable())
+        while not self.runs(thread):
+            assert turns
+            self.syscall("YIELD")
+            turns -= 1
+
+    def paid(
+        self, budget: int, period: int, priority: int = 255, frame: int = 0
+    ) -> tuple[int, int]:
+        """A thread, and its context, which has so many ticks in each period."""
+        thread = self.make("TCB")
+        self.configure(thread, frame)
+        context = self.context(budget, period)
+        self.bind(context, thread)
+        self.start(thread, priority)
+        return thread, context
+
+    def context_of(self, slot: int) -> Context:
+        return self.run.kernel.context(self.object_of(slot))
+
+    def waits_for_time(self, context: int) -> bool:
+        """It is in the release queue."""
+        time = self.run.kernel.time
+        return time is not None and self.context_of(context) in time.waiting
+
+    def pass_time(self, ticks: int, *, alarms: bool = True) -> None:
+        """The next operation is so much later; alarms interrupt in time, or not at all."""
+        time = self.run.kernel.time
+        assert time is not None
+        until = self.run.host.now + ticks
+        while alarms and time.alarm_at <= until:
+            self.run.host.now = time.alarm_at
+            self.run.alarm()
+        self.run.host.now = until
+
+    def use_up_slice(self) -> None:
+        """The current thread has run as long as its turn is; the timer is about to interrupt."""
+        if self.is_timed:
+            self.run.host.now += SLICE
+
     # ---- objects
 
     def make(self, kind: str, size: int = 0, count: int = 1, region: int = 1) -> int:
@@ -265,7 +345,10 @@ class Script:
         self.invoke(thread, "TCB_CONFIGURE", [handler, 0], caps)
 
     def start(self, thread: int, priority: int) -> None:
+        """Where time is a capability, on a context of its own, by turns with its equals."""
         self.invoke(thread, "TCB_SET_PRIORITY", [priority])
+        if self.is_timed and self.thread_of(thread).home is None:
+            self.bind(self.context(), thread)
         self.invoke(thread, "TCB_RESUME")
 
     def thread(

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kernels.bilby.spec.budgets import Time
 from kernels.bilby.spec.layout import (
     API,
     LIMITS,
     RAM,
     SIZES,
+    SLICE,
     WINDOW,
     decode_cap,
     has_field,
     offset,
     read_field,
 )
+from kernels.bilby.spec.levels import Levels
 from kernels.bilby.spec.numbers import add_pool
-from kernels.bilby.spec.state import Cap, Kernel, Memory, Slot, State, Table
+from kernels.bilby.spec.schedule import Benno, Lazy
+from kernels.bilby.spec.state import Cap, Context, Kernel, Memory, Slot, State, Table, Thread
 from kernels.bilby.spec.tables import POOL_ENTRIES, Numbered, Shadow
 
 LINK = ~0xF
@@ -31,7 +35,10 @@ def after_boot(
     read: Callable[[int], int], current: int, irq_slots: int, lazy: bool = False
 ) -> Kernel:
     """``current``: address of the first thread; ``irq_slots``: of the kernel's array."""
-    kernel = Kernel(read, Numbered() if has_field("asid_pool", "space") else Shadow(), lazy)
+    is_timed = has_field("tcb", "context")
+    scheduler = Lazy if lazy else Levels if is_timed else Benno
+    spaces = Numbered() if has_field("asid_pool", "space") else Shadow()
+    kernel = Kernel(read, spaces, scheduler, Time() if is_timed else None)
     for line in range(LIMITS["IRQ_LINES"]):
         kernel.irq_slots.append(kernel.add_slot(irq_slots + SIZES["slot"] * line))
     thread = kernel.add_thread(current)
@@ -55,7 +62,21 @@ def after_boot(
     thread.priority = read_field(read, "tcb", current, "priority")
     thread.buffer = read(current + offset("tcb", "buffer"))
     kernel.current = thread
+    if kernel.time is not None:
+        own = node.slots[API["ROOT_CONTEXT"]].cap
+        assert own is not None
+        give_time(kernel.time, kernel.context(own["object"]), thread)
     return kernel
+
+
+def give_time(time: Time, context: Context, thread: Thread) -> None:
+    """What the first thread has: it runs by turns with its equals, and controls all."""
+    context.home = context.thread = thread
+    thread.home = thread.context = time.running = context
+    context.budget = context.period = context.left = SLICE
+    thread.limits = (API["PRIORITIES"] - 1, API["CRITICALITIES"] - 1)
+    time.bound = 1
+    time.set_alarm()
 
 
 def read_second(read: Callable[[int], int], slots: dict[str, Slot]) -> int:
@@ -92,6 +113,8 @@ def add_object(kernel: Kernel, cap: Cap, read: Callable[[int], int]) -> None:
         for number in range(POOL_ENTRIES):
             if space := read(pool.address + 4 * number):
                 pool.spaces[number] = space
+    elif cap.kind == "context":
+        kernel.add(Context(cap["object"]))
     elif cap.kind == "frame" and not cap["device"]:
         base = (cap["base"] << 12) - RAM + WINDOW
         kernel.add(Memory(base, 1 << 12 + 4 * cap["size"]))

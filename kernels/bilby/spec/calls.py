@@ -16,7 +16,8 @@ from kernels.bilby.spec.ipc import (
     wait,
 )
 from kernels.bilby.spec.layout import API, TICK, message
-from kernels.bilby.spec.state import Cap, Kernel, Slot, Thread
+from kernels.bilby.spec.state import Cap, Context, Kernel, Slot, Thread
+from kernels.bilby.spec.timing import send_first, signal_first, tell_time
 
 
 def invoke_object(kernel: Kernel, thread: Thread, slot: Slot) -> None:
@@ -105,16 +106,55 @@ def receive(kernel: Kernel, thread: Thread, address: int, *, waits: bool = True)
         wait(kernel, thread, kernel.notification(cap["object"]))
 
 
+def begin(kernel: Kernel, now: int | None) -> None:
+    """At this time, in ticks; None: no time has passed."""
+    kernel.begin()
+    if kernel.time is not None and now is not None:
+        assert now >= kernel.time.now
+        kernel.time.now = now
+
+
+def end(kernel: Kernel) -> None:
+    kernel.scheduler.settle()
+    if kernel.time is not None:
+        items = kernel.objects.values()
+        kernel.time.check_conserved([item for item in items if isinstance(item, Context)])
+
+
+def timed_call(kernel: Kernel, thread: Thread, number: int, second: int) -> bool:
+    """A system call that only exists where time is a capability; false if it is none of them."""
+    if number == API["SYS_CLOCK"]:
+        tell_time(kernel, thread)
+        return True
+    first = {
+        API["SYS_SIGNAL_RECEIVE"]: signal_first, API["SYS_NB_SEND_RECEIVE"]: send_first
+    }.get(number)  # fmt: skip
+    if first is None:
+        return False
+    thread.regs[6] = second
+    if first(kernel, thread):
+        receive(kernel, thread, thread.regs[0])
+    return True
+
+
 def syscall(
-    kernel: Kernel, number: int, registers: list[int], pc: int, line: int | None = None
+    kernel: Kernel,
+    number: int,
+    registers: list[int],
+    pc: int,
+    line: int | None = None,
+    *,
+    second: int = 0,
+    now: int | None = None,
 ) -> None:
     """The current thread makes a system call; ``registers`` are r0 to r5.
 
     ``line`` interrupts when it is done. Interrupts are taken before the next thread is chosen.
+    ``second``: r6 of a call that sends and receives. ``now``: ticks, None if none has passed.
     """
     thread = kernel.current
     assert thread is not None
-    kernel.begin()
+    begin(kernel, now)
     kernel.touch(thread)
     thread.regs[0:6] = registers
     thread.regs[7] = number
@@ -137,8 +177,8 @@ def syscall(
     elif number == API["SYS_POLL"]:
         receive(kernel, thread, thread.regs[0], waits=False)
     elif number == API["SYS_YIELD"]:
-        kernel.scheduler.append(thread)
-    else:
+        kernel.scheduler.yields()
+    elif kernel.time is None or not timed_call(kernel, thread, number, second):
         thread.regs[0] = FAILED | E["INVALID_SYSCALL"]
     if line is not None:
         kernel.raised.add(line)
@@ -147,14 +187,16 @@ def syscall(
         kernel.scheduler.run()
     for taken in pending:
         take(kernel, taken)
+    end(kernel)
 
 
-def fault(kernel: Kernel, kind: int, address: int, status: int) -> None:
+def fault(kernel: Kernel, kind: int, address: int, status: int, now: int | None = None) -> None:
     """The current thread faults; for an undefined instruction the address is its own pc."""
     assert kernel.current is not None
-    kernel.begin()
+    begin(kernel, now)
     raise_fault(kernel, kernel.current, kind, address, status)
     kernel.scheduler.run()
+    end(kernel)
 
 
 def take(kernel: Kernel, line: int) -> None:
@@ -174,9 +216,10 @@ def take(kernel: Kernel, line: int) -> None:
     kernel.scheduler.run()
 
 
-def interrupt(kernel: Kernel, line: int) -> None:
+def interrupt(kernel: Kernel, line: int, now: int | None = None) -> None:
     """A line is raised; if it is masked, nothing happens before it is acknowledged."""
-    kernel.begin()
+    begin(kernel, now)
     kernel.raised.add(line)
     if line not in kernel.masked:
         take(kernel, line)
+        end(kernel)

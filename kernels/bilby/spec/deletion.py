@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kernels.bilby.spec import layout
+from kernels.bilby.spec import layout, loans
+from kernels.bilby.spec.contexts import delete_context
 from kernels.bilby.spec.invocation import Refused
 from kernels.bilby.spec.ipc import abort, suspend, unbind
 from kernels.bilby.spec.numbers import delete_pool
@@ -98,6 +99,7 @@ def bury(kernel: Kernel, slot: Slot, graves: list[Grave]) -> None:
     if isinstance(item, Thread):
         suspend(kernel, item)
         unbind(kernel, item, item.bound)
+        loans.leave_thread(kernel, item)
         slots, size = list(item.slots.values()), layout.SIZES["tcb"]
         slots.sort(key=lambda s: s.address)
     else:
@@ -160,6 +162,8 @@ def finalise(kernel: Kernel, slot: Slot, last: bool) -> None:
         for thread in list(getattr(item, "queue", [])):
             abort(kernel, thread)
         kernel.remove_object(item.address, layout.SIZES[cap.kind], [])
+    elif cap.kind == "context":
+        delete_context(kernel, kernel.context(cap["object"]))
     elif cap.kind == "page_table":
         kernel.spaces.delete_table(kernel, slot)
         kernel.remove_object(cap["object"], layout.SIZES["page_table"], [])

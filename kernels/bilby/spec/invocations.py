@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kernels.bilby.spec import cnodes, lines, numbers, spaces, threads, untyped
+from kernels.bilby.spec import cnodes, contexts, lines, numbers, spaces, threads, timing, untyped
 from kernels.bilby.spec.invocation import Invocation, Refused
 from kernels.bilby.spec.layout import API
 
@@ -43,9 +43,27 @@ OPERATIONS = {
 }
 
 
+TIMED = {
+    ("sched_control", API["LABEL_CONTEXT_CONFIGURE"]): contexts.configure,
+    ("sched_control", API["LABEL_SYSTEM_CRITICALITY"]): contexts.set_level,
+    ("context", API["LABEL_CONTEXT_BIND"]): contexts.bind,
+    ("context", API["LABEL_CONTEXT_UNBIND"]): contexts.unbind,
+    ("context", API["LABEL_CONTEXT_CONSUMED"]): contexts.tell_consumed,
+    ("context", API["LABEL_CONTEXT_YIELD_TO"]): contexts.yield_to,
+    ("tcb", API["LABEL_TCB_SET_CRITICALITY"]): timing.set_criticality,
+    ("tcb", API["LABEL_TCB_SET_LIMITS"]): timing.set_limits,
+    ("tcb", API["LABEL_TCB_SET_TIMEOUT"]): timing.set_timeout,
+    ("tcb", API["LABEL_TCB_SAVE_CALLER"]): timing.save_caller,
+    ("cnode", API["LABEL_CNODE_SWAP_CALLER"]): timing.swap_caller,
+}  # only where time is a capability
+
+
 def perform(call: Invocation) -> None:
     """Raises Refused with the error code of the API, or changes the state."""
-    operation = OPERATIONS.get((call.cap.kind, call.label))
+    key = (call.cap.kind, call.label)
+    operation = OPERATIONS.get(key)
+    if call.kernel.time is not None:
+        operation = TIMED.get(key, operation)
     if operation is None:
         raise Refused("ILLEGAL_OPERATION")
     operation(call)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from kernels.bilby.spec import loans
 from kernels.bilby.spec.invocation import E, Refused, find_empty, lookup
 from kernels.bilby.spec.layout import API, message
 from kernels.bilby.spec.state import (
@@ -22,7 +23,9 @@ IT = 0x0600FC00  # of the cpsr: where in an IT block
 USER_FLAGS, THUMB = 0xF80F0220 | IT, 0x20
 
 
-NOT_COPIED = ("untyped", "device", "irq_control", "reply", "page_table", "remains")
+NOT_COPIED = (
+    "untyped", "device", "irq_control", "reply", "page_table", "remains", "sched_control"
+)  # fmt: skip
 NOT_OF_COPIES = ("entry", "address", "asid_high", "asid_low", "buffer")
 
 
@@ -138,13 +141,14 @@ def set_pc(thread: Thread, pc: int, flags: int) -> None:
     thread.regs[15] = pc & ~(1 if thread.regs[16] & THUMB else 3) & WORD
 
 
-def read_answer(thread: Thread, handler: Thread) -> bool:
+def read_answer(kernel: Kernel, thread: Thread, handler: Thread) -> bool:
     """Apply a fault handler's answer; False if the thread is to stay stopped."""
     sent = handler.regs[1]
     length = sent & 0x7F
     thread.fault = 0
     if sent >> 12:
         thread.state = State.INACTIVE
+        loans.stop(kernel, thread)
         return False
     if length >= 2:
         thread.regs[13] = handler.regs[3]
@@ -204,12 +208,20 @@ def send(
     call: bool,
     may_grant: bool,
 ) -> None:
-    if endpoint.queue and not endpoint.sending:
+    meets = bool(endpoint.queue) and not endpoint.sending
+    if meets and loans.is_refused(
+        kernel, sender, endpoint.queue[0], blocking=blocking, call=call
+    ):  # fmt: skip
+        fail(sender, "NO_CONTEXT")
+    elif meets:
         kernel.touch(endpoint)
         receiver = dequeue(kernel, endpoint.queue)
         deliver(kernel, sender, receiver, endpoint, badge, may_grant)
+        loans.make(kernel, sender, receiver, call=call)
         kernel.wake(receiver)
         settle(kernel, sender, receiver, call)
+    elif blocking and loans.may_not_wait(kernel, sender, call=call):
+        fail(sender, "NO_CONTEXT")
     elif blocking:
         kernel.touch(endpoint, sender)
         sender.state = State.SEND
@@ -232,12 +244,15 @@ def receive_endpoint(kernel: Kernel, receiver: Thread, endpoint: Endpoint, grant
     if endpoint.queue and endpoint.sending:
         sender = dequeue(kernel, endpoint.queue)
         deliver(kernel, sender, receiver, endpoint, sender.send_badge, sender.may_grant)
+        loans.end(kernel, receiver)
+        loans.make(kernel, sender, receiver, call=sender.send_call)
         settle(kernel, sender, receiver, sender.send_call)
     else:
         receiver.state = State.RECEIVE
         receiver.waits_on = endpoint
         endpoint.sending = False
         enqueue(kernel, endpoint.queue, receiver)
+        loans.end(kernel, receiver)
 
 
 def signal(kernel: Kernel, notification: Notification, badge: int) -> None:
@@ -245,7 +260,7 @@ def signal(kernel: Kernel, notification: Notification, badge: int) -> None:
     bound = notification.bound
     if notification.queue:
         waiter = dequeue(kernel, notification.queue)
-    elif bound is not None and bound.state is State.RECEIVE:
+    elif bound is not None and bound.state is State.RECEIVE and loans.will_run(kernel, bound):
         waiter = bound
         unlink(kernel, waiter)
         badge |= API["BOUND_SIGNAL"]
@@ -266,6 +281,7 @@ def wait(kernel: Kernel, waiter: Thread, notification: Notification) -> None:
     waiter.state = State.WAIT
     waiter.waits_on = notification
     enqueue(kernel, notification.queue, waiter)
+    loans.end(kernel, waiter)
 
 
 def reply(kernel: Kernel, server: Thread) -> str:
@@ -279,11 +295,13 @@ def reply(kernel: Kernel, server: Thread) -> str:
     kernel.empty(slot)
     kernel.touch(caller)
     if caller.fault:
-        if read_answer(caller, server):
+        loans.give_back(kernel, server, caller)
+        if read_answer(kernel, caller, server):
             kernel.wake(caller)
         return "NONE"
     transfer(kernel, server, caller, None, may_grant)
     caller.regs[0] = 0
+    loans.give_back(kernel, server, caller)
     kernel.wake(caller)
     return "NONE"
 
@@ -310,9 +328,11 @@ def abort(kernel: Kernel, thread: Thread) -> None:
     unlink(kernel, thread)
     if thread.fault:
         thread.state = State.INACTIVE
+        loans.stop(kernel, thread)
         return
     fail(thread, "ABORTED")
     thread.state = State.RUNNING
+    loans.wakes(kernel, thread)
     kernel.scheduler.append(thread)
 
 
@@ -328,6 +348,7 @@ def suspend(kernel: Kernel, thread: Thread) -> None:
     kernel.scheduler.leave(thread)
     thread.fault = 0
     thread.state = State.INACTIVE
+    loans.stop(kernel, thread)
 
 
 def raise_fault(kernel: Kernel, thread: Thread, kind: int, address: int, status: int) -> None:
@@ -338,7 +359,13 @@ def raise_fault(kernel: Kernel, thread: Thread, kind: int, address: int, status:
     cap = None if handler is None else handler.cap
     if cap is None or cap.kind != "endpoint" or not cap["can_send"]:
         thread.state = State.INACTIVE
+        loans.stop(kernel, thread)
         return
+    send_fault(kernel, thread, cap)
+
+
+def send_fault(kernel: Kernel, thread: Thread, cap: Cap) -> None:
+    """To its handler, as a call."""
     endpoint = kernel.endpoint(cap["object"])
     send(
         kernel, thread, endpoint, cap["badge"], blocking=True, call=True, may_grant=False

@@ -83,8 +83,10 @@ def cap_fields(kind: str) -> set[str]:
 
 
 def read_field(read: Callable[[int], int], kind: str, address: int, name: str) -> int:
-    """A field of an object at an address: a word, or a byte of one."""
+    """A field of an object at an address: a word, two, or a byte of one."""
     at = address + _OFFSETS[kind, name]
+    if _BYTES[kind, name] == 8:
+        return read(at) | read(at + 4) << 32
     return read(at) if _BYTES[kind, name] != 1 else read(at & ~3) >> 8 * (at & 3) & 0xFF
 
 
@@ -105,6 +107,10 @@ def _numbers(text: str) -> dict[str, int]:
 API = _numbers((BILBY / "include" / "bilby" / "api.h").read_text(encoding="utf-8"))
 LIMITS = _numbers((BILBY / "include" / "limits.h").read_text(encoding="utf-8"))
 TICK = _numbers((BILBY / "check" / "host" / "board.h").read_text(encoding="utf-8"))["TICK_IRQ"]
+SLICE = _numbers((BILBY / "check" / "host" / "clock.h").read_text(encoding="utf-8"))["SLICE_TICKS"]
+BUDGET_MIN = _numbers((BILBY / "check" / "host" / "budget.h").read_text(encoding="utf-8"))[
+    "BUDGET_MIN"
+]  # ticks
 
 
 def message(length: int, extra: int, unwrapped: int, label: int) -> int:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from kernels.bilby.spec.layout import SIZES, WINDOW, decode_cap, has_field, offset, read_field
 from kernels.bilby.spec.state import (
     CNode,
+    Context,
     Endpoint,
     Kernel,
     Memory,
@@ -25,6 +26,7 @@ from kernels.bilby.spec.state import (
     Thread,
 )
 
+WORD = 0xFFFFFFFF
 LINK = ~0xF
 Read = Callable[[int], int]
 
@@ -75,11 +77,48 @@ def check_thread(read: Read, kernel: Kernel, thread: Thread) -> None:
         expect(f"{where}, queued", get("queued"), int(queued))
         if queued:
             check_neighbours(get, where, "sched", kernel.scheduler.queue(thread), thread)
+    if kernel.time is not None:
+        check_time_of_thread(get, where, thread)
     if thread.state is State.SEND:
         expect(f"{where}, send_badge", get("send_badge"), thread.send_badge)
         expect(f"{where}, send_call", get("send_call"), int(thread.send_call))
     if thread.state in (State.SEND, State.RECEIVE):
         expect(f"{where}, may_grant", get("may_grant"), int(thread.may_grant))
+
+
+def address_of(item: Object | None) -> int:
+    return 0 if item is None else item.address
+
+
+def check_time_of_thread(get: Callable[[str], int], where: str, thread: Thread) -> None:
+    expect(f"{where}, context", get("context"), address_of(thread.context))
+    expect(f"{where}, home", get("home"), address_of(thread.home))
+    expect(f"{where}, lent", get("lent"), int(thread.lent))
+    expect(f"{where}, criticality", get("criticality"), thread.criticality)
+    expect(f"{where}, limited", get("limited"), int(thread.limits is not None))
+    if thread.limits is not None:
+        limits = (get("control_priority"), get("control_criticality"))
+        expect(f"{where}, limits", limits, thread.limits)
+
+
+def check_context(read: Read, kernel: Kernel, context: Context) -> None:
+    def get(name: str) -> int:
+        return read_field(read, "context", context.address, name)
+
+    assert kernel.time is not None
+    where = f"context {context.address:#x}"
+    expect(f"{where}, home", get("home"), address_of(context.home))
+    expect(f"{where}, thread", get("thread"), address_of(context.thread))
+    expect(f"{where}, left", get("left"), context.left & WORD)
+    for name in ("budget", "period", "used", "due", "anchor", "consumed"):
+        expect(f"{where}, {name}", get(name), getattr(context, name))
+    for name in ("excused", "told", "begins"):
+        expect(f"{where}, {name}", get(name), int(getattr(context, name)))
+    if context.due:
+        expect(f"{where}, due_at", get("due_at"), context.due_at)
+    heap = kernel.time.waiting
+    place = heap.index(context) + 1 if context in heap else 0
+    expect(f"{where}, place", get("place"), place)
 
 
 def check_neighbours(
@@ -183,6 +222,8 @@ def size_of(item: Object | Slot) -> int:
             return item.size
         case Pool():
             return SIZES["asid_pool"]
+        case Context():
+            return SIZES["context"]
         case CNode():
             return 0  # its slots are
 
@@ -316,6 +357,8 @@ class Refinement:
             case Table():
                 own = {a for a in changed if item.address <= a < item.address + size_of(item)}
                 check_table(self.read, item, own)
+            case Context():
+                check_context(self.read, self.kernel, item)
             case Pool():
                 own = {a for a in changed if item.address <= a < item.address + size_of(item)}
                 check_pool(self.read, item, own)

@@ -21,7 +21,10 @@ class Scheduler(Protocol):
         """It has become runnable, and may run at once."""
 
     def append(self, thread: Thread) -> None:
-        """It has become runnable or yields: it takes its turn."""
+        """It has become runnable: it takes its turn."""
+
+    def yields(self) -> None:
+        """So does the current thread."""
 
     def leave(self, thread: Thread) -> None:
         """It runs no more."""
@@ -41,6 +44,9 @@ class Scheduler(Protocol):
 
     def run(self) -> None:
         """Choose the current thread."""
+
+    def settle(self) -> None:
+        """Nobody else runs: what is left to do before somebody does."""
 
     def resolve(self, address: int | None) -> None:
         """The kernel chose the thread at this address, or the idle thread."""
@@ -66,6 +72,10 @@ class Benno:
     def _prepend(self, thread: Thread) -> None:
         self._ready.setdefault(thread.priority, []).insert(0, thread)
         self._touch(thread.priority)
+
+    def yields(self) -> None:
+        assert self._kernel.current is not None
+        self.append(self._kernel.current)
 
     def queue(self, thread: Thread) -> list[Thread]:
         return self._ready.get(thread.priority, [])
@@ -134,6 +144,9 @@ class Benno:
         self._kernel.touch(self._kernel.current, best)
         self._kernel.current = best
 
+    def settle(self) -> None:
+        pass
+
     def resolve(self, address: int | None) -> None:
         pass
 
@@ -153,6 +166,9 @@ class Lazy:
 
     def append(self, thread: Thread) -> None:
         self._yields |= thread is self._kernel.current
+
+    def yields(self) -> None:
+        self._yields = True
 
     def leave(self, thread: Thread) -> None:
         pass
@@ -182,6 +198,9 @@ class Lazy:
             current = [thread for thread in best if thread is not self._kernel.current]
         self._yields = False
         self._allowed = [*(current or best)] or [None]
+
+    def settle(self) -> None:
+        pass
 
     def resolve(self, address: int | None) -> None:
         chosen = {thread.address if thread else None: thread for thread in self._allowed}

@@ -12,10 +12,13 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from kernels.bilby.spec.layout import API, SIZES, TICK, offset
-from kernels.bilby.spec.schedule import Benno, Lazy, Scheduler
+from kernels.bilby.spec import loans
+from kernels.bilby.spec.budgets import Begins
+from kernels.bilby.spec.layout import API, BUDGET_MIN, SIZES, TICK, has_field, offset
+from kernels.bilby.spec.schedule import Benno, Scheduler
 
 if TYPE_CHECKING:
+    from kernels.bilby.spec.budgets import Time
     from kernels.bilby.spec.tables import Spaces
 
 WORD = 0xFFFFFFFF
@@ -98,10 +101,52 @@ class Thread:
     send_call: bool = False
     may_grant: bool = False
     bound: Notification | None = None
+    context: Context | None = None  # that it is on,
+    home: Context | None = None  # and that is bound to it
+    lent: bool = False  # its context, with the call whose answer it waits for
+    criticality: int = 0
+    limits: tuple[int, int] | None = None  # highest priority and criticality that it may give
+
+    @property
+    def control_priority(self) -> int:
+        return self.priority if self.limits is None else self.limits[0]
+
+    @property
+    def control_criticality(self) -> int:
+        return 0 if self.limits is None else self.limits[1]
 
     @property
     def is_running(self) -> bool:
         return self.state is State.RUNNING
+
+
+@dataclass(slots=True, eq=False)
+class Context:
+    """Processor time. Amounts are ticks, of which ``left`` may be less than none."""
+
+    address: int
+    home: Thread | None = None  # to which it is bound
+    thread: Thread | None = None  # that is on it: its home, or who has borrowed it
+    budget: int = 0
+    period: int = 0
+    left: int = 0
+    used: int = 0  # since ``anchor``
+    due: int = 0  # used before, and returns at ``due_at``
+    anchor: int = 0
+    due_at: int = 0
+    consumed: int = 0  # since somebody asked
+    excused: bool = False  # who borrowed it was told that its home counts no more
+    told: bool = False  # its thread was told that the budget is used up
+    begins: Begins = Begins.NOT  # its thread has become runnable, and was not chosen since
+
+    @property
+    def is_full(self) -> bool:
+        """Its time is shared by turns."""
+        return self.budget == self.period
+
+    @property
+    def is_lacking(self) -> bool:
+        return self.left < BUDGET_MIN
 
 
 @dataclass(slots=True, eq=False)
@@ -179,14 +224,18 @@ class Pool:
     spaces: dict[int, int] = field(default_factory=dict)
 
 
-Object = Thread | Endpoint | Notification | CNode | Table | Memory | Pool
+Object = Thread | Endpoint | Notification | CNode | Table | Memory | Pool | Context
 
 
 class Kernel:
     """The whole abstract state, and what the operation under way has touched."""
 
     def __init__(
-        self, read: Callable[[int], int], spaces: Spaces | None = None, lazy: bool = False
+        self,
+        read: Callable[[int], int],
+        spaces: Spaces | None = None,
+        scheduler: Callable[[Kernel], Scheduler] = Benno,
+        time: Time | None = None,
     ) -> None:
         self.read = read
         self.objects: dict[int, Object] = {}
@@ -203,7 +252,8 @@ class Kernel:
         self.issued: set[int] = set()
         self.masked: set[int] = set(range(64)) - {TICK}  # lines, at boot
         self.raised: set[int] = set()  # lines raised while they were masked
-        self.scheduler: Scheduler = (Lazy if lazy else Benno)(self)
+        self.time = time  # None: it is no capability
+        self.scheduler = scheduler(self)
         self.current: Thread | None = None  # None: idle
         self.touched: set[int] = set()  # addresses of objects and slots
         self.written: dict[int, int] = {}  # words of buffers
@@ -272,6 +322,11 @@ class Kernel:
         assert isinstance(found, CNode)
         return found
 
+    def context(self, address: int) -> Context:
+        found = self.objects[address]
+        assert isinstance(found, Context)
+        return found
+
     def add(self, item: Object) -> None:
         self.objects[item.address] = item
         self.new.append(item)
@@ -284,7 +339,9 @@ class Kernel:
         return slot
 
     def add_thread(self, address: int) -> Thread:
-        names = ("cspace", "vspace", "reply", "caller", "buffer_frame")
+        names = ["cspace", "vspace", "reply", "caller", "buffer_frame"]
+        if has_field("tcb", "timeout"):
+            names.append("timeout")
         slots = {name: self.add_slot(address + offset("tcb", name)) for name in names}
         thread = Thread(address, slots)
         slots["buffer_frame"].buffer_of = thread
@@ -395,6 +452,7 @@ class Kernel:
         """Runnable again."""
         self.touch(thread)
         thread.state = State.RUNNING
+        loans.wakes(self, thread)
         self.scheduler.wake(thread)
 
     def runnable(self) -> list[Thread]:

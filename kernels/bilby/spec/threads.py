@@ -129,7 +129,7 @@ def set_priority(call: Invocation) -> None:
     kernel, thread = call.kernel, call.kernel.thread(call.cap["object"])
     call.require(1)
     priority = call.word(0)
-    if priority > call.caller.priority:
+    if priority > call.caller.control_priority:
         raise Refused("RANGE")
     kernel.touch(thread)
     kernel.scheduler.set_priority(thread, priority)

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 from kernels.bilby.spec.invocation import Invocation, Refused, resolve
 from kernels.bilby.spec.layout import API, LIMITS, RAM, SIZES, WINDOW, cap_fields
-from kernels.bilby.spec.state import Cap, Endpoint, Kernel, Memory, Notification, Slot, Table
+from kernels.bilby.spec.state import (
+    Cap,
+    Context,
+    Endpoint,
+    Kernel,
+    Memory,
+    Notification,
+    Slot,
+    Table,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +38,7 @@ NAMES = {
     API["TYPE_NOTIFICATION"]: "notification",
     API["TYPE_PAGE_TABLE"]: "page_table",
     API["TYPE_PAGE_DIRECTORY"]: "page_directory",
+    API["TYPE_CONTEXT"]: "context",
 }
 FRAMES = {
     API[f"TYPE_FRAME_{size}"]: 12 + 4 * i for i, size in enumerate(("4K", "64K", "1M", "16M"))
@@ -44,7 +54,7 @@ def object_bits(kind: int, size_bits: int) -> int:
             return size_bits + SIZES["slot"].bit_length() - 1
     elif kind in FRAMES:
         return FRAMES[kind]
-    elif kind in NAMES:
+    elif kind in NAMES and NAMES[kind] in SIZES:
         return SIZES[NAMES[kind]].bit_length() - 1
     raise Refused("INVALID_ARGUMENT")
 
@@ -159,6 +169,9 @@ def new_object(kernel: Kernel, plan: Plan, at: int) -> Cap:
         thread = kernel.add_thread(at)
         kernel.touch(*thread.slots.values())
         return Cap("tcb", {"object": at})
+    if kind == API["TYPE_CONTEXT"]:
+        kernel.add(Context(at))
+        return Cap("context", {"object": at})
     if kind == API["TYPE_ENDPOINT"]:
         kernel.add(Endpoint(at))
         rights = {"can_send": 1, "can_receive": 1, "can_grant": 1}

@@ -81,13 +81,15 @@ static void take_used(struct context *context, count_t now)
 
 /*
  * Its thread is about to run, perhaps for the first time since it became runnable: then a new amount
- * begins, now or when it was released.
+ * begins, when it was released or now; a thread that was released a period ago has missed that one.
  */
 void context_begin(struct context *context, count_t now)
 {
     word_t begins = context->begins;
-    count_t anchor = begins == BEGINS_RELEASED ? context->due_at : now;
+    count_t anchor = now;
 
+    if (begins == BEGINS_RELEASED && now - context->due_at < context->period)
+        anchor = context->due_at;
     context->begins = 0;
     if (context_is_full(context))
         return;
@@ -105,19 +107,20 @@ void context_begin(struct context *context, count_t now)
 
 /*
  * It waits for what is due: if nothing is, that is what it has used.  What it used beyond its
- * budget is not: that is used of the next one.
+ * budget is not: that is used of the next one, which begins when the rest is due.
  */
 void context_note_due(struct context *context)
 {
     word_t beyond = (int)context->left < 0 ? 0 - context->left : 0;
 
-    if (context->due != 0)
-        return;
     if (beyond > context->used)
         beyond = context->used;
-    context->due = context->used - beyond;
+    if (context->due != 0 && beyond == 0)
+        return;
+    context->due += context->used - beyond;
     context->used = beyond;
     context->due_at = context->anchor + context->period;
+    context->anchor = context->due_at;
 }
 
 /* For the running context, just charged, and the release queue. */

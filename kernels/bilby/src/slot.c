@@ -169,14 +169,13 @@ word_t slot_derive(const struct slot *from, struct cap *result)
     case CAP_REPLY:
     case CAP_PAGE_TABLE:
     case CAP_REMAINS:
-    TIMING_UNIQUE
         return ERROR_ILLEGAL_OPERATION;
     case CAP_FRAME:
         vspace_forget_mapping(result);
         frame_cap_set_buffer(result, 0);
         return ERROR_NONE;
     default:
-        return space_has_copy(result) ? ERROR_NONE : ERROR_ILLEGAL_OPERATION;
+        return space_has_copy(result) && timing_has_copy(result) ? ERROR_NONE : ERROR_ILLEGAL_OPERATION;
     }
 }
 

@@ -3,6 +3,6 @@
 #ifndef BILBY_BUDGET_H
 #define BILBY_BUDGET_H
 
-#define BUDGET_MIN 28382 /* ticks */
+#define BUDGET_MIN 28466 /* ticks */
 
 #endif

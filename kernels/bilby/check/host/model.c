@@ -15,13 +15,19 @@
  *   M6  an exclusive reservation does not survive a change of thread
  *   M7  a thread finds in its thread register what it left there; 0 when it runs first
  *   M8  of the mapping with which boot came into the window, nothing is left
+ *   M9  where time is a capability: the alarm comes when the running context has used up what it
+ *       has, or the first of the release queue is due; at least once in half a turn of the clock,
+ *       and never at once
+ *   M10 the interrupt of the alarm is taken back when it is handled
  */
 #include <string.h>
 
 #include <kernel.h>
+#include <clock.h>
 #include <interrupts.h>
 #include <machine.h>
 #include <space.h>
+#include <timing.h>
 #include <vspace.h>
 
 #include "../invariants.h"
@@ -41,7 +47,8 @@ struct model {
     word_t fault_address, fault_status;
     word_t cleaned_count, old_count, dropped; /* lines, since the last drain */
     word_t old[OLD_MAX];                    /* words that a device has written, and the cache not seen */
-    bool exclusive, invalidating, flushing;
+    bool exclusive, invalidating, flushing, ringing;
+    count_t alarm_at;                       /* in ticks */
     word_t thread_register;                 /* a user keeps its own address there */
     struct tcb *user;                       /* current when the operation began, */
     word_t user_base;                       /* and its table base */
@@ -54,7 +61,9 @@ struct model {
 _Static_assert(sizeof(struct model) <= MODEL_BYTES, "room for the model");
 static struct model *const model = (struct model *)MODEL_BASE;
 
-static word_t force_at, force_by = PREEMPT_LINE, tests, taken; /* of the harness: not undone */
+/* Of the harness: not undone. */
+static word_t force_at, force_by = PREEMPT_LINE, tests, taken;
+static count_t now;
 
 extern struct page_directory *owner[HARDWARE_ASIDS]; /* asid.c */
 
@@ -86,6 +95,7 @@ word_t interrupts_take(void)
         if (model->pending[irq / 32] & model->enabled[irq / 32] & bit) {
             model->pending[irq / 32] &= ~bit;
             taken += irq == force_by;
+            model->ringing |= irq == TICK_IRQ;
             return irq;
         }
     }
@@ -132,6 +142,33 @@ word_t model_tests(void)
 word_t model_taken(void)
 {
     return taken;
+}
+
+/* ---- the clock and its alarm ------------------------------------------------ */
+
+void model_set_time(count_t ticks)
+{
+    now = ticks;
+}
+
+word_t clock_ticks(void)
+{
+    return (word_t)now;
+}
+
+void clock_alarm(word_t ticks)
+{
+    model->alarm_at = now + ticks;
+}
+
+void clock_quiet(void)
+{
+    model->ringing = false;
+}
+
+void clock_start(void)
+{
+    model->ringing = false;
 }
 
 /* ---- caches ---------------------------------------------------------------- */
@@ -458,6 +495,28 @@ static void check_current(void)
         check_failed("M7 a thread finds the register of another", (word_t)current_thread);
 }
 
+#ifdef TIME_CONTEXTS
+#define HALF_TURN 0x7fffffffu
+
+static void check_alarm(void)
+{
+    const struct context *first = release_first();
+    int left = running == NULL ? (int)HALF_TURN : (int)running->left;
+    count_t wanted = since + (left > 0 ? (word_t)left : 1);
+
+    if (first != NULL && first->due_at < wanted)
+        wanted = first->due_at > since ? first->due_at : since + 1;
+    if (alarm_is_old || since > now || model->alarm_at != wanted)
+        check_failed("M9 the alarm comes when it is needed", (word_t)(model->alarm_at - since));
+    if (model->ringing)
+        check_failed("M10 the alarm still interrupts", 0);
+}
+#else
+static void check_alarm(void)
+{
+}
+#endif
+
 void model_check(void)
 {
     if (model->cleaned_count != 0)
@@ -472,4 +531,5 @@ void model_check(void)
         if (owner[number] != NULL)
             check_tables(owner[number]);
     check_translations();
+    check_alarm();
 }

@@ -20,7 +20,7 @@
 void model_init(void);
 void model_know(const void *first, word_t bytes); /* it is clean */
 void model_begin(void);             /* the user runs: the TLB fills, lines are fetched */
-void model_check(void);             /* invariants M1 to M7, after an operation */
+void model_check(void);             /* invariants M1 to M10, after an operation */
 bool model_is_published(word_t window, word_t bytes); /* new memory */
 bool model_is_clean(word_t window, word_t bytes);
 bool model_is_forgotten(word_t window, word_t bytes);
@@ -28,6 +28,7 @@ void model_device_writes(word_t address, word_t value); /* to memory, past the c
 void model_raise(word_t irq);
 bool model_is_pending(void);
 bool model_is_masked(word_t irq);
+void model_set_time(count_t ticks); /* what the clock has counted, now */
 void model_set_fault(word_t address, word_t status);
 void model_force(word_t test);      /* preempt at this test of pending; 0: never */
 void model_force_by(word_t irq);    /* the line that does it */

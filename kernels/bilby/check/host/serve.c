@@ -13,6 +13,7 @@
  *   a call that deletes the very capability, CNode or message buffer that it is made
  *   through may fail to find it when it is made again; that made after its end it
  *   cannot be read either is checked.
+ * All of these happen at one time of the clock.
  * Reply-and-receive must end as a reply, an interrupt and a receive do, where it is not atomic.
  */
 #include <setjmp.h>
@@ -213,6 +214,8 @@ static void set_registers(struct tcb *caller, const word_t *argument)
 {
     memcpy(caller->regs, argument, 6 * sizeof(word_t));
     caller->regs[7] = argument[6];
+    if (argument[6] == SYS_SIGNAL_RECEIVE || argument[6] == SYS_NB_SEND_RECEIVE)
+        caller->regs[6] = argument[ARGUMENT_SECOND];
     execute_svc(caller);
 }
 
@@ -510,6 +513,7 @@ static word_t read_words(word_t address, word_t words)
 
 static word_t do_operation(word_t operation, const word_t *argument, word_t *tests)
 {
+    model_set_time((count_t)argument[ARGUMENT_TIME + 1] << 32 | argument[ARGUMENT_TIME]);
     switch (operation) {
     case OP_SYSCALL:
         *tests = do_syscall(argument);

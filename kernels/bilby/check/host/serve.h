@@ -5,13 +5,17 @@
  *
  *   request: operation, ARGUMENTS words, number of writes, (address, value) of each:
  *            first written as a user or another bus master would
+ *            The last two arguments are the time in ticks, low and high word, the one before is
+ *            r6 of a system call that sends and receives; both only where time is a capability
  *   answer:  status, changes, tests, current thread, length of the text,
  *            then (address, value) for each change of the window, then the text
  */
 #ifndef CHECK_SERVE_H
 #define CHECK_SERVE_H
 
-#define ARGUMENTS 8
+#define ARGUMENTS 11
+#define ARGUMENT_SECOND 8 /* r6 */
+#define ARGUMENT_TIME 9
 #define WRITES_MAX 256
 
 #define OP_SYSCALL   1 /* r0 to r5, r7, preemption: 0, or FORCE_EACH */

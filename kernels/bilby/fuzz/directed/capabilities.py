@@ -116,6 +116,8 @@ def recycling_needs_every_right(script: Script) -> None:
 def priorities_are_at_most_ones_own(script: Script) -> None:
     thread = script.make("TCB")
     script.invoke(TCB, "TCB_SET_PRIORITY", [100])
+    if script.is_timed:
+        script.invoke(TCB, "TCB_SET_LIMITS", [100, 0])
     script.invoke(thread, "TCB_SET_PRIORITY", [101], error="RANGE")
     script.invoke(thread, "TCB_SET_PRIORITY", [100])
 

@@ -239,6 +239,7 @@ def threads_of_one_priority_share_while_they_delete(script: Script) -> None:
         if thread not in left:
             host.syscall(API["SYS_YIELD"], [0] * 6)
             continue
+        script.use_up_slice()
         host.attempt(API["SYS_CALL"], [NODE, sent, left[thread], 32, 0, 0], 1, TICK)
         turns.append(thread)
         assert host.current != thread

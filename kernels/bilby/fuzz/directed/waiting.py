@@ -98,6 +98,7 @@ def slices_of_time(script: Script) -> None:
     second, third = script.thread(), script.thread()
     script.thread(priority=254)
     for thread in (second, third, TCB, second):
+        script.use_up_slice()
         script.interrupt(TICK)
         if script.run.kernel.scheduler.ordered:
             assert script.runs(thread)
@@ -107,10 +108,12 @@ def a_slice_ends_as_its_thread_blocks(script: Script) -> None:
     """Nobody takes a turn twice, or when it cannot."""
     notification = script.make("NOTIFICATION")
     other = script.thread()
+    script.use_up_slice()
     script.interrupt_at_the_end("YIELD", 0, TICK, lookups=0)
     assert script.now_runs(other)
     script.interrupt_at_the_end("RECEIVE", notification, TICK)
     assert script.now_runs(TCB)
+    script.use_up_slice()
     script.interrupt_at_the_end("NB_SEND", notification, TICK)
     assert script.now_runs(other)
     script.interrupt_at_the_end("YIELD", 0, TICK, lookups=0)

@@ -17,9 +17,14 @@
 
 #define THREAD_SLOTS 7 /* of a thread, in the order in which they stand in its control block */
 
-/* Kinds of capabilities that only the other kind of time has: to objects, and without a copy. */
+/* Kinds of capabilities to objects that only this kind of time has. */
 #define TIMING_OBJECTS case CAP_CONTEXT:
-#define TIMING_UNIQUE case CAP_SCHED_CONTROL:
+
+/* The right to give time away stays where it is, or moves. */
+static inline bool timing_has_copy(const struct cap *cap)
+{
+    return cap_type(cap) != CAP_SCHED_CONTROL;
+}
 
 extern struct context *running; /* that of the current thread; null: it has none */
 

@@ -12,9 +12,14 @@
 
 #define THREAD_SLOTS 6 /* of a thread, in the order in which they stand in its control block */
 
-/* Kinds of capabilities that only the other kind of time has: to objects, and without a copy. */
+/* Kinds of capabilities to objects that only the other kind of time has. */
 #define TIMING_OBJECTS
-#define TIMING_UNIQUE
+
+static inline bool timing_has_copy(const struct cap *cap)
+{
+    (void)cap;
+    return true;
+}
 
 /* What boot makes for the first thread: nothing. */
 #define TIMING_BOOT_BITS 0

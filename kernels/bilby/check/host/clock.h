@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The kernel's clock and its alarm: whoever drives the host build says what time it is (model.c). */
+#ifndef BILBY_CLOCK_H
+#define BILBY_CLOCK_H
+
+#include <layout.h>
+
+#define SLICE_TICKS 1000
+
+word_t clock_ticks(void);
+void clock_alarm(word_t ticks);
+void clock_quiet(void);
+void clock_start(void);
+
+#endif

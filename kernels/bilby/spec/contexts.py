@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contexts and schedule control: configuration, binding, what was consumed (``time_objects.c``)."""
+
+from __future__ import annotations
+
+from kernels.bilby.spec import layout, loans
+from kernels.bilby.spec.budgets import Time
+from kernels.bilby.spec.invocation import Invocation, Refused
+from kernels.bilby.spec.ipc import signal
+from kernels.bilby.spec.layout import API, BUDGET_MIN, LIMITS
+from kernels.bilby.spec.levels import Levels
+from kernels.bilby.spec.state import Context, Kernel, Notification, State
+
+
+def time_of(kernel: Kernel) -> Time:
+    assert kernel.time is not None
+    return kernel.time
+
+
+def levels_of(kernel: Kernel) -> Levels:
+    assert isinstance(kernel.scheduler, Levels)
+    return kernel.scheduler
+
+
+def context_of(call: Invocation) -> Context:
+    return call.kernel.context(call.cap["object"])
+
+
+def configure(call: Invocation) -> None:
+    call.require(2, 1)
+    cap = call.extra[0].cap
+    if cap is None or cap.kind != "context":
+        raise Refused("INVALID_CAPABILITY")
+    budget, period = call.word(0), call.word(1)
+    if not 2 * BUDGET_MIN <= budget <= period <= API["PERIOD_TICKS_MAX"]:
+        raise Refused("RANGE")
+    set_budget(call.kernel, call.kernel.context(cap["object"]), budget, period)
+
+
+def set_budget(kernel: Kernel, context: Context, budget: int, period: int) -> None:
+    time, was_full = time_of(kernel), context.is_full
+    kernel.touch(context)
+    context.left += budget - context.budget
+    context.budget, context.period = budget, period
+    if was_full or context.is_full:
+        context.left, context.used, context.due = budget, 0, 0
+    context.told = False
+    time.alarm_is_old = True
+    if context in time.waiting and not context.is_lacking:
+        assert context.thread is not None
+        time.take_out(kernel, context)
+        kernel.scheduler.wake(context.thread)
+
+
+def set_level(call: Invocation) -> None:
+    call.require(1)
+    level = call.word(0)
+    if level >= API["CRITICALITIES"]:
+        raise Refused("RANGE")
+    time = time_of(call.kernel)
+    time.level, time.alarm_is_old = level, True
+
+
+def bind(call: Invocation) -> None:
+    kernel, context = call.kernel, context_of(call)
+    call.require(0, 1)
+    cap = call.extra[0].cap
+    if cap is None or cap.kind != "tcb":
+        raise Refused("INVALID_CAPABILITY")
+    thread = kernel.thread(cap["object"])
+    if not context.budget or context.home or context.thread or thread.home:
+        raise Refused("ILLEGAL_OPERATION")
+    time = time_of(kernel)
+    if time.bound == LIMITS["RELEASE_PLACES"]:
+        raise Refused("NO_PLACE")
+    kernel.touch(context, thread)
+    time.bound += 1
+    context.home, thread.home = thread, context
+    loans.take_own(kernel, thread)
+    if thread.state is State.RECEIVE and thread.bound is not None and thread.bound.signalled:
+        signal_again(kernel, thread.bound)
+
+
+def signal_again(kernel: Kernel, notification: Notification) -> None:
+    """What is pending, for it can be received now."""
+    badges = notification.pending
+    notification.pending, notification.signalled = 0, False
+    signal(kernel, notification, badges)
+
+
+def unbind(call: Invocation) -> None:
+    kernel, context = call.kernel, context_of(call)
+    home = context.home
+    if home is None:
+        raise Refused("ILLEGAL_OPERATION")
+    if context.thread is home:
+        kernel.scheduler.leave(home)
+    loans.leave_thread(kernel, home)
+
+
+def tell_consumed(call: Invocation) -> None:
+    kernel, context, time = call.kernel, context_of(call), time_of(call.kernel)
+    if context is time.running:
+        time.charge(kernel)
+        time.alarm_is_old = True
+    kernel.touch(context)
+    call.caller.regs[2:4] = [context.consumed & 0xFFFFFFFF, context.consumed >> 32]
+    time.forgotten += context.consumed
+    context.consumed = 0
+    call.answer = 2
+
+
+def yield_to(call: Invocation) -> None:
+    thread = context_of(call).thread
+    if thread is None:
+        raise Refused("ILLEGAL_OPERATION")
+    if thread.priority > call.caller.control_priority:
+        raise Refused("RANGE")
+    levels_of(call.kernel).put_first(thread)
+    tell_consumed(call)
+
+
+def delete_context(kernel: Kernel, context: Context) -> None:
+    """Whoever is on it has no time from now on."""
+    time, thread, home = time_of(kernel), context.thread, context.home
+    if thread is not None:
+        kernel.scheduler.leave(thread)
+    if thread is not None or home is not None:
+        time.bound -= 1
+    context.thread = context.home = None
+    kernel.touch(thread, home)
+    if home is not None:
+        home.home = None
+    if thread is not None:
+        thread.context = None
+        loans.take_own(kernel, thread)
+    if context is time.running:
+        time.charge(kernel)
+        time.running, time.alarm_is_old = None, True
+    time.forgotten += context.consumed
+    kernel.remove_object(context.address, layout.SIZES["context"], [])

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs about time as a capability run on both boards, and print the figures they promise."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+from campaigns.mcs_results import figures
+from tests.testing.bilby.build import BILBY, BOARDS, RUN, output
+from tests.testing.bilby.tap import Tap, check_tap
+from tests.testing.harness import build as products
+
+PRESET = "mcs"
+SECONDS = "500"  # virtual time does not depend on the host, but how long it takes does
+COMMENT = re.compile(r"^# .*\n", re.M)
+
+# Each program of the preset that no other preset has, and figures that it prints.
+PROGRAMS = {
+    "modes": 0,
+    "sample": 1,
+    "sched_user": 1,
+    "edf": 1,
+    "aes": 1,
+    "isolation": 9,  # of Figure 12: the hog has 10 % to 90 %
+    "cfs": 1,
+}
+
+
+def run_time(build: str, program: str) -> tuple[Tap, dict[str, str]]:
+    """Fail unless all tests of a program hold; its figures by name."""
+    products.kernel(build)
+    env = {**os.environ, "BILBY_TIMEOUT": SECONDS}
+    text = output(RUN, build, program, env=env).replace("\r", "")
+    return check_tap(COMMENT.sub("", text)), dict(figures(text))
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_about_time(board: str, program: str) -> None:
+    tap, printed = run_time(f"{board}-{PRESET}", program)
+    assert tap.lines
+    assert len(printed) >= PROGRAMS[program], sorted(printed)
+
+
+def test_every_program_of_the_preset_is_run() -> None:
+    """A program that is added to the preset is added here."""
+
+    def built(preset: str) -> set[str]:
+        shown = output("make", "-C", BILBY, "-pn", f"PRESET={preset}", "tables")
+        line = re.search(r"^PROGRAMS := (.*)$", shown, re.M)
+        assert line is not None
+        return set(line[1].split())
+
+    assert built(PRESET) - built("after") == set(PROGRAMS)
