@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
-DOCUMENTS = ("*.md", "docs/*.md", "docs/schemas/*.json", "kernels/bilby/**/*.md")
+DOCUMENTS = ("*.md", "docs/**/*.md", "docs/schemas/*.json", "kernels/bilby/**/*.md")
 
 PICTURES = "docs/*.png"
 

@@ -16,7 +16,7 @@ OF_THE_KERNEL = tuple(sorted(path.name for path in KERNEL.iterdir() if path.is_d
 MODULES = {path.name for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")}
 DOCUMENTS = sorted(
     path
-    for pattern in ("docs/*.md", "README.md", "CONTRIBUTING.md", "kernels/bilby/**/*.md")
+    for pattern in ("docs/**/*.md", "README.md", "CONTRIBUTING.md", "kernels/bilby/**/*.md")
     for path in ROOT.glob(pattern)
 )
 ARCHITECTURE = ROOT / "docs/architecture.md"
