@@ -13,6 +13,7 @@ import argparse
 import re
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -78,8 +79,17 @@ def latencies() -> str:
 
 
 def figures(text: str) -> list[tuple[str, str]]:
-    """What a program prints: name and value of each ``# name value`` line."""
-    return [(m[1], m[2]) for m in re.finditer(r"^# (\S.*?) (-?\d[\d ]*)$", text, re.M)]
+    """What a program prints: name and value of each ``# name value`` line.
+
+    A name that comes again gets a number, so that no figure is lost.
+    """
+    found: list[tuple[str, str]] = []
+    times: Counter[str] = Counter()
+    for match in re.finditer(r"^# (\S.*) (-?\d+)\r?$", text, re.M):
+        times[match[1]] += 1
+        number = "" if times[match[1]] == 1 else f" ({times[match[1]]})"
+        found.append((match[1] + number, match[2]))
+    return found
 
 
 def printed(programs: Iterable[str]) -> str:

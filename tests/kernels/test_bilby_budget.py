@@ -42,5 +42,5 @@ def test_ticks_are_rounded_up() -> None:
 
 
 def test_a_program_prints_figures() -> None:
-    text = "TAP version 13\n1..1\n# yield-mean 12\n# says nothing\nok 1 - x\n# a b 1 024\n"
-    assert figures(text) == [("yield-mean", "12"), ("a b", "1 024")]
+    text = "TAP version 13\n1..1\n# yield-mean 12\n# says nothing\nok 1 - x\n# a 10 24\n# a 10 25\n"
+    assert figures(text) == [("yield-mean", "12"), ("a 10", "24"), ("a 10 (2)", "25")]
