@@ -96,7 +96,7 @@ static void spins(word_t which)
 
         if (seen->last != which) {
             now = (word_t)clock_now(); /* the first may be of its last turn */
-            if (seen->last != NOBODY)
+            if (seen->last != NOBODY && now - seen->at < QUANTUM) /* noted late, by who lost its turn */
                 figure_add(&seen->switches, now - seen->at);
             seen->last = which;
         }
