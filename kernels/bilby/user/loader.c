@@ -148,6 +148,7 @@ static word_t make_thread(const struct process *process, word_t slot, word_t pri
             "program thread");
     require(tcb_set_priority(thread, priority), "program priority");
     process_give(process, slot, thread, RIGHTS_ALL, 0);
+    give_time(thread);
     return thread;
 }
 
@@ -205,6 +206,5 @@ void process_give_line(const struct process *process, word_t irq)
 void process_start(const struct process *process, word_t argument)
 {
     require(tcb_write_registers(process->thread, process->entry, 0, 0, argument), "program start");
-    give_time(process->thread);
     require(tcb_resume(process->thread), "program start");
 }
