@@ -38,6 +38,7 @@ OPERATIONS = (
     ("yield to a thread", "ask what was used"),
 )
 PLATFORMS = ("kzm-paper", "kzm")
+PROGRAMS = ("sample", "sched_user", "edf", "aes", "isolation", "cfs")  # that print figures
 ALL = ("syscall", "undefined", "prefetch-abort", "data-abort", "interrupt")
 
 
@@ -111,7 +112,6 @@ def printed(programs: Iterable[str]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="into docs/results/mcs.md")
-    parser.add_argument("--program", action="append", default=[], help="whose figures are shown")
     options = parser.parse_args()
     for board in BOARDS:
         build.make("kernels/bilby", f"BOARD={board}", "PRESET=mcs")
@@ -121,7 +121,7 @@ def main() -> int:
     parts = {
         "latencies": latencies(),
         "operations": "\n".join(tables),
-        "programs": printed(options.program),
+        "programs": printed(PROGRAMS),
     }
     for name, text in parts.items():
         print(text, flush=True)

@@ -264,8 +264,8 @@ def test_each_invariant_can_fail(
 def test_a_wrap_of_the_clock_is_seen(host: Host) -> None:
     """The time is told in 64 bits."""
     thread = host.syscall(YIELD, [0] * 6).current
-    for now in (5, 0x7000_0000, 0xE000_0000, 0x1_5000_0000, 0x1_C000_0000, 0x2_3000_0000):
-        host.now = now
+    for ticks in (5, 0x7000_0000, 0xE000_0000, 0x1_5000_0000, 0x1_C000_0000, 0x2_3000_0000):
+        host.now = ticks
         host.syscall(API["SYS_CLOCK"], [0] * 6)
-        assert host.word(thread + 8) | host.word(thread + 12) << 32 == now
+        assert host.word(thread + 8) | host.word(thread + 12) << 32 == ticks
     host.now = 0

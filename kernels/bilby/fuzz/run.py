@@ -82,8 +82,8 @@ class Run:
         self.generator = Generator(random.Random(f"{self.seed}/{sequence}"), self.kernel)
         self.clock = Clock(random.Random(f"{self.seed}/{sequence}/clock"))
         if self.kernel.time is not None and sequence % 3 == 2:
-            for now in self.clock.start():
-                self.host.now = now
+            for alarm_at in self.clock.start():
+                self.host.now = alarm_at
                 self.alarm()
 
     def let_time_pass(self) -> None:

@@ -3,11 +3,11 @@
  * What a context has left, and what it is charged.
  *
  * A context is a sporadic server with one replenishment: what is used after "anchor", when its
- * thread last began to run after it had waited, returns a period later.  When the thread waits and runs
- * again, that amount is due at that time, and a new amount begins; if something else is due before
- * already, both are one amount, whose anchor is the later.  So the thread
- * takes no more time from others than a periodic one with this budget; but for what a system call
- * takes between two preemption points.
+ * thread last began to run after it had waited, returns a period later.  When the thread waits and
+ * runs again, that amount is due at that time, and a new amount begins.  If something else is due
+ * already, the new amount joins the one that grows, with the later anchor.  So the thread takes no
+ * more time from others than a periodic one with this budget, but for what the kernel takes until
+ * an alarm is handled; that is used of the next budget.
  *
  * Time is charged where the context changes, not where threads do.  Alarms come when the running
  * context has used up its budget or the first of the release queue is due, and at least once in
