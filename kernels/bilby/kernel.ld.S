@@ -37,7 +37,8 @@ SECTIONS
     .bss (NOLOAD) : {
         __bss_start = .;
         *(.bss.directory)
-        *(.bss .bss.*)
+        *(.bss .bss.stack)
+        *(.bss.current)
         . = ALIGN(4096);
         __bss_end = .;
     } :NONE

@@ -52,6 +52,9 @@ enum { EP_IDLE, EP_SENDING, EP_RECEIVING, EP_CLOSED /* being emptied */ };
 struct ipc_buffer { word_t w[IPC_BUFFER_BYTES / 4]; };
 
 /* ---- state ------------------------------------------------------------ */
+/* In the cache line of the current thread's address, which each entry reads first. */
+#define WITH_CURRENT __attribute__((section(".bss.current")))
+
 /*
  * The current thread, never null after boot: in a register of its own while the kernel runs,
  * from entry.S on, and in memory.  Each read of memory might be of another thread for all that

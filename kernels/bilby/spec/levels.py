@@ -80,9 +80,10 @@ class Levels:
         self._move(thread, (criticality, thread.priority))
 
     def _move(self, thread: Thread, key: Key) -> None:
-        current = thread is self._kernel.current
-        is_ready = current or self.is_queued(thread) or self._waits(thread)
-        self.leave(thread)
+        """Who waits for time goes on waiting."""
+        is_ready = thread is self._kernel.current or self.is_queued(thread)
+        if not self._waits(thread):
+            self.leave(thread)
         thread.criticality, thread.priority = key
         if is_ready:
             self.wake(thread)

@@ -22,7 +22,7 @@
 
 struct context *running;
 count_t since;
-word_t system_level;
+word_t system_level WITH_CURRENT;
 word_t contexts_bound;
 bool alarm_is_old;
 

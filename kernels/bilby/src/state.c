@@ -2,7 +2,7 @@
 /* The kernel's global variables, other than those private to one file. */
 #include <kernel.h>
 
-struct tcb *current_saved;
+struct tcb *current_saved WITH_CURRENT;
 struct tcb idle_thread __attribute__((aligned(sizeof(struct tcb))));
 struct slot irq_slots[IRQ_LINES] __attribute__((aligned(32)));
 struct page_directory kernel_directory __attribute__((aligned(32768), section(".bss.directory")));

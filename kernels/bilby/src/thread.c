@@ -86,15 +86,23 @@ void thread_abort(struct tcb *thread)
 }
 
 /* The current thread may have to make way; it is in no queue, or need not be. */
-void thread_set_priority(struct tcb *thread, word_t priority)
+static void move_to_priority(struct tcb *thread, word_t priority)
 {
-    bool is_ready = thread->queued || thread == current_thread || timing_waits(thread);
+    bool is_ready = thread->queued || thread == current_thread;
 
     sched_remove(thread);
     lookup_set_priority(thread, priority);
     thread->priority = priority;
     if (is_ready)
         sched_wake(thread);
+}
+
+void thread_set_priority(struct tcb *thread, word_t priority)
+{
+    if (timing_waits(thread))
+        thread->priority = priority; /* it goes on waiting */
+    else
+        move_to_priority(thread, priority);
 }
 
 /* Its address space; without one, the kernel's own, in which it can only fault. */

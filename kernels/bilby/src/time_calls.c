@@ -111,7 +111,7 @@ static word_t control_criticality(void)
 static word_t decode_set_criticality(struct tcb *thread, const struct invocation *call)
 {
     word_t criticality;
-    bool is_ready = thread->queued || thread == current_thread || timing_waits(thread);
+    bool is_ready = thread->queued || thread == current_thread;
 
     if (call->length < 1)
         return ERROR_TRUNCATED;
@@ -120,7 +120,8 @@ static word_t decode_set_criticality(struct tcb *thread, const struct invocation
     if (criticality > control_criticality())
         return ERROR_RANGE;
 
-    sched_remove(thread);
+    if (!timing_waits(thread))
+        sched_remove(thread);
     thread->criticality = (byte_t)criticality;
     if (is_ready)
         sched_wake(thread);

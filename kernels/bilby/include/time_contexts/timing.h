@@ -74,7 +74,7 @@ static inline struct context *context_at(const struct context *context)
     return same;
 }
 
-/* A thread waits for time, as others for their turn. */
+/* A runnable thread waits for time, as others for their turn. */
 static inline bool timing_waits(const struct tcb *thread)
 {
     return thread->context != NULL && context_at(thread->context)->place != 0;
@@ -139,14 +139,18 @@ static inline bool loan_returns_directly(const struct tcb *server, const struct 
     return caller->lent && caller->context == NULL && system_level == 0 && server->home == NULL;
 }
 
+/* Cache line after cache line.  Who waits to receive, or answers, has lent nothing already. */
 static inline void loan_hand_over(struct tcb *from, struct tcb *to, bool lent)
 {
     struct context *context = context_at(from->context);
 
     from->context = NULL;
-    from->lent = lent;
-    to->lent = 0;
+    if (lent)
+        from->lent = 1;
+    else
+        to->lent = 0;
     to->context = context;
+    READ_LINE(&context->thread);
     context->thread = to;
     context->excused = 0;
     context->told = 0;
