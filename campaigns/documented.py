@@ -7,13 +7,20 @@ from pathlib import Path
 
 from tests.testing.harness import build
 
-__all__ = ["markdown", "replace"]
+__all__ = ["inside", "markdown", "replace"]
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table."""
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def inside(whole: str, name: str) -> str:
+    """What stands between the marks ``name``. Raises ValueError without these."""
+    _, rest = whole.split(f"<!-- {name}: begin -->\n")
+    text, _ = rest.split(f"<!-- {name}: end -->\n")
+    return text.strip()
 
 
 def replace(document: str, name: str, text: str) -> None:

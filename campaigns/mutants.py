@@ -1,8 +1,8 @@
 """Every mutant of the kernel must be found: ``make mutants``.
 
-Arguments: operations of each seed, seeds separated by commas, parts of names (all if none). First
-the unmutated kernel must pass the same sequences and seeds. Prints how each mutant was found; ends
-with status 1 if one survives or no longer applies.
+Arguments: operations of each seed, seeds separated by commas, presets or parts of names (all if
+none). First the unmutated kernel must pass the same sequences and seeds. Prints how each mutant was
+found; ends with status 1 if one survives or no longer applies.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def main() -> int:
     operations = int(sys.argv[1]) if len(sys.argv) > 1 else 6000
     seeds = [int(seed) for seed in (sys.argv[2] if len(sys.argv) > 2 else "1,2,3").split(",")]
     wanted = sys.argv[3:]
-    mutants = [m for m in read_mutants() if not wanted or any(w in m.name for w in wanted)]
+    mutants = [
+        m for m in read_mutants() if not wanted or any(w in m.name or w == m.preset for w in wanted)
+    ]
     bad = 0
     for preset, pin in sorted({(mutant.preset, mutant.pin) for mutant in mutants}):
         found = why_killed(program(preset, "plain", pin), operations, seeds, preset)
