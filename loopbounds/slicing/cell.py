@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from loopbounds.slicing.effects import FLAG, SP, register_symbol
 from loopbounds.terms.bit_vectors import Term
 
-__all__ = ["SP", "Cell", "HeaderCell", "cell_name", "cell_width"]
+__all__ = ["SP", "Cell", "HeaderCell", "MemoryCell", "cell_name", "cell_width"]
 
-Cell = int | tuple[Term, int]  # a register, or (address, bytes) of memory
+
+class MemoryCell(NamedTuple):
+    """Bytes of memory. ``saved``: what a function restores a register from, when it returns."""
+
+    address: Term
+    size: int
+    saved: bool = False
+
+
+Cell = int | MemoryCell  # a register, or memory
 HeaderCell = tuple[int, Cell]  # a loop, and a cell when its header runs
 
 
@@ -15,11 +26,11 @@ def cell_width(cell: Cell) -> int:
     """In bits."""
     if isinstance(cell, int):
         return register_symbol(cell).width
-    return 8 * cell[1]
+    return 8 * cell.size
 
 
 def cell_name(cell: Cell) -> str:
     """A name that is part of symbols: distinct cells have distinct names."""
     if isinstance(cell, int):
         return f"r{cell}" if cell < FLAG else f"f{cell}"
-    return f"m{cell[0].serial}_{cell[1]}"
+    return f"{'s' if cell.saved else 'm'}{cell.address.serial}_{cell.size}"

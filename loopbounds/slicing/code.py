@@ -8,10 +8,11 @@ from typing import Protocol
 
 from loopbounds.slicing.acyclic import Acyclic
 from loopbounds.slicing.cell import SP, Cell
-from loopbounds.slicing.effects import FLAG, BlockEffect, block_effect
+from loopbounds.slicing.effects import FLAG, BlockEffect, Load, block_effect
 from loopbounds.terms.bit_vectors import Term, sub
 from quoll.assumptions import Assumption
-from quoll.cfg.cfg import Block
+from quoll.cfg.cfg import Block, EdgeKind
+from quoll.facts.contract import CALLEE_SAVED
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.words.strided_interval import ANY, ValueSet
@@ -133,6 +134,14 @@ class Code:
                 known |= frozenset(range(FLAG + 4)) - callee.gives_back
             self._written[loop] = known
         return known
+
+    def restores(self, node: int, load: Load) -> bool:
+        """Whether a function that returns here loads a register that it has to give back."""
+        graph, registers = self.graph, self.effect(node).registers
+        if SP not in graph.nodes[node].block.insns[load.insn].reads:
+            return False
+        returns = any(graph.edges[e].kind is EdgeKind.RETURN for e in graph.successors[node])
+        return returns and any(registers.get(r) is load.symbol for r in CALLEE_SAVED)
 
     def passed_in(self, loop: int) -> list[int]:
         """The edges of a loop along which a function runs that is not looked at."""

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from loopbounds.slicing.cell import SP, Cell, HeaderCell, cell_name, cell_width
+from loopbounds.slicing.cell import SP, Cell, HeaderCell, MemoryCell, cell_name, cell_width
 from loopbounds.slicing.code import Code
 from loopbounds.slicing.effects import FLAG
 from loopbounds.slicing.loaded_words import AFTER, LoadedWords
@@ -113,13 +113,13 @@ class Scope:
         if isinstance(cell, int):
             written = self.code.effect(node).registers.get(cell)
             return self.at(node, cell) if written is None else self.instance(node, written)
-        return self.memory.before(node, AFTER, *cell)
+        return self.memory.before(node, AFTER, cell)
 
     def along(self, edge: int, cell: Cell) -> Term:
         """The value of ``cell`` when control takes ``edge``."""
         taken = self.code.graph.edges[edge]
         if not isinstance(cell, int):
-            if self.memory.passed(edge, *cell):
+            if self.memory.passed(edge, cell):
                 return self.input(
                     taken.src, f"passed{edge}_{cell_name(cell)}", cell_width(cell), frame=True
                 )
@@ -232,9 +232,9 @@ class Scope:
         word = self._at_start(cell)
         return self.leaf(cell) if word is None else const(word, cell_width(cell))
 
-    def _at_start(self, cell: tuple[Term, int]) -> int | None:
+    def _at_start(self, cell: MemoryCell) -> int | None:
         """What a word of memory is where paths start, if the scope does and it is as loaded."""
-        address, size = cell
+        address, size, _ = cell
         if self.loop is not None or not self.code.at_start or address.constant is None:
             return None
         return self.code.image.at_start(address.value, size)
@@ -275,7 +275,7 @@ class Scope:
             return self.after_iteration(cell)
         assert self.loop is not None
         edges = self.code.graph.loops[self.loop].backs
-        return self._join(self.start, edges, lambda e: self.memory.carried(e, *cell))
+        return self._join(self.start, edges, lambda e: self.memory.carried(e, cell))
 
     def at_entries(self, header: int, edges: Sequence[int], cell: Cell) -> Term:
         """The value of ``cell`` when a loop is entered, seen from outside."""
@@ -407,7 +407,7 @@ class Scope:
             if isinstance(cell, int):
                 known = self._register_changed(loop, cell)
             else:
-                known = self.memory.changed(loop, *cell)
+                known = self.memory.changed(loop, cell)
             self._changes[key] = known
         return known
 
@@ -433,22 +433,23 @@ class Scope:
 
     def inside(self, loop: int, header: int, cell: Cell) -> Cell | None:
         """A cell of this scope in the scope of a loop in it; None: its address is not known."""
-        if isinstance(cell, int) or cell[0].constant is not None:
+        if isinstance(cell, int) or cell.address.constant is not None:
             return cell
-        distance = sub(cell[0], self.at(header, SP))
+        distance = sub(cell.address, self.at(header, SP))
         if distance.constant is None or not self._ssa.kept(loop, SP, self):
             return None
-        return add(self.inner(loop).at(header, SP), distance), cell[1]
+        return cell._replace(address=add(self.inner(loop).at(header, SP), distance))
 
     def outside(self, loop: int, header: int, cell: Cell) -> Cell | None:
         """A cell of the scope of a loop in this one as one of this scope; None: not known."""
-        if isinstance(cell, int) or cell[0].constant is not None:
+        if isinstance(cell, int) or cell.address.constant is not None:
             return cell
-        distance = sub(cell[0], self.inner(loop).at(header, SP))
+        distance = sub(cell.address, self.inner(loop).at(header, SP))
         if distance.constant is None or not self._ssa.kept(loop, SP, self):
             return None
         address = add(self.at(header, SP), distance)
-        return (address, cell[1]) if rewrite.symbols([address]) <= self.leaves.keys() else None
+        known = rewrite.symbols([address]) <= self.leaves.keys()
+        return cell._replace(address=address) if known else None
 
     def tainted(self, term: Term) -> bool:
         """Whether ``term`` may be computed from a stack address."""

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from loopbounds.slicing.cell import SP, cell_name
+from loopbounds.slicing.cell import SP, MemoryCell, cell_name
 from loopbounds.slicing.effects import FLAG, Load, StoreEffect
 from loopbounds.slicing.scope import ScopeValues
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, ite, sub
 from loopbounds.terms.interval import interval
+from quoll.assumptions import F1
 from quoll.domain.abstract_memory import S1, S3, S4
 from quoll.image.memory_map import Span, same_in_page
 from quoll.words.strided_interval import ValueSet
@@ -68,7 +69,8 @@ class LoadedWords:
         elif (word := self._in_table(node, load, address)) is not None:
             return word
         if self._followed(node, address, load):
-            return self.before(node, load.position, address, load.size)
+            cell = MemoryCell(address, load.size, self._code.restores(node, load))
+            return self.before(node, load.position, cell)
         frame = self._scope.tainted(address)
         name = load.symbol.name
         given = not (self._code.image.as_loaded or self._code.stored_before(node))
@@ -125,18 +127,19 @@ class LoadedWords:
                 pointers.append(self._scope.instance(node, sp))
         return any(self._code.is_frame(address, pointer) for pointer in pointers)
 
-    def before(self, node: int, position: int, address: Term, size: int) -> Term:
-        """``size`` bytes at ``address``, as they are before event ``position`` of ``node``."""
+    def before(self, node: int, position: int, cell: MemoryCell) -> Term:
+        """A cell as it is before event ``position`` of ``node``."""
+        size = cell.size
         guarded: list[tuple[Term, Term]] = []
         found: Term | None = None
         for store in reversed(self._code.effect(node).stores):
             if store.position >= position:
                 continue
-            offset = self._offset(node, store, address, size)
+            offset = self._offset(node, store, cell)
             if offset is None:
                 continue
             if offset < 0 or offset + size > store.size:
-                found = self._mixed(node, store, address, size)
+                found = self._mixed(node, store, cell)
                 break
             whole = self._scope.instance(node, store.value)
             value = terms.extract(whole, 8 * offset, 8 * size)
@@ -146,49 +149,49 @@ class LoadedWords:
                 break
             guarded.append((guard, value))
         if found is None:
-            found = self._scope.at(node, (address, size))
+            found = self._scope.at(node, cell)
         for guard, value in reversed(guarded):
             found = ite(guard, value, found)
         return found
 
-    def carried(self, edge: int, address: Term, size: int) -> Term:
+    def carried(self, edge: int, cell: MemoryCell) -> Term:
         """What the header finds in a cell when control has come back to it along ``edge``.
 
         The address is over what the header finds in registers: it moves where these do.
         """
-        scope = self._scope
+        scope, address = self._scope, cell.address
         bases = {leaf: scope.along(edge, scope.leaves[leaf]) for leaf in rewrite.symbols([address])}
         moved = rewrite.substitute(address, bases)
         node = self._code.graph.edges[edge].src
         if moved is not address:
             one_place = rewrite.symbols([moved]) <= scope.leaves.keys()
             if not one_place or not self._in_frame(node, moved, None):
-                name = f"moved{edge}_{cell_name((address, size))}"
-                return scope.input(node, name, 8 * size, frame=True)
-        return scope.along(edge, (moved, size))
+                name = f"moved{edge}_{cell_name(cell)}"
+                return scope.input(node, name, 8 * cell.size, frame=True)
+        return scope.along(edge, cell._replace(address=moved))
 
-    def _mixed(self, node: int, store: StoreEffect, address: Term, size: int) -> Term:
+    def _mixed(self, node: int, store: StoreEffect, cell: MemoryCell) -> Term:
         """A cell that a store may hit, or a part of: any word, made of the old and the new one."""
 
         def parts() -> tuple[Term, Term]:
-            old = self.before(node, store.position, address, size)
+            old = self.before(node, store.position, cell)
             return old, self._scope.instance(node, store.value)
 
-        name = f"after{store.position}_{cell_name((address, size))}"
-        frame = self._in_frame(node, address, store)  # what a dead frame left is unknown
-        return self._scope.input(node, name, 8 * size, frame=frame, parts=parts)
+        name = f"after{store.position}_{cell_name(cell)}"
+        frame = self._in_frame(node, cell.address, store)  # what a dead frame left is unknown
+        return self._scope.input(node, name, 8 * cell.size, frame=frame, parts=parts)
 
-    def changed(self, loop: int, address: Term, size: int) -> bool:
+    def changed(self, loop: int, cell: MemoryCell) -> bool:
         """Whether a store in a loop may hit a cell, whose address the loop does not change."""
-        if any(self.passed(edge, address, size) for edge in self._code.passed_in(loop)):
+        if any(self.passed(edge, cell) for edge in self._code.passed_in(loop)):
             return True
         return any(
-            self._offset(node, store, address, size) is not None
+            self._offset(node, store, cell) is not None
             for node in self._code.graph.loops[loop].nodes
             for store in self._code.effect(node).stores
         )
 
-    def passed(self, edge: int, address: Term, size: int) -> bool:
+    def passed(self, edge: int, cell: MemoryCell) -> bool:
         """Whether a function that a fact replaces may change a cell along ``edge`` (rule 2).
 
         Under S1 it spares live frames, unless it may have been handed an address in one.
@@ -201,12 +204,14 @@ class LoadedWords:
             return True
         if any(span.base not in ARGUMENTS for callee in passed for span in callee.stores):
             return True  # a known place above sp
-        if not self._code.s1 or not self._in_frame(node, address, None):
+        if not self._code.s1 or not self._in_frame(node, cell.address, None):
             return True
-        if self.hands_on(node):
-            return True
-        self._scope.used.add(S1)
-        return False
+        if not self.hands_on(node):
+            self._scope.used.add(S1)
+            return False
+        if cell.saved:
+            self._scope.used.add(F1.text())
+        return not cell.saved
 
     def hands_on(self, node: int) -> bool:
         """Whether what ``node`` calls may be handed a stack address (``quoll.domain.havoc``)."""
@@ -224,12 +229,13 @@ class LoadedWords:
         for offset in STACK_ARGUMENTS:
             address = terms.add(sp, terms.const(offset, 32))
             if rewrite.symbols([address]) <= self._scope.leaves.keys():
-                yield self.before(node, AFTER, address, 4)
+                yield self.before(node, AFTER, MemoryCell(address, 4))
             else:
                 yield sp
 
-    def _offset(self, node: int, store: StoreEffect, address: Term, size: int) -> int | None:
+    def _offset(self, node: int, store: StoreEffect, cell: MemoryCell) -> int | None:
         """Where in the stored bytes the cell begins; None: disjoint; -1: partly, or not known."""
+        address, size, _ = cell
         target = self._at_home(self._scope.instance(node, store.address), store.size)
         distance = sub(address, target)
         if distance.constant is not None and distance.value < store.size:
@@ -245,7 +251,7 @@ class LoadedWords:
             return None
         if distance.constant is not None and store.size > WORDS - distance.value - size:
             return -1
-        return None if self._spared(node, store, target, address) else -1
+        return None if self._spared(node, store, target, cell) else -1
 
     def _ways_apart(
         self, node: int, store: StoreEffect, away: tuple[int, int], address: Term, size: int
@@ -337,8 +343,13 @@ class LoadedWords:
             return None
         return (base.low + distance) % WORDS
 
-    def _spared(self, node: int, store: StoreEffect, target: Term, address: Term) -> bool:
-        """S1 (rule 1); a known address is not one of a stack whose place is unknown."""
+    def _spared(self, node: int, store: StoreEffect, target: Term, cell: MemoryCell) -> bool:
+        """S1 (rule 1); a known address is not one of a stack whose place is unknown.
+
+        F1 for what a function restores, of a store through a word that was read from a frame at a
+        place that is not known. A store at an unknown distance from sp may hit it.
+        """
+        address = cell.address
         if self._below_data(node, store, target, address):
             return True
         if not self._code.s1:
@@ -348,8 +359,20 @@ class LoadedWords:
         if target.constant is not None and address.constant is not None:
             return False
         if self._scope.tainted(target):
-            return False
+            if not cell.saved or not self._was_read(target):
+                return False
+            self._scope.used.add(F1.text())
+            return True
         self._scope.used.add(S1 if target.constant is None else S4)
+        return True
+
+    def _was_read(self, target: Term) -> bool:
+        """Whether all that may be a stack address in ``target`` are words of unknown places."""
+        for part in rewrite.parts(target):
+            if part.op in ("const", "linear") and self._code.near_stack(part.value):
+                return False
+            if part.op == "sym" and part not in self.addresses and self._scope.tainted(part):
+                return False
         return True
 
     def _below_data(self, node: int, store: StoreEffect, target: Term, address: Term) -> bool:

@@ -208,10 +208,10 @@ class _Slicer:
     def _entry(self, cell: Cell) -> Term:
         """The value of a cell when the loop is entered, over leaves and inputs of the graph."""
         if not isinstance(cell, int):
-            address = self._global_address(cell[0])
+            address = self._global_address(cell.address)
             if address is None:
                 return self._whole.unknown(self._loop.header, cell)
-            cell = address, cell[1]
+            cell = cell._replace(address=address)
         return self._whole.at_entries(self._loop.header, self._loop.entries, cell)
 
     def _global_address(self, address: Term) -> Term | None:
@@ -301,7 +301,8 @@ class _Slicer:
 
     def _says_all(self, deciding: Set[str]) -> bool:
         whole = self._whole
-        cells = {s: cell for s, cell in whole.leaves.items() if not isinstance(cell, int)}
+        held = {s: cell for s, cell in whole.leaves.items() if not isinstance(cell, int)}
+        cells = {s: (cell.address, cell.size) for s, cell in held.items()}
         words = Words(whole.is_given, whole.memory.addresses, cells, self._code.image.memory)
         return says_all(
             self._constraints,
@@ -478,7 +479,7 @@ def _described(scope: Scope, symbol: Term) -> Described:
             return Described(name, where, _stack(block.addr) if entered else "")
         return Described(name, where, _at_most(cell, block.addr) if cell < PC else "")
     if cell is not None:
-        return Described(f"memory at {cell[0]!r}", where, "")
+        return Described(f"memory at {cell.address!r}", where, "")
     load = scope.memory.load_of(node, symbol)
     if load is None:
         return Described("a word computed", where, "")

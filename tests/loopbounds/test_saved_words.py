@@ -6,6 +6,7 @@ import pytest
 
 from loopbounds.bounds import BoundOptions
 from loopbounds.proof.prove import Budget
+from quoll.assumptions import F1
 from tests.testing.loopbounds.counting import load
 from tests.testing.quoll.building import build
 
@@ -99,5 +100,54 @@ def test_a_frame_pointer_that_functions_save(leaf: str, bound: int | None) -> No
 def test_without_s1_a_saved_frame_pointer_is_lost() -> None:
     """A store of unknown address may hit the word that it is saved in."""
     code = load(build(FRAMED.replace("LEAF", "str r1, [r4]"), language="asm"))
+    options = BoundOptions(Budget(seconds=20), workers=1, s1=False)
+    assert [b.bound for b in code.bounds(options=options)] == [None]
+
+
+WALKED = """.global main
+main: push {r4, r5, r6, lr}
+  sub sp, sp, #16
+  ldm r0, {r0, r2, r3}
+  stm sp, {r0, r2, r3}
+  add r5, sp, #0
+  mov r4, #0
+again: ldr r0, [r5], #4
+  cmp r0, #0
+  beq done
+  bl store
+  add r4, r4, #1
+  cmp r4, #3
+  bne again
+done: add sp, sp, #16
+  pop {r4, r5, r6, pc}
+store: push {r4, r5, lr}
+  STORE
+  mov r4, r1
+  pop {r4, r5, pc}
+"""
+
+
+@pytest.mark.parametrize(
+    ("store", "bound", "by_f1"),
+    [
+        ("str r1, [r0]", 3, True),
+        ("str r1, [r0, r1]", 3, True),
+        ("nop", 3, False),
+        ("str r1, [sp, r1]", None, False),
+        ("str r1, [sp, #0]", None, False),
+        ("add r2, sp, r1\n  str r1, [r2, r0]", None, False),
+    ],
+)
+def test_pointers_in_an_array_on_the_stack(store: str, bound: int | None, by_f1: bool) -> None:
+    """A store through one of them spares what the callee saves (F1), one at some place may not."""
+    code = load(build(WALKED.replace("STORE", store), language="asm"))
+    [found] = code.bounds()
+    assert found.bound == bound
+    assert (F1.text() in found.rests) is by_f1
+
+
+def test_without_s1_a_store_through_a_pointer_hits_anything() -> None:
+    """F1 speaks of what S1 leaves open."""
+    code = load(build(WALKED.replace("STORE", "str r1, [r0]"), language="asm"))
     options = BoundOptions(Budget(seconds=20), workers=1, s1=False)
     assert [b.bound for b in code.bounds(options=options)] == [None]
