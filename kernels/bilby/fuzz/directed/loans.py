@@ -522,10 +522,11 @@ def who_has_its_own_lends_what_it_borrowed(script: Script) -> None:
     script.yield_until(TCB)
 
 
-def an_answer_lends_nothing(script: Script) -> None:
-    """Who did not lend gets no time with it, though it has none any more."""
-    if not script.is_timed:
-        return
+def _answers_who_lost_its_time(script: Script) -> tuple[int, int, int, int]:
+    """A server on the first thread's time, about to answer a client that lent none and has none.
+
+    Gives both, the endpoint, and where the first thread's reply is kept meanwhile.
+    """
     endpoint, kept = script.make("ENDPOINT"), script.slots()
     server, own = script.paid(SLICE, SLICE, frame=script.make("FRAME_4K"))
     client, context = script.paid(SLICE, SLICE)
@@ -543,6 +544,14 @@ def an_answer_lends_nothing(script: Script) -> None:
     script.syscall("CALL", endpoint, SHORT)
     assert script.runs(server)
     script.invoke(NODE, "CNODE_SWAP_CALLER", [kept, 32])
+    return server, client, endpoint, kept
+
+
+def an_answer_lends_nothing(script: Script) -> None:
+    """Who did not lend gets no time with it, though it has none any more."""
+    if not script.is_timed:
+        return
+    server, client, endpoint, kept = _answers_who_lost_its_time(script)
     script.syscall("REPLY", 0, SHORT)
     assert script.runs(server)
     assert _is_on(script, server, OWN)
@@ -550,3 +559,9 @@ def an_answer_lends_nothing(script: Script) -> None:
     script.invoke(NODE, "CNODE_SWAP_CALLER", [kept, 32])
     script.syscall("REPLY", 0, SHORT)
     assert script.runs(TCB)
+    script.begin_again()
+    server, client, endpoint, kept = _answers_who_lost_its_time(script)
+    script.syscall("REPLY_RECEIVE", endpoint, SHORT)
+    assert script.thread_of(client).is_running
+    assert script.thread_of(client).context is None
+    assert _is_on(script, TCB, OWN)
