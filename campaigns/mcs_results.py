@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bench.ipc import HEAD, Round, charged, rounds, row, timed
-from campaigns.documented import markdown, replace
+from campaigns.documented import inside, markdown, replace
 from campaigns.kernel_bounds import bounds
 from quoll.errors import InputError
 from quoll.image.trace import Trace
@@ -37,6 +37,7 @@ OPERATIONS = (
     ("set a budget", "read the clock"),
     ("yield to a thread", "ask what was used"),
 )
+MESSAGES = ("call, 4 words", "answer, 4 words", "call, 120 words", "answer, 120 words")
 PLATFORMS = ("kzm-paper", "kzm")
 PROGRAMS = ("sample", "sched_user", "edf", "aes", "isolation", "cfs")  # that print figures
 ALL = ("syscall", "undefined", "prefetch-abort", "data-abort", "interrupt")
@@ -77,6 +78,32 @@ def latencies() -> str:
         old, new = after.latency, mcs.latency
         rows.append((platform, "interrupt latency", f"{old:,}", f"{new:,}", f"{new / old:.2f}"))
     return markdown(("platform", "entry", "`after`", "`mcs`", "ratio"), rows)
+
+
+def messages() -> str:
+    """Calls and answers of ``mcs`` beside those of ``after``, as ``bench.ipc`` has written them."""
+    document = build.ROOT / "kernels" / "bilby" / "docs" / "ipc.md"
+    text = inside(document.read_text(encoding="utf-8"), "operations")
+    tables = dict(re.findall(r"^### (.*)\n\n((?:\|.*\n?)+)", text, re.M))
+    rows = []
+    for board in BOARDS:
+        after, mcs = (
+            _by_operation(tables[f"`{preset}` on {board}"]) for preset in ("after", "mcs")
+        )
+        for name in MESSAGES:
+            pairs = zip(after[name], mcs[name], strict=True)
+            ratios = [f"{new:,} ({new / old:.2f})" for old, new in pairs]
+            rows.append((board, name, *ratios))
+    return markdown(("board", "operation", "first: mean", "again: mean", "bound of the path"), rows)
+
+
+def _by_operation(table: str) -> dict[str, list[int]]:
+    """Both means and the bound of the path, of each row."""
+    found = {}
+    for line in table.splitlines()[2:]:
+        name, _, first, again, bound, _ = (cell.strip() for cell in line.strip("| ").split("|"))
+        found[name] = [int(cell.split()[0].replace(",", "")) for cell in (first, again, bound)]
+    return found
 
 
 def figures(text: str) -> list[tuple[str, str]]:
@@ -120,6 +147,7 @@ def main() -> int:
         tables = [operations(board, Path(folder) / board) for board in BOARDS]
     parts = {
         "latencies": latencies(),
+        "messages": messages(),
         "operations": "\n".join(tables),
         "programs": printed(PROGRAMS),
     }
