@@ -107,7 +107,7 @@ S3 = AssumptionKind(
 )
 F1 = AssumptionKind(
     "F1",
-    "F1: a store into a stack frame, at an index that is not known or through an address that a "
+    "F1: a store into a stack frame, at a place that is not known or through an address that a "
     "function was handed, hits no saved register and no return address",
     proved_by="values in calling contexts: the report of an entry lists the returns that they "
     "leave open instead, unless contexts are shared",

@@ -11,7 +11,7 @@ __all__ = ["SP", "Cell", "HeaderCell", "MemoryCell", "cell_name", "cell_width"]
 
 
 class MemoryCell(NamedTuple):
-    """Bytes of memory. ``saved``: what a function restores a register from, when it returns."""
+    """Bytes of memory. ``saved``: under F1, as what a register was saved in."""
 
     address: Term
     size: int

@@ -109,6 +109,7 @@ class Code:
     _one_way_out: dict[int, bool] = field(default_factory=dict)
     _stored_before: dict[int, bool] = field(default_factory=dict)  # by node
     _near_stack: dict[int, bool] = field(default_factory=dict)  # by constant
+    _begins: dict[int, int] | None = None  # by context
 
     def effect(self, node: int) -> BlockEffect:
         """What the block of ``node`` does."""
@@ -135,13 +136,27 @@ class Code:
             self._written[loop] = known
         return known
 
-    def restores(self, node: int, load: Load) -> bool:
-        """Whether a function that returns here loads a register that it has to give back."""
+    def given_back(self, node: int, load: Load) -> tuple[int, int] | None:
+        """The register that a load of a function that returns here may restore.
+
+        Before it, the node at which this activation of the function began.
+        """
         graph, registers = self.graph, self.effect(node).registers
-        if SP not in graph.nodes[node].block.insns[load.insn].reads:
-            return False
-        returns = any(graph.edges[e].kind is EdgeKind.RETURN for e in graph.successors[node])
-        return returns and any(registers.get(r) is load.symbol for r in CALLEE_SAVED)
+        if not any(graph.edges[e].kind is EdgeKind.RETURN for e in graph.successors[node]):
+            return None
+        loaded = next((r for r in CALLEE_SAVED if registers.get(r) is load.symbol), None)
+        began = self._beginnings().get(graph.nodes[node].context)
+        return None if loaded is None or began is None else (began, loaded)
+
+    def _beginnings(self) -> dict[int, int]:
+        """By context the node with which its function begins, if that is a single one."""
+        if self._begins is None:
+            found: dict[int, list[int]] = {}
+            for index, node in enumerate(self.graph.nodes):
+                if node.block.addr == self.graph.contexts[node.context].function:
+                    found.setdefault(node.context, []).append(index)
+            self._begins = {c: nodes[0] for c, nodes in found.items() if len(nodes) == 1}
+        return self._begins
 
     def passed_in(self, loop: int) -> list[int]:
         """The edges of a loop along which a function runs that is not looked at."""

@@ -97,6 +97,10 @@ class Scope:
         self.memory = LoadedWords(self)
         self.trips = Trips(self)
 
+    def contains(self, node: int) -> bool:
+        """Whether ``node`` is in the part of the code that is passed."""
+        return self._nodes is None or node in self._nodes
+
     # --- Registers and memory cells at node boundaries --------------------------------------
 
     def at(self, node: int, cell: Cell) -> Term:

@@ -69,14 +69,25 @@ class LoadedWords:
         elif (word := self._in_table(node, load, address)) is not None:
             return word
         if self._followed(node, address, load):
-            cell = MemoryCell(address, load.size, self._code.restores(node, load))
-            return self.before(node, load.position, cell)
+            return self._restored(node, load, MemoryCell(address, load.size))
         frame = self._scope.tainted(address)
         name = load.symbol.name
         given = not (self._code.image.as_loaded or self._code.stored_before(node))
         word = self._scope.input(node, name, 8 * load.size, frame=frame, given=given)
         self.addresses[word] = address
         return word
+
+    def _restored(self, node: int, load: Load, cell: MemoryCell) -> Term:
+        """What a load of a cell reads: under F1 a register as its function began, if it is that."""
+        read = self.before(node, load.position, cell)
+        given_back = self._code.given_back(node, load)
+        if given_back is None or not self._scope.contains(given_back[0]):
+            return read
+        saved = self._scope.at(*given_back)
+        if read is saved:
+            return read
+        spared = self.before(node, load.position, cell._replace(saved=True))
+        return saved if spared is saved else read
 
     def _in_table(self, node: int, load: Load, address: Term) -> Term | None:
         """A word of a constant table, where value analysis says which words it may be.

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from loopbounds.bounds import BoundOptions
+from loopbounds.bounds import BoundOptions, bound_loops
 from loopbounds.proof.prove import Budget
 from quoll.assumptions import F1
+from quoll.extraction.extract import extract
+from quoll.facts import parse
+from quoll.image.image import Image
+from quoll.inlining.expand import expand
+from quoll.values.values import analyse
 from tests.testing.loopbounds.counting import load
-from tests.testing.quoll.building import build
+from tests.testing.quoll.building import address, build
 
 SAVED = """.global main
 main: push {r4, r5, r6, lr}
@@ -146,8 +151,65 @@ def test_pointers_in_an_array_on_the_stack(store: str, bound: int | None, by_f1:
     assert (F1.text() in found.rests) is by_f1
 
 
+RETURNED = """  sub sp, sp, #8
+  add r2, r4, #1
+  str r2, [sp]
+  str r1, [r0]
+  ldr r4, [sp]
+  add sp, sp, #8
+  bx lr
+"""
+
+
+@pytest.mark.parametrize(("stored", "bound"), [("str r1, [r0]", None), ("nop", 3)])
+def test_a_local_that_is_returned_was_not_saved(stored: str, bound: int | None) -> None:
+    """F1 does not speak of it, though a callee-saved register is loaded from it."""
+    head, _ = WALKED.replace("  add r4, r4, #1\n", "").split("store: ")
+    text = f"{head}store:\n{RETURNED.replace('str r1, [r0]', stored)}"
+    [found] = load(build(text, language="asm")).bounds()
+    assert found.bound == bound
+    assert F1.text() not in found.rests
+
+
 def test_without_s1_a_store_through_a_pointer_hits_anything() -> None:
     """F1 speaks of what S1 leaves open."""
     code = load(build(WALKED.replace("STORE", "str r1, [r0]"), language="asm"))
     options = BoundOptions(Budget(seconds=20), workers=1, s1=False)
     assert [b.bound for b in code.bounds(options=options)] == [None]
+
+
+HANDED = """.global main
+main: push {r4, r5, lr}
+  sub sp, sp, #12
+  mov r4, #0
+again: bl outer
+  add r4, r4, #1
+  cmp r4, #3
+  bne again
+  add sp, sp, #12
+  pop {r4, r5, pc}
+outer: push {r4, r5, lr}
+  sub sp, sp, #4
+  mov r4, r1
+  add r0, sp, #0
+  bl leaf
+  add sp, sp, #4
+  pop {r4, r5, pc}
+leaf: str r1, [r0]
+  bx lr
+"""
+
+
+@pytest.mark.parametrize(("s1", "bound"), [(True, 3), (False, None)])
+def test_a_replaced_function_that_is_handed_a_stack_address(s1: bool, bound: int | None) -> None:
+    """Nobody looks at where it stores: under F1 not to what its caller saved."""
+    path = build(HANDED, language="asm")
+    facts = parse("function leaf takes at most 90 cycles", "x")
+    image = Image.load(path)
+    entry = address(image, "main")
+    graph = expand(extract(image, [entry], facts), entry, image)
+    assert any(graph.passed(e) for e in range(len(graph.edges)))
+    options = BoundOptions(Budget(seconds=60), workers=1, s1=s1)
+    [found] = bound_loops(graph, image, analyse(graph, image), facts, options)
+    assert found.bound == bound
+    assert (F1.text() in found.rests) is s1
