@@ -9,9 +9,6 @@ references are not classified, at the cost of a miss; ``docs/caches.md`` has the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from cache.data_cache import Addresses, DataClassifier
 from cache.events import FlowOrder
 from cache.geometry import Hierarchy
@@ -24,22 +21,19 @@ from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["classify"]
 
-NO_ROUNDS: Mapping[int, int] = MappingProxyType({})
-
 
 def classify(
     graph: Supergraph,
     values: Addresses,
     hierarchy: Hierarchy,
-    rounds: Mapping[int, int] = NO_ROUNDS,
 ) -> Classification:
     """Classify fetches, loads and stores of all nodes when the caches start unknown and dirty.
 
-    ``rounds``: most executions of the headers of loops per entry, of those that are bounded.
+    How often loops are repeated is not asked: see ``Classification.counted``.
     """
     flow, scopes = FlowOrder.of(graph), LoopScopes.of(graph)
     fetches = FetchClassifier(graph, flow, scopes, hierarchy).run()
-    data = DataClassifier(graph, flow, scopes, hierarchy, values, rounds).run()
+    data = DataClassifier(graph, flow, scopes, hierarchy, values).run()
     references = tuple(_in_order(f, d) for f, d in zip(fetches.nodes, data.nodes, strict=True))
     first: list[tuple[Reference, ...]] = [()] * len(graph.edges)
     start: tuple[Reference, ...] = ()

@@ -86,7 +86,7 @@ def _events(parts: Sequence[Sequence[_Part]]) -> list[list[Event]]:
 
 
 class DataClassifier:
-    """Classify every load and store of ``graph``. ``rounds`` are of loops, where known."""
+    """Classify every load and store of ``graph``."""
 
     def __init__(
         self,
@@ -95,10 +95,9 @@ class DataClassifier:
         scopes: LoopScopes,
         hierarchy: Hierarchy,
         addresses: Addresses,
-        rounds: Mapping[int, int],
     ) -> None:
         self.graph, self.flow, self.scopes = graph, flow, scopes
-        self.hierarchy, self.addresses, self.rounds = hierarchy, addresses, rounds
+        self.hierarchy, self.addresses = hierarchy, addresses
         self.policy = hierarchy.policy
         self.model = DataModel(hierarchy)
         self.locked = self._locked()
@@ -178,7 +177,7 @@ class DataClassifier:
                 if part.event and not hits and alone[part.insn] == 1 and _may_be_stream(part):
                     spans = part.event.target.spans if part.event.target else ()
                     candidates[n, len(events) - 1] = part.event, spans[-1][1] - spans[0][0]
-        loads = Loads(filling, along, candidates, self.addresses.images, self.rounds)
+        loads = Loads(filling, along, candidates, self.addresses.images)
         return find_streams(self.graph, self.scopes, self.hierarchy.l1d, loads)
 
     def _locked(self) -> LockedLines:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from math import prod
 from typing import NamedTuple
 
 from quoll.assumptions import Assumption
@@ -46,8 +47,9 @@ AT_HOME = (Cacheability.ALWAYS, Cacheability.ON_CHIP)
 class Stream:
     """A load that touches the line ``stride`` bytes from where it did last, while ``loop`` runs.
 
-    One line of ``line_bytes`` holds all of the ``width`` bytes that it may access. ``rounds``:
-    most executions per entry of the loop, None if that is not known.
+    One line of ``line_bytes`` holds all of the ``width`` bytes that it may access. ``around``: the
+    loops around it, the innermost first, up to ``loop``. ``rounds``: most executions per entry of
+    the loop, None if that is not known.
 
     Of n executions, the first misses, and each other one that is in another line than the one
     before. In n - 1 steps a place that is at most line_bytes - width within its line crosses at
@@ -62,7 +64,13 @@ class Stream:
     line_bytes: int
     stride: int  # less than a line
     width: int
-    rounds: int | None
+    around: tuple[int, ...]
+    rounds: int | None = None
+
+    def counted(self, rounds: Mapping[int, int]) -> Stream:
+        """The same where the headers of loops are executed so often per entry at most."""
+        known = [rounds.get(loop) for loop in self.around]
+        return replace(self, rounds=prod(n for n in known if n) if all(known) else None)
 
     def share(self, cycles: int) -> int:
         """Cycles of an execution, of the ``cycles`` of a miss."""
@@ -127,3 +135,24 @@ class Classification:
     assumptions: tuple[Assumption, ...] = ()
     leaving: Mapping[int, tuple[Reference, ...]] = field(default_factory=dict)
     start_misses: tuple[Reference, ...] = ()
+
+    def counted(self, rounds: Mapping[int, int]) -> Classification:
+        """The same where the headers of loops are executed so often per entry at most.
+
+        That decides which loads gain by being charged once per line (``Stream``).
+        """
+
+        def of(references: tuple[Reference, ...]) -> tuple[Reference, ...]:
+            if all(r.stream is None for r in references):
+                return references
+            return tuple(
+                r if r.stream is None else r._replace(stream=r.stream.counted(rounds))
+                for r in references
+            )
+
+        return replace(
+            self,
+            references=tuple(map(of, self.references)),
+            first_misses=tuple(map(of, self.first_misses)),
+            start_misses=of(self.start_misses),
+        )

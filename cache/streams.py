@@ -32,14 +32,12 @@ class Loads:
     """The events of nodes, None for those that surely hit, and of all edges.
 
     ``candidates`` are loads that may be streams, with the bytes that each accesses in its line.
-    ``rounds`` are the most executions of a loop's header per entry, where they are known.
     """
 
     nodes: Mapping[int, Sequence[Event | None]]
     edges: Sequence[Sequence[Event]]
     candidates: Mapping[Place, tuple[Event, int]]
     images: Callable[[int], Mapping[int, int]]
-    rounds: Mapping[int, int]
 
 
 def find_streams(
@@ -49,16 +47,15 @@ def find_streams(
     finder = _Finder(graph, geometry, loads)
     found: dict[Place, Stream] = {}
     for place, (load, width) in loads.candidates.items():
-        rounds: int | None = 1
+        around: tuple[int, ...] = ()
         for loop in reversed(scopes.around[place[0]]):
             if loop >= len(graph.loops):
                 continue
             stride = finder.stride(place, load, scopes.executed[loop])
             if stride is None:
                 break
-            known = loads.rounds.get(loop)
-            rounds = None if known is None or rounds is None else rounds * known
-            found[place] = Stream(loop, geometry.line_bytes, stride, width, rounds)
+            around = (*around, loop)
+            found[place] = Stream(loop, geometry.line_bytes, stride, width, around)
     return found
 
 

@@ -161,7 +161,8 @@ def with_policy(board: Platform, policy: Policy) -> Platform:
 
 
 def costs_of(start: Start, board: Platform) -> Costs:
-    classes = classify(start.graph, start.values, board.hierarchy, rounds_of(start.bounds))
+    classes = classify(start.graph, start.values, board.hierarchy)
+    classes = classes.counted(rounds_of(start.bounds))
     first = start.place is None
     return charge(
         start.graph, classes, start.values, board.hierarchy, board.timing, exception=first

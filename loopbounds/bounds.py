@@ -23,6 +23,7 @@ from loopbounds.execution.counted import OnlyExecution
 from loopbounds.places import facts_of_loops, lists_of_loops
 from loopbounds.proof.bound import CHECKERS, LoopBound
 from loopbounds.proof.checker import Checker, any_checker
+from loopbounds.proof.distance import USEFUL
 from loopbounds.proof.evidence import (
     assumed,
     is_constant,
@@ -53,7 +54,6 @@ from quoll.words.strided_interval import ValueSet
 
 __all__ = ["BoundOptions", "Progress", "bound_loops", "bounds_by_counting"]
 
-USEFUL = 1 << 20  # executions, above which a bound by what a word can hold is none
 CHEAP = 20_000  # values that are looked for to refute what is stated of a loop
 FEW = 8  # contexts of a loop in which that is done
 DEEP = 1_000_000  # frames: values are followed through paths of that many blocks

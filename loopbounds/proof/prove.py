@@ -15,15 +15,17 @@ one property and nothing else.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 
 from loopbounds.nusmv.model import COUNT, LoopModel, at_most
 from loopbounds.nusmv.query import Check, CheckVerdict, State
 from loopbounds.proof.candidates import candidates, holding, likely_bounds
 from loopbounds.proof.checker import Checker
 from loopbounds.proof.climb import Choice, climb
+from loopbounds.proof.distance import USEFUL, distances, longer_runs
 from loopbounds.proof.options import Budget
 from loopbounds.proof.runs import MAX_STEPS, ModelRun, explore, longest, runs_near
 from loopbounds.proof.session import OutOfTime, Session, SolverFailed
@@ -58,6 +60,8 @@ LOWERING_SECONDS = 3  # and this part of the seconds
 FIRST = 4  # a model that leaves things out has this part of the steps
 LONG = 4  # and this part a loop that goes on longer than runs are followed
 DETAILED = 1200  # terms in a constraint, beyond which no model has it
+DISTANCE_QUERIES, DISTANCE_STEPS = 120, 120_000  # at least, to ask how far ends are apart
+LENGTHENED = 3  # times that longer runs are looked for
 NEAR = 3  # likely bounds asked first, besides the one after the longest run
 DEPTH = 1  # of induction, first
 FRAMES = (DEPTH, 4)  # in the order they are tried
@@ -92,6 +96,9 @@ class ProofOutcome:
     def without_terms(self) -> ProofOutcome:
         """What may leave this process."""
         return replace(self, invariants=())
+
+
+_Way = Callable[[Session, LoopModel, list[ModelRun]], "_Found | None"]
 
 
 class _Empty(Exception):
@@ -139,7 +146,8 @@ class Question:
         outcome = replace(outcome, reached=reached)
         detail = self.detailed != self.whole and known < MAX_STEPS and outcome.bound is None
         # of a loop that goes on longer than runs are followed no run tells what is loose
-        loose = outcome.bound is None or (outcome.bound > LOOSE * known and known < MAX_STEPS)
+        near = LOOSE * known if known < MAX_STEPS else MAX_STEPS
+        loose = outcome.bound is None or outcome.bound > near
         if loose and self.simple != self.whole:
             if outcome.bound is not None:
                 seconds = max(1, budget.seconds // LOWERING_SECONDS)
@@ -147,7 +155,8 @@ class Question:
                 steps = max(1, budget.steps // LOWERING)
                 budget = replace(budget, seconds=seconds, queries=queries, steps=steps)
             given = _a_part(budget) if detail else budget
-            outcome = _lower(prove_simple(self.whole, given, checker), outcome)
+            below = outcome.bound or HUGE
+            outcome = _lower(prove_simple(self.whole, given, checker, below), outcome)
         if detail and outcome.bound is None and not outcome.failed:
             outcome = _lower(prove_simple(self.detailed, budget, checker), outcome)
         return replace(outcome, seconds=outcome.seconds + time.perf_counter() - start)
@@ -176,14 +185,16 @@ def long_runs(model: LoopModel, seeds: Sequence[tuple[int, ...]] = ()) -> list[M
     return [*runs, *climb(model, [Choice(r.parameters, ()) for r in best])]
 
 
-def prove_simple(model: LoopModel, budget: Budget, checker: Checker) -> ProofOutcome:
+def prove_simple(
+    model: LoopModel, budget: Budget, checker: Checker, below: int = HUGE
+) -> ProofOutcome:
     """The smallest bound that is proved of ``model`` as it is.
 
-    Never raises for what the solver does.
+    One that is not far ``below`` that is not worth a long proof. Never raises for what the solver
+    does.
     """
     start = time.perf_counter()
-    session = Session(model, budget, checker)
-    reached = 1
+    session, reached = Session(model, budget, checker), 1
     found, failed, endless = None, "", False
     try:
         seed, choices, twice = _first_run(session, model)
@@ -192,16 +203,26 @@ def prove_simple(model: LoopModel, budget: Budget, checker: Checker) -> ProofOut
         if not endless:
             runs += long_runs(model, [seed.parameters])
             endless = any(run.endless for run in runs)
+        aside = Session(model, _for_distances(budget), checker)
+        if not endless:
+            runs += _lengthened(aside, model, runs)
         reached = longest(runs)
-        if reached >= MAX_STEPS:  # what bounds it is found soon, or left out of the model
-            session.keep_to(max(1, budget.steps // LONG))
         if twice is not None and reached == TWICE:
             found = twice if session.proved(twice.claim, twice.depth) else None
         elif not endless:
-            for part, seen in (*_deciding(model, runs), (model, runs)):
-                session.turn_to(part)
-                found = _proved(session, part, seen, twice)
-                if found is not None:
+            ways: list[tuple[Session, _Way]] = [
+                (session, partial(_by_parts, twice=twice)),
+                (aside, partial(_by_distance, below=below)),
+            ]
+            if reached >= MAX_STEPS:  # what bounds it is found soon, or left out of the model
+                session.keep_to(max(1, budget.steps // LONG))
+                ways.reverse()
+            for using, way in ways:
+                with suppress(OutOfTime):
+                    other = way(using, model, runs)
+                    if other is not None and (found is None or other.bound < found.bound):
+                        found, session = other, using
+                if found is not None and found.bound <= USEFUL:
                     break
     except SolverFailed as failure:
         found, failed = None, str(failure)
@@ -229,6 +250,64 @@ class _Found:
     def claim(self) -> Term:
         """What is to be proved."""
         return terms.both(conjunction(self.relations), at_most(self.bound))
+
+
+def _lengthened(session: Session, model: LoopModel, runs: list[ModelRun]) -> list[ModelRun]:
+    """Longer runs, where the ends that are compared may be further apart than in any of ``runs``.
+
+    Of a loop between two unknown ends the runs that are tried at random may all be short.
+    """
+    found: list[ModelRun] = []
+    with suppress(OutOfTime):
+        for _ in range(LENGTHENED):
+            executions = longest([*runs, *found])
+            if not TWICE < executions < MAX_STEPS:
+                break
+            guesses = candidates(model, [*runs, *found])
+            found += longer_runs(session, model, guesses, executions)
+            if longest(found) <= executions:
+                break
+    return found
+
+
+def _for_distances(budget: Budget) -> Budget:
+    """Asking how far two ends are apart takes many small queries, and one large proof."""
+    queries, steps = max(budget.queries, DISTANCE_QUERIES), max(budget.steps, DISTANCE_STEPS)
+    effort = replace(budget.search, steps=min(budget.search.steps, DISTANCE_STEPS // 6))
+    return replace(budget, queries=queries, steps=steps, search=effort)
+
+
+def _by_distance(
+    session: Session, model: LoopModel, runs: list[ModelRun], below: int
+) -> _Found | None:
+    """The bound by how far two unknown ends are apart, if that is useful, and proved.
+
+    What else is known of the ends makes the induction harder: it is tried without that at first.
+    """
+    guesses, ends = candidates(model, runs), set(model.parameters)
+    found = distances(session, model, guesses)
+    likely = [d for d in found if longest(runs) <= d.bound <= below // 2]
+    moving = [g for g in guesses if not rewrite.symbols([g]) <= ends]
+    for some in ([g for g in moving if g.op == "eq"], moving):
+        for distance in likely:
+            known = dict.fromkeys([*some, distance.guess, distance.relation])
+            kept, inductive = weed(session, model, list(known), at_most(distance.bound))
+            proof = _Found(distance.bound, tuple(kept), DEPTH)
+            if inductive and session.proved(proof.claim, proof.depth):
+                return proof
+    return None
+
+
+def _by_parts(
+    session: Session, model: LoopModel, runs: list[ModelRun], twice: _Found | None
+) -> _Found | None:
+    """The least bound found, and proved, of a part of the model that decides, or of all of it."""
+    for part, seen in (*_deciding(model, runs), (model, runs)):
+        session.turn_to(part)
+        found = _proved(session, part, seen, twice)
+        if found is not None:
+            return found
+    return None
 
 
 def _proved(

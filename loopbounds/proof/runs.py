@@ -15,7 +15,16 @@ from loopbounds.terms.bit_vectors import Term, mask
 from loopbounds.terms.evaluate import Loop, Words, compile_loop, compile_terms
 from loopbounds.terms.rewrite import walk
 
-__all__ = ["MAX_STEPS", "ModelRun", "ModelStepper", "explore", "longest", "neighbours", "runs_near"]
+__all__ = [
+    "MAX_STEPS",
+    "ModelRun",
+    "ModelStepper",
+    "explore",
+    "longest",
+    "neighbours",
+    "runs_from",
+    "runs_near",
+]
 
 MAX_STEPS = 1 << 16  # of one run
 ALL_STEPS = 1 << 18  # of all runs of one exploration
@@ -86,6 +95,18 @@ def explore(
         if budget <= 0 or len(runs) >= MOST_RUNS:
             break
     return runs
+
+
+def runs_from(model: LoopModel, parameters: tuple[int, ...]) -> list[ModelRun]:
+    """Runs from one initial state."""
+    stepper, choices = ModelStepper(model), _Choices(model, random.Random(1))
+    state = stepper.start(parameters)
+    policies = range(0 if state is None else 3 if model.inputs else 1)
+    return [
+        _run(stepper, parameters, state, choices, policy, MAX_STEPS)
+        for policy in policies
+        if state is not None
+    ]
 
 
 def runs_near(model: LoopModel, parameters: tuple[int, ...]) -> list[ModelRun]:

@@ -70,7 +70,8 @@ class _Cuts:
 
     A choice that is large because of the words that it is between, or that decide it, stays a
     choice, between symbols for these words: so the least of two words is known to be at most
-    either, and what else is known of these words still speaks of them.
+    either, and what else is known of these words still speaks of them. A shifted sum that is large
+    stays a shifted sum of symbols in the same way: so two of them stay as far apart as they are.
     """
 
     def __init__(self, model: LoopModel) -> None:
@@ -97,12 +98,13 @@ class _Cuts:
             return self._symbol(new)
         if not _worth_cutting(new):
             return new
-        opened = self._opened(t) if t.op == "ite" else None
+        opened = self._opened(t) if t.op == "ite" or _is_shifted_sum(t) else None
         return self._symbol(new) if opened is None else opened
 
     def _opened(self, choice: Term) -> Term | None:
-        """The choice, until the words below it are cut; None where that would not make it small."""
-        words = {w: self.done[w] for w in _chosen_between(choice)}
+        """It until the words below it are cut; None where that would not make it small."""
+        inside = choice if choice.op == "ite" else choice.args[0]
+        words = {w: self.done[w] for w in _chosen_between(inside)}
         new = [w for w in words if w not in self._below_choices]
         large = [w for w in new if rewrite.size(words[w]) > WORD]
         words |= {w: sym(f"word{i}", w.width) for i, w in enumerate(large)}
@@ -116,6 +118,10 @@ class _Cuts:
         symbol = sym(f"cut{len(self._parameters) + len(self.values)}", value.width)
         self.values[symbol] = value
         return symbol
+
+
+def _is_shifted_sum(term: Term) -> bool:
+    return term.op in SHIFTS and term.args[0].op == "linear" and term.args[1].constant is not None
 
 
 def _chosen_between(choice: Term) -> list[Term]:

@@ -10,18 +10,21 @@ import os
 import pickle
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
+from multiprocessing.connection import Connection, Pipe
 from typing import Any, TypeVar
 
 from quoll.processes.children import die_with, fork
 
-__all__ = ["begun", "spread"]
+__all__ = ["ahead", "begun", "spread"]
 
 PORTIONS = 32  # of the work of one process, at least, unless single pieces are more
 MOST = 64  # processes; then the numbers of all portions fit into a pipe, which holds 64 KiB
 NUMBER = 2  # bytes
+A = TypeVar("A")
+B = TypeVar("B")
 T = TypeVar("T")
 
 
@@ -54,6 +57,65 @@ def spread(work: Callable[[int], T], weights: Sequence[int], worth: int) -> list
     for pipe in others:
         results.update((_received(*pipe) if pipe else None) or {})
     return [results[i] if i in results else work(i) for i in range(len(weights))]
+
+
+@contextmanager
+def ahead(
+    first: Callable[[int], A],
+    then: Callable[[int, A, B], T],
+    weights: Sequence[int],
+    worth: int,
+) -> Iterator[Callable[[B], list[T]]]:
+    """Work in two steps, the second of which needs what this process finds meanwhile.
+
+    Inside, other processes do ``first(i)`` for indices of ``weights``. What is yielded is called
+    once, with what was found: it joins in, and returns ``then(i, first(i), found)`` for all of
+    them. As in ``spread`` no work may depend on other indices, what was found and the results are
+    pickled, and with less than ``worth`` in all there is no other process.
+    """
+    count = min(_processors(), MOST) if sum(weights) >= worth else 1
+    portions = _portions(weights, count)
+    rest = _numbers(range(len(portions)))
+
+    def taken() -> Iterator[int]:
+        return (index for number in _taken(rest) for index in portions[number])
+
+    def share(told: Connection) -> dict[int, T]:
+        waiting: list[tuple[int, A]] = []
+        for index in taken():
+            waiting.append((index, first(index)))
+            if told.poll():
+                break
+        found: B = told.recv()
+        results = {index: then(index, one, found) for index, one in waiting}
+        return results | {index: then(index, first(index), found) for index in taken()}
+
+    def finished(found: B) -> list[T]:
+        for _, telling in others:
+            with suppress(OSError):  # it has died
+                telling.send(found)
+        results = {index: then(index, first(index), found) for index in taken()}
+        while others:
+            pipe, telling = others.pop()
+            results.update((_received(*pipe) if pipe else None) or {})
+            telling.close()
+        missing = (i for i in range(len(weights)) if i not in results)
+        results |= {i: then(i, first(i), found) for i in missing}
+        return [results[i] for i in range(len(weights))]
+
+    others: list[tuple[tuple[int, int] | None, Connection]] = []
+    try:
+        for _ in range(min(count - 1, len(portions))):
+            told, telling = Pipe(duplex=False)
+            others.append((_forked(partial(share, told)), telling))
+            told.close()
+        yield finished
+    finally:
+        os.close(rest)
+        for pipe, telling in others:
+            telling.close()
+            if pipe:
+                _give_up(*pipe)
 
 
 def begun(work: Callable[[], T]) -> Callable[[], T]:

@@ -35,7 +35,7 @@ def loop(text: str, origins: dict[int, SymbolicAddress], step: int, rounds: int)
     }
     images = {0: {POINTER: POINTER << 32 | step & 0xFFFFFFFF}}
     program = Program(graph, values, {(0, i): o for i, o in origins.items()}, images)
-    classes = classify(graph, program, hierarchy(0), {0: rounds})
+    classes = classify(graph, program, hierarchy(0)).counted({0: rounds})
     found = [r for r in classes.references[0] if r.kind is Kind.LOAD]
     assert {r.kind for r in classes.start_misses} >= ({Kind.LOAD} if found[0].stream else set())
     return found
@@ -45,7 +45,7 @@ def loop(text: str, origins: dict[int, SymbolicAddress], step: int, rounds: int)
 def test_a_pointer_that_advances(step: int) -> None:
     (load,) = loop("ldr r3, [r4]\n", {0: SymbolicAddress(POINTER, 12)}, step, 100)
     assert load.l1 is Hit.PL
-    assert load.stream == Stream(0, 32, abs(step), 4, 100)
+    assert load.stream == Stream(0, 32, abs(step), 4, (0,), 100)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_short_loops_are_charged_a_miss_each_time(rounds: int) -> None:
 def test_shares_cover_every_line_that_is_passed() -> None:
     """All strides, widths and places of the first access, in both directions."""
     for stride, width, first in product(range(32), (1, 2, 4, 8, 32), range(32)):
-        stream = Stream(0, 32, stride, width, None)
+        stream = Stream(0, 32, stride, width, (0,))
         for sign in (1, -1):
             lines = set[int]()
             for n in range(1, 40):
@@ -111,7 +111,7 @@ def test_shares_cover_lines_that_are_not_cached() -> None:
     """Any choice of which lines are cached; a word past the caches costs a quarter of a miss."""
     past = MISS // 4
     for stride, first, cached in product((1, 2, 4, 8, 16), range(0, 32, 4), range(16)):
-        stream = Stream(0, 32, stride, 4, None)
+        stream = Stream(0, 32, stride, 4, (0,))
         if stride < WORD and first % 32 + WORD > 32:
             continue
         spent, before = 0, -1

@@ -11,7 +11,7 @@ from quoll.extraction import work_list as growth
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from quoll.processes.children import apart
-from quoll.processes.parallel import begun, spread
+from quoll.processes.parallel import ahead, begun, spread
 from tests.testing.quoll.building import build
 
 HERE = os.getpid()
@@ -82,6 +82,66 @@ def test_an_error_here_ends_the_other_processes(monkeypatch: pytest.MonkeyPatch)
 
         with pytest.raises(ValueError, match="0"):
             spread(fails_here, [1, 1, 1], 0)
+        with pytest.raises(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
+    assert apart(alone, 60) is None
+
+
+def scaled(index: int, known: int, by: int) -> tuple[int, int]:
+    return known * by, os.getpid()
+
+
+@pytest.mark.parametrize("processors", [{0}, {0, 1}, {0, 1, 2}])
+@pytest.mark.parametrize("worth", [0, 1000])
+def test_work_whose_second_step_needs_what_is_found_meanwhile(
+    processors: set[int], worth: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: processors)
+    with ahead(square, scaled, [1, 5, 2, 9, 1], worth) as finished:
+        assert [result for result, _ in finished(3)] == [0, 3, 12, 27, 48]
+    with ahead(square, scaled, [], worth) as finished:
+        assert finished(3) == []
+
+
+def test_the_first_step_is_done_by_others_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    first, second = os.pipe()
+
+    def tells(index: int) -> int:
+        os.write(second, b"%d" % index)
+        return index
+
+    with ahead(tells, scaled, [5, 5], 0) as finished:
+        assert os.read(first, 1) + os.read(first, 1) in (b"01", b"10")
+        assert {process for _, process in finished(1)}.isdisjoint({HERE})
+    for end in (first, second):
+        os.close(end)
+
+
+def test_the_second_step_of_a_process_that_failed_is_done_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails_elsewhere(index: int, known: int, by: int) -> int:
+        if os.getpid() != HERE:
+            os._exit(3)
+        return index + known + by
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
+    with ahead(square, fails_elsewhere, [1, 1, 1, 1], 0) as finished:
+        assert finished(1) == [1, 3, 7, 13]
+
+
+def test_an_error_between_the_steps_ends_the_other_processes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def alone() -> None:
+        with (
+            pytest.raises(ValueError, match="meanwhile"),
+            ahead(lambda _: time.sleep(1000), lambda *_: None, [1, 1, 1], 0),
+        ):
+            raise ValueError("meanwhile")
         with pytest.raises(ChildProcessError):
             os.waitpid(-1, os.WNOHANG)
 

@@ -7,8 +7,10 @@ ELF -> Image -> Program -> Supergraph -> Values -> Classification -> Costs
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from quoll.errors import UnansweredLoop, UnboundedLoop
 from quoll.facts.applied import unused_guidance
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
-from quoll.processes.parallel import spread
+from quoll.processes.parallel import begun, spread
 from wcet.analysis.options import Options
 from wcet.analysis.prepared import Prepared
 from wcet.analysis.result import EntryResult, InterruptLatency, Result
@@ -40,10 +42,19 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
     without a bound leaves out only the entries that reach it, unless these are all.
     """
     run = Run.begin(kernel, options, stages)
+    with finishing() as later:
+        return bounded(run, kernel, all_recalled_or_prepared(run, later))
+
+
+def bounded(run: Run, kernel: Path, entries: Sequence[Prepared]) -> Result:
+    """The bounds of all entries from what the stages before the integer program found.
+
+    Raises UnboundedLoop if no entry has a bound.
+    """
+    options, stages = run.options, run.stages
     results: dict[str, EntryResult] = {}
     unbounded: dict[str, UnboundedLoop] = {}
     constraints: list[tuple[Constraint, ...]] = []
-    entries = all_recalled_or_prepared(run)
     for (name, address), found in zip(run.entries.items(), entries, strict=True):
         try:
             results[name] = run.entry(name, address, found, constraints)
@@ -82,8 +93,22 @@ def analyse(kernel: Path, options: Options, stages: Stages) -> Result:
     )
 
 
-def all_recalled_or_prepared(run: Run) -> list[Prepared]:
-    """The same of all entries; those that are not recalled are prepared side by side."""
+@contextmanager
+def finishing() -> Iterator[list[Callable[[], None]]]:
+    """What other processes have begun, and is waited for at the end, whatever happens here."""
+    begun: list[Callable[[], None]] = []
+    try:
+        yield begun
+    finally:
+        for finish in begun:
+            finish()
+
+
+def all_recalled_or_prepared(run: Run, later: list[Callable[[], None]]) -> list[Prepared]:
+    """The same of all entries; those that are not recalled are prepared side by side.
+
+    What this process finds is kept while it goes on; ``later`` gets what waits for that.
+    """
     known = {name: recalled(run, name, address) for name, address in run.entries.items()}
     missing = [name for name, found in known.items() if found is None]
     if missing:
@@ -92,7 +117,13 @@ def all_recalled_or_prepared(run: Run) -> list[Prepared]:
     def one(index: int) -> tuple[Prepared, dict[str, StageUse]]:
         here = os.getpid() == process
         own = run if here else replace(run, stages=Stages(verbose=False))
-        found = prepared(own, missing[index], run.entries[missing[index]])
+        name = missing[index]
+        found = prepared(own, name, run.entries[name])
+        put = partial(run.store.put, name, run.entries[name], found)
+        if here:
+            later.append(begun(put))
+        else:
+            put()
         return found, {} if here else own.stages.done()
 
     process = os.getpid()
@@ -104,7 +135,11 @@ def all_recalled_or_prepared(run: Run) -> list[Prepared]:
 
 def recalled_or_prepared(run: Run, name: str, address: int) -> Prepared:
     """What the stages before the integer program find, or found in an earlier run."""
-    return recalled(run, name, address) or prepared(run, name, address)
+    found = recalled(run, name, address)
+    if found is None:
+        found = prepared(run, name, address)
+        run.store.put(name, address, found)
+    return found
 
 
 def recalled(run: Run, name: str, address: int) -> Prepared | None:
@@ -114,17 +149,14 @@ def recalled(run: Run, name: str, address: int) -> Prepared | None:
 
 
 def prepared(run: Run, name: str, address: int) -> Prepared:
-    """What they find, which is kept.
+    """What they find.
 
     They are imported here: an entry that is recalled needs none of them, and they are half of what
     a start imports.
     """
     from wcet.analysis.preparation import Preparation
 
-    found = Preparation(run).prepare(name, address)
-    with run.stages.stage("keep", name):
-        run.store.put(name, address, found)
-    return found
+    return Preparation(run).prepare(name, address)
 
 
 def all_unbounded(entries: Mapping[str, UnboundedLoop]) -> UnboundedLoop:

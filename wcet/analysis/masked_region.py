@@ -72,9 +72,11 @@ def bounded(
     """The worst region of each place."""
     run, values = preparation.run, valued.values
     turning = frozenset(loop for _, part in parts for loop in part.loops)
-    with run.stages.stage("loop bounds", name):
-        bounds = preparation.loop_bounds(valued.graph, values, turning)
-    made = preparation.paths(name, [part for _, part in parts], values, bounds)
+    segments = [part for _, part in parts]
+    with preparation.costing(segments, values, name) as costs:
+        with run.stages.stage("loop bounds", name):
+            bounds = preparation.loop_bounds(valued.graph, values, turning)
+        made = preparation.paths(name, segments, bounds, costs)
     worst: dict[str, MaskedRegion] = {}
     missing: dict[NotBounded, None] = {}
     texts: dict[Assumption, None] = dict.fromkeys(t for bound in bounds for t in bound.rests)

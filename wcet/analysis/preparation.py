@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 
 from cache.classify import classify
 from cache.geometry import Hierarchy
 from cache.maintenance import invalidates_global, refused
+from cache.reference import Classification
 from loopbounds.bounds import bound_loops, bounds_by_counting
 from loopbounds.execution.counted import OnlyExecution
 from loopbounds.execution.only import only_execution
@@ -54,7 +54,7 @@ from quoll.listing.never_returns import never_returning
 from quoll.preemption.masks import may_unmask
 from quoll.preemption.pending import PendingTests, find_pending_tests
 from quoll.preemption.segments import Segment, SegmentValues, from_place, segments, undivided
-from quoll.processes.parallel import spread
+from quoll.processes.parallel import ahead
 from quoll.values.inlined import Inlined, inlined
 from quoll.values.values import Values
 from wcet.analysis.interrupts import not_by_tests, serves_interrupts
@@ -111,6 +111,9 @@ class Costed:
     costs: Costs
     assumptions: tuple[Assumption, ...]
     seconds: tuple[float, float]  # of the cache and the pipeline stage
+
+
+Costing = Callable[[Sequence[Mapping[int, int]]], list[Costed]]  # of the rounds of loops, by start
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +332,7 @@ class Preparation:
             return None
         platform, run = self.run.platform, self.run
         hierarchy = platform.hierarchy.from_anywhere
-        classes = classify(graph, values, hierarchy, rounds_of(bounds))
+        classes = classify(graph, values, hierarchy).counted(rounds_of(bounds))
         charges = charge(graph, classes, values, hierarchy, platform.timing, called=True)
         paths = PreparedPaths(None, graph, charges.costs, bounds)
         result = self.run.solve(name, function, paths, [], whole=False)
@@ -380,6 +383,14 @@ class Preparation:
         with self.run.stages.stage("values", name):
             refuse_untimed(graph, self.run.image, self.run.platform)
             parts = self.segments(graph, values)
+        with self.costing(parts, values, name) as costs:
+            return self.bounded(name, valued, parts, costs)
+
+    def bounded(
+        self, name: str, valued: Valued, parts: Sequence[Segment], costs: Costing
+    ) -> Prepared:
+        """The same from the values on."""
+        graph, values = valued.graph, valued.values
         with self.run.stages.stage("loop bounds", name):
             moved = parts[0].start is not None  # by a fact
             turning = frozenset(loop for part in parts for loop in part.loops)
@@ -394,7 +405,7 @@ class Preparation:
             reads = values.reading(self.run.platform.pending)
             if len(parts) == 1 and reads and self.serves_interrupts(graph):
                 bounds = not_by_tests(graph, reads, bounds)
-        prepared = self.paths(name, parts, values, bounds, execution)
+        prepared = self.paths(name, parts, bounds, costs, execution)
         assumptions = (
             *valued.assumptions,
             *(self.run.platform.pending_assumption() if len(parts) > 1 and not moved else ()),
@@ -449,20 +460,15 @@ class Preparation:
         self,
         name: str,
         parts: Sequence[Segment],
-        values: Values,
         bounds: Sequence[LoopBound],
+        costs: Costing,
         execution: OnlyExecution | None = None,
     ) -> list[tuple[PreparedPaths, tuple[Assumption, ...]]]:
-        """Costs of the paths from each start, and what they assume; side by side if it pays."""
+        """The paths from each start, and what their costs assume."""
         known = [of_segment(part, bounds) for part in parts]
-        asked = [
-            partial(self.costs, name, part, SegmentValues(values, part), rounds_of(of))
-            for part, of in zip(parts, known, strict=True)
-        ]
-        weights = [len(part.graph.nodes) for part in parts]
         self.run.stages.say(f"cache, pipeline: {name}")
         start = time.perf_counter()
-        found = spread(lambda index: asked[index](), weights, SPREAD)
+        found = costs([rounds_of(of) for of in known])
         elapsed = time.perf_counter() - start
         spent = [sum(costed.seconds[stage] for costed in found) for stage in (0, 1)]
         for stage, seconds in zip(("cache", "pipeline"), spent, strict=True):
@@ -472,25 +478,38 @@ class Preparation:
             for part, of, costed in zip(parts, known, found, strict=True)
         ]
 
-    def costs(
-        self, name: str, part: Segment, values: SegmentValues, rounds: Mapping[int, int]
-    ) -> Costed:
-        """Costs of the paths from one start."""
-        begun = time.perf_counter()
-        hierarchy = self.hierarchy_of(part)
-        classes = classify(part.graph, values, hierarchy, rounds)
-        between = time.perf_counter()
-        charges = charge(
-            part.graph,
-            classes,
-            values,
-            hierarchy,
-            self.run.platform.timing,
-            exception=part.start is None and (self.taken or name in self.run.platform.entries),
-        )
-        assumptions = (*classes.assumptions, *charges.costs.assumptions)
-        seconds = between - begun, time.perf_counter() - between
-        return Costed(charges.costs, assumptions, seconds)
+    def costing(
+        self, parts: Sequence[Segment], values: Values, name: str
+    ) -> AbstractContextManager[Costing]:
+        """The costs of the paths from each start.
+
+        Other processes, where it pays, classify references while loops are bounded here: only what
+        loads that miss once per line are charged depends on how often loops are repeated.
+        """
+        seen = [SegmentValues(values, part) for part in parts]
+
+        def classified(index: int) -> tuple[Classification, float]:
+            begun, graph = time.perf_counter(), parts[index].graph
+            classes = classify(graph, seen[index], self.hierarchy_of(parts[index]))
+            return classes, time.perf_counter() - begun
+
+        def costed(
+            index: int, known: tuple[Classification, float], rounds: Sequence[Mapping[int, int]]
+        ) -> Costed:
+            begun, part, (classes, before) = time.perf_counter(), parts[index], known
+            charges = charge(
+                part.graph,
+                classes.counted(rounds[index]),
+                seen[index],
+                self.hierarchy_of(part),
+                self.run.platform.timing,
+                exception=part.start is None and (self.taken or name in self.run.platform.entries),
+            )
+            assumptions = (*classes.assumptions, *charges.costs.assumptions)
+            seconds = before, time.perf_counter() - begun
+            return Costed(charges.costs, assumptions, seconds)
+
+        return ahead(classified, costed, [len(part.graph.nodes) for part in parts], SPREAD)
 
     def hierarchy_of(self, part: Segment) -> Hierarchy:
         """The caches where a part of paths starts: given at an entry, unknown elsewhere."""

@@ -51,9 +51,8 @@ def on_worst_path(shared: Run, name: str, result: EntryResult) -> Classified:
     )
     with shared.stages.stage("cache", name):
         values = SegmentValues(valued.values, part)
-        rounds = rounds_of(result.bounds)
         hierarchy = Preparation(shared).hierarchy_of(part)
-        classes = classify(part.graph, values, hierarchy, rounds)
+        classes = classify(part.graph, values, hierarchy).counted(rounds_of(result.bounds))
     counts = result.solution.nodes or (1,) * len(part.graph.nodes)
     memory = latencies(part.graph, hierarchy, shared.platform.timing.memory)
     return Classified(part.graph, classes, tuple(counts), memory)

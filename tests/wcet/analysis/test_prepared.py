@@ -88,7 +88,7 @@ def test_entries_side_by_side_are_as_one_after_another(
     documents.append(runs("--entry", "main", "--entry", "work"))
     assert [list(document["entries"]) for document in documents] == [["pick", "main", "work"]] * 3
     assert answer(documents[0]) == answer(documents[1]) == answer(documents[2])
-    assert documents[1]["stages"].keys() >= {"extract", "values", "cache", "pipeline", "keep"}
+    assert documents[1]["stages"].keys() >= {"extract", "values", "cache", "pipeline"}
 
 
 @pytest.mark.slow

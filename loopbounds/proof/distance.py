@@ -1,0 +1,133 @@
+"""Loops that go from one unknown end to another: the largest distance between the two.
+
+A candidate ``s * executions + b <= D``, with D over parameters alone, bounds the executions by the
+most that D can be where the loop is entered. To find that, only initial states are asked about, and
+no iteration. That is easy even where the two ends are made of masks, shifts and choices. It is then
+one more relation, ``D <= most``, of which the induction does not see what D is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from loopbounds.nusmv.model import COUNT, COUNT_WIDTH, LoopModel
+from loopbounds.nusmv.query import Check, CheckVerdict
+from loopbounds.proof.runs import ModelRun, runs_from
+from loopbounds.proof.session import OutOfTime, Session
+from loopbounds.terms import rewrite
+from loopbounds.terms.arithmetic import signed
+from loopbounds.terms.bit_vectors import Term, const, mask, ule
+from loopbounds.terms.evaluate import compile_terms
+
+__all__ = ["USEFUL", "Distance", "distances", "longer_runs"]
+
+USEFUL = 1 << 22  # executions, a thousandth of what a word counts to: above, a bound says nothing
+TRIED = 6  # terms
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """``factor * executions + offset <= term`` in all that was seen, and ``term <= most``."""
+
+    guess: Term
+    term: Term
+    factor: int
+    offset: int
+    most: int
+
+    @property
+    def bound(self) -> int:
+        """Executions."""
+        return (self.most - self.offset) // self.factor
+
+    @property
+    def relation(self) -> Term:
+        """What is known of the term."""
+        return ule(self.term, const(self.most, self.term.width))
+
+
+def distances(session: Session, model: LoopModel, guesses: Sequence[Term]) -> list[Distance]:
+    """The distances with a useful bound, the least bound first. Raises as ``Session.ask``."""
+    ends = list(_between_ends(model, guesses))
+    limits: dict[Term, int] = {}
+    for _, factor, offset, term in ends:
+        limits[term] = max(limits.get(term, 0), USEFUL * factor + offset)
+    known = {term: _most(session, model, term, limit) for term, limit in limits.items()}
+    found: dict[int, Distance] = {}
+    for guess, factor, offset, term in ends:
+        if (most := known[term]) is not None:
+            distance = Distance(guess, term, factor, offset, most)
+            found.setdefault(distance.bound, distance)
+    return [found[bound] for bound in sorted(found) if bound <= USEFUL]
+
+
+def longer_runs(
+    session: Session, model: LoopModel, guesses: Sequence[Term], executions: int
+) -> list[ModelRun]:
+    """Runs from where an end is further away than ``executions`` come, which may be longer."""
+    runs: list[ModelRun] = []
+    for _, factor, offset, term in _between_ends(model, guesses):
+        start = _further(session, model, term, factor * executions + offset)
+        if start is not None:
+            runs += runs_from(model, start)
+    return runs
+
+
+def _between_ends(
+    model: LoopModel, guesses: Sequence[Term]
+) -> Iterator[tuple[Term, int, int, Term]]:
+    """The guesses of that form about the first terms, each with its s, b and D."""
+    found = list(_all_between_ends(model, guesses))
+    terms = set(islice(dict.fromkeys(term for *_, term in found), TRIED))
+    return (guess for guess in found if guess[-1] in terms)
+
+
+def _all_between_ends(
+    model: LoopModel, guesses: Sequence[Term]
+) -> Iterator[tuple[Term, int, int, Term]]:
+    parameters = set(model.parameters)
+    for guess in guesses:
+        if guess.op != "not" or guess.args[0].op != "ult":
+            continue
+        term, count = guess.args[0].args
+        factor, offset = _of_count(count)
+        unknown = rewrite.symbols([term])
+        if 0 < factor < USEFUL and unknown and unknown <= parameters:
+            yield guess, factor, offset, term
+
+
+def _of_count(term: Term) -> tuple[int, int]:
+    """s and b of ``s * executions + b``; 0 and 0 of another term."""
+    if term is COUNT:
+        return 1, 0
+    if term.op == "linear" and term.args == (COUNT,):
+        return term.factors[0], signed(term.value, COUNT_WIDTH)
+    return 0, 0
+
+
+def _most(session: Session, model: LoopModel, term: Term, limit: int) -> int | None:
+    """The largest word that ``term`` can be in an initial state; None above ``limit``."""
+    evaluate = compile_terms([term], list(model.parameters))
+    if _further(session, model, term, limit) is not None:
+        return None
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high) // 2
+        start = _further(session, model, term, middle)
+        low, high = (low, middle) if start is None else (int(evaluate(start)[0]), high)
+    return high
+
+
+def _further(session: Session, model: LoopModel, term: Term, than: int) -> tuple[int, ...] | None:
+    """Parameters of an initial state where ``term`` is more than that; None if there is none."""
+    if than >= mask(term.width):
+        return None
+    claim = ule(term, const(max(than, 0), term.width))
+    [answer] = session.ask([("near", claim)], [Check("near", depth=0)])
+    if answer.verdict is CheckVerdict.EXPIRED:
+        raise OutOfTime
+    if answer.verdict is not CheckVerdict.FALSE:
+        return None
+    return tuple(answer.trace[0][p.name] for p in model.parameters)
