@@ -48,6 +48,7 @@ LINES = {
     "LoopFact": "loop a at most 3",
     "LoopParameter": "loop a at most n + 1",
     "NeverReturns": "f never returns",
+    "SelfJumpsEnd": "path must end at every jump to itself",
     "SupervisorCalls": "every supervisor call takes at most 9 cycles",
     "SupervisorEnters": "every supervisor call enters f",
     "SwitchesContext": "f switches context",

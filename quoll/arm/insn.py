@@ -164,6 +164,11 @@ class Insn(NamedTuple):
         return self.addr + 4 & ~3 if self.thumb else self.addr + 8
 
     @property
+    def jumps_to_itself(self) -> bool:
+        """Whether only an interrupt gets out of it."""
+        return self.flow is Flow.JUMP and not self.conditional and self.target == self.addr
+
+    @property
     def conditional(self) -> bool:
         """Whether the condition field can make it a no-op."""
         return self.cond is not Cond.AL

@@ -82,6 +82,8 @@ class FunctionBuilder:
         replaced: Container[int] = frozenset(),
         going_on: Set[int] = frozenset(),
         supervisor: Supervisor = Supervisor.ASKED,
+        *,
+        self_jumps_end: bool = False,
     ) -> None:
         self.entry, self.thumb = callee.entry, callee.thumb
         self.insns: dict[int, Insn] = {}
@@ -100,6 +102,7 @@ class FunctionBuilder:
         self.version = 0
         self._image = image
         self._ends, self._going_on, self._supervisor = ends, going_on, supervisor
+        self._self_jumps_end = self_jumps_end
         self._is_function = is_function
         self._window = Window(image)
         self._returning = returning
@@ -431,7 +434,7 @@ class FunctionBuilder:
                 return True
         if flow is Flow.NEXT:
             return False
-        if flow is Flow.EXCEPTION_RETURN:
+        if flow is Flow.EXCEPTION_RETURN or (self._self_jumps_end and insn.jumps_to_itself):
             self.exits.add(insn.addr)
         elif flow is Flow.CALL:
             assert insn.target is not None

@@ -107,6 +107,7 @@ class Functions:
             self._statements.passed(callee.entry),
             self._going_on,
             self._statements.supervisor_calls,
+            self_jumps_end=self._statements.self_jumps_end is not None,
         )
         self._progress[callee.entry] = Progress()
         self._waiting[callee.entry] = None

@@ -30,6 +30,7 @@ from quoll.facts import (
     Replaced,
     Returns,
     ReturnsEnd,
+    SelfJumpsEnd,
     SupervisorCalls,
     SupervisorEnters,
     SwitchesContext,
@@ -110,6 +111,7 @@ class Statements:
             for addr in resolve(image, fact.place, fact.source)
         }
         self.returns_end = next(iter(facts.of(ReturnsEnd)), None)
+        self.self_jumps_end = next(iter(facts.of(SelfJumpsEnd)), None)
         said = (*facts.of(SupervisorCalls), *facts.of(SupervisorEnters))
         self.supervisor = next(iter(said), None)
         self._handler = self._supervisor_handler(facts)
@@ -226,9 +228,11 @@ class Statements:
         leaving = {b.last.addr for b in blocks if b.exits and b.last.flow is Flow.EXCEPTION_RETURN}
         svc = self._of_supervisor(blocks)
         every = self.returns_end if leaving - self.ends.keys() else None
+        staying = {b.last.addr for b in blocks if b.exits and b.last.jumps_to_itself}
+        spinning = self.self_jumps_end if staying - self.ends.keys() else None
         return [
             *self.used,
-            *([stated(every)] if every else []),
+            *(stated(fact) for fact in (every, spinning) if fact is not None),
             *(stated(fact) for fact in never),
             *(stated(fact, STANDARD, UNCHANGED) for fact in bounds),
             *svc,

@@ -19,6 +19,7 @@ from quoll.facts.guidance import (
     Replaced,
     Require,
     ReturnsEnd,
+    SelfJumpsEnd,
     SupervisorCalls,
     SupervisorEnters,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "Require",
     "Returns",
     "ReturnsEnd",
+    "SelfJumpsEnd",
     "Source",
     "Stage",
     "SupervisorCalls",

@@ -22,6 +22,7 @@ from quoll.facts import (
     RecursionFact,
     Replaced,
     ReturnsEnd,
+    SelfJumpsEnd,
     SupervisorCalls,
     SupervisorEnters,
     SwitchesContext,
@@ -41,7 +42,7 @@ __all__ = [
 
 GUIDING = (
     Branch, Ignore, IgnoreEdge, PathEnd, PathStart, RecursionFact, Replaced, ReturnsEnd,
-    SwitchesContext, SupervisorCalls, SupervisorEnters,
+    SelfJumpsEnd, SwitchesContext, SupervisorCalls, SupervisorEnters,
 )  # fmt: skip
 
 

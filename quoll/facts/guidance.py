@@ -142,6 +142,19 @@ class ReturnsEnd(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class SelfJumpsEnd(Fact):
+    """``path must end at every jump to itself``: only an interrupt gets out of it."""
+
+    stage = Stage.EXTRACTION
+
+    def __str__(self) -> str:
+        return "path must end at every jump to itself"
+
+    def question(self) -> Question:
+        return ("jumps to themselves",), "end paths"
+
+
+@dataclass(frozen=True, slots=True)
 class SupervisorCalls(Fact):
     """What ``svc`` does in code of the kernel: the path ends, or it takes ``cycles``."""
 
@@ -278,6 +291,12 @@ FORMS = (
         r"path must end at every exception return",
         "path must end at every exception return",
         lambda s, m: ReturnsEnd(s),
+    ),
+    FactForm(
+        r"path must end at every jump",
+        r"path must end at every jump to itself",
+        "path must end at every jump to itself",
+        lambda s, m: SelfJumpsEnd(s),
     ),
     FactForm(
         r"path must end at every supervisor",

@@ -377,7 +377,9 @@ def test_the_last_model_has_all_of_the_budget(monkeypatch: pytest.MonkeyPatch) -
     detailed = replace(model, constraints=(terms.ult(N, word(8)),))
     asked: list[tuple[LoopModel, int]] = []
 
-    def not_proved(model: LoopModel, budget: Budget, checker: Checker, below: int) -> ProofOutcome:
+    def not_proved(
+        model: LoopModel, budget: Budget, checker: Checker, below: int = HUGE
+    ) -> ProofOutcome:
         asked.append((model, budget.steps))
         return ProofOutcome(None, 1, (), 0, "", "", 0.0)
 

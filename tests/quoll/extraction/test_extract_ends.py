@@ -8,7 +8,7 @@ import pytest
 
 from quoll.assumptions import EXCEPTION_RETURN, kind_of
 from quoll.errors import FactsError, UsageError
-from quoll.facts import Facts, NeverReturns, Returns, ReturnsEnd, Source, Targets
+from quoll.facts import Facts, NeverReturns, Returns, ReturnsEnd, Source, Targets, parse
 from quoll.image.image import Image
 from tests.testing.quoll.building import address, build
 from tests.testing.quoll.sketch import assemble, drawn, extracted, sketch
@@ -326,6 +326,31 @@ def test_one_statement_is_about_every_exception_return(
     assert [text for text in program.assumptions if "exception return" in text] == [
         "fact: k.facts:1: path must end at every exception return"
     ]
+
+
+HALTS = """
+main:   push {r4, lr}
+        cmp r0, #0
+        bne wait
+        blmi halt
+        pop {r4, pc}
+wait:   subs r0, r0, #1
+        beq wait
+again:  b again
+halt:   cpsid i
+        b .
+"""
+
+
+def test_one_statement_is_about_every_jump_to_itself() -> None:
+    """A loop of several instructions, or one with a way out, is none."""
+    program = extracted(assemble(HALTS), facts=parse("path must end at every jump to itself", "k"))
+    ends = [block.last for cfg in program.functions.values() for block in cfg.blocks if block.exits]
+    assert len(ends) == 2
+    assert all(last.target == last.addr for last in ends)
+    assert "fact: k:1: path must end at every jump to itself" in program.assumptions
+    edges = [(cfg, edge) for cfg in program.functions.values() for edge in cfg.edges]
+    assert not any(cfg.blocks[edge.src].exits for cfg, edge in edges)
 
 
 def test_it_is_about_no_other_way_of_leaving_by_another_context() -> None:

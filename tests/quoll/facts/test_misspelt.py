@@ -20,6 +20,7 @@ ignore edge a -> b+4
 ignore a
 require y.c:3
 path must end at every exception return
+path must end at every jump to itself
 path must end at every supervisor call
 every supervisor call takes at most 9 cycles
 every supervisor call enters f
