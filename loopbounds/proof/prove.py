@@ -62,6 +62,8 @@ LONG = 4  # and this part a loop that goes on longer than runs are followed
 DETAILED = 1200  # terms in a constraint, beyond which no model has it
 DISTANCE_QUERIES, DISTANCE_STEPS = 120, 120_000  # at least, to ask how far ends are apart
 LENGTHENED = 3  # times that longer runs are looked for
+FAR = 1 << 12  # executions, from which on it is first asked how far the ends are apart
+NEARLY = 8  # this part of the longest run more: a bound that is good enough
 NEAR = 3  # likely bounds asked first, besides the one after the longest run
 DEPTH = 1  # of induction, first
 FRAMES = (DEPTH, 4)  # in the order they are tried
@@ -155,8 +157,8 @@ class Question:
                 steps = max(1, budget.steps // LOWERING)
                 budget = replace(budget, seconds=seconds, queries=queries, steps=steps)
             given = _a_part(budget) if detail else budget
-            below = outcome.bound or HUGE
-            outcome = _lower(prove_simple(self.whole, given, checker, below), outcome)
+            most = (outcome.bound or HUGE) // 2
+            outcome = _lower(prove_simple(self.whole, given, checker, most), outcome)
         if detail and outcome.bound is None and not outcome.failed:
             outcome = _lower(prove_simple(self.detailed, budget, checker), outcome)
         return replace(outcome, seconds=outcome.seconds + time.perf_counter() - start)
@@ -186,12 +188,11 @@ def long_runs(model: LoopModel, seeds: Sequence[tuple[int, ...]] = ()) -> list[M
 
 
 def prove_simple(
-    model: LoopModel, budget: Budget, checker: Checker, below: int = HUGE
+    model: LoopModel, budget: Budget, checker: Checker, most: int = HUGE
 ) -> ProofOutcome:
     """The smallest bound that is proved of ``model`` as it is.
 
-    One that is not far ``below`` that is not worth a long proof. Never raises for what the solver
-    does.
+    One above ``most`` is not worth a proof of its own. Never raises for what the solver does.
     """
     start = time.perf_counter()
     session, reached = Session(model, budget, checker), 1
@@ -210,22 +211,20 @@ def prove_simple(
         if twice is not None and reached == TWICE:
             found = twice if session.proved(twice.claim, twice.depth) else None
         elif not endless:
-            ways: list[tuple[Session, _Way]] = [
-                (session, partial(_by_parts, twice=twice)),
-                (aside, partial(_by_distance, below=below)),
-            ]
             if reached >= MAX_STEPS:  # what bounds it is found soon, or left out of the model
                 session.keep_to(max(1, budget.steps // LONG))
-                ways.reverse()
-            for using, way in ways:
+            by_parts = session, partial(_by_parts, twice=twice)
+            for using, way in _ways(by_parts, aside, reached, most):
                 with suppress(OutOfTime):
                     other = way(using, model, runs)
                     if other is not None and (found is None or other.bound < found.bound):
                         found, session = other, using
-                if found is not None and found.bound <= USEFUL:
+                if found is None or found.bound > USEFUL:
+                    continue
+                if session is not aside or not _may_be_less(model, runs, found.bound):
                     break
     except SolverFailed as failure:
-        found, failed = None, str(failure)
+        failed = str(failure)
     except (OutOfTime, _Empty):
         found = None
     seconds = time.perf_counter() - start
@@ -252,6 +251,23 @@ class _Found:
         return terms.both(conjunction(self.relations), at_most(self.bound))
 
 
+def _ways(
+    by_parts: tuple[Session, _Way], aside: Session, reached: int, most: int
+) -> list[tuple[Session, _Way]]:
+    """What is tried, in this order, for a loop of which a run of ``reached`` executions is known.
+
+    How far ends are apart is asked first of long loops: where runs are followed to their ends, it
+    counts only if one of them comes near.
+    """
+    by_distance = aside, partial(_by_distance, most=most)
+    if reached >= MAX_STEPS:
+        return [by_distance, by_parts]
+    if reached < FAR:
+        return [by_parts, by_distance]
+    near = min(most, reached + reached // NEARLY)
+    return [(aside, partial(_by_distance, most=near)), by_parts, by_distance]
+
+
 def _lengthened(session: Session, model: LoopModel, runs: list[ModelRun]) -> list[ModelRun]:
     """Longer runs, where the ends that are compared may be further apart than in any of ``runs``.
 
@@ -270,6 +286,14 @@ def _lengthened(session: Session, model: LoopModel, runs: list[ModelRun]) -> lis
     return found
 
 
+def _may_be_less(model: LoopModel, runs: list[ModelRun], bound: int) -> bool:
+    """Whether a constant of the model may be a lower bound, of runs not followed to their ends."""
+    executions = longest(runs)
+    return executions >= MAX_STEPS and any(
+        executions < n < bound - 1 for n in likely_bounds(model, runs)
+    )
+
+
 def _for_distances(budget: Budget) -> Budget:
     """Asking how far two ends are apart takes many small queries, and one large proof."""
     queries, steps = max(budget.queries, DISTANCE_QUERIES), max(budget.steps, DISTANCE_STEPS)
@@ -278,7 +302,7 @@ def _for_distances(budget: Budget) -> Budget:
 
 
 def _by_distance(
-    session: Session, model: LoopModel, runs: list[ModelRun], below: int
+    session: Session, model: LoopModel, runs: list[ModelRun], most: int
 ) -> _Found | None:
     """The bound by how far two unknown ends are apart, if that is useful, and proved.
 
@@ -286,15 +310,18 @@ def _by_distance(
     """
     guesses, ends = candidates(model, runs), set(model.parameters)
     found = distances(session, model, guesses)
-    likely = [d for d in found if longest(runs) <= d.bound <= below // 2]
+    likely = [d for d in found if longest(runs) <= d.bound <= most]
     moving = [g for g in guesses if not rewrite.symbols([g]) <= ends]
     for some in ([g for g in moving if g.op == "eq"], moving):
         for distance in likely:
-            known = dict.fromkeys([*some, distance.guess, distance.relation])
-            kept, inductive = weed(session, model, list(known), at_most(distance.bound))
-            proof = _Found(distance.bound, tuple(kept), DEPTH)
-            if inductive and session.proved(proof.claim, proof.depth):
-                return proof
+            known = list(dict.fromkeys([*some, distance.guess, distance.relation]))
+            for bound in (distance.bound - 1, distance.bound):  # where the end itself is left out
+                if bound < longest(runs):
+                    continue
+                kept, inductive = weed(session, model, known, at_most(bound))
+                proof = _Found(bound, tuple(kept), DEPTH)
+                if inductive and session.proved(proof.claim, proof.depth):
+                    return proof
     return None
 
 

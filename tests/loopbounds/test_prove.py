@@ -378,7 +378,7 @@ def test_the_last_model_has_all_of_the_budget(monkeypatch: pytest.MonkeyPatch) -
     asked: list[tuple[LoopModel, int]] = []
 
     def not_proved(
-        model: LoopModel, budget: Budget, checker: Checker, below: int = HUGE
+        model: LoopModel, budget: Budget, checker: Checker, most: int = HUGE
     ) -> ProofOutcome:
         asked.append((model, budget.steps))
         return ProofOutcome(None, 1, (), 0, "", "", 0.0)
