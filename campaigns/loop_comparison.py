@@ -10,7 +10,7 @@ each program on random inputs as well, and stops at the first execution above it
 difference goes to ``build/loop-comparison/differences.txt``.
 
 The earlier version is taken from this repository's history; it has to have ``wcet loops --json``.
-One that does not end on some program does not end here either.
+What a version does not answer in ``PATIENCE`` seconds it has not analysed.
 """
 
 from __future__ import annotations
@@ -38,16 +38,21 @@ FOLDER = build.ROOT / "build/loop-comparison"
 KERNELS = [
     f"{board}-{p}" for board in ("kzm", "cubieboard") for p in ("before", "after", "latency")
 ]
+PATIENCE = 1200  # seconds of the clock for one ELF
 COLUMNS = ("loops", "bounded before", "bounded now", "larger", "lost", "smaller", "gained")
 
-# Run with a version's folder and files, each of which is an ELF, its answers and the entries.
+# Run with a version's folder, ELFs with where their answers go and options, and a limit.
 DRIVER = """
-import json, sys
+import json, os, signal, sys
 sys.path.insert(0, sys.argv[1])
 from wcet.cli import main
 for elf, answers, *options in json.load(open(sys.argv[2])):
-    main(["loops", elf, "--no-cache", "--no-facts", "--quiet", "--time-limit", "10",
-          "--json", answers, *options])
+    if not (child := os.fork()):
+        signal.alarm(int(sys.argv[3]))
+        main(["loops", elf, "--no-cache", "--no-facts", "--quiet", "--time-limit", "10",
+              "--json", answers, *options])
+        os._exit(0)
+    os.waitpid(child, 0)
 """
 
 Bounds: TypeAlias = dict[tuple[str, ...], int | None]  # by entry, address and calls
@@ -105,7 +110,7 @@ def answers(
     table = folder / "asked"
     rows = [[str(elf), str(file), *options] for (_, elf), file in zip(asked, files, strict=True)]
     table.write_text(json.dumps(rows), encoding="utf-8")
-    command = [sys.executable, "-c", DRIVER, str(version), str(table)]
+    command = [sys.executable, "-c", DRIVER, str(version), str(table), str(PATIENCE)]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL, cwd=folder)
     return files

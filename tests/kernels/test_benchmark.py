@@ -21,6 +21,8 @@ from quoll.image.image import Image
 from quoll.image.trace import Trace
 from tests.testing.harness import build as products
 
+pytestmark = pytest.mark.xdist_group("benchmark")  # one archive is made
+
 BUILD = Build("kzm", "after", "O2")
 
 

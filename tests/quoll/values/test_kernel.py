@@ -16,6 +16,8 @@ from quoll.preemption.witness import follow
 from quoll.values.values import Values, analyse
 from tests.testing.harness import build, qemu
 
+pytestmark = pytest.mark.xdist_group("recorded values")  # one recording is made
+
 VECTORS = ("svc", "irq", "undefined", "prefetch_abort", "data_abort")
 EACH = 400  # executions per vector
 
