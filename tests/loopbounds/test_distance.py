@@ -15,9 +15,9 @@ from loopbounds.proof.runs import MAX_STEPS, explore, longest
 from loopbounds.proof.session import Session
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, operation
-from tests.loopbounds.test_prove import models
 from tests.testing.loopbounds.brute_force import most_executions
 from tests.testing.loopbounds.counting import Program
+from tests.testing.loopbounds.drawn_models import models
 from tests.testing.loopbounds.models import BUDGET, UP, M, N, X, bits, counted, word
 from tests.testing.quoll.building import build
 
