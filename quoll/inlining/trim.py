@@ -272,7 +272,8 @@ def refuse_stops(graph: Supergraph, image: Image) -> None:
     raise ControlFlowError(
         f"control gets here from {entry}, but from here to no end of a path{also}{more}",
         where=first,
-        hint="if the path ends here, state it: path must end at PLACE, or --end PLACE; "
+        hint="if the path ends here, state it: path must end at PLACE, or --end PLACE; for all "
+        "endless loops of one instruction: path must end at every jump to itself; "
         "if control never gets here: ignore PLACE",
         missing=[
             Missing(stop, "from here control gets to no end of a path", PATH_END, PATH_END)

@@ -1,4 +1,8 @@
-"""Every loop of the kernel is bounded without a fact, in all presets that promise it."""
+"""Every loop of the kernel is bounded without a fact.
+
+Of the presets that promise it, the one with the most loops; ``make campaign-loop_comparison`` has
+those of both boards.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from wcet.cli import main
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("board", "preset"), [("kzm", "latency"), ("cubieboard", "latency")])
+@pytest.mark.parametrize(("board", "preset"), [("kzm", "latency")])
 def test_all_loops_are_bounded(capsys: pytest.CaptureFixture[str], board: str, preset: str) -> None:
     make(BILBY, f"BOARD={board}", f"PRESET={preset}")
     elf = ROOT / "build" / "bilby" / f"{board}-{preset}" / "kernel.elf"
