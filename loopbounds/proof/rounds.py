@@ -31,7 +31,7 @@ from quoll.kept.store import Store
 
 __all__ = ["Progress", "Rounds"]
 
-SLACK = 2  # times what a question may use before its worker is ended
+SLACK = 4  # times what one search may use, of which a model has two, before a worker is ended
 Progress = Callable[[int, int, str], None]  # questions answered, all questions, place
 
 

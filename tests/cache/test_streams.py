@@ -124,3 +124,11 @@ def test_shares_cover_lines_that_are_not_cached() -> None:
             spent += (MISS * (line != before)) if is_cached else past
             before = line
             assert spent <= n * each + stream.first(MISS)
+
+
+def test_rounds_of_nested_loops_multiply() -> None:
+    """Where one of them is not known, neither is their product."""
+    stream = Stream(0, 32, 4, 4, (2, 0))
+    assert stream.counted({0: 3, 1: 7, 2: 5}).rounds == 15
+    assert stream.counted({0: 3}).rounds is None
+    assert stream.counted({}).rounds is None

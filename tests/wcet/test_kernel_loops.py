@@ -1,6 +1,6 @@
 """Every loop of the kernel is bounded without a fact.
 
-Of the presets that promise it, the one with the most loops; ``make campaign-loop_comparison`` has
+Of the presets that promise it, one; ``make campaign-loop_comparison`` has
 those of both boards.
 """
 

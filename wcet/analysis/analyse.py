@@ -96,11 +96,11 @@ def bounded(run: Run, kernel: Path, entries: Sequence[Prepared]) -> Result:
 @contextmanager
 def finishing() -> Iterator[list[Callable[[], None]]]:
     """What other processes have begun, and is waited for at the end, whatever happens here."""
-    begun: list[Callable[[], None]] = []
+    waiting: list[Callable[[], None]] = []
     try:
-        yield begun
+        yield waiting
     finally:
-        for finish in begun:
+        for finish in waiting:
             finish()
 
 
