@@ -1,11 +1,12 @@
 """Memory cells within a scope: which store a load reads, and which stores cannot matter.
 
 Followed are cells that nothing but the program's own stores changes: constant addresses in a
-section of the image, and live stack frames. Whatever may alias a cell ends what is known of it
-(rule 20), except that, by assumption S1 (rule 1), a store of unknown address spares live stack
-frames; an address that may be computed from a stack address is not unknown in that sense. A word
-may have several names (rule 34): constant addresses are those of its home, and addresses that
-differ name different words by the memory map, by their places in pages, or by assumption S3.
+section of the image, and live stack frames, which may be in memory that no section names. Whatever
+may alias a cell ends what is known of it (rule 20), except that, by assumption S1 (rule 1), a store
+of unknown address spares live stack frames; an address that may be computed from a stack address is
+not unknown in that sense. A word may have several names (rule 34): constant addresses are those of
+its home, and addresses that differ name different words by the memory map, by their places in
+pages, or by assumption S3.
 """
 
 from __future__ import annotations
@@ -122,8 +123,8 @@ class LoadedWords:
 
     def _followed(self, node: int, address: Term, load: Load) -> bool:
         """Whether only stores of the program change the cell, and its address is one place."""
-        if address.constant is not None:
-            return self._code.steady(address.value, load.size)
+        if address.constant is not None and self._code.steady(address.value, load.size):
+            return True
         if not rewrite.symbols([address]) <= self._scope.leaves.keys():
             return False
         return self._in_frame(node, address, load)

@@ -213,3 +213,41 @@ def test_a_replaced_function_that_is_handed_a_stack_address(s1: bool, bound: int
     [found] = bound_loops(graph, image, analyse(graph, image), facts, options)
     assert found.bound == bound
     assert (F1.text() in found.rests) is s1
+
+
+NAMED = """.global main
+main: mov r7, sp
+  mov r8, lr
+  mvn sp, #15
+  and r4, r1, #3
+  mov r5, #0
+again: cmp r5, r4
+  beq done
+  bl leaf
+  add r5, r5, #1
+  b again
+done: mov sp, r7
+  bx r8
+leaf: push {r4, r5, r6, lr}
+  ldr r6, [r0]
+  STORE
+  mov r4, #9
+  mov r5, #9
+  pop {r4, r5, r6, pc}
+"""
+
+
+@pytest.mark.parametrize(
+    ("store", "bound"),
+    [
+        ("str r1, [r6]", 4),
+        ("mvn r6, #255\n  str r1, [r6]", 4),  # 0xffffff00
+        ("mvn r6, #31\n  str r1, [r6]", None),  # 0xffffffe0, where r4 is kept
+        ("mvn r6, #27\n  strb r1, [r6]", None),  # 0xffffffe4, where r5 is kept
+        ("mvn r6, #31\n  and r3, r1, #12\n  str r1, [r6, r3]", None),
+    ],
+)
+def test_a_stack_in_memory_that_no_section_names(store: str, bound: int | None) -> None:
+    """Code sets sp to a constant: what frames keep is followed there, too (rules 1, 34)."""
+    code = load(build(NAMED.replace("STORE", store), language="asm"))
+    assert [b.bound for b in code.bounds()] == [bound]
