@@ -16,7 +16,7 @@ from quoll.words.strided_interval import ValueSet
 from tests.testing.cache.graphs import CODE, DATA, DEVICE, Program, at, pool, straight
 from tests.testing.cache.walks import Tally, check, hierarchy
 
-CASES = 10_000  # of the 100,000 in campaigns/caches.py
+CASES = 6000  # of the 100,000 in campaigns/caches.py
 
 
 @pytest.mark.slow

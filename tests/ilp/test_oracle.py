@@ -14,7 +14,7 @@ from tests.testing.ilp.programs import PAIRS
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("solver", "first", "cases"),
-    [(InProcess(), 0, 1200), (Cbc(), 22_000, 500)],
+    [(InProcess(), 0, 1200), (Cbc(), 22_000, 300)],
     ids=["highs", "cbc"],
 )
 def test_the_bound_is_the_longest_allowed_path(solver: Solver, first: int, cases: int) -> None:

@@ -11,6 +11,7 @@ from campaigns.minimum_budget import BOARDS, Board, latency, stated, ticks
 from tests.testing.harness import build
 
 KZM, CUBIEBOARD = BOARDS
+pytestmark = pytest.mark.xdist_group("budget")  # the stages of a kernel are kept for the next test
 
 
 def built(preset: str) -> Bounds:

@@ -20,8 +20,8 @@ from kernels.bilby.mutation.reasons import Reason, read_reasons, why
 from kernels.bilby.mutation.schema import Numbered, choices
 from kernels.bilby.mutation.statements import BLANKED, PARSER, families, sites, walk
 
-SAMPLE = 30
-NOT_FOUND_YET = 2  # of the sample
+SAMPLE = 20
+NOT_FOUND_YET = 1  # of the sample
 SEED = 1
 CODE = range(0x08000000, 0x0A000000)  # of the host builds
 

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 
 from kernels.bilby.fuzz.directed import SEQUENCES
-from kernels.bilby.fuzz.host import program, running
+from kernels.bilby.fuzz.host import Host, program, running
 from kernels.bilby.fuzz.mutants import BILBY, read_mutants
 from kernels.bilby.fuzz.script import Script
 from kernels.bilby.spec.refinement import Refinement
@@ -17,15 +18,37 @@ from kernels.bilby.spec.state import Cap, Kernel, Slot, Table
 PRESETS = ["after", "before", "latency", "mcs"]
 
 
+Scripts = Callable[[str], Script]
+
+
+@pytest.fixture(scope="module")
+def script_of() -> Iterator[Scripts]:
+    """A script for the host build of a preset: one process for all, each begins after boot.
+
+    A new one where a sequence has ended it, or left it in the middle of an operation.
+    """
+    programs = {preset: program(preset) for preset in PRESETS}
+    hosts: dict[str, Host] = {}
+    with ExitStack() as all_running:
+
+        def script_of(preset: str) -> Script:
+            path = programs[preset]
+            if preset not in hosts or not hosts[preset].is_alive():
+                hosts[preset] = all_running.enter_context(running(path))
+            return Script(hosts[preset], path, preset)
+
+        yield script_of
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("sequence", SEQUENCES, ids=lambda sequence: str(sequence.__name__))
-def test_a_sequence_does_what_is_specified(preset: str, sequence: Callable[[Script], None]) -> None:
-    path = program(preset)
-    with running(path) as host:
-        script = Script(host, path, preset)
-        sequence(script)
-        if script.in_step:
-            script.run.refinement.check_everything()
+def test_a_sequence_does_what_is_specified(
+    script_of: Scripts, preset: str, sequence: Callable[[Script], None]
+) -> None:
+    script = script_of(preset)
+    sequence(script)
+    if script.in_step:
+        script.run.refinement.check_everything()
 
 
 def test_each_mutant_still_applies() -> None:

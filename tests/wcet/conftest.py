@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from quoll.image.trace import Trace
-from tests.testing.harness import build, qemu
+from tests.testing.harness import build
 from wcet.cli import main
 
 
@@ -36,14 +36,6 @@ def report(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     assert main(["analyse", str(kernel), "--entry", "all", "--quiet", "--json", str(out)]) == 0
     document: dict[str, Any] = json.loads(out.read_text())
     return document
-
-
-@pytest.fixture(scope="session")
-def recording(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of every kernel execution of the user-level test suite."""
-    path = tmp_path_factory.mktemp("trace") / "tests.trace"
-    qemu.record(path)
-    return path
 
 
 @pytest.fixture(scope="session")

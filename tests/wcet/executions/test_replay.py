@@ -46,13 +46,6 @@ ONE_WAY = Geometry(4096, 1, 32)
 
 
 @pytest.fixture(scope="session")
-def recording(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("replay") / "tests.trace"
-    qemu.record(path)
-    return path
-
-
-@pytest.fixture(scope="session")
 def recorded(recording: Path, kernel: Path) -> dict[int, list[list[Execution]]]:
     return by_path(Trace.read(recording).without(qemu.preemption_starts(Image.load(kernel))))
 
