@@ -26,6 +26,7 @@ from loopbounds.proof.prove import Budget, prove
 from loopbounds.proof.rounds import Rounds
 from loopbounds.slicing.acyclic import Acyclic
 from loopbounds.slicing.code import Code
+from loopbounds.slicing.stacks import Stacks
 from tests.testing.loopbounds.brute_force import NotNarrow, free_bits, most_executions, narrowed
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.loopbounds.programs import KINDS, random_program
@@ -50,7 +51,8 @@ class Result:
 
 def models_of(code: Program, budget: Budget) -> list[LoopModel]:
     """The models of all loops of a function, as they are when all are asked."""
-    whole = Code(code.graph, Acyclic.of(code.graph), code.image, code.values)
+    stacks = Stacks.of(code.graph, code.image)
+    whole = Code(code.graph, Acyclic.of(code.graph), code.image, code.values, stacks)
     rounds = Rounds(whole, BoundOptions(budget, workers=0), BothCheckers.found(), None)
     rounds.run(range(len(code.graph.loops)))
     return [rounds.slices[loop.index].model for loop in code.graph.loops]

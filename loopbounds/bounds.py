@@ -46,6 +46,7 @@ from loopbounds.slicing.acyclic import Acyclic
 from loopbounds.slicing.code import Code, KnownValues, NothingKnown
 from loopbounds.slicing.gated_ssa import GatedSsa, OutOfEffort
 from loopbounds.slicing.slice import Slice, slice_loops
+from loopbounds.slicing.stacks import Stacks
 from quoll.facts import Facts, ListAtMost, LoopFact
 from quoll.image.image import Image
 from quoll.inlining.merged_contexts import ContextPart, pieces
@@ -89,15 +90,18 @@ def bound_loops(
     """
     options = options or BoundOptions()
     values = values or NothingKnown()
+    stacks = Stacks.of(graph, image)
     if not graph.merged:
-        return _bound_part(graph, image, values, facts, options, progress, only, called=called)
+        return _bound_part(
+            graph, image, values, stacks, facts, options, progress, only, called=called
+        )
     found: dict[int, LoopBound] = {}
     for piece in pieces(graph):
         if piece.loops:
             asked = None if only is None else piece.asked(only)
             known = _PieceValues(values, piece)
             bounds = _bound_part(
-                piece.graph, image, known, facts, options, progress, asked, called=True
+                piece.graph, image, known, stacks, facts, options, progress, asked, called=True
             )
             found |= {
                 loop: replace(b, loop=loop, exact=None)  # that a caller reaches it is not known
@@ -132,6 +136,7 @@ def _bound_part(
     graph: Supergraph,
     image: Image,
     values: KnownValues,
+    stacks: Stacks,
     facts: Facts,
     options: BoundOptions,
     progress: Progress | None,
@@ -145,7 +150,17 @@ def _bound_part(
     wanted = tuple(i for i in range(len(graph.loops)) if only is None or i in only)
     tightest = {i: found[0] for i in wanted if (found := stated[i])}
     part = _GraphPart(
-        graph, image, values, options, progress, checker, wanted, frozenset(tightest), lists, called
+        graph,
+        image,
+        values,
+        stacks,
+        options,
+        progress,
+        checker,
+        wanted,
+        frozenset(tightest),
+        lists,
+        called,
     )
     return part.counted(tightest)
 
@@ -190,6 +205,7 @@ class _GraphPart:
     graph: Supergraph
     image: Image
     values: KnownValues
+    stacks: Stacks
     options: BoundOptions
     progress: Progress | None
     checker: Checker
@@ -270,7 +286,7 @@ class _GraphPart:
         lists = sorted(self.lists.items())
         given, stated = not self.options.prove_stated, sorted(self.stated)
         options = (self.options.budget, self.options.s1, given, self.called)
-        read = (options, self.wanted, stated, lists)
+        read = (options, self.wanted, stated, lists, self.stacks)
         store = self.options.store
         key = graph_key(self.graph, self.image, self.values, read, self.checker)
         known: Answers | None = store.value(key, Answers)
@@ -297,6 +313,7 @@ class _GraphPart:
                 self._acyclic,
                 self.image,
                 self.values,
+                self.stacks,
                 at_start=not self.called,
                 s1=self.options.s1,
                 lists={loop: fact.most for loop, fact in self.lists.items()},

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from loopbounds.slicing.acyclic import Acyclic
-from loopbounds.slicing.cell import SP, Cell
+from loopbounds.slicing.cell import Cell
 from loopbounds.slicing.effects import FLAG, BlockEffect, Load, block_effect
+from loopbounds.slicing.stacks import FRAMES, Stacks
 from loopbounds.terms.bit_vectors import Term, sub
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Block, EdgeKind
@@ -18,8 +18,6 @@ from quoll.inlining.supergraph import Supergraph
 from quoll.words.strided_interval import ANY, ValueSet
 
 __all__ = ["CellStep", "Code", "Continued", "KnownValues", "NothingKnown"]
-
-FRAMES = 1 << 16  # bytes above the stack pointer that may be live frames
 
 
 class KnownValues(Protocol):
@@ -93,6 +91,7 @@ class Code:
     acyclic: Acyclic
     image: Image
     values: KnownValues
+    stacks: Stacks  # of the whole program, of which ``graph`` may be a part
     bounds: dict[int, int] = field(default_factory=dict)  # proved so far, by loop index
     steps: dict[tuple[int, Cell], CellStep] = field(
         default_factory=dict
@@ -104,7 +103,6 @@ class Code:
     _effects: dict[int, BlockEffect] = field(default_factory=dict)  # by block
     _at: dict[int, BlockEffect] = field(default_factory=dict)  # by node
     _stores: tuple[int, ...] | None = None  # nodes that store elsewhere than near sp
-    _stacks: tuple[tuple[int, int], ...] | None = None
     _written: dict[int, frozenset[int]] = field(default_factory=dict)
     _one_way_out: dict[int, bool] = field(default_factory=dict)
     _stored_before: dict[int, bool] = field(default_factory=dict)  # by node
@@ -211,58 +209,12 @@ class Code:
             return False
         if address.constant is None:
             return True
-        return any(
-            bottom <= stack_pointer.value <= address.value < top for bottom, top in self.stacks()
-        )
+        return self.stacks.hold(stack_pointer.value, address.value)
 
     def near_stack(self, value: int) -> bool:
         """Whether a constant may be an address in a stack."""
         known = self._near_stack.get(value)
         if known is None:
             names = self.image.memory.names(value, 1)
-            known = self._near_stack[value] = any(
-                bottom <= name <= top for bottom, top in self.stacks() for name in names
-            )
+            known = self._near_stack[value] = any(map(self.stacks.reach, names))
         return known
-
-    def stacks(self) -> tuple[tuple[int, int], ...]:
-        """Lowest address and end of each stack that code switches to."""
-        if self._stacks is None:
-            tops = sorted(set(self._stack_tops()))
-            self._stacks = tuple((self._bottom(top), top) for top in tops)
-        return self._stacks
-
-    def _bottom(self, top: int) -> int:
-        """Where the stack below ``top`` ends: the object it is, if it has a symbol."""
-        found = self.image.symbol_at(top - 1)
-        if found is None or found[0].addr + found[0].size < top:
-            return top - FRAMES
-        return found[0].addr
-
-    def _stack_tops(self) -> Iterator[int]:
-        """The constants that the stack pointer is computed from."""
-        for node in self.graph.nodes:
-            if not any(SP in insn.writes for insn in node.block.insns):
-                continue
-            effect = self._effect_of(node.block)
-            value = effect.registers.get(SP)
-            for part in () if value is None else _chosen(value):
-                if part in effect.loads and effect.loads[part].address.constant is not None:
-                    load = effect.loads[part]
-                    loaded = self.image.constant(load.address.value, load.size)
-                    if loaded is not None:
-                        yield loaded
-            if value is not None and value.constant is not None:
-                yield value.value
-
-
-def _chosen(value: Term) -> Iterator[Term]:
-    """The words that a value may be, or is computed from; not what chooses between them."""
-    seen = {value}
-    pending = [value]
-    while pending:
-        term = pending.pop()
-        yield term
-        parts = term.args[1:] if term.op == "ite" else term.args
-        pending += [part for part in parts if part not in seen]
-        seen.update(parts)

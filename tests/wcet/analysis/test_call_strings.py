@@ -70,3 +70,45 @@ def test_values_of_all_callers_meet_in_a_shared_context() -> None:
     assert entry.cycles > whole.cycles
     assert len(entry.graph.contexts) == 3
     check(shared, 1, inputs=4, states=3)
+
+
+ABSOLUTE = """.global main
+main: mov r7, sp
+  mov r8, lr
+  mvn sp, #15
+  bl work
+  bl work
+  mov sp, r7
+  bx r8
+work: push {r4, r5, lr}
+  and r4, r1, #3
+  mov r5, #0
+again: cmp r5, r4
+  beq done
+  bl leaf
+  add r5, r5, #1
+  b again
+done: pop {r4, r5, pc}
+leaf: push {r4, r5, r6, lr}
+  STORE
+  mov r4, #9
+  mov r5, #9
+  pop {r4, r5, r6, pc}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("store", "bound_is"),
+    [("ldr r6, [r0]\n  str r1, [r6]", 4), ("mvn r6, #43\n  str r1, [r6]", None)],
+)
+def test_a_shared_context_knows_the_stack_that_callers_switch_to(
+    store: str, bound_is: int | None
+) -> None:
+    """Only code outside of it says where that is. 0xffffffd4 is where r4 is kept (rules 1, 34)."""
+    elf = build(ABSOLUTE.replace("STORE", store), *FLAGS, language="asm", link=(CODE,))
+    if bound_is is None:
+        with pytest.raises(UnboundedLoop):
+            bound(elf, vivu=Vivu(0))
+    else:
+        assert [b.bound for b in bound(elf, vivu=Vivu(0)).entries["main"].bounds] == [bound_is]

@@ -1,0 +1,75 @@
+"""The stacks that code switches to: where constants that sp is computed from say that they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from loopbounds.slicing.cell import SP
+from loopbounds.slicing.effects import block_effect
+from loopbounds.terms.bit_vectors import Term
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
+
+__all__ = ["FRAMES", "Stacks"]
+
+FRAMES = 1 << 16  # bytes above the stack pointer that may be live frames
+
+
+@dataclass(frozen=True, slots=True)
+class Stacks:
+    """``spans``: lowest address and end of each."""
+
+    spans: tuple[tuple[int, int], ...]
+
+    @staticmethod
+    def of(graph: Supergraph, image: Image) -> Stacks:
+        """Those that a program switches to."""
+        tops = sorted(set(_tops(graph, image)))
+        return Stacks(tuple((_bottom(top, image), top) for top in tops))
+
+    def hold(self, stack_pointer: int, address: int) -> bool:
+        """Whether an address is in live frames of the one that sp points into."""
+        return any(bottom <= stack_pointer <= address < top for bottom, top in self.spans)
+
+    def reach(self, address: int) -> bool:
+        """Whether an address is in one, or at its end."""
+        return any(bottom <= address <= top for bottom, top in self.spans)
+
+
+def _tops(graph: Supergraph, image: Image) -> Iterator[int]:
+    """The constants that the stack pointer is computed from."""
+    blocks = {id(node.block): node.block for node in graph.nodes}
+    for block in blocks.values():
+        if not any(SP in insn.writes for insn in block.insns):
+            continue
+        effect = block_effect(block)
+        value = effect.registers.get(SP)
+        for part in () if value is None else _chosen(value):
+            if part in effect.loads and effect.loads[part].address.constant is not None:
+                load = effect.loads[part]
+                loaded = image.constant(load.address.value, load.size)
+                if loaded is not None:
+                    yield loaded
+        if value is not None and value.constant is not None:
+            yield value.value
+
+
+def _bottom(top: int, image: Image) -> int:
+    """Where the stack below ``top`` ends: the object it is, if it has a symbol."""
+    found = image.symbol_at(top - 1)
+    if found is None or found[0].addr + found[0].size < top:
+        return top - FRAMES
+    return found[0].addr
+
+
+def _chosen(value: Term) -> Iterator[Term]:
+    """The words that a value may be, or is computed from; not what chooses between them."""
+    seen = {value}
+    pending = [value]
+    while pending:
+        term = pending.pop()
+        yield term
+        parts = term.args[1:] if term.op == "ite" else term.args
+        pending += [part for part in parts if part not in seen]
+        seen.update(parts)
