@@ -9,13 +9,13 @@ was verified is true of every execution, and need not be verified when more boun
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from loopbounds.slicing.cell import SP, Cell, HeaderCell
 from loopbounds.slicing.scope import ScopeValues
 from loopbounds.terms.bit_vectors import Term
-from loopbounds.terms.rewrite import parts
 
-__all__ = ["Taint"]
+__all__ = ["Taint", "words_of"]
 
 
 class Taint:
@@ -30,7 +30,7 @@ class Taint:
 
     def of_term(self, scope: ScopeValues, term: Term) -> bool:
         """Whether ``term`` may be computed from a stack address."""
-        for t in parts(term):
+        for t in words_of(term):
             if t.op in ("const", "linear") and scope.code.near_stack(t.value):
                 return True
             if t.op == "sym" and self._of_symbol(scope, t):
@@ -118,3 +118,31 @@ class Taint:
         if scope.start == whole.start:
             outside |= self.of_term(whole, whole.leaf(outer))
         return outside or any(self.of_term(scope, scope.along(e, cell)) for e in edges.backs)
+
+
+@lru_cache(maxsize=1 << 16)
+def words_of(term: Term) -> tuple[Term, ...]:
+    """The words that ``term`` is computed from, and itself.
+
+    Not those that a condition compares, nor a constant that ``and`` clears a field of bits with:
+    ``x & 0xfffffff0`` is x at a multiple of 16 also where a stack ends at 0xfffffff0.
+    """
+    seen = {term: None}
+    pending = [term]
+    while pending:
+        word = pending.pop()
+        for part in word.args:
+            if part.width == 1 or part in seen or (word.op == "and" and _clears_a_field(part)):
+                continue
+            seen[part] = None
+            pending.append(part)
+    return tuple(seen)
+
+
+def _clears_a_field(mask: Term) -> bool:
+    """Whether a constant has ones everywhere but in one run of bits."""
+    cleared = None if mask.constant is None else mask.value ^ ((1 << mask.width) - 1)
+    if not cleared:
+        return False
+    run = cleared // (cleared & -cleared)
+    return run & (run + 1) == 0

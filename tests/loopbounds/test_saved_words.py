@@ -241,6 +241,9 @@ leaf: push {r4, r5, r6, lr}
     ("store", "bound"),
     [
         ("str r1, [r6]", 4),
+        ("bic r6, r6, #31\n  str r1, [r6]", 4),  # 0xffffffe0 is no address here
+        ("cmn r6, #32\n  movne r6, r1\n  str r1, [r6]", 4),  # nor here
+        ("mvn r3, #31\n  cmp r1, #0\n  moveq r6, r3\n  str r1, [r6]", None),  # but here
         ("mvn r6, #255\n  str r1, [r6]", 4),  # 0xffffff00
         ("mvn r6, #31\n  str r1, [r6]", None),  # 0xffffffe0, where r4 is kept
         ("mvn r6, #27\n  strb r1, [r6]", None),  # 0xffffffe4, where r5 is kept
