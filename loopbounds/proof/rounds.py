@@ -53,9 +53,18 @@ class Rounds:
         return self.options.store
 
     def run(self, loops: Sequence[int]) -> None:
-        """Answer ``loops``; others are unknown to them."""
+        """Answer ``loops``; others are unknown to them.
+
+        What may hold a stack address is looked at in each context by itself only for loops that
+        are left without a bound.
+        """
+        ssa = GatedSsa(self.code)
+        self._settle(loops, ssa)
+        if ssa.spread and any(map(self._is_open, loops)):
+            self._settle(loops, GatedSsa(self.code, by_itself=True))
+
+    def _settle(self, loops: Sequence[int], ssa: GatedSsa) -> None:
         code, asked = self.code, self.outcomes
-        ssa = GatedSsa(code)
         pending, wanted = [loop for loop in loops if self._is_open(loop)], set(loops)
         while pending:
             new = slice_loops(ssa, pending)

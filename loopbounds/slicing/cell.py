@@ -7,7 +7,10 @@ from typing import NamedTuple
 from loopbounds.slicing.effects import FLAG, SP, register_symbol
 from loopbounds.terms.bit_vectors import Term
 
-__all__ = ["SP", "Cell", "HeaderCell", "MemoryCell", "cell_name", "cell_width"]
+__all__ = ["SP", "STACK", "Cell", "HeaderCell", "MemoryCell", "cell_name", "cell_width"]
+
+
+STACK = 64  # no register: the end of a stack, a constant that is treated as any word
 
 
 class MemoryCell(NamedTuple):

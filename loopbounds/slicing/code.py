@@ -119,7 +119,7 @@ class Code:
     def _effect_of(self, block: Block) -> BlockEffect:
         known = self._effects.get(id(block))
         if known is None:
-            known = self._effects[id(block)] = block_effect(block)
+            known = self._effects[id(block)] = block_effect(block, self.stacks.apart)
         return known
 
     def written(self, loop: int) -> frozenset[int]:

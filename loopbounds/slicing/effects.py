@@ -18,7 +18,16 @@ from quoll.arm.semantics import lift
 from quoll.cfg.cfg import Block
 from quoll.errors import ControlFlowError
 
-__all__ = ["FLAG", "SP", "BlockEffect", "Load", "StoreEffect", "block_effect", "register_symbol"]
+__all__ = [
+    "FLAG",
+    "SP",
+    "BlockEffect",
+    "Load",
+    "StoreEffect",
+    "block_effect",
+    "register_symbol",
+    "stack_symbol",
+]
 
 SP = 13
 STACK_POINTER = Var(Space.REG, SP, 4)
@@ -62,6 +71,7 @@ class BlockEffect:
     loads: dict[Term, Load]
     stores: tuple[StoreEffect, ...]
     unknown: frozenset[Term]
+    users: frozenset[Term]  # those of them that registers of user mode or a saved status hold
     leaves: Term
 
     def on_edge(self, register: int, *, falls_through: bool) -> Term | None:
@@ -89,9 +99,15 @@ def entry_value(number: int) -> Term:
     return terms.zext(symbol, 8) if number >= FLAG else symbol
 
 
-def block_effect(block: Block) -> BlockEffect:
-    """Run the ops of ``block`` symbolically."""
-    run = _Run()
+@cache
+def stack_symbol(end: int) -> Term:
+    """The constant ``end``, where a stack ends that sp is set to."""
+    return sym(f"stack{end}", 32)
+
+
+def block_effect(block: Block, ends: frozenset[int] = frozenset()) -> BlockEffect:
+    """Run the ops of ``block`` symbolically; where sp becomes one of ``ends`` that is a symbol."""
+    run = _Run(ends)
     for insn in block.insns:
         run.instruction(insn)
     return run.effect()
@@ -103,11 +119,14 @@ _Variables = dict[Var, Term]
 class _Run:
     """Symbolic state while going through a block; conditional parts merge under guards."""
 
-    def __init__(self) -> None:
+    def __init__(self, ends: frozenset[int]) -> None:
+        self._ends = ends
         self._state: _Variables = {}
         self._loads: dict[Term, Load] = {}
         self._stores: list[StoreEffect] = []
         self._unknown: set[Term] = set()
+        self._users: set[Term] = set()
+        self._saves_user = False
         self._leaves = FALSE
         self._events = 0
         self._insn = -1
@@ -121,12 +140,19 @@ class _Run:
             if v.space is Space.REG and t is not entry_value(v.offset)
         }
         return BlockEffect(
-            registers, self._loads, tuple(self._stores), frozenset(self._unknown), self._leaves
+            registers,
+            self._loads,
+            tuple(self._stores),
+            frozenset(self._unknown),
+            frozenset(self._users),
+            self._leaves,
         )
 
     def instruction(self, insn: Insn) -> None:
         self._insn += 1
         self._sp = self._in(self._state, STACK_POINTER)
+        banked = insn.memory is not None and insn.memory.user
+        self._saves_user = banked or insn.mnemonic == "srs"
         ops = lift(insn)
         arriving: dict[int, list[tuple[Term, _Variables]]] = {0: [(TRUE, self._state)]}
         self._leaves = FALSE
@@ -154,6 +180,9 @@ class _Run:
                 self._one(op)
                 arriving.setdefault(index + 1, []).append((self._guard, self._state))
         self._state = {v: t for v, t in self._state.items() if v.space is Space.REG}
+        sp = self._in(self._state, STACK_POINTER)
+        if sp.constant is not None and sp.value in self._ends:
+            self._state[STACK_POINTER] = stack_symbol(sp.value)
 
     def _merge(self, arriving: list[tuple[Term, _Variables]]) -> None:
         """Join the states that reach an op; they exclude each other and together are all."""
@@ -192,6 +221,8 @@ class _Run:
         if op.code is OpCode.STORE:
             self._events += 1
             address, value = map(self._read, op.ins)
+            if self._saves_user and value in self._unknown:
+                self._users.add(value)
             store = StoreEffect(self._events, self._insn, address, value, self._guard, self._sp)
             self._stores.append(store)
             return

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from loopbounds.slicing.cell import SP, Cell, HeaderCell, MemoryCell, cell_name, cell_width
+from loopbounds.slicing.cell import SP, STACK, Cell, HeaderCell, MemoryCell, cell_name, cell_width
 from loopbounds.slicing.code import Code
 from loopbounds.slicing.effects import FLAG
 from loopbounds.slicing.loaded_words import AFTER, LoadedWords
@@ -154,10 +154,20 @@ class Scope:
             if symbol in effect.loads:
                 values[symbol] = self.memory.loaded(node, effect.loads[symbol])
             elif symbol in effect.unknown:
-                values[symbol] = self.input(node, symbol.name, symbol.width, frame=True)
+                frame = symbol not in effect.users
+                values[symbol] = self.input(node, symbol.name, symbol.width, frame=frame)
+            elif (end := self.code.stacks.end_of(symbol)) is not None:
+                values[symbol] = self._end_of_stack(symbol, end)
             else:
                 values[symbol] = self.at(node, int(symbol.name.removeprefix("entry")))
         return self._limited(node, rewrite.substitute(term, values))
+
+    def _end_of_stack(self, symbol: Term, end: int) -> Term:
+        """A symbol as one place for the whole graph; loops see how far below it they are."""
+        if self.loop is not None:
+            return const(end, 32)
+        self.leaves[symbol] = STACK
+        return symbol
 
     def _limited(self, node: int, term: Term) -> Term:
         if len(term.args) and rewrite.size(term) > LARGE:
@@ -201,12 +211,14 @@ class Scope:
         header, values = self.code.graph.loops[loop].header, self.code.values
         if self.start == header:
             return ()
-        sp = _single(values.frame_register(header, SP))
+        sp, at = _single(values.frame_register(header, SP)), _single(values.register(header, SP))
         found = []
         for register in (*FRAME_POINTERS, SP):
             amount = _single(values.register(header, register))
             above = _single(values.frame_register(header, register))
-            if amount is not None:
+            if at is not None and amount is not None and self.code.stacks.are_apart(at, amount):
+                found.append((register, CellAddress(from_sp=True, amount=(amount - at) % WORDS)))
+            elif amount is not None:
                 found.append((register, CellAddress(from_sp=False, amount=amount)))
             elif register == SP:
                 found.append((register, CellAddress(from_sp=True, amount=0)))
@@ -312,7 +324,9 @@ class Scope:
 
     def is_given(self, symbol: Term) -> bool:
         """Whether nothing is known of a word because nothing can be: it is there at the start."""
-        return symbol in self.leaves or self.origin[symbol].given
+        if symbol in self.leaves:
+            return self.leaves[symbol] != STACK
+        return self.origin[symbol].given
 
     def knows(self, symbol: Term) -> bool:
         """Whether a symbol is one of this scope."""
@@ -478,10 +492,13 @@ class GatedSsa:
     """The scope of the whole graph and those of its loops, made when first asked for.
 
     ``effort``: values that may be looked for, none again; of no use after ``OutOfEffort``.
+    ``by_itself``: whether it is found out for each context of a loop what may hold a stack address.
+    Else what one may hold all may, which is soon found, and ``spread`` says that it was so.
     """
 
-    def __init__(self, code: Code, effort: float = math.inf) -> None:
-        self.code, self._effort = code, effort
+    def __init__(self, code: Code, effort: float = math.inf, *, by_itself: bool = False) -> None:
+        self.code, self._effort, self._by_itself = code, effort, by_itself
+        self.spread = False
         self._keepers: dict[tuple[int, Scope], Scope] = {}
         self.restart(frozenset())
 
@@ -494,14 +511,16 @@ class GatedSsa:
     def restart(self, tainted: frozenset[HeaderCell]) -> None:
         """Forget all; ``tainted`` cells may hold stack addresses.
 
-        So may the same registers in the same loop of other contexts: it is not found out for
-        each by itself.
+        Unless each context is looked at by itself, so may the same registers in the same loop of
+        others.
         """
         alike: set[HeaderCell] = {
             (twin, cell)
             for loop, cell in tainted
-            for twin in (self._twins(loop) if isinstance(cell, int) else [])
+            if isinstance(cell, int) and not self._by_itself
+            for twin in self._twins(loop)
         }
+        self.spread |= not alike <= tainted
         self.taint = Taint(tainted | alike)
         self._plain: dict[tuple[int, Places], Scope] = {}
         self._keepers.clear()

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from loopbounds.slicing.cell import SP, MemoryCell, cell_name
 from loopbounds.slicing.effects import FLAG, Load, StoreEffect
 from loopbounds.slicing.scope import ScopeValues
-from loopbounds.slicing.stack_taint import words_of
+from loopbounds.slicing.stack_taint import names_a_stack, words_of
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, ite, sub
@@ -382,7 +382,7 @@ class LoadedWords:
     def _was_read(self, target: Term) -> bool:
         """Whether all that may be a stack address in ``target`` are words of unknown places."""
         for part in words_of(target):
-            if part.op in ("const", "linear") and self._code.near_stack(part.value):
+            if names_a_stack(self._code, part):
                 return False
             if part.op == "sym" and part not in self.addresses and self._scope.tainted(part):
                 return False

@@ -18,7 +18,7 @@ from loopbounds.nusmv.model import LoopModel, Variable
 from loopbounds.reduction.constraints import Words, conjuncts, relevant, says_all, within
 from loopbounds.reduction.lists import ELEMENTS, RANK, ranked
 from loopbounds.reduction.simplify import simplified
-from loopbounds.slicing.cell import Cell, HeaderCell
+from loopbounds.slicing.cell import STACK, Cell, HeaderCell
 from loopbounds.slicing.code import Code, Continued
 from loopbounds.slicing.effects import FLAG, Load
 from loopbounds.slicing.gated_ssa import GatedSsa, Scope
@@ -472,6 +472,8 @@ def _described(scope: Scope, symbol: Term) -> Described:
     node, cell = scope.source(symbol)
     block = scope.code.graph.nodes[node].block
     where = scope.code.image.place(block.addr)
+    if cell == STACK:
+        return Described("where a stack ends", where, "")
     if isinstance(cell, int):
         name = f"r{cell}" if cell < FLAG else "a flag"
         if cell == SP:

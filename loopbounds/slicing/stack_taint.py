@@ -11,11 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from loopbounds.slicing.cell import SP, Cell, HeaderCell
+from loopbounds.slicing.cell import SP, STACK, Cell, HeaderCell
+from loopbounds.slicing.code import Code
 from loopbounds.slicing.scope import ScopeValues
-from loopbounds.terms.bit_vectors import Term
+from loopbounds.terms.bit_vectors import Term, const, sub
+from loopbounds.terms.interval import interval
 
-__all__ = ["Taint", "words_of"]
+__all__ = ["Taint", "names_a_stack", "words_of"]
+
+WORDS = 1 << 32
+SMALL = 1 << 16  # no address
 
 
 class Taint:
@@ -31,7 +36,7 @@ class Taint:
     def of_term(self, scope: ScopeValues, term: Term) -> bool:
         """Whether ``term`` may be computed from a stack address."""
         for t in words_of(term):
-            if t.op in ("const", "linear") and scope.code.near_stack(t.value):
+            if names_a_stack(scope.code, t):
                 return True
             if t.op == "sym" and self._of_symbol(scope, t):
                 return True
@@ -79,7 +84,7 @@ class Taint:
             if scope.loop is not None:
                 return self._at(scope.loop, cell)
             code = scope.code
-            return cell == SP or code.values.hands_on_a_stack_address(code.graph.entry)
+            return cell in (SP, STACK) or code.values.hands_on_a_stack_address(code.graph.entry)
         origin = scope.origin[symbol]
         if origin.cell is not None:
             loop = scope.code.acyclic.headers[origin.node]
@@ -120,17 +125,36 @@ class Taint:
         return outside or any(self.of_term(scope, scope.along(e, cell)) for e in edges.backs)
 
 
+def names_a_stack(code: Code, word: Term) -> bool:
+    """Whether a constant is an address in a stack, or one that something is added to.
+
+    Not if that is less than ``SMALL`` and reaches beyond the end: ``(x & 0xff) - 62`` is no place
+    in a stack of which less than 62 bytes are left above.
+    """
+    if word.op not in ("const", "linear") or not code.near_stack(word.value):
+        return False
+    if not word.args:
+        return True
+    _, most = interval(sub(word, const(word.value, word.width)), {}, {})
+    return most >= SMALL or code.near_stack((word.value + most) % WORDS)
+
+
 @lru_cache(maxsize=1 << 16)
 def words_of(term: Term) -> tuple[Term, ...]:
-    """The words that ``term`` is computed from, and itself.
+    """The words that ``term`` is computed from, and itself, as far as they may be addresses.
 
-    Not those that a condition compares, nor a constant that ``and`` clears a field of bits with:
-    ``x & 0xfffffff0`` is x at a multiple of 16 also where a stack ends at 0xfffffff0.
+    Not those that a condition compares, nor what is left of a word under a mask of few bits; nor a
+    constant that ``and`` clears a field of bits with: ``x & 0xfffffff0`` is x at a multiple of 16
+    also where a stack ends at 0xfffffff0.
     """
     seen = {term: None}
     pending = [term]
     while pending:
         word = pending.pop()
+        if word.op == "and" and any(
+            part.constant is not None and part.value < SMALL for part in word.args
+        ):
+            continue
         for part in word.args:
             if part.width == 1 or part in seen or (word.op == "and" and _clears_a_field(part)):
                 continue

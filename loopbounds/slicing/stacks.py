@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from loopbounds.slicing.cell import SP
-from loopbounds.slicing.effects import block_effect
+from loopbounds.slicing.effects import block_effect, stack_symbol
 from loopbounds.terms.bit_vectors import Term
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
@@ -18,19 +18,37 @@ FRAMES = 1 << 16  # bytes above the stack pointer that may be live frames
 
 @dataclass(frozen=True, slots=True)
 class Stacks:
-    """``spans``: lowest address and end of each."""
+    """``spans``: lowest address and end of each; ``apart``: ends of those in no section.
+
+    Addresses in those are kept as distances from their ends. As numbers they could not be told
+    from others: a stack may end at 0xfffffff0, and -62 is no address in it.
+    """
 
     spans: tuple[tuple[int, int], ...]
+    apart: frozenset[int]
 
     @staticmethod
     def of(graph: Supergraph, image: Image) -> Stacks:
         """Those that a program switches to."""
         tops = sorted(set(_tops(graph, image)))
-        return Stacks(tuple((_bottom(top, image), top) for top in tops))
+        apart = frozenset(top for top in tops if image.section_at(top - 1) is None)
+        return Stacks(tuple((_bottom(top, image), top) for top in tops), apart)
+
+    def end_of(self, symbol: Term) -> int | None:
+        """The end of a stack that a symbol of a block's effect stands for."""
+        return next((end for end in self.apart if stack_symbol(end) is symbol), None)
 
     def hold(self, stack_pointer: int, address: int) -> bool:
         """Whether an address is in live frames of the one that sp points into."""
         return any(bottom <= stack_pointer <= address < top for bottom, top in self.spans)
+
+    def are_apart(self, stack_pointer: int, address: int) -> bool:
+        """Whether both are in one that is in no section; sp may be at its end."""
+        return any(
+            bottom <= stack_pointer <= top and bottom <= address <= top
+            for bottom, top in self.spans
+            if top in self.apart
+        )
 
     def reach(self, address: int) -> bool:
         """Whether an address is in one, or at its end."""
