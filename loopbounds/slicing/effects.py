@@ -71,7 +71,6 @@ class BlockEffect:
     loads: dict[Term, Load]
     stores: tuple[StoreEffect, ...]
     unknown: frozenset[Term]
-    users: frozenset[Term]  # those of them that registers of user mode or a saved status hold
     leaves: Term
 
     def on_edge(self, register: int, *, falls_through: bool) -> Term | None:
@@ -125,8 +124,6 @@ class _Run:
         self._loads: dict[Term, Load] = {}
         self._stores: list[StoreEffect] = []
         self._unknown: set[Term] = set()
-        self._users: set[Term] = set()
-        self._saves_user = False
         self._leaves = FALSE
         self._events = 0
         self._insn = -1
@@ -140,19 +137,12 @@ class _Run:
             if v.space is Space.REG and t is not entry_value(v.offset)
         }
         return BlockEffect(
-            registers,
-            self._loads,
-            tuple(self._stores),
-            frozenset(self._unknown),
-            frozenset(self._users),
-            self._leaves,
+            registers, self._loads, tuple(self._stores), frozenset(self._unknown), self._leaves
         )
 
     def instruction(self, insn: Insn) -> None:
         self._insn += 1
         self._sp = self._in(self._state, STACK_POINTER)
-        banked = insn.memory is not None and insn.memory.user
-        self._saves_user = banked or insn.mnemonic == "srs"
         ops = lift(insn)
         arriving: dict[int, list[tuple[Term, _Variables]]] = {0: [(TRUE, self._state)]}
         self._leaves = FALSE
@@ -221,8 +211,6 @@ class _Run:
         if op.code is OpCode.STORE:
             self._events += 1
             address, value = map(self._read, op.ins)
-            if self._saves_user and value in self._unknown:
-                self._users.add(value)
             store = StoreEffect(self._events, self._insn, address, value, self._guard, self._sp)
             self._stores.append(store)
             return

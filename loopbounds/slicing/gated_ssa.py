@@ -154,8 +154,7 @@ class Scope:
             if symbol in effect.loads:
                 values[symbol] = self.memory.loaded(node, effect.loads[symbol])
             elif symbol in effect.unknown:
-                frame = symbol not in effect.users
-                values[symbol] = self.input(node, symbol.name, symbol.width, frame=frame)
+                values[symbol] = self.input(node, symbol.name, symbol.width, frame=True)
             elif (end := self.code.stacks.end_of(symbol)) is not None:
                 values[symbol] = self._end_of_stack(symbol, end)
             else:

@@ -254,3 +254,33 @@ def test_a_stack_in_memory_that_no_section_names(store: str, bound: int | None) 
     """Code sets sp to a constant: what frames keep is followed there, too (rules 1, 34)."""
     code = load(build(NAMED.replace("STORE", store), language="asm"))
     assert [b.bound for b in code.bounds()] == [bound]
+
+
+CONTEXTS = """.global main
+main: push {r4, lr}
+  sub sp, sp, #64
+  mov r0, sp
+  bl walk
+  ldr r0, [r2]
+  bl walk
+  add sp, sp, #64
+  pop {r4, pc}
+walk: sub sp, sp, #8
+  and r1, r1, #31
+  str r1, [sp]
+  mov r3, #0
+again: ldr r12, [sp]
+  cmp r3, r12
+  beq done
+  str r4, [r0], #4
+  add r3, r3, #1
+  b again
+done: add sp, sp, #8
+  bx lr
+"""
+
+
+def test_what_may_be_a_stack_address_in_one_context_need_not_be_one_in_another() -> None:
+    """The first call may store over its own local, the second by S1 does not."""
+    found = load(build(CONTEXTS, language="asm")).bounds()
+    assert sorted(str(b.bound) for b in found) == ["32", "None"]
