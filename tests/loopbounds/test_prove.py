@@ -354,3 +354,14 @@ def test_a_search_takes_the_steps_of_its_budget() -> None:
     bound = found[enough].bound
     assert bound is not None
     assert least < bound < HUGE
+
+
+def test_the_seconds_of_an_answer_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the whole model pass while the clock runs."""
+    model = counted(word(0), terms.add(X, word(3)), terms.ult(X, bits(N, 0xFF)))
+    whole = replace(model, constraints=(terms.ult(N, word(9)),))
+    slow = ProofOutcome(None, 1, (), 0, "", "", 1000.0)
+    monkeypatch.setattr("loopbounds.proof.prove.prove_simple", lambda *_: slow)
+    before = replace(slow, seconds=500.0)
+    found = Question(model, whole, whole, whole).lifted(before, BUDGET, find_checker())
+    assert 500 <= found.seconds < 1000
