@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from ilp.solvers import highs_library
 from ilp.solvers.answer import GRACE, Answer, Status
 from ilp.solvers.model import Model
 from quoll.errors import SolverError
@@ -26,17 +27,15 @@ class Highs:
     @property
     def name(self) -> str:
         """Name and version."""
-        from ilp.solvers.highs_library import new_highs
-
-        return f"HiGHS {new_highs().version()}"
+        return f"HiGHS {highs_library.version()}"
 
     def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
         """See ``ilp.solvers.answer.Solver``."""
-        from ilp.solvers.highs_library import solved
-
+        highs_library.library()  # loaded here, and not in each process
+        work = partial(highs_library.solved, model, relaxed=relaxed, seconds=seconds)
         limit = None if seconds is None else seconds + GRACE
         try:
-            return apart(partial(solved, model, relaxed=relaxed, seconds=seconds), limit)
+            return apart(work, limit)
         except TimedOut:
             return Answer(Status.STOPPED, None, None, None)
         except Died as death:

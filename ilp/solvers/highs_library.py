@@ -1,89 +1,152 @@
 """The library of the ``highspy`` wheel: the only file that calls it.
 
-Loading it takes a tenth of a second, which a run whose programs need no solver does not spend.
+It is called by its C interface. The wheel's Python interface takes vectors of numpy only, and
+numpy takes a tenth of a second to load, which is more than most programs take to be solved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import isfinite
-
-import highspy
-import numpy as np
+from array import array
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from ctypes import CDLL, Array, byref, c_char_p, c_double, c_int, c_void_p, sizeof
+from functools import cache
+from importlib.util import find_spec
+from itertools import accumulate
+from math import inf, isfinite
+from pathlib import Path
 
 from ilp.solvers.answer import Answer, Status
 from ilp.solvers.model import Model
 from quoll.errors import SolverError
 
-__all__ = ["new_highs", "solved"]
+__all__ = ["library", "solved", "version"]
+
+# Constants of its header highs_c_api.h:
+ERROR, ROWWISE, MAXIMIZE, INTEGER, NO_SOLUTION = -1, 2, -1, 1, 0
+OPTIMAL, INFEASIBLE, UNBOUNDED_OR_INFEASIBLE, TIME_LIMIT = 7, 8, 9, 13  # how a run ended
+NOTHING = float("nan")  # what a vector holds where the library has put nothing
+
+
+@cache
+def library() -> CDLL:
+    """The library itself. Raises SolverError if it is not installed, or is none that we know."""
+    spec = find_spec("highspy")
+    folders = () if spec is None else spec.submodule_search_locations or ()
+    files = [file for folder in folders for file in sorted(Path(folder).glob("libhighs.so*"))]
+    hint = "install the wheel of highspy, or use --solver cbc"
+    if not files:
+        raise SolverError("the library of HiGHS is not installed", hint=hint)
+    try:
+        found = CDLL(str(files[0]))
+        found.Highs_create.restype = c_void_p
+        found.Highs_version.restype = c_char_p
+        with _made(found) as highs:
+            size: int = found.Highs_getSizeofHighsInt(highs)
+    except (OSError, AttributeError) as fault:
+        raise SolverError(f"the library of HiGHS cannot be used: {fault}", hint=hint) from fault
+    if size != sizeof(c_int):
+        raise SolverError(f"the library of HiGHS has integers of {size} bytes", hint=hint)
+    return found
+
+
+def version() -> str:
+    """The library's version."""
+    text: bytes = library().Highs_version()
+    return text.decode()
 
 
 def solved(model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
     """What HiGHS answers, with one thread so that answers are repeatable."""
-    highs = new_highs()
-    options: dict[str, bool | int | float] = {
-        "output_flag": False,
-        "threads": 1,
-        "mip_rel_gap": 0.0,
-        "mip_abs_gap": 0.0,
-        "mip_feasibility_tolerance": 1e-9,
-    }
-    if seconds is not None:
-        options["time_limit"] = seconds
-    for option, value in options.items():
-        highs.setOptionValue(option, value)
-    if highs.passModel(lp_of(model, relaxed=relaxed)) == highspy.HighsStatus.kError:
+    lib = library()
+    with _made(lib) as highs:
+        lib.Highs_setBoolOptionValue(highs, b"output_flag", 0)
+        lib.Highs_setIntOptionValue(highs, b"threads", 1)
+        options = {"mip_rel_gap": 0.0, "mip_abs_gap": 0.0, "mip_feasibility_tolerance": 1e-9}
+        if seconds is not None:
+            options["time_limit"] = seconds
+        for option, value in options.items():
+            lib.Highs_setDoubleOptionValue(highs, option.encode(), c_double(value))
+        _pass(lib, highs, model, relaxed=relaxed)
+        lib.Highs_run(highs)
+        return _answer(lib, highs, model, relaxed=relaxed)
+
+
+@contextmanager
+def _made(lib: CDLL) -> Iterator[c_void_p]:
+    """An empty solver."""
+    highs = c_void_p(lib.Highs_create())
+    try:
+        yield highs
+    finally:
+        lib.Highs_destroy(highs)
+
+
+def _pass(lib: CDLL, highs: c_void_p, model: Model, *, relaxed: bool) -> None:
+    """Hand over the model without its constant. Raises SolverError if it is refused."""
+    columns, rows = len(model.names), model.rows
+    terms = [term for row in rows for term in row.terms]
+    status: int = lib.Highs_passMip(
+        highs, columns, len(rows), len(terms), ROWWISE, MAXIMIZE, c_double(0.0),
+        _doubles(model.objective),
+        _doubles([0] * columns),
+        _doubles(model.upper),
+        _doubles([row.rhs if row.equal else -inf for row in rows]),
+        _doubles([row.rhs for row in rows]),
+        _integers([0, *accumulate(len(row.terms) for row in rows)]),
+        _integers([j for j, _ in terms]),
+        _doubles([a for _, a in terms]),
+        None if relaxed else _integers([INTEGER] * columns),
+    )  # fmt: skip
+    if status == ERROR:
         raise SolverError("HiGHS refuses the model", hint="report it (--lp FILE)")
-    highs.run()
-    return read_answer(highs, relaxed=relaxed)
 
 
-def new_highs() -> highspy.Highs:
-    """An empty solver; the library's constructor carries no types."""
-    make: Callable[[], highspy.Highs] = highspy.Highs
-    return make()
-
-
-def lp_of(model: Model, *, relaxed: bool) -> highspy.HighsLp:
-    """The model in HiGHS's form, without its constant."""
-    rhs = np.array([row.rhs for row in model.rows], dtype=np.float64)
-    equal = np.array([row.equal for row in model.rows], dtype=bool)
-    lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = len(model.names), len(model.rows)
-    lp.sense_ = highspy.ObjSense.kMaximize
-    lp.col_cost_ = np.array(model.objective, dtype=np.float64)
-    lp.col_lower_ = np.zeros(len(model.names))
-    lp.col_upper_ = np.array(model.upper, dtype=np.float64)
-    lp.row_lower_ = np.where(equal, rhs, -highspy.kHighsInf)
-    lp.row_upper_ = rhs
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.num_col_, lp.a_matrix_.num_row_ = lp.num_col_, lp.num_row_
-    lp.a_matrix_.start_ = np.cumsum([0, *(len(row.terms) for row in model.rows)])
-    lp.a_matrix_.index_ = np.array([j for row in model.rows for j, _ in row.terms], dtype=np.int64)
-    lp.a_matrix_.value_ = np.array([float(a) for row in model.rows for _, a in row.terms])
-    if not relaxed:
-        lp.integrality_ = [highspy.HighsVarType.kInteger] * len(model.names)
-    return lp
-
-
-def read_answer(highs: highspy.Highs, *, relaxed: bool) -> Answer:
+def _answer(lib: CDLL, highs: c_void_p, model: Model, *, relaxed: bool) -> Answer:
     """What HiGHS ended with; every variable is bounded, so nothing is unbounded."""
-    status = highs.getModelStatus()
-    ended = highspy.HighsModelStatus
-    if status in (ended.kInfeasible, ended.kUnboundedOrInfeasible):
+    ended: int = lib.Highs_getModelStatus(highs)
+    if ended in (INFEASIBLE, UNBOUNDED_OR_INFEASIBLE):
         return Answer(Status.INFEASIBLE, None, None, None)
-    solution, info = highs.getSolution(), highs.getInfo()
-    values = tuple(solution.col_value) if solution.value_valid else None
-    bound = None if relaxed else float(info.mip_dual_bound)
-    if status == ended.kOptimal:
-        if relaxed:
-            duals = tuple(solution.row_dual) if solution.dual_valid else None
-            return Answer(Status.OPTIMAL, values, float(info.objective_function_value), duals)
+    if ended not in (OPTIMAL, TIME_LIMIT):
+        raise SolverError(
+            f"HiGHS stopped with model status {ended}",
+            hint="use --solver cbc, and report this model (--lp FILE)",
+        )
+    counts = _doubles([NOTHING] * len(model.names))
+    costs = _doubles([NOTHING] * len(model.names))
+    sums, multipliers = (_doubles([NOTHING] * len(model.rows)) for _ in range(2))
+    lib.Highs_getSolution(highs, counts, costs, sums, multipliers)
+    values = tuple(counts) if _has(lib, highs, "primal_solution_status") else None
+    duals = tuple(multipliers) if _has(lib, highs, "dual_solution_status") else None
+    if relaxed:
+        reached = _figure(lib, highs, "objective_function_value")
+        optimal = Answer(Status.OPTIMAL, values, reached, duals)
+        return optimal if ended == OPTIMAL else Answer(Status.STOPPED, None, None, None)
+    bound = _figure(lib, highs, "mip_dual_bound")
+    if ended == OPTIMAL:
         return Answer(Status.OPTIMAL, values, bound, None)
-    if status == ended.kTimeLimit:
-        proved = bound if bound is not None and isfinite(bound) else None
-        return Answer(Status.STOPPED, None if relaxed else values, proved, None)
-    raise SolverError(
-        f"HiGHS stopped with status '{highs.modelStatusToString(status)}'",
-        hint="use --solver cbc, and report this model (--lp FILE)",
-    )
+    return Answer(Status.STOPPED, values, bound if isfinite(bound) else None, None)
+
+
+def _has(lib: CDLL, highs: c_void_p, what: str) -> bool:
+    """Whether a part of the solution is there."""
+    status = c_int(NO_SOLUTION)
+    lib.Highs_getIntInfoValue(highs, what.encode(), byref(status))
+    return status.value != NO_SOLUTION
+
+
+def _figure(lib: CDLL, highs: c_void_p, what: str) -> float:
+    """A figure about the run."""
+    figure = c_double(NOTHING)
+    lib.Highs_getDoubleInfoValue(highs, what.encode(), byref(figure))
+    return figure.value
+
+
+def _doubles(values: Iterable[float]) -> Array[c_double]:
+    vector = array("d", values)
+    return (c_double * len(vector)).from_buffer(vector)
+
+
+def _integers(values: Iterable[int]) -> Array[c_int]:
+    vector = array("i", values)
+    return (c_int * len(vector)).from_buffer(vector)
