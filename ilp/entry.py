@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ilp.constraints.constraint import Constraint
-from ilp.constraints.nest import checked_bounds
+from ilp.constraints.nest import checked_bounds, totals
 from ilp.constraints.parameters import Parameter, Visits, numbered, open_loops, visits
 from ilp.parametric import Parametric, parametric_bound
+from ilp.paths.check import check_path
 from ilp.solvers.answer import Solver
 from ilp.worst_case import WorstCase, worst_case
 from loopbounds.execution.counted import OnlyExecution
@@ -51,8 +52,8 @@ def bound_entry(
 ) -> EntryBound:
     """The longest path; ``values`` are the parameters that have a number.
 
-    ``execution``: the only one there is, if it is known. ``known``: the answer, if an earlier run
-    has solved the same program.
+    ``execution``: the only one there is, if it is known. ``known``: the answer of an earlier run to
+    the same program, or to the same without constraints.
 
     Raises as ``worst_case`` and ``parametric_bound`` do.
     """
@@ -61,10 +62,12 @@ def bound_entry(
     still = open_loops(stated, named)
     limits = visits(parameters, values)
     if not still:
-        worst = known or worst_case(
-            graph, costs, stated, constraints, limits, execution,
-            solver=solver, seconds=seconds, place=place,
-        )  # fmt: skip
+        worst = known
+        if worst is None or wrong(worst, graph, stated, constraints):
+            worst = worst_case(
+                graph, costs, stated, constraints, limits, execution,
+                solver=solver, seconds=seconds, place=place,
+            )  # fmt: skip
         return EntryBound(worst, stated, checked_bounds(graph, stated), None, {}, limits)
     if graph.merged:
         names = ", ".join(sorted({str(p) for p in still.values()}))
@@ -103,3 +106,18 @@ def bound_entry(
         for b in stated
     )
     return EntryBound(worst, shown, checked_bounds(graph, numbers), parametric, example, limits)
+
+
+def wrong(
+    known: WorstCase,
+    graph: Supergraph,
+    bounds: Sequence[LoopBound],
+    constraints: Sequence[Constraint],
+) -> tuple[str, ...]:
+    """What the path of a known answer breaks.
+
+    Nothing: it is the answer with these constraints. They only take paths away, so no other one
+    costs more than the bound, which this one reaches.
+    """
+    numbers, inside = checked_bounds(graph, bounds), totals(graph, bounds)
+    return check_path(graph, numbers, constraints, known.path.steps, inside)

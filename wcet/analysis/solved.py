@@ -6,12 +6,15 @@ loops are in the key as well: a proof that is made anew may give another one. So
 edit of a constraint, the programs of the entries that it constrains are solved again, and no
 others. An answer is kept if a path reaches the bound: what the clock cut off is not. It is recalled
 only if the path goes through this graph and costs as much as the bound.
+
+Where there is none, that of the same programs without constraints is recalled: no path exceeds its
+bound with them either. ``ilp.entry`` takes it if its path satisfies them, and else solves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ilp.constraints.constraint import Constraint
 from ilp.constraints.parameters import Parameter
@@ -69,20 +72,34 @@ class SolvedStore:
         named = {p.name for one in asked for p in one.parameters.values()}
         used = {name: value for name, value in values.items() if name in named}
         loops = tuple(tuple(bound.bound for bound in one.bounds) for one in paths)
-        parts = entry, loops, tuple(asked), used
-        self._key = entry and key_of("programs", *parts, left_out=LEFT_OUT)
-        kept: SolvedEntry | None = store.value(self._key, SolvedEntry) if self._key else None
-        self._kept = kept.programs if kept and len(kept.programs) == len(asked) else None
+
+        def key(these: Sequence[Asked]) -> str:
+            parts = entry, loops, tuple(these), used
+            return entry and key_of("programs", *parts, left_out=LEFT_OUT)
+
+        self._key = key(asked)
+        self._kept = programs_under(store, self._key, len(asked))
+        self._without: tuple[SolvedProgram, ...] | None = None
+        if self._kept is None and any(one.constraints for one in asked):
+            free = [replace(one, constraints=()) for one in asked]
+            self._without = programs_under(store, key(free), len(free))
 
     def recalled(self, start: int, paths: PreparedPaths) -> WorstCase | None:
-        """The answer for the paths from a start, by number, if it is there."""
-        return None if self._kept is None else restored(self._kept[start], paths)
+        """The answer for the paths from a start, by number, or that without constraints."""
+        programs = self._kept or self._without
+        return None if programs is None else restored(programs[start], paths)
 
     def keep(self, found: Sequence[WorstCase | None]) -> None:
         """Write down the answers for all starts, unless one may not be kept, or they were read."""
         solved = tuple(one for worst in found if (one := solved_of(worst)) is not None)
         if self._key and self._kept is None and len(solved) == len(found):
             self._store.keep(self._key, SolvedEntry(solved))
+
+
+def programs_under(store: Store, key: str, starts: int) -> tuple[SolvedProgram, ...] | None:
+    """The programs of a record, one for each start, if it is there."""
+    kept: SolvedEntry | None = store.value(key, SolvedEntry) if key else None
+    return kept.programs if kept and len(kept.programs) == starts else None
 
 
 def solved_of(worst: WorstCase | None) -> SolvedProgram | None:

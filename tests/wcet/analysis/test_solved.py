@@ -78,6 +78,27 @@ def test_a_constraint_is_solved_where_it_constrains(runs: Runs) -> None:
     assert again["pick"]["cycles"] == tight["pick"]["cycles"]
 
 
+def test_a_constraint_that_does_not_bind_solves_nothing(runs: Runs) -> None:
+    free = runs()
+    loose = runs(f"{NINE}work executes at most 1000 times\n")
+    assert runs.solved == 0
+    assert loose["pick"]["cycles"] == free["pick"]["cycles"]
+    assert any("1000" in text for text in loose["pick"]["assumptions"])
+    assert runs(f"{NINE}work executes at most 1000 times\n") == loose
+    assert runs.solved == 0
+    runs(f"{NINE}pick executes at most 1000 times\n{ONCE}")
+    assert runs.solved == 1, "the path breaks one of them"
+
+
+def test_facts_that_exclude_every_path_are_found_out(
+    runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs()
+    with pytest.raises(AssertionError):  # of the status
+        runs(f"{NINE}require work\nwork never executes\n")
+    assert "exclude every path" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_program_that_is_written_is_solved(runs: Runs, tmp_path: Path) -> None:
     runs()
     runs(NINE, "--lp", str(tmp_path / "program.lp"))
