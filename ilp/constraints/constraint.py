@@ -123,20 +123,26 @@ class BlockCopies:
     def __init__(self, graph: Supergraph) -> None:
         self._nodes: dict[tuple[int, int], list[int]] = {}
         self._blocks: dict[tuple[int, int], Block] = {}
+        copies: dict[int, list[int]] = {}  # by the identity of a block: most copies share it
         for n, node in enumerate(graph.nodes):
-            extent = node.block.addr, node.block.end
-            self._nodes.setdefault(extent, []).append(n)
-            self._blocks.setdefault(extent, node.block)
-        self._at: dict[int, list[tuple[int, int]]] = {}
-        for key, block in self._blocks.items():
-            for insn in block.insns:
-                self._at.setdefault(insn.addr, []).append(key)
+            copies.setdefault(id(node.block), []).append(n)
+        for nodes in copies.values():
+            block = graph.nodes[nodes[0]].block
+            extent = block.addr, block.end
+            self._nodes.setdefault(extent, []).extend(nodes)
+            self._blocks.setdefault(extent, block)
 
     def covering(self, place: Located) -> list[tuple[Block, list[int]]]:
         """Each block with an instruction of ``place``, and its nodes."""
-        addresses = filter(place.covers, self._at) if place.line else place.addresses
-        keys = dict.fromkeys(key for a in addresses for key in self._at.get(a, ()))
-        return [(self._blocks[key], self._nodes[key]) for key in keys]
+
+        def covered(block: Block) -> bool:
+            if place.line:
+                return any(place.covers(insn.addr) for insn in block.insns)
+            inside = [a for a in place.addresses if block.addr <= a < block.end]
+            return any(insn.addr in inside for insn in block.insns) if inside else False
+
+        blocks = self._blocks.items()
+        return [(block, self._nodes[extent]) for extent, block in blocks if covered(block)]
 
 
 def resolve_one(
