@@ -63,7 +63,7 @@ def bound_entry(
     limits = visits(parameters, values)
     if not still:
         worst = known
-        if worst is None or wrong(worst, graph, stated, constraints):
+        if worst is None or (constraints and wrong(worst, graph, stated, constraints)):
             worst = worst_case(
                 graph, costs, stated, constraints, limits, execution,
                 solver=solver, seconds=seconds, place=place,
