@@ -12,12 +12,12 @@ where user constraints do not bind, too; and its figures may be of any size.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ilp.constraints.nest import LoopNest
 from ilp.ipet import Ipet
-from ilp.solvers.answer import Proposal, Solver
+from ilp.solvers.answer import Basis, Proposal, Solver
 from ilp.solvers.model import Row
 from ilp.solvers.solve import BoundProof, maximise
 from loopbounds.execution.counted import OnlyExecution
@@ -34,7 +34,7 @@ def proved_maximum(
     """The most cycles of a path, with ``cuts`` beside the rows; see ``ilp.solvers.solve``."""
     model = ipet.model.with_rows(cuts)
     proposal = None
-    if model.inexact() or not solver.asked_first:
+    if not solver.asked_first or model.inexact():
         proposal = longest_path(ipet) if ipet.execution is None else executed(ipet, ipet.execution)
     return maximise(model, solver, seconds, proposal)
 
@@ -54,9 +54,8 @@ def longest_path(ipet: Ipet) -> Proposal | None:
     search = LoopTurns(ipet.nest, ipet.model.objective)
     if not search.ends():
         return None
-    return Proposal(
-        search.counts(len(ipet.model.names)), (*search.left, *search.turn), "longest path"
-    )
+    values = search.counts(len(ipet.model.names))
+    return Proposal(values, (*search.left, *search.turn), "longest path", search.basis())
 
 
 @dataclass(slots=True)
@@ -75,6 +74,7 @@ class LoopTurns:
     _body: list[list[int]] = field(init=False)  # nodes of each loop, successors first
     _around: list[dict[int, int]] = field(init=False)  # next edge of each node of a turn of W
     _next: list[int] = field(init=False)  # next edge of each node on the way to the end
+    _tight: dict[int, int] = field(init=False)  # node -> the variable that its ``left`` is due to
     _never: int = field(init=False)  # what nothing that ends is below
 
     def __post_init__(self) -> None:
@@ -94,6 +94,7 @@ class LoopTurns:
         exits = frozenset(graph.exits)
         self.left = [0 if n in exits else self._never for n in range(len(graph.nodes))]
         self._next = [END] * len(graph.nodes)
+        self._tight = {n: len(graph.edges) + i for i, n in enumerate(graph.exits)}
         for node in backwards:
             self._extend(node, {}, follow=True)
         for one in loops:  # outer loops first: only they decide what a header is worth
@@ -124,16 +125,36 @@ class LoopTurns:
         found[len(graph.edges) + graph.exits.index(node)] = 1
         for loop in graph.loops:
             times = turns[loop.index] if self.turn[loop.index] else 0
-            node = loop.header
-            while times:
-                edge = self._around[loop.index][node]
+            for edge in self._turn(loop) if times else ():
                 found[edge] += times
                 if edge in self._into:
                     turns[self._into[edge]] += times * (self.nest.bounds[self._into[edge]] - 1)
-                node = graph.edges[edge].dst
-                if node == loop.header:
-                    break
         return tuple(found)
+
+    def basis(self) -> Basis:
+        """The rows of which these are the dual values, and the variables that those decide.
+
+        For a node that is what follows it on the way to the end, and for a loop the first edge of
+        its turn that leads off that way.
+        """
+        variables, rows = set(self._tight.values()), set(self._tight)
+        for loop in self.nest.graph.loops:
+            for edge in self._turn(loop) if self.turn[loop.index] else ():
+                if edge not in variables:
+                    variables.add(edge)
+                    rows.add(len(self.left) + loop.index)
+                    break
+        return Basis(frozenset(variables), frozenset(rows))
+
+    def _turn(self, loop: SuperLoop) -> Iterator[int]:
+        """The edges of the turn of W."""
+        node = loop.header
+        while True:
+            edge = self._around[loop.index][node]
+            yield edge
+            node = self.nest.graph.edges[edge].dst
+            if node == loop.header:
+                return
 
     def _cost(self, edge: int) -> int:
         """The gain of an edge with the turns of a loop that it enters."""
@@ -172,6 +193,6 @@ class LoopTurns:
             else:
                 continue
             if known > self.left[node]:
-                self.left[node] = known
+                self.left[node], self._tight[node] = known, edge
                 if follow:
                     self._next[node] = edge

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ilp.solvers.model import Model
 
-__all__ = ["DIRECT", "GRACE", "Answer", "Proposal", "Solver", "Status"]
+__all__ = ["DIRECT", "GRACE", "Answer", "Basis", "Proposal", "Solver", "Status"]
 
 DIRECT = ("cbc", "highs")  # the solvers that are called without PuLP
 
@@ -24,6 +24,18 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Basis:
+    """Where the simplex method may begin: rows that hold with equality, and as many variables.
+
+    Those rows decide these variables; every other one is 0, or the most that it may be. Nothing of
+    it is believed: from elsewhere the same maximum is found, only later.
+    """
+
+    variables: frozenset[int]
+    rows: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The claim of a solver, in floating point; the model's constant is not included in it."""
 
@@ -31,6 +43,7 @@ class Answer:
     values: tuple[float, ...] | None  # per variable; None: no solution found
     bound: float | None  # no solution exceeds it: the dual bound; None: nothing proved
     duals: tuple[float, ...] | None  # per row, >= 0 on <= rows; of the relaxation only
+    basis: Basis | None = None  # of the relaxation, if the solver tells
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +56,7 @@ class Proposal:
     values: tuple[int, ...]
     duals: tuple[int, ...]
     name: str  # of what proposes it
+    basis: Basis | None = None
 
 
 class Solver(Protocol):
@@ -56,9 +70,12 @@ class Solver(Protocol):
     def name(self) -> str:
         """Name and version."""
 
-    def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
+    def solve(
+        self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None
+    ) -> Answer:
         """Maximise, variables being real numbers if ``relaxed``; gaps are 0.
 
-        ``seconds`` limits the wall time; None: no limit. Raises SolverError if the solver is
-        missing, was killed, or answers something that is none of ``Status``.
+        ``seconds`` limits the wall time; None: no limit. A relaxation may begin at ``start``.
+        Raises SolverError if the solver is missing, was killed, or answers something that is none
+        of ``Status``.
         """

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import floor, isfinite
 
-from ilp.solvers.answer import Answer, Solver, Status
+from ilp.solvers.answer import Answer, Basis, Solver, Status
 from ilp.solvers.certificate import certified_bound
 from ilp.solvers.model import Model, Row
 
@@ -48,6 +48,7 @@ class OpenSubproblem:
     number: int
     model: Model
     counts: tuple[float, ...]
+    basis: Basis | None
 
     def __lt__(self, other: OpenSubproblem) -> bool:
         return (-self.bound, self.number) < (-other.bound, other.number)
@@ -112,7 +113,8 @@ class Tree:
         if answer.values is None or not fractional(answer.values):
             self._closed = bound if self._closed is None else max(self._closed, bound)
             return
-        heapq.heappush(self._open, OpenSubproblem(bound, self.solved, model, answer.values))
+        one = OpenSubproblem(bound, self.solved, model, answer.values, answer.basis)
+        heapq.heappush(self._open, one)
 
     def branch(self, seconds: float | None) -> None:
         """Split the subproblem with the largest bound."""
@@ -121,20 +123,21 @@ class Tree:
         assert j is not None, "only fractional subproblems are open"
         low = floor(parent.counts[j])
         for child in (at_most(parent.model, j, low), at_least(parent.model, j, low + 1)):
-            answer = self._solver.solve(child, relaxed=True, seconds=seconds)
+            answer = self._solver.solve(child, relaxed=True, seconds=seconds, start=parent.basis)
             self.solved += 1
-            if answer.status is Status.INFEASIBLE and self._empty(child, seconds):
+            if answer.status is Status.INFEASIBLE and self._empty(child, seconds, parent.basis):
                 continue
             bound = self.certified(child, answer, parent.bound)
             assert bound is not None, "a parent is certified"
             self.add(child, answer, bound)
 
-    def _empty(self, model: Model, seconds: float | None) -> bool:
+    def _empty(self, model: Model, seconds: float | None, start: Basis | None) -> bool:
         """Whether it is certified that no counts satisfy the rows."""
         if any(most < 0 for most in model.upper):
             return True
         elastic = elastic_program(model)
-        duals = self._solver.solve(elastic, relaxed=True, seconds=seconds).duals
+        answer = self._solver.solve(elastic, relaxed=True, seconds=seconds, start=start)
+        duals = answer.duals
         bound = None if duals is None else certified_bound(elastic, duals)
         return bound is not None and bound < 0
 

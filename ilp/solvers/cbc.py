@@ -21,7 +21,7 @@ from pathlib import Path
 from struct import Struct, unpack_from
 from typing import ClassVar
 
-from ilp.solvers.answer import GRACE, Answer, Status
+from ilp.solvers.answer import GRACE, Answer, Basis, Status
 from ilp.solvers.model import Model
 from quoll.errors import SolverError
 from quoll.processes import children
@@ -61,7 +61,9 @@ class Cbc:
         """Name and version."""
         return named(self.program)
 
-    def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
+    def solve(
+        self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None
+    ) -> Answer:
         """See ``ilp.solvers.answer.Solver``."""
         content = to_mps(model, relaxed=relaxed)
         with files_in_memory(content) as (mps, text, binary):

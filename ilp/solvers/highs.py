@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ilp.solvers import highs_library
-from ilp.solvers.answer import GRACE, Answer, Status
+from ilp.solvers.answer import GRACE, Answer, Basis, Status
 from ilp.solvers.model import Model
 from quoll.errors import SolverError
 from quoll.processes.children import Died, TimedOut, apart
@@ -29,10 +29,13 @@ class Highs:
         """Name and version."""
         return f"HiGHS {highs_library.version()}"
 
-    def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
+    def solve(
+        self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None
+    ) -> Answer:
         """See ``ilp.solvers.answer.Solver``."""
         highs_library.library()  # loaded here, and not in each process
-        work = partial(highs_library.solved, model, relaxed=relaxed, seconds=seconds)
+        question = highs_library.Question.of(model, relaxed=relaxed, start=start)
+        work = partial(highs_library.solved, question, seconds)
         limit = None if seconds is None else seconds + GRACE
         try:
             return apart(work, limit)

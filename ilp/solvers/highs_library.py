@@ -10,21 +10,24 @@ from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from ctypes import CDLL, Array, byref, c_char_p, c_double, c_int, c_void_p, sizeof
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from itertools import accumulate
 from math import inf, isfinite
 from pathlib import Path
+from typing import Any
 
-from ilp.solvers.answer import Answer, Status
+from ilp.solvers.answer import Answer, Basis, Status
 from ilp.solvers.model import Model
 from quoll.errors import SolverError
 
-__all__ = ["library", "solved", "version"]
+__all__ = ["Question", "library", "solved", "version"]
 
 # Constants of its header highs_c_api.h:
 ERROR, ROWWISE, MAXIMIZE, INTEGER, NO_SOLUTION = -1, 2, -1, 1, 0
 OPTIMAL, INFEASIBLE, UNBOUNDED_OR_INFEASIBLE, TIME_LIMIT = 7, 8, 9, 13  # how a run ended
+BASIC, NONBASIC = 1, 4  # variables and rows
 NOTHING = float("nan")  # what a vector holds where the library has put nothing
 
 
@@ -56,7 +59,45 @@ def version() -> str:
     return text.decode()
 
 
-def solved(model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A model as the vectors of the C interface: a process that is forked reads nothing else."""
+
+    columns: int
+    rows: int
+    terms: int
+    relaxed: bool
+    vectors: tuple[Array[Any] | None, ...]  # from the costs to which variables are integer
+    start: tuple[Array[c_int], Array[c_int]] | None  # of the variables and of the rows
+
+    @staticmethod
+    def of(model: Model, *, relaxed: bool, start: Basis | None = None) -> Question:
+        """The model without its constant."""
+        columns, rows = range(len(model.names)), model.rows
+        terms = [term for row in rows for term in row.terms]
+        vectors = (
+            _doubles(model.objective),
+            _doubles([0] * len(columns)),
+            _doubles(model.upper),
+            _doubles([row.rhs if row.equal else -inf for row in rows]),
+            _doubles([row.rhs for row in rows]),
+            _integers([0, *accumulate(len(row.terms) for row in rows)]),
+            _integers([j for j, _ in terms]),
+            _doubles([a for _, a in terms]),
+            None if relaxed else _integers([INTEGER] * len(columns)),
+        )
+        first = (
+            None
+            if start is None
+            else (
+                _integers([BASIC if j in start.variables else NONBASIC for j in columns]),
+                _integers([NONBASIC if i in start.rows else BASIC for i in range(len(rows))]),
+            )
+        )
+        return Question(len(columns), len(rows), len(terms), relaxed, vectors, first)
+
+
+def solved(question: Question, seconds: float | None) -> Answer:
     """What HiGHS answers, with one thread so that answers are repeatable."""
     lib = library()
     with _made(lib) as highs:
@@ -67,9 +108,14 @@ def solved(model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
             options["time_limit"] = seconds
         for option, value in options.items():
             lib.Highs_setDoubleOptionValue(highs, option.encode(), c_double(value))
-        _pass(lib, highs, model, relaxed=relaxed)
+        size = question.columns, question.rows, question.terms
+        form = ROWWISE, MAXIMIZE, c_double(0.0)
+        if lib.Highs_passMip(highs, *size, *form, *question.vectors) == ERROR:
+            raise SolverError("HiGHS refuses the model", hint="report it (--lp FILE)")
+        if question.start is not None:  # HiGHS does not take it if it is none, and begins anywhere
+            lib.Highs_setBasis(highs, *question.start)
         lib.Highs_run(highs)
-        return _answer(lib, highs, model, relaxed=relaxed)
+        return _answer(lib, highs, question)
 
 
 @contextmanager
@@ -82,27 +128,18 @@ def _made(lib: CDLL) -> Iterator[c_void_p]:
         lib.Highs_destroy(highs)
 
 
-def _pass(lib: CDLL, highs: c_void_p, model: Model, *, relaxed: bool) -> None:
-    """Hand over the model without its constant. Raises SolverError if it is refused."""
-    columns, rows = len(model.names), model.rows
-    terms = [term for row in rows for term in row.terms]
-    status: int = lib.Highs_passMip(
-        highs, columns, len(rows), len(terms), ROWWISE, MAXIMIZE, c_double(0.0),
-        _doubles(model.objective),
-        _doubles([0] * columns),
-        _doubles(model.upper),
-        _doubles([row.rhs if row.equal else -inf for row in rows]),
-        _doubles([row.rhs for row in rows]),
-        _integers([0, *accumulate(len(row.terms) for row in rows)]),
-        _integers([j for j, _ in terms]),
-        _doubles([a for _, a in terms]),
-        None if relaxed else _integers([INTEGER] * columns),
-    )  # fmt: skip
-    if status == ERROR:
-        raise SolverError("HiGHS refuses the model", hint="report it (--lp FILE)")
+def _basis(lib: CDLL, highs: c_void_p, question: Question) -> Basis | None:
+    """Where the simplex method ended."""
+    variables, rows = _integers([BASIC] * question.columns), _integers([BASIC] * question.rows)
+    if lib.Highs_getBasis(highs, variables, rows) == ERROR:
+        return None
+    return Basis(
+        frozenset(j for j, status in enumerate(variables) if status == BASIC),
+        frozenset(i for i, status in enumerate(rows) if status != BASIC),
+    )
 
 
-def _answer(lib: CDLL, highs: c_void_p, model: Model, *, relaxed: bool) -> Answer:
+def _answer(lib: CDLL, highs: c_void_p, question: Question) -> Answer:
     """What HiGHS ended with; every variable is bounded, so nothing is unbounded."""
     ended: int = lib.Highs_getModelStatus(highs)
     if ended in (INFEASIBLE, UNBOUNDED_OR_INFEASIBLE):
@@ -112,15 +149,15 @@ def _answer(lib: CDLL, highs: c_void_p, model: Model, *, relaxed: bool) -> Answe
             f"HiGHS stopped with model status {ended}",
             hint="use --solver cbc, and report this model (--lp FILE)",
         )
-    counts = _doubles([NOTHING] * len(model.names))
-    costs = _doubles([NOTHING] * len(model.names))
-    sums, multipliers = (_doubles([NOTHING] * len(model.rows)) for _ in range(2))
+    counts = _doubles([NOTHING] * question.columns)
+    costs = _doubles([NOTHING] * question.columns)
+    sums, multipliers = (_doubles([NOTHING] * question.rows) for _ in range(2))
     lib.Highs_getSolution(highs, counts, costs, sums, multipliers)
     values = tuple(counts) if _has(lib, highs, "primal_solution_status") else None
     duals = tuple(multipliers) if _has(lib, highs, "dual_solution_status") else None
-    if relaxed:
+    if question.relaxed:
         reached = _figure(lib, highs, "objective_function_value")
-        optimal = Answer(Status.OPTIMAL, values, reached, duals)
+        optimal = Answer(Status.OPTIMAL, values, reached, duals, _basis(lib, highs, question))
         return optimal if ended == OPTIMAL else Answer(Status.STOPPED, None, None, None)
     bound = _figure(lib, highs, "mip_dual_bound")
     if ended == OPTIMAL:

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import pulp
 
-from ilp.solvers.answer import DIRECT, GRACE, Answer, Status
+from ilp.solvers.answer import DIRECT, GRACE, Answer, Basis, Status
 from ilp.solvers.certificate import certified_bound
 from ilp.solvers.model import Model, Row
 from quoll.errors import SolverError, UsageError
@@ -96,7 +96,9 @@ class PulpSolver:
         """PuLP's name of the solver, and PuLP's version."""
         return f"{self.wanted} by PuLP {pulp.__version__}"
 
-    def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
+    def solve(
+        self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None
+    ) -> Answer:
         """See ``ilp.solvers.answer.Solver``; PuLP gives no dual bound of an integer program."""
         limit = None if seconds is None else seconds + GRACE
         work = partial(solved, self.wanted, model, relaxed=relaxed, seconds=seconds)

@@ -80,7 +80,8 @@ def maximise(
     if too_large:
         return without_solver(model, proposed, too_large)
     deadline = None if seconds is None else time.monotonic() + seconds
-    relaxed = solver.solve(model, relaxed=True, seconds=seconds)
+    start = None if proposal is None else proposal.basis
+    relaxed = solver.solve(model, relaxed=True, seconds=seconds, start=start)
     if relaxed.status is Status.INFEASIBLE:
         raise infeasible(model, solver, seconds)
     search = branch_and_bound(model, relaxed, solver, SUBPROBLEMS, deadline)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ilp.solvers.answer import Answer, Solver, Status
+from ilp.solvers.answer import Answer, Basis, Solver, Status
 from ilp.solvers.branch import (
     INTEGRAL,
     Search,
@@ -53,7 +53,9 @@ class Liar:
         self.rng = Random(seed)
         self.lies = 0
 
-    def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
+    def solve(
+        self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None
+    ) -> Answer:
         honest = InProcess().solve(model, relaxed=relaxed, seconds=seconds)
         if self.rng.random() < 0.6:
             return honest

@@ -8,6 +8,7 @@ import pytest
 
 from ilp.ipet import Ipet, build_ipet
 from ilp.longest_path import longest_path, proved_maximum
+from ilp.solvers.model import Row
 from ilp.solvers.solve import certified
 from ilp.worst_case import worst_case
 from quoll.errors import ControlFlowError, InfeasibleError
@@ -52,6 +53,25 @@ def test_it_is_the_maximum_without_constraints() -> None:
         if proof.attained:
             assert proof.bound == best
     assert starts > 10
+
+
+def test_the_simplex_method_begins_where_it_ends() -> None:
+    """With the same rows it has nothing to do; with others the maximum is that from anywhere."""
+    begun = 0
+    for seed, ipet in enumerate(programs(range(200))):
+        proposal = longest_path(ipet)
+        if proposal is None:
+            continue
+        assert proposal.basis is not None
+        assert len(proposal.basis.variables) == len(proposal.basis.rows)
+        limit = Row("limit", "o", ((seed % len(ipet.model.names), 1),), False, 1)
+        for model in (ipet.model, ipet.model.with_rows([limit])):
+            cold = ASKED.solve(model, relaxed=True, seconds=None)
+            warm = ASKED.solve(model, relaxed=True, seconds=None, start=proposal.basis)
+            assert warm.status is cold.status
+            assert warm.bound == pytest.approx(cold.bound)
+            begun += 1
+    assert begun > 100
 
 
 @pytest.mark.slow

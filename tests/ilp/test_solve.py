@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ilp.solvers import cbc, highs, highs_library
-from ilp.solvers.answer import Answer, Solver, Status
+from ilp.solvers.answer import Answer, Basis, Solver, Status
 from ilp.solvers.cbc import Cbc, bundled, upper_bound
 from ilp.solvers.certificate import certified_bound
 from ilp.solvers.highs import Highs
@@ -148,7 +149,9 @@ class Scripted:
     def __init__(self, relaxed: Answer, integer: Answer) -> None:
         self.answers = {True: relaxed, False: integer}
 
-    def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
+    def solve(
+        self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None
+    ) -> Answer:
         return self.answers[relaxed]
 
 
@@ -171,7 +174,9 @@ def test_a_certificate_stands_against_a_bound_below_the_counts() -> None:
     split = Answer(Status.STOPPED, None, None, None)
 
     class Twice(Scripted):
-        def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
+        def solve(
+            self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None
+        ) -> Answer:
             return split if relaxed and len(model.rows) > 1 else self.answers[relaxed]
 
     proof = maximise(PAIR, Twice(relaxation, optimal([1, 1], 4.0)))
@@ -272,6 +277,34 @@ def test_highs_that_crashes_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(highs_library, "solved", lambda *_, **__: os.kill(os.getpid(), 9))
     with pytest.raises(SolverError, match="HiGHS failed: killed by signal 9"):
         maximise(PAIR, Highs(), 5.0)
+
+
+def test_a_library_that_is_missing_or_another_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(highs_library, "library", highs_library.library.__wrapped__)
+    monkeypatch.setattr(highs_library, "find_spec", lambda _: None)
+    with pytest.raises(SolverError, match="HiGHS is not installed"):
+        maximise(PAIR, Highs())
+    (tmp_path / "highspy").mkdir()
+    (tmp_path / "highspy/__init__.py").touch()
+    monkeypatch.setattr(
+        highs_library, "find_spec", lambda name: PathFinder.find_spec(name, [str(tmp_path)])
+    )
+    library = tmp_path / "highspy/libhighs.so.1"
+    library.write_text("no library")
+    with pytest.raises(SolverError, match=r"cannot be used: .*libhighs\.so\.1"):
+        maximise(PAIR, Highs())
+
+
+@pytest.mark.parametrize("rows", [(), (0,), (0, 1, 7)])
+@pytest.mark.parametrize("variables", [(), (1,), (0, 1), (5, 6, 7)])
+def test_a_start_that_is_none_changes_no_maximum(
+    variables: tuple[int, ...], rows: tuple[int, ...]
+) -> None:
+    start = Basis(frozenset(variables), frozenset(rows))
+    answer = InProcess().solve(PAIR, relaxed=True, seconds=None, start=start)
+    assert answer.bound == 7.5
 
 
 def test_a_missing_solver_is_named(tmp_path: Path) -> None:

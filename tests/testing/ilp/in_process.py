@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ilp.solvers.answer import Answer
+from ilp.solvers.answer import Answer, Basis
 from ilp.solvers.highs import Highs
-from ilp.solvers.highs_library import solved
+from ilp.solvers.highs_library import Question, solved
 from ilp.solvers.model import Model
 
 __all__ = ["InProcess"]
@@ -16,6 +16,8 @@ __all__ = ["InProcess"]
 class InProcess(Highs):
     """For many small models; ``tests/ilp/test_solve.py`` is about the process."""
 
-    def solve(self, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
+    def solve(
+        self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None
+    ) -> Answer:
         """See ``ilp.solvers.answer.Solver``."""
-        return solved(model, relaxed=relaxed, seconds=seconds)
+        return solved(Question.of(model, relaxed=relaxed, start=start), seconds)
