@@ -34,8 +34,8 @@ class Highs:
     ) -> Answer:
         """See ``ilp.solvers.answer.Solver``."""
         highs_library.library()  # loaded here, and not in each process
-        question = highs_library.Question.of(model, relaxed=relaxed, start=start)
-        work = partial(highs_library.solved, question, seconds)
+        given = highs_library.ModelVectors.of(model, relaxed=relaxed, start=start)
+        work = partial(highs_library.solved, given, seconds)
         limit = None if seconds is None else seconds + GRACE
         try:
             return apart(work, limit)

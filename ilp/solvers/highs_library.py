@@ -22,7 +22,7 @@ from ilp.solvers.answer import Answer, Basis, Status
 from ilp.solvers.model import Model
 from quoll.errors import SolverError
 
-__all__ = ["Question", "library", "solved", "version"]
+__all__ = ["ModelVectors", "library", "solved", "version"]
 
 # Constants of its header highs_c_api.h:
 ERROR, ROWWISE, MAXIMIZE, INTEGER, NO_SOLUTION = -1, 2, -1, 1, 0
@@ -60,7 +60,7 @@ def version() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ModelVectors:
     """A model as the vectors of the C interface: a process that is forked reads nothing else."""
 
     columns: int
@@ -71,7 +71,7 @@ class Question:
     start: tuple[Array[c_int], Array[c_int]] | None  # of the variables and of the rows
 
     @staticmethod
-    def of(model: Model, *, relaxed: bool, start: Basis | None = None) -> Question:
+    def of(model: Model, *, relaxed: bool, start: Basis | None = None) -> ModelVectors:
         """The model without its constant."""
         columns, rows = range(len(model.names)), model.rows
         terms = [term for row in rows for term in row.terms]
@@ -94,10 +94,10 @@ class Question:
                 _integers([NONBASIC if i in start.rows else BASIC for i in range(len(rows))]),
             )
         )
-        return Question(len(columns), len(rows), len(terms), relaxed, vectors, first)
+        return ModelVectors(len(columns), len(rows), len(terms), relaxed, vectors, first)
 
 
-def solved(question: Question, seconds: float | None) -> Answer:
+def solved(given: ModelVectors, seconds: float | None) -> Answer:
     """What HiGHS answers, with one thread so that answers are repeatable."""
     lib = library()
     with _made(lib) as highs:
@@ -108,14 +108,14 @@ def solved(question: Question, seconds: float | None) -> Answer:
             options["time_limit"] = seconds
         for option, value in options.items():
             lib.Highs_setDoubleOptionValue(highs, option.encode(), c_double(value))
-        size = question.columns, question.rows, question.terms
+        size = given.columns, given.rows, given.terms
         form = ROWWISE, MAXIMIZE, c_double(0.0)
-        if lib.Highs_passMip(highs, *size, *form, *question.vectors) == ERROR:
+        if lib.Highs_passMip(highs, *size, *form, *given.vectors) == ERROR:
             raise SolverError("HiGHS refuses the model", hint="report it (--lp FILE)")
-        if question.start is not None:  # HiGHS does not take it if it is none, and begins anywhere
-            lib.Highs_setBasis(highs, *question.start)
+        if given.start is not None:  # HiGHS does not take it if it is none, and begins anywhere
+            lib.Highs_setBasis(highs, *given.start)
         lib.Highs_run(highs)
-        return _answer(lib, highs, question)
+        return _answer(lib, highs, given)
 
 
 @contextmanager
@@ -128,9 +128,9 @@ def _made(lib: CDLL) -> Iterator[c_void_p]:
         lib.Highs_destroy(highs)
 
 
-def _basis(lib: CDLL, highs: c_void_p, question: Question) -> Basis | None:
+def _basis(lib: CDLL, highs: c_void_p, given: ModelVectors) -> Basis | None:
     """Where the simplex method ended."""
-    variables, rows = _integers([BASIC] * question.columns), _integers([BASIC] * question.rows)
+    variables, rows = _integers([BASIC] * given.columns), _integers([BASIC] * given.rows)
     if lib.Highs_getBasis(highs, variables, rows) == ERROR:
         return None
     return Basis(
@@ -139,7 +139,7 @@ def _basis(lib: CDLL, highs: c_void_p, question: Question) -> Basis | None:
     )
 
 
-def _answer(lib: CDLL, highs: c_void_p, question: Question) -> Answer:
+def _answer(lib: CDLL, highs: c_void_p, given: ModelVectors) -> Answer:
     """What HiGHS ended with; every variable is bounded, so nothing is unbounded."""
     ended: int = lib.Highs_getModelStatus(highs)
     if ended in (INFEASIBLE, UNBOUNDED_OR_INFEASIBLE):
@@ -149,15 +149,15 @@ def _answer(lib: CDLL, highs: c_void_p, question: Question) -> Answer:
             f"HiGHS stopped with model status {ended}",
             hint="use --solver cbc, and report this model (--lp FILE)",
         )
-    counts = _doubles([NOTHING] * question.columns)
-    costs = _doubles([NOTHING] * question.columns)
-    sums, multipliers = (_doubles([NOTHING] * question.rows) for _ in range(2))
+    counts = _doubles([NOTHING] * given.columns)
+    costs = _doubles([NOTHING] * given.columns)
+    sums, multipliers = (_doubles([NOTHING] * given.rows) for _ in range(2))
     lib.Highs_getSolution(highs, counts, costs, sums, multipliers)
     values = tuple(counts) if _has(lib, highs, "primal_solution_status") else None
     duals = tuple(multipliers) if _has(lib, highs, "dual_solution_status") else None
-    if question.relaxed:
+    if given.relaxed:
         reached = _figure(lib, highs, "objective_function_value")
-        optimal = Answer(Status.OPTIMAL, values, reached, duals, _basis(lib, highs, question))
+        optimal = Answer(Status.OPTIMAL, values, reached, duals, _basis(lib, highs, given))
         return optimal if ended == OPTIMAL else Answer(Status.STOPPED, None, None, None)
     bound = _figure(lib, highs, "mip_dual_bound")
     if ended == OPTIMAL:

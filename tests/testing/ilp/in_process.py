@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ilp.solvers.answer import Answer, Basis
 from ilp.solvers.highs import Highs
-from ilp.solvers.highs_library import Question, solved
+from ilp.solvers.highs_library import ModelVectors, solved
 from ilp.solvers.model import Model
 
 __all__ = ["InProcess"]
@@ -20,4 +20,4 @@ class InProcess(Highs):
         self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None
     ) -> Answer:
         """See ``ilp.solvers.answer.Solver``."""
-        return solved(Question.of(model, relaxed=relaxed, start=start), seconds)
+        return solved(ModelVectors.of(model, relaxed=relaxed, start=start), seconds)
