@@ -6,15 +6,17 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from loopbounds import bounds
 from loopbounds.bounds import BoundOptions
 from loopbounds.nusmv import query as nusmv
+from loopbounds.nusmv.model import LoopModel
 from loopbounds.proof import checker, keys, rounds
 from loopbounds.proof.bound import SMT
-from loopbounds.proof.prove import Budget
+from loopbounds.proof.prove import Budget, ProofOutcome, prove_simple
 from loopbounds.proof.store import KeptProof
 from loopbounds.slicing.gated_ssa import GatedSsa
 from loopbounds.slicing.slice import Slice, slice_loops
@@ -214,3 +216,30 @@ def test_models_are_kept(tmp_path: Path) -> None:
     checks = [nusmv.Check("bounded")]
     [answer] = nusmv.ask(text, checks, nusmv.Limits(), nusmv.find_solver())
     assert answer.verdict is nusmv.CheckVerdict.TRUE
+
+
+ALIKE = """
+volatile unsigned table[32];
+unsigned main(unsigned n, unsigned k) {
+    unsigned i = 0;
+    if (k & 1)
+        while (i < (n & 31) && table[i] * k != 77) i++;
+    else
+        while (i < (n & 31) && table[i] * k != 99) i++;
+    return i;
+}
+"""
+
+
+def test_loops_with_the_same_simple_model_share_its_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They differ in a product, which a simple model leaves out."""
+    asked: list[LoopModel] = []
+
+    def counted(model: LoopModel, *others: Any) -> ProofOutcome:
+        asked.append(model)
+        return prove_simple(model, *others)
+
+    monkeypatch.setattr(rounds, "prove_simple", counted)
+    found = load(build(ALIKE)).bounds(options=BoundOptions(Budget(seconds=20), workers=0))
+    assert [b.bound for b in found] == [31, 31]
+    assert len(asked) == 1
