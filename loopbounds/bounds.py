@@ -199,7 +199,7 @@ class _GraphPart:
 
     ``wanted`` are the loops that are asked for, ``stated`` those of them that facts are about.
     ``lists``: what facts say of the list that a loop walks. ``called``: callers decide what the
-    graph begins with.
+    graph begins with. ``stacks``: of the whole program.
     """
 
     graph: Supergraph

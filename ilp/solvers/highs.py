@@ -33,7 +33,7 @@ class Highs:
         self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None
     ) -> Answer:
         """See ``ilp.solvers.answer.Solver``."""
-        highs_library.library()  # loaded here, and not in each process
+        highs_library.loaded()  # loaded here, and not in each process
         given = highs_library.ModelVectors.of(model, relaxed=relaxed, start=start)
         work = partial(highs_library.solved, given, seconds)
         limit = None if seconds is None else seconds + GRACE

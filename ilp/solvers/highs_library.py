@@ -22,7 +22,7 @@ from ilp.solvers.answer import Answer, Basis, Status
 from ilp.solvers.model import Model
 from quoll.errors import SolverError
 
-__all__ = ["ModelVectors", "library", "solved", "version"]
+__all__ = ["ModelVectors", "loaded", "solved", "version"]
 
 # Constants of its header highs_c_api.h:
 ERROR, ROWWISE, MAXIMIZE, INTEGER, NO_SOLUTION = -1, 2, -1, 1, 0
@@ -32,7 +32,7 @@ NOTHING = float("nan")  # what a vector holds where the library has put nothing
 
 
 @cache
-def library() -> CDLL:
+def loaded() -> CDLL:
     """The library itself. Raises SolverError if it is not installed, or is none that we know."""
     spec = find_spec("highspy")
     folders = () if spec is None else spec.submodule_search_locations or ()
@@ -55,7 +55,7 @@ def library() -> CDLL:
 
 def version() -> str:
     """The library's version."""
-    text: bytes = library().Highs_version()
+    text: bytes = loaded().Highs_version()
     return text.decode()
 
 
@@ -99,7 +99,7 @@ class ModelVectors:
 
 def solved(given: ModelVectors, seconds: float | None) -> Answer:
     """What HiGHS answers, with one thread so that answers are repeatable."""
-    lib = library()
+    lib = loaded()
     with _made(lib) as highs:
         lib.Highs_setBoolOptionValue(highs, b"output_flag", 0)
         lib.Highs_setIntOptionValue(highs, b"threads", 1)

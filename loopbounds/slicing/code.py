@@ -218,3 +218,7 @@ class Code:
             names = self.image.memory.names(value, 1)
             known = self._near_stack[value] = any(map(self.stacks.reach, names))
         return known
+
+    def near_stack_in_section(self, value: int) -> bool:
+        """The same of a stack that is in a section."""
+        return any(map(self.stacks.reach_in_section, self.image.memory.names(value, 1)))

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from loopbounds.slicing.cell import SP, MemoryCell, cell_name
 from loopbounds.slicing.effects import FLAG, Load, StoreEffect
 from loopbounds.slicing.scope import ScopeValues
-from loopbounds.slicing.stack_taint import names_a_stack, words_of
+from loopbounds.slicing.stack_taint import sources_of
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, ite, sub
@@ -381,12 +381,11 @@ class LoadedWords:
 
     def _was_read(self, target: Term) -> bool:
         """Whether all that may be a stack address in ``target`` are words of unknown places."""
-        for part in words_of(target):
-            if names_a_stack(self._code, part):
-                return False
-            if part.op == "sym" and part not in self.addresses and self._scope.tainted(part):
-                return False
-        return True
+        sources = sources_of(target)
+        if sources.name_a_stack(self._code):
+            return False
+        symbols = (t for t in sources.parts if t.op == "sym" and t not in self.addresses)
+        return not any(map(self._scope.tainted, symbols))
 
     def _below_data(self, node: int, store: StoreEffect, target: Term, address: Term) -> bool:
         """A store into a stack whose place is not known, which spares memory that is as loaded."""

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import NamedTuple
 
 from loopbounds.slicing.cell import SP, STACK, Cell, HeaderCell
 from loopbounds.slicing.code import Code
 from loopbounds.slicing.scope import ScopeValues
-from loopbounds.terms.bit_vectors import Term, const, sub
-from loopbounds.terms.interval import interval
+from loopbounds.terms.bit_vectors import Term
 
-__all__ = ["Taint", "names_a_stack", "words_of"]
+__all__ = ["Sources", "Taint", "sources_of"]
 
-WORDS = 1 << 32
-SMALL = 1 << 16  # no address
+COUNTED = ("clz", "popcount")
 
 
 class Taint:
@@ -35,12 +34,10 @@ class Taint:
 
     def of_term(self, scope: ScopeValues, term: Term) -> bool:
         """Whether ``term`` may be computed from a stack address."""
-        for t in words_of(term):
-            if names_a_stack(scope.code, t):
-                return True
-            if t.op == "sym" and self._of_symbol(scope, t):
-                return True
-        return False
+        sources = sources_of(term)
+        if sources.name_a_stack(scope.code):
+            return True
+        return any(t.op == "sym" and self._of_symbol(scope, t) for t in sources.parts)
 
     def renew(self) -> None:
         """Forget what was found out in other than plain scopes, but not what was verified."""
@@ -125,42 +122,40 @@ class Taint:
         return outside or any(self.of_term(scope, scope.along(e, cell)) for e in edges.backs)
 
 
-def names_a_stack(code: Code, word: Term) -> bool:
-    """Whether a constant is an address in a stack, or one that something is added to.
+class Sources(NamedTuple):
+    """What a term is computed from, with the term; ``masks`` are constants of fields of bits."""
 
-    Not if that is less than ``SMALL`` and reaches beyond the end: ``(x & 0xff) - 62`` is no place
-    in a stack of which less than 62 bytes are left above.
-    """
-    if word.op not in ("const", "linear") or not code.near_stack(word.value):
-        return False
-    if not word.args:
-        return True
-    _, most = interval(sub(word, const(word.value, word.width)), {}, {})
-    return most >= SMALL or code.near_stack((word.value + most) % WORDS)
+    parts: tuple[Term, ...]
+    masks: tuple[Term, ...]
+
+    def name_a_stack(self, code: Code) -> bool:
+        """Whether a number among them may be an address in a stack.
+
+        A mask only in one that is in a section. What sp is in another is a symbol, so
+        ``x & 0xfffffff0`` is x at a multiple of 16 also where a stack ends there.
+        """
+        numbers = (t.value for t in self.parts if t.op in ("const", "linear"))
+        return any(map(code.near_stack, numbers)) or any(
+            code.near_stack_in_section(mask.value) for mask in self.masks
+        )
 
 
-@lru_cache(maxsize=1 << 16)
-def words_of(term: Term) -> tuple[Term, ...]:
-    """The words that ``term`` is computed from, and itself, as far as they may be addresses.
-
-    Not those that a condition compares, nor what is left of a word under a mask of few bits; nor a
-    constant that ``and`` clears a field of bits with: ``x & 0xfffffff0`` is x at a multiple of 16
-    also where a stack ends at 0xfffffff0.
-    """
-    seen = {term: None}
+@lru_cache(1 << 14)
+def sources_of(term: Term) -> Sources:
+    """The words of ``term``: not those that a condition compares, or whose bits are counted."""
+    seen, masks = {term: None}, dict[Term, None]()
     pending = [term]
     while pending:
         word = pending.pop()
-        if word.op == "and" and any(
-            part.constant is not None and part.value < SMALL for part in word.args
-        ):
-            continue
-        for part in word.args:
-            if part.width == 1 or part in seen or (word.op == "and" and _clears_a_field(part)):
+        for part in () if word.op in COUNTED else word.args:
+            if part.width == 1 or part in seen:
+                continue
+            if word.op == "and" and _clears_a_field(part):
+                masks[part] = None
                 continue
             seen[part] = None
             pending.append(part)
-    return tuple(seen)
+    return Sources(tuple(seen), tuple(masks))
 
 
 def _clears_a_field(mask: Term) -> bool:

@@ -54,6 +54,10 @@ class Stacks:
         """Whether an address is in one, or at its end."""
         return any(bottom <= address <= top for bottom, top in self.spans)
 
+    def reach_in_section(self, address: int) -> bool:
+        """The same of those in a section."""
+        return any(low <= address <= top for low, top in self.spans if top not in self.apart)
+
 
 def _tops(graph: Supergraph, image: Image) -> Iterator[int]:
     """The constants that the stack pointer is computed from."""

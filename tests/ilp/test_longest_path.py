@@ -55,8 +55,8 @@ def test_it_is_the_maximum_without_constraints() -> None:
     assert starts > 10
 
 
-def test_the_simplex_method_begins_where_it_ends() -> None:
-    """With the same rows it has nothing to do; with others the maximum is that from anywhere."""
+def test_a_start_at_the_longest_path_changes_no_maximum() -> None:
+    """With the same rows, and with one that may take the path away."""
     begun = 0
     for seed, ipet in enumerate(programs(range(200))):
         proposal = longest_path(ipet)

@@ -282,7 +282,7 @@ def test_highs_that_crashes_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_library_that_is_missing_or_another_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(highs_library, "library", highs_library.library.__wrapped__)
+    monkeypatch.setattr(highs_library, "loaded", highs_library.loaded.__wrapped__)
     monkeypatch.setattr(highs_library, "find_spec", lambda _: None)
     with pytest.raises(SolverError, match="HiGHS is not installed"):
         maximise(PAIR, Highs())

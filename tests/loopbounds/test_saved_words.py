@@ -13,6 +13,7 @@ from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.values.values import analyse
 from tests.testing.loopbounds.counting import load
+from tests.testing.loopbounds.saving import COUNTING, LEAF
 from tests.testing.quoll.building import address, build
 
 SAVED = """.global main
@@ -215,35 +216,25 @@ def test_a_replaced_function_that_is_handed_a_stack_address(s1: bool, bound: int
     assert (F1.text() in found.rests) is s1
 
 
-NAMED = """.global main
+NAMED = f""".global main
 main: mov r7, sp
   mov r8, lr
   mvn sp, #15
-  and r4, r1, #3
-  mov r5, #0
-again: cmp r5, r4
-  beq done
-  bl leaf
-  add r5, r5, #1
-  b again
-done: mov sp, r7
+{COUNTING}done: mov sp, r7
   bx r8
-leaf: push {r4, r5, r6, lr}
-  ldr r6, [r0]
-  STORE
-  mov r4, #9
-  mov r5, #9
-  pop {r4, r5, r6, pc}
-"""
+{LEAF}"""
 
 
 @pytest.mark.parametrize(
     ("store", "bound"),
     [
-        ("str r1, [r6]", 4),
-        ("bic r6, r6, #31\n  str r1, [r6]", 4),  # 0xffffffe0 is no address here
-        ("cmn r6, #32\n  movne r6, r1\n  str r1, [r6]", 4),  # nor here
-        ("mvn r3, #31\n  cmp r1, #0\n  moveq r6, r3\n  str r1, [r6]", None),  # but here
+        ("ldr r6, [r0]\n  str r1, [r6]", 4),
+        ("ldr r6, [r0]\n  bic r6, r6, #31\n  str r1, [r6]", 4),  # 0xffffffe0 is no address here
+        ("ldr r6, [r0]\n  cmn r6, #32\n  movne r6, r1\n  str r1, [r6]", 4),  # nor here
+        (
+            "ldr r6, [r0]\n  mvn r3, #31\n  cmp r1, #0\n  moveq r6, r3\n  str r1, [r6]",
+            None,
+        ),  # but here
         ("mvn r6, #255\n  str r1, [r6]", 4),  # 0xffffff00
         ("mvn r6, #31\n  str r1, [r6]", None),  # 0xffffffe0, where r4 is kept
         ("mvn r6, #27\n  strb r1, [r6]", None),  # 0xffffffe4, where r5 is kept
@@ -284,3 +275,38 @@ def test_what_may_be_a_stack_address_in_one_context_need_not_be_one_in_another()
     """The first call may store over its own local, the second by S1 does not."""
     found = load(build(CONTEXTS, language="asm")).bounds()
     assert sorted(str(b.bound) for b in found) == ["32", "None"]
+
+
+SECTION = """.global main
+main: mov r7, sp
+  mov r8, lr
+  ldr sp, =stack + 64
+  sub sp, sp, #32
+  and r4, r1, #3
+  str r4, [sp, #8]
+  ldr r6, [r0]
+  STORE
+  ldr r4, [sp, #8]
+  mov r5, #0
+again: cmp r5, r4
+  beq done
+  add r5, r5, #1
+  b again
+done: mov sp, r7
+  bx r8
+.comm stack, 64
+"""
+
+
+@pytest.mark.parametrize(
+    ("store", "bound"),
+    [
+        ("str r1, [r6]", 4),
+        ("add r3, sp, #8\n  and r6, r6, #255\n  strb r1, [r3, r6]", None),
+        ("add r3, sp, #8\n  and r6, r6, r3\n  str r1, [r6]", None),
+    ],
+)
+def test_a_store_at_an_index_that_may_be_beyond_the_stack(store: str, bound: int | None) -> None:
+    """It may also be within it: the mask alone says that the index is less than 256."""
+    code = load(build(SECTION.replace("STORE", store), language="asm"))
+    assert [b.bound for b in code.bounds()] == [bound]

@@ -6,6 +6,7 @@ import pytest
 
 from quoll.errors import UnboundedLoop
 from quoll.inlining.vivu import Vivu
+from tests.testing.loopbounds.saving import COUNTING, LEAF
 from tests.testing.quoll.building import build
 from tests.testing.wcet.calling import calling_program
 from tests.testing.wcet.programs import CODE, FLAGS, bound, check
@@ -72,7 +73,7 @@ def test_values_of_all_callers_meet_in_a_shared_context() -> None:
     check(shared, 1, inputs=4, states=3)
 
 
-ABSOLUTE = """.global main
+ABSOLUTE = f""".global main
 main: mov r7, sp
   mov r8, lr
   mvn sp, #15
@@ -80,21 +81,9 @@ main: mov r7, sp
   bl work
   mov sp, r7
   bx r8
-work: push {r4, r5, lr}
-  and r4, r1, #3
-  mov r5, #0
-again: cmp r5, r4
-  beq done
-  bl leaf
-  add r5, r5, #1
-  b again
-done: pop {r4, r5, pc}
-leaf: push {r4, r5, r6, lr}
-  STORE
-  mov r4, #9
-  mov r5, #9
-  pop {r4, r5, r6, pc}
-"""
+work: push {{r4, r5, lr}}
+{COUNTING}done: pop {{r4, r5, pc}}
+{LEAF}"""
 
 
 @pytest.mark.slow
