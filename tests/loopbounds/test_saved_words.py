@@ -282,7 +282,8 @@ main: mov r7, sp
   mov r8, lr
   ldr sp, =stack + 64
   sub sp, sp, #32
-  and r4, r1, #3
+  b start
+start: and r4, r1, #3
   str r4, [sp, #8]
   ldr r6, [r0]
   STORE
