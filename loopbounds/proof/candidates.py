@@ -42,6 +42,7 @@ K = terms.add(COUNT, const(-1, COUNT_WIDTH))
 COUNTED = terms.negate(eq(COUNT, const(0, COUNT_WIDTH)))
 MOST = 80  # candidates
 SMALL = 15  # terms in a constraint that is made one
+FIRST = 4  # runs that most guesses do not hold in
 
 
 def candidates(model: LoopModel, runs: Sequence[ModelRun]) -> list[Term]:
@@ -61,6 +62,12 @@ def candidates(model: LoopModel, runs: Sequence[ModelRun]) -> list[Term]:
 
 def holding(model: LoopModel, guesses: Sequence[Term], runs: Sequence[ModelRun]) -> list[Term]:
     """The guesses that hold in every recorded state."""
+    first, others = list(runs[:FIRST]), runs[FIRST:]
+    kept = _holding(model, guesses, first)  # most do not
+    return _holding(model, kept, others) if kept and others else kept
+
+
+def _holding(model: LoopModel, guesses: Sequence[Term], runs: Sequence[ModelRun]) -> list[Term]:
     order = [*model.parameters, *(v.symbol for v in model.state), COUNT]
     check = compile_terms(guesses, order)
     alive = list(range(len(guesses)))

@@ -8,13 +8,13 @@ one more relation, ``D <= most``, of which the induction does not see what D is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from loopbounds.nusmv.model import COUNT, COUNT_WIDTH, LoopModel
 from loopbounds.nusmv.query import Check, CheckVerdict
-from loopbounds.proof.runs import ModelRun, runs_from
+from loopbounds.proof.runs import ModelRun, longest, runs_from
 from loopbounds.proof.session import OutOfTime, Session
 from loopbounds.terms import rewrite
 from loopbounds.terms.arithmetic import signed
@@ -25,6 +25,7 @@ __all__ = ["USEFUL", "Distance", "distances", "longer_runs"]
 
 USEFUL = 1 << 22  # executions, a thousandth of what a word counts to: above, a bound says nothing
 TRIED = 6  # terms
+NEARLY = 8  # this part more than what is known is not looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,30 +49,65 @@ class Distance:
         return ule(self.term, const(self.most, self.term.width))
 
 
-def distances(session: Session, model: LoopModel, guesses: Sequence[Term]) -> list[Distance]:
-    """The distances with a useful bound, the least bound first. Raises as ``Session.ask``."""
+def distances(
+    session: Session,
+    model: LoopModel,
+    guesses: Sequence[Term],
+    executions: int,
+    most: int,
+    nearest: Mapping[Term, int],
+) -> list[Distance]:
+    """The distances with a bound up to ``most``, the least bound first. Raises as ``Session.ask``.
+
+    ``executions`` are known of a run: no distance is less than that takes. ``nearest``: as in
+    ``longer_runs``.
+    """
     ends = list(_between_ends(model, guesses))
+    least: dict[Term, int] = {}
     limits: dict[Term, int] = {}
     for _, factor, offset, term in ends:
-        limits[term] = max(limits.get(term, 0), USEFUL * factor + offset)
-    known = {term: _most(session, model, term, limit) for term, limit in limits.items()}
+        least[term] = max(least.get(term, 0), executions * factor + offset)
+        limits[term] = max(limits.get(term, 0), (most + 1) * factor + offset - 1)
+    known: dict[Term, int] = {}
+    for term, limit in limits.items():
+        near = nearest.get(term, limit + 1)
+        if near <= limit or _further(session, model, term, limit) is None:
+            known[term] = _most(session, model, term, least[term], min(near, limit))
     found: dict[int, Distance] = {}
     for guess, factor, offset, term in ends:
-        if (most := known[term]) is not None:
-            distance = Distance(guess, term, factor, offset, most)
+        if (furthest := known.get(term)) is not None:
+            distance = Distance(guess, term, factor, offset, furthest)
             found.setdefault(distance.bound, distance)
-    return [found[bound] for bound in sorted(found) if bound <= USEFUL]
+    return [found[bound] for bound in sorted(found) if executions <= bound <= most]
 
 
 def longer_runs(
-    session: Session, model: LoopModel, guesses: Sequence[Term], executions: int
+    session: Session,
+    model: LoopModel,
+    guesses: Sequence[Term],
+    executions: int,
+    nearest: dict[Term, int],
 ) -> list[ModelRun]:
-    """Runs from where an end is further away than ``executions`` come, which may be longer."""
+    """Runs from where an end is further away than ``executions`` come, which may be longer.
+
+    ``nearest``: terms, and what they are at most, as far as it is known; more is added.
+    """
     runs: list[ModelRun] = []
     for _, factor, offset, term in _between_ends(model, guesses):
-        start = _further(session, model, term, factor * executions + offset)
-        if start is not None:
-            runs += runs_from(model, start)
+        evaluate = compile_terms([term], list(model.parameters))
+        low, high = factor * max(executions, longest(runs)) + offset, USEFUL * factor + offset
+        furthest, than = None, low
+        while than < nearest.get(term, mask(term.width)):
+            start = _further(session, model, term, than)
+            if start is None:
+                nearest[term] = than
+            else:
+                furthest, low = start, int(evaluate(start)[0])
+            high = min(high, nearest.get(term, high))
+            if furthest is None or high - low <= low // NEARLY:
+                break
+            than = high if nearest.get(term) is None else (low + high) // 2
+        runs += runs_from(model, furthest) if furthest is not None else []
     return runs
 
 
@@ -107,16 +143,17 @@ def _of_count(term: Term) -> tuple[int, int]:
     return 0, 0
 
 
-def _most(session: Session, model: LoopModel, term: Term, limit: int) -> int | None:
-    """The largest word that ``term`` can be in an initial state; None above ``limit``."""
+def _most(session: Session, model: LoopModel, term: Term, low: int, high: int) -> int:
+    """The largest word that ``term`` can be in an initial state, from ``low`` to ``high``.
+
+    ``low`` is asked about first: runs from the furthest start may be known.
+    """
     evaluate = compile_terms([term], list(model.parameters))
-    if _further(session, model, term, limit) is not None:
-        return None
-    low, high = 0, limit
+    middle = low
     while low < high:
-        middle = (low + high) // 2
         start = _further(session, model, term, middle)
         low, high = (low, middle) if start is None else (int(evaluate(start)[0]), high)
+        middle = (low + high) // 2
     return high
 
 

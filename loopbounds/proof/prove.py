@@ -17,8 +17,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import partial, reduce
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial, reduce
 
 from loopbounds.nusmv.model import COUNT, LoopModel, at_most
 from loopbounds.nusmv.query import Check, CheckVerdict, State
@@ -61,8 +61,9 @@ FIRST = 4  # a model that leaves things out has this part of the steps
 LONG = 4  # and this part a loop that goes on longer than runs are followed
 DETAILED = 1200  # terms in a constraint, beyond which no model has it
 DISTANCE_QUERIES, DISTANCE_STEPS = 120, 120_000  # at least, to ask how far ends are apart
-LENGTHENED = 3  # times that longer runs are looked for
+LENGTHENED = 2  # times that longer runs are looked for
 FAR = 1 << 12  # executions, from which on it is first asked how far the ends are apart
+FAR_FROM = 60  # terms in where a loop starts, from which on, too
 NEARLY = 8  # this part of the longest run more: a bound that is good enough
 NEAR = 3  # likely bounds asked first, besides the one after the longest run
 DEPTH = 1  # of induction, first
@@ -100,7 +101,29 @@ class ProofOutcome:
         return replace(self, invariants=())
 
 
-_Way = Callable[[Session, LoopModel, list[ModelRun]], "_Found | None"]
+@dataclass(frozen=True)
+class _Seen:
+    """A model, and the runs of it that are known.
+
+    ``nearest``: terms, and what they are at most in initial states, as far as it is known.
+    """
+
+    model: LoopModel
+    runs: Sequence[ModelRun]
+    nearest: dict[Term, int] = field(default_factory=dict)
+
+    @cached_property
+    def guesses(self) -> list[Term]:
+        """The candidates that hold in all of the runs."""
+        return candidates(self.model, self.runs)
+
+    @property
+    def reached(self) -> int:
+        """The most executions of a run."""
+        return longest(self.runs)
+
+
+_Way = Callable[[Session, _Seen], "_Found | None"]
 
 
 class _Empty(Exception):
@@ -204,10 +227,11 @@ def prove_simple(
         if not endless:
             runs += long_runs(model, [seed.parameters])
             endless = any(run.endless for run in runs)
+        seen = _Seen(model, runs)
         aside = Session(model, _for_distances(budget), checker)
         if not endless:
-            runs += _lengthened(aside, model, runs)
-        reached = longest(runs)
+            seen = _lengthened(aside, _Seen(model, runs))
+        reached = seen.reached
         if twice is not None and reached == TWICE:
             found = twice if session.proved(twice.claim, twice.depth) else None
         elif not endless:
@@ -216,12 +240,12 @@ def prove_simple(
             by_parts = session, partial(_by_parts, twice=twice)
             for using, way in _ways(by_parts, aside, reached, most):
                 with suppress(OutOfTime):
-                    other = way(using, model, runs)
+                    other = way(using, seen)
                     if other is not None and (found is None or other.bound < found.bound):
                         found, session = other, using
                 if found is None or found.bound > USEFUL:
                     continue
-                if session is not aside or not _may_be_less(model, runs, found.bound):
+                if session is not aside or not _may_be_less(seen, found.bound):
                     break
     except SolverFailed as failure:
         failed = str(failure)
@@ -262,35 +286,33 @@ def _ways(
     by_distance = aside, partial(_by_distance, most=most)
     if reached >= MAX_STEPS:
         return [by_distance, by_parts]
-    if reached < FAR:
+    near = aside, partial(_by_distance, most=min(most, reached + reached // NEARLY))
+    if reached < FAR and rewrite.size(*(v.initial for v in aside.model.state)) < FAR_FROM:
         return [by_parts, by_distance]
-    near = min(most, reached + reached // NEARLY)
-    return [(aside, partial(_by_distance, most=near)), by_parts, by_distance]
+    return [near, by_parts, by_distance]
 
 
-def _lengthened(session: Session, model: LoopModel, runs: list[ModelRun]) -> list[ModelRun]:
-    """Longer runs, where the ends that are compared may be further apart than in any of ``runs``.
+def _lengthened(session: Session, seen: _Seen) -> _Seen:
+    """With longer runs, where the ends that are compared may be further apart than in any known.
 
     Of a loop between two unknown ends the runs that are tried at random may all be short.
     """
-    found: list[ModelRun] = []
     with suppress(OutOfTime):
         for _ in range(LENGTHENED):
-            executions = longest([*runs, *found])
-            if not TWICE < executions < MAX_STEPS:
+            if not TWICE < seen.reached < MAX_STEPS:
                 break
-            guesses = candidates(model, [*runs, *found])
-            found += longer_runs(session, model, guesses, executions)
-            if longest(found) <= executions:
+            more = longer_runs(session, seen.model, seen.guesses, seen.reached, seen.nearest)
+            if longest(more) <= seen.reached:
                 break
-    return found
+            seen = replace(seen, runs=[*seen.runs, *more])
+    return seen
 
 
-def _may_be_less(model: LoopModel, runs: list[ModelRun], bound: int) -> bool:
+def _may_be_less(seen: _Seen, bound: int) -> bool:
     """Whether a constant of the model may be a lower bound, of runs not followed to their ends."""
-    executions = longest(runs)
+    executions = seen.reached
     return executions >= MAX_STEPS and any(
-        executions < n < bound - 1 for n in likely_bounds(model, runs)
+        executions < n < bound - 1 for n in likely_bounds(seen.model, seen.runs)
     )
 
 
@@ -301,22 +323,20 @@ def _for_distances(budget: Budget) -> Budget:
     return replace(budget, queries=queries, steps=steps, search=effort)
 
 
-def _by_distance(
-    session: Session, model: LoopModel, runs: list[ModelRun], most: int
-) -> _Found | None:
+def _by_distance(session: Session, seen: _Seen, most: int) -> _Found | None:
     """The bound by how far two unknown ends are apart, if that is useful, and proved.
 
     What else is known of the ends makes the induction harder: it is tried without that at first.
     """
-    guesses, ends = candidates(model, runs), set(model.parameters)
-    found = distances(session, model, guesses)
-    likely = [d for d in found if longest(runs) <= d.bound <= most]
+    model, guesses, reached = seen.model, seen.guesses, seen.reached
+    ends = set(model.parameters)
+    likely = distances(session, model, guesses, reached, min(most, USEFUL), seen.nearest)
     moving = [g for g in guesses if not rewrite.symbols([g]) <= ends]
     for some in ([g for g in moving if g.op == "eq"], moving):
         for distance in likely:
             known = list(dict.fromkeys([*some, distance.guess, distance.relation]))
             for bound in (distance.bound - 1, distance.bound):  # where the end itself is left out
-                if bound < longest(runs):
+                if bound < reached:
                     continue
                 kept, inductive = weed(session, model, known, at_most(bound))
                 proof = _Found(bound, tuple(kept), DEPTH)
@@ -325,46 +345,42 @@ def _by_distance(
     return None
 
 
-def _by_parts(
-    session: Session, model: LoopModel, runs: list[ModelRun], twice: _Found | None
-) -> _Found | None:
+def _by_parts(session: Session, seen: _Seen, twice: _Found | None) -> _Found | None:
     """The least bound found, and proved, of a part of the model that decides, or of all of it."""
-    for part, seen in (*_deciding(model, runs), (model, runs)):
-        session.turn_to(part)
-        found = _proved(session, part, seen, twice)
+    for part in (*_deciding(seen), seen):
+        session.turn_to(part.model)
+        found = _proved(session, part, twice)
         if found is not None:
             return found
     return None
 
 
-def _proved(
-    session: Session, model: LoopModel, runs: list[ModelRun], twice: _Found | None
-) -> _Found | None:
+def _proved(session: Session, seen: _Seen, twice: _Found | None) -> _Found | None:
     """The least bound found, and proved; with the easy relations alone if all take too long."""
-    guesses = candidates(model, runs)
-    found = _search(session, model, guesses, runs, twice)
+    found = _search(session, seen, seen.guesses, twice)
     if found is None or session.proved(found.claim, found.depth):
         return found
     few = [g for g in found.relations if easy(g)]
     if len(few) == len(found.relations):
         return None
-    found = _search(session, model, few, runs, twice)
+    found = _search(session, seen, few, twice)
     return found if found is not None and session.proved(found.claim, found.depth) else None
 
 
-def _deciding(model: LoopModel, runs: list[ModelRun]) -> Iterator[tuple[LoopModel, list[ModelRun]]]:
+def _deciding(seen: _Seen) -> Iterator[_Seen]:
     """The model with only one of its conditions to go on, if no longer runs are found with that.
 
     It has all runs of the model, and less to be known of them. One that reads inputs is no choice:
     that few runs of it are found says little.
     """
+    model = seen.model
     parts = terms.conjuncts(model.again)
     for c in sorted(parts, key=rewrite.size) if len(parts) > 1 else ():
         part = influential(replace(model, again=c))
         if part.deterministic and 0 < len(part.state) < len(model.state):
-            found = explore(part, [], longest(runs) + 1)
-            if found and longest(found) == longest(runs):
-                yield part, found
+            found = explore(part, [], seen.reached + 1)
+            if found and longest(found) == seen.reached:
+                yield _Seen(part, found)
                 return
 
 
@@ -400,20 +416,16 @@ def conjunction(parts: Sequence[Term]) -> Term:
 
 
 def _search(
-    session: Session,
-    model: LoopModel,
-    guesses: list[Term],
-    runs: list[ModelRun],
-    twice: _Found | None,
+    session: Session, seen: _Seen, guesses: list[Term], twice: _Found | None
 ) -> _Found | None:
     """The least bound that seems provable. ``twice``: that there are at most two executions."""
-    first = longest(runs)
+    model, first = seen.model, seen.reached
     guesses, inductive = weed(session, model, guesses, at_most(first))
     if inductive:
         return _Found(first, tuple(guesses), DEPTH)
     if twice is not None:
         return twice
-    likely = [n for n in likely_bounds(model, runs) if first < n < HUGE]
+    likely = [n for n in likely_bounds(model, seen.runs) if first < n < HUGE]
     low = first + 2
     found = _least(session, guesses, [first + 1, *likely[:NEAR], HUGE])
     if found is None:

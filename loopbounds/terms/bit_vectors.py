@@ -440,7 +440,10 @@ def _low_bits(a: Term, ones: int) -> Term:
 
 
 def _signed_less(negative: Term, overflow: Term) -> Term | None:
-    """N xor V after a compare is 'signed less'."""
+    """N xor V after a compare is 'signed less', also after one of two that a condition chooses."""
+    if negative.op == overflow.op == "ite" and negative.args[0] is overflow.args[0]:
+        first, second = map(_signed_less, negative.args[1:], overflow.args[1:])
+        return None if first is None or second is None else ite(negative.args[0], first, second)
     if negative.op != "slt" or negative.args[1].constant != 0:
         return None
     if overflow.op == "sborrow" and negative.args[0] is sub(*overflow.args):

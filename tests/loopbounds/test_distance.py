@@ -136,7 +136,7 @@ def test_longer_runs_are_found_where_random_ones_are_short() -> None:
     session = Session(model, Budget(), find_checker())
     executions = longest(runs)
     assert executions < 1 << 12
-    found = longer_runs(session, model, candidates(model, runs), executions)
+    found = longer_runs(session, model, candidates(model, runs), executions, {})
     assert longest(found) > executions
     assert prove(model, BUDGET, find_checker()).bound == 1 << 12
 
@@ -152,8 +152,9 @@ def test_runs_and_distances_against_brute_force(model: LoopModel) -> None:
     session = Session(model, Budget(queries=1000), find_checker())
     guesses = candidates(model, runs)
     assume(guesses)
-    found = longer_runs(session, model, guesses, longest(runs))
+    nearest: dict[Term, int] = {}
+    found = longer_runs(session, model, guesses, longest(runs), nearest)
     assert exact is None or longest(found) <= max(exact, 1)
-    for distance in distances(session, model, guesses):
+    for distance in distances(session, model, guesses, longest(runs), USEFUL, nearest):
         for run in runs:
             assert distance.factor * run.executions + distance.offset <= distance.most
