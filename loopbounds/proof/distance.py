@@ -95,18 +95,18 @@ def longer_runs(
     runs: list[ModelRun] = []
     for _, factor, offset, term in _between_ends(model, guesses):
         evaluate = compile_terms([term], list(model.parameters))
-        low, high = factor * max(executions, longest(runs)) + offset, USEFUL * factor + offset
+        low, limit = factor * max(executions, longest(runs)) + offset, USEFUL * factor + offset
         furthest, than = None, low
-        while than < nearest.get(term, mask(term.width)):
+        while than < min(limit, nearest.get(term, mask(term.width))):
             start = _further(session, model, term, than)
             if start is None:
                 nearest[term] = than
             else:
                 furthest, low = start, int(evaluate(start)[0])
-            high = min(high, nearest.get(term, high))
+            high = nearest.get(term, 2 * low)
             if furthest is None or high - low <= low // NEARLY:
                 break
-            than = high if nearest.get(term) is None else (low + high) // 2
+            than = high if term not in nearest else (low + high) // 2
         runs += runs_from(model, furthest) if furthest is not None else []
     return runs
 

@@ -26,11 +26,13 @@ from loopbounds.proof.candidates import candidates, holding, likely_bounds
 from loopbounds.proof.checker import Checker
 from loopbounds.proof.climb import Choice, climb
 from loopbounds.proof.distance import USEFUL, distances, longer_runs
+from loopbounds.proof.explicit import listed, states_of
 from loopbounds.proof.options import Budget
 from loopbounds.proof.runs import MAX_STEPS, ModelRun, explore, longest, runs_near
 from loopbounds.proof.session import OutOfTime, Session, SolverFailed
 from loopbounds.reduction.canonical import canonical
 from loopbounds.reduction.coarsen import coarsen, easy, without_large
+from loopbounds.reduction.control import control_of
 from loopbounds.reduction.simplify import influential, simplified
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
@@ -46,6 +48,7 @@ __all__ = [
     "conjunction",
     "long_runs",
     "prove",
+    "prove_listed",
     "prove_simple",
     "weed",
 ]
@@ -173,6 +176,10 @@ class Question:
         # of a loop that goes on longer than runs are followed no run tells what is loose
         near = LOOSE * known if known < MAX_STEPS else MAX_STEPS
         loose = outcome.bound is None or outcome.bound > near
+        if loose:
+            found = prove_listed(self.exact, budget, checker)
+            outcome = _lower(replace(found, reached=outcome.reached), outcome)
+            loose = outcome.bound is None or outcome.bound > near
         if loose and self.simple != self.whole:
             if outcome.bound is not None:
                 seconds = max(1, budget.seconds // LOWERING_SECONDS)
@@ -259,6 +266,28 @@ def prove_simple(
     return replace(
         outcome, bound=found.bound, invariants=known, relations=count, model=session.text
     )
+
+
+def prove_listed(model: LoopModel, budget: Budget, checker: Checker) -> ProofOutcome:
+    """The bound by the states of what controls a model, if these are few."""
+    start = time.perf_counter()
+    control = control_of(model)
+    states = states_of(control) if control is not None else None
+    if control is None or not states:
+        return ProofOutcome(None, 1, (), 0, "", "", time.perf_counter() - start)
+    session, failed = Session(control, budget, checker), ""
+    bound, relation = listed(control, states)
+    proved = False
+    try:
+        proved = session.proved(terms.both(relation, at_most(bound)), DEPTH)
+    except SolverFailed as failure:
+        failed = str(failure)
+    except OutOfTime:
+        pass
+    seconds = time.perf_counter() - start
+    if not proved:
+        return ProofOutcome(None, 1, (), 0, failed, "", seconds)
+    return ProofOutcome(bound, 1, (relation,), 1, "", session.text, seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,8 @@
 """All loops of a graph, proved in rounds: each distinct question once, stored proofs first.
 
+Loops that are left without a bound are asked once more, each in one call of its function by any
+caller (``loopbounds.slicing.one_call``): that is a smaller question than the one in its context.
+
 What a loop leaves behind is unknown until it has a bound. So a loop whose model reads such a
 value waits for that bound; its model is then made again, and asked. When no loop is left that
 waits for nothing, those that wait are asked as they are. A loop for which the solver failed has no
@@ -8,13 +11,14 @@ bound to others either: what is proved of them holds without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from loopbounds.nusmv.model import LoopModel
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.checker import Checker
+from loopbounds.proof.distance import USEFUL
 from loopbounds.proof.evidence import with_total
 from loopbounds.proof.keys import model_key, simple_key, total_key
 from loopbounds.proof.options import BoundOptions, Budget
@@ -25,6 +29,7 @@ from loopbounds.proof.workers import Limit, Work, answer_all
 from loopbounds.reduction.simplify import simplified
 from loopbounds.slicing.code import CellStep, Code
 from loopbounds.slicing.gated_ssa import GatedSsa
+from loopbounds.slicing.one_call import OneCall, for_any_caller
 from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.terms.bit_vectors import Term
 from quoll.kept.store import Store
@@ -46,6 +51,7 @@ class Rounds:
     slices: dict[int, Slice] = field(default_factory=dict)
     outcomes: dict[int, ProofOutcome] = field(default_factory=dict)
     keys: dict[int, str] = field(default_factory=dict)  # of the proofs; of totals under -1 - loop
+    answered: dict[str, ProofOutcome] = field(default_factory=dict)  # by key, in this process
 
     @property
     def store(self) -> Store:
@@ -62,6 +68,31 @@ class Rounds:
         self._settle(loops, ssa)
         if ssa.spread and any(map(self._is_open, loops)):
             self._settle(loops, GatedSsa(self.code, by_itself=True))
+        while self._settle_in_one_call(loops):
+            self._settle(loops, GatedSsa(self.code))
+
+    def _settle_in_one_call(self, loops: Sequence[int]) -> bool:
+        """Whether some loop without a bound gets one in a call of its function by any caller."""
+        known: dict[Hashable, tuple[Slice, ProofOutcome, str]] = {}
+        more = False
+        for loop in loops:
+            call = OneCall.around(self.code, loop) if self.outcomes[loop].bound is None else None
+            if call is None:
+                continue
+            if call.shape not in known:
+                alone = Rounds(
+                    call.code, self.options, self.checker, self.progress, answered=self.answered
+                )
+                alone._settle([call.loop], GatedSsa(call.code))
+                cut, outcome = alone.slices[call.loop], alone.outcomes[call.loop]
+                known[call.shape] = cut, outcome, alone.keys[call.loop]
+            cut, outcome, key = known[call.shape]
+            if outcome.bound is not None and outcome.bound <= USEFUL:
+                self.slices[loop] = for_any_caller(cut, self.slices[loop])
+                self.outcomes[loop], self.keys[loop] = outcome, key
+                self.code.bounds[loop], more = outcome.bound, True
+                self.code.continued[loop] = self.slices[loop].continued
+        return more
 
     def _settle(self, loops: Sequence[int], ssa: GatedSsa) -> None:
         code, asked = self.code, self.outcomes
@@ -116,6 +147,7 @@ class Rounds:
             elif key not in known:
                 questions.setdefault(key, loop)
         known |= self._asked(questions)
+        self.answered |= known
         return {loop: known[key] for loop, key in keys.items()}
 
     def _key(self, model: LoopModel) -> str:
@@ -168,6 +200,8 @@ class Rounds:
         return Limit(SLACK * models * budget.seconds, SLACK * memory)
 
     def _remembered(self, key: str) -> ProofOutcome | None:
+        if key in self.answered:
+            return self.answered[key]
         known: KeptProof | None = self.store.value(key, KeptProof)
         return None if known is None else known.outcome()
 

@@ -3,6 +3,7 @@
     summaries(program)    per function what its callers can count on when it has returned
     pieces(graph)         every part as a graph of its own, with an edge past each call that
                           leaves it; ``passed`` of these edges gives the summary
+    activation(graph)     one call of a function as a graph of its own, with all that it calls
 
 A stage that cannot match calls with returns works on pieces: it loses what the callee does, and
 what the callers of a part have in common.
@@ -17,12 +18,14 @@ from quoll.arm.status import switches_mode
 from quoll.cfg.cfg import EdgeKind, Program
 from quoll.facts.applied import Replacement
 from quoll.facts.contract import Contract
+from quoll.graph.closure import closure
 from quoll.graph.loops import find_loops
 from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph, SuperLoop, parts_of
 
 __all__ = [
     "ContextPart",
     "PartStep",
+    "activation",
     "loops_of_parts",
     "pieces",
     "steps_of_parts",
@@ -106,6 +109,26 @@ def pieces(graph: Supergraph) -> list[ContextPart]:
         _piece(graph, members[part], start, steps.get(part, []))
         for part, start in sorted(starts.items())
     ]
+
+
+def activation(graph: Supergraph, context: int, most: int) -> ContextPart | None:
+    """The call of a context, of a graph without shared ones; None for the root.
+
+    Also where it has more than ``most`` nodes, or is entered elsewhere than at its function.
+    """
+    if graph.contexts[context].parent is None:
+        return None
+    inside = closure({context}, lambda c: graph.called_in[c])
+    members = [n for n, node in enumerate(graph.nodes) if node.context in inside]
+    starts = {
+        graph.edges[e].dst
+        for n in members
+        for e in graph.predecessors[n]
+        if graph.nodes[graph.edges[e].src].context not in inside
+    }
+    if len(members) > most or len(starts) != 1:
+        return None
+    return _piece(graph, members, starts.pop(), [])
 
 
 def _piece(graph: Supergraph, members: list[int], start: int, steps: list[PartStep]) -> ContextPart:

@@ -137,6 +137,15 @@ class Supergraph:
         """Whether calls share contexts."""
         return any(context.others for context in self.contexts)
 
+    @cached_property
+    def called_in(self) -> tuple[tuple[int, ...], ...]:
+        """Per context those of the calls that are made in it."""
+        called: list[list[int]] = [[] for _ in self.contexts]
+        for index, context in enumerate(self.contexts):
+            if context.parent is not None:
+                called[context.parent].append(index)
+        return tuple(map(tuple, called))
+
     def part_of(self, node: int) -> int:
         """The context that heads the part of ``node``."""
         return self.part[self.nodes[node].context]

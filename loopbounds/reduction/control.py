@@ -1,0 +1,144 @@
+"""What decides how a loop goes on, where that is a few bits of words that start as constants.
+
+A software division shifts a bit through a word and gathers what it finds in others. How long that
+takes depends on that bit alone, and on one of those gathered. So conditions on words that are not
+constant at first become Boolean inputs, either outcome in each iteration, and of a word only the
+bits are kept that are *demanded*: those that may influence a condition, now or later. Each run of
+the model has a run of the result that is as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from loopbounds.nusmv.model import LoopModel, Variable
+from loopbounds.reduction.simplify import influential, replaced
+from loopbounds.terms import rewrite
+from loopbounds.terms.bit_vectors import Term, conjuncts, const, mask, operation, sym
+
+__all__ = ["control_of", "demanded"]
+
+LARGE = 60  # terms in a value, beyond which it is too large to go through
+JOINING = frozenset({"and", "or", "xor", "not", "ite"})
+MOVING = frozenset({"lshr", "ashr"})
+
+
+def control_of(model: LoopModel) -> LoopModel | None:
+    """The control of a model; None where unknown words or large values are part of it."""
+    model = replace(model, constraints=(), exits=(), hints=())
+    cut = 0
+    while unknown := _unknown_at_first(model) & _decided_by(model):
+        inputs = _inputs(model, unknown, cut)
+        cut += len(inputs)
+        model = influential(_with_inputs(model, inputs))
+    model = _with_demanded_bits(model)
+    values = [model.again, *(v.next for v in model.state)]
+    small = all(rewrite.size(value) <= LARGE for value in values)
+    return model if model.state and not model.parameters and small else None
+
+
+def _unknown_at_first(model: LoopModel) -> set[Term]:
+    """Parameters and wide inputs, and variables whose demanded bits are not constant at first."""
+    bits = demanded(model)
+    found = {*model.parameters, *(i for i in model.inputs if i.width > 1)}
+    for v in model.state:
+        only = const(bits[v.symbol], v.symbol.width)
+        if operation("and", v.initial, only).constant is None:
+            found.add(v.symbol)
+    return found
+
+
+def _decided_by(model: LoopModel) -> set[Term]:
+    """Symbols in conditions."""
+    roots = [model.again, *(v.next for v in model.state)]
+    return rewrite.symbols(t for t in rewrite.walk(roots) if _is_comparison(t))
+
+
+def _is_comparison(term: Term) -> bool:
+    return term.width == 1 and bool(term.args) and term.op not in JOINING
+
+
+def _inputs(model: LoopModel, unknown: set[Term], numbered: int) -> dict[Term, Term]:
+    """What becomes an input; ``numbered`` have their names already."""
+    cut = _conditions([model.again, *(v.next for v in model.state)], unknown)
+    return {t: sym(f"either{numbered + i}", 1) for i, t in enumerate(cut)}
+
+
+def _with_inputs(model: LoopModel, inputs: Mapping[Term, Term]) -> LoopModel:
+    return replace(
+        model,
+        inputs=(*model.inputs, *inputs.values()),
+        state=tuple(replace(v, next=replaced(v.next, inputs)) for v in model.state),
+        again=replaced(model.again, inputs),
+    )
+
+
+def _conditions(roots: Iterable[Term], unknown: set[Term]) -> list[Term]:
+    """The conditions in terms that are on unknown words alone, or compare with one."""
+    found, seen, pending = list[Term](), set[Term](), list(roots)
+    while pending:
+        t = pending.pop()
+        symbols = rewrite.symbols([t])
+        if t in seen or not symbols & unknown:
+            continue
+        seen.add(t)
+        if t.width == 1 and (symbols <= unknown or _is_comparison(t)):
+            found.append(t)
+        else:
+            pending += t.args
+    return found
+
+
+def _with_demanded_bits(model: LoopModel) -> LoopModel:
+    bits = demanded(model)
+    state = []
+    for v in model.state:
+        only = const(bits[v.symbol], v.symbol.width)
+        initial, following = operation("and", v.initial, only), operation("and", v.next, only)
+        state.append(Variable(v.symbol, initial, following))
+    return influential(replace(model, state=tuple(state)))
+
+
+def demanded(model: LoopModel) -> dict[Term, int]:
+    """Per variable a mask of the bits that may influence how the loop goes on."""
+    following = {v.symbol: v.next for v in model.state}
+    bits = dict.fromkeys(following, 0)
+    pending: list[tuple[Term, int]] = [(c, 1) for c in conjuncts(model.again)]
+    while pending:
+        for symbol, wanted in _demanded_of(*pending.pop()).items():
+            if symbol in bits and wanted & ~bits[symbol]:
+                bits[symbol] |= wanted
+                pending.append((following[symbol], bits[symbol]))
+    return bits
+
+
+def _demanded_of(term: Term, wanted: int) -> dict[Term, int]:
+    """The bits of symbols that the ``wanted`` bits of a term are made of."""
+    found = {term: wanted}
+    for t in reversed(rewrite.walk([term])):
+        if found.get(t):
+            for part, bits in _of_parts(t, found[t]):
+                found[part] = found.get(part, 0) | bits
+    return {t: bits for t, bits in found.items() if t.op == "sym"}
+
+
+def _of_parts(t: Term, wanted: int) -> Iterable[tuple[Term, int]]:
+    """The arguments of a term, and the bits of them that the ``wanted`` bits are made of."""
+    below = mask(wanted.bit_length())  # carries go up only
+    if t.op == "ite":
+        return [(t.args[0], 1), (t.args[1], wanted), (t.args[2], wanted)]
+    if t.op == "and" and t.width > 1 and t.args[1].constant is not None:
+        return [(t.args[0], wanted & t.args[1].value)]
+    if t.op in JOINING:
+        return [(part, wanted) for part in t.args]
+    if t.op == "linear":
+        return [(part, below) for part in t.args]
+    if t.op in MOVING and t.args[1].constant is not None:
+        sign = 1 << (t.width - 1) if t.op == "ashr" else 0
+        return [(t.args[0], wanted << t.args[1].value & mask(t.width) | sign)]
+    if t.op == "zext":
+        return [(t.args[0], wanted & mask(t.args[0].width))]
+    if t.op == "extract":
+        return [(t.args[0], wanted << t.value)]
+    return [(part, mask(part.width)) for part in t.args]

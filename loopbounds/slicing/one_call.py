@@ -1,0 +1,88 @@
+"""One call of a function as a program of its own, whoever calls it.
+
+Where a context is too large to look through, what is known inside the function may be enough. What
+registers and memory hold when it begins is any word, and any register may hold an address in the
+stack of a caller. So what is proved holds in every context with the same blocks and edges, in which
+the loops inside have the same bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+
+from loopbounds.slicing.acyclic import Acyclic
+from loopbounds.slicing.code import Code, Continued, NothingKnown
+from loopbounds.slicing.slice import Slice
+from quoll.inlining.merged_contexts import ContextPart, activation
+
+__all__ = ["OneCall", "for_any_caller"]
+
+LARGE = 4000  # nodes of a call, beyond which little would be gained
+
+
+class _AnyCaller(NothingKnown):
+    """Any word, anywhere, which may be an address in a caller's stack."""
+
+    def hands_on_a_stack_address(self, node: int, /) -> bool:
+        """A caller may do so."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class OneCall:
+    """The innermost call that a loop is in. ``loop``: its index there."""
+
+    part: ContextPart
+    loop: int
+    code: Code
+
+    @staticmethod
+    def around(code: Code, loop: int) -> OneCall | None:
+        """None where the loop is in no call, or in one that is too large."""
+        graph = code.graph
+        part = activation(graph, graph.nodes[graph.loops[loop].header].context, LARGE)
+        if part is None:
+            return None
+        here = {whole: i for i, whole in enumerate(part.loops)}
+        inside = Code(
+            part.graph,
+            Acyclic.of(part.graph),
+            code.image,
+            _AnyCaller(),
+            code.stacks,
+            bounds={here[i]: bound for i, bound in code.bounds.items() if i in here},
+            s1=code.s1,
+            lists={here[i]: most for i, most in code.lists.items() if i in here},
+        )
+        return OneCall(part, here[loop], inside)
+
+    @property
+    def shape(self) -> Hashable:
+        """Calls of the same shape have the same answer."""
+        graph = self.part.graph
+        contexts: dict[int, int] = {}
+        nodes = tuple(
+            (contexts.setdefault(node.context, len(contexts)), node.block.addr, node.turns)
+            for node in graph.nodes
+        )
+        edges = tuple((e.src, e.dst, e.kind) for e in graph.edges)
+        bounds = tuple(sorted(self.code.bounds.items()))
+        return self.loop, graph.entry, nodes, edges, tuple(graph.crossings), bounds
+
+
+def for_any_caller(cut: Slice, asked: Slice) -> Slice:
+    """``cut``, made of one call, for the loop of which ``asked`` is the slice in its context.
+
+    That its parameters may be any word is not known of this context.
+    """
+    return replace(
+        cut,
+        given=frozenset(),
+        havoc={},
+        trips={},
+        alone=lambda: None,
+        continued=Continued((), {}, cut.rests),
+        walks=asked.walks,
+        says_all=lambda deciding: False,
+    )
