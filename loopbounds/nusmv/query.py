@@ -139,6 +139,7 @@ def _script(checks: Sequence[Check], model: int) -> str:
         "set on_failure_script_quits",
         "set sat_solver MiniSat",
         "set default_trace_plugin 1",
+        "set bdd_static_order_heuristics none",  # of variables that no BDD is made of
         f"read_model -i {path_of(model)}",
         "flatten_hierarchy",
         "encode_variables",

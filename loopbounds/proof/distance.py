@@ -18,7 +18,7 @@ from loopbounds.proof.runs import ModelRun, longest, runs_from
 from loopbounds.proof.session import OutOfTime, Session
 from loopbounds.terms import rewrite
 from loopbounds.terms.arithmetic import signed
-from loopbounds.terms.bit_vectors import Term, const, mask, ule
+from loopbounds.terms.bit_vectors import Term, const, mask, sub, ule
 from loopbounds.terms.evaluate import compile_terms
 
 __all__ = ["USEFUL", "Distance", "distances", "longer_runs"]
@@ -72,7 +72,8 @@ def distances(
     for term, limit in limits.items():
         near = nearest.get(term, limit + 1)
         if near <= limit or _further(session, model, term, limit) is None:
-            known[term] = _most(session, model, term, least[term], min(near, limit))
+            low, high = max(0, least[term]), min(near, limit)
+            known[term] = _most(session, model, term, _beside(term, known) or low, high)
     found: dict[int, Distance] = {}
     for guess, factor, offset, term in ends:
         if (furthest := known.get(term)) is not None:
@@ -95,7 +96,8 @@ def longer_runs(
     runs: list[ModelRun] = []
     for _, factor, offset, term in _between_ends(model, guesses):
         evaluate = compile_terms([term], list(model.parameters))
-        low, limit = factor * max(executions, longest(runs)) + offset, USEFUL * factor + offset
+        reached = max(executions, longest(runs))
+        low, limit = max(0, factor * reached + offset), USEFUL * factor + offset
         furthest, than = None, low
         while than < min(limit, nearest.get(term, mask(term.width))):
             start = _further(session, model, term, than)
@@ -106,7 +108,7 @@ def longer_runs(
             high = nearest.get(term, 2 * low)
             if furthest is None or high - low <= low // NEARLY:
                 break
-            than = high if term not in nearest else (low + high) // 2
+            than = high if term not in nearest else _round(low, high)
         runs += runs_from(model, furthest) if furthest is not None else []
     return runs
 
@@ -143,6 +145,15 @@ def _of_count(term: Term) -> tuple[int, int]:
     return 0, 0
 
 
+def _beside(term: Term, known: Mapping[Term, int]) -> int | None:
+    """The most of a term that is a constant away from one of those known, if none wraps around."""
+    for other, most in known.items():
+        apart = sub(term, other).constant
+        if apart is not None and most + signed(apart, term.width) >= 0:
+            return most + signed(apart, term.width)
+    return None
+
+
 def _most(session: Session, model: LoopModel, term: Term, low: int, high: int) -> int:
     """The largest word that ``term`` can be in an initial state, from ``low`` to ``high``.
 
@@ -153,8 +164,16 @@ def _most(session: Session, model: LoopModel, term: Term, low: int, high: int) -
     while low < high:
         start = _further(session, model, term, middle)
         low, high = (low, middle) if start is None else (int(evaluate(start)[0]), high)
-        middle = (low + high) // 2
+        middle = _round(low, high)
     return high
+
+
+def _round(low: int, high: int) -> int:
+    """From ``low`` to below ``high`` the most even: what is asked of that is soon answered."""
+    if low + 1 >= high:
+        return low
+    apart = (low ^ high - 1).bit_length() - 1
+    return (high - 1) >> apart << apart
 
 
 def _further(session: Session, model: LoopModel, term: Term, than: int) -> tuple[int, ...] | None:

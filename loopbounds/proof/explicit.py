@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import reduce
 from itertools import product
 
-from loopbounds.nusmv.model import COUNT, COUNT_WIDTH, LoopModel, at_most
+from loopbounds.nusmv.model import LoopModel, at_most
 from loopbounds.proof.runs import ModelStepper
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, const, mask
@@ -52,7 +52,8 @@ def listed(model: LoopModel, reached: dict[State, int]) -> tuple[int, Term]:
     """The bound, and the invariant that it follows from."""
     symbols = [v.symbol for v in model.state]
     cases = (
-        terms.both(_is(symbols, state), at_most(executions)) for state, executions in reached.items()
+        terms.both(_is(symbols, state), at_most(executions))
+        for state, executions in reached.items()
     )
     return max(reached.values()), reduce(terms.either, cases, FALSE)
 

@@ -108,17 +108,19 @@ class ProofOutcome:
 class _Seen:
     """A model, and the runs of it that are known.
 
-    ``nearest``: terms, and what they are at most in initial states, as far as it is known.
+    ``kept``: the candidates that may be inductive. ``nearest``: terms, and what they are at most in
+    initial states, as far as it is known.
     """
 
     model: LoopModel
     runs: Sequence[ModelRun]
+    kept: tuple[Term, ...] | None = None
     nearest: dict[Term, int] = field(default_factory=dict)
 
     @cached_property
     def guesses(self) -> list[Term]:
         """The candidates that hold in all of the runs."""
-        return candidates(self.model, self.runs)
+        return candidates(self.model, self.runs) if self.kept is None else list(self.kept)
 
     @property
     def reached(self) -> int:
@@ -236,16 +238,18 @@ def prove_simple(
             endless = any(run.endless for run in runs)
         seen = _Seen(model, runs)
         aside = Session(model, _for_distances(budget), checker)
-        if not endless:
-            seen = _lengthened(aside, _Seen(model, runs))
+        if not (endless or _is_large(seen) or (twice is not None and seen.reached == TWICE)):
+            found, seen = _tight(session, seen)
+        if found is None and not endless:
+            seen = _lengthened(aside, seen)
         reached = seen.reached
-        if twice is not None and reached == TWICE:
+        if found is None and twice is not None and reached == TWICE:
             found = twice if session.proved(twice.claim, twice.depth) else None
-        elif not endless:
+        elif found is None and not endless:
             if reached >= MAX_STEPS:  # what bounds it is found soon, or left out of the model
                 session.keep_to(max(1, budget.steps // LONG))
             by_parts = session, partial(_by_parts, twice=twice)
-            for using, way in _ways(by_parts, aside, reached, most):
+            for using, way in _ways(by_parts, aside, seen, most):
                 with suppress(OutOfTime):
                     other = way(using, seen)
                     if other is not None and (found is None or other.bound < found.bound):
@@ -305,20 +309,24 @@ class _Found:
 
 
 def _ways(
-    by_parts: tuple[Session, _Way], aside: Session, reached: int, most: int
+    by_parts: tuple[Session, _Way], aside: Session, seen: _Seen, most: int
 ) -> list[tuple[Session, _Way]]:
-    """What is tried, in this order, for a loop of which a run of ``reached`` executions is known.
+    """What is tried, in this order, for a loop by the longest run of it that is known.
 
     How far ends are apart is asked first of long loops: where runs are followed to their ends, it
     counts only if one of them comes near.
     """
-    by_distance = aside, partial(_by_distance, most=most)
+    by_distance, reached = (aside, partial(_by_distance, most=most)), seen.reached
     if reached >= MAX_STEPS:
         return [by_distance, by_parts]
     near = aside, partial(_by_distance, most=min(most, reached + reached // NEARLY))
-    if reached < FAR and rewrite.size(*(v.initial for v in aside.model.state)) < FAR_FROM:
-        return [by_parts, by_distance]
-    return [near, by_parts, by_distance]
+    return [near, by_parts, by_distance] if _is_large(seen) else [by_parts, by_distance]
+
+
+def _is_large(seen: _Seen) -> bool:
+    """Whether loops go on for long, or start from what takes many terms to say."""
+    starts = (v.initial for v in seen.model.state)
+    return seen.reached >= FAR or rewrite.size(*starts) >= FAR_FROM
 
 
 def _lengthened(session: Session, seen: _Seen) -> _Seen:
@@ -333,7 +341,7 @@ def _lengthened(session: Session, seen: _Seen) -> _Seen:
             more = longer_runs(session, seen.model, seen.guesses, seen.reached, seen.nearest)
             if longest(more) <= seen.reached:
                 break
-            seen = replace(seen, runs=[*seen.runs, *more])
+            seen = replace(seen, runs=[*seen.runs, *more], kept=None)
     return seen
 
 
@@ -372,6 +380,23 @@ def _by_distance(session: Session, seen: _Seen, most: int) -> _Found | None:
                 if inductive and session.proved(proof.claim, proof.depth):
                     return proof
     return None
+
+
+def _tight(session: Session, seen: _Seen) -> tuple[_Found | None, _Seen]:
+    """The bound that the longest run reaches, if there is none longer than those that are known.
+
+    Else what is known with the candidates that are left.
+    """
+    with suppress(OutOfTime):
+        for part in (*_deciding(seen), seen):
+            session.turn_to(part.model)
+            kept, inductive = weed(session, part.model, part.guesses, at_most(part.reached))
+            found = _Found(part.reached, tuple(kept), DEPTH)
+            if inductive and session.proved(found.claim, found.depth):
+                return found, seen
+            if part is seen:
+                seen = replace(seen, kept=tuple(kept))
+    return None, seen
 
 
 def _by_parts(session: Session, seen: _Seen, twice: _Found | None) -> _Found | None:

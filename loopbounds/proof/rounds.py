@@ -76,7 +76,7 @@ class Rounds:
         known: dict[Hashable, tuple[Slice, ProofOutcome, str]] = {}
         more = False
         for loop in loops:
-            call = OneCall.around(self.code, loop) if self.outcomes[loop].bound is None else None
+            call = OneCall.around(self.code, loop) if self._is_open(loop) else None
             if call is None:
                 continue
             if call.shape not in known:

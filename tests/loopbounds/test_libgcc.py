@@ -15,6 +15,8 @@ int divided_signed(int a, int b) { return a / b; }
 float divided_float(float a, float b) { return a / b; }
 float times_float(float a, float b) { return a * b; }
 double times_double(double a, double b) { return a * b; }
+double divided_double(double a, double b) { return a / b; }
+unsigned long long counted_float(float a) { return (unsigned long long)a; }
 unsigned long long divided_long(unsigned long long a, unsigned long long b) { return a / b; }
 float power(float a, int b) { return __builtin_powif(a, b); }
 int main(void) { return 0; }
@@ -42,6 +44,7 @@ def arguments(count: int) -> list[tuple[int, ...]]:
         ("__mulsf3", 2, [23, 23]),  # denormal operands are shifted until they are normal
         ("__divsf3", 2, [23, 23, 6]),
         ("__muldf3", 4, [52, 52]),  # in two words
+        ("__divdf3", 4, [52, 52, 13]),  # four bits of the quotient at a time, in two words
     ],
 )
 def test_shifting_loops(function: str, words: int, bounds: list[int]) -> None:
@@ -54,6 +57,19 @@ def test_shifting_loops(function: str, words: int, bounds: list[int]) -> None:
         for header, count in code.counts(given).items():
             most[header] = max(most[header], count)
     assert [most[code.header(b)] for b in found] == bounds
+
+
+@pytest.mark.slow
+def test_flags_that_a_condition_chooses() -> None:
+    """The remainder goes on while two comparisons say so, of which the first may skip the other."""
+    link = ("-Wl,-u,__modsi3", "-lgcc")
+    code = load(build(SOURCE, cpu="arm7tdmi", link=link), "__modsi3")
+    found = code.bounds()
+    assert [b.bound for b in found] == [8, 4, 8]
+    for bound in found:
+        executed = max(code.counts(words)[code.header(bound)] for words in arguments(2))
+        assert bound.bound is not None
+        assert bound.bound - 1 <= executed <= bound.bound
 
 
 @pytest.mark.slow
@@ -74,3 +90,10 @@ def test_what_an_inner_loop_shifts_bounds_the_loop_around_it() -> None:
     code = load(build(SOURCE, cpu="arm7tdmi", link=("-lgcc",)), "__powisf2")
     found = [b for b in code.bounds() if code.graph.loops[b.loop].parent is None]
     assert [b.bound for b in found[:1]] == [32]
+
+
+@pytest.mark.slow
+def test_a_context_that_is_too_large() -> None:
+    """What a conversion is handed to multiply takes many terms to say: one call is enough."""
+    code = load(build(SOURCE, cpu="arm7tdmi", link=("-lgcc",)), "__aeabi_f2ulz")
+    assert [b.bound for b in code.bounds()] == [52] * 4

@@ -154,6 +154,17 @@ def test_what_flags_mean() -> None:
     assert operation("xor", negative, operation("sborrow", word, hundred)) is terms.slt(
         word, hundred
     )
+    other, chosen = sym("v", 32), sym("chosen", 1)
+    below = terms.slt(terms.sub(other, const(4, 32)), const(0, 32))
+    either_negative = terms.ite(chosen, negative, below)
+    either_overflow = terms.ite(
+        chosen,
+        operation("sborrow", word, hundred),
+        operation("sborrow", other, const(4, 32)),
+    )
+    assert operation("xor", either_negative, either_overflow) is terms.ite(
+        chosen, terms.slt(word, hundred), terms.slt(other, const(4, 32))
+    )
     p = sym("p", 32)
     distance = terms.sub(terms.add(p, const(8, 32)), terms.add(p, const(4, 32)))
     assert distance is const(4, 32)
