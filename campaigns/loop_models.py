@@ -51,7 +51,7 @@ class Result:
 
 def models_of(code: Program, budget: Budget) -> list[LoopModel]:
     """The models of all loops of a function, as they are when all are asked."""
-    stacks = Stacks.of(code.graph, code.image)
+    stacks = Stacks.of((n.block for n in code.graph.nodes), code.image)
     whole = Code(code.graph, Acyclic.of(code.graph), code.image, code.values, stacks)
     rounds = Rounds(whole, BoundOptions(budget, workers=0), BothCheckers.found(), None)
     rounds.run(range(len(code.graph.loops)))

@@ -46,7 +46,7 @@ from loopbounds.slicing.acyclic import Acyclic
 from loopbounds.slicing.code import Code, KnownValues, NothingKnown
 from loopbounds.slicing.gated_ssa import GatedSsa, OutOfEffort
 from loopbounds.slicing.slice import Slice, slice_loops
-from loopbounds.slicing.stacks import Stacks
+from loopbounds.slicing.stacks import NO_STACKS, Stacks
 from quoll.facts import Facts, ListAtMost, LoopFact
 from quoll.image.image import Image
 from quoll.inlining.merged_contexts import ContextPart, pieces
@@ -81,17 +81,19 @@ def bound_loops(
     only: frozenset[int] | None = None,
     *,
     called: bool = False,
+    stacks: Stacks = NO_STACKS,
 ) -> tuple[LoopBound, ...]:
     """One ``LoopBound`` per loop of ``graph``, in its order; ``only`` these are asked for.
 
     ``called``: callers decide what the entry begins with, so that no arguments refute a fact.
+    ``stacks``: those that code outside of the graph switches to.
 
     Raises FactsError for a fact that names no loop or is refuted, ControlFlowError for code
     that has no semantics.
     """
     options = options or BoundOptions()
     values = values or NothingKnown()
-    stacks = Stacks.of(graph, image)
+    stacks = stacks.joined(Stacks.of((node.block for node in graph.nodes), image))
     if not graph.merged:
         return _bound_part(
             graph, image, values, stacks, facts, options, progress, only, called=called

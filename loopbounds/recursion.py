@@ -17,6 +17,7 @@ from math import prod
 from loopbounds.bounds import BoundOptions, bound_loops
 from loopbounds.execution.activations import Activated, activated
 from loopbounds.proof.bound import LoopBound
+from loopbounds.slicing.stacks import Stacks
 from quoll.assumptions import LOOP_FACT, Assumption
 from quoll.cfg.call_graph import refuse_recursion
 from quoll.cfg.cfg import Program
@@ -91,7 +92,16 @@ def find_depths(
     entries = set(found.entries().values())
     only = frozenset(x.index for x in found.graph.loops if x.nodes & entries)
     image = image.changing(values.changed)
-    bounds = bound_loops(found.graph, image, values, stated, options, only=only, called=called)
+    bounds = bound_loops(
+        found.graph,
+        image,
+        values,
+        stated,
+        options,
+        only=only,
+        called=called,
+        stacks=Stacks.of_program(program, image),
+    )
     return _Counting(program, found, bounds).depths()
 
 

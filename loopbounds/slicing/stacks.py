@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from loopbounds.slicing.cell import SP
 from loopbounds.slicing.effects import block_effect, stack_symbol
 from loopbounds.terms.bit_vectors import Term
+from quoll.cfg.cfg import Block, Program
 from quoll.image.image import Image
-from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["FRAMES", "Stacks"]
+__all__ = ["FRAMES", "NO_STACKS", "Stacks"]
 
 FRAMES = 1 << 16  # bytes above the stack pointer that may be live frames
 
@@ -28,11 +28,21 @@ class Stacks:
     apart: frozenset[int]
 
     @staticmethod
-    def of(graph: Supergraph, image: Image) -> Stacks:
-        """Those that a program switches to."""
-        tops = sorted(set(_tops(graph, image)))
+    def of(blocks: Iterable[Block], image: Image) -> Stacks:
+        """Those that code switches to."""
+        tops = sorted(set(_tops(blocks, image)))
         apart = frozenset(top for top in tops if image.section_at(top - 1) is None)
         return Stacks(tuple((_bottom(top, image), top) for top in tops), apart)
+
+    @staticmethod
+    def of_program(program: Program, image: Image) -> Stacks:
+        """Those that a program switches to."""
+        return Stacks.of((b for cfg in program.functions.values() for b in cfg.blocks), image)
+
+    def joined(self, other: Stacks) -> Stacks:
+        """These, and others."""
+        spans = sorted({*self.spans, *other.spans}, key=lambda span: span[1])
+        return Stacks(tuple(spans), self.apart | other.apart)
 
     def end_of(self, symbol: Term) -> int | None:
         """The end of a stack that a symbol of a block's effect stands for."""
@@ -50,6 +60,17 @@ class Stacks:
             if top in self.apart
         )
 
+    def surely_reach(self, low: int, high: int) -> bool:
+        """Whether some byte from ``low`` to ``high`` is in one that is known from end to end.
+
+        Of one in a section, without a symbol, it is not known where it begins.
+        """
+        return any(
+            bottom <= high and low < top
+            for bottom, top in self.spans
+            if top in self.apart or top - bottom != FRAMES
+        )
+
     def reach(self, address: int) -> bool:
         """Whether an address is in one, or at its end."""
         return any(bottom <= address <= top for bottom, top in self.spans)
@@ -59,10 +80,12 @@ class Stacks:
         return any(low <= address <= top for low, top in self.spans if top not in self.apart)
 
 
-def _tops(graph: Supergraph, image: Image) -> Iterator[int]:
+NO_STACKS = Stacks((), frozenset())
+
+
+def _tops(blocks: Iterable[Block], image: Image) -> Iterator[int]:
     """The constants that the stack pointer is computed from."""
-    blocks = {id(node.block): node.block for node in graph.nodes}
-    for block in blocks.values():
+    for block in {id(block): block for block in blocks}.values():
         if not any(SP in insn.writes for insn in block.insns):
             continue
         effect = block_effect(block)

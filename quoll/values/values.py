@@ -460,6 +460,11 @@ class Values:
             if leave is not None and edge not in self._dead:
                 yield edge, leave.state
 
+    @property
+    def stored(self) -> frozenset[Span]:
+        """First and last bytes of what is stored to at known places."""
+        return frozenset(self._domain.environment.use.stored)
+
     def hands_on_a_stack_address(self, node: int) -> bool:
         """Whether the part of ``node`` may be handed an address in a caller's stack."""
         calling = self._calling(self.graph.part_of(node))

@@ -62,7 +62,7 @@ def test_calls_of_one_shape() -> None:
         Acyclic.of(program.graph),
         program.image,
         program.values,
-        Stacks.of(program.graph, program.image),
+        Stacks.of((n.block for n in program.graph.nodes), program.image),
     )
     calls = [OneCall.around(code, loop.index) for loop in program.graph.loops]
     assert calls[0] is None

@@ -19,6 +19,7 @@ from loopbounds.execution.counted import OnlyExecution
 from loopbounds.execution.only import only_execution
 from loopbounds.proof.bound import LoopBound
 from loopbounds.recursion import find_depths, with_depths
+from loopbounds.slicing.stacks import NO_STACKS, Stacks
 from pipeline.charge import charge
 from pipeline.core import load_core
 from pipeline.costs import Costs
@@ -121,12 +122,14 @@ class Preparation:
     """The stages of one run, for any of its entries.
 
     ``switching``: the functions that switch contexts and are being bounded, the outermost first,
-    handlers of supervisor calls among them. ``taken``: the last of them is one.
+    handlers of supervisor calls among them. ``taken``: the last of them is one. ``stacks``: those
+    that the code around what is prepared switches to.
     """
 
     run: Run
     switching: tuple[int, ...] = ()
     taken: bool = False
+    stacks: Stacks = NO_STACKS
 
     @property
     def starts(self) -> bool:
@@ -230,7 +233,12 @@ class Preparation:
             place = self.run.image.place(function)
             self._refuse_in_itself(function, handler, program.entries)
             run = replace(self.run, image=image)
-            inside = Preparation(run, (*self.switching, function), taken=handler is not None)
+            inside = Preparation(
+                run,
+                (*self.switching, function),
+                taken=handler is not None,
+                stacks=self.stacks_of(program),
+            )
             valued, prepared = inside.valued(place, function), inside.prepare(place, function)
             found = [self.run.solve(place, function, p, [], whole=False) for p in prepared.paths]
             if any(one.parametric is not None for one in found):
@@ -308,16 +316,22 @@ class Preparation:
             program, address & ~1, self.run.image, self.run.facts, self.run.options.sharing
         )
         done: list[Once] = []
+        inside = self
         for function, part in modules.candidates():
             with self.run.stages.stage("shared functions", name):
-                found = self.once(name, part, function)
+                if inside is self:
+                    inside = replace(self, stacks=self.stacks_of(program))
+                found = inside.once(name, part, function)
             if found is not None:
                 modules.replace_by(function, found.replacement)
                 done.append(found)
         return modules.program, tuple(done)
 
     def once(self, name: str, program: Program, function: int) -> Once | None:
-        """The bound of one call of a function, whoever calls it; None if its callers decide."""
+        """The bound of one call of a function, whoever calls it; None if its callers decide.
+
+        Also where it stores into a stack that only they know the place of: S4 is not assumed there.
+        """
         found = self.inlined(program, function)
         if found.changed:
             return None
@@ -325,7 +339,7 @@ class Preparation:
         given_back = values.given_back()
         if not given_back >= CALLEE_SAVED or len(self.segments(graph, values)) > 1:
             return None
-        if may_unmask(values):
+        if may_unmask(values) or any(self.stacks.surely_reach(*span) for span in values.stored):
             return None
         bounds = self.loop_bounds(graph, values, called=True)
         if any(b.bound is None for b in bounds):
@@ -358,6 +372,10 @@ class Preparation:
         )
         return Once(replacement, assumptions, SharedFunction(function, paths, result.solution))
 
+    def stacks_of(self, program: Program) -> Stacks:
+        """Those that a program, and the code around it, switch to."""
+        return self.stacks.joined(Stacks.of_program(program, self.run.image))
+
     def loop_bounds(
         self,
         graph: Supergraph,
@@ -370,7 +388,15 @@ class Preparation:
         run = self.run
         asked = run.options.bounds
         return bound_loops(
-            graph, run.image, values, run.facts, asked, self.progress, only, called=called
+            graph,
+            run.image,
+            values,
+            run.facts,
+            asked,
+            self.progress,
+            only,
+            called=called,
+            stacks=self.stacks,
         )
 
     def prepare(self, name: str, address: int) -> Prepared:

@@ -1,6 +1,6 @@
 """A loop in assembly whose counter and limit a called function saves on the stack."""
 
-__all__ = ["COUNTING", "LEAF"]
+__all__ = ["COUNTING", "LEAF", "SWITCHING"]
 
 COUNTING = """\
   and r4, r1, #3
@@ -18,3 +18,14 @@ leaf: push {r4, r5, r6, lr}
   mov r5, #9
   pop {r4, r5, r6, pc}
 """
+SWITCHING = f""".global main
+main: mov r7, sp
+  mov r8, lr
+  mvn sp, #15
+  bl work
+  bl work
+  mov sp, r7
+  bx r8
+work: push {{r4, r5, lr}}
+{COUNTING}done: pop {{r4, r5, pc}}
+{LEAF}"""

@@ -6,7 +6,7 @@ import pytest
 
 from quoll.errors import UnboundedLoop
 from quoll.inlining.vivu import Vivu
-from tests.testing.loopbounds.saving import COUNTING, LEAF
+from tests.testing.loopbounds.saving import SWITCHING
 from tests.testing.quoll.building import build
 from tests.testing.wcet.calling import calling_program
 from tests.testing.wcet.programs import CODE, FLAGS, bound, check
@@ -73,19 +73,6 @@ def test_values_of_all_callers_meet_in_a_shared_context() -> None:
     check(shared, 1, inputs=4, states=3)
 
 
-ABSOLUTE = f""".global main
-main: mov r7, sp
-  mov r8, lr
-  mvn sp, #15
-  bl work
-  bl work
-  mov sp, r7
-  bx r8
-work: push {{r4, r5, lr}}
-{COUNTING}done: pop {{r4, r5, pc}}
-{LEAF}"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("store", "bound_is"),
@@ -95,7 +82,7 @@ def test_a_shared_context_knows_the_stack_that_callers_switch_to(
     store: str, bound_is: int | None
 ) -> None:
     """Only code outside of it says where that is. 0xffffffd4 is where r4 is kept (rules 1, 34)."""
-    elf = build(ABSOLUTE.replace("STORE", store), *FLAGS, language="asm", link=(CODE,))
+    elf = build(SWITCHING.replace("STORE", store), *FLAGS, language="asm", link=(CODE,))
     if bound_is is None:
         with pytest.raises(UnboundedLoop):
             bound(elf, vivu=Vivu(0))

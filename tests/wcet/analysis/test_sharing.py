@@ -10,7 +10,9 @@ import pytest
 from bench.program import build as compile_program
 from bench.program import generate
 from loopbounds.bounds import BoundOptions
+from quoll.errors import UnboundedLoop
 from quoll.inlining.sharing import Sharing
+from tests.testing.loopbounds.saving import SWITCHING
 from tests.testing.quoll.building import build
 from wcet.analysis.analyse import analyse as run
 from wcet.analysis.options import Options
@@ -40,6 +42,20 @@ def test_a_shared_bound_is_never_below_that_of_full_inlining(tmp_path: Path, see
     assert shared(once)
     assert len(once.graph.contexts) < len(plain.graph.contexts) == 60
     assert plain.cycles <= once.cycles < 3 * plain.cycles
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("known", [False, True])
+def test_a_function_knows_the_stack_that_its_callers_switch_to(known: bool) -> None:
+    """Only code outside of it says where that is. 0xffffffd4 is where r4 is kept (rules 1, 34)."""
+    store = "mvn r6, #43" if known else "ldr r6, [r0]"
+    source = SWITCHING.replace("STORE", f"{store}\n  str r1, [r6]")
+    elf = build(source, language="asm", link=CODE)
+    if known:
+        with pytest.raises(UnboundedLoop):
+            analyse(elf, "main", Sharing(contexts=0, least=1))
+    else:
+        assert shared(analyse(elf, "main", Sharing(contexts=0, least=1)))
 
 
 INSIDE = """
