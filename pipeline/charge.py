@@ -31,11 +31,13 @@ from quoll.inlining.supergraph import Supergraph
 __all__ = [
     "Charges",
     "InsnTime",
+    "Undelayed",
     "access_cycles",
     "charge",
     "due_cycles",
     "entry_cycles",
     "latencies",
+    "undelayed",
 ]
 
 CAUSES = {
@@ -57,6 +59,14 @@ class InsnTime:
     step: IssueTime
     branch: int  # cycles of a transfer of control beyond its issue slot, the longer way
     references: tuple[tuple[Reference, int], ...]  # each with the cycles charged for it here
+
+
+@dataclass(frozen=True, slots=True)
+class Undelayed:
+    """What nodes take when all references hit: block times, and the cycles of translations."""
+
+    times: BlockTimes
+    walks: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +156,17 @@ def stream_cycles(reference: Reference, memory: MemoryLatencies) -> tuple[int, i
     return (first, each) if gains and (even or not past) else (0, alone)
 
 
+def undelayed(
+    graph: Supergraph, addresses: Addresses, hierarchy: Hierarchy, timing: Timing
+) -> Undelayed:
+    """Cycles that do not depend on what references do."""
+    flow = FlowOrder.of(graph)
+    return Undelayed(
+        block_times(graph, flow, addresses, timing, aligned=hierarchy.aligned),
+        _walks(graph, flow, addresses, hierarchy, timing),
+    )
+
+
 def charge(
     graph: Supergraph,
     classes: Classification,
@@ -155,21 +176,21 @@ def charge(
     *,
     exception: bool = True,
     called: bool = False,
+    known: Undelayed | None = None,
 ) -> Charges:
-    """Cycles of all nodes and edges.
+    """Cycles of all nodes and edges; ``known``: those that do not depend on references.
 
     ``exception``: the path starts by taking an exception, whose own cycles are charged; else by
     arriving at the first instruction in any other way. ``called``: by a call from code that is
     charged for every access that it leaves under way.
     """
-    flow = FlowOrder.of(graph)
-    times = block_times(graph, flow, addresses, timing, aligned=hierarchy.aligned)
+    known = known or undelayed(graph, addresses, hierarchy, timing)
+    times, walks = known.times, known.walks
     memory = latencies(graph, hierarchy, timing.memory)
     misses = _Misses(memory)
     exits = frozenset(graph.exits)
     in_unit = _in_vector_unit(graph, times.core)
     outstanding = _outstanding(timing) + in_unit
-    walks = _walks(graph, flow, addresses, hierarchy, timing)
     nodes: list[Cycles] = []
     for index, time in enumerate(times.nodes):
         if time is None:

@@ -55,7 +55,7 @@ COMMANDS = {
     "values": "wcet.commands.values",
 }
 BAD_USE: dict[str | None, int] = {"check": 3, "diff": 3}  # exit statuses for a wrong command line
-COLLECT_AFTER = (1_000_000, 20, 100)  # objects: nearly all that are made live to the end
+COLLECT_AFTER = (4_000_000, 20, 100)  # objects: nearly all that are made live to the end
 INTERNAL_ERROR = 70
 NO_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)$")
 SIGNALLED = 128  # and the number of the signal

@@ -20,7 +20,7 @@ from loopbounds.execution.only import only_execution
 from loopbounds.proof.bound import LoopBound
 from loopbounds.recursion import find_depths, with_depths
 from loopbounds.slicing.stacks import NO_STACKS, Stacks
-from pipeline.charge import charge
+from pipeline.charge import Undelayed, charge, undelayed
 from pipeline.core import load_core
 from pipeline.costs import Costs
 from pipeline.demand import demand
@@ -103,6 +103,15 @@ class Switch:
 
     assumptions: tuple[Assumption, ...]
     unmasking: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Uncounted:
+    """What is known of the paths from one start before it is known how often loops are repeated."""
+
+    classes: Classification
+    times: Undelayed
+    seconds: tuple[float, float]  # of the cache and the pipeline stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -509,20 +518,23 @@ class Preparation:
     ) -> AbstractContextManager[Costing]:
         """The costs of the paths from each start.
 
-        Other processes, where it pays, classify references while loops are bounded here: only what
-        loads that miss once per line are charged depends on how often loops are repeated.
+        Other processes, where it pays, classify references and time blocks while loops are bounded
+        here: only what loads that miss once per line are charged depends on how often loops are
+        repeated.
         """
         seen = [SegmentValues(values, part) for part in parts]
 
-        def classified(index: int) -> tuple[Classification, float]:
+        def uncounted(index: int) -> Uncounted:
             begun, graph = time.perf_counter(), parts[index].graph
-            classes = classify(graph, seen[index], self.hierarchy_of(parts[index]))
-            return classes, time.perf_counter() - begun
+            hierarchy = self.hierarchy_of(parts[index])
+            classes = classify(graph, seen[index], hierarchy)
+            classified = time.perf_counter()
+            times = undelayed(graph, seen[index], hierarchy, self.run.platform.timing)
+            return Uncounted(classes, times, (classified - begun, time.perf_counter() - classified))
 
-        def costed(
-            index: int, known: tuple[Classification, float], rounds: Sequence[Mapping[int, int]]
-        ) -> Costed:
-            begun, part, (classes, before) = time.perf_counter(), parts[index], known
+        def costed(index: int, known: Uncounted, rounds: Sequence[Mapping[int, int]]) -> Costed:
+            begun, part, classes = time.perf_counter(), parts[index], known.classes
+            of_caches, of_blocks = known.seconds
             charges = charge(
                 part.graph,
                 classes.counted(rounds[index]),
@@ -530,12 +542,13 @@ class Preparation:
                 self.hierarchy_of(part),
                 self.run.platform.timing,
                 exception=part.start is None and (self.taken or name in self.run.platform.entries),
+                known=known.times,
             )
             assumptions = (*classes.assumptions, *charges.costs.assumptions)
-            seconds = before, time.perf_counter() - begun
+            seconds = of_caches, of_blocks + time.perf_counter() - begun
             return Costed(charges.costs, assumptions, seconds)
 
-        return ahead(classified, costed, [len(part.graph.nodes) for part in parts], SPREAD)
+        return ahead(uncounted, costed, [len(part.graph.nodes) for part in parts], SPREAD)
 
     def hierarchy_of(self, part: Segment) -> Hierarchy:
         """The caches where a part of paths starts: given at an entry, unknown elsewhere."""
