@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from loopbounds.execution.counted import OnlyExecution
 from loopbounds.places import facts_of_loops, lists_of_loops
@@ -38,7 +39,7 @@ from loopbounds.proof.evidence import (
     solver_failed,
     with_total,
 )
-from loopbounds.proof.keys import graph_key
+from loopbounds.proof.keys import graph_identity, graph_key
 from loopbounds.proof.options import BoundOptions
 from loopbounds.proof.rounds import Progress, Rounds
 from loopbounds.proof.store import Answers, copy_models
@@ -82,11 +83,13 @@ def bound_loops(
     *,
     called: bool = False,
     stacks: Stacks = NO_STACKS,
+    identity: Callable[[], str] | None = None,
 ) -> tuple[LoopBound, ...]:
     """One ``LoopBound`` per loop of ``graph``, in its order; ``only`` these are asked for.
 
     ``called``: callers decide what the entry begins with, so that no arguments refute a fact.
-    ``stacks``: those that code outside of the graph switches to.
+    ``stacks``: those that code outside of the graph switches to. ``identity``: of the graph and its
+    values (``graph_identity``), if it is found out already.
 
     Raises FactsError for a fact that names no loop or is refuted, ControlFlowError for code
     that has no semantics.
@@ -95,16 +98,26 @@ def bound_loops(
     values = values or NothingKnown()
     stacks = stacks.joined(Stacks.of((node.block for node in graph.nodes), image))
     if not graph.merged:
+        known = identity or partial(graph_identity, graph, image, values)
         return _bound_part(
-            graph, image, values, stacks, facts, options, progress, only, called=called
+            graph, image, values, stacks, facts, options, progress, only, known, called=called
         )
     found: dict[int, LoopBound] = {}
     for piece in pieces(graph):
         if piece.loops:
             asked = None if only is None else piece.asked(only)
-            known = _PieceValues(values, piece)
+            inside = _PieceValues(values, piece)
             bounds = _bound_part(
-                piece.graph, image, known, stacks, facts, options, progress, asked, called=True
+                piece.graph,
+                image,
+                inside,
+                stacks,
+                facts,
+                options,
+                progress,
+                asked,
+                partial(graph_identity, piece.graph, image, inside),
+                called=True,
             )
             found |= {
                 loop: replace(b, loop=loop, exact=None)  # that a caller reaches it is not known
@@ -145,6 +158,7 @@ def _bound_part(
     options: BoundOptions,
     progress: Progress | None,
     only: frozenset[int] | None,
+    identity: Callable[[], str],
     *,
     called: bool,
 ) -> tuple[LoopBound, ...]:
@@ -165,6 +179,7 @@ def _bound_part(
         frozenset(tightest),
         lists,
         called,
+        identity,
     )
     return part.counted(tightest)
 
@@ -203,7 +218,7 @@ class _GraphPart:
 
     ``wanted`` are the loops that are asked for, ``stated`` those of them that facts are about.
     ``lists``: what facts say of the list that a loop walks. ``called``: callers decide what the
-    graph begins with. ``stacks``: of the whole program.
+    graph begins with. ``stacks``: of the whole program. ``identity``: of the graph and its values.
     """
 
     graph: Supergraph
@@ -217,6 +232,7 @@ class _GraphPart:
     stated: frozenset[int]
     lists: Mapping[int, ListAtMost]
     called: bool
+    identity: Callable[[], str]
     _acyclic: Acyclic = field(init=False)
     _rounds: Rounds | None = None
     _tried: Counter[int] = field(default_factory=Counter)  # contexts, by header
@@ -292,7 +308,7 @@ class _GraphPart:
         options = (self.options.budget, self.options.s1, given, self.called)
         read = (options, self.wanted, stated, lists, self.stacks)
         store = self.options.store
-        key = graph_key(self.graph, self.image, self.values, read, self.checker)
+        key = graph_key(self.identity(), read, self.checker) if store.keeps else ""
         known: Answers | None = store.value(key, Answers)
         if known is not None and copy_models(store, known.models, self.options.models):
             return known

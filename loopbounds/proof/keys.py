@@ -22,7 +22,7 @@ from quoll.kept.identity import LeftOut, key_of
 from quoll.kept.versions import versions
 from quoll.words.strided_interval import ValueSet
 
-__all__ = ["graph_key", "model_key", "simple_key", "total_key"]
+__all__ = ["graph_identity", "graph_key", "model_key", "simple_key", "total_key"]
 
 REGISTERS = range(15)  # all but the pc
 PROVING = ("quoll", "loopbounds")
@@ -47,21 +47,19 @@ def total_key(key: str, trip: Term, outer: int) -> str:
     return key_of("total", key, trip, outer, left_out=LEFT_OUT)
 
 
-def graph_key(
-    graph: Supergraph,
-    image: Image,
-    values: KnownValues,
-    options: object,
-    checker: Checker,
-) -> str:
-    """The identity of a whole graph: equal keys have equal answers for all loops."""
+def graph_key(identity: str, options: object, checker: Checker) -> str:
+    """Of the answers for a graph with that identity: equal keys have equal ones for all loops."""
+    return key_of("answers", identity, options, checker.identity, versions(*PROVING))
+
+
+def graph_identity(graph: Supergraph, image: Image, values: KnownValues) -> str:
+    """The identity of a graph of an image, and of what value analysis says of it."""
     numbers: dict[ValueSet | None, int] = {}  # few are different
     known = array("Q")
     for node in range(len(graph.nodes)):
         known.extend(numbers.setdefault(v, len(numbers)) for v in _known(graph, values, node))
         known.append(values.hands_on_a_stack_address(node))
-    answered = (tuple(numbers), known.tobytes(), options, checker.identity, versions(*PROVING))
-    return key_of("answers", graph, image.identity, answered)
+    return key_of("graph", graph, image.identity, tuple(numbers), known.tobytes())
 
 
 def _known(graph: Supergraph, values: KnownValues, node: int) -> Iterator[ValueSet | None]:

@@ -21,17 +21,18 @@ cache keys are made of (rule 30).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from typing import Any
 
 __all__ = ["Damaged", "from_text", "to_text"]
 
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
-SCALARS = (bool, int, float, str)
+SCALARS = frozenset({type(None), bool, int, float, str})
 PLAIN = {"t": "T", "d": "D"}
 
 
@@ -52,36 +53,49 @@ class _Writer:
     def __init__(self) -> None:
         self.parts: list[list[Any]] = []
         self._known: dict[int, tuple[object, list[int]]] = {}
+        self._fields: dict[type, tuple[str, ...] | None] = {}
 
     def part(self, value: object) -> Any:
         """A scalar, or the reference to a part."""
-        if value is None or type(value) in SCALARS:
+        if type(value) in SCALARS:
             return value
         known = self._known.get(id(value))
         if known is None:
-            written = self._written(value)
-            if written[0] in PLAIN and not any(type(a) is list for a in written):
-                written[0] = PLAIN[written[0]]
-            self.parts.append(written)
+            kind, *more = self._written(value)
+            plain = kind in PLAIN and list not in map(type, more)
+            self.parts.append([PLAIN[kind] if plain else kind, *more])
             known = self._known[id(value)] = value, [len(self.parts) - 1]
         return known[1]
 
+    def _all(self, values: Iterable[object]) -> list[Any]:
+        """The same of several: most are scalars."""
+        return [v if type(v) in SCALARS else self.part(v) for v in values]
+
     def _written(self, value: object) -> list[Any]:
+        kind = type(value)
+        if kind is tuple:
+            assert isinstance(value, tuple)
+            return ["t", *self._all(value)]
         if isinstance(value, Enum):
-            return ["e", _name(type(value)), value.value]
-        if is_dataclass(value) and not isinstance(value, type):
-            parts = [self.part(getattr(value, f.name)) for f in fields(value)]
-            return ["d", _name(type(value)), *parts]
+            return ["e", _name(kind), value.value]
+        if kind not in self._fields:
+            self._fields[kind] = _fields_of(kind)
+        if (names := self._fields[kind]) is not None:
+            return ["d", _name(kind), *self._all([getattr(value, name) for name in names])]
         if isinstance(value, tuple):
-            kind = ["t"] if type(value) is tuple else ["d", _name(type(value))]
-            return [*kind, *map(self.part, value)]
+            return ["d", _name(kind), *self._all(value)]
         if isinstance(value, frozenset):
-            return ["s", *sorted((self.part(v) for v in value), key=json.dumps)]
+            return ["s", *sorted(self._all(value), key=json.dumps)]
         if isinstance(value, Mapping):
-            return ["m", *(self.part(v) for item in value.items() for v in item)]
+            return ["m", *self._all(chain.from_iterable(value.items()))]
         if isinstance(value, bytes):
             return ["b", value.hex()]
-        raise TypeError(f"a {type(value).__name__} cannot be kept")
+        raise TypeError(f"a {kind.__name__} cannot be kept")
+
+
+def _fields_of(kind: type) -> tuple[str, ...] | None:
+    """Of a dataclass."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
 
 
 def from_text(text: str) -> Any:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 
 from cache.classify import classify
 from cache.geometry import Hierarchy
@@ -18,6 +19,7 @@ from loopbounds.bounds import bound_loops, bounds_by_counting
 from loopbounds.execution.counted import OnlyExecution
 from loopbounds.execution.only import only_execution
 from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.keys import graph_identity
 from loopbounds.recursion import find_depths, with_depths
 from loopbounds.slicing.stacks import NO_STACKS, Stacks
 from pipeline.charge import Undelayed, charge, undelayed
@@ -55,7 +57,7 @@ from quoll.listing.never_returns import never_returning
 from quoll.preemption.masks import may_unmask
 from quoll.preemption.pending import PendingTests, find_pending_tests
 from quoll.preemption.segments import Segment, SegmentValues, from_place, segments, undivided
-from quoll.processes.parallel import ahead
+from quoll.processes.parallel import ahead, begun
 from quoll.values.inlined import Inlined, inlined
 from quoll.values.values import Values
 from wcet.analysis.interrupts import not_by_tests, serves_interrupts
@@ -392,6 +394,7 @@ class Preparation:
         only: frozenset[int] | None = None,
         *,
         called: bool = False,
+        identity: Callable[[], str] | None = None,
     ) -> tuple[LoopBound, ...]:
         """The bounds of all loops, or of those asked for, with the options of this run."""
         run = self.run
@@ -406,6 +409,7 @@ class Preparation:
             only,
             called=called,
             stacks=self.stacks,
+            identity=identity,
         )
 
     def prepare(self, name: str, address: int) -> Prepared:
@@ -415,14 +419,26 @@ class Preparation:
             changed = replace(self.run, image=valued.image)
             return replace(self, run=changed).prepare(name, address)
         graph, values = valued.graph, valued.values
+        identity = self.identified(graph, values)
         with self.run.stages.stage("values", name):
             refuse_untimed(graph, self.run.image, self.run.platform)
             parts = self.segments(graph, values)
         with self.costing(parts, values, name) as costs:
-            return self.bounded(name, valued, parts, costs)
+            return self.bounded(name, valued, parts, costs, identity)
+
+    def identified(self, graph: Supergraph, values: Values) -> Callable[[], str]:
+        """What loop bounds are kept under: in another process, where it pays. To be called once."""
+        find = partial(graph_identity, graph, self.run.image, values)
+        pays = self.run.options.bounds.store.keeps and len(graph.nodes) >= SPREAD
+        return begun(find) if pays and not graph.merged else find
 
     def bounded(
-        self, name: str, valued: Valued, parts: Sequence[Segment], costs: Costing
+        self,
+        name: str,
+        valued: Valued,
+        parts: Sequence[Segment],
+        costs: Costing,
+        identity: Callable[[], str],
     ) -> Prepared:
         """The same from the values on."""
         graph, values = valued.graph, valued.values
@@ -434,8 +450,9 @@ class Preparation:
             if only is None and self.starts:
                 execution = only_execution(graph, run.image, values, run.facts)
             if execution is None:
-                bounds = self.loop_bounds(graph, values, only)
+                bounds = self.loop_bounds(graph, values, only, identity=identity)
             else:
+                identity()
                 bounds = bounds_by_counting(graph, run.image, run.facts, execution)
             reads = values.reading(self.run.platform.pending)
             if len(parts) == 1 and reads and self.serves_interrupts(graph):
