@@ -135,7 +135,9 @@ class Rounds:
 
     def _answers(self, loops: Sequence[int]) -> dict[int, ProofOutcome]:
         """An outcome for each of ``loops``; each distinct question is asked once."""
-        keys = {i: self._key(self.slices[i].model) for i in loops}
+        models = {i: self.slices[i].model for i in loops}
+        named = {model: self._key(model) for model in set(models.values())}
+        keys = {i: named[model] for i, model in models.items()}
         self.keys |= keys
         known: dict[str, ProofOutcome] = {}
         questions: dict[str, int] = {}  # key -> first loop with that question

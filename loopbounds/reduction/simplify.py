@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import reduce
+from functools import lru_cache, reduce
 
 from loopbounds.nusmv.model import LoopModel, Variable
 from loopbounds.terms import bit_vectors as terms
@@ -22,6 +22,7 @@ NEW = 2  # symbols that a constraint may add
 SMALL = 15  # terms in a constraint that is used in others
 
 
+@lru_cache(1 << 12)
 def simplified(model: LoopModel) -> LoopModel:
     """All simplifications, in an order in which each helps the next."""
     model = _with_fixed_low_bits(_without_determined_inputs(model))

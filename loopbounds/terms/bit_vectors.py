@@ -9,7 +9,7 @@ operators from and, not, xor.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from loopbounds.terms import arithmetic
 from loopbounds.terms.term import FALSE, TRUE, Term, const, make, mask, sym
@@ -44,6 +44,9 @@ __all__ = [
     "ult",
     "zext",
 ]
+
+
+REMEMBERED = 1 << 16  # results of the functions that are called again and again for the same terms
 
 
 def parts_of(term: Term) -> tuple[dict[Term, int], int]:
@@ -102,6 +105,7 @@ def neg(a: Term) -> Term:
     return scale(a, -1)
 
 
+@lru_cache(REMEMBERED)
 def sub(a: Term, b: Term) -> Term:
     """Difference modulo 2**width."""
     return combine(a.width, 0, (1, -1), (a, b))
@@ -215,6 +219,7 @@ def _same_extension(a: Term, b: Term) -> tuple[Term, Term] | None:
     return bits[0], bits[1]
 
 
+@lru_cache(REMEMBERED)
 def negate(a: Term) -> Term:
     """Boolean or bitwise complement."""
     if a.constant is not None:
@@ -233,6 +238,7 @@ def conjuncts(a: Term) -> tuple[Term, ...]:
     return a.args if a.op == "and" and a.width == 1 else (a,)
 
 
+@lru_cache(REMEMBERED)
 def both(a: Term, b: Term) -> Term:
     """Conjunction: of any number of terms, flattened."""
     parts = list(conjuncts(a))
@@ -281,6 +287,7 @@ def _of_equal_sides(comparison: Term) -> Term:
     return eq(*comparison.args)
 
 
+@lru_cache(REMEMBERED)
 def either(a: Term, b: Term) -> Term:
     """Disjunction; what both sides have in common is factored out."""
     first, second = conjuncts(a), conjuncts(b)
