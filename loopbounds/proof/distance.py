@@ -73,7 +73,7 @@ def distances(
         near = nearest.get(term, limit + 1)
         if near <= limit or _further(session, model, term, limit) is None:
             low, high = max(0, least[term]), min(near, limit)
-            known[term] = _most(session, model, term, _beside(term, known) or low, high)
+            known[term] = _most(session, model, term, max(low, _beside(term, known)), high)
     found: dict[int, Distance] = {}
     for guess, factor, offset, term in ends:
         if (furthest := known.get(term)) is not None:
@@ -145,13 +145,13 @@ def _of_count(term: Term) -> tuple[int, int]:
     return 0, 0
 
 
-def _beside(term: Term, known: Mapping[Term, int]) -> int | None:
-    """The most of a term that is a constant away from one of those known, if none wraps around."""
+def _beside(term: Term, known: Mapping[Term, int]) -> int:
+    """What a term comes to that is a constant away from one of those known; 0 if none is."""
     for other, most in known.items():
-        apart = sub(term, other).constant
-        if apart is not None and most + signed(apart, term.width) >= 0:
+        apart = sub(term, other).constant if other.width == term.width else None
+        if apart is not None:
             return most + signed(apart, term.width)
-    return None
+    return 0
 
 
 def _most(session: Session, model: LoopModel, term: Term, low: int, high: int) -> int:

@@ -108,19 +108,17 @@ class ProofOutcome:
 class _Seen:
     """A model, and the runs of it that are known.
 
-    ``kept``: the candidates that may be inductive. ``nearest``: terms, and what they are at most in
-    initial states, as far as it is known.
+    ``nearest``: terms, and what they are at most in initial states, as far as it is known.
     """
 
     model: LoopModel
     runs: Sequence[ModelRun]
-    kept: tuple[Term, ...] | None = None
     nearest: dict[Term, int] = field(default_factory=dict)
 
     @cached_property
     def guesses(self) -> list[Term]:
         """The candidates that hold in all of the runs."""
-        return candidates(self.model, self.runs) if self.kept is None else list(self.kept)
+        return candidates(self.model, self.runs)
 
     @property
     def reached(self) -> int:
@@ -229,6 +227,7 @@ def prove_simple(
     start = time.perf_counter()
     session, reached = Session(model, budget, checker), 1
     found, failed, endless = None, "", False
+    kept: list[Term] | None = None
     try:
         seed, choices, twice = _first_run(session, model)
         runs = [seed, *climb(model, choices)]
@@ -239,16 +238,17 @@ def prove_simple(
         seen = _Seen(model, runs)
         aside = Session(model, _for_distances(budget), checker)
         if not (endless or _is_large(seen) or (twice is not None and seen.reached == TWICE)):
-            found, seen = _tight(session, seen)
+            found, kept = _tight(session, seen)
         if found is None and not endless:
-            seen = _lengthened(aside, seen)
+            longer = _lengthened(aside, seen)
+            seen, kept = longer, kept if longer is seen else None
         reached = seen.reached
         if found is None and twice is not None and reached == TWICE:
             found = twice if session.proved(twice.claim, twice.depth) else None
         elif found is None and not endless:
             if reached >= MAX_STEPS:  # what bounds it is found soon, or left out of the model
                 session.keep_to(max(1, budget.steps // LONG))
-            by_parts = session, partial(_by_parts, twice=twice)
+            by_parts = session, partial(_by_parts, twice=twice, kept=kept)
             for using, way in _ways(by_parts, aside, seen, most):
                 with suppress(OutOfTime):
                     other = way(using, seen)
@@ -341,7 +341,7 @@ def _lengthened(session: Session, seen: _Seen) -> _Seen:
             more = longer_runs(session, seen.model, seen.guesses, seen.reached, seen.nearest)
             if longest(more) <= seen.reached:
                 break
-            seen = replace(seen, runs=[*seen.runs, *more], kept=None)
+            seen = replace(seen, runs=[*seen.runs, *more])
     return seen
 
 
@@ -382,36 +382,45 @@ def _by_distance(session: Session, seen: _Seen, most: int) -> _Found | None:
     return None
 
 
-def _tight(session: Session, seen: _Seen) -> tuple[_Found | None, _Seen]:
+def _tight(session: Session, seen: _Seen) -> tuple[_Found | None, list[Term] | None]:
     """The bound that the longest run reaches, if there is none longer than those that are known.
 
-    Else what is known with the candidates that are left.
+    Also the candidates that are left; None where none were dropped of those of the whole model.
     """
+    left: list[Term] | None = None
     with suppress(OutOfTime):
         for part in (*_deciding(seen), seen):
             session.turn_to(part.model)
             kept, inductive = weed(session, part.model, part.guesses, at_most(part.reached))
             found = _Found(part.reached, tuple(kept), DEPTH)
             if inductive and session.proved(found.claim, found.depth):
-                return found, seen
+                return found, left
             if part is seen:
-                seen = replace(seen, kept=tuple(kept))
-    return None, seen
+                left = kept
+    return None, left
 
 
-def _by_parts(session: Session, seen: _Seen, twice: _Found | None) -> _Found | None:
-    """The least bound found, and proved, of a part of the model that decides, or of all of it."""
+def _by_parts(
+    session: Session, seen: _Seen, twice: _Found | None, kept: list[Term] | None
+) -> _Found | None:
+    """The least bound found, and proved, of a part of the model that decides, or of all of it.
+
+    ``kept``: the candidates of all of it that are left, if some were dropped.
+    """
     for part in (*_deciding(seen), seen):
         session.turn_to(part.model)
-        found = _proved(session, part, twice)
+        guesses = part.guesses if kept is None or part is not seen else kept
+        found = _proved(session, part, guesses, twice)
         if found is not None:
             return found
     return None
 
 
-def _proved(session: Session, seen: _Seen, twice: _Found | None) -> _Found | None:
+def _proved(
+    session: Session, seen: _Seen, guesses: list[Term], twice: _Found | None
+) -> _Found | None:
     """The least bound found, and proved; with the easy relations alone if all take too long."""
-    found = _search(session, seen, seen.guesses, twice)
+    found = _search(session, seen, guesses, twice)
     if found is None or session.proved(found.claim, found.depth):
         return found
     few = [g for g in found.relations if easy(g)]

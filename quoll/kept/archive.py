@@ -61,21 +61,29 @@ class _Writer:
             return value
         known = self._known.get(id(value))
         if known is None:
-            kind, *more = self._written(value)
-            plain = kind in PLAIN and list not in map(type, more)
-            self.parts.append([PLAIN[kind] if plain else kind, *more])
+            written = self._written(value)
+            if written[0] in PLAIN and list not in map(type, written):
+                written[0] = PLAIN[written[0]]
+            self.parts.append(written)
             known = self._known[id(value)] = value, [len(self.parts) - 1]
         return known[1]
 
     def _all(self, values: Iterable[object]) -> list[Any]:
-        """The same of several: most are scalars."""
-        return [v if type(v) in SCALARS else self.part(v) for v in values]
+        """The same of several: most are scalars, or known."""
+        known, found = self._known, list[Any]()
+        for v in values:
+            if type(v) in SCALARS:
+                found.append(v)
+            else:
+                found.append(known[id(v)][1] if id(v) in known else self.part(v))
+        return found
 
     def _written(self, value: object) -> list[Any]:
         kind = type(value)
         if kind is tuple:
             assert isinstance(value, tuple)
-            return ["t", *self._all(value)]
+            plain = SCALARS.issuperset(map(type, value))  # most are
+            return ["T", *value] if plain else ["t", *self._all(value)]
         if isinstance(value, Enum):
             return ["e", _name(kind), value.value]
         if kind not in self._fields:
