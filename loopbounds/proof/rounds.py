@@ -79,20 +79,23 @@ class Rounds:
             call = OneCall.around(self.code, loop) if self._is_open(loop) else None
             if call is None:
                 continue
-            if call.shape not in known:
-                alone = Rounds(
-                    call.code, self.options, self.checker, self.progress, answered=self.answered
-                )
-                alone._settle([call.loop], GatedSsa(call.code))
-                cut, outcome = alone.slices[call.loop], alone.outcomes[call.loop]
-                known[call.shape] = cut, outcome, alone.keys[call.loop]
-            cut, outcome, key = known[call.shape]
+            shape = call.shape
+            if shape not in known:
+                known[shape] = self._in_one_call(call)
+            cut, outcome, key = known[shape]
             if outcome.bound is not None and outcome.bound <= USEFUL:
                 self.slices[loop] = for_any_caller(cut, self.slices[loop])
                 self.outcomes[loop], self.keys[loop] = outcome, key
                 self.code.bounds[loop], more = outcome.bound, True
                 self.code.continued[loop] = self.slices[loop].continued
         return more
+
+    def _in_one_call(self, call: OneCall) -> tuple[Slice, ProofOutcome, str]:
+        """The slice and the answer there, and its key."""
+        code, loop = call.code(), call.loop
+        alone = Rounds(code, self.options, self.checker, self.progress, answered=self.answered)
+        alone._settle([loop], GatedSsa(code))
+        return alone.slices[loop], alone.outcomes[loop], alone.keys[loop]
 
     def _settle(self, loops: Sequence[int], ssa: GatedSsa) -> None:
         code, asked = self.code, self.outcomes

@@ -8,7 +8,7 @@ the loops inside have the same bounds.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
 from loopbounds.slicing.acyclic import Acyclic
@@ -31,11 +31,12 @@ class _AnyCaller(NothingKnown):
 
 @dataclass(frozen=True, slots=True)
 class OneCall:
-    """The innermost call that a loop is in. ``loop``: its index there."""
+    """The innermost call that a loop is in. ``loop``: its index there; ``bounds`` likewise."""
 
     part: ContextPart
     loop: int
-    code: Code
+    bounds: Mapping[int, int]
+    whole: Code
 
     @staticmethod
     def around(code: Code, loop: int) -> OneCall | None:
@@ -44,31 +45,31 @@ class OneCall:
         part = activation(graph, graph.nodes[graph.loops[loop].header].context, LARGE)
         if part is None:
             return None
-        here = {whole: i for i, whole in enumerate(part.loops)}
-        inside = Code(
-            part.graph,
-            Acyclic.of(part.graph),
-            code.image,
-            _AnyCaller(),
-            code.stacks,
-            bounds={here[i]: bound for i, bound in code.bounds.items() if i in here},
-            s1=code.s1,
-            lists={here[i]: most for i, most in code.lists.items() if i in here},
-        )
-        return OneCall(part, here[loop], inside)
+        bounds = {here: code.bounds[i] for here, i in enumerate(part.loops) if i in code.bounds}
+        return OneCall(part, part.loops.index(loop), bounds, code)
 
     @property
     def shape(self) -> Hashable:
         """Calls of the same shape have the same answer."""
         graph = self.part.graph
-        contexts: dict[int, int] = {}
-        nodes = tuple(
-            (contexts.setdefault(node.context, len(contexts)), node.block.addr, node.turns)
-            for node in graph.nodes
-        )
+        nodes = tuple((node.context, node.block.addr, node.turns) for node in graph.nodes)
         edges = tuple((e.src, e.dst, e.kind) for e in graph.edges)
-        bounds = tuple(sorted(self.code.bounds.items()))
+        bounds = tuple(sorted(self.bounds.items()))
         return self.loop, graph.entry, nodes, edges, tuple(graph.crossings), bounds
+
+    def code(self) -> Code:
+        """The program that it is."""
+        whole, loops = self.whole, enumerate(self.part.loops)
+        return Code(
+            self.part.graph,
+            Acyclic.of(self.part.graph),
+            whole.image,
+            _AnyCaller(),
+            whole.stacks,
+            bounds=dict(self.bounds),
+            s1=whole.s1,
+            lists={here: whole.lists[i] for here, i in loops if i in whole.lists},
+        )
 
 
 def for_any_caller(cut: Slice, asked: Slice) -> Slice:

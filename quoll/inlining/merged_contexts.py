@@ -18,7 +18,6 @@ from quoll.arm.status import switches_mode
 from quoll.cfg.cfg import EdgeKind, Program
 from quoll.facts.applied import Replacement
 from quoll.facts.contract import Contract
-from quoll.graph.closure import closure
 from quoll.graph.loops import find_loops
 from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph, SuperLoop, parts_of
 
@@ -105,8 +104,16 @@ def pieces(graph: Supergraph) -> list[ContextPart]:
             starts[graph.part_of(edge.dst)] = edge.dst
     for node in range(len(graph.nodes)):
         members.setdefault(graph.part_of(node), []).append(node)
+    contexts = tuple(replace(c, others=()) for c in graph.contexts)
     return [
-        _piece(graph, members[part], start, steps.get(part, []))
+        _piece(
+            graph,
+            contexts,
+            tuple(graph.nodes[n] for n in members[part]),
+            members[part],
+            start,
+            steps.get(part, []),
+        )
         for part, start in sorted(starts.items())
     ]
 
@@ -118,20 +125,41 @@ def activation(graph: Supergraph, context: int, most: int) -> ContextPart | None
     """
     if graph.contexts[context].parent is None:
         return None
-    inside = closure({context}, lambda c: graph.called_in[c])
-    members = [n for n, node in enumerate(graph.nodes) if node.context in inside]
+    inside, pending, members = list[int](), [context], list[int]()
+    while pending:
+        inside.append(pending.pop())
+        members += graph.nodes_in[inside[-1]]
+        pending += graph.called_in[inside[-1]]
+        if len(members) > most:
+            return None
+    number = {old: new for new, old in enumerate(inside)}
     starts = {
         graph.edges[e].dst
         for n in members
         for e in graph.predecessors[n]
-        if graph.nodes[graph.edges[e].src].context not in inside
+        if graph.nodes[graph.edges[e].src].context not in number
     }
-    if len(members) > most or len(starts) != 1:
+    if len(starts) != 1:
         return None
-    return _piece(graph, members, starts.pop(), [])
+    called = (graph.contexts[c] for c in inside[1:])
+    contexts = (
+        replace(graph.contexts[context], parent=None, call_site=None),
+        *(replace(c, parent=number[c.parent]) for c in called if c.parent is not None),
+    )
+    members.sort()
+    nodes = tuple(replace(graph.nodes[n], context=number[graph.nodes[n].context]) for n in members)
+    return _piece(graph, contexts, nodes, members, starts.pop(), [])
 
 
-def _piece(graph: Supergraph, members: list[int], start: int, steps: list[PartStep]) -> ContextPart:
+def _piece(
+    graph: Supergraph,
+    contexts: tuple[Context, ...],
+    nodes: tuple[Node, ...],
+    members: list[int],
+    start: int,
+    steps: list[PartStep],
+) -> ContextPart:
+    """Of nodes of the graph, which are ``nodes`` of ``contexts`` in the piece."""
     number = {node: i for i, node in enumerate(members)}
     kept = [
         (i, graph.edges[i])
@@ -151,10 +179,7 @@ def _piece(graph: Supergraph, members: list[int], start: int, steps: list[PartSt
     for index, edge in enumerate(edges):
         successors[edge.src].append(index)
         predecessors[edge.dst].append(index)
-    contexts = tuple(replace(c, others=()) for c in graph.contexts)
-    nodes = tuple(graph.nodes[n] for n in members)
     loops = loops_of_parts(contexts, nodes, edges, predecessors, number[start])
-    by_header = {loop.header: loop.index for loop in graph.loops}
     return ContextPart(
         Supergraph(
             contexts,
@@ -163,12 +188,12 @@ def _piece(graph: Supergraph, members: list[int], start: int, steps: list[PartSt
             tuple(map(tuple, successors)),
             tuple(map(tuple, predecessors)),
             number[start],
-            tuple(number[n] for n in graph.exits if n in number),
+            tuple(number[n] for n in members if n in graph.exit_nodes),
             loops,
             crossings=crossings,
         ),
         tuple(members),
-        tuple(by_header[members[loop.header]] for loop in loops),
+        tuple(graph.loop_at[members[loop.header]] for loop in loops),
     )
 
 

@@ -146,6 +146,24 @@ class Supergraph:
                 called[context.parent].append(index)
         return tuple(map(tuple, called))
 
+    @cached_property
+    def nodes_in(self) -> tuple[tuple[int, ...], ...]:
+        """Per context its nodes."""
+        found: list[list[int]] = [[] for _ in self.contexts]
+        for index, node in enumerate(self.nodes):
+            found[node.context].append(index)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def exit_nodes(self) -> frozenset[int]:
+        """``exits``, to look them up."""
+        return frozenset(self.exits)
+
+    @cached_property
+    def loop_at(self) -> Mapping[int, int]:
+        """The loops by their headers."""
+        return {loop.header: loop.index for loop in self.loops}
+
     def part_of(self, node: int) -> int:
         """The context that heads the part of ``node``."""
         return self.part[self.nodes[node].context]
