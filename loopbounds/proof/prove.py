@@ -385,7 +385,7 @@ def _by_distance(session: Session, seen: _Seen, most: int) -> _Found | None:
 def _tight(session: Session, seen: _Seen) -> tuple[_Found | None, list[Term] | None]:
     """The bound that the longest run reaches, if there is none longer than those that are known.
 
-    Also the candidates that are left; None where none were dropped of those of the whole model.
+    Also the candidates of the whole model that are left; None if it was not asked about.
     """
     left: list[Term] | None = None
     with suppress(OutOfTime):

@@ -152,7 +152,7 @@ class Rounds:
             elif key not in known:
                 questions.setdefault(key, loop)
         known |= self._asked(questions)
-        self.answered |= known
+        self.answered |= {key: outcome for key, outcome in known.items() if not outcome.failed}
         return {loop: known[key] for loop, key in keys.items()}
 
     def _key(self, model: LoopModel) -> str:

@@ -2,9 +2,9 @@
 
 CPython keeps frames in chunks of 16 KiB, each mapped when a call does not fit into the last one,
 and unmapped when that call returns. Calls that go back and forth across the end of a chunk map and
-unmap it each time, which took a tenth of the time of a run. The frame of a function with a large
-stack takes a chunk of its own size, rounded up to a power of two, and what is left of it is room
-for what that function calls.
+unmap it each time, which took a twentieth of the time of a run. The frame of a function with a
+large stack takes a chunk of its own size, rounded up to a power of two, and what is left of it is
+room for what that function calls.
 """
 
 from __future__ import annotations

@@ -350,7 +350,8 @@ class Preparation:
         given_back = values.given_back()
         if not given_back >= CALLEE_SAVED or len(self.segments(graph, values)) > 1:
             return None
-        if may_unmask(values) or any(self.stacks.surely_reach(*span) for span in values.stored):
+        names = (name for span in values.stored for name in self.run.image.memory.images(*span))
+        if may_unmask(values) or any(self.stacks.surely_reach(*span) for span in names):
             return None
         bounds = self.loop_bounds(graph, values, called=True)
         if any(b.bound is None for b in bounds):
