@@ -20,7 +20,8 @@ from loopbounds.slicing.cell import SP, STACK, Cell, HeaderCell, MemoryCell, cel
 from loopbounds.slicing.code import Code
 from loopbounds.slicing.effects import FLAG
 from loopbounds.slicing.loaded_words import AFTER, LoadedWords
-from loopbounds.slicing.scope import WordOrigin
+from loopbounds.slicing.memo import Memo, Unbounded
+from loopbounds.slicing.scope import ScopeValues, WordOrigin
 from loopbounds.slicing.stack_taint import Taint
 from loopbounds.slicing.trips import Trips
 from loopbounds.terms import rewrite
@@ -87,15 +88,33 @@ class Scope:
         self._nodes = None if loop is None else loops[loop].nodes
         self.leaves: dict[Term, Cell] = {}
         self.origin: dict[Term, WordOrigin] = {}  # of inputs and havoc
-        self._at: dict[tuple[int, Cell], Term] = {}
-        self._instances: dict[tuple[int, Term], Term] = {}
-        self._edges: dict[int, Term] = {}
-        self._reach: dict[tuple[int, tuple[int, ...]], dict[int, Term] | None] = {}
-        self._changes: dict[tuple[int, Cell], bool] = {}
+        self.unbounded = ssa.unbounded
+        self._at = Memo[tuple[int, Cell], Term](ssa.unbounded)
+        self._instances = Memo[tuple[int, Term], Term](ssa.unbounded)
+        self._edges = Memo[int, Term](ssa.unbounded)
+        self._reach = Memo[tuple[int, tuple[int, ...]], dict[int, Term]](ssa.unbounded)
+        self._changes = Memo[tuple[int, Cell], bool](ssa.unbounded)
         self._incoming: dict[int, list[int]] = {}
         self.used: set[Assumption] = set()  # named assumptions that values rest on
         self.memory = LoadedWords(self)
         self.trips = Trips(self)
+
+    def renewed(self) -> Scope:
+        """The same without what rests on loops that had no bound yet."""
+        scope = Scope(
+            self.code,
+            self.loop,
+            self._ssa,
+            known_start=self.known_start,
+            places=tuple(self._places.items()),
+        )
+        scope.leaves, scope.origin = dict(self.leaves), dict(self.origin)
+        scope._at, scope._instances = self._at.for_good(), self._instances.for_good()
+        scope._edges, scope._reach = self._edges.for_good(), self._reach.for_good()
+        scope._changes, scope._incoming = self._changes.for_good(), self._incoming
+        scope.used = set(self.used)
+        scope.memory, scope.trips = self.memory.renewed(scope), self.trips.renewed(scope)
+        return scope
 
     def contains(self, node: int) -> bool:
         """Whether ``node`` is in the part of the code that is passed."""
@@ -109,7 +128,8 @@ class Scope:
         known = self._at.get(key)
         if known is None:
             self._ssa.spend()
-            known = self._at[key] = self._find(node, cell)
+            since = self.unbounded.met
+            known = self._at.keep(key, self._find(node, cell), since)
         return known
 
     def after(self, node: int, cell: Cell) -> Term:
@@ -118,6 +138,10 @@ class Scope:
             written = self.code.effect(node).registers.get(cell)
             return self.at(node, cell) if written is None else self.instance(node, written)
         return self.memory.before(node, AFTER, cell)
+
+    def before(self, node: int, position: int, cell: MemoryCell) -> Term:
+        """The value of ``cell`` before event ``position`` of ``node``."""
+        return self.memory.before(node, position, cell)
 
     def along(self, edge: int, cell: Cell) -> Term:
         """The value of ``cell`` when control takes ``edge``."""
@@ -144,7 +168,8 @@ class Scope:
         key = node, term
         known = self._instances.get(key)
         if known is None:
-            known = self._instances[key] = self._instance(node, term)
+            since = self.unbounded.met
+            known = self._instances.keep(key, self._instance(node, term), since)
         return known
 
     def _instance(self, node: int, term: Term) -> Term:
@@ -201,6 +226,10 @@ class Scope:
             return value
         return self.input(header, f"havoc_{cell_name(cell)}", cell_width(cell), cell=cell)
 
+    def starts_with(self, loop: int) -> bool:
+        """Whether the pass starts at the header of a loop."""
+        return self.start == self.code.graph.loops[loop].header
+
     def places(self, loop: int) -> Places:
         """Registers that are constants, or at a constant distance from sp, at a loop's header.
 
@@ -208,7 +237,7 @@ class Scope:
         most of the time of a slice, and finds little more.
         """
         header, values = self.code.graph.loops[loop].header, self.code.values
-        if self.start == header:
+        if self.starts_with(loop):
             return ()
         sp, at = _single(values.frame_register(header, SP)), _single(values.register(header, SP))
         found = []
@@ -270,11 +299,11 @@ class Scope:
         frame: bool = False,
         given: bool = False,
         most: int | None = None,
-        parts: Callable[[], tuple[Term, ...]] | None = None,
+        parts: Callable[[ScopeValues], tuple[Term, ...]] | None = None,
     ) -> Term:
         symbol = sym(f"{name}_{node}_{self.loop}", width)
-        self.origin.setdefault(
-            symbol, WordOrigin(node, cell, frame=frame, given=given, most=most, parts=parts)
+        self.origin[symbol] = WordOrigin(
+            node, cell, frame=frame, given=given, most=most, parts=parts
         )
         return symbol
 
@@ -357,16 +386,20 @@ class Scope:
     def _guards(self, node: int, edges: Sequence[int]) -> list[Term]:
         """Which edge was taken into a join; conditions from its dominator on, or free choices."""
         key = node, tuple(edges)
-        if key not in self._reach:
-            self._reach[key] = self._reached(node, edges)
-        reach = self._reach[key]
+        reach = self._reach.get(key)
         if reach is None:
+            since = self.unbounded.met
+            reach = self._reach.keep(key, self._reached(node, edges), since)
+        if not reach:
             return [self.input(node, f"choice{e}", 1) for e in edges]
         graph = self.code.graph
         return [both(reach[graph.edges[e].src], self.taken(e)) for e in edges]
 
-    def _reached(self, node: int, edges: Sequence[int]) -> dict[int, Term] | None:
-        """For each node between what dominates ``edges`` and ``node``: when it is passed."""
+    def _reached(self, node: int, edges: Sequence[int]) -> dict[int, Term]:
+        """For each node between what dominates ``edges`` and ``node``: when it is passed.
+
+        Nothing if there are too many.
+        """
         acyclic, graph = self.code.acyclic, self.code.graph
         stack = [graph.edges[e].src for e in edges]
         top = acyclic.common_dominator(stack)
@@ -380,7 +413,7 @@ class Scope:
                     if source != top:
                         stack.append(source)
                 if len(between) > GATED:
-                    return None
+                    return {}
         reach = {top: TRUE}
         for n in sorted(between - {top}, key=lambda n: acyclic.order[n]):
             condition = FALSE
@@ -393,7 +426,8 @@ class Scope:
         """When control takes ``edge`` out of its node; several that are alike are choices."""
         known = self._edges.get(edge)
         if known is None:
-            known = self._edges[edge] = self._taken(edge)
+            since = self.unbounded.met
+            known = self._edges.keep(edge, self._taken(edge), since)
         return known
 
     def _taken(self, edge: int) -> Term:
@@ -420,12 +454,13 @@ class Scope:
         key = loop, cell
         known = self._changes.get(key)
         if known is None:
-            self._changes[key] = True  # while it is being computed
+            since = self.unbounded.met
+            self._changes.presume(key, value=True)
             if isinstance(cell, int):
                 known = self._register_changed(loop, cell)
             else:
                 known = self.memory.changed(loop, cell)
-            self._changes[key] = known
+            self._changes.keep(key, known, since)
         return known
 
     def _register_changed(self, loop: int, register: int) -> bool:
@@ -498,7 +533,7 @@ class GatedSsa:
     def __init__(self, code: Code, effort: float = math.inf, *, by_itself: bool = False) -> None:
         self.code, self._effort, self._by_itself = code, effort, by_itself
         self.spread = False
-        self._keepers: dict[tuple[int, Scope], Scope] = {}
+        self.unbounded = Unbounded()
         self.restart(frozenset())
 
     def spend(self) -> None:
@@ -522,8 +557,10 @@ class GatedSsa:
         self.spread |= not alike <= tainted
         self.taint = Taint(tainted | alike)
         self._plain: dict[tuple[int, Places], Scope] = {}
-        self._keepers.clear()
-        self.renew()
+        self._keepers: dict[tuple[int, bool], Scope] = {}
+        self._loop_scopes: dict[int, Scope] = {}
+        self._earlier: dict[int, Scope] = {}
+        self.whole = Scope(self.code, None, self)
 
     def _twins(self, loop: int) -> list[int]:
         """A loop in all of its contexts."""
@@ -532,10 +569,10 @@ class GatedSsa:
         return [i for i, header in enumerate(headers) if header == headers[loop]]
 
     def renew(self) -> None:
-        """Forget what rests on bounds, of which there may be more now: plain scopes read none."""
-        self.whole = Scope(self.code, None, self)
-        self._loop_scopes: dict[int, Scope] = {}
-        self._keepers = {key: k for key, k in self._keepers.items() if key[1].is_plain}
+        """Forget what rests on loops without a bound, which may have one now."""
+        self._earlier |= self._loop_scopes
+        self._loop_scopes = {}
+        self.whole = self.whole.renewed()
         self.taint.renew()
 
     def plain(self, loop: int, places: Places) -> Scope:
@@ -548,7 +585,12 @@ class GatedSsa:
     def of_loop(self, loop: int) -> Scope:
         """One iteration; what it keeps is a constant or a stack address where it is one outside."""
         if loop not in self._loop_scopes:
-            self._loop_scopes[loop] = Scope(self.code, loop, self, known_start=True)
+            earlier = self._earlier.get(loop)
+            self._loop_scopes[loop] = (
+                Scope(self.code, loop, self, known_start=True)
+                if earlier is None
+                else earlier.renewed()
+            )
         return self._loop_scopes[loop]
 
     def kept(self, loop: int, register: int, outside: Scope) -> bool:
@@ -566,7 +608,7 @@ class GatedSsa:
         By induction over the iterations: the first starts so, and each one keeps these registers.
         What is not kept is left out, and the rest is looked at again.
         """
-        key = loop, outside
+        key = loop, outside.starts_with(loop)
         known = self._keepers.get(key)
         if known is None:
             places = outside.places(loop)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from loopbounds.slicing.cell import SP, MemoryCell, cell_name
 from loopbounds.slicing.effects import FLAG, Load, StoreEffect
+from loopbounds.slicing.memo import Memo
 from loopbounds.slicing.scope import ScopeValues
 from loopbounds.slicing.stack_taint import sources_of
 from loopbounds.terms import bit_vectors as terms
@@ -31,6 +32,7 @@ __all__ = ["AFTER", "LoadedWords"]
 WORDS = 1 << 32
 TABLE = 256  # addresses of a table
 RUNS = 32  # of equal words in it
+DISJOINT = -2  # in place of an offset
 AFTER = 1 << 30  # every event of a block
 ARGUMENTS = (0, 1, 2, 3, 12)
 STACK_ARGUMENTS = range(0, 64, 4)  # bytes above sp that may hold arguments, as for values
@@ -42,17 +44,27 @@ class LoadedWords:
     def __init__(self, scope: ScopeValues) -> None:
         self._scope = scope
         self._code = scope.code
-        self._loads: dict[tuple[int, Term], Term] = {}
-        self._hands_on: dict[int, bool] = {}
+        self._loads = Memo[tuple[int, Term], Term](scope.unbounded)
+        self._hands_on = Memo[int, bool](scope.unbounded)
+        self._offsets = Memo[tuple[int, int, MemoryCell], int](scope.unbounded)
         self._intervals: dict[Term, tuple[int, int]] = {}
         self.addresses: dict[Term, Term] = {}  # of words that are any
+
+    def renewed(self, scope: ScopeValues) -> LoadedWords:
+        """The same for a scope without what rests on loops that had no bound yet."""
+        memory = LoadedWords(scope)
+        memory._loads, memory._hands_on = self._loads.for_good(), self._hands_on.for_good()
+        memory._offsets = self._offsets.for_good()
+        memory._intervals, memory.addresses = self._intervals, dict(self.addresses)
+        return memory
 
     def loaded(self, node: int, load: Load) -> Term:
         """What a load of the block of ``node`` reads."""
         key = node, load.symbol
         known = self._loads.get(key)
         if known is None:
-            known = self._loads[key] = self._load(node, load)
+            since = self._scope.unbounded.met
+            known = self._loads.keep(key, self._load(node, load), since)
         return known
 
     def load_of(self, node: int, symbol: Term) -> Load | None:
@@ -186,9 +198,9 @@ class LoadedWords:
     def _mixed(self, node: int, store: StoreEffect, cell: MemoryCell) -> Term:
         """A cell that a store may hit, or a part of: any word, made of the old and the new one."""
 
-        def parts() -> tuple[Term, Term]:
-            old = self.before(node, store.position, cell)
-            return old, self._scope.instance(node, store.value)
+        def parts(scope: ScopeValues) -> tuple[Term, Term]:
+            old = scope.before(node, store.position, cell)
+            return old, scope.instance(node, store.value)
 
         name = f"after{store.position}_{cell_name(cell)}"
         frame = self._in_frame(node, cell.address, store)  # what a dead frame left is unknown
@@ -230,8 +242,10 @@ class LoadedWords:
         """Whether what ``node`` calls may be handed a stack address (``quoll.domain.havoc``)."""
         known = self._hands_on.get(node)
         if known is None:
-            self._hands_on[node] = True  # while it is being found
-            known = self._hands_on[node] = any(map(self._scope.tainted, self._arguments(node)))
+            since = self._scope.unbounded.met
+            self._hands_on.presume(node, value=True)
+            found = any(map(self._scope.tainted, self._arguments(node)))
+            known = self._hands_on.keep(node, found, since)
         return known
 
     def _arguments(self, node: int) -> Iterator[Term]:
@@ -248,12 +262,24 @@ class LoadedWords:
 
     def _offset(self, node: int, store: StoreEffect, cell: MemoryCell) -> int | None:
         """Where in the stored bytes the cell begins; None: disjoint; -1: partly, or not known."""
+        key = node, store.position, cell
+        known = self._offsets.get(key)
+        if known is None:
+            since = self._scope.unbounded.met
+            found = self._find_offset(node, store, cell)
+            known = self._offsets.keep(key, DISJOINT if found is None else found, since)
+        return None if known == DISJOINT else known
+
+    def _find_offset(self, node: int, store: StoreEffect, cell: MemoryCell) -> int | None:
         address, size, _ = cell
         target = self._at_home(self._scope.instance(node, store.address), store.size)
         distance = sub(address, target)
-        if distance.constant is not None and distance.value < store.size:
+        if distance.constant is None:
+            away = self._interval(distance)
+        elif distance.value < store.size:
             return distance.value
-        away = self._interval(distance)
+        else:
+            away = distance.value, distance.value
         apart = False
         for assumed in self._ways_apart(node, store, away, address, size):
             if not assumed:

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from loopbounds.slicing.cell import Cell
+from loopbounds.slicing.cell import Cell, MemoryCell
 from loopbounds.slicing.code import Code
+from loopbounds.slicing.memo import Unbounded
 from loopbounds.terms.bit_vectors import Term
 from quoll.assumptions import Assumption
 
@@ -26,7 +27,8 @@ class WordOrigin:
     frame: bool  # lost from a stack frame, so it may be a stack address
     given: bool  # read from memory that nothing is known of; otherwise the analysis lost it
     most: int | None = None  # what it cannot exceed, by the proved bound of a loop
-    parts: Callable[[], tuple[Term, ...]] | None = None  # what a word from a frame is made of
+    # What a word from a frame is made of, in its scope.
+    parts: Callable[[ScopeValues], tuple[Term, ...]] | None = None
 
 
 class ScopeValues(Protocol):
@@ -38,12 +40,14 @@ class ScopeValues(Protocol):
     leaves: dict[Term, Cell]
     origin: dict[Term, WordOrigin]
     used: set[Assumption]
+    unbounded: Unbounded
 
     @property
     def is_plain(self) -> bool: ...
     def contains(self, node: int) -> bool: ...
     def at(self, node: int, cell: Cell) -> Term: ...
     def after(self, node: int, cell: Cell) -> Term: ...
+    def before(self, node: int, position: int, cell: MemoryCell) -> Term: ...
     def along(self, edge: int, cell: Cell) -> Term: ...
     def after_iteration(self, cell: Cell) -> Term: ...
     def before_loop(self, header: int, cell: Cell) -> Term: ...
@@ -63,5 +67,5 @@ class ScopeValues(Protocol):
         frame: bool = False,
         given: bool = False,
         most: int | None = None,
-        parts: Callable[[], tuple[Term, ...]] | None = None,
+        parts: Callable[[ScopeValues], tuple[Term, ...]] | None = None,
     ) -> Term: ...

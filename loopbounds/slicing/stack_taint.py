@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from loopbounds.slicing.cell import SP, STACK, Cell, HeaderCell
 from loopbounds.slicing.code import Code
+from loopbounds.slicing.memo import Memo
 from loopbounds.slicing.scope import ScopeValues
 from loopbounds.terms.bit_vectors import Term
 
@@ -30,7 +31,7 @@ class Taint:
         self._assumed: dict[HeaderCell, None] = {}
         self._holding: set[HeaderCell] = set()  # assumed and verified: so for good
         self._told = 0
-        self._mixed: dict[tuple[ScopeValues, Term], bool] = {}
+        self._mixed: dict[ScopeValues, Memo[Term, bool]] = {}
 
     def of_term(self, scope: ScopeValues, term: Term) -> bool:
         """Whether ``term`` may be computed from a stack address."""
@@ -41,7 +42,7 @@ class Taint:
 
     def renew(self) -> None:
         """Forget what was found out in other than plain scopes, but not what was verified."""
-        self._mixed = {key: m for key, m in self._mixed.items() if key[0].is_plain}
+        self._mixed = {scope: memo for scope, memo in self._mixed.items() if scope.is_plain}
 
     def newly_assumed(self) -> frozenset[HeaderCell]:
         """What was assumed since this was last asked."""
@@ -94,13 +95,15 @@ class Taint:
         return self._of_mixed(scope, symbol, origin.parts)
 
     def _of_mixed(
-        self, scope: ScopeValues, symbol: Term, parts: Callable[[], tuple[Term, ...]]
+        self, scope: ScopeValues, symbol: Term, parts: Callable[[ScopeValues], tuple[Term, ...]]
     ) -> bool:
-        key = scope, symbol
-        known = self._mixed.get(key)
+        mixed = self._mixed.setdefault(scope, Memo(scope.unbounded))
+        known = mixed.get(symbol)
         if known is None:
-            self._mixed[key] = True  # while it is being found
-            known = self._mixed[key] = any(self.of_term(scope, part) for part in parts())
+            since = scope.unbounded.met
+            mixed.presume(symbol, value=True)
+            found = any(self.of_term(scope, part) for part in parts(scope))
+            known = mixed.keep(symbol, found, since)
         return known
 
     def _at(self, loop: int, cell: Cell) -> bool:

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from loopbounds.slicing.cell import Cell, cell_width
+from loopbounds.slicing.memo import Memo
 from loopbounds.slicing.scope import ScopeValues
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import (
@@ -52,9 +53,16 @@ class Trips:
 
     def __init__(self, scope: ScopeValues) -> None:
         self._scope = scope
-        self.counted: dict[Term, list[tuple[int, int]]] = {}  # registers found by a trip, where
-        self._rounds: dict[Term, list[Term]] = {}
+        self.counted: dict[Term, dict[tuple[int, int], None]] = {}  # where trips found registers
+        self._rounds = Memo[Term, list[Term]](scope.unbounded)
         self._asked: set[tuple[int, Cell]] = set()  # under way: in itself, not known
+
+    def renewed(self, scope: ScopeValues) -> Trips:
+        """The same for a scope without what rests on loops that had no bound yet."""
+        trips = Trips(scope)
+        trips.counted = {trip: dict(found) for trip, found in self.counted.items()}
+        trips._rounds = self._rounds.for_good()
+        return trips
 
     def left(self, loop: int, header: int, cell: Cell) -> Term | None:
         """A cell that a bounded loop changes, when its header runs for the last time.
@@ -62,7 +70,10 @@ class Trips:
         None: not known.
         """
         bound, asked = self._scope.code.bounds.get(loop), (loop, cell)
-        if bound is None or cell_width(cell) != 32 or asked in self._asked:
+        if cell_width(cell) != 32:
+            return None
+        if bound is None or asked in self._asked:
+            self._scope.unbounded.met += 1
             return None
         trip = self._scope.input(header, "trip", 32, most=bound - 1)
         self._asked.add(asked)
@@ -73,7 +84,7 @@ class Trips:
             value = self._copied(loop, header, cell, trip)
         self._asked.remove(asked)
         if value is not None and isinstance(cell, int):
-            self.counted.setdefault(trip, []).append((header, cell))
+            self.counted.setdefault(trip, {})[header, cell] = None
         return value
 
     def _after(self, loop: int, header: int, cell: Cell, trip: Term) -> Term | None:
@@ -145,7 +156,8 @@ class Trips:
         """
         known = self._rounds.get(trip)
         if known is None:
-            known = self._rounds[trip] = self._came_round(trip)
+            since = self._scope.unbounded.met
+            known = self._rounds.keep(trip, self._came_round(trip), since)
         return known
 
     def _came_round(self, trip: Term) -> list[Term]:
