@@ -68,11 +68,11 @@ def solve(graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S) -> Fi
     ascent = Ascent(graph, order, domain)
     ascent.run({graph.entry: entry})
     if ascent.widened:
-        narrowed = _narrow(graph, order, domain, entry, ascent.states)
+        narrowed = _narrow(graph, order, domain, entry, ascent)
         dead, uncovered = _check(graph, domain, {graph.entry: entry}, narrowed)
         if uncovered is None:
             late = dead & ascent.taken
-            return Fixpoint(tuple(narrowed), dead, ascent.visits, True, late)
+            return Fixpoint(tuple(narrowed), dead, sum(ascent.visited), True, late)
     return ascent.result()
 
 
@@ -97,7 +97,7 @@ class Ascent(Generic[S]):
         self.in_edges = list(count_in_edges(graph, order) if in_edges is None else in_edges)
         self.joins = [0] * len(graph.successors)
         self.widened = False
-        self.visits = 0
+        self.visited = [0] * len(graph.successors)
         self.taken: set[int] = set()
 
     def run(self, starts: Mapping[int, S]) -> None:
@@ -106,7 +106,6 @@ class Ascent(Generic[S]):
         What holds there then is given with each; a node is given once.
         """
         graph, position, nodes = self.graph, self.order.position, self.order.nodes
-        seen = [0] * len(graph.successors)
         for node, start in starts.items():
             self.starts[node] = start
             self.in_edges[node] += 1
@@ -119,9 +118,8 @@ class Ascent(Generic[S]):
             queued.discard(at)
             node = nodes[at]
             state = self._recognised(node)
-            self.visits += 1
-            seen[node] += 1
-            if seen[node] > VISITS:
+            self.visited[node] += 1
+            if self.visited[node] > VISITS:
                 raise WcetError(f"the fixed point does not end at node {node}")
             for edge in graph.successors[node]:
                 out = self.domain.transfer(edge, state)
@@ -143,7 +141,7 @@ class Ascent(Generic[S]):
                 f"the fixed point does not hold along the edge {uncovered}",
                 hint="this is an error of the analysis, please report it",
             )
-        return Fixpoint(tuple(self.states), dead, self.visits, False)
+        return Fixpoint(tuple(self.states), dead, sum(self.visited), False)
 
     def _recognised(self, node: int) -> S:
         """The state of ``node``: the likely one if it says the same."""
@@ -187,38 +185,57 @@ def count_in_edges(graph: FlowGraph, order: WeakOrder) -> list[int]:
 
 
 def _narrow(
-    graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S, wide: Sequence[S | None]
+    graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S, ascent: Ascent[S]
 ) -> list[S | None]:
     """One descending pass: every state recomputed from its predecessors, without widening.
 
-    Where that says nothing more the state stays the same object, which domains recognise.
+    Where that says nothing more the state stays the same object, which domains recognise. So it
+    does, and is not recomputed, where the ascent came once and no predecessor says more now: it
+    covers what they say now, and was made of no more than that.
     """
+    wide, position = ascent.states, order.position
     states: list[S | None] = [None] * len(graph.successors)
     states[graph.entry] = entry
+    entering: list[list[int]] = [[] for _ in graph.successors]
     for node in order.nodes:
+        for edge in graph.successors[node]:
+            if position[graph.targets[edge]] > position[node]:
+                entering[graph.targets[edge]].append(edge)
+    for node in order.nodes:
+        old = wide[node]
+        if old is None:
+            continue
+        sources = [graph.sources[edge] for edge in entering[node]]
+        once = ascent.visited[node] == 1 and not order.is_head(node) and node != graph.entry
+        if once and all(states[source] is wide[source] for source in sources):
+            states[node] = old
+            continue
+        for edge, source in zip(entering[node], sources, strict=True):
+            _merge(domain, states, node, edge, states[source])
         if order.is_head(node):
             for edge in _backward_edges(graph, order, node):
-                source = wide[graph.sources[edge]]
-                out = None if source is None else domain.transfer(edge, source)
-                if out is not None:
-                    _merge(domain, states, node, domain.join(node, out, out))
-        state, old = states[node], wide[node]
-        if state is None:
-            continue
-        if old is not None and domain.leq(old, state):
-            state = states[node] = old
-        for edge in graph.successors[node]:
-            target = graph.targets[edge]
-            if order.position[target] > order.position[node]:
-                out = domain.transfer(edge, state)
-                if out is not None:
-                    _merge(domain, states, target, out)
+                _merge(domain, states, node, edge, wide[graph.sources[edge]], backwards=True)
+        state = states[node]
+        if state is not None and domain.leq(old, state):
+            states[node] = old
     return states
 
 
-def _merge(domain: Domain[S], states: list[S | None], node: int, out: S) -> None:
-    old = states[node]
-    states[node] = out if old is None else domain.join(node, old, out)
+def _merge(
+    domain: Domain[S],
+    states: list[S | None],
+    node: int,
+    edge: int,
+    source: S | None,
+    *,
+    backwards: bool = False,
+) -> None:
+    """Add what comes along ``edge`` to the state of ``node``."""
+    out = None if source is None else domain.transfer(edge, source)
+    if out is not None:
+        out = domain.join(node, out, out) if backwards else out
+        old = states[node]
+        states[node] = out if old is None else domain.join(node, old, out)
 
 
 def _backward_edges(graph: FlowGraph, order: WeakOrder, head: int) -> list[int]:
