@@ -7,15 +7,14 @@ refused (a pickle could run any code). Parts that are one object are written onc
 again.
 
 The text is a JSON list of parts, each after those that it refers to; the last one is the value.
-Within a part ``[k]`` stands for part k.
+Within a part ``[k]`` stands for part k, and ``[k, i]`` for member i of part k, a tuple.
 
     ["t", ...]  tuple        ["s", ...]  frozenset, sorted      ["m", key, value, ...]  mapping
     ["b", hex]  bytes        ["e", class, value]  enumeration   ["d", class, field, ...]  dataclass,
                                                                                        named tuple
     ["T", ...], ["D", class, field, ...]  the same of "t" and "d", which refer to no part
-
-Equal values give equal text in every process, if their mappings have one order: it is also what
-cache keys are made of (rule 30).
+    ["N", [...], ...]  tuple of tuples that refer to no part
+    ["c", class, [field, ...], ...]  tuple of instances of one class: each field of all of them
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 from importlib import import_module
-from itertools import chain
+from itertools import chain, starmap
 from typing import Any
 
 __all__ = ["Damaged", "from_text", "to_text"]
@@ -34,6 +33,7 @@ __all__ = ["Damaged", "from_text", "to_text"]
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 SCALARS = frozenset({type(None), bool, int, float, str})
 PLAIN = {"t": "T", "d": "D"}
+FEW = 4  # instances, up to which each is written by itself
 
 
 class Damaged(ValueError):
@@ -64,8 +64,12 @@ class _Writer:
             written = self._written(value)
             if written[0] in PLAIN and list not in map(type, written):
                 written[0] = PLAIN[written[0]]
+            number = len(self.parts)
             self.parts.append(written)
-            known = self._known[id(value)] = value, [len(self.parts) - 1]
+            known = self._known[id(value)] = value, [number]
+            if written[0] == "c":
+                assert isinstance(value, tuple)
+                self._known |= {id(v): (v, [number, i]) for i, v in enumerate(value)}
         return known[1]
 
     def _all(self, values: Iterable[object]) -> list[Any]:
@@ -82,16 +86,11 @@ class _Writer:
         kind = type(value)
         if kind is tuple:
             assert isinstance(value, tuple)
-            plain = SCALARS.issuperset(map(type, value))  # most are
-            return ["T", *value] if plain else ["t", *self._all(value)]
+            return self._tuple(value)
         if isinstance(value, Enum):
             return ["e", _name(kind), value.value]
-        if kind not in self._fields:
-            self._fields[kind] = _fields_of(kind)
-        if (names := self._fields[kind]) is not None:
+        if (names := self._fields_of(kind)) is not None:
             return ["d", _name(kind), *self._all([getattr(value, name) for name in names])]
-        if isinstance(value, tuple):
-            return ["d", _name(kind), *self._all(value)]
         if isinstance(value, frozenset):
             return ["s", *sorted(self._all(value), key=json.dumps)]
         if isinstance(value, Mapping):
@@ -100,10 +99,34 @@ class _Writer:
             return ["b", value.hex()]
         raise TypeError(f"a {kind.__name__} cannot be kept")
 
+    def _tuple(self, value: tuple[object, ...]) -> list[Any]:
+        kinds = set(map(type, value))
+        if kinds <= SCALARS:  # most are
+            return ["T", *value]
+        if kinds == {tuple} and all(SCALARS.issuperset(map(type, v)) for v in value):  # type: ignore[call-overload]
+            return ["N", *value]
+        (kind,) = kinds if len(kinds) == 1 and len(value) > FEW else {tuple}
+        names = self._fields_of(kind)
+        if not names or not self._are_new(value):
+            return ["t", *self._all(value)]
+        columns = [self._all([getattr(v, name) for v in value]) for name in names]
+        if not self._are_new(value):  # one refers to another
+            return ["t", *self._all(value)]
+        return ["c", _name(kind), *columns]
 
-def _fields_of(kind: type) -> tuple[str, ...] | None:
-    """Of a dataclass."""
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+    def _are_new(self, values: tuple[object, ...]) -> bool:
+        """Whether all are different objects, and none is written yet."""
+        found = set(map(id, values))
+        return len(found) == len(values) and self._known.keys().isdisjoint(found)
+
+    def _fields_of(self, kind: type) -> tuple[str, ...] | None:
+        """Of a dataclass or named tuple; None of others."""
+        if kind not in self._fields:
+            found = getattr(kind, "_fields", None) if issubclass(kind, tuple) else None
+            if is_dataclass(kind):
+                found = tuple(field.name for field in fields(kind))
+            self._fields[kind] = found
+        return self._fields[kind]
 
 
 def from_text(text: str) -> Any:
@@ -116,7 +139,15 @@ def from_text(text: str) -> Any:
                 hash(plain := tuple(part[1:]))  # refuses a list: it refers to no part
                 values.append(plain if kind == "T" else _class(plain[0])(*plain[1:]))
                 continue
-            arguments = [values[a[0]] if type(a) is list else a for a in part]
+            if kind == "N":
+                hash(nested := tuple(map(tuple, part[1:])))
+                values.append(nested)
+                continue
+            if kind == "c":
+                columns = ([_referred(values, a) for a in column] for column in part[2:])
+                values.append(tuple(starmap(_class(part[1]), zip(*columns, strict=True))))
+                continue
+            arguments = [_referred(values, a) for a in part]
             if kind == "t":
                 values.append(tuple(arguments[1:]))
             elif kind == "d":
@@ -127,6 +158,19 @@ def from_text(text: str) -> Any:
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as fault:
         raise Damaged(str(fault)) from fault
     return value
+
+
+def _referred(values: list[Any], argument: Any) -> Any:
+    """A scalar as it is; what a reference stands for."""
+    if type(argument) is not list:
+        return argument
+    part, *member = argument
+    if not member:
+        return values[part]
+    (number,) = member
+    if type(values[part]) is not tuple:
+        raise Damaged(f"part {part} has no members")
+    return values[part][number]
 
 
 def _name(kind: type) -> str:

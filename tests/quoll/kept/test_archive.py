@@ -54,6 +54,30 @@ def test_sets_are_written_in_one_order(value: frozenset[object]) -> None:
     assert from_text(to_text(value)) == value
 
 
+def test_many_of_a_class_stay_the_objects_that_they_are() -> None:
+    """Each field of all is written at once; who refers to one of them gets that one again."""
+    many = tuple(SuperEdge(n, n + 1, EdgeKind.CALL) for n in range(9))
+    value = (many[3], many, many, many[5:], {"last": many[8]}, (many[0],) * 6)
+    again = from_text(to_text((many, value)))[1]
+    assert again == value
+    first, edges, twice, rest, named, same = again
+    assert edges is twice
+    assert first is edges[3]
+    assert all(a is b for a, b in zip(rest, edges[5:], strict=True))
+    assert named["last"] is edges[8]
+    assert all(edge is edges[0] for edge in same)
+    assert from_text(to_text(value)) == value  # one is written before the others
+
+
+def test_many_of_a_class_may_refer_to_each_other() -> None:
+    """Also to one that comes later: each is still one object."""
+    last = Context(None, 4, 8)
+    many = (*(Context(last, 4, n) for n in range(9)), last)  # type: ignore[arg-type]
+    again = from_text(to_text(many))
+    assert again == many
+    assert all(context.parent is again[-1] for context in again[:-1])
+
+
 def test_a_supergraph_survives() -> None:
     image = Image.load(build(PROGRAM, "-fno-inline"))
     main = image.symbol("main")
@@ -101,6 +125,17 @@ def test_what_cannot_be_kept_is_refused(value: object) -> None:
         '[["D","os:stat_result",1],["t",[0]]]',
         '[["D","quoll.inlining.supergraph:Context",null,[0],8],["t",[0]]]',
         '[["D"],["t",[0]]]',
+        '[["N",[[1]]],["t",[0]]]',
+        '[["N",1],["t",[0]]]',
+        '[["N",[1]],["t",[0,1]]]',
+        '[["N",[1]],["t",[0,0,0]]]',
+        '[["T",1,2],["T",3],["t",[0,-9]],["t",[2]]]',
+        '[["T","ab"],["t","ab"],["t",[1,"x"]],["t",[2]]]',
+        '[["d","quoll.inlining.supergraph:Context",1,2,3],["t",[0,0]],["t",[1]]]',
+        '[["c","os:stat_result",[1]],["t",[0]]]',
+        '[["c","quoll.inlining.supergraph:Context",[1],[2]],["t",[0]]]',
+        '[["c","quoll.inlining.supergraph:Context",[1],[2],[3,4]],["t",[0]]]',
+        '[["c","quoll.inlining.supergraph:Context",1,2,3],["t",[0]]]',
     ],
 )
 def test_other_texts_are_damaged(text: str) -> None:
@@ -111,7 +146,9 @@ def test_other_texts_are_damaged(text: str) -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_any_change_of_a_part_is_a_value_or_damage(data: st.DataObject) -> None:
-    parts = json.loads(to_text((Context(None, 4, 8), EdgeKind.CALL, b"ab", {"k": (1, 2)})))
+    many = tuple(Context(None, 4, n) for n in range(6))
+    value = (Context(None, 4, 8), EdgeKind.CALL, b"ab", {"k": (1, 2)}, many, many[2], ((1, 2), ()))
+    parts = json.loads(to_text(value))
     part = data.draw(st.sampled_from(parts))
     part[data.draw(st.integers(0, len(part) - 1))] = data.draw(
         st.one_of(st.integers(-3, 9), st.text(max_size=3), st.none(), st.just([0]), st.just([]))
