@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from quoll.arm.insn import Access, MemoryAccess
-from quoll.domain.abstract_state import State
 from quoll.errors import ControlFlowError
-from quoll.graph.fixpoint import Fixpoint
 from quoll.inlining.supergraph import Supergraph
+from quoll.processes.parallel import beside
 from quoll.values.values import Resumed, Values
 from quoll.words.strided_interval import ValueSet, meet
 
@@ -42,7 +42,9 @@ class PendingTests:
     dead: frozenset[int]
 
 
-def find_pending_tests(values: Values, registers: Sequence[int]) -> PendingTests | None:
+def find_pending_tests(
+    values: Values, registers: Sequence[int], *, aside: bool = False
+) -> PendingTests | None:
     """The tests of ``values.graph``; None if nothing in it reads a register.
 
     ``registers`` are addresses of words, of which at least one is not 0 while an interrupt is
@@ -54,6 +56,9 @@ def find_pending_tests(values: Values, registers: Sequence[int]) -> PendingTests
 
     None too if the code stores to a register: it may acknowledge the interrupt, whereupon the
     register reads as 0. Raises ControlFlowError for a register in memory of the ELF.
+
+    With ``aside`` another process looks at all cases but one. Then ``values`` do not learn of loads
+    whose address is known in those only; what is returned does.
     """
     for register in registers:
         if any(map(values.is_memory, range(register, register + WORD))):
@@ -65,21 +70,62 @@ def find_pending_tests(values: Values, registers: Sequence[int]) -> PendingTests
     reads = values.reading(registers)
     if not reads or _acknowledges(values, registers):
         return None
-    cases: list[Resumed] = []
-    for register in registers:
-        cases.append(values.resumed({register: NON_ZERO}, like=cases[-1] if cases else None))
-    every = frozenset(range(len(values.graph.edges)))  # steps over parts are none of these
-    before, first = _before_any(values.graph, reads)
-    seen: set[int] = set()
-    new = first
-    while True:
-        found = [case.start(sorted(new)) for case in cases]
-        seen |= new
-        dead = frozenset.intersection(every, *(case.dead for case in found)) - before
-        negative = frozenset(e for e in dead - values.dead_edges if _decided(values, found, e))
-        new = {values.graph.edges[e].dst for e in negative} - seen
-        if not new:
-            return PendingTests(tuple(sorted(values.reading(registers))), negative, dead)
+    before, new = _before_any(values.graph, reads)
+    case = _Case(values, registers, registers[0])
+    others = _Cases(values, registers, None if aside else case)
+    seen, every = set[int](), frozenset(range(len(values.graph.edges)))  # no steps over parts
+    with beside(others.start, worth=aside and len(registers) > 1) as there:
+        while True:
+            seen |= new
+            there.ask(sorted(new))
+            found = [case.start(sorted(new)), *there.answer()]
+            dead = frozenset.intersection(every, *(one.dead for one in found)) - before
+            reached = frozenset[int]().union(*(one.reached for one in found))
+            negative = (dead - values.dead_edges) & reached
+            new = {values.graph.edges[e].dst for e in negative} - seen
+            if not new:
+                reads = frozenset[int]().union(*(one.reads for one in found))
+                return PendingTests(tuple(sorted(reads)), negative, dead)
+
+
+class _Found(NamedTuple):
+    """The dead edges of a case, those of them that control comes to, and who reads a register."""
+
+    dead: frozenset[int]
+    reached: frozenset[int]
+    reads: frozenset[int]
+
+
+class _Case:
+    """One of ``registers`` is not 0. ``like``: another such case, done before."""
+
+    def __init__(
+        self, values: Values, registers: Sequence[int], register: int, like: _Case | None = None
+    ) -> None:
+        self._values, self._registers = values, registers
+        known = None if like is None else like.resumed
+        self.resumed: Resumed = values.resumed({register: NON_ZERO}, like=known)
+
+    def start(self, nodes: Sequence[int]) -> _Found:
+        """What holds when control may also start at ``nodes``."""
+        found, edges = self.resumed.start(nodes), self._values.graph.edges
+        dead = frozenset(e for e in found.dead if e < len(edges))
+        reached = frozenset(e for e in dead if found.states[edges[e].src] is not None)
+        return _Found(dead, reached, self._values.reading(self._registers))
+
+
+class _Cases:
+    """The cases of all registers but the first, of which ``first`` is done before, if it is."""
+
+    def __init__(self, values: Values, registers: Sequence[int], first: _Case | None) -> None:
+        self._cases: list[_Case] = []
+        for register in registers[1:]:
+            like = self._cases[-1] if self._cases else first
+            self._cases.append(_Case(values, registers, register, like))
+
+    def start(self, nodes: Sequence[int]) -> list[_Found]:
+        """What each of them finds."""
+        return [case.start(nodes) for case in self._cases]
 
 
 def _before_any(graph: Supergraph, reads: frozenset[int]) -> tuple[frozenset[int], set[int]]:
@@ -122,9 +168,3 @@ def _may_hit(addresses: ValueSet | None, access: MemoryAccess, registers: Sequen
         meet(addresses, ValueSet(register - length + 1, register + WORD - 1, 1)) is not None
         for register in registers
     )
-
-
-def _decided(values: Values, cases: Sequence[Fixpoint[State]], edge: int) -> bool:
-    """Whether the source of ``edge`` is reached while an interrupt is pending."""
-    source = values.graph.edges[edge].src
-    return any(case.states[source] is not None for case in cases)

@@ -14,11 +14,11 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
 from multiprocessing.connection import Connection, Pipe
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from quoll.processes.children import die_with, fork
 
-__all__ = ["ahead", "begun", "spread"]
+__all__ = ["Beside", "ahead", "begun", "beside", "spread"]
 
 PORTIONS = 32  # of the work of one process, at least, unless single pieces are more
 MOST = 64  # processes; then the numbers of all portions fit into a pipe, which holds 64 KiB
@@ -132,6 +132,65 @@ def begun(work: Callable[[], T]) -> Callable[[], T]:
         return work() if found is None else found[0]
 
     return finished
+
+
+class Beside(Generic[A, B]):
+    """Who answers one question after another while this process goes on: see ``beside``."""
+
+    def __init__(self, answer: Callable[[A], B]) -> None:
+        self._work = answer
+        self._asked: list[A] = []  # what is not answered here
+        self.lines: tuple[Connection, Connection] | None = None  # to and from another process
+
+    def ask(self, question: A) -> None:
+        """Ask the next question."""
+        self._asked.append(question)
+        if self.lines is not None:
+            with suppress(OSError):  # it has died
+                self.lines[0].send(question)
+
+    def answer(self) -> B:
+        """The answer to the last question, which may be asked for once."""
+        if self.lines is not None:
+            with suppress(OSError, EOFError):
+                found: B = self.lines[1].recv()
+                return found
+            self.lines = None
+        answers = [self._work(question) for question in self._asked]
+        self._asked.clear()
+        return answers[-1]
+
+
+@contextmanager
+def beside(answer: Callable[[A], B], *, worth: bool) -> Iterator[Beside[A, B]]:
+    """Another process that gives ``answer(question)``, if there is a processor for it.
+
+    Inside, each question is asked, and then its answer is asked for. ``answer`` may remember what
+    it was asked before. Questions and answers are pickled. If the process fails, this one answers
+    all questions that it was asked, in their order; it does so too if it is not ``worth`` another.
+    """
+    asked = Beside(answer)
+    pipe: tuple[int, int] | None = None
+    if worth and _processors() > 1:
+        (told, telling), (hearing, saying) = Pipe(duplex=False), Pipe(duplex=False)
+
+        def answering() -> None:
+            telling.close()
+            with suppress(EOFError):
+                while True:
+                    saying.send(answer(told.recv()))
+
+        pipe = _forked(answering)
+        told.close()
+        saying.close()
+        asked.lines = (telling, hearing) if pipe else None
+    try:
+        yield asked
+    finally:
+        if pipe is not None:
+            telling.close()
+            hearing.close()
+            _give_up(*pipe)
 
 
 def _processors() -> int:

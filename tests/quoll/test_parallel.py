@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -11,7 +12,7 @@ from quoll.extraction import work_list as growth
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from quoll.processes.children import apart
-from quoll.processes.parallel import ahead, begun, spread
+from quoll.processes.parallel import ahead, begun, beside, spread
 from tests.testing.quoll.building import build
 
 HERE = os.getpid()
@@ -160,6 +161,66 @@ def test_work_that_is_begun_elsewhere(
     finished = begun(lambda: 6)
     assert spread(lambda _: finished() if os.getpid() != HERE else 6, [1, 1], 0) == [6, 6]
     assert finished() == 6
+
+
+def summing(dies_at: int = 0) -> Callable[[int], tuple[int, int]]:
+    """The sum of what was asked so far, and who says so; elsewhere it dies at a question."""
+    total = 0
+
+    def answer(number: int) -> tuple[int, int]:
+        nonlocal total
+        total += number
+        if number == dies_at and os.getpid() != HERE:
+            os._exit(3)
+        return total, os.getpid()
+
+    return answer
+
+
+@pytest.mark.parametrize("processors", [{0}, {0, 1}])
+@pytest.mark.parametrize("worth", [False, True])
+def test_questions_are_answered_by_one_who_remembers(
+    processors: set[int], worth: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: processors)
+    answers = []
+    with beside(summing(), worth=worth) as other:
+        for number in (1, 2, 3):
+            other.ask(number)
+            answers.append(other.answer())
+    assert [total for total, _ in answers] == [1, 3, 6]
+    assert ({process for _, process in answers} == {HERE}) == (not worth or len(processors) == 1)
+
+
+@pytest.mark.parametrize("dies_at", [1, 2, 3])
+def test_what_one_who_died_was_asked_is_answered_here(
+    dies_at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it, in its order."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    answers = []
+    with beside(summing(dies_at), worth=True) as other:
+        for number in (1, 2, 3, 4):
+            other.ask(number)
+            answers.append(other.answer())
+    assert [total for total, _ in answers] == [1, 3, 6, 10]
+    assert [process == HERE for _, process in answers] == [n >= dies_at for n in (1, 2, 3, 4)]
+
+
+def test_no_one_answers_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    def alone() -> None:
+        def stops() -> None:
+            with beside(time.sleep, worth=True) as other:
+                other.ask(1000)
+                raise ValueError("meanwhile")
+
+        with pytest.raises(ValueError, match="meanwhile"):
+            stops()
+        with pytest.raises(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    assert apart(alone, 60) is None
 
 
 def test_a_line_table_decoded_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:

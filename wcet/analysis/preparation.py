@@ -500,8 +500,13 @@ class Preparation:
     def pending_tests(self, graph: Supergraph, values: Values) -> PendingTests | None:
         """The tests that an interrupt which is pending decides; none on its own path (rule 32)."""
         registers = self.run.platform.pending
-        tests = find_pending_tests(values, registers) if registers else None
-        return None if tests is None or self.serves_interrupts(graph) else tests
+        if not registers:
+            return None
+        serves = self.serves_interrupts(graph)
+        tests = find_pending_tests(
+            values, registers, aside=not serves and len(graph.nodes) >= SPREAD
+        )
+        return None if serves else tests
 
     def serves_interrupts(self, graph: Supergraph) -> bool:
         """Whether the graph is of the interrupt path or a part of it."""
