@@ -182,6 +182,8 @@ class DataClassifier:
 
     def _locked(self) -> LockedLines:
         """The lines that are locked, unless some operation may drop one or code is not seen."""
+        if not self.hierarchy.locked_d:
+            return NOT_LOCKED
         operations = [cache_operation(i) for n in self.graph.nodes for i in n.block.insns]
         unseen = any(map(self.graph.passed, range(len(self.graph.edges))))
         dropped = any(operation.forget_d for operation in operations) or any(

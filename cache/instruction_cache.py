@@ -261,6 +261,8 @@ class FetchClassifier:
 
     def _locked(self) -> LockedLines:
         """The lines that are locked, unless some operation may drop one or code is not seen."""
+        if not self.hierarchy.locked_i:
+            return NOT_LOCKED
         operations = [cache_operation(i) for n in self.graph.nodes for i in n.block.insns]
         dropped = any(operation.forget_i or operation.drop_i for operation in operations)
         unseen = any(map(self.graph.passed, range(len(self.graph.edges))))

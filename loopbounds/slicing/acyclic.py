@@ -7,7 +7,7 @@ error: no bound may be computed there (rule 18).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from quoll.errors import ControlFlowError
@@ -54,6 +54,14 @@ class Acyclic:
             tuple(innermost),
             {loop.header: loop.index for loop in graph.loops},
         )
+
+    def around(self, node: int) -> Iterator[int]:
+        """The loops around a node, from the inside out."""
+        loop = self.innermost[node]
+        while loop >= 0:
+            yield loop
+            parent = self.graph.loops[loop].parent
+            loop = -1 if parent is None else parent
 
     def inside(self, node: int, loop: int) -> bool:
         """Whether ``node`` is part of the loop."""

@@ -263,20 +263,20 @@ class _Slicer:
 
     def _certain(self) -> list[Term]:
         """What holds of the way in once loops that have one way out have been left."""
-        loops = [
-            loop
-            for loop in self._code.graph.loops
-            if self._loop.header not in loop.nodes and self._code.has_one_way_out(loop.index)
-        ]
-        return [
-            self._whole.entered(node)
+        code = self._code
+        left = [
+            node
             for node, above in self._above()
-            if any(above in loop.nodes for loop in loops)
+            if any(
+                self._loop.header not in code.graph.loops[loop].nodes and code.has_one_way_out(loop)
+                for loop in code.acyclic.around(above)
+            )
         ]
+        return [self._whole.entered(node) for node in left]
 
-    def _deciding(self) -> dict[Term, Term]:
+    def _deciding(self, way_in: Sequence[Term]) -> dict[Term, Term]:
         """Parts of the way in that are not certain, and what they are in first turns."""
-        parts = conjuncts(self._way_in()) - conjuncts(self._certain())
+        parts = conjuncts(way_in) - conjuncts(self._certain())
         return {part: self._in_first_turns(part) for part in parts}
 
     def _in_first_turns(self, term: Term) -> Term:
@@ -304,10 +304,11 @@ class _Slicer:
         held = {s: cell for s, cell in whole.leaves.items() if not isinstance(cell, int)}
         cells = {s: (cell.address, cell.size) for s, cell in held.items()}
         words = Words(whole.is_given, whole.memory.addresses, cells, self._code.image.memory)
+        way_in = self._way_in()
         return says_all(
             self._constraints,
-            self._way_in(),
-            self._deciding(),
+            way_in,
+            self._deciding(way_in),
             set(self._parameters.values()),
             {symbol for name, symbol in self._parameters.items() if name in deciding},
             words,

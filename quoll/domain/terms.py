@@ -111,12 +111,16 @@ def plus(term: Term, constant: int) -> Term:
 def describe(term: Term, facts: Facts) -> Fact:
     """The words that ``term`` may be."""
     symbol = term >> 32
+    return _one_word(term) if symbol < RIGID else shift_fact(facts.get(symbol, ANY), term & MASK)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _one_word(term: Term) -> Fact:
+    """A constant, or a rigid symbol plus a constant."""
+    symbol, word = term >> 32, term & MASK
     if symbol == 0:
-        return ValueSet(term, term, 0)
-    offset = term & MASK
-    if symbol < RIGID:
-        return Anchored(symbol, ValueSet(offset ^ BIAS, offset ^ BIAS, 0))
-    return shift_fact(facts.get(symbol, ANY), offset)
+        return ValueSet(word, word, 0)
+    return Anchored(symbol, ValueSet(word ^ BIAS, word ^ BIAS, 0))
 
 
 def shift_fact(fact: Fact, offset: int) -> Fact:
