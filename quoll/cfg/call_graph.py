@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from quoll.cfg.cfg import Cfg, Program
 from quoll.errors import ControlFlowError, Missing
+from quoll.graph.components import components
 from quoll.image.image import Image
 
 __all__ = ["Call", "CallGraph", "Recursion", "call_graph", "recursions", "refuse_recursion"]
@@ -49,12 +50,7 @@ class Recursion:
 
 
 def call_graph(program: Program) -> CallGraph:
-    """The call graph of all functions of ``program``.
-
-    The order is that of networkx's depth-first search, callees ascending.
-    """
-    import networkx as nx  # a warm start needs this module, but no graph
-
+    """The call graph of all functions of ``program``, searched with callees ascending."""
     calls = {
         entry: tuple(
             sorted(
@@ -68,14 +64,12 @@ def call_graph(program: Program) -> CallGraph:
         )
         for entry, cfg in program.functions.items()
     }
-    graph = nx.DiGraph()
-    graph.add_nodes_from(sorted(calls))
-    graph.add_edges_from(sorted((c.caller, c.callee) for made in calls.values() for c in made))
+    callees = {entry: sorted({call.callee for call in made}) for entry, made in calls.items()}
     order: list[int] = []
     recursive, cycles = [], []
-    for members in map(sorted, nx.strongly_connected_components(graph)):
+    for members in map(sorted, components(sorted(calls), lambda f: callees.get(f, ()))):
         order.extend(members)
-        if len(members) > 1 or graph.has_edge(members[0], members[0]):
+        if len(members) > 1 or members[0] in callees.get(members[0], ()):
             recursive.append(frozenset(members))
             cycles.append(_shortest_cycle(calls, recursive[-1], members[0]))
     return CallGraph(calls, tuple(order), tuple(recursive), tuple(cycles))

@@ -10,12 +10,11 @@ Splitting", 1997, which chooses among splits with more care).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import networkx as nx
-
 from quoll.graph.closure import closure
+from quoll.graph.components import components
 from quoll.graph.dominators import reverse_postorder
 
 __all__ = ["Split", "TooManyCopies", "split_nodes"]
@@ -81,10 +80,11 @@ class _Splitter:
 
     def _components(self, nodes: set[int]) -> list[set[int]]:
         """The strongly connected components of the part on ``nodes``, each after its successors."""
-        part = nx.DiGraph()
-        part.add_nodes_from(sorted(nodes))
-        part.add_edges_from((n, a) for n in part for a in self.successors[n] if a in nodes)
-        return list(nx.strongly_connected_components(part))
+
+        def inside(node: int) -> Iterator[int]:
+            return (after for after in self.successors[node] if after in nodes)
+
+        return list(map(set, components(sorted(nodes), inside)))
 
     def _choose(self, region: set[int], heads: set[int]) -> int:
         """The root if control starts here; else what needs the fewest copies, lowest of equals."""

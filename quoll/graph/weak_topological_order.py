@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from quoll.graph.components import components
+
 __all__ = ["FlowGraph", "WeakOrder"]
 
 
@@ -99,47 +101,11 @@ class _Decomposition:
         return any(self.graph.targets[e] == node for e in self.graph.successors[node])
 
     def _components(self, roots: Sequence[int]) -> list[list[int]]:
-        """Components of the region of ``roots``, the last in topological order first.
-
-        Tarjan's algorithm; each component lists first the node where the search entered it.
-        """
+        """Components of the region of ``roots``, the last in topological order first."""
         region = self.region[roots[0]] if roots else 0
         targets, successors, member = self.graph.targets, self.graph.successors, self.region
-        index: dict[int, int] = {}
-        low: dict[int, int] = {}
-        open_nodes: list[int] = []
-        is_open: set[int] = set()
-        found: list[list[int]] = []
-        for start in roots:
-            if start in index:
-                continue
-            path = [(start, iter(successors[start]))]
-            index[start] = low[start] = len(index)
-            open_nodes.append(start)
-            is_open.add(start)
-            while path:
-                node, edges = path[-1]
-                for edge in edges:
-                    target = targets[edge]
-                    if member[target] != region:
-                        continue
-                    if target not in index:
-                        index[target] = low[target] = len(index)
-                        open_nodes.append(target)
-                        is_open.add(target)
-                        path.append((target, iter(successors[target])))
-                        break
-                    if target in is_open and index[target] < low[node]:
-                        low[node] = index[target]
-                else:
-                    path.pop()
-                    if path and low[node] < low[path[-1][0]]:
-                        low[path[-1][0]] = low[node]
-                    if low[node] == index[node]:
-                        component = [open_nodes.pop()]
-                        while component[-1] != node:
-                            component.append(open_nodes.pop())
-                        component.reverse()
-                        is_open.difference_update(component)
-                        found.append(component)
-        return found
+
+        def inside(node: int) -> list[int]:
+            return [n for e in successors[node] if member[n := targets[e]] == region]
+
+        return components(roots, inside)

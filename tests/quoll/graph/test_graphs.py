@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quoll.graph.closure import closure
+from quoll.graph.components import components
 from quoll.graph.dominators import dominators, reverse_postorder
 from quoll.graph.levels import levels
 from quoll.graph.loops import find_loops, retreating_edges
@@ -35,6 +36,21 @@ def reached(graph: Graph, root: int, without: int | None = None) -> set[int]:
             seen.add(at)
             pending.extend(n for n in graph[at] if n != without)
     return seen
+
+
+@pytest.mark.slow
+@given(graphs(30))
+def test_components_are_those_of_networkx(graph: Graph) -> None:
+    """In their order, too; what was entered first comes first."""
+    same = nx.DiGraph()
+    same.add_nodes_from(range(len(graph)))
+    same.add_edges_from((n, after) for n, edges in enumerate(graph) for after in edges)
+    found = components(range(len(graph)), graph.__getitem__)
+    assert list(map(set, found)) == list(nx.strongly_connected_components(same))
+    done: set[int] = set()
+    for component in found:
+        done |= {*component}
+        assert all(after in done for node in component for after in graph[node])
 
 
 @pytest.mark.slow
