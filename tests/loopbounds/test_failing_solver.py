@@ -75,6 +75,20 @@ def only_stated(bounds: Sequence[LoopBound]) -> LoopBound:
     return given
 
 
+def crashing_once(folder: Path, dying: int) -> str:
+    """NuSMV, but that it crashes at one of the times that it is started."""
+    return f"""
+with open({str(folder / "asked")!r}, "ab") as counter:
+    counter.write(b".")
+    asked = counter.tell()
+if asked == {dying}:
+    os.kill(os.getpid(), signal.SIGSEGV)
+sys.path.insert(0, {str(CHILD.parent)!r})
+import child
+sys.exit(child.run_library({str(nusmv.LIBRARY)!r}, sys.argv[1:]))
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("dying", [1, 2])
@@ -84,22 +98,37 @@ def test_a_solver_that_crashes_once(
     """A crash takes away one loop's answer; all that were to be asked later failed with it."""
     code = function("main")
     wanted = [b.bound for b in code.bounds()]
-    body = f"""
-with open({str(tmp_path / "asked")!r}, "ab") as counter:
-    counter.write(b".")
-    asked = counter.tell()
-if asked == {dying}:
-    os.kill(os.getpid(), signal.SIGSEGV)
-sys.path.insert(0, {str(CHILD.parent)!r})
-import child
-sys.exit(child.run_library({str(nusmv.LIBRARY)!r}, sys.argv[1:]))
-"""
-    fake(tmp_path, monkeypatch, body)
+    fake(tmp_path, monkeypatch, crashing_once(tmp_path, dying))
     found = code.bounds(options=BoundOptions(Budget(seconds=20), workers=workers))
     [failed] = [b for b in found if b.failed]
     assert failed.reason == "solver failed: killed by signal 11"
     for bound, number in zip(found, wanted, strict=True):
         assert bound is failed or bound.bound == number
+
+
+SAME_LATER = """
+volatile unsigned sink;
+int main(unsigned k, unsigned n) {
+    for (unsigned i = 0; i < 7; i++) { sink = i; __asm__ volatile("" : "+r"(i)); }
+    k = n = 0;
+    do { k++; n++; __asm__ volatile("" : "+r"(k), "+r"(n)); } while (k < 5);
+    for (unsigned i = k - n; i < 7; i++) { sink = i; __asm__ volatile("" : "+r"(i)); }
+    return 0;
+}
+"""
+
+
+@pytest.mark.slow
+def test_a_question_that_failed_is_asked_again_for_a_later_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last loop's is that of the first, once the loop between them has a bound."""
+    code = load(build(SAME_LATER))
+    assert [b.bound for b in code.bounds()] == [7, 5, 7]
+    fake(tmp_path, monkeypatch, crashing_once(tmp_path, 1))
+    first, between, last = code.bounds(options=BoundOptions(workers=1))
+    assert first.failed
+    assert [between.bound, last.bound] == [5, 7]
 
 
 LIMIT = Limit(seconds=2, memory=1 << 28)
