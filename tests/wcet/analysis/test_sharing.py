@@ -18,14 +18,24 @@ from wcet.analysis.analyse import analyse as run
 from wcet.analysis.options import Options
 from wcet.analysis.result import EntryResult
 from wcet.analysis.stages import Stages
+from wcet.platforms.platform import DIRECTORY
 
 NEVER, ALWAYS = Sharing(contexts=1 << 62), Sharing(contexts=0, least=3)
 CODE = ("-Wl,-Ttext=0xf0010000",)
 
 
-def analyse(elf: Path, entry: str, sharing: Sharing, *, prove_stated: bool = False) -> EntryResult:
+def analyse(
+    elf: Path,
+    entry: str,
+    sharing: Sharing,
+    *,
+    prove_stated: bool = False,
+    platform: str = "kzm",
+) -> EntryResult:
     bounds = BoundOptions(prove_stated=prove_stated)
-    options = Options((entry,), "kzm", None, (), True, (), "highs", 60.0, bounds, sharing=sharing)
+    options = Options(
+        (entry,), platform, None, (), True, (), "highs", 60.0, bounds, sharing=sharing
+    )
     return run(elf, options, Stages(verbose=False)).entries[entry]
 
 
@@ -56,6 +66,34 @@ def test_a_function_knows_the_stack_that_its_callers_switch_to(known: bool) -> N
             analyse(elf, "main", Sharing(contexts=0, least=1))
     else:
         assert shared(analyse(elf, "main", Sharing(contexts=0, least=1)))
+
+
+WINDOW = """
+[[memory]]
+name = "stack"
+virtual = [0xFFFFF000, 0xFFFFFFFF]
+physical = 0x87F00000
+kind = "cached"
+fixed = true
+
+[[memory]]
+name = "the same memory"
+virtual = [0xE0000000, 0xE0000FFF]
+physical = 0x87F00000
+kind = "cached"
+fixed = true
+"""
+
+
+@pytest.mark.slow
+def test_a_function_knows_that_stack_by_its_other_name(tmp_path: Path) -> None:
+    """0xe0000fd4 is where r4 is kept, too (rule 34)."""
+    platform = tmp_path / "window.toml"
+    platform.write_text((DIRECTORY / "kzm.toml").read_text() + WINDOW)
+    store = "mov r6, #0xe0000000\n orr r6, r6, #0xfd0\n orr r6, r6, #4\n  str r1, [r6]"
+    elf = build(SWITCHING.replace("STORE", store), language="asm", link=CODE)
+    with pytest.raises(UnboundedLoop):
+        analyse(elf, "main", Sharing(contexts=0, least=1), platform=str(platform))
 
 
 INSIDE = """
