@@ -25,7 +25,7 @@ from quoll.cfg.cfg import Block, EdgeKind
 from quoll.graph.fixpoint import solve
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["BlockTime", "BlockTimes", "block_times"]
+__all__ = ["BlockTime", "BlockTimer", "BlockTimes", "block_times"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,97 +63,65 @@ def block_times(
     graph: Supergraph,
     flow: FlowOrder,
     addresses: Addresses,
-    timing: Timing,
+    timer: BlockTimer,
     *,
-    aligned: bool,
     entry: State | None = None,
 ) -> BlockTimes:
     """Times of all nodes. ``entry`` is the state at the entry, the worst there is by default.
 
-    ``aligned``: data accesses are aligned to their size. Raises TimingError, naming the
-    instruction, where the core description has no row.
+    Raises TimingError, naming the instruction, where the core description has no row.
     """
-    model = _Model(graph, addresses, timing, aligned)
-    start = model.start if entry is None else entry
+    model = _Model(graph, addresses, timer)
+    start = timer.start if entry is None else entry
     fixed = solve(flow.graph, flow.order, model, start)
     nodes = tuple(
         None if state is None else model.time(n, state) for n, state in enumerate(fixed.states)
     )
-    return BlockTimes(nodes, tuple(model.takes), model.core)
+    return BlockTimes(nodes, tuple(model.takes), timer.core)
 
 
-class _Model:
-    """Instance of ``quoll.graph.fixpoint.Domain`` over ``State``."""
+class BlockTimer:
+    """Times of single blocks: each block from each state once, for any graphs that it is in.
 
-    def __init__(
-        self, graph: Supergraph, addresses: Addresses, timing: Timing, aligned: bool
-    ) -> None:
-        self.graph, self.addresses, self.timing, self.aligned = graph, addresses, timing, aligned
+    ``aligned``: data accesses are aligned to their size.
+    """
+
+    def __init__(self, timing: Timing, *, aligned: bool) -> None:
+        self.timing, self.aligned = timing, aligned
         self.core = load_core(timing.core, timing.profile, timing.own_rows)
         self.flags_to_target = self.core.row("FLAGS_TO_TARGET").latency[0]
         self.start = dual_issue.worst(self.core.longest)
         if not self.core.dual_issue:
             self.start = worst(self.core.longest, self.flags_to_target)
-        self.takes = [self._takes(e) for e in range(len(graph.edges))]
         self._times: dict[tuple[object, ...], BlockTime] = {}
         self._demands: dict[tuple[object, ...], Sequence[Demand]] = {}
-        self._lists: dict[int, tuple[int, ...]] = {}
-        self._aligned8: list[tuple[bool, ...] | None] = [None] * len(graph.nodes)
+        self._lists: dict[int, tuple[Block, tuple[int, ...]]] = {}  # with what has that identity
 
-    def _takes(self, edge: int) -> bool:
-        kind = self.graph.edges[edge].kind
-        last = self.graph.nodes[self.graph.edges[edge].src].block.last
-        return kind is not EdgeKind.FALLTHROUGH and transfers(last)
+    def lists(self, block: Block) -> tuple[int, ...]:
+        """The instructions of a block that move several words."""
+        known = self._lists.get(id(block))
+        if known is None:
+            found = (
+                i
+                for i, insn in enumerate(block.insns)
+                if insn.memory is not None and insn.memory.count > 1
+            )
+            known = self._lists[id(block)] = block, tuple(found)
+        return known[1]
 
-    def transfer(self, edge: int, state: State) -> State | None:
-        time = self.time(self.graph.edges[edge].src, state)
-        if self.graph.passed(edge):
-            return self.start  # rule 2: whatever the replaced function leaves under way
-        if self.takes[edge]:
-            assert time.taken is not None
-            return time.taken[1]
-        return time.falls[1]
-
-    def join(self, node: int, a: State, b: State) -> State:
-        return join(a, b)
-
-    def widen(self, node: int, old: State, new: State) -> State:
-        return join(old, new)  # figures never exceed ``core.longest`` by more than an issue
-
-    def leq(self, a: State, b: State) -> bool:
-        return a == b or leq(a, b)
-
-    def time(self, node: int, state: State) -> BlockTime:
-        block = self.graph.nodes[node].block
-        key = (id(block), self._alignment(node, block), state)
+    def time(self, block: Block, alignment: tuple[bool, ...], state: State) -> BlockTime:
+        """What a block takes; ``alignment``: which of ``lists`` start at a multiple of 8."""
+        key = (id(block), alignment, state)
         time = self._times.get(key)
         if time is None:
-            time = self._times[key] = self._run(block, key[1], state)
+            time = self._times[key] = self._run(block, alignment, state)
         return time
-
-    def _alignment(self, node: int, block: Block) -> tuple[bool, ...]:
-        """Per instruction that moves several words: whether it starts at a multiple of 8."""
-        known = self._aligned8[node]
-        if known is None:
-            lists = self._lists.get(id(block))
-            if lists is None:
-                lists = self._lists[id(block)] = tuple(
-                    i
-                    for i, insn in enumerate(block.insns)
-                    if insn.memory is not None and insn.memory.count > 1
-                )
-            known = self._aligned8[node] = tuple(self._is_aligned8(node, i) for i in lists)
-        return known
-
-    def _is_aligned8(self, node: int, insn: int) -> bool:
-        values = self.addresses.access(node, insn)
-        return values is not None and (values.low | values.stride) % 8 == 0
 
     def _demands_of(self, block: Block, alignment: tuple[bool, ...]) -> Sequence[Demand]:
         key = (id(block), alignment)
         demands = self._demands.get(key)
         if demands is None:
-            aligned8 = dict(zip(self._lists[id(block)], alignment, strict=True))
+            aligned8 = dict(zip(self.lists(block), alignment, strict=True))
             demands = self._demands[key] = [
                 demand(self.core, insn, aligned=self.aligned, aligned8=aligned8.get(i, False))
                 for i, insn in enumerate(block.insns)
@@ -201,6 +169,54 @@ class _Model:
             taken = max(taken, allowed)
         # Without a row for the failing case the instruction always transfers control.
         return taken, start + (d.not_taken if d.not_taken is not None else d.taken)
+
+
+class _Model:
+    """Instance of ``quoll.graph.fixpoint.Domain`` over ``State``."""
+
+    def __init__(self, graph: Supergraph, addresses: Addresses, timer: BlockTimer) -> None:
+        self.graph, self.addresses, self.timer = graph, addresses, timer
+        self.takes = [self._takes(e) for e in range(len(graph.edges))]
+        self._aligned8: list[tuple[bool, ...] | None] = [None] * len(graph.nodes)
+
+    def _takes(self, edge: int) -> bool:
+        kind = self.graph.edges[edge].kind
+        last = self.graph.nodes[self.graph.edges[edge].src].block.last
+        return kind is not EdgeKind.FALLTHROUGH and transfers(last)
+
+    def transfer(self, edge: int, state: State) -> State | None:
+        time = self.time(self.graph.edges[edge].src, state)
+        if self.graph.passed(edge):
+            return self.timer.start  # rule 2: whatever the replaced function leaves under way
+        if self.takes[edge]:
+            assert time.taken is not None
+            return time.taken[1]
+        return time.falls[1]
+
+    def join(self, node: int, a: State, b: State) -> State:
+        return join(a, b)
+
+    def widen(self, node: int, old: State, new: State) -> State:
+        return join(old, new)  # figures never exceed ``core.longest`` by more than an issue
+
+    def leq(self, a: State, b: State) -> bool:
+        return a == b or leq(a, b)
+
+    def time(self, node: int, state: State) -> BlockTime:
+        block = self.graph.nodes[node].block
+        return self.timer.time(block, self._alignment(node, block), state)
+
+    def _alignment(self, node: int, block: Block) -> tuple[bool, ...]:
+        """Per instruction that moves several words: whether it starts at a multiple of 8."""
+        known = self._aligned8[node]
+        if known is None:
+            lists = self.timer.lists(block)
+            known = self._aligned8[node] = tuple(self._is_aligned8(node, i) for i in lists)
+        return known
+
+    def _is_aligned8(self, node: int, insn: int) -> bool:
+        values = self.addresses.access(node, insn)
+        return values is not None and (values.low | values.stride) % 8 == 0
 
 
 def transfers(insn: Insn) -> bool:

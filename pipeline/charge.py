@@ -17,7 +17,7 @@ from cache.data_cache import Addresses
 from cache.events import FlowOrder
 from cache.geometry import Hierarchy
 from cache.reference import Classification, Hit, Kind, Reference
-from pipeline.block_times import BlockTime, BlockTimes, block_times
+from pipeline.block_times import BlockTime, BlockTimer, BlockTimes, block_times
 from pipeline.core import Core
 from pipeline.costs import Cause, Costs
 from pipeline.maxplus import IssueTime
@@ -157,12 +157,17 @@ def stream_cycles(reference: Reference, memory: MemoryLatencies) -> tuple[int, i
 
 
 def undelayed(
-    graph: Supergraph, addresses: Addresses, hierarchy: Hierarchy, timing: Timing
+    graph: Supergraph,
+    addresses: Addresses,
+    hierarchy: Hierarchy,
+    timing: Timing,
+    timer: BlockTimer | None = None,
 ) -> Undelayed:
-    """Cycles that do not depend on what references do."""
+    """Cycles that do not depend on what references do; ``timer``: has timed such code before."""
     flow = FlowOrder.of(graph)
+    timer = timer or BlockTimer(timing, aligned=hierarchy.aligned)
     return Undelayed(
-        block_times(graph, flow, addresses, timing, aligned=hierarchy.aligned),
+        block_times(graph, flow, addresses, timer),
         _walks(graph, flow, addresses, hierarchy, timing),
     )
 

@@ -230,8 +230,10 @@ class Supergraph:
 
 def parts_of(contexts: tuple[Context, ...]) -> tuple[int, ...]:
     """``Supergraph.part``; a context that is not merged comes after its parent."""
-    heads: list[int] = []
-    for index, context in enumerate(contexts):
-        own = context.parent is None or bool(context.others)
-        heads.append(index if own else heads[context.parent or 0])
+    own = [i for i, context in enumerate(contexts) if context.parent is None or context.others]
+    if own == [0]:
+        return (0,) * len(contexts)
+    heads = list(range(len(contexts)))
+    for index in sorted(set(heads) - set(own)):
+        heads[index] = heads[contexts[index].parent or 0]
     return tuple(heads)

@@ -22,6 +22,7 @@ from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.keys import graph_identity
 from loopbounds.recursion import find_depths, with_depths
 from loopbounds.slicing.stacks import NO_STACKS, Stacks
+from pipeline.block_times import BlockTimer
 from pipeline.charge import Undelayed, charge, undelayed
 from pipeline.core import load_core
 from pipeline.costs import Costs
@@ -546,13 +547,15 @@ class Preparation:
         repeated.
         """
         seen = [SegmentValues(values, part) for part in parts]
+        platform = self.run.platform
+        timer = BlockTimer(platform.timing, aligned=platform.hierarchy.aligned)
 
         def uncounted(index: int) -> Uncounted:
             begun, graph = time.perf_counter(), parts[index].graph
             hierarchy = self.hierarchy_of(parts[index])
             classes = classify(graph, seen[index], hierarchy)
             classified = time.perf_counter()
-            times = undelayed(graph, seen[index], hierarchy, self.run.platform.timing)
+            times = undelayed(graph, seen[index], hierarchy, platform.timing, timer)
             return Uncounted(classes, times, (classified - begun, time.perf_counter() - classified))
 
         def costed(index: int, known: Uncounted, rounds: Sequence[Mapping[int, int]]) -> Costed:

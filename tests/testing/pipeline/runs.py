@@ -11,7 +11,7 @@ from cache.geometry import Geometry, Hierarchy
 from cache.policy import Policy
 from cache.simulator import Cache, CacheOutcome
 from pipeline import dual_issue
-from pipeline.block_times import block_times, transfers
+from pipeline.block_times import BlockTimer, block_times, transfers
 from pipeline.charge import Charges, charge
 from pipeline.core import load_core
 from pipeline.costs import Cause
@@ -258,9 +258,8 @@ def check_warm(random: Random, profile: Profile, length: int = 8, board: Board =
         _busy(machine, random)
     start = dual_issue.IDLE if machine.core.dual_issue else IDLE
     costs = timing(profile, board=board)
-    times = block_times(
-        program.graph, flow, program, costs, aligned=True, entry=start if idle else None
-    )
+    timer = BlockTimer(costs, aligned=True)
+    times = block_times(program.graph, flow, program, timer, entry=start if idle else None)
     path = random_path(program, random, length)
     concrete = run(machine, program, path)
     bound = stalls = 0
@@ -355,9 +354,8 @@ def straight_line(random: Random, profile: Profile, board: Board, length: int = 
     machine = warm_machine(random, board)
     start = dual_issue.IDLE if machine.core.dual_issue else IDLE
     costs = timing(profile, board=board)
-    times = block_times(
-        graph, FlowOrder.of(graph), program, costs, aligned=True, entry=start
-    ).nodes[0]
+    timer = BlockTimer(costs, aligned=True)
+    times = block_times(graph, FlowOrder.of(graph), program, timer, entry=start).nodes[0]
     assert times is not None
     path = random_path(program, random, 1)
     concrete, bound = run(machine, program, path), times.issue + times.stall + times.drain
