@@ -16,6 +16,7 @@ from loopbounds.proof.checker import Checker
 from loopbounds.proof.prove import Budget
 from loopbounds.slicing.code import KnownValues
 from loopbounds.terms.bit_vectors import Term
+from quoll.arm.insn import Insn
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.kept.identity import LeftOut, key_of
@@ -28,6 +29,14 @@ REGISTERS = range(15)  # all but the pc
 PROVING = ("quoll", "loopbounds")
 LEFT_OUT: LeftOut = {
     "loopbounds.terms.term.Term": {"serial": "the order in which a process happens to make terms"}
+}
+
+DECODED: LeftOut = {
+    "quoll.arm.insn.Insn": {
+        field: "it follows from the image, of which everything is in the key"
+        for field in Insn._fields
+        if field not in ("addr", "raw", "thumb")
+    }
 }
 
 
@@ -59,7 +68,8 @@ def graph_identity(graph: Supergraph, image: Image, values: KnownValues) -> str:
     for node in range(len(graph.nodes)):
         known.extend(numbers.setdefault(v, len(numbers)) for v in _known(graph, values, node))
         known.append(values.hands_on_a_stack_address(node))
-    return key_of("graph", graph, image.identity, tuple(numbers), known.tobytes())
+    parts = graph, image.identity, tuple(numbers), known.tobytes()
+    return key_of("graph", *parts, left_out=DECODED)
 
 
 def _known(graph: Supergraph, values: KnownValues, node: int) -> Iterator[ValueSet | None]:
