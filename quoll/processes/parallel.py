@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from quoll.processes.children import die_with, fork
 
-__all__ = ["Beside", "ahead", "begun", "beside", "spread"]
+__all__ = ["Begun", "Beside", "ahead", "begun", "beside", "meanwhile", "spread"]
 
 PORTIONS = 32  # of the work of one process, at least, unless single pieces are more
 MOST = 64  # processes; then the numbers of all portions fit into a pipe, which holds 64 KiB
@@ -118,20 +118,43 @@ def ahead(
                 _give_up(*pipe)
 
 
-def begun(work: Callable[[], T]) -> Callable[[], T]:
+class Begun(Generic[T]):
+    """Work that another process does, and whose result may be waited for once: see ``begun``."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work, self._here = work, os.getpid()
+        self._pipe = _forked(lambda: [work()]) if _processors() > 1 else None
+
+    def __call__(self) -> T:
+        """The result."""
+        pipe, self._pipe = self._pipe, None
+        found = _received(*pipe) if pipe is not None and os.getpid() == self._here else None
+        return self._work() if found is None else found[0]
+
+    def give_up(self) -> None:
+        """End that process if nobody has waited for it."""
+        if self._pipe is not None and os.getpid() == self._here:
+            _give_up(*self._pipe)
+        self._pipe = None
+
+
+def begun(work: Callable[[], T]) -> Begun[T]:
     """``work()``, done in another process while this one goes on, if there is a processor for it.
 
-    What is returned waits for the result, which is pickled; it must be called once. In a process
-    that was forked meanwhile it does the work.
+    What is returned waits for the result, which is pickled; it must be called once, or given up. In
+    a process that was forked meanwhile it does the work.
     """
-    here = os.getpid()
-    pipe = _forked(lambda: [work()]) if _processors() > 1 else None
+    return Begun(work)
 
-    def finished() -> T:
-        found = _received(*pipe) if pipe is not None and os.getpid() == here else None
-        return work() if found is None else found[0]
 
-    return finished
+@contextmanager
+def meanwhile(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
+    """The same, given up at the end if nobody has waited for it."""
+    finished = begun(work)
+    try:
+        yield finished
+    finally:
+        finished.give_up()
 
 
 class Beside(Generic[A, B]):

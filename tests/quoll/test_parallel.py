@@ -12,7 +12,7 @@ from quoll.extraction import work_list as growth
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from quoll.processes.children import apart
-from quoll.processes.parallel import ahead, begun, beside, spread
+from quoll.processes.parallel import ahead, begun, beside, meanwhile, spread
 from tests.testing.quoll.building import build
 
 HERE = os.getpid()
@@ -161,6 +161,23 @@ def test_work_that_is_begun_elsewhere(
     finished = begun(lambda: 6)
     assert spread(lambda _: finished() if os.getpid() != HERE else 6, [1, 1], 0) == [6, 6]
     assert finished() == 6
+
+
+def test_what_nobody_waits_for_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def alone() -> None:
+        def stops() -> None:
+            with meanwhile(lambda: time.sleep(1000)):
+                raise ValueError("meanwhile")
+
+        with pytest.raises(ValueError, match="meanwhile"):
+            stops()
+        with meanwhile(lambda: 6) as finished:
+            assert finished() == 6
+        with pytest.raises(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    assert apart(alone, 60) is None
 
 
 def summing(dies_at: int = 0) -> Callable[[int], tuple[int, int]]:

@@ -58,7 +58,7 @@ from quoll.listing.never_returns import never_returning
 from quoll.preemption.masks import may_unmask
 from quoll.preemption.pending import PendingTests, find_pending_tests
 from quoll.preemption.segments import Segment, SegmentValues, from_place, segments, undivided
-from quoll.processes.parallel import ahead, begun
+from quoll.processes.parallel import ahead, meanwhile
 from quoll.values.inlined import Inlined, inlined
 from quoll.values.values import Values
 from wcet.analysis.interrupts import not_by_tests, serves_interrupts
@@ -421,18 +421,20 @@ class Preparation:
             changed = replace(self.run, image=valued.image)
             return replace(self, run=changed).prepare(name, address)
         graph, values = valued.graph, valued.values
-        identity = self.identified(graph, values)
-        with self.run.stages.stage("values", name):
-            refuse_untimed(graph, self.run.image, self.run.platform)
-            parts = self.segments(graph, values)
-        with self.costing(parts, values, name) as costs:
-            return self.bounded(name, valued, parts, costs, identity)
+        with self.identified(graph, values) as identity:
+            with self.run.stages.stage("values", name):
+                refuse_untimed(graph, self.run.image, self.run.platform)
+                parts = self.segments(graph, values)
+            with self.costing(parts, values, name) as costs:
+                return self.bounded(name, valued, parts, costs, identity)
 
-    def identified(self, graph: Supergraph, values: Values) -> Callable[[], str]:
+    def identified(
+        self, graph: Supergraph, values: Values
+    ) -> AbstractContextManager[Callable[[], str]]:
         """What loop bounds are kept under: in another process, where it pays. To be called once."""
         find = partial(graph_identity, graph, self.run.image, values)
         pays = self.run.options.bounds.store.keeps and len(graph.nodes) >= SPREAD
-        return begun(find) if pays and not graph.merged else find
+        return meanwhile(find) if pays and not graph.merged else nullcontext(find)
 
     def bounded(
         self,
@@ -454,7 +456,6 @@ class Preparation:
             if execution is None:
                 bounds = self.loop_bounds(graph, values, only, identity=identity)
             else:
-                identity()
                 bounds = bounds_by_counting(graph, run.image, run.facts, execution)
             reads = values.reading(self.run.platform.pending)
             if len(parts) == 1 and reads and self.serves_interrupts(graph):
