@@ -103,7 +103,7 @@ class _Writer:
         kinds = set(map(type, value))
         if kinds <= SCALARS:  # most are
             return ["T", *value]
-        if kinds == {tuple} and all(SCALARS.issuperset(map(type, v)) for v in value):  # type: ignore[call-overload]
+        if kinds == {tuple} and all(map(_is_plain, value)):
             return ["N", *value]
         (kind,) = kinds if len(kinds) == 1 and len(value) > FEW else {tuple}
         names = self._fields_of(kind)
@@ -127,6 +127,11 @@ class _Writer:
                 found = tuple(field.name for field in fields(kind))
             self._fields[kind] = found
         return self._fields[kind]
+
+
+def _is_plain(value: object) -> bool:
+    """Whether this is a tuple that refers to no part."""
+    return isinstance(value, tuple) and SCALARS.issuperset(map(type, value))
 
 
 def from_text(text: str) -> Any:

@@ -38,13 +38,19 @@ def reached(graph: Graph, root: int, without: int | None = None) -> set[int]:
     return seen
 
 
+def in_networkx(graph: Graph) -> nx.DiGraph:
+    """The same graph, nodes and edges in the same order."""
+    same = nx.DiGraph()
+    same.add_nodes_from(range(len(graph)))
+    same.add_edges_from((n, after) for n, following in enumerate(graph) for after in following)
+    return same
+
+
 @pytest.mark.slow
 @given(graphs(30))
 def test_components_are_those_of_networkx(graph: Graph) -> None:
     """In their order, too; what was entered first comes first."""
-    same = nx.DiGraph()
-    same.add_nodes_from(range(len(graph)))
-    same.add_edges_from((n, after) for n, edges in enumerate(graph) for after in edges)
+    same = in_networkx(graph)
     found = components(range(len(graph)), graph.__getitem__)
     assert list(map(set, found)) == list(nx.strongly_connected_components(same))
     done: set[int] = set()
@@ -73,9 +79,7 @@ def test_dominance_is_its_definition(graph: Graph) -> None:
 @pytest.mark.slow
 @given(graphs(30))
 def test_dominators_are_those_of_networkx(graph: Graph) -> None:
-    same = nx.DiGraph()
-    same.add_nodes_from(range(len(graph)))
-    same.add_edges_from((n, after) for n, following in enumerate(graph) for after in following)
+    same = in_networkx(graph)
     tree = dominators(graph, 0)
     above = nx.immediate_dominators(same, 0)
     assert {n: d for n, d in enumerate(tree.idom) if n and d >= 0} == {
